@@ -1,0 +1,149 @@
+"""The one shape of an error message, and the three kinds of error.
+
+A diagnostic says where, which rule, what the values were and how to mend it. There are three kinds
+of failure, and a reader always knows whose fault it is:
+
+* `ProgramError` - the user's program breaks a rule (exit code 1);
+* `NotSupported` - the program may be right, but ptokit cannot do this yet (exit code 1);
+* `InternalError` - a bug in ptokit (exit code 3).
+
+A wrong call of the command line itself is a `UsageError` (exit code 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ptokit.base.location import Location, Site, user_site
+
+
+@dataclass(frozen=True)
+class Note:
+    """An additional remark of a diagnostic, with a place of its own where it has one."""
+
+    text: str
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One complaint about a program."""
+
+    code: str  # stable: the assertion id of the rule where it has one
+    message: str  # what the rule demands, and of whom
+    location: Location | None = None
+    got: tuple[tuple[str, str], ...] = ()  # the values that broke it, as (path, value)
+    fix: str = ""
+    target: str = ""
+    severity: str = "error"
+    notes: tuple[Note, ...] = ()
+
+    def render(self) -> str:
+        """Format for people: position, rule, source line with a caret, values and fix."""
+        where = f"{self.location}: " if self.location else ""
+        on = f" [{self.target}]" if self.target else ""
+        lines = [f"{where}{self.severity}[{self.code}]{on}: {self.message}"]
+        if self.location:
+            lines += _excerpt(self.location)
+        if self.got:
+            lines.append("  got: " + ", ".join(f"{path} = {value}" for path, value in self.got))
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        for note in self.notes:
+            place = f"{note.location}: " if note.location else ""
+            lines.append(f"  note: {place}{note.text}")
+            if note.location:
+                lines += _excerpt(note.location)
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for tools (`--json`)."""
+        data = asdict(self)
+        if self.location:
+            data["location"] = {
+                "file": self.location.file,
+                "line": self.location.line,
+                "col": self.location.col,
+            }
+        data["got"] = dict(self.got)
+        return data
+
+
+def _excerpt(location: Location) -> list[str]:
+    text = location.text
+    if not text.strip():
+        return []
+    number = f"{location.line:>5} | "
+    lines = [number + text]
+    if location.col:
+        width = max(1, (location.end_col or location.col + 1) - location.col)
+        lead = "".join("\t" if c == "\t" else " " for c in text[: location.col - 1])
+        lines.append(" " * (len(number) - 2) + "| " + lead + "^" * min(width, len(text)))
+    return lines
+
+
+class PtoError(Exception):
+    """Base of every error ptokit raises on purpose; holds all diagnostics found at once."""
+
+    exit_code = 1
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n".join(d.render() for d in self.diagnostics))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.diagnostics,)
+
+    def __str__(self) -> str:
+        # The leading line break keeps the position at the start of a line under a traceback.
+        return "\n" + "\n".join(d.render() for d in self.diagnostics)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of all diagnostics, in order."""
+        return tuple(d.code for d in self.diagnostics)
+
+
+class ProgramError(PtoError):
+    """The user's program breaks a rule."""
+
+
+class NotSupported(PtoError):
+    """The program asks for something ptokit does not do yet."""
+
+
+class InternalError(PtoError):
+    """A bug in ptokit itself; please report it."""
+
+    exit_code = 3
+
+
+class UsageError(PtoError):
+    """The command line was called wrongly."""
+
+    exit_code = 2
+
+
+def where(site: Site | Location | None) -> Location:
+    """Return the location of a site, or of the user's current line when none is given."""
+    if isinstance(site, Location):
+        return site
+    return (site or user_site()).location
+
+
+def fail(
+    code: str,
+    message: str,
+    *,
+    got: Iterable[tuple[str, object]] = (),
+    fix: str = "",
+    site: Site | Location | None = None,
+    target: str = "",
+    notes: Iterable[Note] = (),
+    kind: type[PtoError] = ProgramError,
+) -> PtoError:
+    """Build (not raise) an error with a single diagnostic at the user's line."""
+    values = tuple((path, str(value)) for path, value in got)
+    return kind([Diagnostic(code, message, where(site), values, fix, target, notes=tuple(notes))])

@@ -1,0 +1,108 @@
+"""Address maps: where each logical element of a matrix lives in memory.
+
+Every arrangement of PTO - row-major, column-major, the four boxed tile layouts, the fractal, MX and
+convolution views of global memory - is a strided N-dimensional array whose axes are divided between
+the rows and the columns of a logical matrix. That one idea is `AxisMap`; a layout is four tuples of
+numbers, and reading, writing and computing addresses are written once for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in elements of a dense array whose last axis varies fastest."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+@dataclass(frozen=True)
+class AxisMap:
+    """A logical (rows x cols) matrix laid over a strided array; strides count elements."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    row_axes: tuple[int, ...]
+    col_axes: tuple[int, ...]
+
+    @cached_property
+    def rows(self) -> int:
+        return prod(self.shape[a] for a in self.row_axes)
+
+    @cached_property
+    def cols(self) -> int:
+        return prod(self.shape[a] for a in self.col_axes)
+
+    @cached_property
+    def span(self) -> int:
+        """Number of elements from the base to just behind the last one."""
+        if 0 in self.shape:
+            return 0
+        return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+
+    @cached_property
+    def is_matrix(self) -> bool:
+        """Whether the logical matrix is itself a strided 2-D array (so views need no copy)."""
+        return self.matrix_strides is not None
+
+    @cached_property
+    def matrix_strides(self) -> tuple[int, int] | None:
+        """Row and column stride in elements, when one number each is enough."""
+        row = _merged_stride(self.shape, self.strides, self.row_axes)
+        col = _merged_stride(self.shape, self.strides, self.col_axes)
+        return None if row is None or col is None else (row, col)
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Element offset of every logical element, as an int64 matrix."""
+        grid = np.zeros((), np.int64)
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            grid = grid[..., None] + np.arange(extent, dtype=np.int64) * stride
+        return grid.transpose(self.row_axes + self.col_axes).reshape(self.rows, self.cols)
+
+    def array(self, buffer: Array, offset: int, dtype: np.dtype[Any]) -> Array:
+        """View `buffer` (bytes) from byte `offset` on as the strided N-dimensional array."""
+        size = dtype.itemsize
+        return np.ndarray(
+            self.shape, dtype, buffer, offset, tuple(stride * size for stride in self.strides)
+        )
+
+    def matrix(self, buffer: Array, offset: int, dtype: np.dtype[Any]) -> Array:
+        """Return the logical matrix: a view where the layout allows one, otherwise a copy."""
+        strides = self.matrix_strides
+        if strides is not None:
+            size = dtype.itemsize
+            return np.ndarray(
+                (self.rows, self.cols),
+                dtype,
+                buffer,
+                offset,
+                (strides[0] * size, strides[1] * size),
+            )
+        whole = self.array(buffer, offset, dtype)
+        return whole.transpose(self.row_axes + self.col_axes).reshape(self.rows, self.cols)
+
+
+def _merged_stride(
+    shape: tuple[int, ...], strides: tuple[int, ...], axes: tuple[int, ...]
+) -> int | None:
+    """Fold axes (outermost first) into one stride, if each continues where the next one ends."""
+    live = [(shape[a], strides[a]) for a in axes if shape[a] != 1]
+    if not live:
+        return strides[axes[-1]] if axes else 0
+    for (_, outer), (extent, inner) in zip(live, live[1:], strict=False):
+        if outer != extent * inner:
+            return None
+    return live[-1][1]

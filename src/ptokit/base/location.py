@@ -1,0 +1,78 @@
+"""Source locations: where in the user's file something was written.
+
+Every instruction issued, every IR op and every diagnostic carries one. On the hot path of the
+simulator a location is only a code object and an instruction offset (`Site`); file, line, column
+and the source text are worked out when somebody looks.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+
+
+@dataclass(frozen=True)
+class Location:
+    """A span on one line of a file. Lines and columns count from 1; 0 means unknown."""
+
+    file: str
+    line: int
+    col: int = 0
+    end_col: int = 0
+    source: str | None = None  # the text of the line, when it is not to be read from `file`
+
+    @property
+    def text(self) -> str:
+        """The source line, without its line break; empty when it cannot be found."""
+        if self.source is not None:
+            return self.source
+        return linecache.getline(self.file, self.line).rstrip("\n")
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.col}" if self.col else f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A point in running Python code; cheap to make, resolved on demand."""
+
+    code: CodeType
+    lasti: int
+
+    @property
+    def location(self) -> Location:
+        return _resolve(self.code, self.lasti)
+
+
+@lru_cache(maxsize=4096)
+def _resolve(code: CodeType, lasti: int) -> Location:
+    line, end_line, col, end_col = list(code.co_positions())[lasti // 2]
+    if line is None or col is None:
+        return Location(code.co_filename, line or code.co_firstlineno)
+    stop = end_col if end_line == line and end_col is not None else 0
+    return Location(code.co_filename, line, col + 1, stop + 1 if stop else 0)
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Whether the frame runs code of this package (and so is never the user's line)."""
+    return frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+def user_frame(start: FrameType | None = None) -> FrameType:
+    """Return the innermost frame that is not ours: the line to blame."""
+    frame = start or sys._getframe(1)
+    while is_ours(frame) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def user_site() -> Site:
+    """Return the innermost point of user code."""
+    frame = user_frame(sys._getframe(1))
+    return Site(frame.f_code, frame.f_lasti)
