@@ -110,7 +110,7 @@ class ProgramError(PtoError):
     """The user's program breaks a rule."""
 
 
-class NotSupported(PtoError):
+class NotSupported(PtoError):  # noqa: N818 - reads as the sentence it is
     """The program asks for something ptokit does not do yet."""
 
 

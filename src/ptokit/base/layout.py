@@ -8,6 +8,7 @@ numbers, and reading, writing and computing addresses are written once for all o
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -95,6 +96,11 @@ class AxisMap:
         return whole.transpose(self.row_axes + self.col_axes).reshape(self.rows, self.cols)
 
 
+def flat_map(size: int) -> AxisMap:
+    """One row of `size` consecutive elements."""
+    return AxisMap((1, size), (size, 1), (0,), (1,))
+
+
 def _merged_stride(
     shape: tuple[int, ...], strides: tuple[int, ...], axes: tuple[int, ...]
 ) -> int | None:
@@ -102,7 +108,7 @@ def _merged_stride(
     live = [(shape[a], strides[a]) for a in axes if shape[a] != 1]
     if not live:
         return strides[axes[-1]] if axes else 0
-    for (_, outer), (extent, inner) in zip(live, live[1:], strict=False):
+    for (_, outer), (extent, inner) in itertools.pairwise(live):
         if outer != extent * inner:
             return None
     return live[-1][1]

@@ -1,0 +1,193 @@
+"""The targets: capacities, alignments, memory spaces and layouts as data.
+
+Four devices with their exact rules, and `cpu`, the permissive profile that applies only the rules
+common to all. A capacity or an alignment can be overridden under its macro name, as a compiler
+flag would: `TARGETS["a2a3"].override({"PTO_UBUF_SIZE_BYTES": 262144})`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+
+from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.dtypes import DType, dtype
+from ptokit.base.enums import TileType
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class Space:
+    """A memory space of a core, as one kind of tile sees it. Capacity 0: it does not exist."""
+
+    tile_type: TileType
+    memory: str  # the name on the TASSIGN page
+    size_macro: str
+    align_macro: str
+    capacity: int
+    alignment: int = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One device, or the permissive profile."""
+
+    name: str
+    title: str
+    spaces: Mapping[TileType, Space]
+    left_layout: str  # fractal order of TileLeft: ZZ or NZ
+    dtypes: frozenset[DType]
+    acc_types: tuple[str, ...]
+    has_pipes: bool  # the cube-vector FIFOs exist
+    vector_needs_barrier: bool  # dependent vector instructions need pipe_barrier(PIPE_V)
+    overrides: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @cached_property
+    def is_device(self) -> bool:
+        return self.name != "cpu"
+
+    def override(self, values: Mapping[str, int]) -> Target:
+        """Return this target with capacities or alignments replaced by macro name."""
+        spaces = dict(self.spaces)
+        macros = {m for s in spaces.values() for m in (s.size_macro, s.align_macro)}
+        for macro, value in values.items():
+            if macro not in macros:
+                near = difflib.get_close_matches(macro, macros, 1)
+                raise fail(
+                    "unknown-macro",
+                    f"{macro} is not a memory macro",
+                    fix=f"did you mean {near[0]}?"
+                    if near
+                    else "one of " + ", ".join(sorted(macros)),
+                    kind=UsageError,
+                )
+            if value < 0 or ("ALIGN" in macro and value < 1):
+                raise fail("bad-macro", f"{macro}={value} is not a size", kind=UsageError)
+            for tile_type, space in spaces.items():
+                if space.size_macro == macro:
+                    spaces[tile_type] = replace(space, capacity=value)
+                elif space.align_macro == macro:
+                    spaces[tile_type] = replace(space, alignment=value)
+        merged = MappingProxyType({**self.overrides, **values})
+        return replace(self, spaces=MappingProxyType(spaces), overrides=merged)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+# Capacities in KiB. The permissive profile has room for whatever fits some device.
+_CAPACITY: str = """
+           memory      macro       align   a2a3   a5  kirin9030  kirinx90   cpu
+Vec        UB          UBUF        UBUF     192  256        128       128   512
+Mat        L1          CBUF        CBUF     512  512        512      1024  1024
+Left       L0A         L0A         L0A       64   64         32        64    64
+Right      L0B         L0B         L0B       64   64         32        64    64
+Acc        L0C         L0C         L0C      128  256         64       128   256
+Bias       Bias        BIAS        BIAS       1    4          1         1     4
+Scaling    FBuffer     FBUF        FBUF       2    4          7         6     7
+ScaleLeft  L0A-scales  SCALELEFT   L0A        0    4          0         0     4
+ScaleRight L0B-scales  SCALERIGHT  L0B        0    4          0         0     4
+"""
+
+
+def _spaces(name: str) -> Mapping[TileType, Space]:
+    lines: list[list[str]] = [line.split() for line in _CAPACITY.strip().splitlines()]
+    head, *rows = lines
+    column = head.index(name) + 1
+    return MappingProxyType(
+        {
+            TileType[kind]: Space(
+                TileType[kind],
+                memory,
+                f"PTO_{macro}_SIZE_BYTES",
+                f"PTO_{align}_ALIGN_BYTES",
+                int(capacities[column - 4]) * KIB,
+            )
+            for kind, memory, macro, align, *capacities in rows
+        }
+    )
+
+
+def _dtypes(names: str) -> frozenset[DType]:
+    return frozenset(dtype(n) for n in names.split())
+
+
+_INTS = "i8 u8 i16 u16 i32 u32 i64 u64"
+_KIRIN_TYPES = _INTS + " f16 f32"
+_A2A3_TYPES = _KIRIN_TYPES + " bf16 i4"
+_A5_TYPES = _KIRIN_TYPES + " bf16 i4 f8e4m3 f8e5m2 f8e8m0 hif8 f4e2m1x2 f4e1m2x2"
+
+A2A3 = Target(
+    name="a2a3",
+    title="Atlas A2/A3",
+    spaces=_spaces("a2a3"),
+    left_layout="ZZ",
+    dtypes=_dtypes(_A2A3_TYPES),
+    acc_types=("f32", "i32"),
+    has_pipes=True,
+    vector_needs_barrier=True,
+)
+A5 = Target(
+    name="a5",
+    title="Ascend 950",
+    spaces=_spaces("a5"),
+    left_layout="NZ",
+    dtypes=_dtypes(_A5_TYPES),
+    acc_types=("f32", "i32"),
+    has_pipes=True,
+    vector_needs_barrier=False,
+)
+KIRIN9030 = Target(
+    name="kirin9030",
+    title="Kirin 9030",
+    spaces=_spaces("kirin9030"),
+    left_layout="NZ",
+    dtypes=_dtypes(_KIRIN_TYPES),
+    acc_types=("f16", "i32"),
+    has_pipes=False,
+    vector_needs_barrier=False,
+)
+KIRINX90 = Target(
+    name="kirinx90",
+    title="Kirin X90",
+    spaces=_spaces("kirinx90"),
+    left_layout="ZZ",
+    dtypes=_dtypes(_KIRIN_TYPES),
+    acc_types=("f16", "i32"),
+    has_pipes=False,
+    vector_needs_barrier=False,
+)
+CPU = Target(
+    name="cpu",
+    title="permissive profile",
+    spaces=_spaces("cpu"),
+    left_layout="NZ",
+    dtypes=_dtypes(_A5_TYPES + " hif4x2"),
+    acc_types=("f32", "i32", "f16"),
+    has_pipes=True,
+    vector_needs_barrier=False,
+)
+
+TARGETS: Mapping[str, Target] = MappingProxyType(
+    {t.name: t for t in (A2A3, A5, KIRIN9030, KIRINX90, CPU)}
+)
+
+
+def target(name: str | Target) -> Target:
+    """Look a target up by name; an unknown one is a clear error."""
+    if isinstance(name, Target):
+        return name
+    found = TARGETS.get(name.lower())
+    if found is None:
+        near = difflib.get_close_matches(name, TARGETS, 1)
+        raise fail(
+            "unknown-target",
+            f"there is no target {name!r}",
+            fix=f"did you mean {near[0]!r}?" if near else "one of " + ", ".join(TARGETS),
+            kind=UsageError,
+        )
+    return found

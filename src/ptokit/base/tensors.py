@@ -1,0 +1,192 @@
+"""Types of global tensors and convolution tiles: five-dimensional views and dense N-D arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from math import prod
+
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import Layout, TileType
+from ptokit.base.layout import AxisMap, dense_strides
+from ptokit.base.tiles import BLOCK_BYTES, DYNAMIC, Violation
+
+Dims = tuple[int, ...]
+
+# Which of the five dimensions run over the logical rows and which over the columns.
+ROW_AND_COLUMN_AXES: dict[Layout, tuple[Dims, Dims]] = {
+    Layout.ND: ((0, 1, 2, 3), (4,)),
+    Layout.DN: ((3,), (0, 1, 2, 4)),
+    Layout.NZ: ((2, 3), (0, 1, 4)),
+    Layout.MX_A_ND: ((0, 1, 2), (3, 4)),
+    Layout.MX_A_DN: ((0, 1, 3), (2, 4)),
+    Layout.MX_A_ZZ: ((0, 1, 3), (2, 4)),
+    Layout.MX_B_ND: ((2, 4), (0, 1, 3)),
+    Layout.MX_B_DN: ((3, 4), (0, 1, 2)),
+    Layout.MX_B_NN: ((2, 4), (0, 1, 3)),
+    Layout.NC1HWC0: ((0, 2, 3), (1, 4)),  # N C1 H W C0
+    Layout.NHWC: ((0, 1, 2, 3), (4,)),  # 1 N H W C
+    Layout.NCHW: ((0, 1, 3, 4), (2,)),  # 1 N C H W
+    Layout.NCDHW: ((0, 3, 4), (1, 2)),  # N C D H W
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalSpec:
+    """Element type, static shape and stride (DYNAMIC where run time decides) and layout."""
+
+    dtype: DType
+    shape: Dims
+    stride: Dims
+    layout: Layout = Layout.ND
+
+    @staticmethod
+    def of(dtype: DType, shape: Dims, stride: Dims, layout: Layout = Layout.ND) -> GlobalSpec:
+        """Return the one spec with these parameters."""
+        return _intern_global(dtype, shape, stride, layout)
+
+    @cached_property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def is_static(self) -> bool:
+        return DYNAMIC not in self.shape
+
+    def __str__(self) -> str:
+        shape = "x".join("?" if n == DYNAMIC else str(n) for n in self.shape)
+        return f"GM {self.dtype.name} {shape} {self.layout.name}"
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _intern_global, (self.dtype, self.shape, self.stride, self.layout)
+
+
+@cache
+def _intern_global(dtype: DType, shape: Dims, stride: Dims, layout: Layout) -> GlobalSpec:
+    return GlobalSpec(dtype, shape, stride, layout)
+
+
+@lru_cache(maxsize=4096)
+def global_axis_map(shape: Dims, stride: Dims, layout: Layout) -> AxisMap:
+    """The address map of a view with these run-time sizes, as a logical matrix."""
+    if layout == Layout.NDC1HWC0:  # N D C1 H W with an implied contiguous C0 appended
+        rows, cols = (0, 3, 4), (1, 2, 5)
+    else:
+        rows, cols = ROW_AND_COLUMN_AXES[layout]
+    return AxisMap(shape, stride, rows, cols)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvSpec:
+    """A convolution tile: a dense row-major array of one to six named dimensions."""
+
+    loc: TileType
+    dtype: DType
+    buffer_size: int  # elements reserved
+    layout: Layout
+    shape: Dims  # DYNAMIC where run time decides
+
+    @staticmethod
+    def of(loc: TileType, dtype: DType, buffer_size: int, layout: Layout, shape: Dims) -> ConvSpec:
+        """Return the one spec with these parameters."""
+        return _intern_conv(loc, dtype, buffer_size, layout, shape)
+
+    @cached_property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @cached_property
+    def nbytes(self) -> int:
+        return self.buffer_size * self.itemsize
+
+    def axis_map(self, shape: Dims) -> AxisMap:
+        """All dimensions as one long row: convolution tiles are addressed by dimension."""
+        return AxisMap(shape, dense_strides(shape), (), tuple(range(len(shape))))
+
+    def violations(self) -> Iterator[Violation]:
+        """Yield every static rule of the tile type that does not hold."""
+        if not 1 <= len(self.shape) <= 6:
+            yield Violation(
+                "conv-rank", "a ConvTileShape has one to six dimensions", (("shape", self.shape),)
+            )
+        elif DYNAMIC not in self.shape and prod(self.shape) > self.buffer_size:
+            yield Violation(
+                "conv-size",
+                "the shape fits into BufferSize elements",
+                (("shape", self.shape), ("BufferSize", self.buffer_size)),
+            )
+
+    def __str__(self) -> str:
+        shape = "x".join("?" if n == DYNAMIC else str(n) for n in self.shape)
+        return f"{self.loc.name} {self.dtype.name} {self.layout.name} {shape}"
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _intern_conv, (self.loc, self.dtype, self.buffer_size, self.layout, self.shape)
+
+
+@cache
+def _intern_conv(
+    loc: TileType, dtype: DType, buffer_size: int, layout: Layout, shape: Dims
+) -> ConvSpec:
+    return ConvSpec(loc, dtype, buffer_size, layout, shape)
+
+
+# ---- the 2-D helpers of the pages --------------------------------------------------------------
+
+
+def matrix_shape(dtype: DType, rows: int, cols: int, layout: Layout) -> Dims:
+    """Shape of a logical rows x cols matrix in the given arrangement (`TileShape2D`)."""
+    c0 = BLOCK_BYTES // dtype.itemsize
+    shapes: dict[Layout, Dims] = {
+        Layout.ND: (1, 1, 1, rows, cols),
+        Layout.DN: (1, 1, 1, rows, cols),
+        Layout.NZ: (1, cols // c0, rows // 16, 16, c0),
+        Layout.MX_A_ZZ: (1, rows // 16, cols // 2, 16, 2),
+        Layout.MX_A_ND: (1, 1, rows, cols // 2, 2),
+        Layout.MX_A_DN: (1, 1, cols // 2, rows, 2),
+        Layout.MX_B_NN: (1, cols // 16, rows // 2, 16, 2),
+        Layout.MX_B_ND: (1, 1, rows // 2, cols, 2),
+        Layout.MX_B_DN: (1, 1, cols, rows // 2, 2),
+        Layout.HIF4_A_ZZ: (1, rows // 16, cols, 16, 4),
+        Layout.HIF4_B_NN: (1, cols // 16, rows, 16, 4),
+    }
+    return shapes[layout]
+
+
+def matrix_stride(dtype: DType, rows: int, cols: int, layout: Layout) -> Dims:
+    """Stride of a logical rows x cols matrix in the given arrangement (`BaseShape2D`)."""
+    c0 = BLOCK_BYTES // dtype.itemsize
+    whole = rows * cols
+    strides: dict[Layout, Dims] = {
+        Layout.ND: (whole, whole, whole, cols, 1),
+        Layout.DN: (whole, whole, whole, 1, rows),
+        Layout.NZ: (whole, rows * c0, 16 * c0, c0, 1),
+        Layout.MX_A_ZZ: (whole, 16 * cols, 32, 2, 1),
+        Layout.MX_A_ND: (whole, whole, cols, 2, 1),
+        Layout.MX_A_DN: (whole, whole, 2 * rows, 2, 1),
+        Layout.MX_B_NN: (whole, 16 * rows, 32, 2, 1),
+        Layout.MX_B_ND: (whole, whole, 2 * cols, 2, 1),
+        Layout.MX_B_DN: (whole, whole, rows, 2, 1),
+        Layout.HIF4_A_ZZ: (whole, 16 * cols, 64, 4, 1),
+        Layout.HIF4_B_NN: (whole, 16 * rows, 64, 4, 1),
+    }
+    return strides[layout]
+
+
+def matrix_violations(dtype: DType, rows: int, cols: int, layout: Layout) -> Iterator[Violation]:
+    """Yield the rules of the 2-D helpers that do not hold."""
+    if layout == Layout.NZ:
+        c0 = BLOCK_BYTES // dtype.itemsize
+        if rows % 16 and rows != DYNAMIC:
+            yield Violation("SA-0093", "rows of an NZ view are a multiple of 16", (("rows", rows),))
+        if cols % c0 and cols != DYNAMIC:
+            yield Violation(
+                "SA-0007",
+                "cols of an NZ view are a multiple of C0 = 32 / sizeof(T)",
+                (("cols", cols), ("C0", c0)),
+            )

@@ -1,0 +1,237 @@
+"""From a call to a record: how `TSTORE[AtomicType.AtomicAdd](g, tile, event)` reaches the machine.
+
+Template arguments go in brackets and are matched by their type; type arguments may be given, are
+then checked against the operands, and may be left out. The operands follow in the order of the
+page, wait events last. Which overload is meant follows from the number and kind of the operands.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.dtypes import DType
+from ptokit.base.location import Site, is_ours
+from ptokit.frontend.session import current
+from ptokit.isa.facts import shown
+from ptokit.isa.spec import Attr, Insn, Operand
+from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
+
+
+class RecordEvent:
+    """What an instruction returns: its completion, to be waited for by another one."""
+
+    __slots__ = ("insn", "pipe", "site")
+
+    def __init__(self, insn: Insn, pipe: Any, site: Site) -> None:
+        self.insn = insn
+        self.pipe = pipe
+        self.site = site
+
+    def wait(self) -> None:
+        """Wait for the instruction; eager execution has already completed it."""
+
+    def __repr__(self) -> str:
+        return f"<event of {self.insn.name}>"
+
+
+class Waitable:
+    """Base of everything that may be passed as a trailing wait event."""
+
+    def wait(self) -> None:
+        """Wait until the event has happened."""
+        raise NotImplementedError
+
+
+class Instruction:
+    """One instruction of the API. Calling it runs it on the machine in force."""
+
+    def __init__(self, insn: Insn) -> None:
+        self.insn = insn
+        self.__doc__ = insn.doc
+        self._defaults = tuple(a.default for a in insn.attrs)
+        self._arity = len(insn.operands)
+        # One form without scalars needs no matching: the operands are the arguments.
+        self._plain = len(insn.forms) == 1 and all(
+            o.kinds in (("tile",), ("tile", "conv")) for o in insn.operands
+        )
+
+    @property
+    def __name__(self) -> str:
+        return self.insn.name
+
+    def __getitem__(self, given: Any) -> Specialised:
+        args = given if isinstance(given, tuple) else (given,)
+        return Specialised(self, *_template(self.insn, args))
+
+    def __call__(self, *args: Any) -> RecordEvent:
+        """Run the instruction: operands in page order, then any wait events."""
+        if self._plain and len(args) == self._arity:
+            return self.issue(args, self._defaults)
+        return self.call(args, self._defaults, ())
+
+    def call(
+        self, args: tuple[Any, ...], attrs: tuple[Any, ...], types: tuple[Any, ...]
+    ) -> RecordEvent:
+        """Match arguments to an overload, wait for the events, and run."""
+        count = len(args)
+        while count and isinstance(args[count - 1], RecordEvent | Waitable):
+            count -= 1
+        operands = _match(self.insn, args[:count])
+        _check_types(self.insn, types, operands)
+        for event in args[count:]:
+            event.wait()
+        return self.issue(operands, attrs)
+
+    def issue(self, operands: tuple[Any, ...], attrs: tuple[Any, ...]) -> RecordEvent:
+        """Run with operands in record order."""
+        frame = sys._getframe(2)
+        while is_ours(frame) and frame.f_back is not None:
+            frame = frame.f_back
+        site = Site(frame.f_code, frame.f_lasti)
+        machine = current()
+        try:
+            machine.issue(self.insn, operands, attrs, site)
+        except AttributeError as error:
+            _blame_operands(self.insn, operands, error)
+            raise
+        return RecordEvent(self.insn, self.insn.pipe, site)
+
+    def __repr__(self) -> str:
+        return f"<instruction {self.insn.name}>"
+
+
+class Specialised:
+    """An instruction with its template arguments given."""
+
+    __slots__ = ("_attrs", "_instruction", "_types")
+
+    def __init__(
+        self, instruction: Instruction, attrs: tuple[Any, ...], types: tuple[Any, ...]
+    ) -> None:
+        self._instruction = instruction
+        self._attrs = attrs
+        self._types = types
+
+    def __call__(self, *args: Any) -> RecordEvent:
+        """Run the instruction with these template arguments."""
+        return self._instruction.call(args, self._attrs, self._types)
+
+
+# ---- template arguments ------------------------------------------------------------------------
+
+
+def _template(insn: Insn, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Split bracket arguments into values of the template parameters and type arguments."""
+    values: dict[str, Any] = {a.name: a.default for a in insn.attrs}
+    free = list(insn.attrs)
+    types: list[Any] = []
+    for arg in args:
+        if isinstance(arg, (type, DType)):
+            types.append(arg)
+            continue
+        attr = next((a for a in free if _fits(a, arg)), None)
+        if attr is None:
+            raise fail(
+                f"{insn.name}.template",
+                f"{insn.name} has no template parameter for this argument",
+                got=[("argument", shown(arg))],
+                fix=_template_help(insn),
+            )
+        free.remove(attr)
+        values[attr.name] = attr.type(arg) if attr.type is not bool else bool(arg)
+    return tuple(values[a.name] for a in insn.attrs), tuple(types)
+
+
+def _fits(attr: Attr, value: Any) -> bool:
+    if isinstance(value, IntEnum) or issubclass(attr.type, IntEnum):
+        return isinstance(value, attr.type)
+    if isinstance(value, bool) or attr.type is bool:
+        return isinstance(value, bool) and attr.type is bool
+    return isinstance(value, int) and attr.type is int
+
+
+def _template_help(insn: Insn) -> str:
+    if not insn.attrs:
+        return f"{insn.name} takes no template arguments"
+    listed = ", ".join(f"{a.name}: {a.type.__name__}" for a in insn.attrs)
+    return f"template parameters: {listed}"
+
+
+def _check_types(insn: Insn, types: tuple[Any, ...], operands: tuple[Any, ...]) -> None:
+    """Type arguments, where given, must be the types of operands of the call."""
+    for kind in types:
+        if isinstance(kind, DType) or any(isinstance(o, kind) for o in operands):
+            continue
+        raise fail(
+            f"{insn.name}.type-argument",
+            f"{insn.name}: a type argument in brackets is the type of one of the operands",
+            got=[("type argument", kind.__name__)],
+            fix="leave the type arguments out, or give those of the operands",
+        )
+
+
+# ---- operands ----------------------------------------------------------------------------------
+
+
+def _match(insn: Insn, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Find the overload that takes these arguments and lay them out in record order."""
+    for form in insn.forms:
+        if len(form) != len(args):
+            continue
+        declared = [insn.operand(name) for name in form]
+        if all(_accepts(o, a) for o, a in zip(declared, args, strict=True)):
+            given = {o.name: _converted(o, a) for o, a in zip(declared, args, strict=True)}
+            return tuple(given.get(o.name) for o in insn.operands)
+    raise _no_overload(insn, args)
+
+
+def _accepts(operand: Operand, value: Any) -> bool:
+    return kind_of(value) in operand.kinds
+
+
+def kind_of(value: Any) -> str:
+    """The operand kind of a run-time value."""
+    if isinstance(value, TileObject):
+        return "tile"
+    if isinstance(value, GlobalObject):
+        return "global"
+    if isinstance(value, ConvObject):
+        return "conv"
+    if isinstance(value, int | float | np.number | np.bool_):
+        return "scalar"
+    if isinstance(value, Pointer | np.ndarray) or hasattr(value, "__dlpack__"):
+        return "pointer"
+    return "object"
+
+
+def _converted(operand: Operand, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if "pointer" in operand.kinds and kind_of(value) == "pointer":
+        return pointer(value)
+    return value
+
+
+def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
+    forms = " | ".join(f"{insn.name}({', '.join(form)})" for form in insn.forms)
+    described = ", ".join(f"{kind_of(a)} ({type(a).__name__})" for a in args)
+    wanted = {o.name: "/".join(o.kinds) for o in insn.operands}
+    return fail(
+        f"{insn.name}.operands",
+        f"no form of {insn.name} takes these operands",
+        got=[("operands", described or "none")],
+        fix=f"{forms}, then wait events; kinds: "
+        + ", ".join(f"{name}: {kinds}" for name, kinds in wanted.items()),
+    )
+
+
+def _blame_operands(insn: Insn, operands: tuple[Any, ...], error: AttributeError) -> None:
+    """Turn 'no attribute key' into a sentence about the operand that is not one."""
+    for value in operands:
+        if not hasattr(value, "key") and not isinstance(value, int | float | None):
+            raise _no_overload(insn, operands) from error

@@ -1,0 +1,68 @@
+"""Sessions: which target and mode the instructions you call run under, and on which machine.
+
+`with device("a5", mode="auto"):` makes a fresh machine for the block. Outside any block a default
+session (a2a3, manual) serves the REPL; it is made when first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar, Token
+from types import TracebackType
+
+from ptokit.base.diagnostics import UsageError, fail
+from ptokit.isa.targets import Target, target
+from ptokit.machine.machine import Machine
+
+MODES = ("manual", "auto")
+
+_current: ContextVar[Machine | None] = ContextVar("ptokit_machine", default=None)
+_default: list[Machine] = []
+
+
+class device:  # noqa: N801 - used as a function in a with statement
+    """Select target and mode for a block of code; the machine is fresh and ends with the block.
+
+    `defines` overrides memory sizes and alignments under their macro names, as `-D` does for a
+    compiler: `device("a2a3", defines={"PTO_UBUF_SIZE_BYTES": 262144})`.
+    """
+
+    def __init__(
+        self,
+        target_name: str | Target = "a2a3",
+        mode: str = "manual",
+        *,
+        defines: Mapping[str, int] | None = None,
+    ) -> None:
+        chosen = target(target_name)
+        if mode not in MODES:
+            raise fail("unknown-mode", f"mode is one of {MODES}, not {mode!r}", kind=UsageError)
+        self.machine = Machine(chosen.override(defines) if defines else chosen, mode)
+        self._tokens: list[Token[Machine | None]] = []
+
+    def __enter__(self) -> Machine:
+        self._tokens.append(_current.set(self.machine))
+        return self.machine
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _current.reset(self._tokens.pop())
+
+
+def current() -> Machine:
+    """The machine in force."""
+    machine = _current.get()
+    if machine is None:
+        if not _default:
+            _default.append(Machine(target("a2a3"), "manual"))
+        machine = _default[0]
+    return machine
+
+
+def reset() -> None:
+    """Replace the default session by a fresh one (in a REPL: start over)."""
+    _default.clear()

@@ -1,0 +1,1 @@
+"""Inter-device communication."""

@@ -1,0 +1,1 @@
+"""Comparison and selection: packed predicate masks."""

@@ -1,0 +1,1 @@
+"""Broadcasts of a row or a column over a tile."""

@@ -1,0 +1,1 @@
+"""Filling: constants and padding."""

@@ -1,0 +1,1 @@
+"""The fix pipe: how accumulator values are converted on their way out."""

@@ -1,0 +1,1 @@
+"""Convolution as a matrix product: image to columns."""

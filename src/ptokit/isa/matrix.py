@@ -1,0 +1,1 @@
+"""The cube: matrix products."""

@@ -1,0 +1,1 @@
+"""Transfers between global memory and tiles."""

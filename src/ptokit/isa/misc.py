@@ -1,0 +1,1 @@
+"""Generators, histograms, printing and scalar access."""

@@ -1,0 +1,1 @@
+"""Moves between memory spaces and layouts."""

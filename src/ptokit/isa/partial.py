@@ -1,0 +1,1 @@
+"""Partial operations: tiles whose valid regions differ."""

@@ -1,0 +1,1 @@
+"""Sorting and merging of value-index records."""

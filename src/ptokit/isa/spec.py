@@ -1,0 +1,327 @@
+"""The vocabulary in which an instruction is defined.
+
+One decorated function per instruction, in `isa/<family>.py`, says everything about it: operands
+and their roles, element types per target, legality rules, pipe, text form, documentation (the
+docstring) and meaning (the body, as array code over logical views). `insn` checks the block and
+stores a frozen record in `INSTRUCTIONS`; API, verifier, engines, text and documentation are folds
+over that table.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum, IntEnum
+from types import MappingProxyType
+from typing import Any
+
+from ptokit.base.dtypes import DType, dtype
+from ptokit.isa.facts import Ops
+
+TARGETS = ("a2a3", "a5", "kirin9030", "kirinx90")  # the devices; `cpu` is the permissive profile
+
+
+class Pipe(IntEnum):
+    """The execution pipes of a core, with their numbers in the instruction set."""
+
+    S = 0  # scalar unit
+    V = 1  # vector unit
+    MTE1 = 2  # L1 to the cube's operand buffers
+    MTE2 = 3  # GM to on-chip memory
+    MTE3 = 4  # on-chip memory to GM
+    M = 5  # cube unit
+    ALL = 6
+    FIX = 7  # accumulator to GM or on-chip memory
+
+
+class View(Enum):
+    """Which array of a tile operand the body is handed."""
+
+    VALID = "valid"  # the valid region of a tile, the view of a GlobalTensor: a logical matrix
+    WHOLE = "whole"  # the whole capacity of a tile; a GlobalTensor as its five dimensions
+    STORAGE = "storage"  # all elements of a tile in memory order, one dimension
+    OBJECT = "object"  # the operand itself: for binding, pipes, and whoever moves data by itself
+
+
+# A convolution tile is always handed over as the array of its dimensions.
+Extent = tuple[int, int] | tuple[slice, slice]
+Region = View | Callable[[Ops], View | Extent]  # a function gives a view, sizes, or two slices
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand: what it may be, what is done to it, and which part of it."""
+
+    name: str
+    role: str  # in | out | inout | tmp
+    kinds: tuple[str, ...] = ("tile",)  # any of tile, conv, global, scalar, object
+    view: Region = View.VALID
+    optional: bool = False
+    note: str = ""
+
+    @property
+    def reads(self) -> bool:
+        return self.role in ("in", "inout")
+
+    @property
+    def writes(self) -> bool:
+        return self.role in ("out", "inout", "tmp")
+
+
+@dataclass(frozen=True)
+class Attr:
+    """A template argument: an enumeration, an integer or a flag, with its default."""
+
+    name: str
+    type: type
+    default: Any = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Types:
+    """Element types per target: tuples over the named operands. A missing target has none."""
+
+    of: tuple[str, ...]
+    allowed: Mapping[str, frozenset[tuple[DType, ...]]]
+    ids: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A legality rule: a sentence, a predicate, the id it is reported under, where it holds."""
+
+    id: str
+    text: str
+    holds: Callable[[Any], bool]
+    targets: frozenset[str] | None = None  # None: everywhere, also on the permissive profile
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Asm:
+    """How the instruction is written in text; what is None follows from operands and name."""
+
+    name: str | None = None
+    ins: tuple[str, ...] | None = None  # operands in `ins(...)`, in order
+    outs: tuple[str, ...] | None = None
+    forms: frozenset[str] = frozenset({"sync", "l1", "l2"})
+    tmp: frozenset[str] = frozenset({"l2"})  # forms that spell out the temporaries
+    attrs: Mapping[str, str] = field(default_factory=dict[str, str])  # template name -> text key
+
+
+DERIVED = Asm()  # everything follows from the name and the operands
+PipeOf = Pipe | Callable[[Ops], Pipe] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Insn:
+    """Everything known about one instruction."""
+
+    name: str
+    family: str
+    operands: tuple[Operand, ...]
+    attrs: tuple[Attr, ...]
+    pipe: PipeOf
+    types: tuple[Types, ...]
+    targets: frozenset[str]
+    rules: tuple[Rule, ...]
+    forms: tuple[tuple[str, ...], ...]
+    asm: Asm | None
+    cost: str
+    ops: Mapping[str, Pipe]
+    example: Mapping[str, str]
+    body: Callable[..., Any]
+    doc: str
+    freedom: str  # what the hardware leaves open and the reference engine decides
+    body_parameters: frozenset[str]
+
+    @property
+    def wants_ctx(self) -> bool:
+        return "ctx" in self.body_parameters
+
+    def operand(self, name: str) -> Operand:
+        return next(o for o in self.operands if o.name == name)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+_table: dict[str, Insn] = {}
+INSTRUCTIONS: Mapping[str, Insn] = MappingProxyType(_table)
+
+
+def insn(
+    *operands: Operand,
+    name: str | None = None,
+    pipe: PipeOf = Pipe.V,
+    attrs: Iterable[Attr] = (),
+    types: Types | Iterable[Types] = (),
+    targets: str | None = None,
+    rules: Iterable[Rule | Iterable[Rule]] = (),
+    forms: Iterable[str] = (),
+    asm: Asm | None = DERIVED,
+    cost: str = "",
+    ops: Mapping[str, Pipe] | None = None,
+    example: Mapping[str, str] | None = None,
+    freedom: str = "",
+) -> Callable[[Callable[..., Any]], Insn]:
+    """Define an instruction. The function's name is the instruction's, its docstring the docs.
+
+    `forms` lists the operand lists of overloads ("dst src", "dst src tmp"); by default every
+    optional operand may be left off, from the end. `ops` names the instruction's entries in the
+    event table when they differ from its own name. `example` overrides the operand types of the
+    sample that tests and documentation build ("dst": "Acc f32 16x16 NZ/1024").
+    """
+
+    def define(body: Callable[..., Any]) -> Insn:
+        full = name or body.__name__
+        family = body.__module__.rsplit(".", 1)[-1]
+        kinds = (types,) if isinstance(types, Types) else tuple(types)
+        record = Insn(
+            name=full,
+            family=family,
+            operands=operands,
+            attrs=tuple(attrs),
+            pipe=pipe,
+            types=kinds,
+            targets=_available(kinds, targets),
+            rules=tuple(_flat(rules)),
+            forms=tuple(tuple(f.split()) for f in forms) or _default_forms(operands),
+            asm=asm,
+            cost=cost or family,
+            ops=MappingProxyType(dict(ops or {})),
+            example=MappingProxyType(dict(example or {})),
+            body=body,
+            doc=inspect.cleandoc(body.__doc__ or ""),
+            freedom=freedom,
+            body_parameters=frozenset(inspect.signature(body).parameters),
+        )
+        _check(record)
+        _table[full] = record
+        return record
+
+    return define
+
+
+def _available(types: tuple[Types, ...], targets: str | None) -> frozenset[str]:
+    if targets is not None:
+        return frozenset(targets.split()) | {"cpu"}
+    if types:
+        return frozenset.intersection(*(frozenset(t.allowed) for t in types)) | {"cpu"}
+    return frozenset(TARGETS) | {"cpu"}
+
+
+def _default_forms(operands: tuple[Operand, ...]) -> tuple[tuple[str, ...], ...]:
+    needed = [o.name for o in operands if not o.optional]
+    extra = [o.name for o in operands if o.optional]
+    chosen = [set(needed + extra[:n]) for n in range(len(extra) + 1)]
+    return tuple(tuple(o.name for o in operands if o.name in names) for names in chosen)
+
+
+def _flat(rules: Iterable[Rule | Iterable[Rule]]) -> Iterable[Rule]:
+    for item in rules:
+        if isinstance(item, Rule):
+            yield item
+        else:
+            yield from item
+
+
+def _check(record: Insn) -> None:
+    """Refuse a block that contradicts itself; this runs once, at import."""
+    where = f"{record.family}.py: {record.name}"
+    parameters = [p for p in inspect.signature(record.body).parameters if p != "ctx"]
+    declared = [o.name for o in record.operands]
+    expected = declared + [a.name for a in record.attrs]
+    assert record.name not in _table, f"{where} is defined twice"
+    assert record.doc, f"{where} has no docstring"
+    assert parameters[: len(declared)] == declared, f"{where}: body takes {parameters}"
+    assert set(parameters) <= set(expected), f"{where}: unknown parameters in {parameters}"
+    for form in record.forms:
+        assert set(form) <= set(declared), f"{where}: form {form} names an unknown operand"
+    for group in record.types:
+        assert set(group.of) <= set(declared), f"{where}: types of unknown operands {group.of}"
+
+
+# ---- short words for the definitions -----------------------------------------------------------
+
+
+def out(name: str = "dst", *, view: Region = View.VALID, **more: Any) -> Operand:
+    """A tile that is written."""
+    return Operand(name, "out", view=view, **more)
+
+
+def src(name: str = "src", *, view: Region = View.VALID, **more: Any) -> Operand:
+    """A tile that is read."""
+    return Operand(name, "in", view=view, **more)
+
+
+def inout(name: str, *, view: Region = View.VALID, **more: Any) -> Operand:
+    """A tile that is read and written."""
+    return Operand(name, "inout", view=view, **more)
+
+
+def tmp(name: str = "tmp", *, view: Region = View.WHOLE, **more: Any) -> Operand:
+    """A scratch tile: its contents are lost."""
+    return Operand(name, "tmp", view=view, **more)
+
+
+def scalar(name: str = "scalar", **more: Any) -> Operand:
+    """A number, converted to the element type the body asks for."""
+    return Operand(name, "in", kinds=("scalar",), **more)
+
+
+def gm_in(name: str = "src", **more: Any) -> Operand:
+    """A GlobalTensor that is read."""
+    return Operand(name, "in", kinds=("global",), **more)
+
+
+def gm_out(name: str = "dst", **more: Any) -> Operand:
+    """A GlobalTensor that is written."""
+    return Operand(name, "out", kinds=("global",), **more)
+
+
+def thing(name: str, role: str = "inout", **more: Any) -> Operand:
+    """An operand that is not data: a TPipe, a group of ranks."""
+    return Operand(name, role, kinds=("object",), view=View.OBJECT, **more)
+
+
+def types(
+    of: str = "dst",
+    *,
+    ids: Mapping[str, str] | str = "",
+    kirin: str | None = None,
+    **per_target: str,
+) -> Types:
+    """Element types per target: `types("dst", a2a3="i16 f32", a5=..., kirin=...)`.
+
+    Several operands are listed together, combinations with commas:
+    `types("c a b", a2a3="i32,i8,i8 f32,f16,f16")`. `kirin` stands for both Kirin targets; `ids`
+    gives the assertion id, one for all targets or one per target.
+    """
+    if kirin is not None:
+        per_target = {"kirin9030": kirin, "kirinx90": kirin} | per_target
+    names = tuple(of.split())
+    allowed: dict[str, frozenset[tuple[DType, ...]]] = {}
+    for target, listed in per_target.items():
+        combos = (tuple(dtype(one) for one in combo.split(",")) for combo in listed.split())
+        allowed[target] = frozenset(combos)
+        assert all(len(c) == len(names) for c in allowed[target]), (of, listed)
+    chosen = dict.fromkeys(per_target, ids) if isinstance(ids, str) and ids else dict(ids or {})
+    return Types(names, MappingProxyType(allowed), MappingProxyType(chosen))
+
+
+def rule(
+    id: str, text: str, holds: Callable[[Any], bool], on: str | None = None, fix: str = ""
+) -> Rule:
+    """A legality rule; `on` lists the targets it holds on ("a2a3 a5"), None means all of them.
+
+    `id` is the assertion id, or a short name of our own in lower case with hyphens.
+    """
+    return Rule(id, text, holds, None if on is None else frozenset(on.split()), fix)
+
+
+def only(rule_: Rule, on: str) -> Rule:
+    """The same rule, on these targets only."""
+    return replace(rule_, targets=frozenset(on.split()))

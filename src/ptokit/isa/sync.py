@@ -1,0 +1,1 @@
+"""Synchronisation: events, flags and barriers."""

@@ -1,0 +1,1 @@
+"""Tile-scalar instructions: each element meets one number."""

@@ -1,0 +1,1 @@
+"""Transposition of tiles and convolution layouts."""

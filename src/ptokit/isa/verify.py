@@ -1,0 +1,113 @@
+"""The verifier of one instruction: a fold over its record. All violations are found at once."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.location import Location
+from ptokit.isa.facts import Ops, Recorder, Unknown, shown
+from ptokit.isa.spec import Insn, Rule, Types
+
+
+def verify(insn: Insn, ops: Ops, location: Location | None = None) -> list[Diagnostic]:
+    """Return a diagnostic for every rule of the target that the operands break."""
+    target = ops.target.name
+    if target not in insn.targets:
+        return [_unavailable(insn, target, location)]
+    found: list[Diagnostic] = []
+    for group in insn.types:
+        found += _check_types(insn, group, ops, location)
+    for rule in insn.rules:
+        if rule.targets is None or target in rule.targets:
+            found += _check_rule(insn, rule, ops, location)
+    return found
+
+
+def code_of(insn: Insn, rule: Rule) -> str:
+    """The stable code a rule is reported under: its assertion id, or instruction.name."""
+    return rule.id if is_assertion_id(rule.id) else f"{insn.name}.{rule.id}"
+
+
+def is_assertion_id(id: str) -> bool:
+    return id[:3] in ("SA-", "PA-", "CA-")
+
+
+def _unavailable(insn: Insn, target: str, location: Location | None) -> Diagnostic:
+    have = sorted(insn.targets - {"cpu"})
+    return Diagnostic(
+        f"{insn.name}.unavailable",
+        f"{insn.name} does not exist on {target}",
+        location,
+        fix=f"it exists on {', '.join(have)}" if have else "no supported device has it",
+        target=target,
+    )
+
+
+def _check_types(insn: Insn, group: Types, ops: Ops, location: Location | None) -> list[Diagnostic]:
+    target = ops.target.name
+    allowed = group.allowed.get(target)
+    operands = [ops[name] for name in group.of]
+    if allowed is None or any(operand is None for operand in operands):
+        return []  # the permissive profile, or an optional operand left out
+    got = tuple(operand.dtype for operand in operands)
+    if got in allowed:
+        return []
+    names = ", ".join(group.of)
+    legal = sorted(",".join(t.name for t in combo) for combo in allowed)
+    many = "s" if len(group.of) > 1 else ""
+    return [
+        Diagnostic(
+            group.ids.get(target, f"{insn.name}.dtype"),
+            f"{insn.name}: element type{many} of {names} must be one of {' '.join(legal)}",
+            location,
+            tuple((f"{n}.dtype", t.name) for n, t in zip(group.of, got, strict=True)),
+            "use one of these element types, or convert with TCVT first",
+            target,
+        )
+    ]
+
+
+def _check_rule(insn: Insn, rule: Rule, ops: Ops, location: Location | None) -> list[Diagnostic]:
+    try:
+        if rule.holds(ops):
+            return []
+    except Unknown:
+        return []
+    seen: dict[str, str] = {}
+    rule.holds(Recorder(ops, seen))
+    return [
+        Diagnostic(
+            code_of(insn, rule),
+            f"{insn.name}: {rule.text}",
+            location,
+            tuple(seen.items()),
+            rule.fix or recipe(rule.id),
+            ops.target.name,
+        )
+    ]
+
+
+@cache
+def assertions() -> dict[str, Any]:
+    """The catalogue of assertion ids and repair recipes."""
+    text = resources.files("ptokit.isa").joinpath("assertions.json").read_text("utf-8")
+    return cast("dict[str, Any]", json.loads(text))
+
+
+def recipe(id: str) -> str:
+    """The repair advice for an assertion id; empty when there is none."""
+    entry = assertions()["assertions"].get(id)
+    if entry is None:
+        return ""
+    fixes = entry["fix"]
+    if isinstance(fixes, str):
+        return fixes
+    recipes = assertions()["recipes"]
+    return " ".join(f"{recipes[f]} ({f})" for f in fixes[:1])
+
+
+__all__ = ["assertions", "code_of", "is_assertion_id", "recipe", "shown", "verify"]

@@ -1,0 +1,69 @@
+"""What an instruction's body may ask of the machine, when arrays alone do not tell its story."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.location import Location, Site
+from ptokit.isa.facts import Ops
+from ptokit.isa.targets import Target
+from ptokit.machine.core import Core
+from ptokit.machine.window import Window
+
+if TYPE_CHECKING:
+    from ptokit.machine.machine import Machine, Plan
+
+
+class Context:
+    """Passed to bodies that take `ctx`: the operands' facts, the target, registers and poison."""
+
+    def __init__(
+        self, machine: Machine, plan: Plan, operands: Sequence[Any], site: Site | Location
+    ) -> None:
+        self.machine = machine
+        self.plan = plan
+        self.site = site
+        self._operands = operands
+
+    @property
+    def ops(self) -> Ops:
+        """The facts of the operands: `ctx.ops.dst.dtype`, `ctx.ops.src.vr` ..."""
+        return self.plan.ops
+
+    @property
+    def target(self) -> Target:
+        return self.machine.target
+
+    @property
+    def mode(self) -> str:
+        return self.machine.mode
+
+    @property
+    def core(self) -> Core:
+        return self.machine.core
+
+    @property
+    def registers(self) -> dict[str, Any]:
+        """The core's configuration registers."""
+        return self.machine.core.registers
+
+    def operand(self, name: str) -> Any:
+        """The run-time object behind an operand."""
+        names = [o.name for o in self.plan.insn.operands]
+        return self._operands[names.index(name)]
+
+    def poison(self, name: str, rows: slice, cols: slice) -> None:
+        """Declare a logical region of a tile operand undefined: the hardware leaves it open."""
+        if rows.start >= rows.stop or cols.start >= cols.stop:
+            return
+        tile = self.operand(name)
+        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
+        Window(tile.storage, tile.address, axis_map, tile.spec.dtype, rows, cols, name).poison()
+
+    def fail(self, code: str, message: str, **more: Any) -> PtoError:
+        """Build an error at the instruction's line."""
+        name = self.plan.insn.name
+        code = code if code[:3] in ("SA-", "PA-", "CA-") else f"{name}.{code}"
+        return fail(code, f"{name}: {message}", site=self.site, target=self.target.name, **more)

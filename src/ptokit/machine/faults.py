@@ -1,0 +1,21 @@
+"""Faults: the ways in which a legal instruction can still go wrong when it runs."""
+
+from __future__ import annotations
+
+from ptokit.base.diagnostics import ProgramError
+
+
+class PoisonRead(ProgramError):  # noqa: N818 - named after what happened
+    """A byte was read that nothing wrote."""
+
+
+class OutOfBounds(ProgramError):  # noqa: N818
+    """An access left its memory or its array."""
+
+
+class Unbound(ProgramError):  # noqa: N818
+    """A tile without an address, or a tensor without memory, was used."""
+
+
+class WouldBlock(ProgramError):  # noqa: N818
+    """The only thread of execution would wait for something that nobody can provide."""

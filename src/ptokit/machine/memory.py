@@ -1,0 +1,67 @@
+"""Byte memories. Every byte knows whether anything has written it; reading one that nothing wrote
+is an error of the program, never a zero."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import numpy as np
+
+from ptokit.base.layout import Array
+
+_uids = count()
+
+
+class Storage:
+    """Bytes and their shadow: `shadow[i]` is 1 once byte i holds a defined value, 0 while poisoned.
+
+    `epoch` grows whenever a defined byte becomes poison again. A window that was found fully
+    defined stays so as long as the epoch stands, which makes the check free in steady state.
+    """
+
+    __slots__ = ("data", "epoch", "name", "shadow", "uid")
+
+    def __init__(self, name: str, nbytes: int) -> None:
+        self.name = name
+        self.data: Array = np.zeros(nbytes, np.uint8)
+        self.shadow: Array = np.zeros(nbytes, np.uint8)
+        self.uid = next(_uids)
+        self.epoch = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.data.nbytes
+
+    def poison(self) -> None:
+        """Forget all contents."""
+        self.shadow[:] = 0
+        self.epoch += 1
+
+
+class Lease:
+    """A tile's private storage in auto mode; returned to its pool when the last user is gone."""
+
+    __slots__ = ("_pool", "storage")
+
+    def __init__(self, pool: StoragePool, storage: Storage) -> None:
+        self._pool = pool
+        self.storage = storage
+
+    def __del__(self) -> None:
+        self._pool.give_back(self.storage)
+
+
+class StoragePool:
+    """Recycles private storages by size, so that loops over fresh tiles reuse their plans."""
+
+    def __init__(self) -> None:
+        self._free: dict[tuple[str, int], list[Storage]] = {}
+
+    def lease(self, name: str, nbytes: int) -> Lease:
+        """Return poisoned storage of this size."""
+        free = self._free.get((name, nbytes))
+        return Lease(self, free.pop() if free else Storage(name, nbytes))
+
+    def give_back(self, storage: Storage) -> None:
+        storage.poison()
+        self._free.setdefault((storage.name, storage.nbytes), []).append(storage)

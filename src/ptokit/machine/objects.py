@@ -1,0 +1,355 @@
+"""Run-time operands: tiles, convolution tiles and views of global memory.
+
+A tile is a typed window over a memory: `bind` gives it an address, the valid sizes may change while
+the kernel runs. Each object keeps a `key`, the tuple of everything the simulator's plans depend on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import fail
+from ptokit.base.dtypes import DType, dtype
+from ptokit.base.enums import Layout
+from ptokit.base.layout import Array
+from ptokit.base.tensors import ConvSpec, GlobalSpec
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.isa.facts import ConvFacts, GlobalFacts, TileFacts
+from ptokit.machine.memory import Lease, Storage
+
+
+class Bound:
+    """What tiles and convolution tiles share: a place in a memory."""
+
+    __slots__ = ("_lease", "address", "key", "storage")
+
+    def __init__(self) -> None:
+        self.storage: Storage | None = None
+        self.address = 0
+        self._lease: Lease | None = None
+        self.key: tuple[Any, ...] = ()
+
+    def bind(self, storage: Storage, address: int, lease: Lease | None = None) -> None:
+        """Place the object at a byte address of a memory."""
+        self.storage = storage
+        self.address = address
+        self._lease = lease
+        self.refresh()
+
+    def share(self, other: Bound, offset: int = 0) -> None:
+        """Place the object over the storage of another one, `offset` bytes behind its start."""
+        assert other.storage is not None
+        self.bind(other.storage, other.address + offset, other._lease)
+
+    def refresh(self) -> None:
+        """Recompute the key after a change."""
+        raise NotImplementedError
+
+    @property
+    def place(self) -> str:
+        """Where the object lives, for messages."""
+        if self.storage is None:
+            return "not bound to an address"
+        if self._lease is not None:
+            return f"placed automatically in {self.storage.name}"
+        return f"at {self.storage.name} 0x{self.address:x}"
+
+
+class TileObject(Bound):
+    """A tile at run time."""
+
+    __slots__ = ("__weakref__", "spec", "vc", "vr")
+
+    def __init__(self, spec: TileSpec, valid_row: int, valid_col: int) -> None:
+        super().__init__()
+        self.spec = spec
+        self.vr = valid_row
+        self.vc = valid_col
+        self.refresh()
+
+    def refresh(self) -> None:
+        storage = self.storage
+        uid = -1 if storage is None else storage.uid
+        self.key = (self.spec, uid, self.address, self.vr, self.vc)
+
+    def facts(self) -> TileFacts:
+        return TileFacts(
+            self.spec, (self.vr, self.vc), None if self.storage is None else self.address
+        )
+
+    # ---- the accessors of the pages ----------------------------------------------------------
+
+    def GetValidRow(self) -> int:
+        """Valid rows in force."""
+        return self.vr
+
+    def GetValidCol(self) -> int:
+        """Valid columns in force."""
+        return self.vc
+
+    def SetValidRow(self, rows: int) -> None:
+        """Change the valid rows of a tile that declares them DYNAMIC."""
+        self.SetValidShape(rows, self.vc)
+
+    def SetValidCol(self, cols: int) -> None:
+        """Change the valid columns of a tile that declares them DYNAMIC."""
+        self.SetValidShape(self.vr, cols)
+
+    def SetValidShape(self, rows: int, cols: int) -> None:
+        """Change the valid region; only DYNAMIC dimensions may change."""
+        spec = self.spec
+        for name, static, new, old, most in (
+            ("ValidRow", spec.valid_row, rows, self.vr, spec.rows),
+            ("ValidCol", spec.valid_col, cols, self.vc, spec.cols),
+        ):
+            if new != old and static != DYNAMIC:
+                raise fail(
+                    "static-valid",
+                    f"{name} of this tile is fixed at {static} by its type",
+                    got=[(name, new)],
+                    fix=f"declare {name} as DYNAMIC to change it while the kernel runs",
+                )
+            if not 0 <= new <= most:
+                raise fail(
+                    "valid-capacity",
+                    f"{name} lies between 0 and the capacity of the tile",
+                    got=[(name, new), ("capacity", most)],
+                )
+        self.vr, self.vc = rows, cols
+        self.refresh()
+
+    def __str__(self) -> str:
+        return f"Tile[{self.spec}] {self.place}"
+
+
+class ConvObject(Bound):
+    """A convolution tile at run time."""
+
+    __slots__ = ("__weakref__", "parameters", "shape", "spec")
+
+    def __init__(self, spec: ConvSpec, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.spec = spec
+        self.shape = shape
+        # Feature-map size, filter, padding ... of the image-to-column instructions.
+        self.parameters: dict[str, Any] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        storage = self.storage
+        self.key = (self.spec, -1 if storage is None else storage.uid, self.address, self.shape)
+
+    def facts(self) -> ConvFacts:
+        return ConvFacts(self.spec, self.shape, None if self.storage is None else self.address)
+
+    def GetShape(self, dim: int) -> int:
+        """Size of a dimension; -1 for a dimension the tile does not have."""
+        return self.shape[dim] if 0 <= dim < len(self.shape) else -1
+
+    def SetDynamicShape(self, *sizes: int) -> None:
+        """Give a value to each DYNAMIC dimension, in order."""
+        dynamic = self.spec.shape.count(DYNAMIC)
+        if len(sizes) != dynamic:
+            raise fail(
+                "conv-dynamic",
+                "SetDynamicShape takes one value per DYNAMIC dimension",
+                got=[("values", len(sizes)), ("DYNAMIC dimensions", dynamic)],
+            )
+        values = iter(sizes)
+        self.shape = tuple(next(values) if n == DYNAMIC else n for n in self.spec.shape)
+        self.refresh()
+
+    def __str__(self) -> str:
+        return f"ConvTile[{self.spec}] {self.place}"
+
+
+# ---- global memory -----------------------------------------------------------------------------
+
+
+class GmBuffer:
+    """The user's array as global memory: bytes without a copy, at their real address."""
+
+    __slots__ = ("base", "data", "name", "owner", "writeable")
+
+    def __init__(self, array: Array, name: str = "") -> None:
+        low, high = np.lib.array_utils.byte_bounds(array)
+        self.owner = array  # keeps the memory alive
+        self.base = low
+        self.name = name
+        self.writeable = bool(array.flags.writeable)
+        if array.flags.c_contiguous:
+            self.data: Array = array.reshape(-1).view(np.uint8)
+        else:
+            raw = (ctypes.c_uint8 * (high - low)).from_address(low)
+            self.data = np.frombuffer(memoryview(raw), np.uint8)
+
+    @property
+    def nbytes(self) -> int:
+        return self.data.nbytes
+
+
+class Pointer:
+    """A typed address in global memory; adding an integer moves it by elements."""
+
+    __slots__ = ("buffer", "dtype", "key", "offset")
+
+    def __init__(self, buffer: GmBuffer, dtype: DType, offset: int = 0) -> None:
+        self.buffer = buffer
+        self.dtype = dtype
+        self.offset = offset  # bytes
+        self.key = dtype
+
+    def __add__(self, elements: int) -> Pointer:
+        return Pointer(self.buffer, self.dtype, self.offset + int(elements) * self.dtype.itemsize)
+
+    __radd__ = __add__
+
+    def __sub__(self, elements: int) -> Pointer:
+        return self + -elements
+
+    def __repr__(self) -> str:
+        name = self.buffer.name or "array"
+        return f"<{self.dtype.name}* {name} + {self.offset // self.dtype.itemsize}>"
+
+
+def as_array(value: Any) -> Array:
+    """Turn anything that carries an array (NumPy, DLPack, buffer protocol) into one, uncopied."""
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    if hasattr(value, "__array_interface__") or isinstance(value, bytearray | memoryview):
+        return np.asarray(value)
+    raise fail(
+        "SA-0053",
+        "global memory is given as an array or a pointer",
+        got=[("type", type(value).__name__)],
+        fix="pass a NumPy array (or anything with DLPack or the buffer protocol), or ptr(array)",
+    )
+
+
+def pointer(value: Any, element: DType | None = None) -> Pointer:
+    """Return a pointer to the first element of an array; `element` re-reads code types.
+
+    Element types NumPy cannot name (hif8, fp4) are held as bytes: a uint8 array serves for them.
+    """
+    if isinstance(value, Pointer):
+        return value
+    array = as_array(value)
+    found = dtype(array.dtype)
+    if element is not None and found.np == np.uint8 and element.np == np.uint8:
+        found = element
+    low, _ = np.lib.array_utils.byte_bounds(array)
+    start = array.__array_interface__["data"][0] - low
+    return Pointer(GmBuffer(array), found, start)
+
+
+class GlobalObject:
+    """A five-dimensional view of global memory."""
+
+    __slots__ = ("__weakref__", "key", "pointer", "shape", "spec", "stride")
+
+    def __init__(
+        self,
+        spec: GlobalSpec,
+        pointer: Pointer | None,
+        shape: tuple[int, ...],
+        stride: tuple[int, ...],
+    ) -> None:
+        self.spec = spec
+        self.shape = shape
+        self.stride = stride
+        self.pointer: Pointer | None = None
+        self.key = (spec, shape, stride)
+        if pointer is not None:
+            self.point_to(pointer)
+
+    def point_to(self, pointer: Pointer) -> None:
+        """Rebind the view; the pointer's element type must be the tensor's."""
+        if pointer.dtype is not self.spec.dtype:
+            raise fail(
+                "SA-0054",
+                "the pointer's element type equals GlobalTensor::DType",
+                got=[("pointer", pointer.dtype.name), ("DType", self.spec.dtype.name)],
+                fix="pass an array of that element type, or declare the GlobalTensor with it",
+            )
+        self.pointer = pointer
+
+    def facts(self) -> GlobalFacts:
+        return GlobalFacts(self.spec, self.shape, self.stride)
+
+    def GetShape(self, dim: int) -> int:
+        """Size of a dimension."""
+        self._dimension(dim)
+        return self.shape[dim]
+
+    def GetStride(self, dim: int) -> int:
+        """Stride of a dimension, in elements."""
+        self._dimension(dim)
+        return self.stride[dim]
+
+    def data(self) -> Pointer:
+        """The pointer behind the view."""
+        if self.pointer is None:
+            raise fail(
+                "unbound-tensor",
+                "this GlobalTensor has no memory yet",
+                got=[("tensor", self.spec)],
+                fix="construct it with an array, or bind it with TASSIGN(tensor, pointer)",
+            )
+        return self.pointer
+
+    def _dimension(self, dim: int) -> None:
+        if not 0 <= dim <= 4:
+            raise fail("SA-0086", "a dimension lies in 0..4", got=[("dim", dim)])
+
+    def __getitem__(self, index: Any) -> GlobalObject:
+        """`g[r0:r1, c0:c1]`: the part of a two-dimensional view, sharing its memory."""
+        rows, cols = index if isinstance(index, tuple) else (index, slice(None))
+        if self.spec.layout not in (Layout.ND, Layout.DN) or self.shape[:3] != (1, 1, 1):
+            raise fail(
+                "slice-layout",
+                "only two-dimensional ND and DN views can be sliced",
+                got=[("layout", self.spec.layout.name), ("shape", self.shape)],
+            )
+        starts, sizes = zip(
+            _part(rows, self.shape[3], "rows"), _part(cols, self.shape[4], "columns"), strict=True
+        )
+        shape = (1, 1, 1, *sizes)
+        moved = self.data() + (starts[0] * self.stride[3] + starts[1] * self.stride[4])
+        static = GlobalSpec.of(self.spec.dtype, shape, self.stride, self.spec.layout)
+        return type(self).sliced(static, moved, shape, self.stride)
+
+    @classmethod
+    def sliced(
+        cls, spec: GlobalSpec, pointer: Pointer, shape: tuple[int, ...], stride: tuple[int, ...]
+    ) -> GlobalObject:
+        return GlobalObject(spec, pointer, shape, stride)
+
+    def numpy(self) -> Array:
+        """The memory behind the view, as a five-dimensional array that shares it."""
+        at = self.data()
+        size = self.spec.itemsize
+        strides = tuple(s * size for s in self.stride)
+        return np.ndarray(self.shape, self.spec.dtype.np, at.buffer.data, at.offset, strides)
+
+    def __str__(self) -> str:
+        where = "unbound" if self.pointer is None else repr(self.pointer)
+        return f"GlobalTensor[{self.spec}] {where}"
+
+
+def _part(index: slice | int, extent: int, what: str) -> tuple[int, int]:
+    if isinstance(index, int):
+        index = slice(index, index + 1)
+    start = 0 if index.start is None else int(index.start)
+    stop = extent if index.stop is None else int(index.stop)
+    if index.step not in (None, 1) or not 0 <= start < stop <= extent:
+        raise fail(
+            "slice-range",
+            f"a slice of {what} lies inside the view and has step 1",
+            got=[("slice", f"{index.start}:{index.stop}:{index.step}"), (what, extent)],
+        )
+    return start, stop - start

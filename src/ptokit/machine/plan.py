@@ -1,0 +1,239 @@
+"""A plan: an instruction with known operand types, sizes and addresses, verified and ready to run.
+
+Making one costs a hundred microseconds, running one a few. Operands whose layout is a plain matrix
+are handed to the body as views of the memory itself; others are gathered before and scattered
+after. Global memory is opened per run, since its pointer moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import InternalError, NotSupported, PtoError, fail
+from ptokit.base.layout import AxisMap, flat_map
+from ptokit.base.location import Location, Site
+from ptokit.isa.facts import Ops
+from ptokit.isa.spec import Extent, Insn, Operand, Pipe, View
+from ptokit.machine.context import Context
+from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound
+from ptokit.machine.gm import GmAccess, GmWindow
+from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
+from ptokit.machine.records import Record
+from ptokit.machine.window import Window
+
+if TYPE_CHECKING:
+    from ptokit.machine.machine import Machine
+
+NUMBERS = (int, float, bool)
+
+
+class Plan:
+    """An instruction with known operand types, sizes and addresses, ready to run."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        insn: Insn,
+        operands: Sequence[Any],
+        attrs: tuple[Any, ...],
+        ops: Ops,
+        site: Site | Location,
+    ) -> None:
+        self.insn = insn
+        self.ops = ops
+        self.machine = machine
+        self.pipe = insn.pipe(ops) if callable(insn.pipe) else (insn.pipe or Pipe.S)
+        self.windows: list[tuple[str, bool, Window]] = []  # (operand, written, where)
+        self._reads: list[tuple[Window, Operand]] = []
+        self._writes: list[Window] = []
+        self._scratch: list[Window] = []
+        self._fetch: list[tuple[int, Callable[[Any], Any]]] = []  # arguments made for each run
+        self._store: list[tuple[int, Window]] = []  # copies to be scattered afterwards
+        self._gm: list[tuple[int, Operand, GmAccess]] = []
+        self._args: list[Any] = []
+        for index, (declared, value) in enumerate(zip(insn.operands, operands, strict=True)):
+            self._args.append(self._argument(index, declared, value, site))
+        self._attrs = {
+            a.name: v
+            for a, v in zip(insn.attrs, attrs, strict=True)
+            if a.name in insn.body_parameters
+        }
+        self._simple = not (self._fetch or self._store or self._gm or insn.wants_ctx)
+
+    def _argument(self, index: int, declared: Operand, value: Any, site: Site | Location) -> Any:
+        """Return what the body is handed, or None when it is made anew for each run."""
+        if value is None:
+            return None
+        view = declared.view(self.ops) if callable(declared.view) else declared.view
+        if view is View.OBJECT or value.__class__ in NUMBERS:
+            self._fetch.append((index, lambda operand: operand))
+            return None
+        if isinstance(value, GlobalObject):
+            assert isinstance(view, View)
+            self._gm.append((index, declared, GmAccess(value, view)))
+            return None
+        window = self._window(declared, view, value, site)
+        if declared.reads:
+            self._reads.append((window, declared))
+            self.windows.append((declared.name, False, window))
+        if declared.writes:
+            self.windows.append((declared.name, True, window))
+            (self._scratch if declared.role == "tmp" else self._writes).append(window)
+        shape = value.shape if isinstance(value, ConvObject) else window.shape
+        if view is View.STORAGE:
+            shape = window.shape[1:]
+        if window.view is not None:
+            return window.view if shape == window.shape else window.view.reshape(shape)
+        if declared.writes:
+            self._store.append((index, window))
+        if declared.reads:
+            self._fetch.append((index, lambda _: window.read().reshape(shape)))
+        else:
+            kind = window.dtype.np
+            self._fetch.append((index, lambda _: np.empty(shape, kind)))
+        return None
+
+    def _window(
+        self, declared: Operand, view: View | Extent, value: Any, site: Site | Location
+    ) -> Window:
+        if value.storage is None:
+            raise fail(
+                "unbound-tile",
+                f"{self.insn.name}: {declared.name} has no address",
+                got=[(declared.name, value)],
+                fix="bind it first: TASSIGN(tile, address), or use mode='auto'",
+                site=site,
+                kind=Unbound,
+            )
+        if isinstance(value, ConvObject):
+            axis_map = value.spec.axis_map(value.shape)
+            rows, cols = slice(0, 1), slice(0, axis_map.cols)
+        elif view is View.STORAGE:
+            axis_map = flat_map(value.spec.numel)
+            rows, cols = slice(0, 1), slice(0, axis_map.cols)
+        else:
+            axis_map = value.spec.axis_map(value.vr, value.vc)
+            rows, cols = _extent(view, value, axis_map)
+        self._bounds(declared, value, axis_map, rows, cols, site)
+        return Window(
+            value.storage, value.address, axis_map, value.spec.dtype, rows, cols, declared.name
+        )
+
+    def _bounds(
+        self, declared: Operand, value: Any, axis_map: AxisMap, rows: slice, cols: slice, site: Any
+    ) -> None:
+        bits = 4 if value.spec.dtype.is_packed else 8 * value.spec.itemsize
+        stop = value.address + -(-axis_map.span * bits // 8)
+        if rows.stop > axis_map.rows or cols.stop > axis_map.cols:
+            raise fail(
+                "tile-bounds",
+                f"{self.insn.name}: the part of {declared.name} that is accessed lies in the tile",
+                got=[
+                    ("rows", f"{rows.start}..{rows.stop}"),
+                    ("cols", f"{cols.start}..{cols.stop}"),
+                    ("tile", value.spec),
+                ],
+                site=site,
+                kind=OutOfBounds,
+            )
+        if value.address < 0 or stop > value.storage.nbytes:
+            raise fail(
+                "memory-bounds",
+                f"{self.insn.name}: {declared.name} lies inside {value.storage.name}",
+                got=[
+                    ("address", hex(value.address)),
+                    ("end", hex(stop)),
+                    ("capacity", hex(value.storage.nbytes)),
+                ],
+                fix="bind the tile to a lower address, or make it smaller",
+                site=site,
+                kind=OutOfBounds,
+            )
+
+    # ---- execution ---------------------------------------------------------------------------
+
+    def run(self, operands: Sequence[Any], site: Site | Location) -> Any:
+        """Carry the instruction out on these operands."""
+        for window, declared in self._reads:
+            if window.clean != window.storage.epoch and not window.is_defined():
+                raise self._poisoned(window, declared, site)
+        if self._simple:
+            with np.errstate(all="ignore"):
+                result = self.insn.body(*self._args, **self._attrs)
+            gm: tuple[tuple[str, bool, GmWindow], ...] = ()
+        else:
+            result, gm = self._run_general(operands, site)
+        for window in self._writes:
+            if window.clean != window.storage.epoch:
+                window.mark_defined()
+        for window in self._scratch:
+            window.poison()
+        self.machine.records.append(Record(self.insn, self.pipe, site, self, gm))
+        return result
+
+    def _run_general(
+        self, operands: Sequence[Any], site: Site | Location
+    ) -> tuple[Any, tuple[tuple[str, bool, GmWindow], ...]]:
+        args = self._args.copy()
+        for index, fetch in self._fetch:
+            args[index] = fetch(operands[index])
+        gm: list[tuple[str, bool, GmWindow]] = []
+        for index, declared, access in self._gm:
+            window = access.open(operands[index], declared, self.insn, site)
+            gm.append((declared.name, declared.writes, window))
+            args[index] = window.array
+        more = self._attrs
+        if self.insn.wants_ctx:
+            more = {**more, "ctx": Context(self.machine, self, operands, site)}
+        try:
+            with np.errstate(all="ignore"):
+                result = self.insn.body(*args, **more)
+        except PtoError:
+            raise
+        except NotImplementedError as error:
+            raise fail(
+                f"{self.insn.name}.not-supported",
+                f"{self.insn.name}: {error}",
+                site=site,
+                target=self.ops.target.name,
+                kind=NotSupported,
+            ) from error
+        except Exception as error:
+            raise fail(
+                "internal",
+                f"{self.insn.name} failed inside ptokit: {type(error).__name__}: {error}",
+                fix="this is a bug of ptokit; please report it with the kernel",
+                site=site,
+                kind=InternalError,
+            ) from error
+        for index, window in self._store:
+            window.write(args[index])
+        for (index, declared, _), (_, _, window) in zip(self._gm, gm, strict=True):
+            if declared.writes:
+                window.write_back(args[index])
+        return result, tuple(gm)
+
+    def _poisoned(self, window: Window, declared: Operand, site: Site | Location) -> PtoError:
+        row, col = window.first_poison()
+        return fail(
+            "poison-read",
+            f"{self.insn.name} reads {declared.name}[{row}, {col}], which nothing has written",
+            got=[(declared.name, self.ops[declared.name]), ("memory", window.storage.name)],
+            fix="load or compute the whole valid region first, or shrink the valid region",
+            site=site,
+            target=self.ops.target.name,
+            kind=PoisonRead,
+        )
+
+
+def _extent(view: View | Extent, tile: TileObject, axis_map: AxisMap) -> tuple[slice, slice]:
+    """The rows and columns a view stands for."""
+    if view is View.WHOLE:
+        return slice(0, axis_map.rows), slice(0, axis_map.cols)
+    if isinstance(view, View):
+        return slice(0, tile.vr), slice(0, tile.vc)
+    rows, cols = (part if isinstance(part, slice) else slice(0, part) for part in view)
+    return rows, cols
