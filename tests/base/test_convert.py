@@ -453,15 +453,71 @@ def test_infinities_stay_when_the_pair_is_exact():
     assert one(math.inf, dt.f32, dt.bf16) == dt.bf16.max_value
 
 
-def test_64_bit_integers_round_once():
-    above_a_tie = 2**60 + 2**36 + 1  # a double drops the 1 and leaves a tie
+@pytest.mark.parametrize(
+    ("dst", "largest", "beyond", "tie_stays"),
+    [
+        (dt.f32, dt.f32.max_value, 2.0**128, False),
+        (dt.bf16, dt.bf16.max_value, 2.0**128, False),
+        (dt.f16, 65504, 65536, False),
+        (dt.f8e5m2, 57344, 65536, False),
+        (dt.f8e4m3, 448, 480, True),
+        (dt.f8e8m0, 2.0**127, 2.0**128, True),
+        (dt.hif8, 32768, 49152, True),
+    ],
+    ids=repr,
+)
+def test_overflow_begins_where_rounding_leaves_the_range(
+    dst: DType, largest: float, beyond: float, tie_stays: bool
+):
+    middle = (largest + beyond) / 2
+    below, above, last = np.nextafter([middle, middle, beyond], [0, np.inf, 0]).tolist()
+    for mode, number, stays in (
+        (RINT, below, True),
+        (RINT, middle, tie_stays),
+        (RINT, above, False),
+        (ROUND, middle, False),
+        (TRUNC, last, True),
+        (TRUNC, beyond, False),
+        (CEIL, below, False),
+    ):
+        value = np.array([number])
+        assert to_float64(from_float(value, dst, mode, ON), dst).tolist() == [largest]
+        unclamped = to_float64(from_float(value, dst, mode, OFF), dst)
+        assert (unclamped.tolist() == [largest]) is stays, (mode, number)
+
+
+def test_singles_overflow_bf16_by_rounding():
+    edge = np.array([0x7F7F_7FFF, 0x7F7F_8000, 0xFF7F_FFFF], np.uint32)
+    for sat, want in ((ON, [0x7F7F, 0x7F7F, 0xFF7F]), (OFF, [0x7F7F, 0x7F80, 0xFF80])):
+        for alone in range(3):  # alone, so that no other value makes it a special case
+            single = edge[alone : alone + 1].view(np.float32)
+            got = convert(single, dt.f32, dt.bf16, RINT, sat)
+            assert codes_of(got, dt.bf16) == [want[alone]]
+
+
+@pytest.mark.parametrize("src", [dt.f32, dt.f16], ids=repr)
+def test_the_first_integer_out_of_range_is_clamped(src: DType):
+    """Alone in its array, so that nothing else sends the array along the careful path."""
+    for dst in INTS:
+        low, high, mask = int(dst.min_value), int(dst.max_value), (1 << dst.bits) - 1
+        # The next float below a large negative power of two is not that power minus one.
+        for beyond, clamped in ((high + 1, high), (low * 2 - 1, low)):
+            if abs(beyond) <= src.max_value:
+                value = np.array([float(beyond)]).astype(src.np)
+                assert codes_of(convert(value, src, dst), dst) == [clamped & mask], (dst, beyond)
+
+
+@pytest.mark.parametrize("exponent", range(30, 63))
+def test_64_bit_integers_round_once(exponent: int):
+    """One above a tie: a double drops the one and leaves the tie."""
     for src in (dt.i64, dt.u64):
-        value = np.array([above_a_tie], src.np)
-        assert convert(value, src, dt.f32)[0] == 2**60 + 2**37
-        assert float(convert(value, src, dt.f32, ODD)[0]) == 2**60 + 2**37
-        assert (
-            float(convert(np.array([2**60 + 2**52 + 1], src.np), src, dt.bf16)[0]) == 2**60 + 2**53
-        )
+        for dst, precision in ((dt.f32, 24), (dt.bf16, 8)):
+            spacing = 1 << exponent - precision + 1
+            value = np.array([(1 << exponent) + spacing // 2 + 1], src.np)
+            for mode in (RINT, ODD, CEIL):
+                got = float(convert(value, src, dst, mode)[0])
+                assert got == (1 << exponent) + spacing, (src, dst, mode)
+            assert float(convert(value, src, dst, FLOOR)[0]) == 1 << exponent
 
 
 def test_nans_become_the_quiet_nan_of_the_destination_with_its_sign():

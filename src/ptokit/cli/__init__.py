@@ -1,0 +1,71 @@
+"""The command line: argument parsing and exit codes, one file per subcommand.
+
+Exit codes: 0 clean, 1 the program under examination is wrong, 2 wrong usage, 3 a bug of ptokit.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import typer
+
+from ptokit.base.diagnostics import PtoError
+
+# Subcommand -> module with a function `command`. Modules load when their command runs or is
+# asked for help, so that `ptokit --version` stays quick.
+COMMANDS = {
+    "conform": "ptokit.cli.conform",
+    "demo": "ptokit.cli.demo",
+    "isa": "ptokit.cli.isa",
+    "targets": "ptokit.cli.targets",
+}
+
+app = typer.Typer(
+    name="ptokit",
+    help="Tile programming for NPUs: check, run and study PTO kernels without the hardware.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        from importlib.metadata import version
+
+        typer.echo(f"ptokit {version('ptokit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    """Tile programming for NPUs."""
+
+
+def main() -> None:
+    """Entry point of the `ptokit` command."""
+    for name, module in COMMANDS.items():
+        app.command(name)(import_module(module).command)
+    try:
+        app()
+    except PtoError as error:
+        typer.echo(str(error).strip(), err=True)
+        sys.exit(error.exit_code)
+
+
+def parse_defines(defines: list[str]) -> dict[str, int]:
+    """Turn `-D NAME=VALUE` options into overrides; values may be hexadecimal."""
+    values: dict[str, int] = {}
+    for text in defines:
+        name, equals, value = text.partition("=")
+        try:
+            values[name.strip()] = int(value, 0)
+        except ValueError:
+            hint = "is not a number" if equals else "has no value"
+            raise typer.BadParameter(f"{text!r} {hint}; write -D NAME=BYTES") from None
+    return values

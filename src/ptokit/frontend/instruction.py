@@ -81,7 +81,8 @@ class Instruction:
         count = len(args)
         while count and isinstance(args[count - 1], RecordEvent | Waitable):
             count -= 1
-        operands = _match(self.insn, args[:count])
+        given, attrs = _run_time_modes(self.insn, args[:count], attrs)
+        operands = _match(self.insn, given)
         _check_types(self.insn, types, operands)
         for event in args[count:]:
             event.wait()
@@ -143,16 +144,17 @@ def _template(insn: Insn, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple
                 fix=_template_help(insn),
             )
         free.remove(attr)
-        values[attr.name] = attr.type(arg) if attr.type is not bool else bool(arg)
+        values[attr.name] = bool(arg) if attr.type is bool else arg
     return tuple(values[a.name] for a in insn.attrs), tuple(types)
 
 
 def _fits(attr: Attr, value: Any) -> bool:
-    if isinstance(value, IntEnum) or issubclass(attr.type, IntEnum):
+    """Whether a bracket argument is meant for a parameter; flags may be written 0 and 1."""
+    if isinstance(value, IntEnum) or issubclass(attr.type, IntEnum | DType):
         return isinstance(value, attr.type)
-    if isinstance(value, bool) or attr.type is bool:
-        return isinstance(value, bool) and attr.type is bool
-    return isinstance(value, int) and attr.type is int
+    if attr.type is bool:
+        return isinstance(value, bool) or value in (0, 1)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _template_help(insn: Insn) -> str:
@@ -173,6 +175,20 @@ def _check_types(insn: Insn, types: tuple[Any, ...], operands: tuple[Any, ...]) 
             got=[("type argument", kind.__name__)],
             fix="leave the type arguments out, or give those of the operands",
         )
+
+
+def _run_time_modes(
+    insn: Insn, args: tuple[Any, ...], attrs: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Take modes given as arguments, as in `TCMP(dst, a, b, CmpMode.LT)`, out of the operands."""
+    kinds = [a.type for a in insn.attrs if issubclass(a.type, IntEnum)]
+    modes = [a for a in args if isinstance(a, IntEnum) and type(a) in kinds]
+    if not modes:
+        return args, attrs
+    given = {type(mode): mode for mode in modes}
+    operands = tuple(a for a in args if not any(a is mode for mode in modes))
+    values = zip(insn.attrs, attrs, strict=True)
+    return operands, tuple(given.get(attr.type, value) for attr, value in values)
 
 
 # ---- operands ----------------------------------------------------------------------------------

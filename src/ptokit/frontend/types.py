@@ -75,7 +75,7 @@ class TileMeta(type):
                 "SFractalSize, PadValue, CompactMode]",
             ) from None
         reject(spec.violations(), f"Tile[{spec}]")
-        return _tile_class(spec)
+        return tile_class(spec)
 
     def __getattr__(cls, name: str) -> Any:
         reader = _STATIC.get(name)
@@ -127,7 +127,7 @@ class Tile(TileObject, metaclass=TileMeta):
     @classmethod
     def of(cls, spec: TileSpec) -> Tile:
         """Make a tile of a given spec; dynamic valid sizes start at the capacity."""
-        return _tile_class(spec)(
+        return tile_class(spec)(
             *(n for v, n in ((spec.valid_row, spec.rows), (spec.valid_col, spec.cols)) if v < 0)
         )
 
@@ -210,7 +210,7 @@ def _valid_sizes(spec: TileSpec, given: tuple[int, ...]) -> tuple[int, int]:
 
 
 @cache
-def _tile_class(spec: TileSpec) -> type[Tile]:
+def tile_class(spec: TileSpec) -> type[Tile]:
     members = {"__slots__": (), "spec_for": staticmethod(lambda _: spec)}
     return TileMeta(f"Tile[{spec}]", (Tile,), members)  # type: ignore[return-value]
 
@@ -390,7 +390,7 @@ class _ConvMeta(type):
         kind = Layout(layout)
         spec = ConvSpec.of(TileType(loc), dtype(element), int(buffer_size), kind, shape.dims)
         reject(spec.violations(), f"ConvTile[{spec}]")
-        return _conv_class(spec)
+        return conv_class(spec)
 
     def __repr__(cls) -> str:
         return cls.__name__
@@ -435,7 +435,7 @@ class ConvTile(ConvObject, metaclass=_ConvMeta):
 
 
 @cache
-def _conv_class(spec: ConvSpec) -> type[ConvTile]:
+def conv_class(spec: ConvSpec) -> type[ConvTile]:
     return _ConvMeta(f"ConvTile[{spec}]", (ConvTile,), {"TYPE": spec})  # type: ignore[return-value]
 
 
@@ -448,7 +448,7 @@ class _GlobalMeta(type):
     def __getitem__(cls, given: Any) -> type[GlobalTensor]:
         element, shape, stride, *layout = _arguments(given)
         kind = Layout(layout[0]) if layout else Layout.ND
-        return _global_class(GlobalSpec.of(dtype(element), shape.dims, stride.dims, kind))
+        return global_class(GlobalSpec.of(dtype(element), shape.dims, stride.dims, kind))
 
     def __repr__(cls) -> str:
         return cls.__name__
@@ -481,14 +481,14 @@ class GlobalTensor(GlobalObject, metaclass=_GlobalMeta):
     def sliced(
         cls, spec: GlobalSpec, pointer: Pointer, shape: tuple[int, ...], stride: tuple[int, ...]
     ) -> GlobalTensor:
-        return _global_class(spec)(pointer)
+        return global_class(spec)(pointer)
 
     def __repr__(self) -> str:
         return str(self)
 
 
 @cache
-def _global_class(spec: GlobalSpec) -> type[GlobalTensor]:
+def global_class(spec: GlobalSpec) -> type[GlobalTensor]:
     return _GlobalMeta(f"GlobalTensor[{spec}]", (GlobalTensor,), {"TYPE": spec})  # type: ignore[return-value]
 
 

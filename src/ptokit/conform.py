@@ -1,0 +1,374 @@
+"""Conformance: run a folder of recorded instruction cases and compare the results bit by bit.
+
+A case names operands with their types, the input arrays, the calls to make and the outputs that
+were seen elsewhere (`manifest.json` and one `.npz` per case). Each case runs on the permissive
+`cpu` profile. A case marked as disputed - by the folder, or by our own list of deviations - is run
+and reported, but counts neither way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ptokit
+from ptokit.base.convert import to_float64
+from ptokit.base.diagnostics import NotSupported, PtoError, UsageError, fail
+from ptokit.base.dtypes import DType, dtype
+from ptokit.base.enums import BLayout, CompactMode, Layout, PadValue, SLayout, TileType
+from ptokit.base.layout import Array
+from ptokit.base.tensors import ConvSpec, GlobalSpec
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.frontend.instruction import Instruction
+from ptokit.frontend.session import current, device
+from ptokit.frontend.types import ConvTile, Tile, conv_class, global_class
+from ptokit.isa import INSTRUCTIONS
+from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
+from ptokit.machine.window import Window
+
+TOLERANCE = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}  # relative, for cases compared as "close"
+UNWRITTEN = 0xA5  # outputs are filled with this byte before the call
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of one case."""
+
+    instruction: str
+    case: str
+    status: str  # passed | failed | disputed | unsupported
+    reason: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.instruction}/{self.case}"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Counts over a whole folder."""
+
+    verdicts: tuple[Verdict, ...]
+
+    def count(self, status: str) -> int:
+        return sum(v.status == status for v in self.verdicts)
+
+    @property
+    def clean(self) -> bool:
+        return not self.count("failed") and not self.count("unsupported")
+
+    def __str__(self) -> str:
+        return (
+            f"conform: {self.count('passed')} passed, {self.count('failed')} failed, "
+            f"{self.count('disputed')} disputed, {self.count('unsupported')} unsupported "
+            f"of {len(self.verdicts)}"
+        )
+
+
+def load_cases(folder: Path, only: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Read the manifest; `only` keeps the named instructions."""
+    manifest = folder / "manifest.json"
+    try:
+        cases = json.loads(manifest.read_text("utf-8"))["cases"]
+    except FileNotFoundError:
+        raise fail(
+            "conform.manifest", f"there is no manifest.json in {folder}", kind=UsageError
+        ) from None
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise fail(
+            "conform.manifest", f"{manifest} is not a manifest: {error}", kind=UsageError
+        ) from None
+    wanted = set(only)
+    return [c for c in cases if not wanted or c["instr"] in wanted]
+
+
+def conform(folder: Path, cases: Iterable[dict[str, Any]]) -> Iterator[Verdict]:
+    """Run the cases one by one."""
+    for case in cases:
+        yield run_case(folder, case)
+
+
+def run_case(folder: Path, case: dict[str, Any]) -> Verdict:
+    """Run one case on a fresh machine and judge it."""
+    name, label = case["instr"], case["case"]
+    dispute = case.get("disputed") or deviations().get(f"{name}/{label}")
+    missing = sorted({op for op in _called(case) if op not in INSTRUCTIONS})
+    if missing:
+        return Verdict(name, label, "unsupported", f"{', '.join(missing)} is not implemented")
+    try:
+        with np.load(folder / case["file"]) as arrays, device("cpu", mode="auto"):
+            complaint = _Run(case, dict(arrays)).compare()
+    except NotSupported as error:
+        return Verdict(name, label, "unsupported", error.diagnostics[0].message)
+    except PtoError as error:
+        complaint = str(error).strip()
+    if dispute:
+        return Verdict(name, label, "disputed", f"{dispute} ({complaint or 'agrees here'})")
+    return Verdict(name, label, "failed" if complaint else "passed", complaint)
+
+
+def _called(case: dict[str, Any]) -> Iterator[str]:
+    for call in case.get("calls", []) + case.get("steps", []):
+        yield call["op"]
+
+
+@cache
+def deviations() -> dict[str, str]:
+    """Cases in which we follow the specification against the recording, with the reason."""
+    text = resources.files("ptokit").joinpath("deviations.json").read_text("utf-8")
+    return json.loads(text)
+
+
+class _Run:
+    """The operands of a case, alive."""
+
+    def __init__(self, case: dict[str, Any], arrays: dict[str, Array]) -> None:
+        self.case = case
+        self.arrays = arrays
+        self.operands: dict[str, Any] = {}
+        self.buffers: dict[str, Array] = {}
+        self.extra: dict[str, Any] = {}
+        for declared in case["operands"]:
+            self._make(declared)
+        # A case whose calls never mention its own instruction is about binding: its tiles share
+        # one address.
+        if case["instr"] not in set(_called(case)) and case.get("calls"):
+            tiles = [o for o in self.operands.values() if isinstance(o, Bound)]
+            for tile in tiles[:-1]:
+                tile.share(tiles[-1])
+        if "pipe" in case:
+            self._run_pipe()
+        else:
+            for call in case["calls"]:
+                self._call(call)
+
+    # ---- operands ----------------------------------------------------------------------------
+
+    def _make(self, declared: dict[str, Any]) -> None:
+        makers: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "tile": self._tile,
+            "convtile": self._conv,
+            "global": self._global,
+        }
+        self.operands[declared["name"]] = makers[declared["kind"]](declared)
+
+    def _tile(self, d: dict[str, Any]) -> Tile:
+        dynamic = d["dynamic_valid"]
+        spec = TileSpec.of(
+            TileType[d["loc"]],
+            dtype(d["dtype"]),
+            d["rows"],
+            d["cols"],
+            BLayout[d["blayout"]],
+            DYNAMIC if dynamic else d["valid_row"],
+            DYNAMIC if dynamic else d["valid_col"],
+            SLayout[d["slayout"]],
+            d["fractal"],
+            _pad(d["pad"]),
+            CompactMode[d["compact"]],
+        )
+        tile = Tile.of(spec)
+        if dynamic:
+            tile.SetValidShape(d["valid_row"], d["valid_col"])
+        _blank(tile)
+        given = self.arrays.get(d["name"] + ".in2d")
+        if given is not None:
+            _whole(tile).write(_typed(given, spec.dtype))
+        return tile
+
+    def _conv(self, d: dict[str, Any]) -> ConvTile:
+        shape = tuple(d["shape"])
+        size = int(np.prod(shape))
+        spec = ConvSpec.of(TileType[d["loc"]], dtype(d["dtype"]), size, Layout[d["layout"]], shape)
+        tile = conv_class(spec)()
+        _blank(tile)
+        given = self.arrays.get(d["name"] + ".in")
+        if given is not None:
+            _whole(tile).write(_typed(given, spec.dtype).reshape(1, -1))
+        for setter, value in _setup_calls(d["setup"]):
+            getattr(tile, setter)(value)
+        return tile
+
+    def _global(self, d: dict[str, Any]) -> GlobalObject:
+        kind = dtype(d["dtype"])
+        name = d["name"]
+        given = self.arrays.get(name + ".in")
+        if given is None:
+            like = self.arrays[name + ".out"]
+            given = np.full(like.nbytes, UNWRITTEN, np.uint8).view(like.dtype)
+        self.buffers[name] = _typed(given.copy(), kind)
+        spec = GlobalSpec.of(kind, tuple(d["shape"]), tuple(d["stride"]), Layout[d["layout"]])
+        return global_class(spec)(self.buffers[name])
+
+    # ---- calls -------------------------------------------------------------------------------
+
+    def _call(self, call: dict[str, Any]) -> None:
+        instruction = Instruction(INSTRUCTIONS[call["op"]])
+        template = tuple(self._value(t) for t in call["template"])
+        run = instruction[template] if template else instruction
+        result = run(*(self._value(a) for a in call["args"]))
+        if result is not None:
+            self.extra["result"] = result
+
+    def _value(self, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        if "ref" in given:
+            return self.operands[given["ref"]]
+        if "enum" in given:
+            kind, member = given["enum"].split(".")
+            return getattr(ptokit, kind)[member if member != "None" else "None_"]
+        if "value" in given:
+            return given["value"]
+        if "bits" in given:
+            kind = dtype(given["dtype"])
+            raw = int(str(given["bits"]), 0)
+            code = np.array([raw], kind.uint).view(kind.np)
+            value = to_float64(code, kind)[0]
+            return int(code[0]) if kind.is_integer else float(value)
+        if "dtype" in given:
+            return dtype(given["dtype"])
+        if "executed" in given:
+            self.extra["executed"] = ptokit.MrgSortExecutedNumList()
+            return self.extra["executed"]
+        if "group" in given:
+            members = [self.operands[name] for name in given["group"]]
+            return ptokit.comm.ParallelGroup(members, given["root"])
+        return next(iter(given.values()))  # key, counter: plain numbers
+
+    def _run_pipe(self) -> None:
+        from ptokit.conform_pipes import run_steps
+
+        run_steps(self.case, self.operands)
+
+    # ---- comparison --------------------------------------------------------------------------
+
+    def compare(self) -> str:
+        """Return what differs from the recording; empty when nothing does."""
+        complaints = [
+            text
+            for key, expected in self.arrays.items()
+            if key.endswith((".out", ".out2d"))
+            and (text := self._compare(*key.rsplit(".", 1), expected))
+        ]
+        return "; ".join(complaints)
+
+    def _compare(self, name: str, kind: str, expected: Array) -> str:
+        operand = self.operands.get(name)
+        if operand is None:
+            return self._compare_extra(name, expected)
+        exact = self.case["compare"]["mode"] == "exact"
+        if isinstance(operand, TileObject):
+            if kind == "out":
+                return ""  # the same bytes in memory order; .out2d is the logical view
+            window = _whole(operand)
+            got, want = window.read(), _typed(expected, operand.spec.dtype)
+            if self.case["compare"]["region"] == "valid":
+                got, want = got[: operand.vr, : operand.vc], want[: operand.vr, : operand.vc]
+                window = _valid(operand)
+            if not window.is_defined():
+                return f"{name}: element {window.first_poison()} is undefined"
+            return _difference(name, got, want, operand.spec.dtype, exact)
+        if isinstance(operand, ConvObject):
+            got = _whole(operand).read()[0]
+            want = _typed(expected, operand.spec.dtype)
+            return _difference(name, got, want, operand.spec.dtype, exact)
+        got = self.buffers[name]
+        return _difference(
+            name, got, _typed(expected, operand.spec.dtype), operand.spec.dtype, exact
+        )
+
+    def _compare_extra(self, name: str, expected: Array) -> str:
+        got = {
+            "alias_off": self._alias_offset,
+            "reg": lambda: current().core.registers["QUANT_PRE"],
+            "executed": lambda: list(self.extra["executed"]),
+            "result": lambda: int(self.extra["result"]),
+        }[name]()
+        want: Any = expected.tolist()
+        want = want if isinstance(got, list) else want[0]
+        return "" if got == want else f"{name}: got {got}, expected {want}"
+
+    def _alias_offset(self) -> int:
+        dst, src = self.operands["dst"], self.operands["src"]
+        return dst.address - src.address if dst.storage is src.storage else -1
+
+
+def _pad(text: str) -> int:
+    return int(text, 0) if text[0].isdigit() else PadValue[text]
+
+
+def _setup_calls(text: str) -> Iterator[tuple[str, Any]]:
+    """Set-up of a convolution tile is recorded as setter calls; give them as (name, value)."""
+    padding = re.search(r"pl\[4\]=\{([^}]*)\}", text)
+    for setter, argument in re.findall(r"\.(Set\w+)\(([^;]*)\);", text):
+        if argument == "pl" and padding:
+            yield setter, [int(v) for v in padding.group(1).split(",")]
+        else:
+            yield setter, float(argument.rpartition(")")[2]) if ")" in argument else int(argument)
+
+
+def _typed(array: Array, kind: DType) -> Array:
+    """Recorded arrays hold bit patterns of types NumPy lacks; give them their type back."""
+    return array.view(kind.np) if array.dtype != kind.np else array
+
+
+def _blank(tile: Tile | ConvTile) -> None:
+    current().place(tile)
+    assert tile.storage is not None
+    tile.storage.data[:] = UNWRITTEN
+    tile.storage.shadow[:] = 1
+
+
+def _whole(tile: Any) -> Window:
+    if isinstance(tile, ConvObject):
+        axis_map = tile.spec.axis_map(tile.shape)
+    else:
+        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
+    return _window(tile, axis_map, axis_map.rows, axis_map.cols)
+
+
+def _valid(tile: TileObject) -> Window:
+    return _window(tile, tile.spec.axis_map(tile.vr, tile.vc), tile.vr, tile.vc)
+
+
+def _window(tile: Any, axis_map: Any, rows: int, cols: int) -> Window:
+    where = (tile.storage, tile.address, axis_map, tile.spec.dtype)
+    return Window(*where, slice(0, rows), slice(0, cols), "case")
+
+
+def _difference(name: str, got: Array, want: Array, kind: DType, exact: bool) -> str:
+    bits_differ = np.ascontiguousarray(got).view(kind.uint) != np.ascontiguousarray(want).view(
+        kind.uint
+    )
+    if not bits_differ.any():
+        return ""
+    a, b = to_float64(got, kind), to_float64(want, kind)
+    differ = bits_differ & ~(np.isnan(a) & np.isnan(b))
+    if not exact:
+        differ &= ~_close(a, b, kind)
+    if not differ.any():
+        return ""
+    where = tuple(int(i) for i in np.argwhere(differ)[0])
+    return (
+        f"{name}: {int(differ.sum())} of {differ.size} differ, first at {where}: "
+        f"got {a[where]!r}, expected {b[where]!r}"
+    )
+
+
+def _close(a: Array, b: Array, kind: DType) -> Array:
+    if kind.is_integer:
+        return np.abs(a - b) <= 1
+    rtol = TOLERANCE.get(kind.name, 0.0)
+    finite = np.abs(b[np.isfinite(b)])
+    atol = rtol * (finite.max() if finite.size else 0.0)
+    with np.errstate(invalid="ignore"):
+        return (a == b) | (np.abs(a - b) <= atol + rtol * np.abs(b))
