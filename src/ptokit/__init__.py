@@ -1,10 +1,49 @@
-from ptokit.base.enums import *  # noqa
-from ptokit.base.dtypes import *  # noqa
-from ptokit.base.tiles import DYNAMIC
-from ptokit.frontend.session import device
-from ptokit.frontend.types import *  # noqa
-from ptokit.frontend.instruction import Instruction
-from ptokit.isa import INSTRUCTIONS
+"""ptokit: tile programming for NPUs in Python.
 
-for _n, _i in INSTRUCTIONS.items():
-    globals()[_n] = Instruction(_i)
+`from ptokit import *` gives a kernel author everything the PTO pages speak of: tile and tensor
+types, element types, enumerations, and every instruction under its own name.
+"""
+
+from __future__ import annotations
+
+from ptokit.base import dtypes as _dtypes
+from ptokit.base import enums as _enums
+from ptokit.base import precision as _precision
+from ptokit.base.diagnostics import InternalError, NotSupported, ProgramError, PtoError
+from ptokit.base.dtypes import *
+from ptokit.base.enums import *
+from ptokit.base.precision import *
+from ptokit.base.tiles import DYNAMIC
+from ptokit.frontend import api as _api
+from ptokit.frontend.api import *
+from ptokit.frontend.session import device, reset
+from ptokit.frontend.supports import supports
+from ptokit.frontend.types import (
+    BaseShape2D,
+    ConvTile,
+    ConvTileShape,
+    GlobalTensor,
+    Shape,
+    Stride,
+    Tile,
+    TileAcc,
+    TileAccCompact,
+    TileLeft,
+    TileLeftCompact,
+    TileLeftScale,
+    TileLeftScaleCompact,
+    TileRight,
+    TileRightCompact,
+    TileRightScale,
+    TileRightScaleCompact,
+    TileShape2D,
+    ptr,
+)
+
+_types = [n for n, v in vars(_dtypes).items() if isinstance(v, _dtypes.DType)]
+_enumerations = [
+    n for m in (_enums, _precision) for n, v in vars(m).items() if hasattr(v, "__members__")
+]
+_own = ["DYNAMIC", "DType", "dtype", "device", "reset", "supports", "ptr", "PadCustom", "PadValueCustom", "PadValueCustom16", "Tile", "TileAcc", "TileAccCompact", "TileLeft", "TileLeftCompact", "TileLeftScale", "TileLeftScaleCompact", "TileRight", "TileRightCompact", "TileRightScale", "TileRightScaleCompact", "TileShape2D", "BaseShape2D", "ConvTile", "ConvTileShape", "GlobalTensor", "Shape", "Stride", "PtoError", "ProgramError", "NotSupported", "InternalError"]
+
+__all__ = [*_own, *_types, *_enumerations, *_api.__all__]  # pyright: ignore

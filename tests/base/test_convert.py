@@ -480,7 +480,7 @@ def test_overflow_begins_where_rounding_leaves_the_range(
         (TRUNC, beyond, False),
         (CEIL, below, False),
     ):
-        value = np.array([number])
+        value = np.array([number], np.float64)
         assert to_float64(from_float(value, dst, mode, ON), dst).tolist() == [largest]
         unclamped = to_float64(from_float(value, dst, mode, OFF), dst)
         assert (unclamped.tolist() == [largest]) is stays, (mode, number)

@@ -38,12 +38,14 @@ class Location:
         return f"{self.file}:{self.line}:{self.col}" if self.col else f"{self.file}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
 class Site:
     """A point in running Python code; cheap to make, resolved on demand."""
 
-    code: CodeType
-    lasti: int
+    __slots__ = ("code", "lasti")
+
+    def __init__(self, code: CodeType, lasti: int) -> None:
+        self.code = code
+        self.lasti = lasti
 
     @property
     def location(self) -> Location:

@@ -26,6 +26,7 @@ ROW_AND_COLUMN_AXES: dict[Layout, tuple[Dims, Dims]] = {
     Layout.MX_B_DN: ((3, 4), (0, 1, 2)),
     Layout.MX_B_NN: ((2, 4), (0, 1, 3)),
     Layout.NC1HWC0: ((0, 2, 3), (1, 4)),  # N C1 H W C0
+    Layout.NDC1HWC0: ((0, 3, 4), (1, 2, 5)),  # N D C1 H W, then C0
     Layout.NHWC: ((0, 1, 2, 3), (4,)),  # 1 N H W C
     Layout.NCHW: ((0, 1, 3, 4), (2,)),  # 1 N C H W
     Layout.NCDHW: ((0, 3, 4), (1, 2)),  # N C D H W
@@ -72,11 +73,18 @@ def _intern_global(dtype: DType, shape: Dims, stride: Dims, layout: Layout) -> G
 @lru_cache(maxsize=4096)
 def global_axis_map(shape: Dims, stride: Dims, layout: Layout) -> AxisMap:
     """The address map of a view with these run-time sizes, as a logical matrix."""
-    if layout == Layout.NDC1HWC0:  # N D C1 H W with an implied contiguous C0 appended
-        rows, cols = (0, 3, 4), (1, 2, 5)
-    else:
-        rows, cols = ROW_AND_COLUMN_AXES[layout]
-    return AxisMap(shape, stride, rows, cols)
+    rows, cols = ROW_AND_COLUMN_AXES[layout]
+    return AxisMap(*all_axes(shape, stride, layout), rows, cols)
+
+
+def all_axes(shape: Dims, stride: Dims, layout: Layout) -> tuple[Dims, Dims]:
+    """Shape and stride of every axis in memory: NDC1HWC0 has a sixth one, which it leaves unsaid.
+
+    C0 channels lie together at each w, so the stride of W says how many there are.
+    """
+    if layout == Layout.NDC1HWC0:
+        return (*shape, stride[4]), (*stride, 1)
+    return shape, stride
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.location import Site, is_ours
 from ptokit.frontend.session import current
 from ptokit.isa.facts import shown
-from ptokit.isa.spec import Attr, Insn, Operand
+from ptokit.isa.spec import INSTRUCTIONS, Attr, Insn, Operand
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
 
 
@@ -59,6 +59,8 @@ class Instruction:
         self._plain = len(insn.forms) == 1 and all(
             o.kinds in (("tile",), ("tile", "conv")) for o in insn.operands
         )
+        # Argument types seen before that need no matching, and the operands they leave out.
+        self._matched: dict[tuple[type, ...], tuple[None, ...]] = {}
 
     @property
     def __name__(self) -> str:
@@ -66,12 +68,17 @@ class Instruction:
 
     def __getitem__(self, given: Any) -> Specialised:
         args = given if isinstance(given, tuple) else (given,)
-        return Specialised(self, *_template(self.insn, args))
+        insn = _overload(self.insn, args)
+        chosen = self if insn is self.insn else Instruction(insn)
+        return Specialised(chosen, *_template(insn, args))
 
     def __call__(self, *args: Any) -> RecordEvent:
         """Run the instruction: operands in page order, then any wait events."""
         if self._plain and len(args) == self._arity:
             return self.issue(args, self._defaults)
+        left_out = self._matched.get(tuple(map(type, args)))
+        if left_out is not None:
+            return self.issue(args + left_out, self._defaults)
         return self.call(args, self._defaults, ())
 
     def call(
@@ -82,25 +89,47 @@ class Instruction:
         while count and isinstance(args[count - 1], RecordEvent | Waitable):
             count -= 1
         given, attrs = _run_time_modes(self.insn, args[:count], attrs)
-        operands = _match(self.insn, given)
+        operands = _match(self.insn, given, attrs)
         _check_types(self.insn, types, operands)
+        if attrs is self._defaults:
+            self._remember(args, operands)
         for event in args[count:]:
             event.wait()
         return self.issue(operands, attrs)
 
-    def issue(self, operands: tuple[Any, ...], attrs: tuple[Any, ...]) -> RecordEvent:
-        """Run with operands in record order."""
+    def _remember(self, args: tuple[Any, ...], operands: tuple[Any, ...]) -> None:
+        """Note arguments that are the operands already: tiles and tensors, in record order."""
+        left_out = operands[len(args) :]
+        if (
+            all(isinstance(a, TileObject | ConvObject | GlobalObject) for a in args)
+            and all(a is o for a, o in zip(args, operands, strict=False))
+            and not any(o is not None for o in left_out)
+        ):
+            self._matched[tuple(map(type, args))] = left_out
+
+    def issue(self, operands: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run with operands in record order; give back its value, if it has one, or its event."""
         frame = sys._getframe(2)
         while is_ours(frame) and frame.f_back is not None:
             frame = frame.f_back
         site = Site(frame.f_code, frame.f_lasti)
         machine = current()
         try:
-            machine.issue(self.insn, operands, attrs, site)
+            value = machine.issue(self.insn, operands, attrs, site)
+        except PtoError as error:
+            # The diagnostic names the user's line; our frames would only bury it.
+            raise error.with_traceback(None) from error.__cause__
         except AttributeError as error:
             _blame_operands(self.insn, operands, error)
             raise
-        return RecordEvent(self.insn, self.insn.pipe, site)
+        return RecordEvent(self.insn, self.insn.pipe, site) if value is None else value
+
+    def __getattr__(self, name: str) -> Any:
+        """The helper functions of the record: `TTRANS.tmp_bytes(dst, src)`."""
+        helper = self.insn.helpers.get(name) if name != "insn" else None
+        if helper is None:
+            raise AttributeError(f"{self!r} has no helper {name!r}")
+        return helper
 
     def __repr__(self) -> str:
         return f"<instruction {self.insn.name}>"
@@ -126,16 +155,33 @@ class Specialised:
 # ---- template arguments ------------------------------------------------------------------------
 
 
+def _overload(insn: Insn, args: tuple[Any, ...]) -> Insn:
+    """Of the records called by one name, the first with a parameter for every argument."""
+    family = [insn, *(i for i in INSTRUCTIONS.values() if i.overload_of == insn.name)]
+    return next((each for each in family if _has_parameters(each, args)), insn)
+
+
+def _has_parameters(insn: Insn, args: tuple[Any, ...]) -> bool:
+    free = list(insn.attrs)
+    for arg in args:
+        attr = next((a for a in free if _fits(a, arg)), None)
+        if attr is not None:
+            free.remove(attr)
+        elif not isinstance(arg, (type, DType)):
+            return False
+    return True
+
+
 def _template(insn: Insn, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Split bracket arguments into values of the template parameters and type arguments."""
     values: dict[str, Any] = {a.name: a.default for a in insn.attrs}
     free = list(insn.attrs)
     types: list[Any] = []
     for arg in args:
-        if isinstance(arg, (type, DType)):
+        attr = next((a for a in free if _fits(a, arg)), None)
+        if attr is None and isinstance(arg, (type, DType)):
             types.append(arg)
             continue
-        attr = next((a for a in free if _fits(a, arg)), None)
         if attr is None:
             raise fail(
                 f"{insn.name}.template",
@@ -150,6 +196,8 @@ def _template(insn: Insn, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple
 
 def _fits(attr: Attr, value: Any) -> bool:
     """Whether a bracket argument is meant for a parameter; flags may be written 0 and 1."""
+    if attr.choices and value not in attr.choices:
+        return False
     if isinstance(value, IntEnum) or issubclass(attr.type, IntEnum | DType):
         return isinstance(value, attr.type)
     if attr.type is bool:
@@ -194,16 +242,26 @@ def _run_time_modes(
 # ---- operands ----------------------------------------------------------------------------------
 
 
-def _match(insn: Insn, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _match(insn: Insn, args: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Find the overload that takes these arguments and lay them out in record order."""
+    named = {a.name: value for a, value in zip(insn.attrs, attrs, strict=True)}
     for form in insn.forms:
-        if len(form) != len(args):
+        if len(form) != len(args) or not insn.takes(form, named):
             continue
         declared = [insn.operand(name) for name in form]
         if all(_accepts(o, a) for o, a in zip(declared, args, strict=True)):
             given = {o.name: _converted(o, a) for o, a in zip(declared, args, strict=True)}
             return tuple(given.get(o.name) for o in insn.operands)
+    spread = _spread(args)
+    if len(spread) > len(args):
+        return _match(insn, spread, attrs)
     raise _no_overload(insn, args)
+
+
+def _spread(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Put the numbers of an array argument, such as the key of TRANDOM, in its place."""
+    parts = [a if isinstance(a, list | tuple | np.ndarray) else (a,) for a in args]
+    return tuple(each for part in parts for each in part)
 
 
 def _accepts(operand: Operand, value: Any) -> bool:

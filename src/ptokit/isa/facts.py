@@ -235,7 +235,13 @@ class Recorder:
             return Recorder(value, self._seen, path)
         if path == "attrs":
             return Recorder(value, self._seen, "")
-        if not callable(value) and path not in ("target", "mode"):
+        if path == "target":
+            return Recorder(value, self._seen, path)
+        if path == "target.spaces":
+            return Recorder(value, self._seen, "")
+        if hasattr(value, "capacity"):  # a memory space: named as people name it
+            return Recorder(value, self._seen, value.memory)
+        if not callable(value) and path not in ("mode", "kind", "target.name"):
             self._seen[path] = shown(value)
         return value
 

@@ -1,1 +1,206 @@
-"""The fix pipe: how accumulator values are converted on their way out."""
+"""The fix pipe: what happens to an accumulator value on its way out, and which results exist.
+
+TSTORE, TMOV, TEXTRACT and TINSERT drain the accumulator through the same hardware, with or without
+a quantisation word. The conversion and the table of legal (accumulator, result) types are said
+here once; the instructions say where the values go.
+
+A quantisation word is 64 bits: a float32 scale in bits 31..0, of which the hardware keeps the
+upper 19; the shift amount minus one in bits 35..32 (int32 to int16 only); an offset of 9 signed
+bits in bits 45..37 and, in bit 46, whether the 8-bit result is signed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptokit.base import dtypes as dt
+from ptokit.base.convert import convert, from_float
+from ptokit.base.dtypes import DType, dtype
+from ptokit.base.enums import RoundMode, SaturationMode, TileType
+from ptokit.base.layout import Array
+from ptokit.isa.spec import Rule, rule
+
+_SCALE_BITS = np.uint64(0xFFFF_E000)  # sign, exponent and 10 mantissa bits of a float32
+_KIRIN = ("kirin9030", "kirinx90")
+
+
+def convert_out(
+    values: Array,
+    src: DType,
+    dst: DType,
+    *,
+    word: int | Array | None = None,
+    relu: bool = False,
+    target: str = "a2a3",
+) -> Array:
+    """Return accumulator values of type `src` as results of type `dst`.
+
+    `word` is None for a plain conversion, one quantisation word, or an array of words that
+    broadcasts against `values` (one per column). ReLU is applied to the result. `target` matters
+    for two things: the Kirin targets scale to int16 where others shift, and the `cpu` profile
+    computes as the public simulator does (see `_to_b8`).
+    """
+    if word is None:
+        result = _cast(values, src, dst, target)
+    else:
+        scalar = np.ndim(word) == 0
+        result = _quantised(values, src, dst, np.asarray(word, np.uint64), scalar, target)
+    return _relu(result, dst) if relu else result
+
+
+def _cast(values: Array, src: DType, dst: DType, target: str) -> Array:
+    """Convert without a word. Devices know f32 to f16, bf16 and f32, and the identity."""
+    if dst.is_integer:  # only the permissive profile comes here with another type: a C cast
+        wrap = SaturationMode.OFF if src.is_integer else SaturationMode.ON
+        return convert(values, src, dst, RoundMode.CAST_TRUNC, wrap)
+    if dst is dt.bf16 or target == "cpu":
+        return convert(values, src, dst, saturation=SaturationMode.OFF)
+    return convert(values, src, dst)
+
+
+def _quantised(
+    values: Array, src: DType, dst: DType, word: Array, scalar: bool, target: str
+) -> Array:
+    if src is dst and src is not dt.f32:
+        return values.copy()  # no mode is programmed for half to half and int32 to int32
+    if dst is dt.i16 and src is dt.i32 and target not in _KIRIN:
+        shift = (word >> np.uint64(32) & np.uint64(0xF)).astype(np.int64) + 1
+        return convert(values >> shift, dt.i64, dt.i16)
+    # The simulator keeps the whole float32 of a scalar word.
+    kept = word if target == "cpu" and scalar else word & _SCALE_BITS
+    scale = (kept & np.uint64(0xFFFF_FFFF)).astype(np.uint32).view(np.float32)
+    product = convert(values, src, dt.f32) * scale
+    if dst.is_integer and dst.bits == 8:
+        return _to_b8(product, dst, word, target)
+    if dst is dt.hif8:
+        return from_float(product, dst, RoundMode.CAST_ROUND)
+    if dst is dt.bf16:
+        return from_float(product, dst, saturation=SaturationMode.OFF)
+    if dst is dt.f16 and target == "cpu" and src is dt.f32:
+        saturated = from_float(product, dst)
+        return np.where(np.isinf(product), product.astype(np.float16), saturated)
+    return from_float(product, dst)
+
+
+def _to_b8(product: Array, dst: DType, word: Array, target: str) -> Array:
+    """Round, clamp to 9 bits, add the offset, clamp to the 8-bit type.
+
+    The simulator adds the offset, unsigned, before rounding and does not clamp in between; so does
+    the `cpu` profile. NaN counts as 0.
+    """
+    offset = (word >> np.uint64(37) & np.uint64(0x1FF)).astype(np.int64)
+    signed = word >> np.uint64(46) & np.uint64(1) != 0
+    low, high = np.where(signed, -128, 0), np.where(signed, 127, 255)
+    if target == "cpu":
+        integers = from_float(product + offset.astype(np.float32), dt.i32).astype(np.int64)
+    else:
+        offset = np.where(offset > 255, offset - 512, offset)
+        integers = np.clip(from_float(product, dt.i32).astype(np.int64), -256, 255) + offset
+    return np.clip(integers, low, high).astype(dst.np)
+
+
+def _relu(values: Array, dst: DType) -> Array:
+    """Replace what is negative by zero; minus zero becomes zero, a NaN stays one."""
+    if dst is dt.hif8:  # codes: the sign is the top bit, 0x80 is the NaN
+        return np.where((values & 0x80 != 0) & (values != 0x80), np.uint8(0), values)
+    return np.where(values <= 0, dst.np.type(0), values)
+
+
+# ---- legal pairs -------------------------------------------------------------------------------
+
+
+def is_accumulator(o: Any) -> bool:
+    """Whether the source of a transfer is an accumulator tile."""
+    return o.src.loc == TileType.Acc
+
+
+def converts(id: str, pairs: str, on: str, *, quantised: bool, words: str) -> Rule:
+    """Accumulators of these types become only these results ("f32,f16 f32,bf16").
+
+    The rule speaks about transfers with a quantisation word or those without, and about the source
+    types it lists. `words` names the operands that bring a word ("preQuantScalar fp").
+    """
+    listed = [tuple(dtype(one) for one in pair.split(",")) for pair in pairs.split()]
+    results: dict[DType, list[DType]] = {}
+    for source, result in listed:
+        results.setdefault(source, []).append(result)
+    names = tuple(words.split())
+    how = "with" if quantised else "without"
+    told = "; ".join(f"{s} to {', '.join(r.name for r in to)}" for s, to in results.items())
+
+    def holds(o: Any) -> bool:
+        if not is_accumulator(o) or o.src.dtype not in results:
+            return True
+        has_word = any(o[name] is not None for name in names)
+        return has_word != quantised or o.dst.dtype in results[o.src.dtype]
+
+    return rule(
+        id,
+        f"an accumulator converts {how} a quantisation word from {told}",
+        holds,
+        on,
+        "choose one of these result types"
+        + ("" if quantised else ", or pass a quantisation word where the target has that mode"),
+    )
+
+
+def accumulator_type(id: str, kinds: str, on: str) -> Rule:
+    """The accumulator holds one of these types."""
+    allowed = tuple(dtype(kind) for kind in kinds.split())
+    return rule(
+        id,
+        f"an accumulator that is drained holds {' or '.join(kinds.split())}",
+        lambda o: not is_accumulator(o) or o.src.dtype in allowed,
+        on,
+    )
+
+
+def store_conversions(words: str = "preQuantScalar") -> list[Rule]:
+    """The pairs of TSTORE and TSTORE_FP."""
+    plain = "f32,f32 f32,f16 f32,bf16 i32,i32"
+    a2a3 = "f32,i8 f32,u8 i32,i8 i32,u8 i32,f16"
+    a5 = "f32,i8 f32,u8 f32,f16 f32,bf16 f32,hif8 f32,f8e4m3 f32,f32 i32,i8 i32,u8 i32,f16 i32,bf16"
+    kirin = "f16,f16 f16,i16 f16,i8 f16,u8 i32,f16 i32,i16 i32,i8 i32,u8 i32,i32"
+    both = " ".join(_KIRIN)
+    return [
+        accumulator_type("SA-0191", "f32 i32", "a2a3 a5"),
+        accumulator_type("accumulator-dtype", "f16 i32", both),
+        converts("SA-0196", plain, "a2a3 a5", quantised=False, words=words),
+        converts("plain-result", "f16,f16 i32,i32", both, quantised=False, words=words),
+        converts("quantised-result", a2a3, "a2a3", quantised=True, words=words),
+        converts("quantised-result", a5, "a5", quantised=True, words=words),
+        converts("quantised-result", kirin, both, quantised=True, words=words),
+    ]
+
+
+def tile_conversions(words: str = "preQuantScalar fp") -> list[Rule]:
+    """The pairs of the moves from an accumulator to another tile."""
+    a5 = "f32,i8 f32,u8 f32,hif8 f32,f16 f32,bf16 f32,f8e4m3 f32,f32"
+    kirin = "f16,f16 f16,i8 f16,u8 f16,i16 i32,f16 i32,i8 i32,u8 i32,i16"
+    both = " ".join(_KIRIN)
+    return [
+        accumulator_type("SA-0106", "f32 i32", "a2a3 a5"),
+        accumulator_type("accumulator-dtype", "f16 i32", both),
+        rule(
+            "SA-0204",
+            "without a quantisation word only an f32 accumulator can be drained to a tile",
+            lambda o: (
+                not is_accumulator(o)
+                or any(o[name] is not None for name in words.split())
+                or o.src.dtype is dt.f32
+            ),
+            "a2a3",
+            "pass a quantisation word (preQuantScalar, or fp with the _FP form)",
+        ),
+        converts("SA-0193", "f32,f16 f32,bf16", "a2a3", quantised=False, words=words),
+        converts("SA-0197", "f32,i8", "a2a3", quantised=True, words=words),
+        converts("SA-0199", "i32,i8 i32,u8 i32,f16 i32,i16", "a2a3", quantised=True, words=words),
+        converts("SA-0194", "f32,f16 f32,bf16 f32,f32", "a5", quantised=False, words=words),
+        converts("SA-0195", "i32,i32", "a5", quantised=False, words=words),
+        converts("SA-0200", a5, "a5", quantised=True, words=words),
+        converts("SA-0198", "i32,i8 i32,u8 i32,f16 i32,bf16", "a5", quantised=True, words=words),
+        converts("plain-result", "f16,f16 i32,i32", both, quantised=False, words=words),
+        converts("quantised-result", kirin, both, quantised=True, words=words),
+    ]

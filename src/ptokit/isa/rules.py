@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ptokit.base.enums import TileType
+from ptokit.base.layout import Array
 from ptokit.isa.spec import Rule, rule
 
 
@@ -92,6 +95,88 @@ def same_valid(*names: str, id: str = "same-valid", on: str | None = None) -> Ru
         on,
         "give the tiles the same valid region (the template arguments, or SetValidShape)",
     )
+
+
+def same_valid_shape(*names: str, rows: str, cols: str, on: str | None = None) -> list[Rule]:
+    """All named tiles have one valid region; rows and columns are reported under their own ids."""
+    fix = "give the tiles the same valid region (the template arguments, or SetValidShape)"
+    return [
+        rule(
+            cols,
+            f"{listed(names)} have the same valid columns",
+            lambda o: len({o[n].vc for n in names if o[n] is not None}) == 1,
+            on,
+            fix,
+        ),
+        rule(
+            rows,
+            f"{listed(names)} have the same valid rows",
+            lambda o: len({o[n].vr for n in names if o[n] is not None}) == 1,
+            on,
+            fix,
+        ),
+    ]
+
+
+def separate(*names: str, id: str = "separate", on: str | None = None) -> Rule:
+    """The first tile shares no byte with the others. Automatic placement sees to it by itself."""
+    first, *others = names
+    return rule(
+        id,
+        f"{first} shares no storage with {listed(tuple(others))}",
+        lambda o: (
+            o.mode == "auto"
+            or o[first] is None
+            or not any(o[n] is not None and _overlap(o[first], o[n]) for n in others)
+        ),
+        on,
+        "bind the tiles to addresses that do not overlap",
+    )
+
+
+def whole_overlap(*names: str, id: str = "partial-overlap", on: str | None = None) -> Rule:
+    """The first tile may be one of the others, exactly, but does not overlap any in part."""
+    first, *others = names
+    return rule(
+        id,
+        f"{first} is either the same storage as {listed(tuple(others))}, element by element, "
+        "or does not overlap it",
+        lambda o: (
+            o.mode == "auto"
+            or all(
+                o[n] is None or _coincide(o[first], o[n]) or not _overlap(o[first], o[n])
+                for n in others
+            )
+        ),
+        on,
+        "work in place on one tile, or bind the tiles to addresses that do not overlap",
+    )
+
+
+def _coincide(a: Any, b: Any) -> bool:
+    """Whether the same elements of two tiles have the same addresses."""
+    return (a.addr, a.layout, a.row_stride, a.col_stride, a.itemsize) == (
+        b.addr,
+        b.layout,
+        b.row_stride,
+        b.col_stride,
+        b.itemsize,
+    )
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    """Whether the valid regions of two tiles of one memory have a byte in common."""
+    if a.loc != b.loc or a.addr >= b.addr + b.nbytes or b.addr >= a.addr + a.nbytes:
+        return False
+    return np.intersect1d(_touched(a), _touched(b)).size > 0
+
+
+def _touched(tile: Any) -> Array:
+    """The address of every byte of the valid region."""
+    offsets = tile.axis_map(tile.vr, tile.vc).offsets[: tile.vr, : tile.vc]
+    if tile.dtype.is_packed:
+        return offsets // 2 + tile.addr
+    return offsets[..., None] * tile.itemsize + tile.addr + np.arange(tile.itemsize)
 
 
 def static_valid_fits(

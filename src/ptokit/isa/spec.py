@@ -40,13 +40,14 @@ class View(Enum):
 
     VALID = "valid"  # the valid region of a tile, the view of a GlobalTensor: a logical matrix
     WHOLE = "whole"  # the whole capacity of a tile; a GlobalTensor as its five dimensions
-    STORAGE = "storage"  # all elements of a tile in memory order, one dimension
+    STORAGE = "storage"  # all elements of a tile in memory order, one dimension; a slice: a part
     OBJECT = "object"  # the operand itself: for binding, pipes, and whoever moves data by itself
 
 
 # A convolution tile is always handed over as the array of its dimensions.
-Extent = tuple[int, int] | tuple[slice, slice]
-Region = View | Callable[[Ops], View | Extent]  # a function gives a view, sizes, or two slices
+# A function gives a view, sizes, two slices, or one slice of the elements in memory order.
+Extent = tuple[int, int] | tuple[slice, slice] | slice
+Region = View | Callable[[Ops], View | Extent]
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,9 @@ class Operand:
     view: Region = View.VALID
     optional: bool = False
     note: str = ""
+    lost: Callable[[Ops], bool] | None = None  # when the contents of a source do not survive
+    # Where the hardware leaves unspecified data, beside the region the body writes or inside it.
+    unspecified: Callable[[Ops], tuple[slice, slice] | None] | None = None
 
     @property
     def reads(self) -> bool:
@@ -77,6 +81,8 @@ class Attr:
     type: type
     default: Any = None
     note: str = ""
+    choices: tuple[Any, ...] = ()  # the values it may take here; empty: all of its type
+    argument: bool = False  # in C++ an argument behind the operands, not in the brackets
 
 
 @dataclass(frozen=True)
@@ -135,11 +141,19 @@ class Insn:
     body: Callable[..., Any]
     doc: str
     freedom: str  # what the hardware leaves open and the reference engine decides
+    returns: str  # the operand whose element type the number a call returns has; "": an event
+    overload_of: str  # the name it is called by, when that is the name of another record
+    when: Mapping[tuple[str, ...], Mapping[str, Any]]  # template arguments a form asks for
     body_parameters: frozenset[str]
+    helpers: Mapping[str, Callable[..., Any]]  # functions of the API beside the instruction
 
     @property
     def wants_ctx(self) -> bool:
         return "ctx" in self.body_parameters
+
+    def takes(self, form: tuple[str, ...], attrs: Mapping[str, Any]) -> bool:
+        """Whether an overload exists with these template arguments."""
+        return all(attrs.get(name) == value for name, value in self.when.get(form, {}).items())
 
     def operand(self, name: str) -> Operand:
         return next(o for o in self.operands if o.name == name)
@@ -166,13 +180,21 @@ def insn(
     ops: Mapping[str, Pipe] | None = None,
     example: Mapping[str, str] | None = None,
     freedom: str = "",
+    returns: str = "",
+    overload_of: str = "",
+    when: Mapping[str, Mapping[str, Any]] | None = None,
+    helpers: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Callable[[Callable[..., Any]], Insn]:
     """Define an instruction. The function's name is the instruction's, its docstring the docs.
 
     `forms` lists the operand lists of overloads ("dst src", "dst src tmp"); by default every
     optional operand may be left off, from the end. `ops` names the instruction's entries in the
     event table when they differ from its own name. `example` overrides the operand types of the
-    sample that tests and documentation build ("dst": "Acc f32 16x16 NZ/1024").
+    sample that tests and documentation build ("dst": "Acc f32 16x16 NZ/1024"). Overloads that share
+    a name but not the roles of their operands are records of their own: `overload_of` says under
+    which name they are called, the template arguments tell them apart (see `Attr.choices`). `when`
+    names the template arguments that only some forms of one record take. `helpers` are functions
+    users reach through the instruction, such as `TTRANS.tmp_bytes(dst, src)`.
     """
 
     def define(body: Callable[..., Any]) -> Insn:
@@ -196,7 +218,11 @@ def insn(
             body=body,
             doc=inspect.cleandoc(body.__doc__ or ""),
             freedom=freedom,
+            returns=returns,
+            overload_of=overload_of,
+            when=MappingProxyType({tuple(f.split()): dict(a) for f, a in (when or {}).items()}),
             body_parameters=frozenset(inspect.signature(body).parameters),
+            helpers=MappingProxyType(dict(helpers or {})),
         )
         _check(record)
         _table[full] = record

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.isa.facts import Ops
 from ptokit.isa.targets import Target
 from ptokit.machine.core import Core
+from ptokit.machine.faults import Unbound
 from ptokit.machine.window import Window
 
 if TYPE_CHECKING:
@@ -56,11 +60,30 @@ class Context:
 
     def poison(self, name: str, rows: slice, cols: slice) -> None:
         """Declare a logical region of a tile operand undefined: the hardware leaves it open."""
-        if rows.start >= rows.stop or cols.start >= cols.stop:
-            return
+        if rows.start < rows.stop and cols.start < cols.stop:
+            # Once the instruction is over: what it wrote itself counts as defined until then.
+            self.plan.undefined.append(self._window(name, rows, cols))
+
+    def fill(self, name: str, rows: slice, cols: slice, value: Any) -> None:
+        """Write a logical region of a tile operand beside the one the body was handed."""
+        if rows.start < rows.stop and cols.start < cols.stop:
+            window = self._window(name, rows, cols)
+            window.write(np.full(window.shape, value, window.dtype.np))
+            window.mark_defined()
+
+    def peek(self, name: str) -> tuple[Array, Array]:
+        """The whole of a tile operand as it is, and which elements hold a defined value."""
+        tile = self.operand(name)
+        if tile.storage is None:
+            raise fail("unbound-tile", f"{name} has no address", site=self.site, kind=Unbound)
+        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
+        window = self._window(name, slice(0, axis_map.rows), slice(0, axis_map.cols))
+        return window.read(), window.defined()
+
+    def _window(self, name: str, rows: slice, cols: slice) -> Window:
         tile = self.operand(name)
         axis_map = tile.spec.axis_map(tile.vr, tile.vc)
-        Window(tile.storage, tile.address, axis_map, tile.spec.dtype, rows, cols, name).poison()
+        return Window(tile.storage, tile.address, axis_map, tile.spec.dtype, rows, cols, name)
 
     def fail(self, code: str, message: str, **more: Any) -> PtoError:
         """Build an error at the instruction's line."""

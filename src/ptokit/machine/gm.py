@@ -1,88 +1,148 @@
-"""Access of one instruction to global memory: the user's arrays, checked against their bounds."""
+"""Access of one instruction to global memory: the user's arrays, checked against their bounds.
+
+A plan knows shape and strides of a GlobalTensor but not its pointer, so what can be worked out
+beforehand lives in `GmAccess`, and a run only checks the bounds and lays an array over the bytes.
+Loads and stores are the most frequent instructions of all; nothing here may be built per run that
+could have been built per plan.
+"""
 
 from __future__ import annotations
 
-from ptokit.base.diagnostics import fail
-from ptokit.base.dtypes import DType
-from ptokit.base.layout import Array, AxisMap
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.layout import Array, AxisMap, flat_map
 from ptokit.base.location import Location, Site
-from ptokit.base.tensors import global_axis_map
+from ptokit.base.tensors import all_axes, global_axis_map
 from ptokit.isa.spec import Insn, Operand, View
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.memory import Storage
-from ptokit.machine.objects import GlobalObject
-from ptokit.machine.window import Window
+from ptokit.machine.objects import GlobalObject, GmBuffer
+from ptokit.machine.window import Window, byte_ranges
 
 
 class GmAccess:
     """How a plan reaches a GlobalTensor whose pointer is known only at run time."""
 
-    __slots__ = ("_dtype", "_map", "_span", "_view")
+    def __init__(self, tensor: GlobalObject, view: View, declared: Operand, insn: Insn) -> None:
+        self.name = declared.name
+        self.writes = declared.writes
+        self.dtype = tensor.spec.dtype
+        self.map = _axis_map(tensor, view)
+        self._insn = insn
+        bits = self.dtype.bits if self.dtype.is_packed else 8 * self.dtype.itemsize
+        reach = [(n - 1) * s for n, s in zip(self.map.shape, self.map.strides, strict=True)]
+        empty = 0 in self.map.shape
+        # Bytes before the pointer (negative strides) and behind it that the view covers.
+        self._low = 0 if empty else sum(r for r in reach if r < 0) * bits // 8
+        self._high = 0 if empty else -(-(1 + sum(r for r in reach if r > 0)) * bits // 8)
+        # The array that is handed to the body; without strides it is gathered, then scattered.
+        size = self.dtype.itemsize
+        strides: tuple[int, ...] | None = self.map.matrix_strides
+        self.shape: tuple[int, ...] = (self.map.rows, self.map.cols)
+        if view is View.WHOLE:
+            self.shape, strides = self.map.shape, self.map.strides
+        elif view is View.STORAGE:
+            self.shape, strides = (self.map.cols,), (1,)
+        self.in_place = strides is not None and not self.dtype.is_packed
+        self.scatters = self.writes and not self.in_place
+        self.strides = tuple(s * size for s in strides or ())
 
-    def __init__(self, tensor: GlobalObject, view: View) -> None:
-        self._map = global_axis_map(tensor.shape, tensor.stride, tensor.spec.layout)
-        self._dtype = tensor.spec.dtype
-        self._view = view
-        bits = 4 if self._dtype.is_packed else 8 * self._dtype.itemsize
-        self._span = -(-self._map.span * bits // 8)
-
-    def open(
-        self, tensor: GlobalObject, declared: Operand, insn: Insn, site: Site | Location
-    ) -> GmWindow:
-        """Return the view, after checking that it lies inside its array."""
+    def open(self, tensor: GlobalObject, site: Site | Location) -> GmWindow:
+        """Return the window, after checking that it lies inside its array."""
         at = tensor.pointer or tensor.data()
-        buffer = at.buffer
-        if at.offset < 0 or at.offset + self._span > buffer.nbytes:
-            size = self._dtype.itemsize
-            raise fail(
-                "gm-bounds",
-                f"{insn.name}: the view {declared.name} lies inside its array",
-                got=[
-                    ("first element", at.offset // size),
-                    ("last element", (at.offset + self._span) // size - 1),
-                    ("array elements", buffer.nbytes // size),
-                    (declared.name, tensor.spec),
-                ],
-                fix="check shape, stride and pointer of the GlobalTensor against the array",
-                site=site,
-                kind=OutOfBounds,
-            )
-        if declared.writes and not buffer.writeable:
+        buffer, offset = at.buffer, at.offset
+        if offset + self._low < 0 or offset + self._high > buffer.data.nbytes:
+            raise self._outside(tensor, buffer, offset, site)
+        if self.writes and not buffer.writeable:
             raise fail(
                 "gm-readonly",
-                f"{insn.name}: {declared.name} is a read-only array",
+                f"{self._insn.name}: {self.name} is a read-only array",
                 fix="pass a writeable array",
                 site=site,
             )
-        return GmWindow(buffer.data, buffer.base, at.offset, self._map, self._dtype, self._view)
+        return GmWindow(self, buffer, offset)
+
+    def window(self, buffer: GmBuffer, offset: int) -> Window:
+        """The view as a logical matrix over the user's bytes."""
+        rows, cols = slice(0, self.map.rows), slice(0, self.map.cols)
+        storage = _UserBytes(buffer.data)
+        return Window(storage, offset, self.map, self.dtype, rows, cols, "GM")
+
+    @cached_property
+    def extents(self) -> list[tuple[int, int]]:
+        """Byte ranges relative to the pointer, merged and ascending."""
+        offsets = np.sort(self.map.offsets, axis=None)
+        if not offsets.size:
+            return []
+        if self.dtype.is_packed:
+            return list(byte_ranges(np.unique(offsets // 2), 1))
+        size = self.dtype.itemsize
+        return list(byte_ranges(offsets * size, size))
+
+    def _outside(
+        self, tensor: GlobalObject, buffer: GmBuffer, offset: int, site: Site | Location
+    ) -> PtoError:
+        size = self.dtype.itemsize
+        return fail(
+            "gm-bounds",
+            f"{self._insn.name}: the view {self.name} lies inside its array",
+            got=[
+                ("first element", (offset + self._low) // size),
+                ("last element", (offset + self._high) // size - 1),
+                ("array elements", buffer.nbytes // size),
+                (self.name, tensor.spec),
+            ],
+            fix="check shape, stride and pointer of the GlobalTensor against the array",
+            site=site,
+            kind=OutOfBounds,
+        )
 
 
 class GmWindow:
-    """A GlobalTensor opened for one instruction."""
+    """A GlobalTensor opened for one instruction: which bytes of which array.
 
-    __slots__ = ("_base", "_in_place", "_window", "array")
+    Records keep windows, so a window must not keep the arrays it makes.
+    """
 
-    def __init__(
-        self, data: Array, base: int, offset: int, axis_map: AxisMap, dtype: DType, view: View
-    ) -> None:
-        self._base = base
-        rows, cols = slice(0, axis_map.rows), slice(0, axis_map.cols)
-        self._window = Window(_UserBytes(data), offset, axis_map, dtype, rows, cols, "GM")
-        if view is View.WHOLE and not dtype.is_packed:
-            self.array: Array = axis_map.array(data, offset, dtype.np)
-            self._in_place = True
-        else:
-            self.array = self._window.read()
-            self._in_place = self._window.view is not None
+    __slots__ = ("_access", "_buffer", "_offset")
+
+    def __init__(self, access: GmAccess, buffer: GmBuffer, offset: int) -> None:
+        self._access = access
+        self._buffer = buffer
+        self._offset = offset
+
+    def array(self) -> Array:
+        """The elements: the memory itself where the layout allows, otherwise a gathered copy."""
+        access = self._access
+        if access.in_place:
+            return np.ndarray(
+                access.shape, access.dtype.np, self._buffer.data, self._offset, access.strides
+            )
+        return access.window(self._buffer, self._offset).read().reshape(access.shape)
 
     def write_back(self, values: Array) -> None:
-        """Store a gathered copy; an in-place view needs nothing."""
-        if not self._in_place:
-            self._window.write(values)
+        """Store a gathered copy."""
+        access = self._access
+        matrix = values.reshape(access.map.rows, access.map.cols)
+        access.window(self._buffer, self._offset).write(matrix)
 
     def ranges(self) -> list[tuple[int, int]]:
         """Byte ranges in the address space of the host, where arrays that overlap do overlap."""
-        return [(self._base + a, self._base + b) for a, b in self._window.ranges()]
+        base = self._buffer.base + self._offset
+        return [(base + start, base + stop) for start, stop in self._access.extents]
+
+
+def _axis_map(tensor: GlobalObject, view: View) -> AxisMap:
+    if view is View.STORAGE:  # dense behind the pointer, whatever the strides say
+        return flat_map(prod(tensor.shape))
+    if view is View.WHOLE:
+        shape, stride = all_axes(tensor.shape, tensor.stride, tensor.spec.layout)
+        return AxisMap(shape, stride, (), tuple(range(len(shape))))
+    return global_axis_map(tensor.shape, tensor.stride, tensor.spec.layout)
 
 
 class _UserBytes(Storage):

@@ -50,9 +50,10 @@ class Plan:
         self._reads: list[tuple[Window, Operand]] = []
         self._writes: list[Window] = []
         self._scratch: list[Window] = []
+        self.undefined: list[Window] = []  # what the body of this run declares undefined
         self._fetch: list[tuple[int, Callable[[Any], Any]]] = []  # arguments made for each run
         self._store: list[tuple[int, Window]] = []  # copies to be scattered afterwards
-        self._gm: list[tuple[int, Operand, GmAccess]] = []
+        self._gm: list[tuple[int, GmAccess]] = []
         self._args: list[Any] = []
         for index, (declared, value) in enumerate(zip(insn.operands, operands, strict=True)):
             self._args.append(self._argument(index, declared, value, site))
@@ -61,7 +62,8 @@ class Plan:
             for a, v in zip(insn.attrs, attrs, strict=True)
             if a.name in insn.body_parameters
         }
-        self._simple = not (self._fetch or self._store or self._gm or insn.wants_ctx)
+        self._wants_ctx = insn.wants_ctx
+        self._simple = not (self._fetch or self._store or self._gm or self._wants_ctx)
 
     def _argument(self, index: int, declared: Operand, value: Any, site: Site | Location) -> Any:
         """Return what the body is handed, or None when it is made anew for each run."""
@@ -73,7 +75,7 @@ class Plan:
             return None
         if isinstance(value, GlobalObject):
             assert isinstance(view, View)
-            self._gm.append((index, declared, GmAccess(value, view)))
+            self._gm.append((index, GmAccess(value, view, declared, self.insn)))
             return None
         window = self._window(declared, view, value, site)
         if declared.reads:
@@ -82,8 +84,15 @@ class Plan:
         if declared.writes:
             self.windows.append((declared.name, True, window))
             (self._scratch if declared.role == "tmp" else self._writes).append(window)
+        if declared.lost is not None and declared.lost(self.ops):
+            self.windows.append((declared.name, True, window))
+            self._scratch.append(window)
+        if declared.unspecified is not None and (part := declared.unspecified(self.ops)):
+            left_open = self._window(declared, part, value, site)
+            self.windows.append((declared.name, True, left_open))
+            self._scratch.append(left_open)
         shape = value.shape if isinstance(value, ConvObject) else window.shape
-        if view is View.STORAGE:
+        if view is View.STORAGE or isinstance(view, slice):
             shape = window.shape[1:]
         if window.view is not None:
             return window.view if shape == window.shape else window.view.reshape(shape)
@@ -111,9 +120,10 @@ class Plan:
         if isinstance(value, ConvObject):
             axis_map = value.spec.axis_map(value.shape)
             rows, cols = slice(0, 1), slice(0, axis_map.cols)
-        elif view is View.STORAGE:
+        elif view is View.STORAGE or isinstance(view, slice):
             axis_map = flat_map(value.spec.numel)
-            rows, cols = slice(0, 1), slice(0, axis_map.cols)
+            part = view if isinstance(view, slice) else slice(0, axis_map.cols)
+            rows, cols = slice(0, 1), part
         else:
             axis_map = value.spec.axis_map(value.vr, value.vc)
             rows, cols = _extent(view, value, axis_map)
@@ -171,6 +181,8 @@ class Plan:
                 window.mark_defined()
         for window in self._scratch:
             window.poison()
+        while self.undefined:
+            self.undefined.pop().poison()
         self.machine.records.append(Record(self.insn, self.pipe, site, self, gm))
         return result
 
@@ -181,12 +193,12 @@ class Plan:
         for index, fetch in self._fetch:
             args[index] = fetch(operands[index])
         gm: list[tuple[str, bool, GmWindow]] = []
-        for index, declared, access in self._gm:
-            window = access.open(operands[index], declared, self.insn, site)
-            gm.append((declared.name, declared.writes, window))
-            args[index] = window.array
+        for index, access in self._gm:
+            window = access.open(operands[index], site)
+            gm.append((access.name, access.writes, window))
+            args[index] = window.array()
         more = self._attrs
-        if self.insn.wants_ctx:
+        if self._wants_ctx:
             more = {**more, "ctx": Context(self.machine, self, operands, site)}
         try:
             with np.errstate(all="ignore"):
@@ -211,8 +223,8 @@ class Plan:
             ) from error
         for index, window in self._store:
             window.write(args[index])
-        for (index, declared, _), (_, _, window) in zip(self._gm, gm, strict=True):
-            if declared.writes:
+        for (index, access), (_, _, window) in zip(self._gm, gm, strict=True):
+            if access.scatters:
                 window.write_back(args[index])
         return result, tuple(gm)
 
@@ -235,5 +247,6 @@ def _extent(view: View | Extent, tile: TileObject, axis_map: AxisMap) -> tuple[s
         return slice(0, axis_map.rows), slice(0, axis_map.cols)
     if isinstance(view, View):
         return slice(0, tile.vr), slice(0, tile.vc)
+    assert isinstance(view, tuple)
     rows, cols = (part if isinstance(part, slice) else slice(0, part) for part in view)
     return rows, cols

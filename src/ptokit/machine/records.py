@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptokit.base.location import Location, Site
 from ptokit.isa.spec import Insn, Pipe
@@ -23,8 +23,7 @@ class Access:
     operand: str
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """An executed instruction: who, where from, on which pipe, and what it touched."""
 
     insn: Insn

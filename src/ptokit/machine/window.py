@@ -87,6 +87,10 @@ class Window:
             return True
         return False
 
+    def defined(self) -> Array:
+        """Which elements hold a defined value, as a boolean matrix."""
+        return self._shadow()
+
     def first_poison(self) -> tuple[int, int]:
         """Logical row and column of the first element with an undefined byte."""
         row, col = np.argwhere(~self._shadow())[0]
@@ -166,15 +170,18 @@ class Window:
         if 0 in self.shape:
             return
         if self.dtype.is_packed:
-            first = np.unique(self._byte_indices())
-            size = 1
+            yield from byte_ranges(np.unique(self._byte_indices()), 1)
         else:
             size = self.dtype.itemsize
-            first = np.sort(self._offsets(), axis=None) * size + self.offset
-        breaks = np.flatnonzero(np.diff(first) > size)
-        starts = first[np.concatenate(([0], breaks + 1))]
-        stops = first[np.concatenate((breaks, [first.size - 1]))] + size
-        yield from zip(starts.tolist(), stops.tolist(), strict=True)
+            yield from byte_ranges(np.sort(self._offsets(), axis=None) * size + self.offset, size)
 
     def __repr__(self) -> str:
         return f"<{self.label} {self.shape[0]}x{self.shape[1]} in {self.storage.name}>"
+
+
+def byte_ranges(starts: Array, size: int) -> Iterator[tuple[int, int]]:
+    """Merge elements of `size` bytes at these ascending addresses into ranges [start, stop)."""
+    breaks = np.flatnonzero(np.diff(starts) > size)
+    first = starts[np.concatenate(([0], breaks + 1))]
+    last = starts[np.concatenate((breaks, [starts.size - 1]))] + size
+    yield from zip(first.tolist(), last.tolist(), strict=True)

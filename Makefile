@@ -1,0 +1,52 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both set the project up first.
+PYTHON ?= python3
+BIN := .venv/bin
+RUNTIME := .venv/.runtime
+DEV := .venv/.dev
+
+.PHONY: help demo test check lint types bench gen conform slow clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(RUNTIME): pyproject.toml
+	@test -x $(BIN)/python || { echo "making .venv ..."; $(PYTHON) -m venv .venv; }
+	@echo "installing ptokit ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(DEV): $(RUNTIME)
+	@echo "installing the development tools ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(RUNTIME) ## Set up, then show tiles move, compute and get checked
+	@$(BIN)/ptokit demo
+
+test: $(DEV) ## Set up, then run all tests
+	@$(BIN)/python -m pytest -n auto
+
+slow: $(DEV) ## The long generated test runs
+	@$(BIN)/python -m pytest -n auto -m slow
+
+lint: $(DEV) ## Style and common mistakes
+	@$(BIN)/ruff check src tests tools bench examples
+	@$(BIN)/ruff format --check src tests tools bench examples
+
+types: $(DEV) ## Static types
+	@$(BIN)/pyright
+
+check: lint types test ## Lint, types and tests
+
+bench: $(DEV) ## Speed, as ratios against plain NumPy
+	@$(BIN)/python bench/run.py
+
+gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
+	@$(BIN)/python tools/gen.py
+
+conform: $(RUNTIME) ## Run the recorded cases, when they lie beside the checkout
+	@$(BIN)/ptokit conform ../shared/golden
+
+clean: ## Remove the environment and caches
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,414 @@
+"""Reading tokens: what every syntax function needs - marks, words, values, types, attributes, and
+errors that do not stop at the first.
+
+A mistake in the syntax raises `Abandon` and the parser goes on with the next operation; a mistake
+in the meaning (an undefined value, a wrong type) is noted and reading continues.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ptokit.base.diagnostics import Diagnostic, Note
+from ptokit.base.location import Location
+from ptokit.ir.attributes import (
+    ENUM_NAMES,
+    ArrayAttr,
+    Attribute,
+    BoolAttr,
+    DenseAttr,
+    DictAttr,
+    EnumAttr,
+    FloatAttr,
+    IntAttr,
+    OpaqueAttr,
+    StringAttr,
+    SymbolAttr,
+    TypeAttr,
+    UnitAttr,
+    enumeration,
+    float_of_bits,
+)
+from ptokit.ir.core import Block, Op, Value
+from ptokit.ir.lexer import Source, Tokens
+from ptokit.ir.types import I64, ElidedType, FunctionType, ScalarType, Type, same_type
+from ptokit.ir.typetext import SpellingError, is_scalar, parse_type, suggestion
+
+
+class Abandon(Exception):  # noqa: N818 - control flow of the reader, never seen outside
+    """The operation at hand cannot be read further; its diagnostic has been noted."""
+
+
+_UNKNOWN = ElidedType("<unknown>")  # the type of a value whose definition could not be read
+_ESCAPES = {"n": "\n", "t": "\t"}
+
+
+@dataclass
+class Head:
+    """What stands in front of an operation's own syntax: results, name, place."""
+
+    name: str
+    location: Location
+    results: list[tuple[str, Location]] = field(default_factory=list[tuple[str, Location]])
+
+
+class Reader:
+    """A cursor over the tokens of one text."""
+
+    def __init__(self, source: Source) -> None:
+        tokens = Tokens(source)
+        self.source = source
+        self.kinds = tokens.kinds
+        self.texts = tokens.texts
+        self.starts = tokens.starts
+        self.at = 0
+        self.errors: list[Diagnostic] = []
+        self.values: dict[str, Value] = {}
+        self.type_aliases: dict[str, Type] = {}
+        self.attr_aliases: dict[str, Attribute] = {}
+
+    # ---- errors ------------------------------------------------------------------------------
+
+    def place(self, at: int | None = None) -> Location:
+        """The location of a token, by default the next one."""
+        at = self.at if at is None else at
+        start = self.starts[at]
+        return self.source.location(start, start + max(1, len(self.texts[at])))
+
+    def note(
+        self,
+        code: str,
+        message: str,
+        location: Location | None = None,
+        fix: str = "",
+        notes: tuple[Note, ...] = (),
+    ) -> None:
+        """Note an error and go on."""
+        self.errors.append(
+            Diagnostic(code, message, location or self.place(), fix=fix, notes=notes)
+        )
+
+    def fail(
+        self, message: str, code: str = "syntax", location: Location | None = None, fix: str = ""
+    ) -> Abandon:
+        """Note an error after which the operation cannot be read further; raise the result."""
+        self.note(code, message, location, fix)
+        return Abandon()
+
+    def unexpected(self, wanted: str) -> Abandon:
+        """The next token is not what the grammar asks for."""
+        found = self.texts[self.at]
+        return self.fail(f"expected {wanted}, found {repr(found) if found else 'the end'}")
+
+    # ---- tokens ------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        return self.kinds[self.at]
+
+    @property
+    def text(self) -> str:
+        return self.texts[self.at]
+
+    def sees(self, text: str) -> bool:
+        return self.texts[self.at] == text and self.kinds[self.at] != "string"
+
+    def accept(self, text: str) -> bool:
+        """Step over a mark or word if it is next."""
+        if self.texts[self.at] == text and self.kinds[self.at] != "string":
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            raise self.unexpected(repr(text))
+
+    def take(self, kind: str, wanted: str) -> str:
+        """Step over a token of a kind and return its text."""
+        if self.kinds[self.at] != kind:
+            raise self.unexpected(wanted)
+        self.at += 1
+        return self.texts[self.at - 1]
+
+    def string(self) -> str:
+        text = self.take("string", "a string")
+        return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m.group(1), m.group(1)), text[1:-1])
+
+    def symbol(self) -> str:
+        text = self.take("symbol", "a symbol such as @name")
+        return text[2:-1] if text[1] == '"' else text[1:]
+
+    def integer(self) -> int:
+        text = self.take("number", "an integer")
+        try:
+            return int(text, 0)
+        except ValueError:
+            self.at -= 1
+            raise self.unexpected("an integer") from None
+
+    # ---- values ------------------------------------------------------------------------------
+
+    def value(self) -> Value:
+        """A use of a value. An undefined one is noted and stands in for itself."""
+        name = self.take("value", "a value such as %x")
+        found = self.values.get(name)
+        if found is None:
+            known = [v for v in self.values if v.startswith("%")]
+            self.note(
+                "undefined-value",
+                f"{name} is not defined here",
+                self.place(self.at - 1),
+                suggestion(name, known) or "define it above this line, in this or an outer block",
+            )
+            found = Value(name[1:].replace("#", "_"), _UNKNOWN)
+        return found
+
+    def typed(self, value: Value, at: int) -> None:
+        """Read the type written for a value used at token `at`, and compare."""
+        start = self.at
+        written = self.type()
+        if value.type is written:
+            return
+        if not same_type(value.type, written):
+            self.note(
+                "type-mismatch",
+                f"{self.texts[at]} is used with another type than it was defined with",
+                self.place(start),
+                f"write {value.type}",
+                (Note(f"defined as {value.type}", value.location),),
+            )
+
+    def define(self, name: str, value: Value, location: Location) -> None:
+        """Make a name known from here to the end of its block."""
+        old = self.values.get(name)
+        if old is not None:
+            self.note(
+                "redefined-value",
+                f"{name} is defined twice",
+                location,
+                "give one of them another name",
+                (Note("first defined here", old.location),),
+            )
+        self.values[name] = value
+
+    def make_results(self, head: Head, types: list[Type] | tuple[Type, ...]) -> list[Value]:
+        """The result values of an operation; their number must be that of the names."""
+        if len(types) != len(head.results):
+            self.note(
+                "result-count",
+                f"{head.name} has {len(types)} result{'s' if len(types) != 1 else ''}, "
+                f"{len(head.results)} named",
+                head.location,
+                "write one name per result in front of '='",
+            )
+        return [
+            Value(name[1:].replace("#", "_"), type_, None, location)
+            for (name, location), type_ in zip(head.results, types, strict=False)
+        ]
+
+    # ---- types -------------------------------------------------------------------------------
+
+    def type(self) -> Type:
+        """Read a type."""
+        kind, text = self.kinds[self.at], self.texts[self.at]
+        if kind == "mark" and text == "(":
+            return self.function_type()
+        if kind not in ("type", "word"):
+            raise self.unexpected("a type")
+        self.at += 1
+        if text in self.type_aliases:
+            return self.type_aliases[text]
+        try:
+            return parse_type(text)
+        except SpellingError as error:
+            self.spelling(error, self.at - 1, "unknown-type")
+            return _UNKNOWN
+
+    def spelling(self, error: SpellingError, at: int, code: str) -> None:
+        """Note an error inside a token."""
+        start = self.starts[at] + error.offset
+        self.note(
+            code,
+            error.message,
+            self.source.location(start, start + max(1, error.length)),
+            error.fix,
+        )
+
+    def function_type(self) -> FunctionType:
+        inputs = self.type_list_in_parentheses()
+        self.expect("->")
+        return FunctionType(tuple(inputs), tuple(self.result_types()))
+
+    def result_types(self) -> list[Type]:
+        """`T` or `(T, T)`."""
+        return self.type_list_in_parentheses() if self.sees("(") else [self.type()]
+
+    def type_list_in_parentheses(self) -> list[Type]:
+        self.expect("(")
+        types: list[Type] = []
+        while not self.accept(")"):
+            if types:
+                self.expect(",")
+            types.append(self.type())
+        return types
+
+    def type_list(self) -> list[Type]:
+        """One type or several, separated by commas."""
+        types = [self.type()]
+        while self.accept(","):
+            types.append(self.type())
+        return types
+
+    # ---- attributes --------------------------------------------------------------------------
+
+    def attribute(self, declared: str = "") -> Attribute:
+        """Read an attribute value. `declared` is the type or enumeration its place asks for."""
+        kind, text = self.kind, self.text
+        if kind == "attr":
+            self.at += 1
+            return self._dialect_attribute(text)
+        if kind == "string":
+            return StringAttr(self.string())
+        if kind == "number":
+            return self._number(declared)
+        if kind == "symbol":
+            return SymbolAttr(self.symbol())
+        if kind == "type":
+            return TypeAttr(self.type())
+        if kind == "word":
+            return self._word(text, declared)
+        if text == "<" and declared in ENUM_NAMES:
+            return self._short_enum(declared)
+        if text == "[":
+            return ArrayAttr(tuple(self._items("[", "]")))
+        if text == "{":
+            return DictAttr(tuple(self.attr_dict().items()))
+        raise self.unexpected("an attribute value")
+
+    def _word(self, text: str, declared: str) -> Attribute:
+        self.at += 1
+        if text in ("true", "false"):
+            return BoolAttr(text == "true")
+        if text == "unit":
+            return UnitAttr()
+        if declared in ENUM_NAMES:
+            return self.enum(declared, text, self.at - 1)
+        if is_scalar(text):
+            return TypeAttr(ScalarType(text))
+        self.at -= 1
+        raise self.unexpected("an attribute value")
+
+    def _number(self, declared: str) -> Attribute:
+        text = self.texts[self.at]
+        self.at += 1
+        if self.accept(":"):
+            type_: Type = self.type()
+        else:
+            type_ = ScalarType(declared) if is_scalar(declared) else I64
+            if type_ == I64 and re.search(r"[.eE]", text) and not text.startswith("0x"):
+                type_ = ScalarType("f64")
+        if isinstance(type_, ScalarType) and type_.is_float:
+            value = float_of_bits(int(text, 16), type_) if "x" in text else float(text)
+            return FloatAttr(value, type_)
+        try:
+            return IntAttr(int(text, 0), type_)
+        except ValueError:
+            raise self.fail(
+                f"{text} is not an integer", "bad-attribute", self.place(self.at - 1)
+            ) from None
+
+    def _items(self, opening: str, closing: str) -> list[Attribute]:
+        self.expect(opening)
+        items: list[Attribute] = []
+        while not self.accept(closing):
+            if items:
+                self.expect(",")
+            items.append(self.attribute())
+        return items
+
+    def _short_enum(self, name: str) -> EnumAttr:
+        self.expect("<")
+        at = self.at
+        word = self.take("word", f"a member of {name}")
+        self.expect(">")
+        return self.enum(name, word, at)
+
+    def enum(self, name: str, word: str, at: int) -> EnumAttr:
+        """A member of an enumeration, from its spelling in token `at`."""
+        found = enumeration(name)
+        member = found.spelling(word)
+        if member is None:
+            listed = ", ".join(found.members)
+            self.note(
+                "bad-attribute",
+                f"{name} has no member {word!r}",
+                self.place(at),
+                suggestion(word, found.members) or f"one of {listed}",
+            )
+            member = next(iter(found.members))
+        return EnumAttr(name, member)
+
+    def _dialect_attribute(self, text: str) -> Attribute:
+        at = self.at - 1
+        if text in self.attr_aliases:
+            return self.attr_aliases[text]
+        if text.startswith("dense<"):
+            self.expect(":")
+            return DenseAttr(text[6:-1], self.type())
+        if text.startswith("array<"):
+            element, _, items = text[6:-1].partition(":")
+            kind = ScalarType(element.strip())
+            numbers = [IntAttr(int(n, 0), kind) for n in items.split(",") if n.strip()]
+            return ArrayAttr(tuple(numbers), kind)
+        if match := re.fullmatch(r"#pto<\s*(\w+)\s+([\w-]+)\s*>|#pto\.(\w+)<\s*(\w+)\s*>", text):
+            name, word = match.group(1) or match.group(3), match.group(2) or match.group(4)
+            if name in ENUM_NAMES:
+                return self.enum(name, word, at)
+            raise self.fail(
+                f"there is no attribute {name!r}",
+                "bad-attribute",
+                self.place(at),
+                suggestion(name, ENUM_NAMES),
+            )
+        return OpaqueAttr(" ".join(text.split()))
+
+    def attr_dict(self, declared: dict[str, str] | None = None) -> dict[str, Attribute]:
+        """`{a = 1, b}`; `declared` gives the types or enumerations of known keys."""
+        self.expect("{")
+        found: dict[str, Attribute] = {}
+        while not self.accept("}"):
+            if found:
+                self.expect(",")
+            where = self.place()
+            key = self.string() if self.kind == "string" else self.dashed_word()
+            if key in found:
+                self.note("bad-attribute", f"{key} is given twice", where)
+            known = (declared or {}).get(key, "")
+            found[key] = self.attribute(known) if self.accept("=") else UnitAttr()
+        return found
+
+    def dashed_word(self) -> str:
+        return self.take("word", "an attribute name")
+
+    def skip_location(self) -> None:
+        """Step over a trailing `loc(...)`."""
+        if self.sees("loc") and self.texts[self.at + 1] == "(":
+            self.at += 1
+            depth = 0
+            while True:
+                depth += {"(": 1, ")": -1}.get(self.text, 0)
+                self.at += 1
+                if depth == 0 or self.kind == "end":
+                    return
+
+    # ---- blocks ------------------------------------------------------------------------------
+
+    def block(self, args: list[tuple[str, Value]] | None = None) -> Block:
+        """`{ operations }`; the names of `args` are known inside."""
+        raise NotImplementedError
+
+    def operation(self, head: Head) -> Op:
+        """Read one operation behind its results and name."""
+        raise NotImplementedError

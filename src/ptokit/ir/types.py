@@ -1,0 +1,230 @@
+"""Types of values in a program, with their spelling.
+
+A type is a value: frozen, comparable, and `str` gives the canonical text. Reading text is the
+business of `typetext`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from ptokit.base.dtypes import DType, dtype
+from ptokit.base.enums import BLayout, CompactMode, SLayout, TileType
+from ptokit.base.tiles import DYNAMIC, TileSpec
+
+LOCATIONS = {
+    "vec": TileType.Vec,
+    "mat": TileType.Mat,
+    "left": TileType.Left,
+    "right": TileType.Right,
+    "acc": TileType.Acc,
+    "bias": TileType.Bias,
+    "scaling": TileType.Scaling,
+    # The text of other tools has one word for all scale memories; these two are ours.
+    "scale_left": TileType.ScaleLeft,
+    "scale_right": TileType.ScaleRight,
+}
+LOCATION_NAMES = {loc: name for name, loc in LOCATIONS.items()}
+BLAYOUTS = {"row_major": BLayout.RowMajor, "col_major": BLayout.ColMajor}
+SLAYOUTS = {
+    "none_box": SLayout.NoneBox,
+    "row_major": SLayout.RowMajor,
+    "col_major": SLayout.ColMajor,
+}
+PADS = {"null": 0, "zero": 1, "max": 2, "min": 3}
+COMPACTS = {
+    "null": CompactMode.Null,
+    "normal": CompactMode.Normal,
+    "row_plus_one": CompactMode.RowPlusOne,
+}
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """`index`, an integer or a float."""
+
+    name: str
+
+    @cached_property
+    def dtype(self) -> DType | None:
+        """The element type, for scalars a tile can hold."""
+        try:
+            return dtype(self.name)
+        except ValueError:
+            return None
+
+    @cached_property
+    def bits(self) -> int:
+        """Width; `index` counts as 64."""
+        if self.name == "index":
+            return 64
+        found = self.dtype
+        return found.bits if found else int("".join(c for c in self.name if c.isdigit()) or "0")
+
+    @cached_property
+    def is_float(self) -> bool:
+        return self.name[0] in "fb" or bool(self.dtype and self.dtype.is_float)
+
+    @cached_property
+    def is_unsigned(self) -> bool:
+        return self.name.startswith("ui")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class PtrType:
+    """`!pto.ptr<f32>`: an address in global memory, or in another space when one is named."""
+
+    element: ScalarType
+    space: str = ""
+
+    def __str__(self) -> str:
+        return f"!pto.ptr<{self.element}{', ' + self.space if self.space else ''}>"
+
+
+@dataclass(frozen=True)
+class ViewType:
+    """A view of global memory: `!pto.tensor_view`, `!pto.partition_tensor_view`, `!pto.memref`."""
+
+    kind: str
+    shape: tuple[int, ...]
+    element: ScalarType
+
+    def __str__(self) -> str:
+        return f"!pto.{self.kind}<{dims_text(self.shape)}{self.element}>"
+
+
+@dataclass(frozen=True)
+class TileBufType:
+    """A tile: a buffer handle `!pto.tile_buf`, or at Level 1 the value `!pto.tile`."""
+
+    spec: TileSpec
+    is_value: bool = False
+
+    def __str__(self) -> str:
+        return _tile_text(self.spec, self.is_value)
+
+
+@dataclass(frozen=True)
+class ShapedType:
+    """`memref`, `vector` or `tensor` of MLIR, as far as lowered files use them."""
+
+    kind: str
+    shape: tuple[int, ...]
+    element: ScalarType
+    layout: str = ""
+    space: str = ""  # the value of #pto.address_space, empty when absent
+
+    def __str__(self) -> str:
+        parts = [f"{dims_text(self.shape)}{self.element}"]
+        if self.layout:
+            parts.append(self.layout)
+        if self.space:
+            parts.append(f"#pto.address_space<{self.space}>")
+        return f"{self.kind}<{', '.join(parts)}>"
+
+
+@dataclass(frozen=True)
+class OpaqueType:
+    """A type without structure of its own: pipes, events, sessions."""
+
+    name: str  # without !pto.
+    parameter: str = ""
+
+    def __str__(self) -> str:
+        return f"!pto.{self.name}<{self.parameter}>" if self.parameter else f"!pto.{self.name}"
+
+
+@dataclass(frozen=True)
+class FunctionType:
+    """`(T, T) -> T`."""
+
+    inputs: tuple[Type, ...]
+    results: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        results = ", ".join(map(str, self.results))
+        if len(self.results) != 1 or isinstance(self.results[0], FunctionType):
+            results = f"({results})"
+        return f"({', '.join(map(str, self.inputs))}) -> {results}"
+
+
+@dataclass(frozen=True)
+class ElidedType:
+    """`!pto.tile<...>`, `dtype`: left out, as the instruction pages do; the value tells."""
+
+    spelling: str
+
+    def __str__(self) -> str:
+        return self.spelling
+
+
+Type = (
+    ScalarType
+    | PtrType
+    | ViewType
+    | TileBufType
+    | ShapedType
+    | OpaqueType
+    | FunctionType
+    | ElidedType
+)
+
+INDEX = ScalarType("index")
+I1 = ScalarType("i1")
+I32 = ScalarType("i32")
+I64 = ScalarType("i64")
+F32 = ScalarType("f32")
+
+
+def dims_text(shape: tuple[int, ...]) -> str:
+    """`16x?x` for (16, DYNAMIC)."""
+    return "".join("?x" if n == DYNAMIC else f"{n}x" for n in shape)
+
+
+@cache
+def _tile_text(spec: TileSpec, is_value: bool) -> str:
+    element = spec.dtype.mlir
+    plain = TileSpec.of(TileType.Vec, spec.dtype, spec.rows, spec.cols)
+    if is_value and spec is plain:
+        return f"!pto.tile<{spec.rows}x{spec.cols}x{element}>"
+    valid_row, valid_col = ("?" if n == DYNAMIC else n for n in (spec.valid_row, spec.valid_col))
+    compact = f", compact={int(spec.compact)}" if spec.compact else ""
+    blayout, slayout = _name(BLAYOUTS, spec.blayout), _name(SLAYOUTS, spec.slayout)
+    return (
+        f"!pto.{'tile' if is_value else 'tile_buf'}<loc={LOCATION_NAMES[spec.loc]}, "
+        f"dtype={element}, rows={spec.rows}, cols={spec.cols}, v_row={valid_row}, "
+        f"v_col={valid_col}, blayout={blayout}, slayout={slayout}, fractal={spec.fractal}, "
+        f"pad={int(spec.pad)}{compact}>"
+    )
+
+
+def _name(table: dict[str, BLayout] | dict[str, SLayout], value: int) -> str:
+    return next(name for name, member in table.items() if member == value)
+
+
+def same_type(a: Type, b: Type) -> bool:
+    """Whether two spellings mean one type.
+
+    The outer order of a left tile belongs to the target, so it does not count; an elided type is
+    whatever the other one is.
+    """
+    if a == b or isinstance(a, ElidedType) or isinstance(b, ElidedType):
+        return True
+    if not (isinstance(a, TileBufType) and isinstance(b, TileBufType)):
+        return False
+    return a.is_value == b.is_value and on_target(a.spec, "ZZ") is on_target(b.spec, "ZZ")
+
+
+def on_target(spec: TileSpec, left_layout: str) -> TileSpec:
+    """The tile as the target sees it: left tiles take the target's outer order."""
+    if spec.loc != TileType.Left or spec.slayout != SLayout.RowMajor:
+        return spec
+    wanted = BLayout.RowMajor if left_layout == "ZZ" else BLayout.ColMajor
+    if spec.blayout == wanted:
+        return spec
+    fields = (spec.valid_row, spec.valid_col, spec.slayout, spec.fractal, spec.pad, spec.compact)
+    return TileSpec.of(spec.loc, spec.dtype, spec.rows, spec.cols, wanted, *fields)

@@ -1,0 +1,330 @@
+"""Reading types: every spelling that files and pages use, into one object each.
+
+Works on the text of one token. A spelling that cannot be understood raises `SpellingError` with
+the offset inside the token, so that the parser can put the caret where the mistake is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TypeVar
+
+from ptokit.base.dtypes import dtype
+from ptokit.base.enums import CompactMode
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.ir.types import (
+    BLAYOUTS,
+    COMPACTS,
+    LOCATIONS,
+    PADS,
+    SLAYOUTS,
+    ElidedType,
+    OpaqueType,
+    PtrType,
+    ScalarType,
+    ShapedType,
+    TileBufType,
+    Type,
+    ViewType,
+)
+
+T = TypeVar("T")
+
+_SCALAR = re.compile(r"index|[su]?i\d+|b?f\d+(E\d+M\d+\w*)?|tf32|hif[48]|none")
+_PART = re.compile(r"\s*([^,<>]*(?:<(?:[^<>]|<[^<>]*>)*>[^,<>]*)*)")
+_DIMS = re.compile(r"((?:(?:\d+|\?|-1)x)*)([A-Za-z]\w*)")
+_BODY = re.compile(r"<(.*)>", re.DOTALL)
+
+VIEWS = ("tensor_view", "partition_tensor_view", "memref", "global", "tile_view")
+OPAQUE = (
+    *("pipe", "async_session", "async_event", "eventid_array", "event", "record_event"),
+    *("group", "fmatrix_config", "tpipe", "mask", "vreg", "align"),
+)
+NAMES = ("ptr", "tile", "tile_buf", *VIEWS, *OPAQUE)
+
+_KEYS = ("loc", "dtype", "rows", "cols", "v_row", "v_col", "blayout", "slayout", "fractal", "pad")
+_POSITIONS = {
+    10: _KEYS,
+    8: tuple(k for k in _KEYS if k[:2] != "v_"),
+    4: _KEYS[:4],
+    3: _KEYS[1:4],
+}
+
+
+class SpellingError(ValueError):
+    """A type or attribute that cannot be understood, with the place inside its text."""
+
+    def __init__(self, message: str, offset: int = 0, length: int = 0, fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.offset = offset
+        self.length = length
+        self.fix = fix
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """A did-you-mean clause, or the empty string."""
+    close = difflib.get_close_matches(word, list(known), 1)
+    return f"did you mean {close[0]!r}?" if close else ""
+
+
+def is_scalar(word: str) -> bool:
+    """Whether a bare word spells a scalar type."""
+    return _SCALAR.fullmatch(word) is not None
+
+
+@lru_cache(maxsize=4096)
+def parse_type(text: str) -> Type:
+    """The type that a token spells."""
+    if text[0] == "!":
+        return _dialect_type(text)
+    if "<" in text:
+        return _shaped_type(text)
+    if text == "dtype":
+        return ElidedType(text)
+    return _element(text, 0)
+
+
+def _element(text: str, offset: int) -> ScalarType:
+    if _SCALAR.fullmatch(text):
+        return ScalarType(text)
+    try:
+        return ScalarType(dtype(text).mlir)
+    except ValueError as error:
+        raise SpellingError(str(error), offset, len(text)) from None
+
+
+def _dialect_type(text: str) -> Type:
+    name = text[1:].partition("<")[0].strip()
+    if not name.startswith("pto."):
+        raise SpellingError(
+            f"there is no type !{name}", 0, len(name) + 1, suggestion(f"!pto.{name}", _spellings())
+        )
+    name = name[4:]
+    match = _BODY.search(text)
+    body = match.group(1) if match else ""
+    start = match.start(1) if match else len(text)
+    if name in ("tile", "tile_buf"):
+        return _tile(name, body, start)
+    if name == "ptr":
+        element, *space = _parts(body, start)
+        return PtrType(_element(*element), space[0][0] if space and space[0][0] != "gm" else "")
+    if name in VIEWS:
+        return _view(name, body, start)
+    if name in OPAQUE:
+        return OpaqueType(name, body.strip())
+    raise SpellingError(
+        f"there is no type !pto.{name}", 0, len(name) + 5, suggestion(f"!pto.{name}", _spellings())
+    )
+
+
+def _spellings() -> list[str]:
+    return [f"!pto.{name}" for name in NAMES]
+
+
+def _parts(body: str, start: int) -> list[tuple[str, int]]:
+    """Split at commas outside brackets; each part with its offset."""
+    found: list[tuple[str, int]] = []
+    at = 0
+    while at <= len(body):
+        match = _PART.match(body, at)
+        assert match is not None
+        found.append((match.group(1).strip(), start + match.start(1)))
+        at = match.end() + 1
+    return found
+
+
+def _view(name: str, body: str, start: int) -> Type:
+    if body.strip() == "...":
+        return ElidedType(f"!pto.{name}<...>")
+    first, *rest = _parts(body, start)
+    if rest:
+        return OpaqueType(name, " ".join(body.split()))
+    shape, element = dims(*first)
+    return ViewType("partition_tensor_view" if name == "tile_view" else name, shape, element)
+
+
+def dims(text: str, offset: int) -> tuple[tuple[int, ...], ScalarType]:
+    """`16x?xf32` as sizes and element type."""
+    match = _DIMS.fullmatch(text)
+    if match is None:
+        raise SpellingError(
+            f"{text!r} is not a shape with an element type",
+            offset,
+            len(text),
+            "write sizes and element type joined by x: 16x?xf32",
+        )
+    sizes = tuple(DYNAMIC if n in ("?", "-1") else int(n) for n in match.group(1).split("x")[:-1])
+    return sizes, _element(match.group(2), offset + match.start(2))
+
+
+def _shaped_type(text: str) -> Type:
+    kind = text[: text.index("<")]
+    body = text[len(kind) + 1 : -1]
+    first, *rest = _parts(body, len(kind) + 1)
+    shape, element = dims(*first)
+    layout = space = ""
+    for part, offset in rest:
+        if match := re.fullmatch(r"#pto\.address_space<\s*(\w+)\s*>", part):
+            space = match.group(1)
+        elif part.startswith(("strided", "affine_map", "#")) or part.isdigit():
+            layout = " ".join(part.split())
+        else:
+            raise SpellingError(f"{part!r} is no layout or memory space", offset, len(part))
+    return ShapedType(kind, shape, element, layout, space)
+
+
+# ---- tiles -------------------------------------------------------------------------------------
+
+
+def _tile(name: str, body: str, start: int) -> Type:
+    if body.strip() == "...":
+        return ElidedType(f"!pto.{name}<...>")
+    keyed: dict[str, tuple[str, int]] = {}
+    bare: list[tuple[str, int]] = []
+    for part, offset in _parts(body, start):
+        key, eq, value = part.partition("=")
+        if not eq or part.startswith("#"):
+            bare.append((part, offset))
+            continue
+        key = key.strip()
+        if key in keyed:
+            raise SpellingError(f"{key} is given twice", offset, len(part))
+        keyed[key] = (value.strip(), offset + part.index("=") + 1 + _indent(value))
+    _name_bare_parts(bare, keyed, start)
+    return TileBufType(_tile_spec(keyed, start), name == "tile")
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _name_bare_parts(
+    bare: list[tuple[str, int]], keyed: dict[str, tuple[str, int]], start: int
+) -> None:
+    """Give parts without a key theirs: the compact and the positional spellings."""
+    shaped = next((p for p in bare if _DIMS.fullmatch(p[0]) and "x" in p[0]), None)
+    if shaped is not None:
+        (rows, cols), element = _two(dims(*shaped), shaped)
+        keyed["rows"], keyed["cols"] = (str(rows), shaped[1]), (str(cols), shaped[1])
+        keyed["dtype"] = (element.name, shaped[1])
+        bare = [p for p in bare if p is not shaped]
+        if bare and bare[0][0].startswith("#") or len(bare) > 1:
+            raise SpellingError(
+                "this spelling of a tile type is obsolete",
+                bare[0][1],
+                len(bare[0][0]),
+                "write !pto.tile_buf<vec, 32x64xf32>",
+            )
+        keyed.setdefault("loc", bare[0] if bare else ("vec", start))
+        return
+    if not bare:
+        return
+    names = _POSITIONS.get(len(bare) + len(keyed))
+    if names is None:
+        raise SpellingError("a tile type names its parameters", start, 1, "loc=vec, dtype=f32, ...")
+    free = [n for n in names if n not in keyed]
+    keyed.update(zip(free, bare, strict=False))
+
+
+def _two(
+    found: tuple[tuple[int, ...], ScalarType], part: tuple[str, int]
+) -> tuple[tuple[int, int], ScalarType]:
+    shape, element = found
+    if len(shape) != 2:
+        raise SpellingError("a tile has rows and columns", part[1], len(part[0]))
+    return (shape[0], shape[1]), element
+
+
+def _tile_spec(keyed: dict[str, tuple[str, int]], start: int) -> TileSpec:
+    known = (*_KEYS, "compact", "valid")
+    for key, (value, offset) in keyed.items():
+        if key not in known:
+            at = offset - len(key) - 1
+            raise SpellingError(
+                f"a tile type has no parameter {key}", at, len(key), suggestion(key, known)
+            )
+        if not value:
+            raise SpellingError(f"{key} has no value", offset, 1)
+    for key in ("dtype", "rows", "cols"):
+        if key not in keyed:
+            raise SpellingError(f"a tile type needs {key}", start, 1, f"add {key}=...")
+    if "valid" in keyed:
+        value, offset = keyed.pop("valid")
+        both = value.split("x")
+        if len(both) != 2:
+            raise SpellingError("valid is rows x columns", offset, len(value), "valid=8x?")
+        keyed["v_row"], keyed["v_col"] = (both[0], offset), (both[1], offset)
+    value, offset = keyed["dtype"]
+    try:
+        element = dtype(value)
+    except ValueError as error:
+        raise SpellingError(str(error), offset, len(value)) from None
+    rows, cols = _number(keyed, "rows"), _number(keyed, "cols")
+    return TileSpec.of(
+        _word(keyed, "loc", LOCATIONS, "vec"),
+        element,
+        rows,
+        cols,
+        _word(keyed, "blayout", BLAYOUTS, "row_major"),
+        _number(keyed, "v_row", rows),
+        _number(keyed, "v_col", cols),
+        _word(keyed, "slayout", SLAYOUTS, "none_box"),
+        512 if keyed.get("fractal", ("None", 0))[0] == "None" else _number(keyed, "fractal"),
+        _number_or_word(keyed, "pad", PADS),
+        CompactMode(_number_or_word(keyed, "compact", COMPACTS)),
+    )
+
+
+def _number(keyed: dict[str, tuple[str, int]], key: str, default: int = 0) -> int:
+    if key not in keyed:
+        return default
+    value, offset = keyed[key]
+    if value == "?" and key.startswith("v_"):
+        return DYNAMIC
+    if not re.fullmatch(r"-?\d+", value):
+        raise SpellingError(f"{key} is a number, not {value!r}", offset, len(value))
+    return int(value)
+
+
+def _word(keyed: dict[str, tuple[str, int]], key: str, known: dict[str, T], default: str) -> T:
+    value, offset = keyed.get(key, (default, 0))
+    # The pages write RowMajor where files write row_major.
+    word = value if value in known else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", value).lower()
+    if word not in known:
+        raise SpellingError(
+            f"{key} is one of {', '.join(known)}, not {value!r}",
+            offset,
+            len(value),
+            suggestion(value, known),
+        )
+    return known[word]
+
+
+def _number_or_word(keyed: dict[str, tuple[str, int]], key: str, known: Mapping[str, int]) -> int:
+    if key not in keyed:
+        return 0
+    value, offset = keyed[key]
+    if value.lower() in known:
+        return int(known[value.lower()])
+    if value.isdigit() and int(value) < 1 << 33:
+        return int(value)
+    raise SpellingError(
+        f"{key} is a number or one of {', '.join(known)}, not {value!r}",
+        offset,
+        len(value),
+        suggestion(value, known),
+    )
+
+
+def is_local(type_: Type) -> bool:
+    """Whether a value of this type lives in on-chip memory, as tiles do."""
+    if isinstance(type_, ShapedType):
+        return type_.space not in ("", "gm", "zero")
+    return isinstance(type_, TileBufType)
+
+
+__all__ = ["NAMES", "SpellingError", "is_local", "is_scalar", "parse_type", "suggestion"]

@@ -1,0 +1,227 @@
+"""Instruction pages: everything a record says, for the terminal and for `docs/isa/`."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from math import prod
+
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import Layout, PadValue
+from ptokit.base.tensors import ConvSpec, GlobalSpec
+from ptokit.base.tiles import TileSpec
+from ptokit.isa.asm import text_forms
+from ptokit.isa.samples import Sample, sample, samples
+from ptokit.isa.spec import TARGETS, Attr, Insn, Operand, Pipe, Rule, Types
+from ptokit.isa.targets import TARGETS as PROFILES
+from ptokit.isa.verify import code_of
+
+FORM_TITLES = {"sync": "PTO-AS", "l1": "AS Level 1 (SSA)", "l2": "AS Level 2 (DPS)"}
+
+
+def signature(insn: Insn) -> list[str]:
+    """The Python forms, one per overload."""
+    brackets = f"[{', '.join(a.name for a in insn.attrs)}]" if insn.attrs else ""
+    return [f"{insn.name}{brackets}({', '.join(form)}, *events)" for form in insn.forms]
+
+
+def cpp_signature(insn: Insn) -> list[str]:
+    """The C++ forms: template arguments in angle brackets."""
+    angles = f"<{', '.join(a.name for a in insn.attrs)}>" if insn.attrs else ""
+    return [f"{insn.name}{angles}({', '.join(form)}, events...);" for form in insn.forms]
+
+
+def kinds(operand: Operand) -> str:
+    names = {"tile": "Tile", "conv": "ConvTile", "global": "GlobalTensor", "object": "object"}
+    return " / ".join(names.get(k, k) for k in operand.kinds)
+
+
+def pipe_name(insn: Insn) -> str:
+    """The pipe, or how it is chosen."""
+    if insn.pipe is None:
+        return "none (no work is issued)"
+    if isinstance(insn.pipe, Pipe):
+        return insn.pipe.name
+    listed = ", ".join(f"{op}: {pipe.name}" for op, pipe in insn.ops.items())
+    return f"by operand location ({listed})" if listed else "by operand location"
+
+
+def type_rows(group: Types) -> list[tuple[str, str, str]]:
+    """(target, element types, assertion id) per target."""
+    rows: list[tuple[str, str, str]] = []
+    for target in TARGETS:
+        combos = group.allowed.get(target)
+        if combos is None:
+            rows.append((target, "not available", ""))
+        else:
+            listed = sorted(",".join(t.name for t in combo) for combo in combos)
+            rows.append((target, " ".join(listed), group.ids.get(target, "")))
+    return rows
+
+
+def rule_targets(rule: Rule) -> str:
+    if rule.targets is None:
+        return "all"
+    return ", ".join(t for t in TARGETS if t in rule.targets)
+
+
+def example_sample(insn: Insn) -> Sample | None:
+    """A legal call to show: on the first device that has the instruction, f32 where possible."""
+    target = next((t for t in TARGETS if t in insn.targets), None)
+    if target is None:
+        return None
+    every = list(samples(insn, PROFILES[target]))
+    preferred = [s for s in every if "f32" in str(s)]
+    return (preferred or every or [sample(insn, PROFILES[target], {})])[0]
+
+
+def attr_values(attr: Attr) -> str:
+    if issubclass(attr.type, IntEnum):
+        return f"`{attr.type.__name__}`"
+    return attr.type.__name__
+
+
+def markdown(insn: Insn) -> str:
+    """The page of one instruction."""
+    lines = [f"# {insn.name}", "", insn.doc, ""]
+    where = ", ".join(t for t in TARGETS if t in insn.targets) or "no supported device"
+    lines += [f"Family: {insn.family}. Pipe: {pipe_name(insn)}. Available on: {where}.", ""]
+    lines += ["## Forms", "", "```python", *signature(insn), "```", ""]
+    lines += ["```cpp", *cpp_signature(insn), "```", ""]
+    forms = text_forms(insn)
+    if forms:
+        lines += [f"{FORM_TITLES[f]}:\n\n```\n{text}\n```\n" for f, text in forms.items()]
+    else:
+        lines += ["No text form is defined for this instruction.", ""]
+    lines += _operand_table(insn)
+    if insn.types:
+        lines += ["## Element types", ""]
+        for group in insn.types:
+            lines += [f"Of {', '.join(group.of)}:", "", "| target | types | id |", "|---|---|---|"]
+            lines += [f"| {t} | {types} | {id} |" for t, types, id in type_rows(group)]
+            lines.append("")
+    if insn.rules:
+        lines += ["## Rules", "", "| id | rule | targets |", "|---|---|---|"]
+        rows = [(code_of(insn, r), r.text, rule_targets(r)) for r in insn.rules]
+        lines += [f"| {id} | {_cell(text)} | {targets} |" for id, text, targets in rows]
+        lines.append("")
+    if insn.freedom:
+        lines += ["## Freedom", "", insn.freedom, ""]
+    lines += _example(insn)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _operand_table(insn: Insn) -> list[str]:
+    lines = ["## Operands", ""]
+    if insn.operands:
+        lines += ["| operand | kind | role | note |", "|---|---|---|---|"]
+        for o in insn.operands:
+            note = "; ".join(filter(None, ["optional" if o.optional else "", o.note]))
+            lines.append(f"| {o.name} | {kinds(o)} | {o.role} | {_cell(note)} |")
+        lines.append("")
+    if insn.attrs:
+        lines += ["| template argument | type | default | note |", "|---|---|---|---|"]
+        for a in insn.attrs:
+            default = getattr(a.default, "name", a.default)
+            lines.append(f"| {a.name} | {attr_values(a)} | {default} | {_cell(a.note)} |")
+        lines.append("")
+    return lines
+
+
+def _example(insn: Insn) -> list[str]:
+    shown = example_sample(insn)
+    if shown is None:
+        return []
+    return ["## Example", "", "```python", *example_code(shown), "```", ""]
+
+
+def example_code(shown: Sample) -> list[str]:
+    """A complete program that makes the sample's operands and issues the instruction."""
+    lines = ["import numpy as np", "", "from ptokit import *", ""]
+    lines.append(f'with device("{shown.target.name}", mode="auto"):')
+    names: list[str] = []
+    for name, spec in shown.operands.items():
+        if spec is None:
+            continue
+        variable = name if not isinstance(spec, int | float) else None
+        names.append(variable or str(spec))
+        if variable:
+            lines.append(f"    {variable} = {_construct(spec)}")
+            if shown.insn.operand(name).reads and not isinstance(spec, GlobalSpec | str):
+                lines.append(f"    {variable}.fill(1)")
+    attrs = [_argument(v) for a in shown.insn.attrs if (v := shown.attrs[a.name]) != a.default]
+    brackets = f"[{', '.join(attrs)}]" if attrs else ""
+    lines.append(f"    {shown.insn.name}{brackets}({', '.join(names)})")
+    return lines
+
+
+def _argument(value: object) -> str:
+    if isinstance(value, IntEnum):
+        return f"{type(value).__name__}.{value.name}"
+    return value.name if isinstance(value, DType) else repr(value)
+
+
+def _construct(spec: object) -> str:
+    """Python source that makes an operand of this type."""
+    if isinstance(spec, str):
+        return f"{spec}()"
+    if isinstance(spec, GlobalSpec):
+        shape = ", ".join(map(str, spec.shape))
+        stride = ", ".join(map(str, spec.stride))
+        kind = f"GlobalTensor[{spec.dtype.name}, Shape[{shape}], Stride[{stride}]"
+        layout = "" if spec.layout == Layout.ND else f", Layout.{spec.layout.name}"
+        size = max(prod(spec.shape), 1)
+        return f"{kind}{layout}](np.ones({size}, {_numpy_name(spec.dtype)}))"
+    if isinstance(spec, ConvSpec):
+        shape = ", ".join(map(str, spec.shape))
+        return (
+            f"ConvTile[TileType.{spec.loc.name}, {spec.dtype.name}, {spec.buffer_size}, "
+            f"Layout.{spec.layout.name}, ConvTileShape[{shape}]]()"
+        )
+    assert isinstance(spec, TileSpec)
+    words = [f"TileType.{spec.loc.name}", spec.dtype.name, str(spec.rows), str(spec.cols)]
+    more = [
+        f"BLayout.{spec.blayout.name}",
+        str(spec.valid_row),
+        str(spec.valid_col),
+        f"SLayout.{spec.slayout.name}",
+        str(spec.fractal),
+        f"PadValue.{PadValue(spec.pad).name}",
+        f"CompactMode.{spec.compact.name}",
+    ]
+    plain = TileSpec.of(spec.loc, spec.dtype, spec.rows, spec.cols)
+    defaults = [
+        f"BLayout.{plain.blayout.name}",
+        str(plain.valid_row),
+        str(plain.valid_col),
+        f"SLayout.{plain.slayout.name}",
+        str(plain.fractal),
+        "PadValue.Null",
+        "CompactMode.Null",
+    ]
+    while more and more[-1] == defaults[len(more) - 1]:
+        more.pop()
+    return f"Tile[{', '.join(words + more)}]()"
+
+
+def _numpy_name(kind: DType) -> str:
+    return f"np.{kind.np.name}" if kind.np.isbuiltin == 1 else f"{kind.name}.np"
+
+
+def index(insns: list[Insn]) -> str:
+    """The table of contents, by family."""
+    lines = ["# The instruction set", "", f"{len(insns)} instructions, by family.", ""]
+    families: dict[str, list[Insn]] = {}
+    for insn in insns:
+        families.setdefault(insn.family, []).append(insn)
+    for family in sorted(families):
+        lines += [f"## {family}", "", "| instruction | what it does | devices |", "|---|---|---|"]
+        for insn in families[family]:
+            have = ", ".join(t for t in TARGETS if t in insn.targets) or "none"
+            first = insn.doc.splitlines()[0]
+            lines.append(f"| [{insn.name}]({insn.name}.md) | {_cell(first)} | {have} |")
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,68 @@
+"""What many tests need: living operands for a sample, and a way to run it."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import ptokit
+from ptokit.base.dtypes import DType
+from ptokit.base.layout import Array
+from ptokit.base.tensors import ConvSpec, GlobalSpec
+from ptokit.base.tiles import TileSpec
+from ptokit.frontend.session import current
+from ptokit.frontend.types import Tile, conv_class, global_class
+from ptokit.isa.samples import Sample, Spec
+from ptokit.machine.window import Window
+
+
+def random_values(kind: DType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Small positive values that every instruction can digest (indices, shifts, divisors)."""
+    return rng.integers(1, 8, shape).astype(np.uint8 if kind.np == np.uint8 else kind.np)
+
+
+def realise(spec: Spec | None, rng: np.random.Generator) -> Any:
+    """Make an operand of this type and fill it, all of its storage included."""
+    if isinstance(spec, TileSpec):
+        tile = Tile.of(spec)
+        current().place(tile)
+        axis_map = spec.axis_map(tile.vr, tile.vc)
+        size = axis_map.rows, axis_map.cols
+        window = Window(
+            tile.storage,
+            tile.address,
+            axis_map,
+            spec.dtype,
+            slice(0, size[0]),
+            slice(0, size[1]),
+            "",
+        )
+        window.write(random_values(spec.dtype, size, rng))
+        tile.storage.shadow[:] = 1
+        return tile
+    if isinstance(spec, ConvSpec):
+        tile = conv_class(spec)()
+        tile.fill(random_values(spec.dtype, spec.shape, rng))
+        return tile
+    if isinstance(spec, GlobalSpec):
+        return global_class(spec)(random_values(spec.dtype, (_extent(spec),), rng))
+    if isinstance(spec, str):
+        return getattr(ptokit, spec)()
+    return spec
+
+
+def _extent(spec: GlobalSpec) -> int:
+    last = sum((n - 1) * s for n, s in zip(spec.shape, spec.stride, strict=True))
+    return max(last + 1, prod(spec.shape))
+
+
+def run_sample(sample: Sample, seed: int = 0) -> dict[str, Any]:
+    """Run a sample on the machine in force and return its operands."""
+    rng = np.random.default_rng(seed)
+    operands = {name: realise(spec, rng) for name, spec in sample.operands.items()}
+    attrs = tuple(sample.attrs[a.name] for a in sample.insn.attrs)
+    here = ptokit.base.location.Location("sample", 1)
+    current().issue(sample.insn, tuple(operands.values()), attrs, here)
+    return operands

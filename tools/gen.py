@@ -1,0 +1,169 @@
+"""Write what people must see in an editor: API signatures, instruction pages, the error index.
+
+python tools/gen.py            write the files
+python tools/gen.py --check    fail when one of them is stale (the test suite does this)
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.spec import Insn, Operand
+from ptokit.isa.verify import assertions, code_of, is_assertion_id, recipe
+from ptokit.report.pages import index, markdown
+
+ROOT = Path(__file__).resolve().parent.parent
+
+HEADER = '''"""The instructions as Python sees them{what}: names, signatures, documentation.
+
+Generated from the instruction table by tools/gen.py; do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ptokit.frontend.instruction import Instruction
+from ptokit.isa import INSTRUCTIONS
+
+if TYPE_CHECKING:
+    from ptokit.frontend.instruction import RecordEvent, Waitable
+    from ptokit.frontend.types import ConvTile, GlobalTensor, Tile
+    from ptokit.machine.objects import Pointer
+
+    Wait = RecordEvent | Waitable
+
+'''
+
+KINDS = {
+    "tile": "Tile",
+    "conv": "ConvTile",
+    "global": "GlobalTensor",
+    "scalar": "float",
+    "pointer": "Pointer",
+    "object": "Any",
+}
+
+
+def annotation(operand: Operand) -> str:
+    kinds = [KINDS[k] for k in operand.kinds]
+    return "Any" if "Any" in kinds else " | ".join(dict.fromkeys(kinds))
+
+
+def python_name(insn: Insn) -> str:
+    return insn.name.rsplit(".", 1)[-1]
+
+
+def api_class(insn: Insn) -> str:
+    name = python_name(insn)
+    lines = [f"class _{name}(Instruction):", f'    """{insn.doc.splitlines()[0]}"""', ""]
+    lines.append("    if TYPE_CHECKING:")
+    overloads = len(insn.forms) > 1
+    for form in insn.forms:
+        args = ", ".join(f"{o}: {annotation(insn.operand(o))}" for o in form)
+        lead = f"self, {args}" if args else "self"
+        if overloads:
+            lines.append("        @overload")
+        result = "Any" if insn.returns else "RecordEvent"
+        lines.append(f"        def __call__({lead}, *events: Wait) -> {result}: ...")
+    return "\n".join(lines) + f'\n\n\n{name} = _{name}(INSTRUCTIONS["{insn.name}"])\n'
+
+
+def api_module(insns: list[Insn], what: str) -> str:
+    head = HEADER.format(what=what)
+    if any(len(i.forms) > 1 for i in insns):
+        head = head.replace("TYPE_CHECKING, Any", "TYPE_CHECKING, Any, overload")
+    body = "\n\n".join(api_class(i) for i in insns)
+    names = "\n".join(f'    "{python_name(i)}",' for i in insns)
+    return f"{head}\n{body}\n\n__all__ = [\n{names}\n]\n"
+
+
+def errors_page() -> str:
+    """Every diagnostic code of the instruction rules, with where it applies and the repair."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for insn in INSTRUCTIONS.values():
+        for rule in insn.rules:
+            entry = found.setdefault(code_of(insn, rule), {})
+            entry.setdefault(rule.text, set()).add(insn.name)
+        for group in insn.types:
+            for id in set(group.ids.values()):
+                text = f"the element type of {', '.join(group.of)} is supported on the target"
+                found.setdefault(id, {}).setdefault(text, set()).add(insn.name)
+    lines = ["# Diagnostic codes of the instruction rules", ""]
+    lines += [f"{len(found)} codes. `SA-` and `PA-` are assertion ids of the instruction set: "
+              "compile-time and run-time checks. Other codes are our own.", ""]  # fmt: skip
+    lines += ["| code | what must hold | instructions | repair |", "|---|---|---|---|"]
+    for code in sorted(found, key=lambda c: (not is_assertion_id(c), c)):
+        for text, names in sorted(found[code].items()):
+            listed = ", ".join(sorted(names)[:6]) + (" ..." if len(names) > 6 else "")
+            fix = recipe(code).replace("|", "\\|")
+            lines.append(f"| {code} | {text.replace('|', chr(92) + '|')} | {listed} | {fix} |")
+    unused = sorted(set(assertions()["assertions"]) - set(found))
+    lines += ["", f"Ids of the catalogue that no rule of ours reports: {len(unused)}", ""]
+    lines += ["(checks of the public CPU simulator, of type formation, or superseded ones)", ""]
+    return "\n".join(lines)
+
+
+def generated() -> dict[Path, str]:
+    """Path -> contents of every generated file."""
+    tile = [i for i in INSTRUCTIONS.values() if "." not in i.name]
+    comm = [i for i in INSTRUCTIONS.values() if "." in i.name]
+    files = {
+        ROOT / "src/ptokit/frontend/api.py": formatted(api_module(tile, "")),
+        ROOT / "docs/isa/README.md": index(list(INSTRUCTIONS.values())),
+        ROOT / "docs/errors.md": errors_page(),
+    }
+    if comm:
+        files[ROOT / "src/ptokit/frontend/comm_api.py"] = formatted(
+            api_module(comm, " (between devices)")
+        )
+    for insn in INSTRUCTIONS.values():
+        files[ROOT / f"docs/isa/{insn.name}.md"] = markdown(insn)
+    return files
+
+
+def formatted(source: str) -> str:
+    ruff = [sys.executable, "-m", "ruff"]
+    command = [
+        *ruff,
+        "check",
+        "--select",
+        "I,F401",
+        "--fix",
+        "-q",
+        "--stdin-filename",
+        "api.py",
+        "-",
+    ]
+    sorted_ = subprocess.run(command, input=source, capture_output=True, text=True, check=True)
+    command = [*ruff, "format", "-q", "-"]
+    done = subprocess.run(command, input=sorted_.stdout, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def main() -> int:
+    check = "--check" in sys.argv
+    files = generated()
+    pages = set((ROOT / "docs/isa").glob("*.md"))
+    stale = [p for p, text in files.items() if not p.exists() or p.read_text("utf-8") != text]
+    orphans = sorted(pages - set(files))
+    if check:
+        for path in stale + orphans:
+            print(f"stale: {path.relative_to(ROOT)} (run `make gen`)")
+        return 1 if stale or orphans else 0
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(files[path], "utf-8")
+    for path in orphans:
+        path.unlink()
+    print(f"{len(stale)} of {len(files)} files written, {len(orphans)} removed")
+    return 0
+
+
+__all__ = ["generated"]
+
+if __name__ == "__main__":
+    sys.exit(main())
