@@ -62,6 +62,7 @@ def run_sample(sample: Sample, seed: int = 0) -> dict[str, Any]:
     """Run a sample on the machine in force and return its operands."""
     rng = np.random.default_rng(seed)
     operands = {name: realise(spec, rng) for name, spec in sample.operands.items()}
+    operands |= {name: operands[other] for name, other in sample.same.items()}
     attrs = tuple(sample.attrs[a.name] for a in sample.insn.attrs)
     here = ptokit.base.location.Location("sample", 1)
     current().issue(sample.insn, tuple(operands.values()), attrs, here)

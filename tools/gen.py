@@ -89,7 +89,7 @@ def errors_page() -> str:
             entry = found.setdefault(code_of(insn, rule), {})
             entry.setdefault(rule.text, set()).add(insn.name)
         for group in insn.types:
-            for id in set(group.ids.values()):
+            for id in set(group.ids.values()) - {""}:
                 text = f"the element type of {', '.join(group.of)} is supported on the target"
                 found.setdefault(id, {}).setdefault(text, set()).add(insn.name)
     lines = ["# Diagnostic codes of the instruction rules", ""]

@@ -40,10 +40,45 @@ from ptokit.frontend.types import (
     ptr,
 )
 
-_types = [n for n, v in vars(_dtypes).items() if isinstance(v, _dtypes.DType)]
+_element_types = [n for n, v in vars(_dtypes).items() if isinstance(v, _dtypes.DType)]
 _enumerations = [
-    n for m in (_enums, _precision) for n, v in vars(m).items() if hasattr(v, "__members__")
+    n for m in (_enums, _precision) for n, v in vars(m).items() if getattr(v, "__members__", None)
 ]
-_own = ["DYNAMIC", "DType", "dtype", "device", "reset", "supports", "ptr", "PadCustom", "PadValueCustom", "PadValueCustom16", "Tile", "TileAcc", "TileAccCompact", "TileLeft", "TileLeftCompact", "TileLeftScale", "TileLeftScaleCompact", "TileRight", "TileRightCompact", "TileRightScale", "TileRightScaleCompact", "TileShape2D", "BaseShape2D", "ConvTile", "ConvTileShape", "GlobalTensor", "Shape", "Stride", "PtoError", "ProgramError", "NotSupported", "InternalError"]
 
-__all__ = [*_own, *_types, *_enumerations, *_api.__all__]  # pyright: ignore
+__all__ = [
+    "DYNAMIC",
+    "DType",
+    "dtype",
+    "device",
+    "reset",
+    "supports",
+    "ptr",
+    "PadCustom",
+    "PadValueCustom",
+    "PadValueCustom16",
+    "Tile",
+    "TileAcc",
+    "TileAccCompact",
+    "TileLeft",
+    "TileLeftCompact",
+    "TileLeftScale",
+    "TileLeftScaleCompact",
+    "TileRight",
+    "TileRightCompact",
+    "TileRightScale",
+    "TileRightScaleCompact",
+    "TileShape2D",
+    "BaseShape2D",
+    "ConvTile",
+    "ConvTileShape",
+    "GlobalTensor",
+    "Shape",
+    "Stride",
+    "PtoError",
+    "ProgramError",
+    "NotSupported",
+    "InternalError",
+]
+__all__ += _element_types
+__all__ += _enumerations
+__all__ += _api.__all__

@@ -11,9 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +216,10 @@ class _Run:
         instruction = Instruction(INSTRUCTIONS[call["op"]])
         template = tuple(self._value(t) for t in call["template"])
         run = instruction[template] if template else instruction
-        result = run(*(self._value(a) for a in call["args"]))
+        printed = StringIO()
+        with redirect_stdout(printed):
+            result = run(*(self._value(a) for a in call["args"]))
+        self.extra["text"] = self.extra.get("text", "") + printed.getvalue()
         if result is not None:
             self.extra["result"] = result
 
@@ -292,7 +297,10 @@ class _Run:
             "reg": lambda: current().core.registers["QUANT_PRE"],
             "executed": lambda: list(self.extra["executed"]),
             "result": lambda: int(self.extra["result"]),
+            "text": lambda: list(self.extra["text"].encode()),
         }[name]()
+        if expected.dtype.kind in "US":  # text recorded as a string instead of its bytes
+            expected = np.frombuffer(str(expected.item()).encode(), np.uint8)
         want: Any = expected.tolist()
         want = want if isinstance(got, list) else want[0]
         return "" if got == want else f"{name}: got {got}, expected {want}"

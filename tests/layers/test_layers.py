@@ -23,7 +23,8 @@ LAYERS = [
     ["report"],
     ["driver"],
     ["__init__"],  # the public names
-    ["conform", "conform_pipes"],
+    ["conform_pipes"],
+    ["conform"],
     ["cli"],
 ]
 RANK = {name: rank for rank, group in enumerate(LAYERS) for name in group}

@@ -117,6 +117,26 @@ def to_float64(values: Array, src: DType) -> NDArray[np.float64]:
     return to_float32(values, src).astype(np.float64)
 
 
+def element(value: int | float, dst: DType) -> Any:
+    """Return a Python number as one element, the way C++ converts an argument.
+
+    Integers wrap, a float loses its fraction on the way to an integer; a float type takes the
+    nearest value, ties to even, and beyond its range infinity.
+    """
+    if isinstance(value, int) and dst.is_integer:
+        bits = value & ((1 << dst.bits) - 1)
+        return np.array([bits], dst.uint).view(dst.np)[0]
+    mode = RoundMode.CAST_TRUNC if dst.is_integer else RoundMode.CAST_RINT
+    return from_float(np.array([value], np.float64), dst, mode, SaturationMode.OFF)[0]
+
+
+def number(code: Any, src: DType) -> int | float:
+    """Undo :func:`element`: the Python number an element of ``src.np`` stands for."""
+    if src.is_integer:
+        return int(_decode_integers(code, src))
+    return float(_decode_floats(np.array([code], src.np), src)[0])
+
+
 def round_integral(values: Array, round_mode: RoundMode) -> Array:
     """Round floats to integral floats of the same dtype. Keeps NaN, infinities and minus zero.
 

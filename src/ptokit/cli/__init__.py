@@ -6,11 +6,12 @@ Exit codes: 0 clean, 1 the program under examination is wrong, 2 wrong usage, 3 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib import import_module
 
 import typer
 
-from ptokit.base.diagnostics import PtoError
+from ptokit.base.diagnostics import PtoError, UsageError
 
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
@@ -53,6 +54,10 @@ def main() -> None:
         app.command(name)(import_module(module).command)
     try:
         app()
+    except UsageError as error:
+        for found in error.diagnostics:  # the fault is on the command line, not in a file
+            typer.echo(replace(found, location=None).render(), err=True)
+        sys.exit(error.exit_code)
     except PtoError as error:
         typer.echo(str(error).strip(), err=True)
         sys.exit(error.exit_code)

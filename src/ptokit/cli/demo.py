@@ -47,7 +47,8 @@ def _present(console: Console, show: Callable[[], demo_kernels.Shown]) -> None:
 def _result(result: Any, expected: Any) -> str:
     error = float(np.abs(result.astype("f8") - expected.astype("f8")).max())
     corner = np.array2string(result[:2, :4], precision=4, separator=", ").replace("\n", "")
-    return f"result {result.shape[0]}x{result.shape[1]}, corner {corner}; differs from NumPy by {error:.1e} at most"
+    size = f"{result.shape[0]}x{result.shape[1]}"
+    return f"result {size}, corner {corner}; differs from NumPy by {error:.1e} at most"
 
 
 def _placed(name: str, tile: TileObject) -> Placed:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from ptokit.base.enums import TileType
 from ptokit.cli import parse_defines
 from ptokit.isa.targets import TARGETS
 
@@ -22,28 +19,21 @@ def command(
     """Show every target's memory spaces: capacity, alignment and the macro that overrides it."""
     overrides = parse_defines(define or [])
     targets = [t.override(overrides) for t in TARGETS.values()]
-    table = Table(title="Memory capacity per target", title_justify="left")
-    table.add_column("tile type")
-    table.add_column("memory")
     for target in targets:
-        table.add_column(target.name, justify="right")
-    table.add_column("align", justify="right")
-    table.add_column("override with")
-    for tile_type in TileType:
-        if tile_type not in targets[0].spaces:
-            continue
-        space = targets[0].spaces[tile_type]
-        sizes = [_size(t.spaces[tile_type].capacity) for t in targets]
-        table.add_row(
-            tile_type.name, space.memory, *sizes, f"{space.alignment} B", f"-D {space.size_macro}"
-        )
-    console = Console()
-    console.print(table)
-    for target in targets:
-        console.print(f"[bold]{target.name}[/]: {target.title}, TileLeft is {target.left_layout}")
+        typer.echo(f"{target.name:<10} {target.title}; TileLeft is {target.left_layout}")
+    typer.echo("\nMemory in KB (- does not exist), alignment in bytes, macro for -D:\n")
+    heads = "".join(f"{t.name:>10}" for t in targets)
+    typer.echo(f"{'':<11}{heads}  align")
+    for tile_type, space in targets[0].spaces.items():
+        sizes = "".join(f"{_size(t.spaces[tile_type].capacity):>10}" for t in targets)
+        typer.echo(f"{tile_type.name:<11}{sizes}  {space.alignment:>5}")
+    typer.echo("")
+    for tile_type, space in targets[0].spaces.items():
+        macros = f"{space.size_macro}, {space.align_macro}"
+        typer.echo(f"{tile_type.name:<11}{space.memory:<11}{macros}")
 
 
 def _size(capacity: int) -> str:
     if not capacity:
         return "-"
-    return f"{capacity // 1024} KB" if capacity % 1024 == 0 else f"{capacity} B"
+    return str(capacity // 1024) if capacity % 1024 == 0 else f"{capacity / 1024:.2f}"

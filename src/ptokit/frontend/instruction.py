@@ -61,6 +61,12 @@ class Instruction:
         )
         # Argument types seen before that need no matching, and the operands they leave out.
         self._matched: dict[tuple[type, ...], tuple[None, ...]] = {}
+        # Records called by the same name, with the same brackets: the operands tell them apart.
+        self._others: list[Instruction] = [
+            Instruction(i)
+            for i in INSTRUCTIONS.values()
+            if i.overload_of == insn.name and i.attrs == insn.attrs
+        ]
 
     @property
     def __name__(self) -> str:
@@ -89,6 +95,9 @@ class Instruction:
         while count and isinstance(args[count - 1], RecordEvent | Waitable):
             count -= 1
         given, attrs = _run_time_modes(self.insn, args[:count], attrs)
+        for other in self._others:
+            if not _takes(self.insn, given) and _takes(other.insn, given):
+                return other.call(args, attrs, types)
         operands = _match(self.insn, given, attrs)
         _check_types(self.insn, types, operands)
         if attrs is self._defaults:
@@ -258,6 +267,15 @@ def _match(insn: Insn, args: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[A
     raise _no_overload(insn, args)
 
 
+def _takes(insn: Insn, args: tuple[Any, ...]) -> bool:
+    """Whether some form of the record takes arguments of these kinds."""
+    return any(
+        len(form) == len(args)
+        and all(_accepts(insn.operand(name), a) for name, a in zip(form, args, strict=True))
+        for form in insn.forms
+    )
+
+
 def _spread(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Put the numbers of an array argument, such as the key of TRANDOM, in its place."""
     parts = [a if isinstance(a, list | tuple | np.ndarray) else (a,) for a in args]
@@ -265,6 +283,8 @@ def _spread(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _accepts(operand: Operand, value: Any) -> bool:
+    if operand.space and getattr(getattr(value, "spec", None), "loc", None) is not None:
+        return value.spec.loc.name == operand.space
     return kind_of(value) in operand.kinds
 
 
@@ -295,8 +315,11 @@ def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
     forms = " | ".join(f"{insn.name}({', '.join(form)})" for form in insn.forms)
     described = ", ".join(f"{kind_of(a)} ({type(a).__name__})" for a in args)
     wanted = {o.name: "/".join(o.kinds) for o in insn.operands}
+    fitting = (f for f in insn.forms if len(f) == len(args))
+    pairs = ((insn.operand(n), a) for f in fitting for n, a in zip(f, args, strict=True))
+    refused = [o.refused for o, a in pairs if o.refused and not _accepts(o, a)]
     return fail(
-        f"{insn.name}.operands",
+        refused[0] if refused else f"{insn.name}.operands",
         f"no form of {insn.name} takes these operands",
         got=[("operands", described or "none")],
         fix=f"{forms}, then wait events; kinds: "
@@ -305,7 +328,7 @@ def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
 
 
 def _blame_operands(insn: Insn, operands: tuple[Any, ...], error: AttributeError) -> None:
-    """Turn 'no attribute key' into a sentence about the operand that is not one."""
-    for value in operands:
-        if not hasattr(value, "key") and not isinstance(value, int | float | None):
-            raise _no_overload(insn, operands) from error
+    """Turn 'no attribute ...' into a sentence about the operand that is of the wrong kind."""
+    for declared, value in zip(insn.operands, operands, strict=True):
+        if value is not None and not _accepts(declared, value):
+            raise _no_overload(insn, tuple(o for o in operands if o is not None)) from error

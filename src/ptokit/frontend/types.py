@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from ptokit.base.tensors import (
     matrix_violations,
 )
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
+from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
+from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import recipe
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
@@ -148,6 +150,14 @@ class Tile(TileObject, metaclass=TileMeta):
         window = self._window()
         window.write(np.broadcast_to(np.asarray(values, self.spec.dtype.np), window.shape))
         window.mark_defined()
+
+    def GetValue(self, offset: int) -> int | float:
+        """Read the element at an offset in memory order, in the scalar unit (see GETVAL)."""
+        return cast("Any", Instruction(INSTRUCTIONS["GETVAL"])(self, offset))
+
+    def SetValue(self, offset: int, value: float) -> None:
+        """Write the element at an offset in memory order, in the scalar unit (see SETVAL)."""
+        Instruction(INSTRUCTIONS["SETVAL"])(self, offset, value)
 
     def _window(self) -> Window:
         current().place(self)

@@ -390,7 +390,14 @@ class Reader:
         return found
 
     def dashed_word(self) -> str:
-        return self.take("word", "an attribute name")
+        """A bare key; hyphens may join several words (`pto.device-spec`)."""
+        word = self.take("word", "an attribute name")
+        while self.text == "-" and self.starts[self.at] == self.starts[self.at - 1] + len(
+            self.texts[self.at - 1]
+        ):
+            self.at += 1
+            word += "-" + self.take("word", "the rest of the attribute name")
+        return word
 
     def skip_location(self) -> None:
         """Step over a trailing `loc(...)`."""

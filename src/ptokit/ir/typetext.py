@@ -212,7 +212,7 @@ def _name_bare_parts(
         keyed["rows"], keyed["cols"] = (str(rows), shaped[1]), (str(cols), shaped[1])
         keyed["dtype"] = (element.name, shaped[1])
         bare = [p for p in bare if p is not shaped]
-        if bare and bare[0][0].startswith("#") or len(bare) > 1:
+        if (bare and bare[0][0].startswith("#")) or len(bare) > 1:
             raise SpellingError(
                 "this spelling of a tile type is obsolete",
                 bare[0][1],

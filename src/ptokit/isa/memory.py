@@ -1,1 +1,191 @@
-"""Transfers between global memory and tiles."""
+"""What TLOAD and TSTORE share: the view in global memory must fit the tile that it meets.
+
+The rules are stated over a pair of operands - a tile, a GlobalTensor - whichever of the two is the
+destination. Two generations of devices check differently: A2A3 and KirinX90 demand at run time that
+the sizes agree, A5 and Kirin9030 mostly at compile time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.dtypes import dtype
+from ptokit.base.enums import Layout
+from ptokit.base.layout import Array
+from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
+from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.spec import Rule, rule
+
+Predicate = Callable[[Any], bool]
+
+DEVICES = "a2a3 a5 kirin9030 kirinx90"
+OLD = "a2a3 kirinx90"  # memory-style generation: sizes are checked when the instruction runs
+NEW = "a5 kirin9030"  # register-style generation: sizes are checked when it is compiled
+
+FIX_VIEW = "make the GlobalTensor describe exactly the valid region of the tile"
+
+
+def when(applies: Predicate, holds: Predicate) -> Predicate:
+    """The rule `holds`, where `applies`; true elsewhere."""
+    return lambda o: not applies(o) or holds(o)
+
+
+def both(*tests: Predicate) -> Predicate:
+    """All of the conditions, asked in order."""
+    return lambda o: all(test(o) for test in tests)
+
+
+def pairs(tile: str, view: str, listed: str) -> Predicate:
+    """Whether view and tile are arranged as one of "ND-ND DN-ZN ..." (view first)."""
+    allowed = listed.split()
+
+    def holds(o: Any) -> bool:
+        return f"{o[view].layout.name}-{o[tile].layout}" in allowed
+
+    return holds
+
+
+def arranged(view: str, *layouts: Layout) -> Predicate:
+    """Whether the view has one of these layouts."""
+    return lambda o: o[view].layout in layouts
+
+
+def same_bits(tile: str, view: str, id: str) -> Rule:
+    """Elements are moved bit by bit: both sides have one width."""
+    return rule(
+        id,
+        f"elements of {tile} and {view} have the same size",
+        lambda o: (o[tile].itemsize, o[tile].dtype.bits) == (o[view].itemsize, o[view].dtype.bits),
+        fix="use element types of equal width on both sides",
+    )
+
+
+def positive_sizes(tile: str, view: str, on: str) -> Rule:
+    """Nothing is empty."""
+    return rule(
+        "PA-0034",
+        f"every size of {view} and the valid rows and columns of {tile} are greater than 0",
+        lambda o: (
+            min(o[view].shape) > 0
+            and (o[tile].kind == "conv" or (o[tile].vr > 0 and o[tile].vc > 0))
+        ),
+        on,
+        "skip the transfer when there is nothing to move",
+    )
+
+
+def unit_stride(view: str, on: str) -> Rule:
+    """The hardware never reads the innermost stride: it takes it as 1."""
+    inner = {Layout.DN: 3}
+
+    def holds(o: Any) -> bool:
+        axis = inner.get(o[view].layout, 4)
+        implied = o[view].layout == Layout.NDC1HWC0  # its innermost axis is not among the five
+        return implied or o[view].shape[axis] == 1 or o[view].stride[axis] == 1
+
+    return rule(
+        "unit-stride",
+        f"the innermost stride of {view} (dimension 3 of a DN view, otherwise 4) is 1",
+        holds,
+        on,
+        "the hardware takes this stride as 1; lay the view so that neighbours lie together, or "
+        "declare it as Layout.DN",
+    )
+
+
+def known_arrangement(tile: str, view: str) -> Rule:
+    """The layout is one in which a matrix can be found."""
+    return rule(
+        "view-layout",
+        f"the layout of {view} describes a matrix (ND, DN, NZ, an MX or a convolution layout)",
+        lambda o: o[tile].kind == "conv" or o[view].layout in ROW_AND_COLUMN_AXES,
+        fix="declare the GlobalTensor with one of these layouts",
+    )
+
+
+def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rule]:
+    """Run-time size checks of ND, DN and NZ views."""
+    nd, dn, nz = (
+        both(applies, arranged(view, layout)) for layout in (Layout.ND, Layout.DN, Layout.NZ)
+    )
+    plain_nd = both(applies, pairs(tile, view, "ND-ND"))
+    plain_dn = both(applies, pairs(tile, view, "DN-DN"))
+
+    def size(*dims: int) -> Callable[[Any], int]:
+        return lambda o: prod(o[view].shape[d] for d in dims)
+
+    rows: Callable[[Any], int] = lambda o: o[tile].vr  # noqa: E731 - a table of short readers
+    cols: Callable[[Any], int] = lambda o: o[tile].vc  # noqa: E731
+
+    def equal(id: str, text: str, applies: Predicate, a: Any, b: Any) -> Rule:
+        return rule(id, text, when(applies, lambda o: a(o) == b(o)), on, FIX_VIEW)
+
+    def below_4096(name: str, applies: Predicate, dim: int) -> Rule:
+        text = f"dimension {dim} of {view} is less than 4096"
+        return rule(name, text, when(applies, lambda o: o[view].shape[dim] < 4096), on)
+
+    return [
+        equal("PA-0044", f"ND: valid columns of {tile} == S4 of {view}", nd, cols, size(4)),
+        equal("PA-0045", f"ND: valid rows of {tile} == S0*S1*S2*S3", nd, rows, size(0, 1, 2, 3)),
+        equal("PA-0043", f"DN: valid rows of {tile} == S3 of {view}", dn, rows, size(3)),
+        equal("PA-0046", f"DN: valid columns of {tile} == S0*S1*S2*S4", dn, cols, size(0, 1, 2, 4)),
+        equal("PA-0047", f"NZ: valid rows of {tile} == S2*S3 of {view}", nz, rows, size(2, 3)),
+        equal("PA-0042", f"NZ: valid columns of {tile} == S0*S1*S4", nz, cols, size(0, 1, 4)),
+        below_4096("nd-rows", plain_nd, 3),
+        below_4096("dn-columns", plain_dn, 4),
+        below_4096("nz-blocks", nz, 1),
+    ]
+
+
+def view_rows_cols(o: Any, view: str) -> tuple[int, int]:
+    """Rows and columns of the matrix a view describes."""
+    shape, _ = all_axes(o[view].shape, o[view].stride, o[view].layout)
+    rows, cols = ROW_AND_COLUMN_AXES[o[view].layout]
+    return prod(shape[a] for a in rows), prod(shape[a] for a in cols)
+
+
+def same_extent(tile: str, view: str, applies: Predicate, id: str, on: str) -> Rule:
+    """The view describes as many rows and columns as the tile has valid ones."""
+
+    def holds(o: Any) -> bool:
+        if o[view].layout not in ROW_AND_COLUMN_AXES:
+            return True
+        return view_rows_cols(o, view) == (o[tile].vr, o[tile].vc)
+
+    return rule(
+        id,
+        f"{view} describes exactly the valid rows and columns of {tile}",
+        when(applies, holds),
+        on,
+        FIX_VIEW,
+    )
+
+
+def c0_of(o: Any, tile: str) -> int:
+    """Elements of a 32-byte block; two 4-bit elements share a byte."""
+    return 8 * BLOCK_BYTES // (o[tile].dtype.bits if o[tile].dtype.is_packed else 8 * o[tile].itemsize)
+
+
+def in_types(operand: str, listed: str) -> Predicate:
+    """Whether the element type is one of those listed."""
+    allowed = frozenset(dtype(name) for name in listed.split())
+    return lambda o: o[operand].dtype in allowed
+
+
+def as_bits_of(values: Array, like: Array) -> Array:
+    """The same bits, read as the element type of another array of that width."""
+    return values if values.dtype == like.dtype else values.view(like.dtype)
+
+
+def round_up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def atomic_add(dst: Array, values: Array) -> None:
+    """Add to memory in the arithmetic of the destination type: integers wrap, floats round once."""
+    with np.errstate(all="ignore"):
+        np.add(dst, values, out=dst)

@@ -7,6 +7,7 @@ ones) make a shared rule vacuously true.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,23 @@ def separate(*names: str, id: str = "separate", on: str | None = None) -> Rule:
             o.mode == "auto"
             or o[first] is None
             or not any(o[n] is not None and _overlap(o[first], o[n]) for n in others)
+        ),
+        on,
+        "bind the tiles to addresses that do not overlap",
+    )
+
+
+def disjoint(*names: str, id: str = "disjoint", on: str | None = None) -> Rule:
+    """No two of the tiles share a byte. Automatic placement sees to it by itself."""
+    pairs = tuple(combinations(names, 2))
+    return rule(
+        id,
+        f"no two of {listed(names)} share storage",
+        lambda o: (
+            o.mode == "auto"
+            or not any(
+                o[a] is not None and o[b] is not None and _overlap(o[a], o[b]) for a, b in pairs
+            )
         ),
         on,
         "bind the tiles to addresses that do not overlap",

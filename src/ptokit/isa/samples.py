@@ -3,13 +3,14 @@
 Tests run them, the documentation shows them, and the search for violating examples starts from
 them. A record says what its operands look like only where the default does not fit, in a short
 notation: `Vec {T} 16x64`, `Acc f32 32x32 NZ/1024 valid 20x30`, `GM {T} 16x64 DN`,
-`Conv Vec {T} NCHW 1x16x4x8`, a number for a scalar, `new Name` for a helper object.
+`Conv Vec {T} NCHW 1x16x4x8`, a number for a scalar, `new Name` for a helper object, `same dst`
+for an operand that must be the object already given as `dst`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
@@ -35,6 +36,7 @@ class Sample:
     target: Target
     operands: dict[str, Spec | None]
     attrs: dict[str, Any]
+    same: dict[str, str] = field(default_factory=dict[str, str])  # operands that are one object
 
     def facts(self, mode: str = "auto") -> Ops:
         """What the verifier sees of this call."""
@@ -46,41 +48,55 @@ class Sample:
 
 
 def samples(insn: Insn, target: Target) -> Iterator[Sample]:
-    """One sample per combination of element types the target allows."""
+    """One sample per combination of element types the target allows, then the further examples."""
     for chosen in _combinations(insn, target):
         yield sample(insn, target, chosen)
+    for example in insn.more_examples:
+        if target.name in example.get("on", target.name).split():
+            yield sample(insn, target, {}, example)
 
 
-def sample(insn: Insn, target: Target, chosen: dict[str, DType]) -> Sample:
+def sample(
+    insn: Insn,
+    target: Target,
+    chosen: dict[str, DType],
+    example: Mapping[str, str] | None = None,
+) -> Sample:
     """The sample with these element types; operands not named get the first one's."""
+    example = insn.example if example is None else example
     first = next(iter(chosen.values()), dtype("f32"))
-    form = _shown_form(insn)
+    form = _shown_form(insn, example)
     operands: dict[str, Spec | None] = {}
+    same: dict[str, str] = {}
     for operand in insn.operands:
         if operand.name not in form:
             operands[operand.name] = None
             continue
-        text = _text(insn, operand, target)
+        text = _text(example, operand, target)
+        if text.startswith("same "):
+            same[operand.name] = text.removeprefix("same ")
+            operands[operand.name] = operands[same[operand.name]]
+            continue
         operands[operand.name] = parse(text, chosen.get(operand.name, first), target)
-    attrs = {a.name: _attr(insn, a.name, a.type, a.default) for a in insn.attrs}
-    return Sample(insn, target, operands, attrs)
+    attrs = {a.name: _attr(example, a.name, a.type, a.default) for a in insn.attrs}
+    return Sample(insn, target, operands, attrs, same)
 
 
-def _shown_form(insn: Insn) -> tuple[str, ...]:
+def _shown_form(insn: Insn, example: Mapping[str, str]) -> tuple[str, ...]:
     """The overload to show: the one the record's example names, otherwise the shortest."""
-    named = set(insn.example)
+    named = {name.partition("@")[0] for name in example} - {"on"}
     fitting = [f for f in insn.forms if named <= set(f) | {a.name for a in insn.attrs}]
     return min(fitting or insn.forms, key=len)
 
 
-def _text(insn: Insn, operand: Operand, target: Target) -> str:
-    per_target = insn.example.get(f"{operand.name}@{target.name}")
+def _text(example: Mapping[str, str], operand: Operand, target: Target) -> str:
+    per_target = example.get(f"{operand.name}@{target.name}")
     default = _DEFAULTS.get(operand.kinds[0], "Vec {T} 16x64")
-    return per_target or insn.example.get(operand.name, default)
+    return per_target or example.get(operand.name, default)
 
 
-def _attr(insn: Insn, name: str, kind: type, default: Any) -> Any:
-    text = insn.example.get(name)
+def _attr(example: Mapping[str, str], name: str, kind: type, default: Any) -> Any:
+    text = example.get(name)
     if text is None:
         return default
     if kind is bool:

@@ -48,6 +48,7 @@ class View(Enum):
 # A function gives a view, sizes, two slices, or one slice of the elements in memory order.
 Extent = tuple[int, int] | tuple[slice, slice] | slice
 Region = View | Callable[[Ops], View | Extent]
+Parts = tuple[slice, slice] | list[tuple[slice, slice]]
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,13 @@ class Operand:
     view: Region = View.VALID
     optional: bool = False
     note: str = ""
-    lost: Callable[[Ops], bool] | None = None  # when the contents of a source do not survive
+    carries: bool = False  # may hold undefined elements: the body passes their state on itself
+    space: str = ""  # tells apart overloads whose operands differ only in their memory space
+    refused: str = ""  # the assertion id under which an argument of any other kind is reported
+    # When the contents do not survive: by default of no source, and of every scratch tile.
+    lost: Callable[[Ops], bool] | None = None
     # Where the hardware leaves unspecified data, beside the region the body writes or inside it.
-    unspecified: Callable[[Ops], tuple[slice, slice] | None] | None = None
+    unspecified: Callable[[Ops], Parts | None] | None = None
 
     @property
     def reads(self) -> bool:
@@ -138,6 +143,7 @@ class Insn:
     cost: str
     ops: Mapping[str, Pipe]
     example: Mapping[str, str]
+    more_examples: tuple[Mapping[str, str], ...]  # "on" lists the targets of one
     body: Callable[..., Any]
     doc: str
     freedom: str  # what the hardware leaves open and the reference engine decides
@@ -179,6 +185,7 @@ def insn(
     cost: str = "",
     ops: Mapping[str, Pipe] | None = None,
     example: Mapping[str, str] | None = None,
+    more_examples: Iterable[Mapping[str, str]] = (),
     freedom: str = "",
     returns: str = "",
     overload_of: str = "",
@@ -190,11 +197,13 @@ def insn(
     `forms` lists the operand lists of overloads ("dst src", "dst src tmp"); by default every
     optional operand may be left off, from the end. `ops` names the instruction's entries in the
     event table when they differ from its own name. `example` overrides the operand types of the
-    sample that tests and documentation build ("dst": "Acc f32 16x16 NZ/1024"). Overloads that share
-    a name but not the roles of their operands are records of their own: `overload_of` says under
-    which name they are called, the template arguments tell them apart (see `Attr.choices`). `when`
-    names the template arguments that only some forms of one record take. `helpers` are functions
-    users reach through the instruction, such as `TTRANS.tmp_bytes(dst, src)`.
+    sample that tests and documentation build ("dst": "Acc f32 16x16 NZ/1024"); `more_examples`
+    are samples of other data paths, tests only, on the targets their entry "on" names. Overloads
+    that share a name but not the roles of their operands are records of their own: `overload_of`
+    says under which name they are called, the template arguments tell them apart (see
+    `Attr.choices`). `when` names the template arguments that only some forms of one record take.
+    `helpers` are functions users reach through the instruction, such as `TTRANS.tmp_bytes(dst,
+    src)`.
     """
 
     def define(body: Callable[..., Any]) -> Insn:
@@ -215,6 +224,7 @@ def insn(
             cost=cost or family,
             ops=MappingProxyType(dict(ops or {})),
             example=MappingProxyType(dict(example or {})),
+            more_examples=tuple(MappingProxyType(dict(each)) for each in more_examples),
             body=body,
             doc=inspect.cleandoc(body.__doc__ or ""),
             freedom=freedom,
@@ -233,7 +243,8 @@ def insn(
 
 def _available(types: tuple[Types, ...], targets: str | None) -> frozenset[str]:
     if targets is not None:
-        return frozenset(targets.split()) | {"cpu"}
+        # Named nowhere: not even the permissive profile, which knows what some device knows.
+        return frozenset(targets.split()) | {"cpu"} if targets else frozenset()
     if types:
         return frozenset.intersection(*(frozenset(t.allowed) for t in types)) | {"cpu"}
     return frozenset(TARGETS) | {"cpu"}
@@ -324,7 +335,8 @@ def types(
 
     Several operands are listed together, combinations with commas:
     `types("c a b", a2a3="i32,i8,i8 f32,f16,f16")`. `kirin` stands for both Kirin targets; `ids`
-    gives the assertion id, one for all targets or one per target.
+    gives the assertion id, one for all targets or one per target; an empty id leaves the
+    combinations of that target to rules that report them under ids of their own.
     """
     if kirin is not None:
         per_target = {"kirin9030": kirin, "kirinx90": kirin} | per_target

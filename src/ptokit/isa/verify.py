@@ -54,7 +54,7 @@ def _check_types(insn: Insn, group: Types, ops: Ops, location: Location | None) 
     if allowed is None or any(operand is None for operand in operands):
         return []  # the permissive profile, or an optional operand left out
     got = tuple(operand.dtype for operand in operands)
-    if got in allowed:
+    if got in allowed or group.ids.get(target) == "":
         return []
     names = ", ".join(group.of)
     legal = sorted(",".join(t.name for t in combo) for combo in allowed)

@@ -62,7 +62,26 @@ class Context:
         """Declare a logical region of a tile operand undefined: the hardware leaves it open."""
         if rows.start < rows.stop and cols.start < cols.stop:
             # Once the instruction is over: what it wrote itself counts as defined until then.
-            self.plan.undefined.append(self._window(name, rows, cols))
+            self.plan.undefined.append((self._window(name, rows, cols), None))
+
+    def undefined(self, name: str) -> Array | None:
+        """Which elements of the region the body was handed are undefined; None: not one."""
+        window = self._handed(name)
+        return None if window.is_defined() else ~window.defined()
+
+    def poison_where(self, name: str, where: Array) -> None:
+        """Declare single elements of the region the body was handed undefined."""
+        self.plan.undefined.append((self._handed(name), where))
+
+    def demand(self, name: str, part: tuple[slice, slice]) -> None:
+        """Refuse to read a part of the region the body was handed unless all of it is defined."""
+        window = self._handed(name)
+        if not window.is_defined() and not window.defined()[part].all():
+            declared = self.plan.insn.operand(name)
+            raise self.plan.poisoned(window, declared, self.site, part)
+
+    def _handed(self, name: str) -> Window:
+        return next(window for label, _, window in self.plan.windows if label == name)
 
     def fill(self, name: str, rows: slice, cols: slice, value: Any) -> None:
         """Write a logical region of a tile operand beside the one the body was handed."""

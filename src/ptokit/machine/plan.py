@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptokit.base.diagnostics import InternalError, NotSupported, PtoError, fail
-from ptokit.base.layout import AxisMap, flat_map
+from ptokit.base.layout import Array, AxisMap, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.isa.facts import Ops
 from ptokit.isa.spec import Extent, Insn, Operand, Pipe, View
@@ -50,7 +50,8 @@ class Plan:
         self._reads: list[tuple[Window, Operand]] = []
         self._writes: list[Window] = []
         self._scratch: list[Window] = []
-        self.undefined: list[Window] = []  # what the body of this run declares undefined
+        # What the body of this run declares undefined: a window, or some of its elements.
+        self.undefined: list[tuple[Window, Array | None]] = []
         self._fetch: list[tuple[int, Callable[[Any], Any]]] = []  # arguments made for each run
         self._store: list[tuple[int, Window]] = []  # copies to be scattered afterwards
         self._gm: list[tuple[int, GmAccess]] = []
@@ -79,15 +80,15 @@ class Plan:
             return None
         window = self._window(declared, view, value, site)
         if declared.reads:
-            self._reads.append((window, declared))
+            if not declared.carries:
+                self._reads.append((window, declared))
             self.windows.append((declared.name, False, window))
-        if declared.writes:
+        lost = declared.role == "tmp" if declared.lost is None else declared.lost(self.ops)
+        if lost or declared.role in ("out", "inout"):
             self.windows.append((declared.name, True, window))
-            (self._scratch if declared.role == "tmp" else self._writes).append(window)
-        if declared.lost is not None and declared.lost(self.ops):
-            self.windows.append((declared.name, True, window))
-            self._scratch.append(window)
-        if declared.unspecified is not None and (part := declared.unspecified(self.ops)):
+            (self._scratch if lost else self._writes).append(window)
+        parts = declared.unspecified(self.ops) if declared.unspecified is not None else None
+        for part in parts if isinstance(parts, list) else [parts] if parts else []:
             left_open = self._window(declared, part, value, site)
             self.windows.append((declared.name, True, left_open))
             self._scratch.append(left_open)
@@ -169,7 +170,7 @@ class Plan:
         """Carry the instruction out on these operands."""
         for window, declared in self._reads:
             if window.clean != window.storage.epoch and not window.is_defined():
-                raise self._poisoned(window, declared, site)
+                raise self.poisoned(window, declared, site)
         if self._simple:
             with np.errstate(all="ignore"):
                 result = self.insn.body(*self._args, **self._attrs)
@@ -182,7 +183,8 @@ class Plan:
         for window in self._scratch:
             window.poison()
         while self.undefined:
-            self.undefined.pop().poison()
+            window, where = self.undefined.pop()
+            window.poison(where)
         self.machine.records.append(Record(self.insn, self.pipe, site, self, gm))
         return result
 
@@ -228,8 +230,15 @@ class Plan:
                 window.write_back(args[index])
         return result, tuple(gm)
 
-    def _poisoned(self, window: Window, declared: Operand, site: Site | Location) -> PtoError:
-        row, col = window.first_poison()
+    def poisoned(
+        self,
+        window: Window,
+        declared: Operand,
+        site: Site | Location,
+        part: tuple[slice, slice] = (slice(None), slice(None)),
+    ) -> PtoError:
+        """Build the error for a read of undefined elements."""
+        row, col = window.first_poison(part)
         return fail(
             "poison-read",
             f"{self.insn.name} reads {declared.name}[{row}, {col}], which nothing has written",

@@ -91,9 +91,14 @@ class Window:
         """Which elements hold a defined value, as a boolean matrix."""
         return self._shadow()
 
-    def first_poison(self) -> tuple[int, int]:
-        """Logical row and column of the first element with an undefined byte."""
-        row, col = np.argwhere(~self._shadow())[0]
+    def first_poison(
+        self, part: tuple[slice, slice] = (slice(None), slice(None))
+    ) -> tuple[int, int]:
+        """Logical row and column of the first element with an undefined byte.
+
+        `part` narrows the search to the first rows and columns of the window.
+        """
+        row, col = np.argwhere(~self._shadow()[part])[0]
         return int(row) + self._rows.start, int(col) + self._cols.start
 
     def mark_defined(self) -> None:
@@ -103,11 +108,24 @@ class Window:
             self._set_shadow(1)
             self.clean = storage.epoch
 
-    def poison(self) -> None:
-        """Make the contents undefined."""
-        if self._shadow_any():
+    def poison(self, where: Array | None = None) -> None:
+        """Make the contents, or the chosen elements, undefined."""
+        if where is not None:
+            self._forget(where)
+        elif self._shadow_any():
             self._set_shadow(0)
             self.storage.epoch += 1
+
+    def _forget(self, where: Array) -> None:
+        offsets = self._offsets()[where]
+        if self.dtype.is_packed:
+            self.storage.shadow[self.offset + offsets // 2] = 0
+        else:
+            shadow: Array = np.ndarray(
+                (self._map.span,), self.dtype.uint, self.storage.shadow, self.offset
+            )
+            shadow[offsets] = 0
+        self.storage.epoch += 1
 
     def _shadow(self) -> Array:
         """Boolean matrix: is the element wholly defined?"""

@@ -1,0 +1,243 @@
+"""The record of an operation that is not an instruction: operands, results, attributes, syntax.
+
+    define("pto.addptr", "ptr:ptr offset:index -> result:ptr", "%ptr, %offset {} : T(ptr) -> ...")
+
+The signature lists operands in the order of the generic form: `x:kind`, `x?:kind` when it may be
+left out, `x*:kind` for a list. A kind in capitals is a type variable: everything under the same
+letter has one type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ptokit.base.diagnostics import Note
+from ptokit.ir.core import Op
+from ptokit.ir.format import Draft, Piece, compile_format, is_unknown, read, write
+from ptokit.ir.reader import Head, Reader
+from ptokit.ir.types import (
+    OpaqueType,
+    PtrType,
+    ScalarType,
+    ShapedType,
+    TileBufType,
+    Type,
+    ViewType,
+    same_type,
+)
+
+if TYPE_CHECKING:
+    from ptokit.ir.printer import Printer
+
+Read = Callable[[Reader, Head, "Definition"], Op]
+Write = Callable[["Printer", Op], str]
+Infer = Callable[[Reader, Head, Draft], Type]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for operands or results in a signature."""
+
+    label: str
+    kind: str
+    optional: bool = False
+    is_list: bool = False
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One operation. `read` and `write` replace the format where that cannot tell the syntax."""
+
+    name: str
+    operands: tuple[Slot, ...]
+    results: tuple[Slot, ...]
+    format: str = ""
+    attr_types: dict[str, str] = field(default_factory=dict[str, str])
+    read: Read = read
+    write: Write | None = None
+    infer: Infer | None = None  # the result type, where it is not written
+    pure: bool = False  # no effect beyond its results
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        return compile_format(self.format)
+
+    @cached_property
+    def spelled_attrs(self) -> tuple[str, ...]:
+        """Attributes that the format writes outside the dictionary."""
+        return tuple(_spelled(self.pieces))
+
+    def text(self, printer: Printer, op: Op) -> str:
+        """What stands behind the operation's name."""
+        return self.write(printer, op) if self.write else write(printer, op, self)
+
+    def result_labels(self, count: int) -> tuple[str, ...]:
+        if len(self.results) == 1:
+            return (self.results[0].label,) * count
+        return tuple(slot.label for slot in self.results)[:count]
+
+    def check_operands(self, reader: Reader, head: Head, draft: Draft) -> None:
+        """Note every operand whose type the signature does not allow."""
+        variables: dict[str, int] = {}
+        slots = {slot.label: slot for slot in self.operands}
+        for n, (value, label) in enumerate(zip(draft.operands, draft.labels, strict=True)):
+            kind = slots[label].kind
+            if is_unknown(value.type):
+                continue
+            if kind.isupper():
+                first = variables.setdefault(kind, n)
+                other = draft.operands[first]
+                if not same_type(other.type, value.type):
+                    reader.note(
+                        "type-mismatch",
+                        f"{head.name}: {draft.labels[first]} and {label} have one type",
+                        reader.place(draft.tokens[n]),
+                        f"got {other.type} and {value.type}",
+                    )
+            elif not fits(value.type, kind):
+                reader.note(
+                    "type-mismatch",
+                    f"{head.name}: {label} is {_ARTICLE.get(kind, kind)}, not {value.type}",
+                    reader.place(draft.tokens[n]),
+                    notes=(Note(f"defined as {value.type}", value.location),),
+                )
+
+    def result_types(self, reader: Reader, head: Head, draft: Draft) -> list[Type]:
+        """The types of the results: written, fixed by the signature, or inferred."""
+        found: list[Type] = []
+        for slot in self.results:
+            written = draft.types.get(slot.label)
+            if written is not None:
+                found += written
+            elif slot.kind.isupper():
+                found.append(self._bound(slot.kind, draft))
+            elif self.infer is not None:
+                found.append(self.infer(reader, head, draft))
+            else:
+                found.append(ScalarType(slot.kind))
+        for slot, type_ in zip(self.results, found, strict=False):
+            known = is_unknown(type_) or slot.kind.isupper() or fits(type_, slot.kind)
+            if not known:
+                wanted = _ARTICLE.get(slot.kind, slot.kind)
+                reader.note(
+                    "type-mismatch",
+                    f"{head.name}: {slot.label} is {wanted}, not {type_}",
+                    head.location,
+                )
+        self._same_variable(reader, head, draft, found)
+        return found
+
+    def _bound(self, kind: str, draft: Draft) -> Type:
+        labels = [slot.label for slot in self.operands if slot.kind == kind]
+        return next(
+            v.type for v, label in zip(draft.operands, draft.labels, strict=True) if label in labels
+        )
+
+    def _same_variable(self, reader: Reader, head: Head, draft: Draft, found: list[Type]) -> None:
+        for slot, type_ in zip(self.results, found, strict=False):
+            if not slot.kind.isupper() or slot.label not in draft.types:
+                continue
+            bound = self._bound(slot.kind, draft) if draft.operands else type_
+            if not same_type(bound, type_):
+                reader.note(
+                    "type-mismatch",
+                    f"{head.name}: operands and {slot.label} have one type",
+                    head.location,
+                    f"got {bound} and {type_}",
+                )
+
+
+def _spelled(pieces: tuple[Piece, ...]) -> list[str]:
+    found: list[str] = []
+    for piece in pieces:
+        if piece.kind == "attr":
+            found.append(piece.text)
+        elif piece.kind == "mixed":
+            found.append(f"static_{piece.text}")
+        elif piece.kind == "keys":
+            found += [k.strip().rstrip("?").split(":")[-1] for k in piece.text.split(",")]
+        found += _spelled(piece.inner)
+    return found
+
+
+# ---- kinds -------------------------------------------------------------------------------------
+
+_KINDS: dict[str, Callable[[Type], bool]] = {
+    "any": lambda t: True,
+    "num": lambda t: isinstance(t, ScalarType),
+    "int": lambda t: isinstance(t, ScalarType) and not t.is_float,
+    "float": lambda t: isinstance(t, ScalarType) and t.is_float,
+    "ptr": lambda t: isinstance(t, PtrType),
+    "gm": lambda t: isinstance(t, PtrType | ShapedType),
+    "view": lambda t: isinstance(t, ViewType | ShapedType),
+    "part": lambda t: isinstance(t, ViewType | ShapedType),
+    "tile": lambda t: isinstance(t, TileBufType | ShapedType),
+    "memref": lambda t: isinstance(t, ShapedType),
+    "data": lambda t: isinstance(t, TileBufType | ShapedType | ViewType),
+}
+_ARTICLE = {
+    "num": "a number",
+    "int": "an integer",
+    "float": "a float",
+    "ptr": "a pointer",
+    "gm": "a pointer or memref in global memory",
+    "view": "a view of global memory",
+    "part": "a partition view",
+    "tile": "a tile",
+    "memref": "a memref",
+    "data": "a tile or view",
+    "pipe": "a !pto.pipe",
+    "index": "an index",
+}
+
+
+def fits(type_: Type, kind: str) -> bool:
+    """Whether a type is of a kind: a test above, a scalar type, or the name of an opaque type."""
+    test = _KINDS.get(kind)
+    if test is not None:
+        return test(type_)
+    if isinstance(type_, ScalarType):
+        return type_.name == kind
+    return isinstance(type_, OpaqueType) and type_.name == kind
+
+
+# ---- making records ----------------------------------------------------------------------------
+
+_SLOT = re.compile(r"(\w+)([?*]?):(\w+)")
+
+
+def define(
+    name: str,
+    signature: str = "",
+    format: str = "",
+    attrs: str = "",
+    *,
+    read: Read = read,
+    write: Write | None = None,
+    infer: Infer | None = None,
+    pure: bool = False,
+) -> Definition:
+    """Make a record; `attrs` lists "key:type" of attributes whose spelling depends on it."""
+    operands, _, results = signature.partition("->")
+    pairs = [a.partition(":") for a in attrs.split()]
+    return Definition(
+        name,
+        _slots(operands),
+        _slots(results),
+        format,
+        {key: kind for key, _, kind in pairs},
+        read,
+        write,
+        infer,
+        pure,
+    )
+
+
+def _slots(text: str) -> tuple[Slot, ...]:
+    return tuple(
+        Slot(label, kind, mark == "?", mark == "*") for label, mark, kind in _SLOT.findall(text)
+    )

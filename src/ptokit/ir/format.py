@@ -1,0 +1,339 @@
+"""A small language for the syntax of operations: one string reads and prints an operation.
+
+    "%ptr, %offset {} : T(ptr) -> T(result)"
+
+| piece | stands for |
+|---|---|
+| `%x`, `%x...` | the operand labelled x; a list of operands |
+| `T(x)`, `T(x...)` | the type of operand or result x; their types |
+| `@x` | the value of attribute x |
+| `{}` | the remaining attributes, left out when there are none |
+| `{a, b:c, d?}` | a dictionary with these keys in this order; `b:c` writes attribute c as b |
+| `[?...?]` | an optional part; printed when its first operand or attribute is there |
+| `M(x)` | a list of integers and operands: integers are the attribute static_x |
+| `R` | a region |
+| `,?` | a comma that may be missing |
+| anything else | itself |
+
+Spaces matter for printing only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr, dict_text
+from ptokit.ir.core import Block, Op, Value
+from ptokit.ir.reader import Head, Reader
+from ptokit.ir.types import I64, ElidedType, Type
+
+if TYPE_CHECKING:
+    from ptokit.ir.dialects.definition import Definition
+    from ptokit.ir.printer import Printer
+
+_PIECE = re.compile(
+    r"\s*(?:(?P<open>\[\?)|(?P<close>\?\])|(?P<operand>%\w+(?:\.\.\.)?)"
+    r"|(?P<type>T\(\w+(?:\.\.\.)?\))|(?P<mixed>M\(\w+\))|(?P<attr>@\w+)|(?P<dict>\{\})"
+    r"|(?P<keys>\{\w[\w:?, ]*\})|(?P<region>\bR\b)|(?P<maybe>,\?)|(?P<word>\w+)"
+    r"|(?P<mark>->|[^\s\w]))"
+)
+
+
+@dataclass
+class Draft:
+    """An operation while it is being read."""
+
+    operands: list[Value] = field(default_factory=list[Value])
+    labels: list[str] = field(default_factory=list[str])
+    tokens: list[int] = field(default_factory=list[int])  # where each operand was written
+    types: dict[str, list[Type]] = field(default_factory=dict[str, list[Type]])
+    attrs: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    regions: list[Block] = field(default_factory=list[Block])
+
+    def add(self, label: str, value: Value, token: int) -> None:
+        self.operands.append(value)
+        self.labels.append(label)
+        self.tokens.append(token)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One piece of a format: its kind, its text, and whether a space stands in front."""
+
+    kind: str
+    text: str
+    spaced: bool
+    inner: tuple[Piece, ...] = ()
+
+    @property
+    def is_list(self) -> bool:
+        return self.text.endswith("...")
+
+    @property
+    def label(self) -> str:
+        return self.text.removesuffix("...")
+
+
+def compile_format(text: str) -> tuple[Piece, ...]:
+    """Turn a format string into pieces."""
+    stack: list[list[Piece]] = [[]]
+    spaces: list[bool] = []
+    at = 0
+    while at < len(text.rstrip()):
+        match = _PIECE.match(text, at)
+        assert match is not None and match.lastgroup is not None, text[at:]
+        kind, piece = match.lastgroup, match.group(match.lastgroup)
+        spaced = match.group().startswith(" ")
+        at = match.end()
+        if kind == "open":
+            stack.append([])
+            spaces.append(spaced)
+        elif kind == "close":
+            inner = stack.pop()
+            stack[-1].append(Piece("optional", "", spaces.pop(), tuple(inner)))
+        else:
+            stack[-1].append(Piece(kind, _NAME[kind](piece), spaced))
+    return tuple(stack[0])
+
+
+_NAME: dict[str, Callable[[str], str]] = {
+    "operand": lambda p: p[1:],
+    "type": lambda p: p[2:-1],
+    "mixed": lambda p: p[2:-1],
+    "attr": lambda p: p[1:],
+    "keys": lambda p: p[1:-1],
+    "dict": lambda p: "",
+    "region": lambda p: "",
+    "maybe": lambda p: ",",
+    "word": lambda p: p,
+    "mark": lambda p: p,
+}
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def read(reader: Reader, head: Head, definition: Definition) -> Op:
+    """Read an operation by its format."""
+    draft = Draft()
+    for piece in definition.pieces:
+        _read_piece(reader, piece, draft, definition)
+    return finish(reader, head, definition, draft)
+
+
+def finish(reader: Reader, head: Head, definition: Definition, draft: Draft) -> Op:
+    """Check the operands against the definition and make the operation with its results."""
+    definition.check_operands(reader, head, draft)
+    types = definition.result_types(reader, head, draft)
+    return Op(
+        definition.name,
+        draft.operands,
+        tuple(draft.labels),
+        reader.make_results(head, types),
+        definition.result_labels(len(types)),
+        draft.attrs,
+        draft.regions,
+        head.location,
+    )
+
+
+def _read_piece(reader: Reader, piece: Piece, draft: Draft, definition: Definition) -> None:
+    kind = piece.kind
+    if kind in ("word", "mark"):
+        reader.expect(piece.text)
+    elif kind == "operand":
+        _read_operands(reader, piece, draft)
+    elif kind == "type":
+        _read_types(reader, piece, draft)
+    elif kind == "attr":
+        draft.attrs[piece.text] = reader.attribute(definition.attr_types.get(piece.text, ""))
+    elif kind == "dict":
+        if reader.sees("{"):
+            draft.attrs.update(reader.attr_dict(definition.attr_types))
+    elif kind == "keys":
+        _read_keys(reader, piece, draft, definition)
+    elif kind == "optional":
+        if _begins(reader, piece.inner[0]):
+            for inner in piece.inner:
+                _read_piece(reader, inner, draft, definition)
+    elif kind == "region":
+        draft.regions.append(reader.block())
+    elif kind == "maybe":
+        reader.accept(piece.text)
+    else:
+        _read_mixed(reader, piece, draft)
+
+
+def _begins(reader: Reader, piece: Piece) -> bool:
+    if piece.kind == "operand":
+        return reader.kind == "value"
+    if piece.kind == "attr":
+        return reader.kind in ("number", "string", "attr") or reader.sees("<")
+    return reader.sees(piece.text)
+
+
+def _read_operands(reader: Reader, piece: Piece, draft: Draft) -> None:
+    if not piece.is_list:
+        draft.add(piece.label, reader.value(), reader.at - 1)
+        return
+    while reader.kind == "value":
+        draft.add(piece.label, reader.value(), reader.at - 1)
+        if reader.kinds[reader.at + 1] != "value" or not reader.accept(","):
+            return
+
+
+def _read_types(reader: Reader, piece: Piece, draft: Draft) -> None:
+    mine = [i for i, label in enumerate(draft.labels) if label == piece.label]
+    if not mine:
+        draft.types[piece.label] = reader.type_list() if piece.is_list else [reader.type()]
+    for n, index in enumerate(mine):
+        if n:
+            reader.expect(",")
+        reader.typed(draft.operands[index], draft.tokens[index])
+
+
+def _keys(text: str) -> list[tuple[str, str, bool]]:
+    """(key, attribute, needed) of `a, b:c, d?`."""
+    found: list[tuple[str, str, bool]] = []
+    for part in text.split(","):
+        word = part.strip()
+        key, _, attr = word.rstrip("?").partition(":")
+        found.append((key, attr or key, not word.endswith("?")))
+    return found
+
+
+def _read_keys(reader: Reader, piece: Piece, draft: Draft, definition: Definition) -> None:
+    keys = _keys(piece.text)
+    where = reader.place()
+    given = reader.attr_dict({key: definition.attr_types.get(attr, "") for key, attr, _ in keys})
+    for key, attr, needed in keys:
+        if key in given:
+            draft.attrs[attr] = given.pop(key)
+        elif needed:
+            reader.note("bad-attribute", f"{definition.name} needs {key}", where)
+    for key in given:
+        listed = ", ".join(k for k, _, _ in keys)
+        reader.note("bad-attribute", f"{definition.name} has no {key}; it takes {listed}", where)
+
+
+def _read_mixed(reader: Reader, piece: Piece, draft: Draft) -> None:
+    numbers: list[Attribute] = []
+    reader.expect("[")
+    while not reader.accept("]"):
+        if numbers:
+            reader.expect(",")
+        if reader.kind == "value":
+            draft.add(piece.text, reader.value(), reader.at - 1)
+            numbers.append(IntAttr(_DYNAMIC, I64))
+        else:
+            numbers.append(IntAttr(reader.integer(), I64))
+    draft.attrs[f"static_{piece.text}"] = ArrayAttr(tuple(numbers))
+
+
+_DYNAMIC = -(1 << 63)  # MLIR's mark for "see the operand"
+
+
+# ---- printing ----------------------------------------------------------------------------------
+
+
+def write(printer: Printer, op: Op, definition: Definition) -> str:
+    """Print what stands behind the operation's name."""
+    spelled = set(definition.spelled_attrs)
+    out: list[str] = []
+    for piece in definition.pieces:
+        _write_piece(printer, op, piece, definition, spelled, out)
+    return "".join(out)
+
+
+def _write_piece(
+    printer: Printer,
+    op: Op,
+    piece: Piece,
+    definition: Definition,
+    spelled: set[str],
+    out: list[str],
+) -> None:
+    kind = piece.kind
+    if kind == "optional":
+        if _is_there(op, piece.inner):
+            if piece.spaced:
+                out.append(" ")
+            for inner in piece.inner:
+                _write_piece(printer, op, inner, definition, spelled, out)
+        return
+    text = _piece_text(printer, op, piece, definition, spelled)
+    if text is not None:
+        out.append(f" {text}" if piece.spaced else text)
+
+
+def _piece_text(
+    printer: Printer, op: Op, piece: Piece, definition: Definition, spelled: set[str]
+) -> str | None:
+    kind = piece.kind
+    if kind in ("word", "mark", "maybe"):
+        return piece.text
+    if kind == "operand":
+        return ", ".join(printer.name(v) for v in op.group(piece.label))
+    if kind == "type":
+        return ", ".join(str(t) for t in _types_of(op, piece.label))
+    if kind == "attr":
+        return short_text(op.attrs[piece.text], definition.attr_types.get(piece.text, ""))
+    if kind == "dict":
+        rest = {k: v for k, v in op.attrs.items() if k not in spelled}
+        return dict_text(rest) if rest else None
+    if kind == "keys":
+        given = [
+            f"{key} = {short_text(op.attrs[attr], definition.attr_types.get(attr, ''), True)}"
+            for key, attr, _ in _keys(piece.text)
+            if attr in op.attrs
+        ]
+        return "{" + ", ".join(given) + "}"
+    if kind == "region":
+        return printer.block(op.regions[0])
+    return _mixed_text(printer, op, piece.text)
+
+
+def _is_there(op: Op, pieces: Iterable[Piece]) -> bool:
+    for piece in pieces:
+        if piece.kind == "operand":
+            return piece.label in op.labels
+        if piece.kind == "attr":
+            return piece.text in op.attrs
+        if piece.kind == "type":
+            return piece.label in op.labels or piece.label in op.result_labels
+    return False
+
+
+def _types_of(op: Op, label: str) -> list[Type]:
+    return [v.type for v in op.group(label)] or [
+        v.type for v, each in zip(op.results, op.result_labels, strict=True) if each == label
+    ]
+
+
+def short_text(attr: Attribute, declared: str, full: bool = False) -> str:
+    """An attribute where its place says the type: `<PIPE_V>` and plain numbers."""
+    if isinstance(attr, IntAttr):
+        return str(attr.value) if str(attr.type) == (declared or "i64") else str(attr)
+    if isinstance(attr, EnumAttr) and attr.enum == declared and not full:
+        return f"<{attr.value}>" if attr.enum != "predicate" else attr.value
+    return str(attr)
+
+
+def _mixed_text(printer: Printer, op: Op, label: str) -> str:
+    values = iter(op.group(label))
+    numbers = op.attrs[f"static_{label}"]
+    assert isinstance(numbers, ArrayAttr)
+    parts = [
+        printer.name(next(values)) if n.value == _DYNAMIC else str(n.value)
+        for n in numbers.items
+        if isinstance(n, IntAttr)
+    ]
+    return f"[{', '.join(parts)}]"
+
+
+def is_unknown(type_: Type) -> bool:
+    """Whether a type stands for one that could not be read."""
+    return isinstance(type_, ElidedType)

@@ -1,0 +1,160 @@
+"""TPRINT: look at a tile or a global tensor while the kernel runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.convert import number
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import Layout, PrintFormat, TileType
+from ptokit.base.layout import Array
+from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, rule, types
+
+_PRINTED = "f32 f16 i8 i16 i32 u8 u16 u32"
+_FIELDS = {  # width and digits behind the point
+    PrintFormat.Width8_Precision4: (8, 4),
+    PrintFormat.Width8_Precision2: (8, 2),
+    PrintFormat.Width10_Precision6: (10, 6),
+}
+
+
+def _text(code: Any, kind: DType, width: int, digits: int) -> str:
+    value = number(code, kind)
+    if isinstance(value, int):
+        return f"{value:{width}d}"
+    if math.isnan(value):
+        return f"{'-nan' if math.copysign(1, value) < 0 else 'nan':>{width}}"
+    return f"{value:{width}.{digits}f}"
+
+
+def _matrix(
+    values: Array, defined: Array | None, kind: DType, field: tuple[int, int], valid: Any = None
+) -> Iterator[str]:
+    """The lines of a matrix; a bar and a dashed line mark where a smaller valid region ends."""
+    rows, cols = values.shape
+    valid_rows, valid_cols = valid or (rows, cols)
+    width, digits = field
+
+    def line(cells: list[str]) -> str:
+        if 0 < valid_cols < cols:
+            cells[valid_cols - 1] += "|"
+        return " ".join(cells)
+
+    for r in range(rows):
+        shown = [
+            _text(values[r, c], kind, width, digits)
+            if defined is None or defined[r, c]
+            else f"{'?':>{width}}"
+            for c in range(cols)
+        ]
+        yield line(shown)
+        if r == valid_rows - 1 and 0 < valid_rows < rows:
+            yield line(["-" * width] * cols)
+
+
+def _type_name(kind: DType) -> str:
+    return kind.name if kind.stores_codes else kind.np.name
+
+
+def _print_tile(ctx: Any, field: tuple[int, int]) -> Array:
+    """Print the tile operand and return its elements."""
+    tile = ctx.ops.src
+    values, defined = ctx.peek("src")
+    if ctx.target.name == "cpu":
+        print(f"TPRINT {tile.vr}x{tile.vc}")
+        part = slice(0, tile.vr), slice(0, tile.vc)
+        lines = _matrix(values[part], defined[part], tile.dtype, field)
+    else:
+        print(
+            f"=== [TPRINT Tile] Data Type: {_type_name(tile.dtype)}, Layout: {tile.layout}, "
+            f"TileType: {tile.loc.name} ==="
+        )
+        shape = f"[{tile.rows}, {tile.cols}], Valid Shape: [{tile.vr}, {tile.vc}]"
+        print(f"  Shape: {shape}")
+        lines = _matrix(values, defined, tile.dtype, field, (tile.vr, tile.vc))
+    for line in lines:
+        print(line)
+    return values
+
+
+def _print_global(values: Array, tensor: Any, field: tuple[int, int]) -> None:
+    name = _type_name(tensor.dtype)
+    print(f"=== [TPRINT GlobalTensor] Data Type: {name}, Layout: {tensor.layout.name} ===")
+    if values.ndim == 2:
+        print(f"  Logical Shape: [{values.shape[0]}, {values.shape[1]}]")
+        for line in _matrix(values, None, tensor.dtype, field):
+            print(line)
+        return
+    print(f"  Shape: {list(values.shape)}")
+    for batch in np.ndindex(*values.shape[:3]):
+        print(f"  Batch {list(batch)}:")
+        for line in _matrix(values[batch], None, tensor.dtype, field):
+            print(line)
+
+
+def _view(o: Any) -> View:
+    if o.src.kind == "tile":
+        return View.OBJECT  # undefined elements are shown, not refused
+    return View.WHOLE if o.src.layout in (Layout.ND, Layout.DN) else View.VALID
+
+
+def _source_is_reachable(o: Any) -> bool:
+    """Whether the scalar unit can see the source, by itself or through a copy in tmp."""
+    if o.src.kind == "global":
+        return o.src.layout in (Layout.ND, Layout.DN, Layout.NZ) and o.tmp is None
+    if o.tmp is None:
+        return o.src.loc == TileType.Vec
+    copied = (TileType.Vec, TileType.Acc, TileType.Mat)
+    return o.src.loc in (copied if o.target.name == "a2a3" else copied[:2])
+
+
+@insn(
+    Operand("src", "in", kinds=("tile", "global"), view=_view),
+    Operand("tmp", "tmp", kinds=("global",), view=View.STORAGE, optional=True),
+    attrs=[Attr("Format", PrintFormat, PrintFormat.Width8_Precision4, "field width and digits")],
+    pipe=Pipe.ALL,  # every pipe is drained before the scalar unit looks
+    types=types("src", a2a3=_PRINTED, a5=_PRINTED),
+    rules=[
+        rule(
+            "source",
+            "src is a Vec tile, an ND, DN or NZ GlobalTensor without tmp, or an Acc tile "
+            "(on A2/A3 also a Mat tile) with tmp",
+            _source_is_reachable,
+            "a2a3 a5",
+            "pass a GlobalTensor as tmp, or move the tile to Vec first",
+        ),
+        rule(
+            "tmp",
+            "tmp has the element type of src and room for Rows * Cols elements",
+            lambda o: (
+                o.tmp is None
+                or o.src.kind != "tile"
+                or (o.tmp.dtype is o.src.dtype and math.prod(o.tmp.shape) >= o.src.numel)
+            ),
+        ),
+    ],
+    asm=Asm(ins=("src",), outs=(), tmp=frozenset()),
+)
+def TPRINT(src: Any, tmp: Array | None, Format: PrintFormat, ctx: Any) -> None:
+    """Print a tile or a global tensor to standard output. A debugging aid: it orders all pipes.
+
+    A tile is printed whole, in logical rows and columns whatever its layout: a title with element
+    type, layout and tile type, a line with shape and valid shape, then the rows, with `|` behind
+    the last valid column and a dashed line below the last valid row. `?` stands for an element that
+    nothing has written. A GlobalTensor is printed batch by batch, one in NZ layout as its logical
+    matrix. Numbers are right-aligned, floats with a fixed number of digits: 8 wide with 4 or 2
+    digits, or 10 wide with 6. A tile that the scalar unit cannot see (Acc, Mat) is copied to tmp
+    first. The permissive profile prints `TPRINT rows x cols` and the valid region only. Devices
+    need a debug build (`-D_DEBUG --cce-enable-print`).
+    """
+    field = _FIELDS[Format]
+    if ctx.ops.src.kind == "global":
+        _print_global(src, ctx.ops.src, field)
+        return
+    values = _print_tile(ctx, field)
+    if tmp is not None:
+        tmp[: values.size] = values.reshape(-1)
