@@ -62,8 +62,12 @@ def _resolve(code: CodeType, lasti: int) -> Location:
 
 
 def is_ours(frame: FrameType) -> bool:
-    """Whether the frame runs code of this package (and so is never the user's line)."""
-    return frame.f_code.co_filename.startswith(_PACKAGE)
+    """Whether the frame runs code of this package (and so is never the user's line).
+
+    The kernels of the demo are in the package but stand for a user's file.
+    """
+    name = frame.f_code.co_filename
+    return name.startswith(_PACKAGE) and not name.endswith("demo_kernels.py")
 
 
 def user_frame(start: FrameType | None = None) -> FrameType:

@@ -31,6 +31,9 @@ app = typer.Typer(
 )
 
 
+_debug = [False]
+
+
 def _version(show: bool) -> None:
     if show:
         from importlib.metadata import version
@@ -44,8 +47,10 @@ def root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an internal error."),
 ) -> None:
     """Tile programming for NPUs."""
+    _debug[0] = debug
 
 
 def main() -> None:
@@ -61,6 +66,15 @@ def main() -> None:
     except PtoError as error:
         typer.echo(str(error).strip(), err=True)
         sys.exit(error.exit_code)
+    except Exception as error:
+        if _debug[0]:
+            raise
+        typer.echo(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "  This is a bug of ptokit. Run again with `ptokit --debug ...` and report it.",
+            err=True,
+        )
+        sys.exit(3)
 
 
 def parse_defines(defines: list[str]) -> dict[str, int]:

@@ -25,12 +25,13 @@ from ptokit.base.tensors import (
     matrix_violations,
 )
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
+from ptokit.frontend.conv_parameters import ConvParameters
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import recipe
-from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
+from ptokit.machine.objects import GlobalObject, Pointer, TileObject, pointer
 from ptokit.machine.window import Window
 
 _LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
@@ -406,7 +407,7 @@ class _ConvMeta(type):
         return cls.__name__
 
 
-class ConvTile(ConvObject, metaclass=_ConvMeta):
+class ConvTile(ConvParameters, metaclass=_ConvMeta):
     """A convolution tile; write `ConvTile[...]` to form its type."""
 
     TYPE: ClassVar[ConvSpec]

@@ -84,7 +84,8 @@ def compile_format(text: str) -> tuple[Piece, ...]:
     at = 0
     while at < len(text.rstrip()):
         match = _PIECE.match(text, at)
-        assert match is not None and match.lastgroup is not None, text[at:]
+        assert match is not None, text[at:]
+        assert match.lastgroup is not None
         kind, piece = match.lastgroup, match.group(match.lastgroup)
         spaced = match.group().startswith(" ")
         at = match.end()

@@ -1,39 +1,426 @@
-"""Elementwise instructions: one element of each source makes one element of the destination."""
+"""Elementwise arithmetic: one element of each source makes one element of the destination.
+
+How to read a definition. The block above a function declares the operands, the element types each
+target takes (with the id of the assertion that says so) and the rules of legality. The docstring is
+the documentation. The body is the meaning: operands arrive as arrays of their valid region, in any
+layout, and what it stores in `dst` is what the machine's memory holds afterwards.
+
+Bitwise operations, transcendental functions and fused sequences live in files of their own.
+"""
 
 from __future__ import annotations
 
+from enum import IntEnum
+from typing import Any
+
 import numpy as np
 
+from ptokit.base.dtypes import i32, i64, u8, u64
 from ptokit.base.layout import Array
-from ptokit.isa.rules import located, row_major, same_dtype, same_valid
-from ptokit.isa.spec import Rule, insn, out, src, types
+from ptokit.base.precision import DivAlgorithm, FmodAlgorithm, RemAlgorithm
+from ptokit.isa.numerics import (
+    floored_remainder,
+    floored_remainder_through_f32,
+    is_integer,
+    quotient,
+    relu,
+    scaled_half_quotient,
+    stepwise_floored_remainder,
+    stepwise_truncated_remainder,
+    towards_divisor,
+    truncated_remainder,
+)
+from ptokit.isa.rules import (
+    listed,
+    located,
+    same_dtype,
+    same_valid_shape,
+    separate,
+    static_valid_fits,
+    verb,
+    whole_overlap,
+)
+from ptokit.isa.spec import Attr, Rule, insn, out, rule, src, tmp, types
+
+BINARY = (out("dst"), src("src0"), src("src1"))
+UNARY = (out("dst"), src("src"))
+
+A5_FAMILY = "a5 kirin9030 kirinx90"
+DEVICES = "a2a3 " + A5_FAMILY
 
 
-def binary_rules(a2a3: str, a5: str) -> list[Rule]:
-    """The rules every tile-tile instruction shares; the ids are those of the row-major check."""
-    names = ("dst", "src0", "src1")
-    kin = "a5 kirin9030 kirinx90"
+def pointwise(
+    *names: str,
+    a2a3: str = "layout",
+    a5: str = "layout",
+    vec: str = "location",
+    static: str = "SA-0084 SA-0083",
+    valid: str = "PA-0020 PA-0017",
+) -> list[Rule]:
+    """What every elementwise instruction asks of its tiles.
+
+    The ids are those of the layout check on A2/A3 and on the A5 family, of the memory space, and -
+    rows first, then columns - of the static valid sizes and of the equality of the valid regions.
+    """
+    static_rows, static_cols = static.split()
+    valid_rows, valid_cols = valid.split()
     return [
         same_dtype(*names),
-        row_major(*names, id=a2a3, on="a2a3"),
-        row_major(*names, id=a5, on=kin),
-        same_valid(*names, id="PA-0017"),
-        located("Vec", *names, on="a2a3 " + kin),
+        rule(
+            "arithmetic",
+            f"elements of {names[0]} are numbers to compute with, not 4-bit or hif8 codes",
+            lambda o: not o[names[0]].dtype.stores_codes,
+            fix="convert with TCVT first",
+        ),
+        *same_valid_shape(*names, rows=valid_rows, cols=valid_cols),
+        *static_valid_fits(*names, rows=static_rows, cols=static_cols),
+        plain(*names, id=a2a3, on="a2a3"),
+        plain(*names, id=a5, on=A5_FAMILY),
+        located("Vec", *names, id=vec, on=DEVICES),
+        whole_overlap(*names),
     ]
 
 
+def plain(*names: str, id: str = "layout", on: str | None = None) -> Rule:
+    """The tiles are row-major arrays."""
+    return rule(
+        id,
+        f"{listed(names)} {verb(names, 'is', 'are')} row-major, without an inner box",
+        lambda o: all(o[n] is None or o[n].layout == "ND" for n in names),
+        on,
+        "declare the tile with BLayout.RowMajor and SLayout.NoneBox, or TMOV/TTRANS it first",
+    )
+
+
+def one_vector_of_i64(name: str = "dst") -> Rule:
+    """A5 handles a single vector of 64-bit integers per row."""
+    return rule(
+        "i64-columns",
+        f"{name} has at most 64 valid columns when its elements are 64-bit integers",
+        lambda o: o[name].dtype not in (i64, u64) or o[name].vc <= 64,
+        "a5",
+        "process the tile in pieces of 64 columns",
+    )
+
+
+def not_empty(name: str, on: str | None = None) -> Rule:
+    """The valid region has at least one element."""
+    return rule(
+        "non-empty",
+        f"the valid region of {name} is not empty",
+        lambda o: o[name].vr > 0 and o[name].vc > 0,
+        on,
+        "skip the instruction when there is nothing to do",
+    )
+
+
+def precision(algorithm: type[IntEnum]) -> list[Attr]:
+    """The template parameter that asks for the slower, more accurate sequence of A5."""
+    return [Attr("PrecisionType", algorithm, algorithm(0), "HIGH_PRECISION has an effect on A5")]
+
+
+def on_a2a3(o: Any) -> bool:
+    """Scratch tiles are used on A2/A3; other targets only ask for the operand."""
+    return o.target.name == "a2a3"
+
+
+# ---- the four operations -----------------------------------------------------------------------
+
+
 @insn(
-    out("dst"),
-    src("src0"),
-    src("src1"),
+    *BINARY,
     types=types(
         a2a3="i16 i32 f16 f32",
         a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
         kirin="i8 u8 i16 u16 i32 u32 f16 f32",
         ids="SA-0134",
     ),
-    rules=binary_rules(a2a3="SA-0136", a5="SA-0135"),
+    rules=pointwise("dst", "src0", "src1", a2a3="SA-0136", a5="SA-0135"),
 )
 def TADD(dst: Array, src0: Array, src1: Array) -> None:
-    """Add two tiles element by element over the valid region; integers wrap."""
+    """Add two tiles.
+
+    Integers wrap around. Floats are rounded once, to nearest even, in their own type.
+    """
     np.add(src0, src1, out=dst)
+
+
+@insn(
+    *BINARY,
+    types=types(
+        a2a3="i16 i32 f16 f32",
+        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
+        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
+        ids="SA-0339",
+    ),
+    rules=pointwise("dst", "src0", "src1", a2a3="SA-0340", a5="SA-0341"),
+)
+def TSUB(dst: Array, src0: Array, src1: Array) -> None:
+    """Subtract the second tile from the first.
+
+    Integers wrap around. Floats are rounded once, to nearest even, in their own type.
+    """
+    np.subtract(src0, src1, out=dst)
+
+
+@insn(
+    *BINARY,
+    types=types(
+        a2a3="i16 i32 f16 f32",
+        a5="i16 u16 i32 u32 i64 u64 f16 bf16 f32",
+        kirin="i16 u16 i32 u32 f16 f32",
+        ids="SA-0283",
+    ),
+    rules=pointwise("dst", "src0", "src1", a2a3="SA-0285", a5="SA-0284"),
+)
+def TMUL(dst: Array, src0: Array, src1: Array) -> None:
+    """Multiply two tiles.
+
+    Integer products keep their low bits. Unlike TADD and TSUB, no target multiplies 8-bit elements.
+    """
+    np.multiply(src0, src1, out=dst)
+
+
+@insn(
+    *BINARY,
+    attrs=precision(DivAlgorithm),
+    types=types(
+        a2a3="f16 f32",
+        a5="i16 u16 i32 u32 i64 u64 f16 f32",
+        kirin="i16 u16 i32 u32 f16 f32",
+        ids="SA-0150",
+    ),
+    rules=[*pointwise("dst", "src0", "src1", a5="SA-0151"), one_vector_of_i64()],
+    freedom="Floats: the nearest value, where hardware may be off by one in the last place. "
+    "Integers of 16 and 32 bits: x / 0 is 0, as the sources say for 64 bits only.",
+)
+def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx: Any) -> None:
+    """Divide the first tile by the second.
+
+    Integer quotients are truncated towards zero; the smallest integer divided by -1 wraps to itself
+    and x / 0 is 0 for 64-bit elements (for narrower ones hardware decides). Floats follow IEEE 754:
+    x / 0 is an infinity, 0 / 0 NaN. HIGH_PRECISION corrects the last place of f32 and f16 quotients
+    on A5, and flushes f16 quotients below the smallest subnormal.
+    """
+    high = PrecisionType == DivAlgorithm.HIGH_PRECISION and ctx.target.name == "a5"
+    divide = scaled_half_quotient if high and dst.dtype == np.float16 else quotient
+    dst[...] = divide(src0, src1)
+
+
+# ---- remainders --------------------------------------------------------------------------------
+
+
+@insn(
+    out("dst"),
+    src("src0", lost=lambda o: on_a2a3(o) and o.src0.dtype is i32),
+    src("src1", lost=lambda o: on_a2a3(o) and o.src1.dtype is i32),
+    tmp(lost=on_a2a3, note="a row of scratch on A2/A3"),
+    attrs=precision(RemAlgorithm),
+    types=types(
+        a2a3="i32 f32",
+        a5="i16 u16 i32 u32 i64 u64 f16 f32",
+        kirin9030="i16 u16 i32 u32 f16 f32",
+    ),
+    rules=[
+        *pointwise("dst", "src0", "src1"),
+        one_vector_of_i64(),
+        same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
+        plain("tmp", id="tmp-layout", on="a2a3"),
+        rule(
+            "tmp-columns",
+            "tmp has a valid row of RowStride + 2 * ceil(RowStride / 64) columns, "
+            "RowStride being that of dst",
+            lambda o: (
+                o.tmp.vr >= 1 and o.tmp.vc >= o.dst.row_stride + 2 * -(-o.dst.row_stride // 64)
+            ),
+            "a2a3",
+            "declare tmp with one row twice as wide as dst",
+        ),
+        rule(
+            "tmp-size",
+            "tmp holds RowStride + max(64, valid columns) elements, RowStride being that of dst",
+            lambda o: o.tmp.numel >= o.dst.row_stride + max(64, o.dst.vc),
+            "a2a3",
+            "declare tmp with one row twice as wide as dst, at least 64 columns more",
+        ),
+        separate("dst", "src0", "src1", "tmp", on="a2a3"),
+        separate("tmp", "src0", "src1", id="tmp-separate", on="a2a3"),
+    ],
+    example={"tmp": "Vec {T} 1x128"},
+    freedom="Integers of 16 and 32 bits: x mod 0 is 0 (-1 on Kirin), where hardware decides.",
+)
+def TREM(
+    dst: Array, src0: Array, src1: Array, tmp: Array, PrecisionType: RemAlgorithm, ctx: Any
+) -> None:
+    """Take the remainder of a division; its sign is that of the divisor.
+
+    `dst = src0 - floor(src0 / src1) * src1`. Floats round the quotient on the way, so the result is
+    good only while |src0 / src1| < 2^24; HIGH_PRECISION makes f32 exact on A5. A zero divisor gives
+    NaN. 64-bit integers are the exception to the rule: A5 gives their remainder the sign of the
+    dividend, and x mod 0 is 0. A2/A3 computes i32 in f32, exactly up to 2^24, needs `tmp`, and
+    destroys both sources of i32; other targets do not touch `tmp`.
+    """
+    target = ctx.target.name
+    if target == "cpu":
+        result = floored_remainder(src0, src1)
+    elif not is_integer(dst):
+        exact = target == "a5" and PrecisionType == RemAlgorithm.HIGH_PRECISION
+        if exact and dst.dtype == np.float32:
+            result = towards_divisor(truncated_remainder(src0, src1), src1)
+        else:
+            result = stepwise_floored_remainder(src0, src1)
+    elif target == "a2a3":
+        result = floored_remainder_through_f32(src0, src1)
+    elif dst.itemsize == 8:
+        result = truncated_remainder(src0, src1)
+    else:
+        by_zero = dst.dtype.type(0) if target == "a5" else ~dst.dtype.type(0)
+        result = np.where(src1 == 0, by_zero, floored_remainder(src0, src1))
+    dst[...] = result
+
+
+@insn(
+    *BINARY,
+    attrs=precision(FmodAlgorithm),
+    types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
+    rules=[*pointwise("dst", "src0", "src1"), separate("dst", "src0", "src1", on="a2a3")],
+    freedom="Integers: x % 0 is 0, where hardware decides.",
+)
+def TFMOD(dst: Array, src0: Array, src1: Array, PrecisionType: FmodAlgorithm, ctx: Any) -> None:
+    """Take the remainder of a division; its sign is that of the dividend, as with C's fmod.
+
+    `dst = src0 - trunc(src0 / src1) * src1`. Floats round the quotient on the way, so the result is
+    good only while |src0 / src1| < 2^24; HIGH_PRECISION makes f32 exact on A5. A zero divisor gives
+    NaN. On A2/A3 the destination serves as scratch and must not be a source.
+    """
+    high = PrecisionType == FmodAlgorithm.HIGH_PRECISION and ctx.target.name == "a5"
+    exact = ctx.target.name == "cpu" or is_integer(dst) or (high and dst.dtype == np.float32)
+    dst[...] = (truncated_remainder if exact else stepwise_truncated_remainder)(src0, src1)
+
+
+# ---- order and sign ----------------------------------------------------------------------------
+
+
+@insn(
+    *BINARY,
+    types=types(
+        a2a3="i16 i32 f16 f32",
+        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
+        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
+        ids="SA-0248",
+    ),
+    rules=pointwise("dst", "src0", "src1", a2a3="SA-0250", a5="SA-0249"),
+    freedom="A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
+)
+def TMAX(dst: Array, src0: Array, src1: Array) -> None:
+    """Take the larger of two elements.
+
+    Keep NaN out of the sources: what becomes of it is up to the hardware, as is the sign of a zero
+    taken from +0 and -0.
+    """
+    dst[...] = np.where(src0 < src1, src1, src0)
+
+
+@insn(
+    *BINARY,
+    types=types(
+        a2a3="i16 i32 f16 f32",
+        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
+        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
+        ids="SA-0251",
+    ),
+    rules=pointwise("dst", "src0", "src1", a2a3="SA-0253", a5="SA-0252"),
+    freedom="A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
+)
+def TMIN(dst: Array, src0: Array, src1: Array) -> None:
+    """Take the smaller of two elements.
+
+    Keep NaN out of the sources: what becomes of it is up to the hardware, as is the sign of a zero
+    taken from +0 and -0.
+    """
+    dst[...] = np.where(src1 < src0, src1, src0)
+
+
+@insn(
+    *UNARY,
+    types=types(a2a3="f16 f32", a5="i8 i16 i32 f16 f32", kirin="i8 i16 i32 f16 f32", ids="SA-0130"),
+    rules=pointwise("dst", "src", vec="SA-0133", static="SA-0132 SA-0131", valid="PA-0025 PA-0024"),
+    freedom="The smallest integer stays as it is: its absolute value does not fit.",
+)
+def TABS(dst: Array, src: Array) -> None:
+    """Take the absolute value. Floats lose their sign bit, also those of NaN and -0."""
+    np.abs(src, out=dst)
+
+
+@insn(
+    *UNARY,
+    types=types(
+        a2a3="i16 i32 f16 f32",
+        a5="i16 u16 i32 u32 i64 u64 f16 bf16 f32",
+        kirin="i16 u16 i32 u32 f16 f32",
+        ids={"a2a3": "SA-0286"},
+    ),
+    rules=[
+        *pointwise("dst", "src", vec="SA-0231"),
+        not_empty("dst", on="a2a3"),
+        one_vector_of_i64(),
+    ],
+    freedom="The sign of a NaN is flipped.",
+)
+def TNEG(dst: Array, src: Array) -> None:
+    """Negate. The instruction is TMULS with the scalar -1; integers, signed or not, wrap around."""
+    np.negative(src, out=dst)
+
+
+# ---- rectifiers --------------------------------------------------------------------------------
+
+
+@insn(
+    *UNARY,
+    types=types(a2a3="i32 f16 f32", a5="i32 f16 f32", kirin="i32 f16 f32"),
+    rules=pointwise("dst", "src"),
+    freedom="NaN and -0 stay as they are.",
+)
+def TRELU(dst: Array, src: Array) -> None:
+    """Replace negative elements by zero. What becomes of NaN and -0 is up to the hardware."""
+    dst[...] = relu(src)
+
+
+@insn(
+    out("dst"),
+    src("src0", note="values"),
+    src("src1", note="slopes"),
+    tmp(lost=on_a2a3, note="on A2/A3 room for a mask and one row more, as u8"),
+    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32"),
+    rules=[
+        *pointwise("dst", "src0", "src1"),
+        rule("tmp-type", "tmp has u8 elements", lambda o: o.tmp.dtype is u8, "a2a3"),
+        plain("tmp", id="tmp-layout", on="a2a3"),
+        rule(
+            "tmp-rows",
+            "tmp has more valid rows than dst",
+            lambda o: o.tmp.vr > o.dst.vr,
+            "a2a3",
+            "declare tmp with one row more than dst",
+        ),
+        rule(
+            "tmp-width",
+            "a row of tmp holds the packed mask of a row of dst, in whole repeats of 256 bytes",
+            lambda o: (
+                8 * o.tmp.cols >= -(-o.dst.vc * o.dst.itemsize // 256) * 256 // o.dst.itemsize
+            ),
+            "a2a3",
+            "declare tmp with a byte for every eight columns of dst, rounded up to 32",
+        ),
+        separate("dst", "src0", on="a2a3"),
+        separate("tmp", "dst", "src0", "src1", id="tmp-separate", on="a2a3"),
+    ],
+    example={"tmp": "Vec u8 17x32"},
+)
+def TPRELU(dst: Array, src0: Array, src1: Array, tmp: Array) -> None:
+    """Multiply the elements that are not positive by a slope of their own.
+
+    `dst = src0 if src0 > 0 else src0 * src1`; zero and NaN take the product. A2/A3 needs `tmp` and
+    a destination apart from src0; other targets do not touch `tmp`.
+    """
+    dst[...] = np.where(src0 > 0, src0, src0 * src1)

@@ -7,13 +7,13 @@ leaves that rule to a later stage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout, TileType
-from ptokit.base.tensors import ConvSpec, GlobalSpec
+from ptokit.base.tensors import CONV_PARAMETERS, ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 
 if TYPE_CHECKING:
@@ -110,6 +110,7 @@ class ConvFacts:
     known_shape: tuple[int | None, ...] = ()
     address: int | None = None
     kind: str = field(default="conv", init=False)
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def loc(self) -> TileType:
@@ -139,6 +140,14 @@ class ConvFacts:
     @property
     def addr(self) -> int:
         return _known(self.address, DYNAMIC)
+
+    def __getattr__(self, name: str) -> Any:
+        """The image-to-column parameters: `o.src.filterH`."""
+        if name not in CONV_PARAMETERS:
+            raise AttributeError(name)
+        if name not in self.parameters:
+            raise Unknown
+        return self.parameters[name]
 
     def __str__(self) -> str:
         return str(self.spec)

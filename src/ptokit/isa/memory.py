@@ -167,7 +167,9 @@ def same_extent(tile: str, view: str, applies: Predicate, id: str, on: str) -> R
 
 def c0_of(o: Any, tile: str) -> int:
     """Elements of a 32-byte block; two 4-bit elements share a byte."""
-    return 8 * BLOCK_BYTES // (o[tile].dtype.bits if o[tile].dtype.is_packed else 8 * o[tile].itemsize)
+    return (
+        8 * BLOCK_BYTES // (o[tile].dtype.bits if o[tile].dtype.is_packed else 8 * o[tile].itemsize)
+    )
 
 
 def in_types(operand: str, listed: str) -> Predicate:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.diagnostics import fail
-from ptokit.base.dtypes import DType, dtype
+from ptokit.base.dtypes import DType, dtype, u8
 from ptokit.base.enums import Layout
 from ptokit.base.layout import Array
-from ptokit.base.tensors import ConvSpec, GlobalSpec
+from ptokit.base.tensors import CONV_PARAMETERS, ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa.facts import ConvFacts, GlobalFacts, TileFacts
 from ptokit.machine.memory import Lease, Storage
@@ -135,15 +135,31 @@ class ConvObject(Bound):
         self.spec = spec
         self.shape = shape
         # Feature-map size, filter, padding ... of the image-to-column instructions.
-        self.parameters: dict[str, Any] = {}
+        self.parameters: dict[str, Any] = {n: first for n, (first, _) in CONV_PARAMETERS.items()}
         self.refresh()
 
     def refresh(self) -> None:
         storage = self.storage
-        self.key = (self.spec, -1 if storage is None else storage.uid, self.address, self.shape)
+        uid = -1 if storage is None else storage.uid
+        parameters = tuple(self.parameters.values())
+        self.key = (self.spec, uid, self.address, self.shape, parameters)
 
     def facts(self) -> ConvFacts:
-        return ConvFacts(self.spec, self.shape, None if self.storage is None else self.address)
+        address = None if self.storage is None else self.address
+        return ConvFacts(self.spec, self.shape, address, parameters=dict(self.parameters))
+
+    def configure(self, name: str, value: Any) -> None:
+        """Give an image-to-column parameter a value that its register field can hold."""
+        _, bits = CONV_PARAMETERS[name]
+        for each in value if isinstance(value, tuple) else (value,):
+            if bits and not 0 <= each < 1 << bits:
+                raise fail(
+                    "conv-parameter",
+                    f"{name} of a convolution tile is an unsigned integer of {bits} bits",
+                    got=[(name, value)],
+                )
+        self.parameters[name] = value
+        self.refresh()
 
     def GetShape(self, dim: int) -> int:
         """Size of a dimension; -1 for a dimension the tile does not have."""
@@ -268,7 +284,12 @@ class GlobalObject:
             self.point_to(pointer)
 
     def point_to(self, pointer: Pointer) -> None:
-        """Rebind the view; the pointer's element type must be the tensor's."""
+        """Rebind the view; the pointer's element type must be the tensor's.
+
+        Element types NumPy cannot name are held in arrays of bytes.
+        """
+        if pointer.dtype is u8 and self.spec.dtype.stores_codes:
+            pointer = Pointer(pointer.buffer, self.spec.dtype, pointer.offset)
         if pointer.dtype is not self.spec.dtype:
             raise fail(
                 "SA-0054",

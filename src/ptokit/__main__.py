@@ -1,0 +1,5 @@
+"""`python -m ptokit` is the same as the `ptokit` command."""
+
+from ptokit.cli import main
+
+main()

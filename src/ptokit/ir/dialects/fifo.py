@@ -1,0 +1,85 @@
+"""Pipes between the cube and the vector cores, and asynchronous transfers between devices."""
+
+from __future__ import annotations
+
+from ptokit.ir.dialects.definition import define
+
+_PIPE = "dir_mask:i8 slot_size:i32 slot_num:i32 local_slot_num:i32 flag_base:i32"
+_SPLIT = "split:i8"
+_SIDE = (
+    "{dir_mask, slot_size, nosplit?} ([?gm_slot_buffer = %gm_slot_buffer : T(gm_slot_buffer), ?]"
+    "c2v_consumer_buf = %c2v_consumer_buf : T(c2v_consumer_buf), "
+    "v2c_consumer_buf = %v2c_consumer_buf : T(v2c_consumer_buf)) {}"
+)
+_ENDS = "gm_slot_buffer?:gm c2v_consumer_buf:i32 v2c_consumer_buf:i32"
+_POP = "[?(%valid_row, %valid_col)?] {split} {} -> T(tile)"
+_MOVE = "(%dst, %src, %session : T(dst), T(src), T(session)) {} -> T(event)"
+_EVENT = "(%event, %session : T(event), T(session)) {} -> T(completed)"
+
+DEFINITIONS = [
+    # ---- buffers shared with the peer function
+    define(
+        "pto.reserve_buffer",
+        "-> addr:i32",
+        "{name, size, location, auto:autoAlloc, base?} {} -> T(addr)",
+        "size:i32 location:address_space base:i32",
+    ),
+    define("pto.import_reserved_buffer", "-> addr:i32", "{name, peer_func} {} -> T(addr)"),
+    # ---- the pipes a front end writes
+    define("pto.aic_initialize_pipe", _ENDS, _SIDE, _PIPE),
+    define("pto.aiv_initialize_pipe", _ENDS, _SIDE, _PIPE),
+    define("pto.tpush_to_aiv", "tile:data", "(%tile : T(tile)) {split} {}", _SPLIT),
+    define("pto.tpush_to_aic", "tile:data", "(%tile : T(tile)) {split} {}", _SPLIT),
+    define("pto.tpop_from_aic", "valid_row?:index valid_col?:index -> tile:data", _POP, _SPLIT),
+    define("pto.tpop_from_aiv", "valid_row?:index valid_col?:index -> tile:data", _POP, _SPLIT),
+    define("pto.tfree_from_aic", "", "{split} {}", _SPLIT),
+    define("pto.tfree_from_aiv", "", "{split} {}", _SPLIT),
+    # ---- the pipes lowering makes of them
+    define(
+        "pto.initialize_l2g2l_pipe",
+        "gm_addr:any local_addr:any peer_local_addr?:any -> pipe:pipe",
+        "{dir_mask, slot_size, slot_num, local_slot_num?, flag_base?, nosplit?} "
+        "(%gm_addr : T(gm_addr), %local_addr : T(local_addr)"
+        "[?, %peer_local_addr : T(peer_local_addr)?]) {} -> T(pipe)",
+        _PIPE,
+    ),
+    define(
+        "pto.initialize_l2l_pipe",
+        "local_addr:any peer_local_addr?:any -> pipe:pipe",
+        "{dir_mask, slot_size, slot_num, flag_base?, nosplit?} (%local_addr : T(local_addr)"
+        "[?, %peer_local_addr : T(peer_local_addr)?]) {} -> T(pipe)",
+        _PIPE,
+    ),
+    define(
+        "pto.tpush",
+        "tile:data pipe_handle:pipe",
+        "(%tile, %pipe_handle : T(tile), T(pipe_handle)) {split} {}",
+        _SPLIT,
+    ),
+    define(
+        "pto.tpop",
+        "tile:data pipe_handle:pipe",
+        "(%tile, %pipe_handle : T(tile), T(pipe_handle)) {split} {}",
+        _SPLIT,
+    ),
+    define("pto.tfree", "pipe_handle:pipe", "(%pipe_handle : T(pipe_handle)) {split} {}", _SPLIT),
+    # ---- transfers between devices
+    define(
+        "pto.build_async_session",
+        "scratch:tile workspace:gm -> session:async_session",
+        "(%scratch, %workspace : T(scratch), T(workspace)) {} -> T(session)",
+        "sync_id:i32 block_bytes:i64 comm_block_offset:i64 queue_num:i32 channel_group_idx:i64",
+    ),
+    define("pto.tput_async", "dst:data src:data session:async_session -> event:async_event", _MOVE),
+    define("pto.tget_async", "dst:data src:data session:async_session -> event:async_event", _MOVE),
+    define(
+        "pto.wait_async_event",
+        "event:async_event session:async_session -> completed:i1",
+        _EVENT,
+    ),
+    define(
+        "pto.test_async_event",
+        "event:async_event session:async_session -> completed:i1",
+        _EVENT,
+    ),
+]

@@ -1,0 +1,258 @@
+"""`scf`: loops and branches. Every body ends with a terminator; one without operands is implied
+in the text and always present in the program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptokit.base.location import Location
+from ptokit.ir.attributes import ArrayAttr, IntAttr
+from ptokit.ir.core import Block, Op, Value
+from ptokit.ir.dialects.definition import Definition, define
+from ptokit.ir.format import Draft, finish
+from ptokit.ir.reader import Head, Reader
+from ptokit.ir.types import I64, INDEX, ScalarType, Type, same_type
+
+if TYPE_CHECKING:
+    from ptokit.ir.printer import Printer
+
+
+def _end(block: Block, location: Location) -> Block:
+    """Add the implied terminator."""
+    if not block.ops or block.ops[-1].name not in ("scf.yield", "scf.condition"):
+        block.ops.append(Op("scf.yield", location=location))
+    return block
+
+
+def _check_yield(reader: Reader, block: Block, types: list[Type], what: str) -> None:
+    """What a body yields must be what the operation returns."""
+    last = block.ops[-1]
+    values = [v for v, label in zip(last.operands, last.labels, strict=True) if label == "args"]
+    got = [v.type for v in values]
+    if len(got) != len(types) or not all(map(same_type, got, types)):
+        reader.note(
+            "type-mismatch",
+            f"{what} yields the types of its results",
+            last.location,
+            f"yield ({', '.join(map(str, types))}), not ({', '.join(map(str, got))})",
+        )
+
+
+# ---- for ---------------------------------------------------------------------------------------
+
+
+def _read_for(reader: Reader, head: Head, definition: Definition) -> Op:
+    draft = Draft()
+    reader.accept("unsigned")
+    place = reader.place()
+    name = reader.take("value", "the loop variable")
+    reader.expect("=")
+    draft.add("lower", reader.value(), reader.at - 1)
+    reader.expect("to")
+    draft.add("upper", reader.value(), reader.at - 1)
+    reader.expect("step")
+    draft.add("step", reader.value(), reader.at - 1)
+    carried: list[tuple[str, Value]] = []
+    types: list[Type] = []
+    if reader.accept("iter_args"):
+        carried = _read_bindings(reader, draft)
+        reader.expect("->")
+        types = reader.result_types()
+        for (_, value), type_ in zip(carried, types, strict=False):
+            value.type = type_
+    kind: Type = reader.type() if reader.accept(":") else INDEX
+    draft.types["results"] = types
+    variable = Value(name[1:], kind, None, place)
+    block = _end(reader.block([(name, variable), *carried]), head.location)
+    _check_yield(reader, block, types, "the body of scf.for")
+    draft.regions.append(block)
+    if reader.sees("{"):
+        draft.attrs.update(reader.attr_dict())
+    return finish(reader, head, definition, draft)
+
+
+def _read_bindings(reader: Reader, draft: Draft) -> list[tuple[str, Value]]:
+    """`(%a = %init, ...)`: initial values become operands, names arguments of the body."""
+    found: list[tuple[str, Value]] = []
+    reader.expect("(")
+    while not reader.accept(")"):
+        if found:
+            reader.expect(",")
+        place = reader.place()
+        name = reader.take("value", "a loop-carried value")
+        reader.expect("=")
+        draft.add("inits", reader.value(), reader.at - 1)
+        found.append((name, Value(name[1:], draft.operands[-1].type, None, place)))
+    return found
+
+
+def _write_for(printer: Printer, op: Op) -> str:
+    lower, upper, step, *inits = (printer.name(v) for v in op.operands)
+    body = op.regions[0]
+    with printer.scope():
+        variable, *carried = (printer.declare(v) for v in body.args)
+        text = f" {variable} = {lower} to {upper} step {step}"
+        if carried:
+            pairs = ", ".join(f"{a} = {b}" for a, b in zip(carried, inits, strict=True))
+            text += f" iter_args({pairs}) -> ({_types(op.results)})"
+        if body.args[0].type != INDEX:
+            text += f" : {body.args[0].type}"
+        return f"{text} {printer.block(body)}{printer.attr_dict(op)}"
+
+
+def _types(values: list[Value]) -> str:
+    return ", ".join(str(v.type) for v in values)
+
+
+# ---- if ----------------------------------------------------------------------------------------
+
+
+def _read_if(reader: Reader, head: Head, definition: Definition) -> Op:
+    draft = Draft()
+    draft.add("condition", reader.value(), reader.at - 1)
+    types: list[Type] = reader.result_types() if reader.accept("->") else []
+    draft.types["results"] = types
+    draft.regions.append(_end(reader.block(), head.location))
+    _check_yield(reader, draft.regions[0], types, "each branch of scf.if")
+    if reader.accept("else"):
+        draft.regions.append(_end(reader.block(), head.location))
+        _check_yield(reader, draft.regions[1], types, "each branch of scf.if")
+    elif types:
+        reader.note("syntax", "scf.if with results needs an else branch", head.location)
+    if reader.sees("{"):
+        draft.attrs.update(reader.attr_dict())
+    return finish(reader, head, definition, draft)
+
+
+def _write_if(printer: Printer, op: Op) -> str:
+    text = f" {printer.name(op.operands[0])}"
+    if op.results:
+        text += f" -> ({_types(op.results)})"
+    text += f" {printer.block(op.regions[0])}"
+    if len(op.regions) > 1 and (op.results or len(op.regions[1].ops) > 1):
+        text += f" else {printer.block(op.regions[1])}"
+    return text + printer.attr_dict(op)
+
+
+# ---- while -------------------------------------------------------------------------------------
+
+
+def _read_while(reader: Reader, head: Head, definition: Definition) -> Op:
+    draft = Draft()
+    before = _read_bindings(reader, draft) if reader.sees("(") else []
+    reader.expect(":")
+    signature = reader.function_type()
+    for (_, value), type_ in zip(before, signature.inputs, strict=False):
+        value.type = type_
+    draft.types["results"] = list(signature.results)
+    draft.regions.append(reader.block(before))
+    reader.expect("do")
+    draft.regions.append(_end(reader.block(), head.location))
+    if reader.accept("attributes"):
+        draft.attrs.update(reader.attr_dict())
+    _check_yield(reader, draft.regions[1], list(signature.inputs), "the body of scf.while")
+    return finish(reader, head, definition, draft)
+
+
+def _write_while(printer: Printer, op: Op) -> str:
+    before, after = op.regions
+    inits = [printer.name(v) for v in op.operands]
+    with printer.scope():
+        names = [printer.declare(v) for v in before.args]
+        pairs = ", ".join(f"{a} = {b}" for a, b in zip(names, inits, strict=True))
+        text = f" ({pairs}) : ({_types(op.operands)}) -> "
+        text += f"({_types(op.results)}) {printer.block(before)} do "
+    with printer.scope():
+        return text + printer.block(after, labelled=True) + printer.attr_dict(op, "attributes ")
+
+
+def _read_condition(reader: Reader, head: Head, definition: Definition) -> Op:
+    draft = Draft()
+    reader.expect("(")
+    draft.add("condition", reader.value(), reader.at - 1)
+    reader.expect(")")
+    if reader.kind == "value":
+        first = len(draft.operands)
+        draft.add("args", reader.value(), reader.at - 1)
+        while reader.accept(","):
+            draft.add("args", reader.value(), reader.at - 1)
+        reader.expect(":")
+        for n in range(first, len(draft.operands)):
+            if n > first:
+                reader.expect(",")
+            reader.typed(draft.operands[n], draft.tokens[n])
+    return finish(reader, head, definition, draft)
+
+
+# ---- switch ------------------------------------------------------------------------------------
+
+
+def _read_switch(reader: Reader, head: Head, definition: Definition) -> Op:
+    draft = Draft()
+    draft.add("arg", reader.value(), reader.at - 1)
+    if reader.sees("{"):
+        draft.attrs.update(reader.attr_dict())
+    types: list[Type] = reader.result_types() if reader.accept("->") else []
+    if types and reader.sees(","):
+        while reader.accept(","):
+            types.append(reader.type())
+    draft.types["results"] = types
+    cases: list[int] = []
+    while reader.accept("case"):
+        cases.append(reader.integer())
+        draft.regions.append(_end(reader.block(), head.location))
+    reader.expect("default")
+    draft.regions.insert(0, _end(reader.block(), head.location))
+    draft.attrs["cases"] = ArrayAttr(tuple(IntAttr(n, I64) for n in cases), ScalarType("i64"))
+    for region in draft.regions:
+        _check_yield(reader, region, types, "each case of scf.index_switch")
+    return finish(reader, head, definition, draft)
+
+
+def _write_switch(printer: Printer, op: Op) -> str:
+    cases = op.attrs["cases"]
+    assert isinstance(cases, ArrayAttr)
+    text = f" {printer.name(op.operands[0])}{printer.attr_dict(op, without=('cases',))}"
+    if op.results:
+        text += f" -> {_types(op.results)}"
+    default, *rest = op.regions
+    for number, region in zip(cases.items, rest, strict=True):
+        assert isinstance(number, IntAttr)
+        text += f"{printer.newline()}case {number.value} {printer.block(region)}"
+    return f"{text}{printer.newline()}default {printer.block(default)}"
+
+
+def _read_execute(reader: Reader, head: Head, definition: Definition) -> Op:
+    draft = Draft()
+    types: list[Type] = reader.result_types() if reader.accept("->") else []
+    reader.accept("no_inline")
+    draft.types["results"] = types
+    draft.regions.append(_end(reader.block(), head.location))
+    _check_yield(reader, draft.regions[0], types, "scf.execute_region")
+    return finish(reader, head, definition, draft)
+
+
+def _write_execute(printer: Printer, op: Op) -> str:
+    results = f" -> ({_types(op.results)})" if op.results else ""
+    return f"{results} {printer.block(op.regions[0])}"
+
+
+DEFINITIONS = [
+    define(
+        "scf.for",
+        "lower:T upper:T step:T inits*:any -> results*:any",
+        read=_read_for,
+        write=_write_for,
+    ),
+    define("scf.if", "condition:i1 -> results*:any", read=_read_if, write=_write_if),
+    define("scf.while", "inits*:any -> results*:any", read=_read_while, write=_write_while),
+    define("scf.index_switch", "arg:index -> results*:any", read=_read_switch, write=_write_switch),
+    define("scf.execute_region", "-> results*:any", read=_read_execute, write=_write_execute),
+    define("scf.yield", "args*:any", "[?%args... : T(args...)?] {}"),
+    define(
+        "scf.condition",
+        "condition:i1 args*:any",
+        "(%condition)[? %args... : T(args...)?] {}",
+        read=_read_condition,
+    ),
+]

@@ -1,0 +1,318 @@
+"""What the moves between tiles share: data paths, the rules of each path, and the copy itself.
+
+TMOV, TEXTRACT and TINSERT are one idea - a rectangle of one tile becomes a rectangle of another -
+on about ten data paths with their own conditions. A path is written `Mat>Left`: where the data
+comes from, where it goes; a convolution tile is `Conv`.
+
+Moves of the cube side copy whole boxes, beyond the valid region. What lies there may never have
+been written, so such a move passes undefined elements on as undefined instead of refusing to read
+them; elements of the source's valid region must be defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.dtypes import dtype
+from ptokit.base.enums import AccToVecMode, Layout, ReluPreMode, STPhase, TileType
+from ptokit.base.layout import Array
+from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.fixpipe import convert_out, is_accumulator, tile_conversions
+from ptokit.isa.spec import Attr, Pipe, Rule, rule
+
+KIRIN = "kirin9030 kirinx90"
+DEVICES = "a2a3 a5 " + KIRIN
+DUAL = (AccToVecMode.DualModeSplitM, AccToVecMode.DualModeSplitN)
+
+RELU = Attr("reluPreMode", ReluPreMode, ReluPreMode.NoRelu, "max(x, 0) on the way out of Acc")
+PHASE = Attr("stPhase", STPhase, None, "unit-flag phase of the drain; the data is the same")
+VEC_MODE = Attr("accToVecMode", AccToVecMode, None, "which vector core receives an accumulator")
+
+
+# ---- paths -------------------------------------------------------------------------------------
+
+
+def path(o: Any) -> str:
+    """The data path of a move, such as `Mat>Left`."""
+    source = "Conv" if o.src.kind == "conv" else o.src.loc.name
+    return f"{source}>{o.dst.loc.name}"
+
+
+def along(paths: str, *rules: Rule) -> list[Rule]:
+    """Restrict rules to some paths."""
+    allowed = tuple(paths.split())
+
+    def narrowed(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        return lambda o: path(o) not in allowed or holds(o)
+
+    return [replace(each, holds=narrowed(each.holds)) for each in rules]
+
+
+def paths_exist(id: str, paths: str, on: str) -> Rule:
+    """The target can move data between these two spaces."""
+    allowed = tuple(paths.split())
+    return rule(
+        id,
+        f"the target has the data path: {', '.join(paths.split())}",
+        lambda o: path(o) in allowed,
+        on,
+        "move the data in two steps, through a space that has both paths",
+    )
+
+
+def pipe_of(o: Any) -> Pipe:
+    """The pipe of a move: the event table's, by path."""
+    source, target = path(o).split(">")
+    if source == "Acc" or target == "Scaling":
+        return Pipe.FIX
+    if source in ("Mat", "Conv"):
+        return Pipe.MTE1
+    return Pipe.FIX if target == "Mat" else Pipe.V
+
+
+# ---- sizes -------------------------------------------------------------------------------------
+
+
+def up(size: int, unit: int) -> int:
+    """Round up to a multiple."""
+    return -(-size // unit) * unit
+
+
+def c0(tile: Any) -> int:
+    """Elements in a block of 32 bytes."""
+    return BLOCK_BYTES // tile.itemsize
+
+
+def whole(tile: Any) -> tuple[int, int]:
+    """Rows and columns a tile has storage for; a compact tile only those of its valid boxes."""
+    axis_map = tile.axis_map(tile.vr, tile.vc)
+    return axis_map.rows, axis_map.cols
+
+
+def is_plain(tile: Any) -> bool:
+    """Whether a tile is row-major without boxes."""
+    return tile.layout == "ND"
+
+
+def is_row(tile: Any) -> bool:
+    """Whether a tile is one row in address order, as the matrix-vector product wants it."""
+    return tile.rows == 1 and tile.is_row_major
+
+
+# ---- the copy ----------------------------------------------------------------------------------
+
+
+def transfer(
+    dst: Array,
+    src: Array,
+    ctx: Any,
+    *,
+    corner: tuple[int, int] = (0, 0),
+    word: Any = None,
+    relu: ReluPreMode = ReluPreMode.NoRelu,
+    mode: AccToVecMode | None = None,
+) -> None:
+    """Copy one region to another, converted on the way where the path converts.
+
+    `corner` is where the region starts in the source. `word` is a quantisation word, or one per
+    valid column: the columns behind them, which only fill up a box, come out undefined.
+    """
+    o = ctx.ops
+    missing = ctx.undefined("src")
+    ctx.demand("src", (_within(o.src.vr - corner[0]), _within(o.src.vc - corner[1])))
+    if isinstance(word, np.ndarray):
+        word, missing = _spread(word, src, missing)
+    values = _converted(src, o, word, relu == ReluPreMode.NormalRelu)
+    share = _share(mode, src.shape, ctx)
+    dst[...] = values[share]
+    if missing is not None and missing[share].any():
+        ctx.poison_where("dst", missing[share])
+
+
+def _within(size: int) -> slice:
+    return slice(0, max(size, 0))
+
+
+def _spread(word: Array, src: Array, missing: Array | None) -> tuple[Array, Array | None]:
+    """Give every column a word, and mark the columns that have none."""
+    words = word.reshape(-1).view(np.uint64)
+    extra = src.shape[1] - words.size
+    if extra <= 0:
+        return words[: src.shape[1]], missing
+    marked = np.zeros(src.shape, bool) if missing is None else missing
+    marked[:, words.size :] = True
+    return np.concatenate([words, np.zeros(extra, np.uint64)]), marked
+
+
+def _converted(values: Array, o: Any, word: Any, relu: bool) -> Array:
+    source, result = o.src.dtype, o.dst.dtype
+    permissive = not o.target.is_device
+    if is_accumulator(o) or relu or (permissive and source is not result):
+        name = o.target.name
+        return convert_out(values, source, result, word=word, relu=relu, target=name)
+    if o.dst.loc == TileType.Bias and source is not result:
+        return convert_out(values, source, result)  # widening, exact
+    return values if source is result else values.view(result.np)
+
+
+def _share(mode: AccToVecMode | None, shape: tuple[int, ...], ctx: Any) -> tuple[slice, slice]:
+    """The part that reaches this core's vector memory when two vector cores divide the result."""
+    if mode not in DUAL or not ctx.target.is_device:
+        return slice(None), slice(None)
+    axis = DUAL.index(mode)
+    half = shape[axis] // 2
+    part = slice(half, None) if ctx.core.subblock else slice(0, half)
+    return (part, slice(None)) if axis == 0 else (slice(None), part)
+
+
+def share_size(o: Any, rows: int, cols: int) -> tuple[int, int]:
+    """Size of the destination region when two vector cores divide the result."""
+    mode = o.attrs.get("accToVecMode")
+    if not o.target.is_device or mode not in DUAL:
+        return rows, cols
+    return (rows // 2, cols) if mode == AccToVecMode.DualModeSplitM else (rows, cols // 2)
+
+
+def weights(conv: Array) -> Array:
+    """Convolution weights as the matrix of the right operand: K = (c1, h, w, c0) rows, N columns.
+
+    Four dimensions are (C1*H*W, N/16, 16, C0), five (C1, H, W, N, C0), six add D in front.
+    """
+    if conv.ndim == 4:
+        return conv.transpose(0, 3, 1, 2).reshape(conv.shape[0] * conv.shape[3], -1)
+    n, block = conv.shape[-2:]
+    return conv.reshape(-1, n, block).transpose(0, 2, 1).reshape(-1, n)
+
+
+def transfer_weights(dst: Array, src: Array, ctx: Any, row: int = 0, col: int = 0) -> None:
+    """Copy a window of convolution weights into a right operand."""
+    part = slice(row, row + dst.shape[0]), slice(col, col + dst.shape[1])
+    window = weights(src)[part]
+    if window.shape != dst.shape:
+        raise ctx.fail(
+            "window",
+            "the window lies inside the weights",
+            got=[("weights (K x N)", weights(src).shape), ("indexRow", row), ("indexCol", col)],
+        )
+    dst[...] = window
+    missing = ctx.undefined("src")
+    if missing is not None:
+        ctx.poison_where("dst", weights(missing.reshape(src.shape))[part])
+
+
+def weight_size(o: Any) -> tuple[int, int]:
+    """The region of the right operand that weights fill: the valid one, in whole boxes."""
+    return up(o.dst.vr, c0(o.dst)), up(o.dst.vc, 16)
+
+
+# ---- rules: accumulators -----------------------------------------------------------------------
+
+
+def drain_rules(words: str = "preQuantScalar fp") -> list[Rule]:
+    """The rules of every move out of an accumulator; `words` are the quantisation operands."""
+    names = tuple(words.split())
+    quantised = "any quantisation word"
+
+    def mode(o: Any) -> Any:
+        return o.attrs["accToVecMode"] if "accToVecMode" in dict_of(o) else None
+
+    def has_word(o: Any) -> bool:
+        return any(o[name] is not None for name in names)
+
+    return [
+        rule(
+            "SA-0107",
+            "the accumulator is NZ (ColMajor outside, RowMajor inside)",
+            lambda o: not is_accumulator(o) or o.src.layout == "NZ",
+            DEVICES,
+        ),
+        *tile_conversions(words),
+        rule(
+            "SA-0014",
+            "an accumulator moves to a Mat tile",
+            lambda o: not is_accumulator(o) or o.dst.loc == TileType.Mat,
+            "a2a3",
+        ),
+        rule(
+            "SA-0029",
+            "the Mat tile that takes an accumulator is NZ",
+            lambda o: not is_accumulator(o) or o.dst.layout == "NZ",
+            "a2a3",
+        ),
+        rule(
+            "SA-0013",
+            "the Mat tile that takes an accumulator has boxes of 512 bytes",
+            lambda o: not is_accumulator(o) or o.dst.fractal == 512,
+            "a2a3",
+        ),
+        rule(
+            "SA-0031",
+            "rows of the Mat tile that takes an accumulator are whole 32-byte blocks",
+            lambda o: not is_accumulator(o) or _is_blocks(o.dst.cols, o.dst.itemsize),
+            "a2a3",
+        ),
+        rule(
+            "SA-0088",
+            "the tile that takes an accumulator is ND, DN or NZ",
+            lambda o: not is_accumulator(o) or o.dst.layout in ("ND", "DN", "NZ"),
+            "a5 kirin9030",
+        ),
+        rule(
+            "dst-layout",
+            "the tile that takes an accumulator is ND or NZ",
+            lambda o: not is_accumulator(o) or o.dst.layout in ("ND", "NZ"),
+            "kirinx90",
+        ),
+        rule(
+            "SA-0030",
+            "lines of the tile that takes an accumulator are whole 32-byte blocks "
+            "(Cols, or Rows of a DN tile)",
+            lambda o: (
+                not is_accumulator(o)
+                or _is_blocks(o.dst.rows if o.dst.layout == "DN" else o.dst.cols, o.dst.itemsize)
+            ),
+            "a5 " + KIRIN,
+        ),
+        rule(
+            "SA-0092",
+            f"a dual-destination mode goes without {quantised}",
+            lambda o: mode(o) not in DUAL or not has_word(o),
+            "a5 " + KIRIN,
+            "use a single-destination mode, or quantise with TQUANT afterwards",
+        ),
+        rule(
+            "SA-0042",
+            "a dual-destination mode has no DN destination",
+            lambda o: mode(o) not in DUAL or o.dst.layout != "DN",
+            "a5 " + KIRIN,
+        ),
+        rule(
+            "SA-0012",
+            "a mode that names a vector core has a Vec destination",
+            lambda o: mode(o) is None or o.dst.loc == TileType.Vec,
+            "a5 " + KIRIN,
+        ),
+        rule(
+            "dual-halves",
+            "a dual-destination mode divides an even number of rows (DualModeSplitM) or columns "
+            "(DualModeSplitN; a multiple of 32 for 4-byte results)",
+            lambda o: (
+                mode(o) not in DUAL
+                or (
+                    o.src.vr % 2 == 0
+                    if mode(o) == AccToVecMode.DualModeSplitM
+                    else o.src.vc % (32 if o.dst.itemsize == 4 else 2) == 0
+                )
+            ),
+            "a5 " + KIRIN,
+        ),
+    ]
+
+
+def dict_of(o: Any) -> Any:
+    """The template arguments that exist, by name."""
+    return o.attrs

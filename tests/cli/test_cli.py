@@ -1,0 +1,93 @@
+"""The command line: what it prints and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+def ptokit(*args: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "ptokit", *args], capture_output=True, text=True, timeout=120
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_demo_shows_results_maps_and_diagnostics() -> None:
+    code, out, err = ptokit("demo")
+    assert code == 0, err
+    for word in ("vector add", "transpose", "matmul", "bytes used", "SA-0352", "poison-read"):
+        assert word in out
+    assert out.count("differs from NumPy by") == 3
+
+
+def test_targets_with_overrides() -> None:
+    code, out, _ = ptokit("targets", "-D", "PTO_UBUF_SIZE_BYTES=0x10000")
+    assert code == 0
+    assert (
+        next(line for line in out.splitlines() if line.startswith("Vec")).split()[1:6] == ["64"] * 5
+    )
+    code, _, err = ptokit("targets", "-D", "PTO_UBUF_SIZE=1")
+    assert code == 2
+    assert "did you mean PTO_UBUF_SIZE_BYTES?" in err
+
+
+def test_isa_page_listing_and_matrix() -> None:
+    assert "element by element" in ptokit("isa", "tadd")[1]
+    assert "TLOAD" in ptokit("isa")[1]
+    assert "TADD" in ptokit("isa", "--matrix")[1]
+    code, _, err = ptokit("isa", "TLOADS")
+    assert code == 2
+    assert "did you mean TLOAD" in err
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one right case, one wrong, one disputed and one of an unknown instruction."""
+    tile = {
+        "kind": "tile", "loc": "Vec", "dtype": "f32", "rows": 8, "cols": 8, "blayout": "RowMajor",
+        "slayout": "NoneBox", "fractal": 512, "valid_row": 8, "valid_col": 8, "pad": "Null",
+        "compact": "Null", "dynamic_valid": False, "inner": [1, 1],
+    }  # fmt: skip
+    operands = [
+        tile | {"name": n, "role": r} for n, r in (("dst", "out"), ("a", "in"), ("b", "in"))
+    ]
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    cases = []
+    for label, op, result, extra in (
+        ("right", "TADD", x + x, {}),
+        ("wrong", "TADD", x + x + 1, {}),
+        ("doubtful", "TADD", x + x + 1, {"disputed": "the page says otherwise"}),
+        ("unknown", "TNOSUCH", x, {}),
+    ):
+        np.savez(tmp_path / f"{label}.npz", **{"a.in2d": x, "b.in2d": x, "dst.out2d": result})
+        call = {"op": op, "template": [], "args": [{"ref": n} for n in ("dst", "a", "b")]}
+        case = {"instr": op, "case": label, "file": f"{label}.npz", "operands": operands}
+        compare = {"mode": "exact", "region": "valid"}
+        cases.append({**case, "calls": [call], "compare": compare, **extra})
+    (tmp_path / "manifest.json").write_text(json.dumps({"meta": {}, "cases": cases}))
+    return tmp_path
+
+
+def test_conform_counts_and_exits(folder: Path) -> None:
+    code, out, err = ptokit("conform", str(folder), "--json", str(folder / "verdicts.json"))
+    assert code == 1, err
+    assert out.splitlines()[-1] == "conform: 1 passed, 1 failed, 1 disputed, 1 unsupported of 4"
+    assert "64 of 64 differ, first at (0, 0): got np.float64(0.0), expected np.float64(1.0)" in out
+    verdicts = json.loads((folder / "verdicts.json").read_text())
+    assert [v["status"] for v in verdicts] == ["passed", "failed", "disputed", "unsupported"]
+    code, out, _ = ptokit("conform", str(folder), "--only", "TNOSUCH")
+    assert code == 1
+    assert out.splitlines()[-1].endswith("0 passed, 0 failed, 0 disputed, 1 unsupported of 1")
+
+
+def test_conform_without_a_manifest(tmp_path: Path) -> None:
+    code, _, err = ptokit("conform", str(tmp_path))
+    assert code == 2
+    assert "there is no manifest.json" in err
+    assert "Traceback" not in err

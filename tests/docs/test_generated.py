@@ -1,0 +1,30 @@
+"""Generated files are fresh, and the example of every instruction page runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.spec import Insn
+from ptokit.report.pages import markdown
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_generated_files_are_fresh() -> None:
+    command = [sys.executable, str(ROOT / "tools/gen.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("insn", INSTRUCTIONS.values(), ids=str)
+def test_the_example_of_the_page_runs(insn: Insn) -> None:
+    blocks = re.findall(r"^## Example\n\n```python\n(.*?)^```$", markdown(insn), re.M | re.S)
+    assert len(blocks) == (1 if insn.targets - {"cpu"} else 0)
+    for block in blocks:
+        exec(compile(block, f"docs/isa/{insn.name}.md", "exec"), {})

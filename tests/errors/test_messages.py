@@ -1,0 +1,118 @@
+"""Error messages: position, sentence, values and fix, and nothing of our insides."""
+
+from __future__ import annotations
+
+import traceback
+
+import pytest
+
+import ptokit
+from ptokit import *
+
+V = TileType.Vec
+
+
+def caught_line(error: BaseException) -> str:
+    """The source line the first diagnostic points at."""
+    (first, *_) = error.diagnostics  # type: ignore[attr-defined]
+    return first.location.text.strip()
+
+
+def test_the_caret_stands_under_the_call() -> None:
+    with device("a2a3"):
+        a, b = Tile[V, uint8, 16, 32](), Tile[V, uint8, 16, 32]()
+        TASSIGN[0](a)
+        TASSIGN[0x400](b)
+        with pytest.raises(ProgramError) as caught:
+            TADD(a, a, b)
+    text = str(caught.value)
+    head, line, caret, got, fix = text.strip().splitlines()
+    assert head.endswith(
+        "error[SA-0134] [a2a3]: TADD: element type of dst must be one of f16 f32 i16 i32"
+    )
+    assert head.startswith(__file__)
+    start = line.index("TADD")
+    assert caret[start : start + len("TADD(a, a, b)")] == "^" * len("TADD(a, a, b)")
+    assert got == "  got: dst.dtype = u8"
+    assert fix.startswith("  fix: use one of these element types")
+
+
+def test_all_violations_come_at_once() -> None:
+    with device("a2a3"):
+        a = Tile[V, float32, 16, 16]()
+        b = Tile[V, half, 16, 32]()
+        TASSIGN[0](a)
+        TASSIGN[0x1000](b)
+        with pytest.raises(ProgramError) as caught:
+            TADD(a, a, b)
+    assert caught.value.codes == ("TADD.same-dtype", "PA-0017")
+
+
+def test_no_frame_or_file_of_ours_shows() -> None:
+    package = ptokit.__path__[0]
+    with device("a2a3"):
+        a = Tile[V, float32, 16, 16]()
+        TASSIGN[0](a)
+        with pytest.raises(ProgramError) as caught:
+            TADD(a, a, a)
+    assert caught.value.codes == ("poison-read",)
+    assert package not in str(caught.value)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    inside = [f for f in frames if f.filename.startswith(package)]
+    assert len(inside) <= 2, "at most the call itself, never the machine"
+
+
+def test_poison_names_the_element() -> None:
+    with device("a2a3"):
+        tile = Tile[V, float32, 16, 16, BLayout.RowMajor, DYNAMIC, DYNAMIC](4, 16)
+        TASSIGN[0](tile)
+        tile.fill(1)
+        tile.SetValidRow(5)
+        with pytest.raises(
+            ProgramError, match=r"TADD reads src0\[4, 0\], which nothing has written"
+        ):
+            TADD(tile, tile, tile)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda a: TADD(a, a), "no form of TADD takes these operands"),
+        (lambda a: TADD(a, a, 3), "no form of TADD takes these operands"),
+        (lambda a: TADD(a, a, "x"), "no form of TADD takes these operands"),
+        (lambda a: TADD[CmpMode.EQ](a, a, a), "TADD has no template parameter for this argument"),
+        (lambda a: device("a6"), "there is no target 'a6'"),
+        (lambda a: device("a5", mode="fast"), "mode is one of"),
+        (lambda a: Tile[V, "float99", 8, 8], "float99"),
+        (lambda a: Tile[V], "Tile takes TileType, DType, Rows, Cols"),
+        (lambda a: supports("TAD"), "there is no instruction 'TAD'"),
+    ],
+)
+def test_wrong_calls_get_a_sentence(call: object, sentence: str) -> None:
+    with device("a2a3"):
+        a = Tile[V, float32, 16, 16]()
+        TASSIGN[0](a)
+        with pytest.raises(PtoError) as caught:
+            call(a)  # type: ignore[operator]
+    assert sentence in str(caught.value)
+    assert "test_messages.py" in caught_line(caught.value) or "lambda" in caught_line(caught.value)
+
+
+def test_template_type_arguments_are_checked_against_the_operands() -> None:
+    TileT, Other = Tile[V, float32, 16, 16], Tile[V, half, 16, 16]
+    with device("a2a3"):
+        a = TileT()
+        TASSIGN[0](a)
+        a.fill(1)
+        TADD[TileT, TileT, TileT](a, a, a)
+        with pytest.raises(ProgramError, match="type argument"):
+            TADD[Other](a, a, a)
+
+
+def test_errors_are_plain_data_for_tools() -> None:
+    with device("a2a3"), pytest.raises(ProgramError) as caught:
+        TASSIGN[0x40000](Tile[V, float32, 16, 16]())
+    data = caught.value.diagnostics[0].to_json()
+    assert data["code"] == "SA-0353"
+    assert data["location"]["file"] == __file__
+    assert data["got"]["UB.capacity"] == "196608"
