@@ -34,6 +34,13 @@ def when(applies: Predicate, holds: Predicate) -> Predicate:
     return lambda o: not applies(o) or holds(o)
 
 
+def need(
+    id: str, on: str | None, text: str, applies: Predicate, holds: Predicate, fix: str = ""
+) -> Rule:
+    """A rule that speaks only about the operands to which it `applies`."""
+    return rule(id, text, when(applies, holds), on, fix)
+
+
 def both(*tests: Predicate) -> Predicate:
     """All of the conditions, asked in order."""
     return lambda o: all(test(o) for test in tests)

@@ -1,9 +1,10 @@
 """Arithmetic as the instructions define it, where NumPy alone does not.
 
-Everything works on arrays of an element type and returns an array of the same one. Division,
-remainder and power have corners (zero divisors, negative exponents, quotients rounded on the way)
-in which targets differ; the corners are here once, so that tile-tile and tile-scalar instructions
-cannot disagree.
+Everything works on arrays of an element type and returns an array of the same one. Quotients,
+remainders and powers have corners - zero divisors, quotients rounded on the way, negative
+exponents - in which targets differ; the corners are here once, so that tile-tile and tile-scalar
+instructions cannot disagree. Where the hardware leaves the accuracy open, the reference is the
+exact result rounded once.
 """
 
 from __future__ import annotations
@@ -23,18 +24,16 @@ _OFF = SaturationMode.OFF
 def in_double(function: Callable[..., Array], *sources: Array) -> Array:
     """Evaluate in double precision and round once to the element type of the sources.
 
-    This is the reference for every function whose accuracy the hardware leaves open. Integers, which
-    only the permissive profile lets through, are truncated as a C cast does.
+    Integers, which only the permissive profile lets through, are truncated as a C cast does.
     """
     kind = dtype(sources[0].dtype)
     values = function(*(source.astype(np.float64) for source in sources))
-    return from_float(
-        values, kind, RoundMode.CAST_TRUNC if kind.is_integer else RoundMode.CAST_RINT, _OFF
-    )
+    rounding = RoundMode.CAST_TRUNC if kind.is_integer else RoundMode.CAST_RINT
+    return from_float(values, kind, rounding, _OFF)
 
 
 def is_integer(array: Array) -> bool:
-    """Whether the elements are integers (ml_dtypes floats count as neither for NumPy)."""
+    """Whether the elements are integers."""
     return array.dtype.kind in "iu"
 
 
@@ -44,22 +43,24 @@ def relu(values: Array) -> Array:
 
 
 def multiply_add(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c with one rounding; integers wrap."""
+    """a * b + c, rounded once; integers wrap."""
     return a * b + c if is_integer(a) else in_double(lambda a, b, c: a * b + c, a, b, c)
 
 
 # ---- division ----------------------------------------------------------------------------------
 
 
-def quotient(a: Array, b: Array) -> Array:
-    """a / b: rounded to nearest for floats, truncated for integers, where x / 0 is 0."""
-    if not is_integer(a):
-        return np.divide(a, b)
-    return np.floor_divide(a - np.fmod(a, b), b)
+def quotient(a: Array, b: Array, target: str = "cpu", high_precision: bool = False) -> Array:
+    """a / b: the nearest value for floats; truncated for integers, with x / 0 = 0."""
+    if is_integer(a):
+        return np.floor_divide(a - np.fmod(a, b), b)
+    if high_precision and target == "a5" and a.dtype == np.float16:
+        return _half_quotient(a, b)
+    return np.divide(a, b)
 
 
-def scaled_half_quotient(a: Array, b: Array) -> Array:
-    """a / b as the high-precision division of A5 computes it in f16.
+def _half_quotient(a: Array, b: Array) -> Array:
+    """a / b as the high-precision sequence of A5 computes it in f16.
 
     Both significands are brought into [1, 2), divided, and the difference of the exponents applied
     to the rounded quotient. At the lower end of the subnormals this is not the nearest value: a
@@ -79,77 +80,87 @@ def scaled_half_quotient(a: Array, b: Array) -> Array:
 # ---- remainders --------------------------------------------------------------------------------
 
 
-def truncated_remainder(a: Array, b: Array) -> Array:
-    """The exact remainder with the sign of the dividend: C's % and fmod. Integers: x % 0 is 0."""
-    return np.fmod(a, b) if is_integer(a) else in_double(np.fmod, a, b)
+def truncated_remainder(
+    a: Array, b: Array, target: str = "cpu", high_precision: bool = False
+) -> Array:
+    """a - trunc(a / b) * b: the sign is that of the dividend. Integers: x % 0 is 0."""
+    if is_integer(a):
+        return np.fmod(a, b)
+    if _is_exact(a, target, high_precision):
+        return in_double(np.fmod, a, b)
+    a32, b32 = a.astype(np.float32), b.astype(np.float32)
+    return _narrowed(a32 - np.trunc(a32 / b32) * b32, a)
 
 
-def floored_remainder(a: Array, b: Array) -> Array:
-    """The exact remainder with the sign of the divisor. Integers: x mod 0 is 0."""
-    return np.remainder(a, b) if is_integer(a) else in_double(np.remainder, a, b)
+def floored_remainder(
+    a: Array, b: Array, target: str = "cpu", high_precision: bool = False
+) -> Array:
+    """a - floor(a / b) * b: the sign is that of the divisor. Integers: x mod 0 is 0.
+
+    64-bit integers have the sign of the dividend on a device; Kirin gives -1 for x mod 0.
+    """
+    if is_integer(a):
+        if target == "a2a3":
+            return _remainder_through_f32(a, b)
+        if target == "a5" and a.itemsize == 8:
+            return np.fmod(a, b)
+        by_zero = ~a.dtype.type(0) if target.startswith("kirin") else a.dtype.type(0)
+        return np.where(b == 0, by_zero, np.remainder(a, b))
+    if _is_exact(a, target, high_precision):
+        return in_double(np.remainder, a, b)
+    a32, b32 = a.astype(np.float32), b.astype(np.float32)
+    return _towards_divisor(_narrowed(a32 - np.floor(a32 / b32) * b32, a), b)
 
 
-def stepwise_truncated_remainder(a: Array, b: Array) -> Array:
-    """a - trunc(a / b) * b, every step rounded to f32: exact while |a / b| < 2^24."""
-    wide_a, wide_b = a.astype(np.float32), b.astype(np.float32)
-    return _narrowed(wide_a - np.trunc(wide_a / wide_b) * wide_b, a)
-
-
-def stepwise_floored_remainder(a: Array, b: Array) -> Array:
-    """a - floor(a / b) * b, every step rounded to f32, then moved to the side of the divisor."""
-    wide_a, wide_b = a.astype(np.float32), b.astype(np.float32)
-    return towards_divisor(_narrowed(wide_a - np.floor(wide_a / wide_b) * wide_b, a), b)
-
-
-def towards_divisor(remainder: Array, b: Array) -> Array:
-    """Add the divisor where the remainder lies on the other side of zero."""
-    return np.where(remainder * b < 0, remainder + b, remainder)
-
-
-def floored_remainder_through_f32(a: Array, b: Array) -> Array:
-    """The i32 remainder of A2/A3, which divides in f32: exact for operands up to 2^24."""
-    wide_a, wide_b = convert(a, i32, f32), convert(b, i32, f32)
-    floor = convert(np.floor(wide_a / wide_b), f32, i32)
-    remainder = convert(wide_a, f32, i32) - floor * convert(wide_b, f32, i32)
-    fixed = towards_divisor(convert(remainder, i32, f32), wide_b)
-    return convert(fixed, f32, i32, RoundMode.CAST_TRUNC)
+def _is_exact(a: Array, target: str, high_precision: bool) -> bool:
+    """Whether a float remainder is the true one; otherwise each step is rounded to f32."""
+    return target == "cpu" or (target == "a5" and high_precision and a.dtype == np.float32)
 
 
 def _narrowed(values: Array, like: Array) -> Array:
-    """f32 results as the element type of the operands: toward zero, saturating."""
+    """f32 results in the element type of the operands: toward zero, saturating."""
     if like.dtype == np.float32:
         return values
     return convert(values, f32, dtype(like.dtype), RoundMode.CAST_TRUNC)
 
 
+def _towards_divisor(remainder: Array, b: Array) -> Array:
+    """Add the divisor where the remainder lies on the other side of zero."""
+    return np.where(remainder * b < 0, remainder + b, remainder)
+
+
+def _remainder_through_f32(a: Array, b: Array) -> Array:
+    """The i32 remainder of A2/A3, which divides in f32: exact for operands up to 2^24."""
+    a32, b32 = convert(a, i32, f32), convert(b, i32, f32)
+    floor = convert(np.floor(a32 / b32), f32, i32)
+    remainder = convert(a32, f32, i32) - floor * convert(b32, f32, i32)
+    fixed = _towards_divisor(convert(remainder, i32, f32), b32)
+    return convert(fixed, f32, i32, RoundMode.CAST_TRUNC)
+
+
 # ---- powers ------------------------------------------------------------------------------------
 
 
-def power(base: Array, exponent: Array) -> Array:
+def power(base: Array, exponent: Array, target: str = "cpu") -> Array:
     """base ** exponent. Floats follow C's pow; integers wrap, a negative exponent truncates."""
-    return (
-        _integer_power(base, exponent) if is_integer(base) else in_double(np.power, base, exponent)
-    )
-
-
-def _integer_power(base: Array, exponent: Array) -> Array:
-    one = base.dtype.type(1)
-    raised = np.power(base, np.maximum(exponent, 0))
-    if base.dtype.kind == "u":
-        return raised
-    alternating = np.where(exponent & 1, base, one)  # for a base of 1 or -1
-    unit = (base == 1) | (base == -1)
-    return np.where(exponent >= 0, raised, np.where(unit, alternating, base.dtype.type(0)))
-
-
-def power_through_logarithm(base: Array, exponent: Array) -> Array:
-    """base ** exponent for f32 as A2/A3 puts it together from exp and ln.
-
-    It differs from C's pow in the corners: the sign of a zero base is ignored, 1 ** NaN is NaN, and
-    a negative infinity to a broken exponent is NaN.
-    """
-    result = power(base, exponent)
+    if is_integer(base):
+        return _integer_power(base, exponent)
+    result = in_double(np.power, base, exponent)
+    if target != "a2a3":
+        return result
+    # A2/A3 puts it together from exp and ln: the sign of a zero base is lost, 1 ** NaN is NaN, and
+    # so is a negative infinity to a broken exponent.
     broken = np.trunc(exponent) != exponent  # NaN included; infinities are whole and even
     result = np.where(broken & ((base < 0) | np.isnan(exponent)), np.float32(np.nan), result)
     at_zero = np.where(exponent > 0, np.float32(0), np.float32(np.inf))
     return np.where((base == 0) & (exponent != 0), at_zero, result)
+
+
+def _integer_power(base: Array, exponent: Array) -> Array:
+    raised = np.power(base, np.maximum(exponent, 0))
+    if base.dtype.kind == "u":
+        return raised
+    one, zero = base.dtype.type(1), base.dtype.type(0)
+    unit = np.where(exponent & 1, base, one)  # for a base of 1 or -1
+    inverse = np.where((base == 1) | (base == -1), unit, zero)
+    return np.where(exponent < 0, inverse, raised)

@@ -1,0 +1,39 @@
+"""The programs of the README and the guides do what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ptokit import PtoError
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+BLOCK = re.compile(r"^```python(?: raises=(\S+))?\n(.*?)^```$", re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_programs_run(page: Path) -> None:
+    """Blocks of one page share their names, as a reader would type them one after another."""
+    names: dict[str, object] = {}
+    for code, source in BLOCK.findall(page.read_text("utf-8")):
+        program = compile(source, str(page), "exec")
+        if code:
+            with pytest.raises(PtoError) as caught:
+                exec(program, names)
+            assert code in caught.value.codes
+        else:
+            exec(program, names)
+
+
+def test_links_lead_somewhere() -> None:
+    pages = [*PAGES, *(ROOT / "docs").glob("*.md"), ROOT / "docs/isa/README.md"]
+    broken = [
+        f"{page.relative_to(ROOT)} -> {link}"
+        for page in pages
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8"))
+        if not (page.parent / link).exists()
+    ]
+    assert not broken
