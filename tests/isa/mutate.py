@@ -12,7 +12,7 @@ from ptokit.base.enums import CompactMode, Layout, PadValue, TileType
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec
 from ptokit.isa.samples import Sample
-from ptokit.isa.spec import Rule
+from ptokit.isa.spec import Operand, Rule
 from ptokit.isa.verify import code_of, verify
 
 SIZES = (0, 1, 2, 3, 7, 8, 15, 16, 17, 32, 33, 48, 64, 96, 128, 256, 512, 1024, 4096, 4097, 8193,
@@ -56,6 +56,14 @@ def variants(spec: Any) -> Iterator[Any]:
         yield from (-1, 0, 1, 2, 3, 7, 8, 17, 33, 255, 256, 4096, 65536, 1 << 40, 0.5)
 
 
+def of_other_kinds(operand: Operand, spec: Any) -> Iterator[Any]:
+    """A tensor or a convolution tile in place of a tile, where the operand may be one."""
+    if "conv" in operand.kinds and not isinstance(spec, ConvSpec):
+        yield ConvSpec.of(TileType.Mat, ALL[0], 64, Layout.NC1HWC0, (1, 1, 2, 1, 32))
+    if "global" in operand.kinds and not isinstance(spec, GlobalSpec):
+        yield GlobalSpec.of(ALL[0], (1, 1, 1, 16, 64), (1024, 1024, 1024, 64, 1))
+
+
 def _with(values: tuple[int, ...], index: int, value: int) -> tuple[int, ...]:
     return (*values[:index], value, *values[index + 1 :])
 
@@ -63,8 +71,10 @@ def _with(values: tuple[int, ...], index: int, value: int) -> tuple[int, ...]:
 def neighbours(sample: Sample) -> Iterator[Sample]:
     """Samples that differ in one operand or one template argument."""
     for name, spec in sample.operands.items():
-        for changed in variants(spec):
+        for changed in (*variants(spec), *of_other_kinds(sample.insn.operand(name), spec)):
             yield replace(sample, operands={**sample.operands, name: changed})
+        if isinstance(spec, TileSpec | ConvSpec):
+            yield replace(sample, addresses={name: 48})
     for attr in sample.insn.attrs:
         if issubclass(attr.type, IntEnum):
             values: Any = list(attr.type)
@@ -78,7 +88,7 @@ def breaks(sample: Sample, rule: Rule, mode: str) -> bool:
     """Whether the verifier reports this very rule."""
     try:
         found = verify(sample.insn, sample.facts(mode))
-    except (ZeroDivisionError, IndexError, KeyError, TypeError):
+    except (ZeroDivisionError, IndexError, KeyError, TypeError, AttributeError):
         return False  # a nonsense neighbour; the rule it was made for is checked elsewhere
     wanted = f"{sample.insn.name}: {rule.text}"
     return any(d.code == code_of(sample.insn, rule) and d.message == wanted for d in found)

@@ -61,12 +61,6 @@ class Instruction:
         )
         # Argument types seen before that need no matching, and the operands they leave out.
         self._matched: dict[tuple[type, ...], tuple[None, ...]] = {}
-        # Records called by the same name, with the same brackets: the operands tell them apart.
-        self._others: list[Instruction] = [
-            Instruction(i)
-            for i in INSTRUCTIONS.values()
-            if i.overload_of == insn.name and i.attrs == insn.attrs
-        ]
 
     @property
     def __name__(self) -> str:
@@ -95,9 +89,6 @@ class Instruction:
         while count and isinstance(args[count - 1], RecordEvent | Waitable):
             count -= 1
         given, attrs = _run_time_modes(self.insn, args[:count], attrs)
-        for other in self._others:
-            if not _takes(self.insn, given) and _takes(other.insn, given):
-                return other.call(args, attrs, types)
         operands = _match(self.insn, given, attrs)
         _check_types(self.insn, types, operands)
         if attrs is self._defaults:
@@ -238,6 +229,9 @@ def _run_time_modes(
     insn: Insn, args: tuple[Any, ...], attrs: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Take modes given as arguments, as in `TCMP(dst, a, b, CmpMode.LT)`, out of the operands."""
+    for index, attr in enumerate(insn.attrs):
+        if attr.argument and attr.type is bool and args and isinstance(args[-1], bool):
+            args, attrs = args[:-1], (*attrs[:index], args[-1], *attrs[index + 1 :])
     kinds = [a.type for a in insn.attrs if issubclass(a.type, IntEnum)]
     modes = [a for a in args if isinstance(a, IntEnum) and type(a) in kinds]
     if not modes:
@@ -265,15 +259,6 @@ def _match(insn: Insn, args: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[A
     if len(spread) > len(args):
         return _match(insn, spread, attrs)
     raise _no_overload(insn, args)
-
-
-def _takes(insn: Insn, args: tuple[Any, ...]) -> bool:
-    """Whether some form of the record takes arguments of these kinds."""
-    return any(
-        len(form) == len(args)
-        and all(_accepts(insn.operand(name), a) for name, a in zip(form, args, strict=True))
-        for form in insn.forms
-    )
 
 
 def _spread(args: tuple[Any, ...]) -> tuple[Any, ...]:

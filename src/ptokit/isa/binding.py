@@ -184,6 +184,10 @@ def _plain_offset(o: Any) -> int:
 
 def _is_window(o: Any) -> bool:
     """Whether every valid element of dst lies where src keeps the element it stands for."""
+    unboxed = (o.src.layout, o.dst.layout) in (("ND", "ND"), ("DN", "DN"))
+    same_pitch = o.src.row_stride == o.dst.row_stride and o.src.col_stride == o.dst.col_stride
+    if unboxed and same_pitch and o.src.dtype is o.dst.dtype and not o.src.dtype.is_packed:
+        return True
     row, col, rows, cols = o.rowIdx.value, o.colIdx.value, o.dst.vr, o.dst.vc
     theirs = o.src.axis_map(o.src.vr, o.src.vc).offsets[row : row + rows, col : col + cols]
     own = o.dst.axis_map(rows, cols).offsets[:rows, :cols]
@@ -226,11 +230,7 @@ def _is_window(o: Any) -> bool:
             "window",
             "dst steps through memory as src does, and the offset by plain strides leads to "
             "element (rowIdx, colIdx) of src",
-            lambda o: (
-                (o.src.layout, o.src.row_stride, o.src.col_stride) is not None
-                and (o.dst.layout, o.dst.row_stride, o.dst.col_stride) is not None
-                and _is_window(o)
-            ),
+            _is_window,
             DEVICES,
             fix="give dst the Cols of a row-major src or the Rows of a column-major one; take a "
             "part of a boxed tile with TEXTRACT",

@@ -13,12 +13,12 @@ import numpy as np
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import all_axes
-from ptokit.isa.memory import DEVICES, FIX_VIEW, NEW, OLD, both, in_types, pairs, when
+from ptokit.isa.memory import DEVICES, FIX_VIEW, NEW, OLD, both, in_types, when
 from ptokit.isa.spec import Rule, rule
 
 FILTERS = 16  # N0: filters of one weight block
 
-_FRACTALS = (Layout.FRACTAL_Z, Layout.FRACTAL_Z_3D)
+CONV_WEIGHTS = (Layout.FRACTAL_Z, Layout.FRACTAL_Z_3D)
 _PAIRS = {
     "a2a3": "NC1HWC0 NDC1HWC0 FRACTAL_Z FRACTAL_Z_3D",
     "kirinx90": "NC1HWC0 NDC1HWC0 FRACTAL_Z FRACTAL_Z_3D",
@@ -58,7 +58,7 @@ def weight_blocks(split: Array) -> Array:
 def _axes(o: Any) -> tuple[int, ...]:
     """Sizes of the view in memory, without the leading 1 of a four-dimensional weight view."""
     shape, _ = all_axes(o.src.shape, o.src.stride, o.src.layout)
-    return shape[1:] if len(o.dst.shape) == 4 and o.src.layout in _FRACTALS else shape
+    return shape[1:] if len(o.dst.shape) == 4 and o.src.layout in CONV_WEIGHTS else shape
 
 
 def _converted(o: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int] | None:
@@ -87,7 +87,7 @@ def load_conv(dst: Array, src: Array, o: Any) -> None:
     """Copy a view (all of its dimensions) into a convolution tile."""
     view, tile = o.src.layout, o.dst.layout
     if view == tile:
-        source = src[0] if dst.ndim == 4 and view in _FRACTALS else src
+        source = src[0] if dst.ndim == 4 and view in CONV_WEIGHTS else src
         dst[...] = source[tuple(slice(0, n) for n in dst.shape)]
         return
     # (N, C, ...) with whatever plane there is behind the channels.
@@ -119,7 +119,7 @@ def _maps(o: Any) -> bool:
 
 
 def _blocks(o: Any) -> bool:
-    return _same(o) and o.dst.layout in _FRACTALS and len(o.dst.shape) == 4
+    return _same(o) and o.dst.layout in CONV_WEIGHTS and len(o.dst.shape) == 4
 
 
 def _five(o: Any) -> bool:
@@ -242,4 +242,3 @@ CONV_RULES = [
         "a5",
     ),
 ]
-_ = pairs

@@ -10,119 +10,26 @@ Bitwise operations, transcendental functions and fused sequences live in files o
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
-from ptokit.base.dtypes import i32, i64, u8, u64
+from ptokit.base.dtypes import i32, u8
 from ptokit.base.layout import Array
 from ptokit.base.precision import DivAlgorithm, FmodAlgorithm, RemAlgorithm
-from ptokit.isa.numerics import (
-    floored_remainder,
-    floored_remainder_through_f32,
-    is_integer,
-    quotient,
-    relu,
-    scaled_half_quotient,
-    stepwise_floored_remainder,
-    stepwise_truncated_remainder,
-    towards_divisor,
-    truncated_remainder,
+from ptokit.isa.numerics import floored_remainder, quotient, relu, truncated_remainder
+from ptokit.isa.pointwise import (
+    BINARY,
+    UNARY,
+    not_empty,
+    on_a2a3,
+    one_vector_of_i64,
+    plain,
+    pointwise,
+    precision,
 )
-from ptokit.isa.rules import (
-    listed,
-    located,
-    same_dtype,
-    same_valid_shape,
-    separate,
-    static_valid_fits,
-    verb,
-    whole_overlap,
-)
-from ptokit.isa.spec import Attr, Rule, insn, out, rule, src, tmp, types
-
-BINARY = (out("dst"), src("src0"), src("src1"))
-UNARY = (out("dst"), src("src"))
-
-A5_FAMILY = "a5 kirin9030 kirinx90"
-DEVICES = "a2a3 " + A5_FAMILY
-
-
-def pointwise(
-    *names: str,
-    a2a3: str = "layout",
-    a5: str = "layout",
-    vec: str = "location",
-    static: str = "SA-0084 SA-0083",
-    valid: str = "PA-0020 PA-0017",
-) -> list[Rule]:
-    """What every elementwise instruction asks of its tiles.
-
-    The ids are those of the layout check on A2/A3 and on the A5 family, of the memory space, and -
-    rows first, then columns - of the static valid sizes and of the equality of the valid regions.
-    """
-    static_rows, static_cols = static.split()
-    valid_rows, valid_cols = valid.split()
-    return [
-        same_dtype(*names),
-        rule(
-            "arithmetic",
-            f"elements of {names[0]} are numbers to compute with, not 4-bit or hif8 codes",
-            lambda o: not o[names[0]].dtype.stores_codes,
-            fix="convert with TCVT first",
-        ),
-        *same_valid_shape(*names, rows=valid_rows, cols=valid_cols),
-        *static_valid_fits(*names, rows=static_rows, cols=static_cols),
-        plain(*names, id=a2a3, on="a2a3"),
-        plain(*names, id=a5, on=A5_FAMILY),
-        located("Vec", *names, id=vec, on=DEVICES),
-        whole_overlap(*names),
-    ]
-
-
-def plain(*names: str, id: str = "layout", on: str | None = None) -> Rule:
-    """The tiles are row-major arrays."""
-    return rule(
-        id,
-        f"{listed(names)} {verb(names, 'is', 'are')} row-major, without an inner box",
-        lambda o: all(o[n] is None or o[n].layout == "ND" for n in names),
-        on,
-        "declare the tile with BLayout.RowMajor and SLayout.NoneBox, or TMOV/TTRANS it first",
-    )
-
-
-def one_vector_of_i64(name: str = "dst") -> Rule:
-    """A5 handles a single vector of 64-bit integers per row."""
-    return rule(
-        "i64-columns",
-        f"{name} has at most 64 valid columns when its elements are 64-bit integers",
-        lambda o: o[name].dtype not in (i64, u64) or o[name].vc <= 64,
-        "a5",
-        "process the tile in pieces of 64 columns",
-    )
-
-
-def not_empty(name: str, on: str | None = None) -> Rule:
-    """The valid region has at least one element."""
-    return rule(
-        "non-empty",
-        f"the valid region of {name} is not empty",
-        lambda o: o[name].vr > 0 and o[name].vc > 0,
-        on,
-        "skip the instruction when there is nothing to do",
-    )
-
-
-def precision(algorithm: type[IntEnum]) -> list[Attr]:
-    """The template parameter that asks for the slower, more accurate sequence of A5."""
-    return [Attr("PrecisionType", algorithm, algorithm(0), "HIGH_PRECISION has an effect on A5")]
-
-
-def on_a2a3(o: Any) -> bool:
-    """Scratch tiles are used on A2/A3; other targets only ask for the operand."""
-    return o.target.name == "a2a3"
-
+from ptokit.isa.rules import same_dtype, separate
+from ptokit.isa.spec import insn, out, rule, src, tmp, types
 
 # ---- the four operations -----------------------------------------------------------------------
 
@@ -202,9 +109,8 @@ def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx:
     x / 0 is an infinity, 0 / 0 NaN. HIGH_PRECISION corrects the last place of f32 and f16 quotients
     on A5, and flushes f16 quotients below the smallest subnormal.
     """
-    high = PrecisionType == DivAlgorithm.HIGH_PRECISION and ctx.target.name == "a5"
-    divide = scaled_half_quotient if high and dst.dtype == np.float16 else quotient
-    dst[...] = divide(src0, src1)
+    high = PrecisionType == DivAlgorithm.HIGH_PRECISION
+    dst[...] = quotient(src0, src1, ctx.target.name, high)
 
 
 # ---- remainders --------------------------------------------------------------------------------
@@ -260,23 +166,8 @@ def TREM(
     dividend, and x mod 0 is 0. A2/A3 computes i32 in f32, exactly up to 2^24, needs `tmp`, and
     destroys both sources of i32; other targets do not touch `tmp`.
     """
-    target = ctx.target.name
-    if target == "cpu":
-        result = floored_remainder(src0, src1)
-    elif not is_integer(dst):
-        exact = target == "a5" and PrecisionType == RemAlgorithm.HIGH_PRECISION
-        if exact and dst.dtype == np.float32:
-            result = towards_divisor(truncated_remainder(src0, src1), src1)
-        else:
-            result = stepwise_floored_remainder(src0, src1)
-    elif target == "a2a3":
-        result = floored_remainder_through_f32(src0, src1)
-    elif dst.itemsize == 8:
-        result = truncated_remainder(src0, src1)
-    else:
-        by_zero = dst.dtype.type(0) if target == "a5" else ~dst.dtype.type(0)
-        result = np.where(src1 == 0, by_zero, floored_remainder(src0, src1))
-    dst[...] = result
+    high = PrecisionType == RemAlgorithm.HIGH_PRECISION
+    dst[...] = floored_remainder(src0, src1, ctx.target.name, high)
 
 
 @insn(
@@ -293,9 +184,8 @@ def TFMOD(dst: Array, src0: Array, src1: Array, PrecisionType: FmodAlgorithm, ct
     good only while |src0 / src1| < 2^24; HIGH_PRECISION makes f32 exact on A5. A zero divisor gives
     NaN. On A2/A3 the destination serves as scratch and must not be a source.
     """
-    high = PrecisionType == FmodAlgorithm.HIGH_PRECISION and ctx.target.name == "a5"
-    exact = ctx.target.name == "cpu" or is_integer(dst) or (high and dst.dtype == np.float32)
-    dst[...] = (truncated_remainder if exact else stepwise_truncated_remainder)(src0, src1)
+    high = PrecisionType == FmodAlgorithm.HIGH_PRECISION
+    dst[...] = truncated_remainder(src0, src1, ctx.target.name, high)
 
 
 # ---- order and sign ----------------------------------------------------------------------------
@@ -347,9 +237,12 @@ def TMIN(dst: Array, src0: Array, src1: Array) -> None:
     rules=pointwise("dst", "src", vec="SA-0133", static="SA-0132 SA-0131", valid="PA-0025 PA-0024"),
     freedom="The smallest integer stays as it is: its absolute value does not fit.",
 )
-def TABS(dst: Array, src: Array) -> None:
-    """Take the absolute value. Floats lose their sign bit, also those of NaN and -0."""
-    np.abs(src, out=dst)
+def TABS(dst: Array, src: Array, ctx: Any) -> None:
+    """Take the absolute value.
+
+    Floats lose their sign bit, also those of NaN and -0 (the permissive profile keeps -0).
+    """
+    dst[...] = np.abs(src) if ctx.target.is_device else np.where(src < 0, -src, src)
 
 
 @insn(

@@ -18,9 +18,7 @@ from ptokit.base.convert import convert
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import SaturationMode
 from ptokit.base.layout import Array
-
-REGISTER_BYTES = 256
-BLOCK_BYTES = 32
+from ptokit.isa.vector_rules import BLOCK_BYTES, REGISTER_BYTES
 
 Op = Callable[[Any, Any], Any]
 

@@ -107,7 +107,7 @@ def floored_remainder(
         by_zero = ~a.dtype.type(0) if target.startswith("kirin") else a.dtype.type(0)
         return np.where(b == 0, by_zero, np.remainder(a, b))
     if _is_exact(a, target, high_precision):
-        return in_double(np.remainder, a, b)
+        return in_double(lambda a, b: _towards_divisor(np.fmod(a, b), b), a, b)
     a32, b32 = a.astype(np.float32), b.astype(np.float32)
     return _towards_divisor(_narrowed(a32 - np.floor(a32 / b32) * b32, a), b)
 

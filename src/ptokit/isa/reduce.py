@@ -1,7 +1,7 @@
-"""Reductions: every row into column 0, or every column into row 0, of the destination.
+"""Reductions: every row into column 0 of the destination, or every column into its row 0.
 
-Only that column or row is written. Where the order of a sum or product matters it differs between
-targets; `folds.py` has the orders.
+Nothing else of the destination is written. Where the order of a sum or product matters it differs
+between targets; `folds.py` has the orders.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from ptokit.base import dtypes as dt
 from ptokit.base.convert import convert
 from ptokit.base.layout import Array
 from ptokit.isa.folds import (
-    BLOCK_BYTES,
-    REGISTER_BYTES,
     first_extreme,
     fold_rows,
     row_products,
@@ -26,277 +24,425 @@ from ptokit.isa.folds import (
     simulated_row_sums,
     tree_rows,
 )
-from ptokit.isa.rules import disjoint, listed, located, same_dtype, verb
+from ptokit.isa.pointwise import A5_FAMILY, DEVICES, on_a2a3, one_vector_of_i64, plain
+from ptokit.isa.rules import disjoint, located, same_dtype
 from ptokit.isa.spec import Asm, Attr, Operand, Rule, insn, out, rule, src, tmp, types
+from ptokit.isa.vector_rules import by_target, ceil_to, lanes, per_block, row_reduction, rows_16bit
 
-A5_ON = "a5 kirin9030 kirinx90"
-DEVICES = "a2a3 " + A5_ON
-ROW_TMP = Asm(tmp=frozenset({"l1", "l2"}))
-
-# The widening sums of the public simulator, which the permissive profile takes over.
-WIDENING = {(dt.f16, dt.f32), (dt.bf16, dt.f32), (dt.i16, dt.i32)}
-
-FLOAT_ORDER = (
-    "A device adds 256-byte pieces of a row in its own order, which the reference follows; inside "
-    "a piece the order is not stated, and the reference adds neighbours, then neighbouring sums. "
-    "Compare float sums with a tolerance."
+SUM_ORDER = (
+    "A device adds the 256-byte pieces of a row in an order of its own, which the reference "
+    "follows; the order inside a piece is not stated, and the reference adds neighbours, then "
+    "neighbouring sums. Compare float sums with a tolerance."
 )
-SCAN = "For NaN, and for the sign of a zero, the reference does what a scan with > or < does."
+FOLD_ORDER = (
+    "Rows are combined in the order of the target: one by one on a2a3, two at a time on a5 and "
+    "kirin, each step rounded to the element type."
+)
+STRICT_SCAN = (
+    "For NaN, and for the sign of a zero, nothing is stated; the reference does what a scan with "
+    "a strict comparison does."
+)
+
+_ROW_ASM = Asm(tmp=frozenset({"l1", "l2"}))
+_ROW_IDS = {"a2a3": "SA-0187"} | dict.fromkeys(A5_FAMILY.split(), "SA-0087")
+_ROW_EXAMPLE = {"dst": "Vec {T} 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"}
+_COLUMN_EXAMPLE = {"dst": "Vec {T} 1x64"}
 
 
-# ---- shared rules --------------------------------------------------------------------------------
+# ---- operands and rules of the rows --------------------------------------------------------------
 
 
-def by_target(a2a3: str, a5: str, make: Callable[[str, str], Rule]) -> list[Rule]:
-    """One rule, reported under one id on a2a3 (and `cpu`), under another on the later targets."""
-    return [make(a2a3, "a2a3 cpu"), make(a5, A5_ON)]
+def _column(name: str = "dst") -> Operand:
+    """Column 0 of a result, one element per valid row of src."""
+    return out(name, view=lambda o: (o.src.vr, 1))
 
 
-def plain(*names: str, id: str, on: str | None = None) -> Rule:
-    """All named tiles are row-major without an inner box."""
-    return rule(
-        id,
-        f"{listed(names)} {verb(names, 'is', 'are')} row-major without an inner box (ND)",
-        lambda o: all(o[n] is None or o[n].layout == "ND" for n in names),
-        on,
-        "declare the tile with BLayout.RowMajor and SLayout.NoneBox",
+def _scratch() -> Operand:
+    return tmp("tmp", lost=on_a2a3, note="scratch; only a2a3 uses it")
+
+
+def _keeps_type(*, widens: bool = False) -> list[Rule]:
+    """Rows keep their element type; the permissive profile may widen sums."""
+    rules = by_target(
+        "SA-0190",
+        "SA-0091",
+        lambda i, on: same_dtype("dst", "src", id=i, on=on),
+        cpu=not widens,
     )
+    return [*rules, _WIDENING] if widens else rules
 
 
-def result_column(*names: str, id: str, on: str | None = None) -> Rule:
-    """All named tiles can take one value per row."""
-    return rule(
-        id,
-        f"{listed(names)} {verb(names, 'is', 'are')} ND, or DN with a single column",
-        lambda o: all(
-            o[n] is None or o[n].layout == "ND" or (o[n].layout == "DN" and o[n].cols == 1)
-            for n in names
-        ),
-        on,
-        "declare the result as Tile[Vec, T, Rows, 1, BLayout.ColMajor] or as a row-major tile",
-    )
+# The public simulator sums into wider types; the permissive profile takes that over.
+_WIDER = {(dt.f16, dt.f32), (dt.bf16, dt.f32), (dt.i16, dt.i32)}
+_WIDENING = rule(
+    "widening",
+    "dst has the element type of src, or f32 for f16 and bf16, or i32 for i16",
+    lambda o: o.dst.dtype is o.src.dtype or (o.src.dtype, o.dst.dtype) in _WIDER,
+    "cpu",
+)
+
+# Shapes a2a3 reduces block by block, and the assertion that belongs to each.
+_BLOCK_SHAPES = {
+    (16, 512): "SA-0213",
+    (32, 256): "SA-0214",
+    (64, 128): "SA-0215",
+    (8, 1024): "SA-0216",
+}
 
 
-def columns_64bit(name: str, on: str = "a5") -> Rule:
-    """64-bit kernels handle one register pair per row."""
-    return rule(
-        "columns-64bit",
-        f"64-bit elements: {name} has at most 64 valid columns",
-        lambda o: o[name].itemsize != 8 or o[name].vc <= 64,
-        on,
-        "split the tile into pieces of 64 columns",
-    )
-
-
-def rows_16bit(name: str, on: str = A5_ON) -> Rule:
-    """Rows are counted in 16 bits."""
-    return rule(
-        "row-count",
-        f"{name} has at most 65535 valid rows",
-        lambda o: o[name].vr <= 65535,
-        on,
-        "split the tile into shorter ones",
-    )
-
-
-def row_rules(*outs: str) -> list[Rule]:
-    """What all reductions of rows demand of their tiles."""
-    return [
-        *by_target(
-            "SA-0211", "SA-0212", lambda i, on: located("Vec", *outs, "src", id=i, on=on)
-        ),
-        *by_target("SA-0207", "SA-0209", lambda i, on: plain("src", id=i, on=on)),
-        *by_target("SA-0208", "SA-0210", lambda i, on: result_column(*outs, id=i, on=on)),
-        rule(
-            "PA-0030",
-            "src has at least one valid row and column",
-            lambda o: o.src.vr != 0 and o.src.vc != 0,
-        ),
-        rule(
-            "PA-0032",
-            f"{listed(outs)} {verb(outs, 'has', 'have')} as many valid rows as src",
-            lambda o: all(o[n] is None or o[n].vr == o.src.vr for n in outs),
-        ),
-        located("Vec", "tmp", id="tmp-location"),
-        same_dtype("tmp", "src", id="tmp-type"),
-        disjoint(*outs, "src", "tmp"),
-        rows_16bit("src"),
-    ]
-
-
-def same_row_dtype() -> list[Rule]:
-    """Row reductions keep the element type."""
-    return by_target(
-        "SA-0190", "SA-0091", lambda i, on: same_dtype("dst", "src", id=i, on=on)
-    )
-
-
-def may_widen(o: Any) -> bool:
-    return o.dst.dtype is o.src.dtype or (o.src.dtype, o.dst.dtype) in WIDENING
-
-
-def widening(id: str = "widening") -> Rule:
-    """The permissive profile also sums into a wider type."""
-    return rule(
-        id,
-        "dst has the element type of src, or f32 for f16 and bf16, or i32 for i16",
-        may_widen,
-        "cpu",
-    )
-
-
-def lanes(tile: Any) -> int:
-    """Elements per 256-byte register."""
-    return REGISTER_BYTES // tile.itemsize
-
-
-def sums_by_blocks(o: Any) -> bool:
-    """Whether a2a3 takes its block path: f32, a column result, and one of four full shapes."""
+def _by_blocks(o: Any) -> bool:
+    """Whether a2a3 takes its block path: f32, a column as result, one of four full shapes."""
     shape = (o.src.rows, o.src.cols)
     return (
-        o.target.name == "a2a3"
+        on_a2a3(o)
         and o.src.dtype is dt.f32
         and o.dst.layout == "DN"
         and o.dst.valid_col == 1
         and shape == (o.src.valid_row, o.src.valid_col)
-        and shape in BLOCK_PATHS
+        and shape in _BLOCK_SHAPES
     )
 
 
-BLOCK_PATHS = {(16, 512): "SA-0213", (32, 256): "SA-0214", (64, 128): "SA-0215", (8, 1024): "SA-0216"}
-
-
-def block_path_rules() -> list[Rule]:
-    """The block path of a2a3 uses tmp as 1024 contiguous floats, whatever its shape."""
-    return [
-        rule(
-            id,
-            f"f32, {rows}x{cols} into a column: tmp holds {rows * cols // 8} elements",
-            lambda o, shape=(rows, cols): (
-                not sums_by_blocks(o) or (o.src.rows, o.src.cols) != shape or o.tmp.numel >= 1024
-            ),
-            "a2a3",
-            "give tmp at least 4096 bytes",
-        )
-        for (rows, cols), id in BLOCK_PATHS.items()
-    ]
-
-
-BLOCK_PATH_SAMPLES = [
-    {"dst": f"Vec f32 {r}x1 DN", "src": f"Vec f32 {r}x{c}", "tmp": f"Vec f32 {r}x{c}"}
-    for r, c in BLOCK_PATHS
-]
-
-
-def scratch_rows(columns: Callable[[Any], int], text: str) -> Rule:
-    """On a2a3, floats wider than a register need a row of scratch per source row."""
+def _block_scratch(rows: int, cols: int, id: str) -> Rule:
+    needed = rows * cols // 8
     return rule(
-        "tmp-size",
-        f"f16 and f32 with more than 256 bytes per row: tmp has a row per valid row of src, {text}",
+        id,
+        f"f32, {rows}x{cols} into a column: tmp holds {needed} elements, whatever its shape",
         lambda o: (
-            not o.src.dtype.is_float
-            or o.src.vc <= lanes(o.src)
-            or sums_by_blocks(o)
-            or (o.tmp.rows >= o.src.vr and o.tmp.cols >= columns(o.src))
+            not _by_blocks(o) or (o.src.rows, o.src.cols) != (rows, cols) or o.tmp.numel >= needed
         ),
         "a2a3",
         "declare tmp with the type and shape of src",
     )
 
 
-def _tree_columns(tile: Any) -> int:
-    return lanes(tile) * max(1, tile.vc // lanes(tile) // 2)
-
-
-SUM_SCRATCH = scratch_rows(
-    _tree_columns, "of half as many registers as src has whole ones, at least one"
-)
-EXTREME_SCRATCH = scratch_rows(lanes, "of at least 256 bytes")
-
-
-def _on_a2a3(o: Any) -> bool:
-    return o.target.name == "a2a3"
-
-
-def scratch() -> Operand:
-    """The scratch tile of a row reduction: only a2a3 touches it."""
-    return tmp("tmp", lost=_on_a2a3, note="scratch, used on a2a3 only")
-
-
-def column_of(name: str = "dst", **more: Any) -> Operand:
-    """Column 0 of a result, one element per valid row of src."""
-    return out(name, view=lambda o: (o.src.vr, 1), **more)
-
-
-def row_of(name: str = "dst", **more: Any) -> Operand:
-    """Row 0 of a result, one element per valid column of src; nothing when src has no rows."""
-    return out(
-        name,
-        view=lambda o: (min(1, o.src.vr), o.src.vc),
-        **more,
-    )
-
-
-def block_tail(o: Any) -> tuple[slice, slice] | None:
-    """a2a3 copies whole 32-byte blocks: what lies behind the columns of dst is overwritten."""
-    per_block = BLOCK_BYTES // o.dst.itemsize
-    stop = -(-o.src.vc // per_block) * per_block
-    if not _on_a2a3(o) or o.src.vr == 0 or stop in (o.src.vc, 0):
-        return None
-    return slice(0, 1), slice(o.src.vc, stop)
-
-
-def column_rules() -> list[Rule]:
-    """What the column reductions without indices demand of their tiles."""
+def _float_scratch(text: str, columns: Callable[[Any], int]) -> list[Rule]:
+    """On a2a3, rows of floats that are wider than a register need scratch."""
     return [
-        located("Vec", "dst", "src", id="SA-0211"),
-        plain("dst", "src", id="SA-0207"),
         rule(
-            "PA-0031",
-            "dst has as many valid columns as src",
-            lambda o: o.dst.vc == o.src.vc,
+            "tmp-size",
+            "floats, more than 256 bytes per row: tmp has as many rows as src has valid ones, "
+            f"and {text}",
+            lambda o: (
+                not o.src.dtype.is_float
+                or o.src.vc <= lanes(o.src)
+                or _by_blocks(o)
+                or (o.tmp.rows >= o.src.vr and o.tmp.cols >= columns(o.src))
+            ),
+            "a2a3",
+            "declare tmp with the type and shape of src",
         ),
-        rows_16bit("src"),
+        *(_block_scratch(*shape, id) for shape, id in _BLOCK_SHAPES.items()),
     ]
+
+
+# Samples of the block path, one per shape.
+_BLOCK_SAMPLES = [
+    {"dst": f"Vec f32 {r}x1 DN", "src": f"Vec f32 {r}x{c}", "tmp": f"Vec f32 {r}x{c}"}
+    for r, c in _BLOCK_SHAPES
+]
 
 
 # ---- rows ----------------------------------------------------------------------------------------
 
 
 @insn(
-    column_of("dst"),
+    _column(),
     src("src"),
-    scratch(),
+    _scratch(),
     types=types(
         "src",
         a2a3="f16 f32 i16 i32",
         a5="f16 f32 i16 i32 i64 u64",
         kirin="f16 f32 i16 i32",
-        ids={"a2a3": "SA-0187"} | dict.fromkeys(A5_ON.split(), "SA-0087"),
+        ids=_ROW_IDS,
     ),
     rules=[
-        row_rules("dst"),
-        by_target("SA-0190", "SA-0091", lambda i, on: same_dtype("dst", "src", id=i, on=on)),
-        SUM_SCRATCH,
-        block_path_rules(),
-        columns_64bit("src"),
+        row_reduction("dst"),
+        _keeps_type(widens=True),
+        _float_scratch(
+            "half as many registers as src fills, at least one",
+            lambda t: lanes(t) * max(1, t.vc // lanes(t) // 2),
+        ),
+        one_vector_of_i64("src"),
     ],
-    asm=ROW_TMP,
-    example={"dst": "Vec {T} 16x1 DN", "src": "Vec {T} 16x64", "tmp": "Vec {T} 16x64"},
-    freedom=FLOAT_ORDER,
+    asm=_ROW_ASM,
+    example=_ROW_EXAMPLE,
+    more_examples=_BLOCK_SAMPLES,
+    freedom=SUM_ORDER,
 )
 def TROWSUM(dst: Array, src: Array, tmp: Array, ctx: Any) -> None:
     """Sum every row of src into column 0 of dst.
 
-    The valid region of src governs; other columns of dst keep their contents. Sums are formed in
-    the element type: f16 partial sums round, and overflow to infinity, as f16; integers wrap. tmp
-    is scratch that only a2a3 uses; one of the type and shape of src is always large enough. The
-    permissive profile adds from left to right, f16 and bf16 in f32, and may sum into f32 or i32.
+    The valid region of src governs. Sums are formed in the element type: f16 rounds, and overflows
+    to infinity, at every step; integers wrap. tmp is scratch that only a2a3 uses; one of the type
+    and shape of src is always large enough. The permissive profile adds from left to right, f16
+    and bf16 in f32, and may sum f16 and bf16 into f32 and i16 into i32.
     """
     o = ctx.ops
     if o.target.name == "cpu":
         dst[:, 0] = simulated_row_sums(src, o.src.dtype, o.dst.dtype)
-    elif sums_by_blocks(o):
+    elif _by_blocks(o):
         dst[:, 0] = row_sums_by_blocks(src)
     else:
         dst[:, 0] = row_sums(src, o.target.name)
+
+
+@insn(
+    _column(),
+    src("src"),
+    _scratch(),
+    types=types(
+        "src",
+        a2a3="f16 f32 i16 i32",
+        a5="f16 f32 i16 i32",
+        kirin="f16 f32 i16 i32",
+        ids=_ROW_IDS,
+    ),
+    rules=[row_reduction("dst"), _keeps_type()],
+    asm=_ROW_ASM,
+    example=_ROW_EXAMPLE,
+    freedom=(
+        "a2a3 multiplies 32-byte blocks lane by lane and then the lanes from left to right (f16 in "
+        "f32, rounded once); a5 and kirin multiply 256-byte registers and then halves. The "
+        "reference follows each."
+    ),
+)
+def TROWPROD(dst: Array, src: Array, tmp: Array, ctx: Any) -> None:
+    """Multiply every row of src into column 0 of dst.
+
+    The valid region of src governs. Products are rounded to the element type at every step;
+    integers wrap. tmp is scratch that only a2a3 uses: one 32-byte block.
+    """
+    o = ctx.ops
+    if o.target.name == "cpu":
+        dst[:, 0] = simulated_row_products(src, o.src.dtype, o.dst.dtype)
+    else:
+        dst[:, 0] = row_products(src, o.src.dtype, o.target.name)
+
+
+_ROW_EXTREME_TYPES = types(
+    "src",
+    a2a3="f16 f32 i16 i32",
+    a5="f16 f32 i8 u8 i16 i32 i64 u64",
+    kirin="f16 f32 i8 u8 i16 i32",
+    ids=_ROW_IDS,
+)
+_ROW_EXTREME_RULES: list[Rule] = [
+    *row_reduction("dst"),
+    *_keeps_type(),
+    *_float_scratch("at least 256 bytes per row", lanes),
+    one_vector_of_i64("src"),
+]
+
+
+@insn(
+    _column(),
+    src("src"),
+    _scratch(),
+    types=_ROW_EXTREME_TYPES,
+    rules=_ROW_EXTREME_RULES,
+    asm=_ROW_ASM,
+    example=_ROW_EXAMPLE,
+    more_examples=_BLOCK_SAMPLES,
+    freedom=STRICT_SCAN,
+)
+def TROWMAX(dst: Array, src: Array, tmp: Array) -> None:
+    """Store the maximum of every row of src in column 0 of dst.
+
+    The valid region of src governs. The result is one of the elements, bit for bit; keep the data
+    free of NaN. tmp is scratch that only a2a3 uses; one of the type and shape of src is always
+    large enough.
+    """
+    dst[...] = np.take_along_axis(src, first_extreme(src, 1, largest=True)[:, None], axis=1)
+
+
+@insn(
+    _column(),
+    src("src"),
+    _scratch(),
+    types=_ROW_EXTREME_TYPES,
+    rules=_ROW_EXTREME_RULES,
+    asm=_ROW_ASM,
+    example=_ROW_EXAMPLE,
+    more_examples=_BLOCK_SAMPLES,
+    freedom=STRICT_SCAN,
+)
+def TROWMIN(dst: Array, src: Array, tmp: Array) -> None:
+    """Store the minimum of every row of src in column 0 of dst.
+
+    The valid region of src governs. The result is one of the elements, bit for bit; keep the data
+    free of NaN. tmp is scratch that only a2a3 uses; one of the type and shape of src is always
+    large enough.
+    """
+    dst[...] = np.take_along_axis(src, first_extreme(src, 1, largest=False)[:, None], axis=1)
+
+
+# ---- operands and rules of the columns -----------------------------------------------------------
+
+
+def _block_tail(o: Any) -> tuple[slice, slice] | None:
+    """a2a3 copies whole 32-byte blocks: what lies behind the columns of dst is overwritten."""
+    stop = ceil_to(o.src.vc, per_block(o.dst))
+    if not on_a2a3(o) or o.src.vr == 0 or stop == o.src.vc:
+        return None
+    return slice(0, 1), slice(o.src.vc, stop)
+
+
+def _row() -> Operand:
+    """Row 0 of dst, one element per valid column of src; nothing when src has no rows."""
+    return out("dst", view=lambda o: (min(1, o.src.vr), o.src.vc), unspecified=_block_tail)
+
+
+def _column_rules(*, widens: bool = False) -> list[Rule]:
+    return [
+        located("Vec", "dst", "src", id="SA-0211"),
+        plain("dst", "src", id="SA-0207"),
+        same_dtype("dst", "src", id="SA-0190", on=DEVICES if widens else None),
+        *([_WIDENING] if widens else []),
+        rule("PA-0031", "dst has as many valid columns as src", lambda o: o.dst.vc == o.src.vc),
+        disjoint("dst", "src"),
+        rows_16bit("src"),
+    ]
+
+
+_COLUMN_TYPES = types(
+    "src",
+    a2a3="f16 f32 i16 i32",
+    a5="f16 f32 bf16 i8 u8 i16 u16 i32 u32 i64 u64",
+    kirin="f16 f32 i8 u8 i16 u16 i32 u32",
+    ids="SA-0187",
+)
+
+
+def _binary(o: Any) -> bool:
+    return o.tmp is not None and o.attrs["isBinary"]
+
+
+# ---- columns -------------------------------------------------------------------------------------
+
+
+@insn(
+    _row(),
+    src("src"),
+    tmp("tmp", optional=True, lost=_binary, note="rows of partial sums, for the tree"),
+    attrs=[Attr("isBinary", bool, False, "sum by a pairwise tree, through tmp", argument=True)],
+    forms=["dst src", "dst src tmp"],
+    types=_COLUMN_TYPES,
+    rules=[
+        _column_rules(widens=True),
+        one_vector_of_i64("src"),
+        same_dtype("src", "tmp", id="SA-0189"),
+        located("Vec", "tmp", id="SA-0211", on="a2a3"),
+        plain("tmp", id="SA-0207", on="a2a3"),
+        disjoint("dst", "src", "tmp", id="tmp-apart"),
+        rule(
+            "tree-columns",
+            "isBinary: a row of tmp is as wide as the valid columns of src",
+            lambda o: not _binary(o) or o.src.vc * o.src.itemsize <= o.tmp.cols * o.tmp.itemsize,
+            DEVICES,
+            "declare tmp with the type and shape of src",
+        ),
+        rule(
+            "tree-rows",
+            "isBinary: tmp has a row for every two valid rows of src",
+            lambda o: not _binary(o) or o.tmp.rows >= o.src.vr // 2,
+            DEVICES,
+            "declare tmp with the type and shape of src",
+        ),
+        rule(
+            "tmp-64bit",
+            "64-bit elements are summed without tmp",
+            lambda o: o.tmp is None or o.src.itemsize != 8,
+            "a5",
+            "leave tmp and isBinary out",
+        ),
+    ],
+    asm=Asm(tmp=frozenset({"l1", "l2"}), attrs={"isBinary": "isBinary"}),
+    example=_COLUMN_EXAMPLE,
+    more_examples=[
+        {"dst": "Vec f32 1x64", "src": "Vec f32 16x64", "tmp": "Vec f32 16x64", "isBinary": "True"}
+    ],
+    freedom=FOLD_ORDER + " With isBinary the sums form a tree; an odd row joins the first sum on "
+    "a2a3, the last one on a5 and kirin.",
+)
+def TCOLSUM(dst: Array, src: Array, tmp: Array | None, isBinary: bool, ctx: Any) -> None:
+    """Sum every column of src into row 0 of dst.
+
+    The valid region of src governs; without valid rows nothing is written. Every sum is rounded to
+    the element type, integers wrap. `TCOLSUM(dst, src, tmp, True)` sums by a pairwise tree that
+    keeps its partial sums in tmp: half as many rows as src, rounded up, are enough. a2a3 writes
+    whole 32-byte blocks, so up to there the columns behind dst are lost. The permissive profile
+    ignores tmp and isBinary, and may sum f16 and bf16 into f32.
+    """
+    o = ctx.ops
+    if not src.size:
+        return
+    values = src if o.src.dtype is o.dst.dtype else convert(src, o.src.dtype, o.dst.dtype)
+    by_tree = tmp is not None and isBinary and o.target.name != "cpu"
+    dst[0] = (tree_rows if by_tree else fold_rows)(np.add, values, o.target.name)
+
+
+@insn(
+    _row(),
+    src("src"),
+    types=types(
+        "src",
+        a2a3="f16 f32 i16 i32",
+        a5="f16 f32 bf16 i16 u16 i32 u32",
+        kirin="f16 f32 i16 u16 i32 u32",
+        ids="SA-0187",
+    ),
+    rules=_column_rules(),
+    example=_COLUMN_EXAMPLE,
+    freedom=FOLD_ORDER,
+)
+def TCOLPROD(dst: Array, src: Array, ctx: Any) -> None:
+    """Multiply every column of src into row 0 of dst.
+
+    The valid region of src governs; without valid rows nothing is written. Every product is rounded
+    to the element type, integers wrap. a2a3 writes whole 32-byte blocks, so up to there the columns
+    behind dst are lost.
+    """
+    if src.size:
+        dst[0] = fold_rows(np.multiply, src, ctx.target.name)
+
+
+@insn(
+    _row(),
+    src("src"),
+    types=_COLUMN_TYPES,
+    rules=[_column_rules(widens=True), one_vector_of_i64("src")],
+    example=_COLUMN_EXAMPLE,
+    freedom=STRICT_SCAN,
+)
+def TCOLMAX(dst: Array, src: Array, ctx: Any) -> None:
+    """Store the maximum of every column of src in row 0 of dst.
+
+    The valid region of src governs; without valid rows nothing is written. The result is one of the
+    elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
+    there the columns behind dst are lost. The permissive profile also widens f16 and bf16 to f32.
+    """
+    if src.size:
+        found = np.take_along_axis(src, first_extreme(src, 0, largest=True)[None], axis=0)
+        kinds = ctx.ops.src.dtype, ctx.ops.dst.dtype
+        dst[...] = found if kinds[0] is kinds[1] else convert(found, *kinds)
+
+
+@insn(
+    _row(),
+    src("src"),
+    types=_COLUMN_TYPES,
+    rules=[_column_rules(), one_vector_of_i64("src")],
+    example=_COLUMN_EXAMPLE,
+    freedom=STRICT_SCAN,
+)
+def TCOLMIN(dst: Array, src: Array) -> None:
+    """Store the minimum of every column of src in row 0 of dst.
+
+    The valid region of src governs; without valid rows nothing is written. The result is one of the
+    elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
+    there the columns behind dst are lost.
+    """
+    if src.size:
+        dst[...] = np.take_along_axis(src, first_extreme(src, 0, largest=False)[None], axis=0)

@@ -37,10 +37,12 @@ class Sample:
     operands: dict[str, Spec | None]
     attrs: dict[str, Any]
     same: dict[str, str] = field(default_factory=dict[str, str])  # operands that are one object
+    addresses: dict[str, int] = field(default_factory=dict[str, int])  # of tiles that are not at 0
 
     def facts(self, mode: str = "auto") -> Ops:
         """What the verifier sees of this call."""
-        return Ops({n: _facts(s) for n, s in self.operands.items()}, self.attrs, self.target, mode)
+        facts = {n: _facts(s, self.addresses.get(n, 0)) for n, s in self.operands.items()}
+        return Ops(facts, self.attrs, self.target, mode)
 
     def __str__(self) -> str:
         shown = ", ".join(f"{n}: {s}" for n, s in self.operands.items() if s is not None)
@@ -208,15 +210,15 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(DYNAMIC if part == "?" else int(part) for part in text.split("x"))
 
 
-def _facts(spec: Spec | None) -> Facts | None:
+def _facts(spec: Spec | None, address: int) -> Facts | None:
     if spec is None:
         return None
     if isinstance(spec, TileSpec):
-        return TileFacts(spec, address=0)
+        return TileFacts(spec, address=address)
     if isinstance(spec, GlobalSpec):
         return GlobalFacts(spec)
     if isinstance(spec, ConvSpec):
-        return ConvFacts(spec, address=0)
+        return ConvFacts(spec, address=address)
     if isinstance(spec, str):
         return ObjectFacts(spec)
     return ScalarFacts(None, spec)

@@ -120,6 +120,13 @@ class Asm:
     forms: frozenset[str] = frozenset({"sync", "l1", "l2"})
     tmp: frozenset[str] = frozenset({"l2"})  # forms that spell out the temporaries
     attrs: Mapping[str, str] = field(default_factory=dict[str, str])  # template name -> text key
+    # Where Level 2 writes an attribute: behind `outs(...)` unless listed here as "ins" (inside the
+    # parentheses) or "ins," (inside, after a comma).
+    place: Mapping[str, str] = field(default_factory=dict[str, str])  # template name -> place
+    suffixes: Mapping[str, str] = field(default_factory=dict[str, str])  # operand given -> ".acc"
+    aliases: tuple[str, ...] = ()  # further mnemonics that are read, never printed
+    is_paired: bool = False  # `ins(%a : T, %b : T)` instead of `ins(%a, %b : T, T)`
+    order: tuple[str, ...] | None = None  # operands of the generic form, when not ins then outs
 
 
 DERIVED = Asm()  # everything follows from the name and the operands

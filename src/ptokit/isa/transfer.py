@@ -1,4 +1,4 @@
-"""What the moves between tiles share: data paths, the rules of each path, and the copy itself.
+"""What the moves between tiles do alike: data paths, sizes, and the copy itself.
 
 TMOV, TEXTRACT and TINSERT are one idea - a rectangle of one tile becomes a rectangle of another -
 on about ten data paths with their own conditions. A path is written `Mat>Left`: where the data
@@ -11,21 +11,16 @@ them; elements of the source's valid region must be defined.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ptokit.base.dtypes import dtype
-from ptokit.base.enums import AccToVecMode, Layout, ReluPreMode, STPhase, TileType
+from ptokit.base.enums import AccToVecMode, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.fixpipe import convert_out, is_accumulator, tile_conversions
-from ptokit.isa.spec import Attr, Pipe, Rule, rule
+from ptokit.isa.fixpipe import convert_out, is_accumulator
+from ptokit.isa.spec import Attr, Pipe
 
-KIRIN = "kirin9030 kirinx90"
-DEVICES = "a2a3 a5 " + KIRIN
 DUAL = (AccToVecMode.DualModeSplitM, AccToVecMode.DualModeSplitN)
 
 RELU = Attr("reluPreMode", ReluPreMode, ReluPreMode.NoRelu, "max(x, 0) on the way out of Acc")
@@ -40,28 +35,6 @@ def path(o: Any) -> str:
     """The data path of a move, such as `Mat>Left`."""
     source = "Conv" if o.src.kind == "conv" else o.src.loc.name
     return f"{source}>{o.dst.loc.name}"
-
-
-def along(paths: str, *rules: Rule) -> list[Rule]:
-    """Restrict rules to some paths."""
-    allowed = tuple(paths.split())
-
-    def narrowed(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
-        return lambda o: path(o) not in allowed or holds(o)
-
-    return [replace(each, holds=narrowed(each.holds)) for each in rules]
-
-
-def paths_exist(id: str, paths: str, on: str) -> Rule:
-    """The target can move data between these two spaces."""
-    allowed = tuple(paths.split())
-    return rule(
-        id,
-        f"the target has the data path: {', '.join(paths.split())}",
-        lambda o: path(o) in allowed,
-        on,
-        "move the data in two steps, through a space that has both paths",
-    )
 
 
 def pipe_of(o: Any) -> Pipe:
@@ -207,112 +180,3 @@ def transfer_weights(dst: Array, src: Array, ctx: Any, row: int = 0, col: int = 
 def weight_size(o: Any) -> tuple[int, int]:
     """The region of the right operand that weights fill: the valid one, in whole boxes."""
     return up(o.dst.vr, c0(o.dst)), up(o.dst.vc, 16)
-
-
-# ---- rules: accumulators -----------------------------------------------------------------------
-
-
-def drain_rules(words: str = "preQuantScalar fp") -> list[Rule]:
-    """The rules of every move out of an accumulator; `words` are the quantisation operands."""
-    names = tuple(words.split())
-    quantised = "any quantisation word"
-
-    def mode(o: Any) -> Any:
-        return o.attrs["accToVecMode"] if "accToVecMode" in dict_of(o) else None
-
-    def has_word(o: Any) -> bool:
-        return any(o[name] is not None for name in names)
-
-    return [
-        rule(
-            "SA-0107",
-            "the accumulator is NZ (ColMajor outside, RowMajor inside)",
-            lambda o: not is_accumulator(o) or o.src.layout == "NZ",
-            DEVICES,
-        ),
-        *tile_conversions(words),
-        rule(
-            "SA-0014",
-            "an accumulator moves to a Mat tile",
-            lambda o: not is_accumulator(o) or o.dst.loc == TileType.Mat,
-            "a2a3",
-        ),
-        rule(
-            "SA-0029",
-            "the Mat tile that takes an accumulator is NZ",
-            lambda o: not is_accumulator(o) or o.dst.layout == "NZ",
-            "a2a3",
-        ),
-        rule(
-            "SA-0013",
-            "the Mat tile that takes an accumulator has boxes of 512 bytes",
-            lambda o: not is_accumulator(o) or o.dst.fractal == 512,
-            "a2a3",
-        ),
-        rule(
-            "SA-0031",
-            "rows of the Mat tile that takes an accumulator are whole 32-byte blocks",
-            lambda o: not is_accumulator(o) or _is_blocks(o.dst.cols, o.dst.itemsize),
-            "a2a3",
-        ),
-        rule(
-            "SA-0088",
-            "the tile that takes an accumulator is ND, DN or NZ",
-            lambda o: not is_accumulator(o) or o.dst.layout in ("ND", "DN", "NZ"),
-            "a5 kirin9030",
-        ),
-        rule(
-            "dst-layout",
-            "the tile that takes an accumulator is ND or NZ",
-            lambda o: not is_accumulator(o) or o.dst.layout in ("ND", "NZ"),
-            "kirinx90",
-        ),
-        rule(
-            "SA-0030",
-            "lines of the tile that takes an accumulator are whole 32-byte blocks "
-            "(Cols, or Rows of a DN tile)",
-            lambda o: (
-                not is_accumulator(o)
-                or _is_blocks(o.dst.rows if o.dst.layout == "DN" else o.dst.cols, o.dst.itemsize)
-            ),
-            "a5 " + KIRIN,
-        ),
-        rule(
-            "SA-0092",
-            f"a dual-destination mode goes without {quantised}",
-            lambda o: mode(o) not in DUAL or not has_word(o),
-            "a5 " + KIRIN,
-            "use a single-destination mode, or quantise with TQUANT afterwards",
-        ),
-        rule(
-            "SA-0042",
-            "a dual-destination mode has no DN destination",
-            lambda o: mode(o) not in DUAL or o.dst.layout != "DN",
-            "a5 " + KIRIN,
-        ),
-        rule(
-            "SA-0012",
-            "a mode that names a vector core has a Vec destination",
-            lambda o: mode(o) is None or o.dst.loc == TileType.Vec,
-            "a5 " + KIRIN,
-        ),
-        rule(
-            "dual-halves",
-            "a dual-destination mode divides an even number of rows (DualModeSplitM) or columns "
-            "(DualModeSplitN; a multiple of 32 for 4-byte results)",
-            lambda o: (
-                mode(o) not in DUAL
-                or (
-                    o.src.vr % 2 == 0
-                    if mode(o) == AccToVecMode.DualModeSplitM
-                    else o.src.vc % (32 if o.dst.itemsize == 4 else 2) == 0
-                )
-            ),
-            "a5 " + KIRIN,
-        ),
-    ]
-
-
-def dict_of(o: Any) -> Any:
-    """The template arguments that exist, by name."""
-    return o.attrs

@@ -1,0 +1,368 @@
+"""The text of instructions: reading and printing Level 2 (`ins`/`outs`) and Level 1 (results)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ptokit.ir.attributes import Attribute, dict_text
+from ptokit.ir.core import Op, Value
+from ptokit.ir.instructions import (
+    FOREIGN_KEYS,
+    Form,
+    attr_keys,
+    declared_types,
+    find_form,
+    form_of,
+    forms_of,
+    template_value,
+)
+from ptokit.ir.reader import Head, Reader
+from ptokit.ir.types import ElidedType, FunctionType, TileBufType, Type, same_type
+from ptokit.ir.typetext import suggestion
+
+if TYPE_CHECKING:
+    from ptokit.ir.printer import Printer
+
+
+@dataclass
+class Listed:
+    """Operands as written: the value, its token, and indices in brackets behind it."""
+
+    values: list[Value] = field(default_factory=list[Value])
+    tokens: list[int] = field(default_factory=list[int])
+    indices: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
+
+    def read(self, reader: Reader) -> None:
+        self.values.append(reader.value())
+        self.tokens.append(reader.at - 1)
+        found: list[Value] = []
+        if reader.accept("["):
+            while not reader.accept("]"):
+                if found:
+                    reader.expect(",")
+                found.append(reader.value())
+        self.indices.append(tuple(found))
+
+    @property
+    def types(self) -> list[Type]:
+        return [v.type for v in self.values]
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def read_instruction(reader: Reader, head: Head, forms: list[Form]) -> Op:
+    """Read an instruction behind its name, in whichever form it is written."""
+    if reader.sees("ins") or reader.sees("outs"):
+        return _read_dps(reader, head, forms)
+    return read_ssa(reader, head, forms)
+
+
+def _read_dps(reader: Reader, head: Head, forms: list[Form]) -> Op:
+    keys = _declared(forms)
+    attrs: dict[str, Attribute] = {}
+    ins, outs = Listed(), Listed()
+    if reader.accept("ins"):
+        _read_list(reader, ins, attrs, keys)
+    results: list[Type] = []
+    if reader.accept("outs"):
+        if reader.accept(":"):
+            results = reader.type_list()
+        else:
+            _read_list(reader, outs, attrs, keys)
+    if reader.sees("{"):
+        attrs.update(reader.attr_dict(keys))
+    while reader.kind == "word" and reader.texts[reader.at + 1] == "=":
+        key = reader.take("word", "an attribute")
+        reader.expect("=")
+        attrs[key] = reader.attribute(keys.get(key, ""))
+    if reader.accept("->"):
+        reader.result_types()  # ranked tensors, which nothing here has
+    return build(reader, head, forms, ins, outs, attrs, results)
+
+
+def _read_list(
+    reader: Reader, listed: Listed, attrs: dict[str, Attribute], keys: dict[str, str]
+) -> None:
+    """`(%a, %b {attrs} : T, T)` or `(%a : T, %b : T)`."""
+    reader.expect("(")
+    while not reader.sees(")"):
+        if reader.sees("{"):
+            attrs.update(reader.attr_dict(keys))
+        else:
+            listed.read(reader)
+        if not reader.accept(","):
+            break
+    if reader.sees("{"):
+        attrs.update(reader.attr_dict(keys))
+    if listed.values:
+        reader.expect(":")
+        _read_types(reader, listed)
+    reader.expect(")")
+
+
+def _read_types(reader: Reader, listed: Listed) -> None:
+    done = 0
+    while True:
+        if reader.kind == "value":  # each name with its type
+            listed.read(reader)
+            reader.expect(":")
+            done = len(listed.values) - 1
+        if done < len(listed.values):
+            reader.typed(listed.values[done], listed.tokens[done])
+        else:
+            reader.type()
+        done += 1
+        if not reader.accept(","):
+            break
+    if done != len(listed.values):
+        reader.note(
+            "operand-count",
+            f"{len(listed.values)} operands but {done} types",
+            reader.place(listed.tokens[0]),
+            "write one type per operand, in the same order",
+        )
+
+
+def _declared(forms: list[Form]) -> dict[str, str]:
+    found: dict[str, str] = {"layout": "layout"}
+    for form in forms:
+        found.update(declared_types(form.insn))
+    return found
+
+
+def read_ssa(reader: Reader, head: Head, forms: list[Form]) -> Op:
+    """`%a, %b {attrs} : (T, T) -> T`, the form of Level 1 and of the assembly lines."""
+    attrs: dict[str, Attribute] = {}
+    ins = Listed()
+    while reader.kind == "value":
+        ins.read(reader)
+        if not reader.accept(","):
+            break
+    keys = _declared(forms)
+    if reader.sees("{"):
+        attrs.update(reader.attr_dict(keys))
+    results = read_signature(reader, ins, len(head.results))
+    return build(reader, head, forms, ins, Listed(), attrs, results)
+
+
+def read_signature(reader: Reader, ins: Listed, results: int) -> list[Type]:
+    """Read `: types [-> types]` and return the result types.
+
+    The pages abbreviate: one type may stand for all operands, the result's type may be missing
+    (then it is that of the first tile) or stand last among the operands' types.
+    """
+    if not reader.accept(":"):
+        return [_first_tile(ins.types)] * results
+    start = reader.at
+    types = reader.type_list_in_parentheses() if reader.sees("(") else reader.type_list()
+    indexed = sum(map(len, ins.indices))
+    if reader.accept("->"):
+        found = reader.type_list_in_parentheses() if reader.sees("(") else reader.type_list()
+    elif results and len(types) == len(ins.values) + indexed + results:
+        found, types = types[-results:], types[:-results]
+    else:
+        found = [_first_tile([*types, *ins.types])] * results
+    if len(types) == len(ins.values) + indexed:
+        _check_types(reader, ins, types, start)
+    elif len(types) != 1 and len(types) != len(ins.values):
+        reader.note(
+            "operand-count",
+            f"{len(ins.values)} operands but {len(types)} types",
+            reader.place(start),
+            "write one type per operand, in the same order",
+        )
+    return [_first_tile(ins.types) if isinstance(t, ElidedType) else t for t in found]
+
+
+def _first_tile(types: list[Type]) -> Type:
+    return next((t for t in types if isinstance(t, TileBufType)), ElidedType("<unknown>"))
+
+
+def _check_types(reader: Reader, ins: Listed, types: list[Type], start: int) -> None:
+    flat: list[Value] = []
+    for value, indices in zip(ins.values, ins.indices, strict=True):
+        flat += [value, *indices]
+    for value, type_ in zip(flat, types, strict=True):
+        if not same_type(value.type, type_):
+            reader.note(
+                "type-mismatch",
+                f"%{value.name} is used with another type than it was defined with",
+                reader.place(start),
+                f"write {value.type}, not {type_}",
+            )
+
+
+def build(
+    reader: Reader,
+    head: Head,
+    forms: list[Form],
+    ins: Listed,
+    outs: Listed,
+    attrs: dict[str, Attribute],
+    results: list[Type],
+) -> Op:
+    """Find the form that was meant and make the operation."""
+    extra = [v for indices in ins.indices for v in indices]
+    spread = [*ins.types, *(v.type for v in extra)]
+    written: list[Type | None] = [*outs.types, *results]
+    for given, targets, indexed in (
+        (ins.types, written, True),
+        (spread, written, False),
+        (ins.types, list(outs.types), True),
+    ):
+        form = find_form(forms, given, targets)
+        if form is not None:
+            break
+    else:
+        raise _no_form(reader, head, forms, ins, outs, results)
+    operands, labels = _label(form, ins, extra, indexed)
+    operands += outs.values
+    labels += [o.name for o in form.outs[: len(outs.values)]]
+    names = [o.name for o in form.outs[len(outs.values) :]]
+    values = reader.make_results(head, results)
+    if not names and values:
+        names = _alias_labels(form, values)
+    _check_attrs(reader, head, form, attrs)
+    insn = form.insn
+    name = f"pto.{form.mnemonic}"
+    return Op(
+        name,
+        operands,
+        tuple(labels),
+        values,
+        tuple(names[: len(values)]),
+        attrs,
+        [],
+        head.location,
+        insn,
+    )
+
+
+def _label(
+    form: Form, ins: Listed, extra: list[Value], indexed: bool
+) -> tuple[list[Value], list[str]]:
+    """Label the operands; indices in brackets are operands of their own where the form has them."""
+    names = [o.name for o in form.ins]
+    if not indexed:
+        return [*ins.values, *extra], names
+    operands: list[Value] = []
+    labels: list[str] = []
+    for name, value, indices in zip(names, ins.values, ins.indices, strict=True):
+        operands += [value, *indices]
+        labels += [name, *(f"{name}.index" for _ in indices)]
+    return operands, labels
+
+
+def _alias_labels(form: Form, values: list[Value]) -> list[str]:
+    """Labels of results no destination stands for: a handle to an operand, or a plain number."""
+    if isinstance(values[0].type, TileBufType):
+        changed = [o.name for o in form.ins if o.role == "inout"]
+        return (changed + [""] * len(values))[: len(values)]
+    return [""] * len(values)
+
+
+def _no_form(
+    reader: Reader,
+    head: Head,
+    forms: list[Form],
+    ins: Listed,
+    outs: Listed,
+    results: list[Type],
+) -> Exception:
+    given = ", ".join(map(str, ins.types)) or "nothing"
+    made = ", ".join(map(str, [*outs.types, *results])) or "nothing"
+    listed = " or ".join(dict.fromkeys(str(form) for form in forms))
+    return reader.fail(
+        f"{head.name} does not take these operands: ins {given}; outs {made}",
+        "operand-count",
+        head.location,
+        f"write {listed}",
+    )
+
+
+def _check_attrs(reader: Reader, head: Head, form: Form, attrs: dict[str, Attribute]) -> None:
+    known = attr_keys(form.insn)
+    for key, value in attrs.items():
+        attr = known.get(key)
+        if attr is not None:
+            try:
+                template_value(attr, value)
+            except ValueError as error:
+                reader.note("bad-attribute", f"{head.name}: {key}: {error}", head.location)
+        elif key not in FOREIGN_KEYS and "." not in key:
+            listed = ", ".join(known) or "none"
+            reader.note(
+                "bad-attribute",
+                f"{head.name} has no attribute {key}",
+                head.location,
+                suggestion(key, known) or f"its attributes: {listed}",
+            )
+
+
+# ---- printing ----------------------------------------------------------------------------------
+
+
+def write_instruction(printer: Printer, op: Op) -> str:
+    """Print what stands behind the name: destinations that are results make it Level 1."""
+    form = form_of(op)
+    if op.results and "" not in op.result_labels:
+        return _write_ssa(printer, op)
+    if any(label.endswith(".index") for label in op.labels):
+        return _write_ssa(printer, op)
+    assert form.insn.asm is not None
+    inside, behind = _split_attrs(op, form)
+    text = _listed(printer, op, form, inside)
+    outs = [v for v in (op.operand(o.name) for o in form.outs) if v is not None]
+    if op.results:
+        text += f" outs : {', '.join(str(r.type) for r in op.results)}"
+    elif outs:
+        names = ", ".join(printer.name(v) for v in outs)
+        text += f" outs({names} : {', '.join(str(v.type) for v in outs)})"
+    return f"{text} {dict_text(behind)}" if behind else text
+
+
+def _listed(printer: Printer, op: Op, form: Form, inside: str) -> str:
+    ins = [v for v in (op.operand(o.name) for o in form.ins) if v is not None]
+    if not ins:
+        return f" ins({inside.strip(', ')})" if inside else ""
+    asm = form.insn.asm
+    if asm is not None and asm.is_paired and not inside:
+        return " ins(" + ", ".join(f"{printer.name(v)} : {v.type}" for v in ins) + ")"
+    names = ", ".join(printer.name(v) for v in ins)
+    return f" ins({names}{inside} : {', '.join(str(v.type) for v in ins)})"
+
+
+def _split_attrs(op: Op, form: Form) -> tuple[str, dict[str, Attribute]]:
+    """The dictionary inside `ins` as text, and the attributes behind `outs`."""
+    asm = form.insn.asm
+    assert asm is not None
+    if not asm.place:
+        return "", op.attrs
+    places = {key: asm.place.get(a.name, "") for key, a in attr_keys(form.insn).items()}
+    inner = {k: v for k, v in op.attrs.items() if places.get(k)}
+    outer = {k: v for k, v in op.attrs.items() if not places.get(k)}
+    if not inner:
+        return "", outer
+    comma = "," if any(places[k].endswith(",") for k in inner) else ""
+    return f"{comma} {dict_text(inner)}", outer
+
+
+def _write_ssa(printer: Printer, op: Op) -> str:
+    names: list[str] = []
+    for value, label in zip(op.operands, op.labels, strict=True):
+        if label.endswith(".index"):
+            names[-1] = names[-1].removesuffix("]")
+            names[-1] += (", " if "[" in names[-1] else "[") + printer.name(value) + "]"
+        else:
+            names.append(printer.name(value))
+    attrs = f" {dict_text(op.attrs)}" if op.attrs else ""
+    signature = FunctionType(
+        tuple(v.type for v in op.operands), tuple(v.type for v in op.results)
+    )
+    listed = f" {', '.join(names)}" if names else ""
+    return f"{listed}{attrs} : {signature}"
+
+
+__all__ = ["forms_of", "read_instruction", "read_signature", "read_ssa", "write_instruction"]

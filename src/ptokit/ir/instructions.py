@@ -1,0 +1,264 @@
+"""One grammar for every instruction of the table.
+
+The table says which operands an instruction has and how its text form names them; everything here
+is a fold over those records and knows no instruction by name. An instruction is written in
+destination-passing style (Level 2: `ins(...) outs(...)`) or with results (Level 1); both are the
+same operation, whose destinations are operands or results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+from ptokit.ir.attributes import (
+    Attribute,
+    BoolAttr,
+    EnumAttr,
+    IntAttr,
+    enumeration_of,
+)
+from ptokit.ir.core import Op, Value
+from ptokit.ir.types import (
+    I32,
+    ElidedType,
+    OpaqueType,
+    PtrType,
+    ScalarType,
+    ShapedType,
+    TileBufType,
+    Type,
+    ViewType,
+)
+from ptokit.ir.typetext import is_local
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.spec import Asm, Attr, Insn, Operand
+
+FOREIGN_KEYS = ("layout", "operandSegmentSizes")  # keys lowering leaves behind on any instruction
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to write an instruction: which operands stand in `ins` and which in `outs`."""
+
+    insn: Insn
+    mnemonic: str
+    ins: tuple[Operand, ...]
+    outs: tuple[Operand, ...]
+
+    @property
+    def without_scratch(self) -> Form:
+        """The same form with its temporaries left out."""
+        kept = tuple(o for o in self.ins if o.role != "tmp")
+        return Form(self.insn, self.mnemonic, kept, self.outs)
+
+    def __str__(self) -> str:
+        ins = ", ".join(f"%{o.name}" for o in self.ins)
+        outs = ", ".join(f"%{o.name}" for o in self.outs)
+        return f"pto.{self.mnemonic} ins({ins}) outs({outs})"
+
+
+# ---- the index of mnemonics ----------------------------------------------------------------------
+
+
+@cache
+def forms_by_mnemonic() -> dict[str, list[Form]]:
+    """Every mnemonic with the forms it may stand for, in the order of the table."""
+    found: dict[str, list[Form]] = {}
+    for insn in INSTRUCTIONS.values():
+        if insn.asm is None:
+            continue
+        for form in _forms(insn, insn.asm):
+            for name in (form.mnemonic, *(a for a in insn.asm.aliases)):
+                found.setdefault(name, []).append(form)
+    return found
+
+
+def forms_of(name: str) -> list[Form] | None:
+    """The forms of a mnemonic; dots and underscores are interchangeable, as the pages differ."""
+    index = forms_by_mnemonic()
+    return index.get(name) or index.get(name.replace(".", "_")) or _dotted().get(name)
+
+
+@cache
+def _dotted() -> dict[str, list[Form]]:
+    return {name.replace(".", "_"): forms for name, forms in forms_by_mnemonic().items()}
+
+
+def _forms(insn: Insn, asm: Asm) -> Iterator[Form]:
+    base = asm.name or insn.name.lower()
+    for names in insn.forms:
+        given = [insn.operand(n) for n in names]
+        if asm.ins is None:
+            ins = tuple(o for o in given if o.role in ("in", "tmp"))
+        else:
+            ins = tuple(insn.operand(n) for n in asm.ins if n in names)
+        if asm.outs is None:
+            outs = tuple(o for o in given if o.role in ("out", "inout") and o not in ins)
+        else:
+            outs = tuple(insn.operand(n) for n in asm.outs if n in names)
+        suffix = "".join(s for operand, s in asm.suffixes.items() if operand in names)
+        yield Form(insn, base + suffix, ins, outs)
+
+
+def mnemonics() -> list[str]:
+    """All mnemonics, with their prefix."""
+    return [f"pto.{name}" for name in forms_by_mnemonic()]
+
+
+# ---- which form is meant -------------------------------------------------------------------------
+
+
+def find_form(
+    forms: Sequence[Form], ins: Sequence[Type], outs: Sequence[Type | None]
+) -> Form | None:
+    """The first form that takes these types; scratch operands may be missing altogether.
+
+    A destination of type None is a result whose type is not known yet.
+    """
+    for form in forms:
+        if _takes(form, ins, outs):
+            return form
+    for form in forms:
+        bare = form.without_scratch
+        if bare.ins != form.ins and _takes(bare, ins, outs):
+            return bare
+    return None
+
+
+def _takes(form: Form, ins: Sequence[Type], outs: Sequence[Type | None]) -> bool:
+    if len(form.ins) != len(ins) or len(form.outs) != len(outs):
+        return False
+    pairs = (*zip(form.ins, ins, strict=True), *zip(form.outs, outs, strict=True))
+    return all(type_ is None or accepts(operand, type_) for operand, type_ in pairs)
+
+
+def accepts(operand: Operand, type_: Type) -> bool:
+    """Whether an operand may have a type, going by its kind."""
+    kinds = kinds_of(type_)
+    return not kinds or any(kind in operand.kinds for kind in kinds)
+
+
+def kinds_of(type_: Type) -> tuple[str, ...]:
+    """What a type may stand for in the table's terms; empty when it is not known."""
+    if isinstance(type_, ElidedType):
+        return ()
+    if isinstance(type_, ScalarType):
+        return ("scalar",)
+    if isinstance(type_, TileBufType):
+        return ("tile", "conv")
+    if isinstance(type_, PtrType):
+        return ("pointer", "global")
+    if isinstance(type_, ViewType):
+        return ("global",)
+    if isinstance(type_, ShapedType) and type_.kind == "memref":
+        return ("tile", "conv") if is_local(type_) else ("global", "pointer")
+    if isinstance(type_, OpaqueType | ShapedType):
+        return ("object",)
+    return ("object",)
+
+
+# ---- attributes ----------------------------------------------------------------------------------
+
+
+def text_key(insn: Insn, attr: Attr) -> str:
+    """The key under which a template argument is written."""
+    assert insn.asm is not None
+    return insn.asm.attrs.get(attr.name) or attr.name[0].lower() + attr.name[1:]
+
+
+@cache
+def attr_keys(insn: Insn) -> dict[str, Attr]:
+    """Template arguments by their key in the text."""
+    return {text_key(insn, attr): attr for attr in insn.attrs}
+
+
+@cache
+def declared_types(insn: Insn) -> dict[str, str]:
+    """What the reader is told about each key: the enumeration or type of its value."""
+    return {key: _declared(attr) for key, attr in attr_keys(insn).items()}
+
+
+def _declared(attr: Attr) -> str:
+    if issubclass(attr.type, IntEnum):
+        return enumeration_of(attr.type).name
+    return "" if attr.type is bool else "i32"
+
+
+def template_value(attr: Attr, given: Attribute | None) -> Any:
+    """The template argument an attribute stands for; ValueError when it cannot be one."""
+    if given is None:
+        return attr.default
+    if issubclass(attr.type, IntEnum):
+        enum = enumeration_of(attr.type)
+        if isinstance(given, EnumAttr) and given.enum == enum.name:
+            return enum.member_of(given.value)
+        if isinstance(given, BoolAttr | IntAttr):
+            return attr.type(int(given.value))
+    elif attr.type is bool and isinstance(given, BoolAttr):
+        return given.value
+    elif isinstance(given, IntAttr):
+        return attr.type(given.value)
+    raise ValueError(f"{given} is not a {attr.type.__name__}")
+
+
+def template_arguments(op: Op) -> tuple[Any, ...]:
+    """The template arguments of an instruction, in the order of its record."""
+    assert op.insn is not None
+    if not op.attrs or not op.insn.attrs:
+        return tuple(attr.default for attr in op.insn.attrs)
+    return tuple(
+        template_value(attr, op.attrs.get(key)) for key, attr in attr_keys(op.insn).items()
+    )
+
+
+def attribute_for(attr: Attr, value: Any) -> Attribute:
+    """The attribute that writes a template argument."""
+    if isinstance(value, IntEnum):
+        enum = enumeration_of(type(value))
+        return EnumAttr(enum.name, enum.text_of(value))
+    if isinstance(value, bool) or attr.type is bool:
+        return BoolAttr(bool(value))
+    return IntAttr(int(value), I32)
+
+
+# ---- operands ------------------------------------------------------------------------------------
+
+
+def form_of(op: Op) -> Form:
+    """The form an operation was written in, from its labels."""
+    assert op.insn is not None
+    assert op.insn.asm is not None
+    present = set(op.labels) | set(op.result_labels)
+    name = op.name.removeprefix("pto.")
+    best: Form | None = None
+    for form in _forms(op.insn, op.insn.asm):
+        ins = tuple(o for o in form.ins if o.name in op.labels)
+        missing = [o for o in form.ins if o.name not in op.labels]
+        outs = tuple(o for o in form.outs if o.name in present)
+        covered = {o.name for o in (*ins, *outs)} | {""}
+        fits = outs == form.outs and {label.partition(".")[0] for label in present} <= covered
+        if fits and all(o.role == "tmp" for o in missing):
+            found = Form(op.insn, name, ins, outs)
+            if not missing:
+                return found
+            best = best or found
+    assert best is not None, op
+    return best
+
+
+def run_time_operands(op: Op) -> tuple[Value | None, ...]:
+    """The values of the record's operands, in its order; None for one that was left out."""
+    assert op.insn is not None
+    return tuple(op.bound(o.name) for o in op.insn.operands)
+
+
+def destinations(op: Op) -> list[Value]:
+    """The values an instruction writes."""
+    assert op.insn is not None
+    writes = {o.name for o in op.insn.operands if o.writes}
+    written = [v for v, label in zip(op.operands, op.labels, strict=True) if label in writes]
+    return written + [r for r in op.results if isinstance(r.type, TileBufType)]

@@ -1,0 +1,99 @@
+"""What the elementwise families share: operand lists, and the rules said once for all of them."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from ptokit.base.dtypes import i64, u64
+from ptokit.isa.rules import (
+    listed,
+    located,
+    same_dtype,
+    same_valid_shape,
+    static_valid_fits,
+    verb,
+    whole_overlap,
+)
+from ptokit.isa.spec import Attr, Rule, out, rule, src
+
+BINARY = (out("dst"), src("src0"), src("src1"))
+UNARY = (out("dst"), src("src"))
+
+A5_FAMILY = "a5 kirin9030 kirinx90"
+DEVICES = "a2a3 " + A5_FAMILY
+
+
+def pointwise(
+    *names: str,
+    a2a3: str = "layout",
+    a5: str = "layout",
+    vec: str = "location",
+    static: str = "SA-0084 SA-0083",
+    valid: str = "PA-0020 PA-0017",
+) -> list[Rule]:
+    """What every elementwise instruction asks of its tiles.
+
+    The ids are those of the layout check on A2/A3 and on the A5 family, of the memory space, and -
+    rows first, then columns - of the static valid sizes and of the equality of the valid regions.
+    """
+    static_rows, static_cols = static.split()
+    valid_rows, valid_cols = valid.split()
+    return [
+        same_dtype(*names),
+        rule(
+            "arithmetic",
+            f"elements of {names[0]} are numbers to compute with, not 4-bit or hif8 codes",
+            lambda o: not o[names[0]].dtype.stores_codes,
+            fix="convert with TCVT first",
+        ),
+        *same_valid_shape(*names, rows=valid_rows, cols=valid_cols),
+        *static_valid_fits(*names, rows=static_rows, cols=static_cols),
+        plain(*names, id=a2a3, on="a2a3"),
+        plain(*names, id=a5, on=A5_FAMILY),
+        located("Vec", *names, id=vec, on=DEVICES),
+        whole_overlap(*names),
+    ]
+
+
+def plain(*names: str, id: str = "layout", on: str | None = None) -> Rule:
+    """The tiles are row-major arrays."""
+    return rule(
+        id,
+        f"{listed(names)} {verb(names, 'is', 'are')} row-major, without an inner box",
+        lambda o: all(o[n] is None or o[n].layout == "ND" for n in names),
+        on,
+        "declare the tile with BLayout.RowMajor and SLayout.NoneBox, or TMOV/TTRANS it first",
+    )
+
+
+def one_vector_of_i64(name: str = "dst") -> Rule:
+    """A5 handles a single vector of 64-bit integers per row."""
+    return rule(
+        "i64-columns",
+        f"{name} has at most 64 valid columns when its elements are 64-bit integers",
+        lambda o: o[name].dtype not in (i64, u64) or o[name].vc <= 64,
+        "a5",
+        "process the tile in pieces of 64 columns",
+    )
+
+
+def not_empty(name: str, on: str | None = None) -> Rule:
+    """The valid region has at least one element."""
+    return rule(
+        "non-empty",
+        f"the valid region of {name} is not empty",
+        lambda o: o[name].vr > 0 and o[name].vc > 0,
+        on,
+        "skip the instruction when there is nothing to do",
+    )
+
+
+def precision(algorithm: type[IntEnum]) -> list[Attr]:
+    """The template parameter that asks for the slower, more accurate sequence of A5."""
+    return [Attr("PrecisionType", algorithm, algorithm(0), "HIGH_PRECISION has an effect on A5")]
+
+
+def on_a2a3(o: Any) -> bool:
+    """Scratch tiles are used on A2/A3; other targets only ask for the operand."""
+    return o.target.name == "a2a3"

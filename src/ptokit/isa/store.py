@@ -1,0 +1,473 @@
+"""Stores: from tiles into global memory, accumulators through the fix pipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
+from ptokit.base.layout import Array
+from ptokit.isa.conv_load import CONV_WEIGHTS
+from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
+from ptokit.isa.memory import (
+    DEVICES,
+    FIX_VIEW,
+    NEW,
+    OLD,
+    Predicate,
+    arranged,
+    as_bits_of,
+    atomic_add,
+    both,
+    c0_of,
+    checked_sizes,
+    in_types,
+    known_arrangement,
+    need,
+    pairs,
+    positive_sizes,
+    same_bits,
+    same_extent,
+    unit_stride,
+    view_rows_cols,
+)
+from ptokit.isa.rules import located
+from ptokit.isa.spec import (
+    Asm,
+    Attr,
+    Operand,
+    Pipe,
+    Rule,
+    View,
+    gm_out,
+    insn,
+    rule,
+    scalar,
+    src,
+    types,
+)
+
+ATOMIC = Attr("atomicType", AtomicType, AtomicType.AtomicNone, "add to what is there")
+RELU = Attr("reluPreMode", ReluPreMode, ReluPreMode.NoRelu, "max(x, 0) on the way out of Acc")
+PHASE = Attr("stPhase", STPhase, STPhase.Unspecified, "unit-flag phase of an accumulator's drain")
+_TEXT = {a.name: a.name for a in (PHASE, ATOMIC, RELU)}
+
+_FIX_LAYOUT = "declare tile and view with the same layout"
+
+
+def _conv(o: Any) -> bool:
+    return o.src.kind == "conv"
+
+
+def _acc(o: Any) -> bool:
+    return not _conv(o) and is_accumulator(o)
+
+
+def _plain(o: Any) -> bool:
+    return not _conv(o) and not is_accumulator(o)
+
+
+def _vec(o: Any) -> bool:
+    return _plain(o) and o.src.loc == TileType.Vec
+
+
+def _mat(o: Any) -> bool:
+    return _plain(o) and o.src.loc == TileType.Mat
+
+
+def _atomic(o: Any) -> bool:
+    return o.attrs["atomicType"] == AtomicType.AtomicAdd
+
+
+def _line(o: Any) -> bool:
+    """A single row or column, which has the same bytes in every layout."""
+    return o.src.rows == 1 or o.src.cols == 1
+
+
+def _drains_to(*layouts: Layout) -> Predicate:
+    return both(_acc, arranged("dst", *layouts))
+
+
+_nd, _dn, _nz = (arranged("dst", layout) for layout in (Layout.ND, Layout.DN, Layout.NZ))
+_same_layout = pairs("src", "dst", "ND-ND DN-DN NZ-NZ")
+
+
+def _block_widths(o: Any) -> tuple[int, ...]:
+    """Legal columns of a block: the fix pipe writes 16 wide, and splits f32 into halves of 8."""
+    kind = o.dst.dtype.name
+    return {"f32": (8, 16), "i32": (16,)}.get(kind, (c0_of(o, "dst"),))
+
+
+def _drained(o: Any) -> tuple[int, int]:
+    """Rows and columns of the accumulator that the view describes."""
+    if o.dst.layout == Layout.NCDHW:  # one plane of D at a time
+        n, c, _, h, w = o.dst.shape
+        return n * h * w, c
+    return view_rows_cols(o, "dst")
+
+
+# ---- rules -------------------------------------------------------------------------------------
+
+_PLAIN_RULES = [
+    need(
+        "SA-0101",
+        OLD,
+        "src is a Vec, Acc or Mat tile",
+        lambda o: not _conv(o),
+        lambda o: o.src.loc in (TileType.Vec, TileType.Acc, TileType.Mat),
+    ),
+    need(
+        "SA-0100",
+        NEW,
+        "src is a Vec or Acc tile",
+        lambda o: not _conv(o),
+        lambda o: o.src.loc in (TileType.Vec, TileType.Acc),
+    ),
+    need(
+        "SA-0105",
+        OLD,
+        "tile and view are both ND, both DN or both NZ, or the tile is one row or column",
+        _plain,
+        lambda o: _same_layout(o) or _line(o),
+        _FIX_LAYOUT,
+    ),
+    need(
+        "SA-0338",
+        OLD,
+        "8-byte elements are stored ND to ND or DN to DN",
+        both(_plain, lambda o: o.src.itemsize == 8),
+        pairs("src", "dst", "ND-ND DN-DN"),
+        _FIX_LAYOUT,
+    ),
+    *checked_sizes("src", "dst", _plain, OLD),
+    need(
+        "SA-0350",
+        OLD,
+        "NZ: dimensions 3 and 4 of dst are 16 and 32/sizeof, statically",
+        both(_plain, _nz),
+        lambda o: o.dst.static_shape[3:] == (16, 32 // o.dst.itemsize),
+        FIX_VIEW,
+    ),
+    need(
+        "PA-0029",
+        OLD,
+        "a Mat tile stores rows of whole 32-byte blocks (S4 * sizeof % 32 == 0)",
+        both(_mat, _nd),
+        lambda o: o.dst.shape[4] * o.dst.itemsize % 32 == 0,
+    ),
+    need(
+        "PA-0028",
+        OLD,
+        "a Mat tile stores columns of whole 32-byte blocks (S3 * sizeof % 32 == 0)",
+        both(_mat, _dn),
+        lambda o: o.dst.shape[3] * o.dst.itemsize % 32 == 0,
+    ),
+    need(
+        "SA-0124",
+        NEW,
+        "tile and view are both ND (Cols * sizeof % 32 == 0), both DN (Rows * sizeof % 32 == 0) "
+        "or both NZ, or the tile is one row or column",
+        _vec,
+        lambda o: _line(o) or (_same_layout(o) and _whole_blocks(o)),
+        _FIX_LAYOUT,
+    ),
+    need(
+        "nz-block",
+        NEW,
+        "NZ: dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 8 or 16, i32 16, 4-bit 64), "
+        "statically",
+        both(_vec, _nz),
+        lambda o: o.dst.static_shape[3] == 16 and o.dst.static_shape[4] in _block_widths(o),
+        FIX_VIEW,
+    ),
+    same_extent("src", "dst", _plain, "view-size", NEW),
+    same_extent("src", "dst", lambda o: not _conv(o), "CA-0002", "cpu"),
+    need(
+        "conv-store",
+        DEVICES,
+        "only the permissive profile stores convolution tiles",
+        _conv,
+        lambda o: o.src.kind != "conv",
+        "store the data through a plain tile over the same storage (TRESHAPE)",
+    ),
+    need(
+        "conv-shape",
+        "cpu",
+        "layout and shape of a convolution tile and its view agree",
+        _conv,
+        lambda o: o.src.layout == o.dst.layout and _conv_fits(o),
+        FIX_VIEW,
+    ),
+]
+
+
+def _whole_blocks(o: Any) -> bool:
+    line = o.src.rows if o.src.layout == "DN" else o.src.cols
+    return o.src.is_boxed or line * o.src.itemsize % 32 == 0
+
+
+def _conv_fits(o: Any) -> bool:
+    view = o.dst.shape[1:] if _weights(o) else o.dst.shape
+    tile = o.src.shape[:5] if o.dst.layout == Layout.NDC1HWC0 else o.src.shape
+    return view == tile
+
+
+def _weights(o: Any) -> bool:
+    return len(o.src.shape) == 4 and o.src.layout in CONV_WEIGHTS
+
+
+def drain_rules(atomic_types: str = "f16 f32 i16 i32 i8 bf16") -> list[Rule]:
+    """What accumulators need, with one quantisation word or with a vector of them."""
+    plain = (Layout.ND, Layout.NZ)
+    split = (Layout.NC1HWC0, Layout.NDC1HWC0)
+    maps = (Layout.NHWC, Layout.NCHW, Layout.NCDHW)
+
+    def layouts(id: str, on: str, *allowed: Layout) -> Rule:
+        told = ", ".join(layout.name for layout in allowed)
+        text = f"an accumulator is stored to one of the layouts {told}"
+        return need(id, on, text, _acc, arranged("dst", *allowed))
+
+    return [
+        layouts("acc-layout", "a2a3", *plain, *split),
+        layouts("acc-layout", "kirinx90", Layout.ND, Layout.NC1HWC0),
+        layouts("acc-layout", "kirin9030", *plain),
+        layouts("SA-0337", "a5", *plain, *maps),
+        need(
+            "SA-0201",
+            "a2a3 a5",
+            "1 <= Cols <= 4095 of an accumulator",
+            _acc,
+            lambda o: 1 <= o.src.cols <= 4095,
+        ),
+        need(
+            "SA-0126",
+            "a2a3 a5",
+            "an accumulator has 1 to 8192 rows for an ND view, otherwise 1 to 65535 rows and a "
+            "multiple of 16 columns",
+            _acc,
+            lambda o: (
+                1 <= o.src.rows <= 8192
+                if o.dst.layout == Layout.ND
+                else 1 <= o.src.rows <= 65535 and o.src.cols % 16 == 0
+            ),
+        ),
+        need(
+            "PA-0033",
+            "a2a3",
+            "1 <= valid columns <= 4095 of an accumulator",
+            _acc,
+            lambda o: 1 <= o.src.vc <= 4095,
+        ),
+        need(
+            "PA-0064",
+            "a2a3",
+            "at most 8192 valid rows go to an ND view",
+            _drains_to(Layout.ND),
+            lambda o: o.src.vr <= 8192,
+        ),
+        need(
+            "PA-0023",
+            "a2a3",
+            "an accumulator is stored to one matrix: S0, S1 and S2 are 1",
+            _drains_to(Layout.ND),
+            lambda o: o.dst.shape[:3] == (1, 1, 1),
+        ),
+        need(
+            "PA-0048",
+            "a2a3",
+            "an ND view has the valid rows (S3) and columns (S4) of the accumulator",
+            _drains_to(Layout.ND),
+            lambda o: (o.src.vr, o.src.vc) == o.dst.shape[3:],
+            FIX_VIEW,
+        ),
+        need(
+            "acc-size",
+            DEVICES,
+            "the view describes exactly the valid rows and columns of the accumulator",
+            both(_acc, lambda o: o.target.name != "a2a3" or o.dst.layout != Layout.ND),
+            lambda o: (
+                o.dst.layout not in plain + split + maps or _drained(o) == (o.src.vr, o.src.vc)
+            ),
+            FIX_VIEW,
+        ),
+        need(
+            "acc-block",
+            DEVICES,
+            "NZ: dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 8 or 16, i32 16), statically",
+            _drains_to(Layout.NZ),
+            lambda o: o.dst.static_shape[3] == 16 and o.dst.static_shape[4] in _block_widths(o),
+            FIX_VIEW,
+        ),
+        need(
+            "acc-columns",
+            "a2a3",
+            "NZ: valid columns of the accumulator are a multiple of 16",
+            _drains_to(Layout.NZ),
+            lambda o: o.src.vc % 16 == 0,
+        ),
+        need(
+            "acc-c0",
+            DEVICES,
+            "NDC1HWC0: the stride of W is C0, which is 8 for f32, 16 for i32, otherwise 32/sizeof",
+            _drains_to(Layout.NDC1HWC0),
+            lambda o: o.dst.stride[4] == _block_widths(o)[0],
+        ),
+        need(
+            "SA-0026",
+            "a2a3",
+            f"AtomicAdd works on {atomic_types}",
+            _atomic,
+            in_types("dst", atomic_types),
+        ),
+        need(
+            "SA-0025",
+            "a5",
+            f"AtomicAdd works on {atomic_types}",
+            _atomic,
+            in_types("dst", atomic_types),
+        ),
+        rule(
+            "atomic-target",
+            "the target has no atomic stores",
+            lambda o: not _atomic(o),
+            "kirin9030 kirinx90",
+            "load, add and store",
+        ),
+    ]
+
+
+_COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
+
+
+def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
+    if atomic == AtomicType.AtomicAdd:
+        atomic_add(dst, values)
+    else:
+        dst[...] = values
+
+
+@insn(
+    gm_out("dst", view=lambda o: View.WHOLE if o.src.kind == "conv" else View.VALID),
+    src("src", kinds=("tile", "conv")),
+    scalar("preQuantScalar", optional=True, note="quantisation word of 64 bits, Acc only"),
+    attrs=[PHASE, ATOMIC, RELU],
+    pipe=lambda o: Pipe.FIX if o.src.kind == "tile" and is_accumulator(o) else Pipe.MTE3,
+    ops={"TSTORE_VEC": Pipe.MTE3, "TSTORE_MAT": Pipe.MTE3, "TSTORE_ACC": Pipe.FIX},
+    types=types(
+        "src",
+        a2a3=_COMMON_TYPES + " bf16",
+        a5=_COMMON_TYPES + " bf16 f8e4m3 f8e5m2 f8e8m0 hif8 f4e2m1x2 f4e1m2x2",
+        kirin=_COMMON_TYPES,
+        ids={"a2a3": "SA-0011", "kirinx90": "SA-0011", "a5": "SA-0125", "kirin9030": "SA-0125"},
+    ),
+    rules=[
+        need(
+            "SA-0099",
+            None,
+            "elements of src and dst have the same size",
+            _plain,
+            same_bits("src", "dst", "").holds,
+            "use element types of equal width on both sides",
+        ),
+        positive_sizes("src", "dst", OLD + " cpu"),
+        known_arrangement("src", "dst"),
+        unit_stride("dst", DEVICES),
+        _PLAIN_RULES,
+        drain_rules(),
+        store_conversions("preQuantScalar"),
+        need(
+            "acc-only",
+            DEVICES,
+            "only an accumulator is quantised or passed through ReLU on the way out",
+            lambda o: not _acc(o),
+            lambda o: o.preQuantScalar is None and o.attrs["reluPreMode"] == ReluPreMode.NoRelu,
+            "do it on the tile first (TQUANT, TRELU)",
+        ),
+    ],
+    asm=Asm(attrs=_TEXT),
+)
+def TSTORE(
+    dst: Array,
+    src: Array,
+    preQuantScalar: int | None,
+    atomicType: AtomicType,
+    reluPreMode: ReluPreMode,
+    ctx: Any,
+) -> None:
+    """Store the valid region of a tile to a view of global memory.
+
+    Vec and Mat tiles are copied bit by bit. An accumulator leaves through the fix pipe: it is
+    converted to the element type of the view (f32 to f16 and bf16 rounding to nearest even, f16
+    saturating), or quantised with the word `preQuantScalar`, then passed through ReLU if asked.
+    With AtomicType.AtomicAdd the result is added to memory in the view's type, one element at a
+    time. Memory outside the view is untouched. The phase orders the drain of an accumulator with
+    the matmul that fills it and changes no value.
+    """
+    o = ctx.ops
+    if o.src.kind == "conv":
+        dst = dst[0] if _weights(o) else dst
+        _store(dst, as_bits_of(src, dst), atomicType)
+    elif preQuantScalar is None and not is_accumulator(o):
+        _store(dst, as_bits_of(src, dst), atomicType)
+    else:
+        relu = reluPreMode == ReluPreMode.NormalRelu
+        name = ctx.target.name
+        kinds = o.src.dtype, o.dst.dtype
+        values = convert_out(src, *kinds, word=preQuantScalar, relu=relu, target=name)
+        _store(_plane(dst, o), values, atomicType)
+
+
+def _plane(dst: Array, o: Any) -> Array:
+    """The columns an accumulator has: of an NCDHW view the first plane of D."""
+    return dst[:, :: o.dst.shape[2]] if o.dst.layout == Layout.NCDHW else dst
+
+
+@insn(
+    gm_out("dst"),
+    Operand("src", "in", note="Acc"),
+    Operand("fp", "in", view=lambda o: (1, o.src.vc), note="one 64-bit word per column"),
+    attrs=[ATOMIC, RELU],
+    pipe=Pipe.FIX,
+    targets=DEVICES,
+    rules=[
+        located("Acc", "src", id="accumulator", on=DEVICES),
+        located("Scaling", "fp", id="SA-0052"),
+        rule(
+            "word-size",
+            "fp holds 64-bit words",
+            lambda o: o.fp.itemsize == 8,
+            fix="declare fp as Tile[TileType.Scaling, uint64, 1, Cols]",
+        ),
+        rule(
+            "word-count",
+            "fp has a word for every valid column of src",
+            lambda o: o.fp.rows * o.fp.cols >= o.src.vc,
+        ),
+        rule(
+            "word-address", "fp starts at a multiple of 128 bytes", lambda o: o.fp.addr % 128 == 0
+        ),
+        positive_sizes("src", "dst", OLD + " cpu"),
+        known_arrangement("src", "dst"),
+        unit_stride("dst", DEVICES),
+        drain_rules(),
+        store_conversions("fp"),
+        same_extent("src", "dst", lambda o: True, "CA-0002", "cpu"),
+    ],
+    asm=Asm(name="tstore.fp", attrs=_TEXT),
+    example={"dst": "GM i8 32x32", "src": "Acc i32 32x32", "fp": "Scaling u64 1x32"},
+)
+def TSTORE_FP(
+    dst: Array, src: Array, fp: Array, atomicType: AtomicType, reluPreMode: ReluPreMode, ctx: Any
+) -> None:
+    """Store an accumulator, each column quantised with its own word of `fp`.
+
+    Word k belongs to column k of the source. Apart from where the words come from this is TSTORE of
+    an accumulator with a quantisation word. `fp` must stay unchanged until the store is complete.
+    """
+    o = ctx.ops
+    relu = reluPreMode == ReluPreMode.NormalRelu
+    kinds = o.src.dtype, o.dst.dtype
+    words = fp.view(np.uint64)
+    values = convert_out(src, *kinds, word=words, relu=relu, target=ctx.target.name)
+    _store(_plane(dst, o), values, atomicType)

@@ -1,0 +1,202 @@
+"""Roots, reciprocals, exponentials, logarithms and powers.
+
+Hardware computes these to an accuracy of its own; the reference gives the exact result, rounded
+once. `HIGH_PRECISION` asks A5 for a sequence that comes close to that, and changes nothing here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptokit.base import dtypes as dt
+from ptokit.base.layout import Array
+from ptokit.base.precision import (
+    ExpAlgorithm,
+    LogAlgorithm,
+    PowAlgorithm,
+    RecipAlgorithm,
+    RsqrtAlgorithm,
+    SqrtAlgorithm,
+)
+from ptokit.isa.numerics import in_double, power, quotient
+from ptokit.isa.pointwise import UNARY, on_a2a3, plain, pointwise, precision
+from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate
+from ptokit.isa.spec import Asm, insn, out, rule, src, tmp, types
+
+ACCURACY = "The exact result, rounded once to the element type."
+
+
+@insn(
+    *UNARY,
+    attrs=precision(ExpAlgorithm),
+    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0153"),
+    rules=pointwise(
+        "dst",
+        "src",
+        a5="SA-0154",
+        vec="SA-0157",
+        static="SA-0156 SA-0155",
+        valid="PA-0027 PA-0026",
+    ),
+    freedom=ACCURACY,
+)
+def TEXP(dst: Array, src: Array) -> None:
+    """Raise e to the power of each element.
+
+    Too large a result is +inf; exp(-inf) is 0. Hardware may flush results in the subnormal range
+    to zero; HIGH_PRECISION keeps them on A5.
+    """
+    dst[...] = in_double(np.exp, src)
+
+
+@insn(
+    *UNARY,
+    attrs=precision(LogAlgorithm),
+    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0238"),
+    rules=pointwise("dst", "src", vec="SA-0241", static="SA-0240 SA-0239", valid="PA-0050 PA-0049"),
+    freedom=ACCURACY,
+)
+def TLOG(dst: Array, src: Array) -> None:
+    """Take the natural logarithm.
+
+    ln(0) is -inf and the logarithm of a negative number NaN. HIGH_PRECISION treats subnormal
+    elements exactly on A5.
+    """
+    dst[...] = in_double(np.log, src)
+
+
+@insn(
+    *UNARY,
+    attrs=precision(SqrtAlgorithm),
+    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0332"),
+    rules=pointwise(
+        "dst",
+        "src",
+        a5="SA-0333",
+        vec="SA-0336",
+        static="SA-0335 SA-0334",
+        valid="PA-0063 PA-0062",
+    ),
+    freedom=ACCURACY,
+)
+def TSQRT(dst: Array, src: Array) -> None:
+    """Take the square root. The root of a negative number is NaN, that of -0 is -0."""
+    dst[...] = in_double(np.sqrt, src)
+
+
+@insn(
+    *UNARY,
+    tmp(optional=True, lost=on_a2a3, note="32 bytes; A2/A3 then divides instead of estimating"),
+    attrs=precision(RsqrtAlgorithm),
+    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0318"),
+    rules=[
+        *pointwise(
+            "dst",
+            "src",
+            a5="SA-0319",
+            vec="SA-0322",
+            static="SA-0321 SA-0320",
+            valid="PA-0061 PA-0060",
+        ),
+        same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
+        located("Vec", "tmp", id="tmp-location", on="a2a3"),
+        rule(
+            "tmp-size",
+            "tmp holds 32 bytes",
+            lambda o: o.tmp is None or o.tmp.nbytes >= 32,
+            "a2a3",
+        ),
+        separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
+    ],
+    example={"tmp": "Vec {T} 1x64"},
+    freedom="The root and its reciprocal, each rounded to the element type, with and without tmp. "
+    "Without tmp A2/A3 gives an estimate good to about three digits.",
+)
+def TRSQRT(dst: Array, src: Array, tmp: Array) -> None:
+    """Take the reciprocal of the square root.
+
+    rsqrt(0) is an infinity, rsqrt(+inf) 0, and negative elements give NaN; kernels should not rely
+    on any of the three. Give A2/A3 a `tmp` when its hardware estimate is not good enough; other
+    targets do not touch it. HIGH_PRECISION corrects the last place on A5.
+    """
+    dst[...] = quotient(np.ones_like(src), in_double(np.sqrt, src))
+
+
+@insn(
+    *UNARY,
+    attrs=precision(RecipAlgorithm),
+    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0297"),
+    rules=[
+        *pointwise("dst", "src", vec="SA-0300", static="SA-0299 SA-0298", valid="PA-0056 PA-0055"),
+        separate("dst", "src", on="a2a3"),
+    ],
+    freedom=ACCURACY,
+)
+def TRECIP(dst: Array, src: Array) -> None:
+    """Take the reciprocal; 1 / 0 is an infinity.
+
+    The instruction is TDIVS with the scalar 1 as dividend. A2/A3 fills the destination with ones
+    first, so there it must not be the source.
+    """
+    dst[...] = quotient(np.ones_like(src), src)
+
+
+# ---- powers ------------------------------------------------------------------------------------
+
+_POW_DEFAULT = frozenset({dt.f32, dt.f16, dt.i32, dt.u32, dt.i16, dt.u16, dt.i8, dt.u8})
+_POW_HIGH = frozenset({dt.f32, dt.f16, dt.bf16})
+
+
+@insn(
+    out("dst"),
+    src("base"),
+    src("exp"),
+    tmp(lost=lambda o: on_a2a3(o) and o.dst.dtype is dt.f32, note="scratch for f32 on A2/A3"),
+    attrs=precision(PowAlgorithm),
+    targets="a2a3 a5 kirin9030 kirinx90",
+    types=types(
+        a2a3="i8 u8 i16 u16 i32 u32 f32",
+        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
+    ),
+    rules=[
+        rule(
+            "dtype",
+            "elements are f32, f16 or integers of 8, 16 or 32 bits; with HIGH_PRECISION they are "
+            "f32, f16 or bf16",
+            lambda o: o.dst.dtype in (_POW_HIGH if o.attrs["PrecisionType"] == 1 else _POW_DEFAULT),
+            "a5",
+        ),
+        *pointwise("dst", "base", "exp"),
+        rule(
+            "tmp-like-dst",
+            "tmp has the element type, layout and valid region of dst when that is f32",
+            lambda o: (
+                o.dst.dtype is not dt.f32
+                or (o.tmp.dtype, o.tmp.layout, o.tmp.vr, o.tmp.vc)
+                == (o.dst.dtype, "ND", o.dst.vr, o.dst.vc)
+            ),
+            "a2a3",
+            "declare tmp with the type of dst",
+        ),
+        rule(
+            "f32-disjoint",
+            "no two of dst, base, exp and tmp share storage when elements are f32",
+            lambda o: o.dst.dtype is not dt.f32 or disjoint("dst", "base", "exp", "tmp").holds(o),
+            "a2a3",
+            "bind the tiles to addresses that do not overlap",
+        ),
+    ],
+    asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
+    freedom=ACCURACY,
+)
+def TPOW(dst: Array, base: Array, exp: Array, tmp: Array, ctx: Any) -> None:
+    """Raise the first tile to the powers in the second.
+
+    x ** 0 is 1 for every x. Integers wrap around, and a negative exponent gives 0 except for a base
+    of 1 or -1. Floats follow C's pow: a negative base needs a whole exponent, else the result is
+    NaN. A2/A3 ignores the sign of a zero base, and needs four separate tiles for f32; other targets
+    do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it.
+    """
+    dst[...] = power(base, exp, ctx.target.name)

@@ -1,0 +1,86 @@
+"""Rules that reductions, broadcasts, partial operations, sorts and gathers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ptokit.isa.pointwise import A5_FAMILY, plain
+from ptokit.isa.rules import disjoint, listed, located, same_dtype, verb
+from ptokit.isa.spec import Rule, rule
+
+REGISTER_BYTES = 256
+BLOCK_BYTES = 32
+
+
+def lanes(tile: Any) -> int:
+    """Elements per 256-byte vector register."""
+    return REGISTER_BYTES // tile.itemsize
+
+
+def per_block(tile: Any) -> int:
+    """Elements per 32-byte block."""
+    return BLOCK_BYTES // tile.itemsize
+
+
+def ceil_to(size: int, step: int) -> int:
+    """Round up to a multiple."""
+    return -(-size // step) * step
+
+
+# ---- rules ---------------------------------------------------------------------------------------
+
+
+def by_target(
+    a2a3: str, a5: str, make: Callable[[str, str], Rule], *, cpu: bool = True
+) -> list[Rule]:
+    """One rule under two ids: that of a2a3 (and the permissive profile), that of later targets."""
+    return [make(a2a3, "a2a3 cpu" if cpu else "a2a3"), make(a5, A5_FAMILY)]
+
+
+def rows_16bit(name: str, on: str = A5_FAMILY) -> Rule:
+    """Loops over rows count in 16 bits."""
+    return rule(
+        "row-count",
+        f"{name} has at most 65535 valid rows",
+        lambda o: o[name] is None or o[name].vr <= 65535,
+        on,
+        "split the tile into shorter ones",
+    )
+
+
+def result_column(*names: str, id: str, on: str | None = None) -> Rule:
+    """All named tiles can take one value per row."""
+    return rule(
+        id,
+        f"{listed(names)} {verb(names, 'is', 'are')} ND, or DN with a single column",
+        lambda o: all(
+            o[n] is None or o[n].layout == "ND" or (o[n].layout == "DN" and o[n].cols == 1)
+            for n in names
+        ),
+        on,
+        "declare the result as Tile[Vec, T, Rows, 1, BLayout.ColMajor] or as a row-major tile",
+    )
+
+
+def row_reduction(*outs: str) -> list[Rule]:
+    """What all reductions of rows demand of their tiles."""
+    return [
+        *by_target("SA-0211", "SA-0212", lambda i, on: located("Vec", *outs, "src", id=i, on=on)),
+        *by_target("SA-0207", "SA-0209", lambda i, on: plain("src", id=i, on=on)),
+        *by_target("SA-0208", "SA-0210", lambda i, on: result_column(*outs, id=i, on=on)),
+        rule(
+            "PA-0030",
+            "src has at least one valid row and column",
+            lambda o: o.src.vr != 0 and o.src.vc != 0,
+        ),
+        rule(
+            "PA-0032",
+            f"{listed(outs)} {verb(outs, 'has', 'have')} as many valid rows as src",
+            lambda o: all(o[n] is None or o[n].vr == o.src.vr for n in outs),
+        ),
+        located("Vec", "tmp", id="tmp-location"),
+        same_dtype("tmp", "src", id="tmp-type"),
+        disjoint(*outs, "src", "tmp"),
+        rows_16bit("src"),
+    ]
