@@ -79,7 +79,11 @@ def neighbours(sample: Sample) -> Iterator[Sample]:
         if issubclass(attr.type, IntEnum):
             values: Any = list(attr.type)
         else:
-            values = (True, False) if attr.type is bool else (None, -1, 0, 1, 3, 33, 1 << 30)
+            values = (
+                (True, False, attr.default)
+                if attr.type is bool
+                else (None, -1, 0, 1, 3, 33, 1 << 30)
+            )
         for value in values:
             yield replace(sample, attrs={**sample.attrs, attr.name: value})
 

@@ -163,6 +163,18 @@ def round_integral(values: Array, round_mode: RoundMode) -> Array:
                 return np.rint(values)
 
 
+def keep_mantissa(
+    values: NDArray[np.float32], bits: int, round_mode: RoundMode
+) -> NDArray[np.float32]:
+    """Round float32 numbers to `bits` mantissa bits; the exponent keeps its width."""
+    with np.errstate(all="ignore"):
+        doubles = values.astype(np.float64)
+        _, exponent = np.frexp(doubles)
+        spacing = np.maximum(exponent - 1, -126) - bits
+        rounded = np.ldexp(round_integral(np.ldexp(doubles, -spacing), round_mode), spacing)
+        return rounded.astype(np.float32)
+
+
 def pack4(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Pack 4-bit codes two per byte along the last axis, the even element in the low nibble."""
     if codes.shape[-1] % 2:

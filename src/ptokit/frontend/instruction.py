@@ -202,6 +202,8 @@ def _fits(attr: Attr, value: Any) -> bool:
         return isinstance(value, attr.type)
     if attr.type is bool:
         return isinstance(value, bool) or value in (0, 1)
+    if attr.type is not int:
+        return isinstance(value, attr.type)
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -285,14 +287,14 @@ def kind_of(value: Any) -> str:
         return "scalar"
     if isinstance(value, Pointer | np.ndarray) or hasattr(value, "__dlpack__"):
         return "pointer"
-    return "object"
+    return getattr(value, "operand_kind", "object")  # symbols of a kernel being lowered
 
 
 def _converted(operand: Operand, value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if "pointer" in operand.kinds and kind_of(value) == "pointer":
-        return pointer(value)
+        return value if hasattr(value, "operand_kind") else pointer(value)
     return value
 
 

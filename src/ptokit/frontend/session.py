@@ -6,9 +6,11 @@ session (a2a3, manual) serves the REPL; it is made when first needed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from types import TracebackType
+from typing import Any
 
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.isa.targets import Target, target
@@ -66,3 +68,13 @@ def current() -> Machine:
 def reset() -> None:
     """Replace the default session by a fresh one (in a REPL: start over)."""
     _default.clear()
+
+
+@contextmanager
+def tracing(tracer: Any) -> Generator[None, None, None]:
+    """Put a tracer where the machine stands: instructions are then written, not executed."""
+    token = _current.set(tracer)
+    try:
+        yield
+    finally:
+        _current.reset(token)

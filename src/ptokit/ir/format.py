@@ -189,7 +189,8 @@ def _read_operands(reader: Reader, piece: Piece, draft: Draft) -> None:
 def _read_types(reader: Reader, piece: Piece, draft: Draft) -> None:
     mine = [i for i, label in enumerate(draft.labels) if label == piece.label]
     if not mine:
-        draft.types[piece.label] = reader.type_list() if piece.is_list else [reader.type()]
+        like = draft.operands[0].type if draft.operands else None
+        draft.types[piece.label] = reader.type_list() if piece.is_list else [reader.type(like)]
     for n, index in enumerate(mine):
         if n:
             reader.expect(",")

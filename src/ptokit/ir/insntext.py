@@ -207,17 +207,17 @@ def build(
     extra = [v for indices in ins.indices for v in indices]
     spread = [*ins.types, *(v.type for v in extra)]
     written: list[Type | None] = [*outs.types, *results]
-    for given, targets, indexed in (
-        (ins.types, written, True),
-        (spread, written, False),
-        (ins.types, list(outs.types), True),
-    ):
-        form = find_form(forms, given, targets)
-        if form is not None:
-            break
-    else:
+    form = (
+        find_form(forms, ins.types, written)
+        or find_form(forms, ins.types, list(outs.types))
+        or find_form([f.with_memory_as_operand for f in forms], ins.types, written)
+    )
+    spread_form = None if form or not extra else find_form(forms, spread, written)
+    if spread_form is not None:
+        form = spread_form
+    if form is None:
         raise _no_form(reader, head, forms, ins, outs, results)
-    operands, labels = _label(form, ins, extra, indexed)
+    operands, labels = _label(form, ins, extra, spread_form is None)
     operands += outs.values
     labels += [o.name for o in form.outs[: len(outs.values)]]
     names = [o.name for o in form.outs[len(outs.values) :]]
@@ -306,12 +306,9 @@ def _check_attrs(reader: Reader, head: Head, form: Form, attrs: dict[str, Attrib
 
 def write_instruction(printer: Printer, op: Op) -> str:
     """Print what stands behind the name: destinations that are results make it Level 1."""
+    if _is_ssa(op):
+        return _write_ssa(printer, op)
     form = form_of(op)
-    if op.results and "" not in op.result_labels:
-        return _write_ssa(printer, op)
-    if any(label.endswith(".index") for label in op.labels):
-        return _write_ssa(printer, op)
-    assert form.insn.asm is not None
     inside, behind = _split_attrs(op, form)
     text = _listed(printer, op, form, inside)
     outs = [v for v in (op.operand(o.name) for o in form.outs) if v is not None]
@@ -321,6 +318,16 @@ def write_instruction(printer: Printer, op: Op) -> str:
         names = ", ".join(printer.name(v) for v in outs)
         text += f" outs({names} : {', '.join(str(v.type) for v in outs)})"
     return f"{text} {dict_text(behind)}" if behind else text
+
+
+def _is_ssa(op: Op) -> bool:
+    """Whether an instruction belongs to Level 1: it makes tiles, or reads tiles that are values."""
+    if op.results and "" not in op.result_labels:
+        return True
+    types = [v.type for v in (*op.operands, *op.results)]
+    return any(isinstance(t, TileBufType) and t.is_value for t in types) or any(
+        label.endswith(".index") for label in op.labels
+    )
 
 
 def _listed(printer: Printer, op: Op, form: Form, inside: str) -> str:
@@ -358,9 +365,11 @@ def _write_ssa(printer: Printer, op: Op) -> str:
         else:
             names.append(printer.name(value))
     attrs = f" {dict_text(op.attrs)}" if op.attrs else ""
-    signature = FunctionType(
-        tuple(v.type for v in op.operands), tuple(v.type for v in op.results)
-    )
+    inputs = tuple(v.type for v in op.operands)
+    signature = str(FunctionType(inputs, tuple(v.type for v in op.results)))
+    if op.results and (len(inputs) == 1 or op.result_labels[0] in op.labels):
+        # One operand needs no parentheses; a new handle to an operand shows only that operand.
+        signature = f"{inputs[0]} -> {', '.join(str(r.type) for r in op.results)}"
     listed = f" {', '.join(names)}" if names else ""
     return f"{listed}{attrs} : {signature}"
 

@@ -55,6 +55,13 @@ class Form:
         kept = tuple(o for o in self.ins if o.role != "tmp")
         return Form(self.insn, self.mnemonic, kept, self.outs)
 
+    @property
+    def with_memory_as_operand(self) -> Form:
+        """As Level 1 writes it: global memory is no result, so it follows the operands."""
+        memory = tuple(o for o in self.outs if "global" in o.kinds)
+        results = tuple(o for o in self.outs if o not in memory)
+        return Form(self.insn, self.mnemonic, self.ins + memory, results)
+
     def __str__(self) -> str:
         ins = ", ".join(f"%{o.name}" for o in self.ins)
         outs = ", ".join(f"%{o.name}" for o in self.outs)

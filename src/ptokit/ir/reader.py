@@ -168,7 +168,7 @@ class Reader:
     def typed(self, value: Value, at: int) -> None:
         """Read the type written for a value used at token `at`, and compare."""
         start = self.at
-        written = self.type()
+        written = self.type(like=value.type)
         if value.type is written:
             return
         if not same_type(value.type, written):
@@ -210,11 +210,14 @@ class Reader:
 
     # ---- types -------------------------------------------------------------------------------
 
-    def type(self) -> Type:
-        """Read a type."""
+    def type(self, like: Type | None = None) -> Type:
+        """Read a type. Where its name is plain, as in a type `like` this one, it may be left out:
+        `<f32>` for `!pto.ptr<f32>`."""
         kind, text = self.kinds[self.at], self.texts[self.at]
         if kind == "mark" and text == "(":
             return self.function_type()
+        if kind == "mark" and text == "<" and like is not None:
+            return self._unnamed_type(str(like).partition("<")[0])
         if kind not in ("type", "word"):
             raise self.unexpected("a type")
         self.at += 1
@@ -224,6 +227,22 @@ class Reader:
             return parse_type(text)
         except SpellingError as error:
             self.spelling(error, self.at - 1, "unknown-type")
+            return _UNKNOWN
+
+    def _unnamed_type(self, name: str) -> Type:
+        first = self.at
+        depth = 0
+        while self.kind != "end":
+            depth += {"<": 1, ">": -1}.get(self.text, 0)
+            self.at += 1
+            if depth == 0:
+                break
+        last = self.starts[self.at - 1] + 1
+        try:
+            return parse_type(name + self.source.text[self.starts[first] : last])
+        except SpellingError as error:
+            error.offset = max(0, error.offset - len(name))
+            self.spelling(error, first, "unknown-type")
             return _UNKNOWN
 
     def spelling(self, error: SpellingError, at: int, code: str) -> None:
@@ -281,6 +300,8 @@ class Reader:
             return self._word(text, declared)
         if text == "<" and declared in ENUM_NAMES:
             return self._short_enum(declared)
+        if text == "(":
+            return TypeAttr(self.type())
         if text == "[":
             return ArrayAttr(tuple(self._items("[", "]")))
         if text == "{":

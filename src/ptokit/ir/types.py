@@ -26,6 +26,16 @@ LOCATIONS = {
     "scale_right": TileType.ScaleRight,
 }
 LOCATION_NAMES = {loc: name for name, loc in LOCATIONS.items()}
+# Older files name the memory instead of the kind of tile.
+MEMORY_NAMES = {
+    "ub": "vec",
+    "l1": "mat",
+    "l0a": "left",
+    "l0b": "right",
+    "l0c": "acc",
+    "bt": "bias",
+    "fb": "scaling",
+}
 BLAYOUTS = {"row_major": BLayout.RowMajor, "col_major": BLayout.ColMajor}
 SLAYOUTS = {
     "none_box": SLayout.NoneBox,

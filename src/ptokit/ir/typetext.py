@@ -19,6 +19,7 @@ from ptokit.ir.types import (
     BLAYOUTS,
     COMPACTS,
     LOCATIONS,
+    MEMORY_NAMES,
     PADS,
     SLAYOUTS,
     ElidedType,
@@ -169,7 +170,7 @@ def _shaped_type(text: str) -> Type:
     layout = space = ""
     for part, offset in rest:
         if match := re.fullmatch(r"#pto\.address_space<\s*(\w+)\s*>", part):
-            space = match.group(1)
+            space = MEMORY_NAMES.get(match.group(1), match.group(1))
         elif part.startswith(("strided", "affine_map", "#")) or part.isdigit():
             layout = " ".join(part.split())
         else:
@@ -258,6 +259,9 @@ def _tile_spec(keyed: dict[str, tuple[str, int]], start: int) -> TileSpec:
         if len(both) != 2:
             raise SpellingError("valid is rows x columns", offset, len(value), "valid=8x?")
         keyed["v_row"], keyed["v_col"] = (both[0], offset), (both[1], offset)
+    if "loc" in keyed:
+        value, offset = keyed["loc"]
+        keyed["loc"] = (MEMORY_NAMES.get(value, value), offset)
     value, offset = keyed["dtype"]
     try:
         element = dtype(value)

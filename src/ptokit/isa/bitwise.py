@@ -9,22 +9,10 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.isa.pointwise import BINARY, UNARY, on_a2a3, plain, pointwise
 from ptokit.isa.rules import disjoint, same_dtype, same_valid
-from ptokit.isa.spec import Rule, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import insn, out, rule, src, tmp, types
 
-INTEGERS = "i8 u8 i16 u16 i32 u32"
-
-
-def integers(*names: str) -> list[Rule]:
-    """The rules of a bitwise instruction: an elementwise one on integers."""
-    return [
-        *pointwise(*names),
-        rule(
-            "integer-type",
-            "elements are integers",
-            lambda o: o.dst.dtype.is_integer,
-            fix="reinterpret the tile with TRESHAPE to work on the bits of floats",
-        ),
-    ]
+NARROW = "i8 u8 i16 u16 i32 u32"
+INTEGERS = NARROW + " i64 u64"
 
 
 def spilled_byte(o: Any) -> tuple[slice, slice] | None:
@@ -38,9 +26,9 @@ DST = out("dst", unspecified=spilled_byte)
 
 @insn(
     *UNARY,
-    types=types(a2a3=INTEGERS, a5=INTEGERS, kirin=INTEGERS),
+    types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
     rules=[
-        *integers("dst", "src"),
+        *pointwise("dst", "src"),
         rule(
             "even-columns",
             "8-bit tiles have an even number of valid columns",
@@ -58,8 +46,8 @@ def TNOT(dst: Array, src: Array) -> None:
 @insn(
     DST,
     *BINARY[1:],
-    types=types(a2a3=INTEGERS, a5=INTEGERS, kirin=INTEGERS),
-    rules=integers("dst", "src0", "src1"),
+    types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
+    rules=pointwise("dst", "src0", "src1"),
 )
 def TAND(dst: Array, src0: Array, src1: Array) -> None:
     """Combine two tiles with bitwise AND.
@@ -73,8 +61,8 @@ def TAND(dst: Array, src0: Array, src1: Array) -> None:
 @insn(
     DST,
     *BINARY[1:],
-    types=types(a2a3=INTEGERS, a5=INTEGERS, kirin=INTEGERS),
-    rules=integers("dst", "src0", "src1"),
+    types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
+    rules=pointwise("dst", "src0", "src1"),
 )
 def TOR(dst: Array, src0: Array, src1: Array) -> None:
     """Combine two tiles with bitwise OR.
@@ -89,9 +77,9 @@ def TOR(dst: Array, src0: Array, src1: Array) -> None:
     DST,
     *BINARY[1:],
     tmp(lost=on_a2a3, note="scratch on A2/A3; others only ask for the operand"),
-    types=types(a2a3=INTEGERS, a5=INTEGERS, kirin=INTEGERS),
+    types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
     rules=[
-        *integers("dst", "src0", "src1"),
+        *pointwise("dst", "src0", "src1"),
         same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
         same_valid("dst", "tmp", id="tmp-valid", on="a2a3"),
         plain("tmp", id="tmp-layout", on="a2a3"),
@@ -115,8 +103,8 @@ def TXOR(dst: Array, src0: Array, src1: Array, tmp: Array) -> None:
     out("dst"),
     src("src0"),
     src("src1", note="counts"),
-    types=types(a2a3=INTEGERS, a5=INTEGERS + " i64 u64", kirin=INTEGERS),
-    rules=integers("dst", "src0", "src1"),
+    types=types(a2a3=NARROW, a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
+    rules=pointwise("dst", "src0", "src1"),
     freedom="The permissive profile shifts everything out when a count exceeds the width.",
 )
 def TSHL(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
@@ -132,8 +120,8 @@ def TSHL(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
     out("dst"),
     src("src0"),
     src("src1", note="counts"),
-    types=types(a2a3=INTEGERS, a5=INTEGERS + " i64 u64", kirin=INTEGERS),
-    rules=integers("dst", "src0", "src1"),
+    types=types(a2a3=NARROW, a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
+    rules=pointwise("dst", "src0", "src1"),
     freedom="The permissive profile shifts everything out when a count exceeds the width.",
 )
 def TSHR(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:

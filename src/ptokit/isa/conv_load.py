@@ -13,12 +13,10 @@ import numpy as np
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import all_axes
+from ptokit.isa.conv_layout import FILTERS, WEIGHTS, split_channels, weight_blocks
 from ptokit.isa.memory import DEVICES, FIX_VIEW, NEW, OLD, both, in_types, when
 from ptokit.isa.spec import Rule, rule
 
-FILTERS = 16  # N0: filters of one weight block
-
-CONV_WEIGHTS = (Layout.FRACTAL_Z, Layout.FRACTAL_Z_3D)
 _PAIRS = {
     "a2a3": "NC1HWC0 NDC1HWC0 FRACTAL_Z FRACTAL_Z_3D",
     "kirinx90": "NC1HWC0 NDC1HWC0 FRACTAL_Z FRACTAL_Z_3D",
@@ -36,29 +34,13 @@ _TYPES = {
 }
 
 
-# ---- rearranging -------------------------------------------------------------------------------
-
-
-def split_channels(maps: Array, c1: int, c0: int) -> Array:
-    """(N, C, ...) as (N, C1, ..., C0), channels beyond C zero."""
-    count, channels, *plane = maps.shape
-    padded = np.zeros((count, c1 * c0, *plane), maps.dtype)
-    padded[:, :channels] = maps
-    return np.moveaxis(padded.reshape(count, c1, c0, *plane), 2, -1)
-
-
-def weight_blocks(split: Array) -> Array:
-    """(N, ..., C0) as (..., N1, 16, C0), filters beyond N zero; the middle is one dimension."""
-    count, c0 = split.shape[0], split.shape[-1]
-    padded = np.zeros((-(-count // FILTERS) * FILTERS, *split.shape[1:]), split.dtype)
-    padded[:count] = split
-    return np.moveaxis(padded, 0, -2).reshape(-1, padded.shape[0] // FILTERS, FILTERS, c0)
+# ---- the transfer ------------------------------------------------------------------------------
 
 
 def _axes(o: Any) -> tuple[int, ...]:
     """Sizes of the view in memory, without the leading 1 of a four-dimensional weight view."""
     shape, _ = all_axes(o.src.shape, o.src.stride, o.src.layout)
-    return shape[1:] if len(o.dst.shape) == 4 and o.src.layout in CONV_WEIGHTS else shape
+    return shape[1:] if len(o.dst.shape) == 4 and o.src.layout in WEIGHTS else shape
 
 
 def _converted(o: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int] | None:
@@ -87,7 +69,7 @@ def load_conv(dst: Array, src: Array, o: Any) -> None:
     """Copy a view (all of its dimensions) into a convolution tile."""
     view, tile = o.src.layout, o.dst.layout
     if view == tile:
-        source = src[0] if dst.ndim == 4 and view in CONV_WEIGHTS else src
+        source = src[0] if dst.ndim == 4 and view in WEIGHTS else src
         dst[...] = source[tuple(slice(0, n) for n in dst.shape)]
         return
     # (N, C, ...) with whatever plane there is behind the channels.
@@ -119,7 +101,7 @@ def _maps(o: Any) -> bool:
 
 
 def _blocks(o: Any) -> bool:
-    return _same(o) and o.dst.layout in CONV_WEIGHTS and len(o.dst.shape) == 4
+    return _same(o) and o.dst.layout in WEIGHTS and len(o.dst.shape) == 4
 
 
 def _five(o: Any) -> bool:

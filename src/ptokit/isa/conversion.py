@@ -1,1 +1,244 @@
-"""Conversion between element types."""
+"""TCVT: conversion of the element type. Which pairs exist, and how each rounds, is a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ptokit.base.convert import convert, round_integral
+from ptokit.base.dtypes import DType, dtype, f16, f32, i8, i16, i32
+from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.base.layout import Array
+from ptokit.isa.pointwise import A5_FAMILY, DEVICES, plain
+from ptokit.isa.rules import located, same_valid, separate, static_valid_fits, whole_overlap
+from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, rule, src, tmp, types
+
+# modes: `any` takes the five modes of directed and nearest rounding, `odd` CAST_ODD as well, `-`
+#        ignores the mode. A mode that is not taken means what CAST_NONE means.
+# none:  what CAST_NONE means; `-` where nothing is rounded.
+# sat:   what happens beyond the range of dst when the call does not say.
+# where: the targets; kirin is both of them.
+TABLE = """
+src       dst       modes  none   sat  where
+f32       f32       any    RINT   ON   a2a3 a5 kirin
+f32       f16       odd    RINT   ON   a2a3 a5 kirin
+f32       bf16      any    RINT   ON   a2a3 a5
+f32       i16       any    TRUNC  OFF  a2a3 a5 kirin
+f32       i32       any    TRUNC  ON   a2a3 a5 kirin
+f32       i64       any    TRUNC  ON   a2a3 a5 kirinx90
+f32       f8e4m3    -      RINT   ON   a5
+f32       f8e5m2    -      RINT   ON   a5
+f32       hif8      -      ROUND  ON   a5
+f16       f32       -      -      ON   a2a3 a5 kirin
+f16       i32       any    TRUNC  ON   a2a3 a5 kirin
+f16       i16       any    TRUNC  OFF  a2a3 a5 kirin
+f16       i8        any    TRUNC  OFF  a2a3 a5 kirin
+f16       u8        any    TRUNC  OFF  a2a3 a5 kirin
+f16       i4        any    RINT   ON   a2a3
+f16       hif8      -      ROUND  ON   a5
+bf16      f32       -      -      ON   a2a3 a5
+bf16      f16       any    RINT   ON   a5
+bf16      i32       any    TRUNC  ON   a2a3 a5
+bf16      f4e1m2x2  any    RINT   ON   a5
+bf16      f4e2m1x2  any    RINT   ON   a5
+f8e4m3    f32       -      -      ON   a5
+f8e5m2    f32       -      -      ON   a5
+hif8      f32       -      -      ON   a5
+f4e1m2x2  bf16      -      -      ON   a5
+f4e2m1x2  bf16      -      -      ON   a5
+i4        f16       -      -      ON   a2a3
+i8        f16       -      -      ON   a2a3 a5 kirin
+i8        i16       -      -      ON   a5 kirin
+i8        i32       -      -      ON   a5 kirin
+u8        f16       -      -      ON   a2a3 a5 kirin
+u8        u16       -      -      ON   a5 kirin
+i16       f16       any    RINT   ON   a2a3 a5 kirin
+i16       f32       -      -      ON   a2a3 a5 kirin
+i16       u8        -      -      ON   a5 kirin
+i16       i32       -      -      ON   a5 kirin
+i16       u32       -      -      ON   a5 kirin
+i32       f16       -      RINT   ON   a2a3
+i32       f32       any    RINT   ON   a2a3 a5 kirin
+i32       u8        -      -      ON   a5 kirin
+i32       i16       -      -      OFF  a2a3 a5 kirin
+i32       u16       -      -      ON   a5 kirin
+i32       i64       -      -      ON   a2a3 a5 kirinx90
+u32       u8        -      -      ON   a5 kirin
+u32       i16       -      -      ON   a5 kirin
+u32       u16       -      -      ON   a5 kirin
+i64       f32       any    RINT   ON   a2a3 a5 kirinx90
+i64       i32       -      -      OFF  a2a3 a5 kirinx90
+"""
+
+ANY = frozenset(RoundMode) - {RoundMode.CAST_NONE, RoundMode.CAST_ODD}
+MODES = {"any": ANY, "odd": ANY | {RoundMode.CAST_ODD}, "-": frozenset[RoundMode]()}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How one source type becomes one destination type."""
+
+    modes: frozenset[RoundMode]
+    none: RoundMode
+    saturation: SaturationMode  # unless the call says otherwise
+    targets: frozenset[str]
+
+    def rounding(self, mode: RoundMode) -> RoundMode:
+        """The rounding that a requested mode selects."""
+        return mode if mode in self.modes else self.none
+
+
+def _read(table: str) -> dict[tuple[DType, DType], Pair]:
+    both = {"kirin": ("kirin9030", "kirinx90")}
+    pairs: dict[tuple[DType, DType], Pair] = {}
+    for line in table.strip().splitlines()[1:]:
+        source, destination, modes, none, saturation, *where = line.split()
+        pairs[dtype(source), dtype(destination)] = Pair(
+            MODES[modes],
+            RoundMode.CAST_RINT if none == "-" else RoundMode[f"CAST_{none}"],
+            SaturationMode[saturation],
+            frozenset(name for word in where for name in both.get(word, (word,))),
+        )
+    return pairs
+
+
+PAIRS = _read(TABLE)
+
+# With saturation off and a tmp, A2/A3 converts these through i32 and keeps the low bits.
+THROUGH_I32 = frozenset({(f32, i16), (f16, i16), (f16, i8)})
+
+
+def pair_of(o: Any) -> Pair:
+    """The conversion of src to dst; the permissive profile has every pair."""
+    found = PAIRS.get((o.src.dtype, o.dst.dtype))
+    if found is not None:
+        return found
+    truncates = o.src.dtype.is_float and o.dst.dtype.is_integer
+    none = RoundMode.CAST_TRUNC if truncates else RoundMode.CAST_RINT
+    return Pair(MODES["odd"], none, SaturationMode.OFF, frozenset())
+
+
+def saturation_of(o: Any) -> SaturationMode:
+    """The saturation in force: what the call asks for, as far as the target listens."""
+    asked, default = o.attrs["satMode"], pair_of(o).saturation
+    if o.target.name == "cpu":
+        return SaturationMode.OFF if asked is None else asked
+    if o.dst.dtype.is_float and o.dst.dtype.bits <= 8:
+        return SaturationMode.ON  # the narrow formats always saturate
+    if o.target.name.startswith("kirin") and o.src.dtype.is_integer and o.dst.dtype.is_integer:
+        return SaturationMode.ON
+    if asked is None:
+        return default
+    ignored = o.target.name == "a2a3" and o.tmp is None and default == SaturationMode.ON
+    return SaturationMode.ON if ignored else asked
+
+
+def through_i32(o: Any) -> bool:
+    """Whether the conversion takes the detour that needs tmp."""
+    return (
+        o.target.name == "a2a3"
+        and o.tmp is not None
+        and (o.src.dtype, o.dst.dtype) in THROUGH_I32
+        and saturation_of(o) == SaturationMode.OFF
+    )
+
+
+def tmp_bytes(o: Any) -> int:
+    """Bytes of tmp that the detour through i32 uses."""
+    rows, cols = min(o.dst.vr, 255), o.dst.vc
+    if o.src.dtype is f32:
+        tail = (rows - 1) * o.src.row_stride // 8 + -(-(cols % 64) // 8) if cols % 64 else 0
+        return max(256 * min(cols // 64, 255), 32 * tail)
+    half = min(cols, 64)
+    blocks = 32 * -(-half // 8)
+    return blocks if o.dst.dtype is i16 else max(blocks, 128 + 32 * -(-half // 16))
+
+
+def destination(o: Any) -> View | Extent:
+    """A5 clears whole rows before it writes 4-bit floats; everything else is the valid region."""
+    clears = o.target.name == "a5" and o.dst.dtype.is_float and o.dst.dtype.is_packed
+    return (o.dst.vr, o.dst.cols) if clears else View.VALID
+
+
+@insn(
+    out("dst", view=destination),
+    src("src"),
+    tmp(optional=True, lost=through_i32, note="scratch on A2/A3, see the rules"),
+    attrs=[
+        Attr("mode", RoundMode, RoundMode.CAST_RINT, "rounding", argument=True),
+        Attr("satMode", SaturationMode, None, "saturation; None: as the pair", argument=True),
+        Attr("NeedSetCtrl", bool, True, "False: the caller has set the control register"),
+    ],
+    types=types(
+        "dst src",
+        **{
+            target: " ".join(f"{d},{s}" for (s, d), pair in PAIRS.items() if target in pair.targets)
+            for target in DEVICES.split()
+        },
+    ),
+    rules=[
+        same_valid("dst", "src"),
+        plain("dst", "src"),
+        located("Vec", "dst", "src"),
+        *static_valid_fits("dst", "src"),
+        separate("dst", "src", on="a2a3"),
+        whole_overlap("dst", "src", on=A5_FAMILY),
+        rule(
+            "even-columns",
+            "a tile of 4-bit floats is written in whole bytes: its valid columns are even",
+            lambda o: not (o.dst.dtype.is_float and o.dst.dtype.is_packed) or o.dst.vc % 2 == 0,
+            "a5",
+            "convert one column more",
+        ),
+        rule(
+            "odd-rounding",
+            "CAST_ODD is for f32 to f16: with another pair nothing would be converted",
+            lambda o: (
+                o.attrs["mode"] != RoundMode.CAST_ODD or (o.src.dtype, o.dst.dtype) == (f32, f16)
+            ),
+            "kirin9030 kirinx90",
+            "choose another rounding mode",
+        ),
+        rule(
+            "tmp-size",
+            "tmp holds what the conversion through i32 needs",
+            lambda o: not through_i32(o) or o.tmp.nbytes >= tmp_bytes(o),
+            "a2a3",
+            "256 bytes do for f16; for f32 give tmp the size of src",
+        ),
+        separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
+    ],
+    asm=Asm(attrs={"mode": "rmode", "satMode": "sat_mode"}),
+    example={"tmp": "Vec u8 1x256"},
+)
+def TCVT(dst: Array, src: Array, tmp: Array, mode: RoundMode, NeedSetCtrl: bool, ctx: Any) -> None:
+    """Convert every element to the element type of the destination.
+
+    Each pair of types has its rounding modes; a mode it does not have, and CAST_NONE, mean
+    truncation from float to integer, ties away from zero to hif8, and otherwise nearest even. f32
+    to f32 rounds to whole numbers. CAST_ODD, rounding to odd, exists for f32 to f16.
+
+    What exceeds the destination is clamped when saturation is on. When it is off, integers keep
+    their low bits (NaN and -inf become 0, +inf all ones) and floats become infinite. By default
+    saturation is off for f32 and i32 to i16, f16 to i16, i8 and u8, and i64 to i32. `satMode`
+    overrules this, except that A2/A3 without `tmp` heeds it only for these pairs, Kirin always
+    saturates integer to integer, and fp8, hif8 and fp4 always saturate.
+
+    A2/A3 does not convert in place, the A5 family only between elements of one size. A5 clears the
+    rest of each row when it writes 4-bit floats. Only A2/A3 uses `tmp`, with saturation off, for
+    f32 to i16 and f16 to i16 and i8: these then go through i32, so that f32 values beyond i32 end
+    at its limits.
+    """
+    facts = ctx.ops
+    source, target = facts.src.dtype, facts.dst.dtype
+    rounding, saturation = pair_of(facts).rounding(mode), saturation_of(facts)
+    if not NeedSetCtrl:
+        saturation = SaturationMode(ctx.registers.get("CTRL", 0) >> 59 & 1)
+    if source is target is f32:
+        values = round_integral(src, rounding)
+    elif through_i32(facts):
+        values = convert(convert(src, source, i32, rounding), i32, target, saturation=saturation)
+    else:
+        values = convert(src, source, target, rounding, saturation)
+    dst[:, : src.shape[1]] = values
+    dst[:, src.shape[1] :] = 0

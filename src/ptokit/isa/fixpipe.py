@@ -157,14 +157,20 @@ def accumulator_type(id: str, kinds: str, on: str) -> Rule:
     )
 
 
+def _without_plain(rules: list[Rule], words: str) -> list[Rule]:
+    """Leave out what speaks of moves without a word where there always is one: the _FP forms."""
+    plain = ("SA-0193", "SA-0194", "SA-0195", "SA-0196", "SA-0204", "plain-result")
+    return [each for each in rules if words != "fp" or each.id not in plain]
+
+
 def store_conversions(words: str = "preQuantScalar") -> list[Rule]:
-    """The pairs of TSTORE and TSTORE_FP."""
+    """The pairs of TSTORE, and of TSTORE_FP with "fp" alone."""
     plain = "f32,f32 f32,f16 f32,bf16 i32,i32"
     a2a3 = "f32,i8 f32,u8 i32,i8 i32,u8 i32,f16"
     a5 = "f32,i8 f32,u8 f32,f16 f32,bf16 f32,hif8 f32,f8e4m3 f32,f32 i32,i8 i32,u8 i32,f16 i32,bf16"
     kirin = "f16,f16 f16,i16 f16,i8 f16,u8 i32,f16 i32,i16 i32,i8 i32,u8 i32,i32"
     both = " ".join(_KIRIN)
-    return [
+    rules = [
         accumulator_type("SA-0191", "f32 i32", "a2a3 a5"),
         accumulator_type("accumulator-dtype", "f16 i32", both),
         converts("SA-0196", plain, "a2a3 a5", quantised=False, words=words),
@@ -173,14 +179,15 @@ def store_conversions(words: str = "preQuantScalar") -> list[Rule]:
         converts("quantised-result", a5, "a5", quantised=True, words=words),
         converts("quantised-result", kirin, both, quantised=True, words=words),
     ]
+    return _without_plain(rules, words)
 
 
 def tile_conversions(words: str = "preQuantScalar fp") -> list[Rule]:
-    """The pairs of the moves from an accumulator to another tile."""
+    """The pairs of the moves from an accumulator to a tile; the _FP forms with "fp" alone."""
     a5 = "f32,i8 f32,u8 f32,hif8 f32,f16 f32,bf16 f32,f8e4m3 f32,f32"
     kirin = "f16,f16 f16,i8 f16,u8 f16,i16 i32,f16 i32,i8 i32,u8 i32,i16"
     both = " ".join(_KIRIN)
-    return [
+    rules = [
         accumulator_type("SA-0106", "f32 i32", "a2a3 a5"),
         accumulator_type("accumulator-dtype", "f16 i32", both),
         rule(
@@ -204,3 +211,4 @@ def tile_conversions(words: str = "preQuantScalar fp") -> list[Rule]:
         converts("plain-result", "f16,f16 i32,i32", both, quantised=False, words=words),
         converts("quantised-result", kirin, both, quantised=True, words=words),
     ]
+    return _without_plain(rules, words)

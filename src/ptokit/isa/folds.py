@@ -136,7 +136,7 @@ def simulated_row_products(values: Array, src: DType, dst: DType) -> Array:
 
 def _sequential(op: Any, values: Array, src: DType, wide: DType, dst: DType) -> Array:
     """Combine from left to right in one type, then round to another once."""
-    total = op.accumulate(convert(values, src, wide), axis=1)[:, -1]
+    total = op.accumulate(convert(values, src, wide), axis=1, dtype=wide.np)[:, -1]
     return convert(total, wide, dst, saturation=SaturationMode.OFF)
 
 

@@ -1,1 +1,313 @@
-"""Gather and scatter through global memory."""
+"""Gathers from and scatters to a table in global memory, by an index list."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.enums import (
+    Coalesce,
+    GatherExec,
+    GatherOOB,
+    Layout,
+    ScatterAtomicOp,
+    ScatterConflict,
+    ScatterOOB,
+    TileType,
+)
+from ptokit.base.layout import Array
+from ptokit.isa.gm_table import (
+    A2A3_TYPES,
+    A5_TYPES,
+    COALESCE,
+    TABLE_DEVICES,
+    element_at,
+    entry_count,
+    moves_whole_rows,
+    reached,
+    row_mode,
+    table_rules,
+    table_view,
+    touched,
+)
+from ptokit.isa.memory import as_bits_of, both, in_types, need
+from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, gm_in, insn, out, rule, src, types
+
+
+def _to_mat(o: Any) -> bool:
+    return o.dst.loc == TileType.Mat
+
+
+def _by_rows(o: Any) -> bool:
+    """With scratch memory always elements; without, a Mat tile on a device always gets rows."""
+    if o.scratch is not None:
+        return False
+    return (o.target.is_device and _to_mat(o)) or row_mode(o)
+
+
+def _landing(o: Any) -> Any:
+    """What is written: the tile as a whole where it is cleared first."""
+    zeroes = _by_rows(o) and o.attrs["gatherOob"] == GatherOOB.Zero
+    clears = zeroes and (_to_mat(o) or moves_whole_rows(o, "src"))
+    if o.target.is_device and (o.scratch is not None or clears):
+        return View.WHOLE
+    return touched(o, "dst", "src", _by_rows(o))
+
+
+_MAT_RULES = [
+    need(
+        "mat-index",
+        TABLE_DEVICES,
+        "the indices of a Mat tile are a GlobalTensor",
+        _to_mat,
+        lambda o: o.indexes.kind == "global",
+    ),
+    need(
+        "mat-tile",
+        TABLE_DEVICES,
+        "a Mat dst is Nz with whole boxes of 512 bytes, and its table ND",
+        _to_mat,
+        lambda o: (
+            (o.dst.layout, o.dst.fractal, o.src.layout) == ("NZ", 512, Layout.ND)
+            and o.dst.cols % (32 // o.dst.itemsize) == 0
+            and o.dst.rows % 16 == 0
+        ),
+    ),
+    need(
+        "mat-rows",
+        TABLE_DEVICES,
+        "rows of a Mat tile have elements of at most 4 bytes, and the table has their columns",
+        both(_to_mat, _by_rows),
+        lambda o: o.dst.itemsize <= 4 and o.src.shape[4] >= o.dst.vc,
+    ),
+    need(
+        "index-count",
+        None,
+        "indexes has an index for each valid row (with scratch: each valid element) of dst",
+        lambda o: o.indexes.kind == "global",
+        lambda o: prod(o.indexes.shape) >= o.dst.vr * (1 if _by_rows(o) else o.dst.vc),
+    ),
+    need(
+        "scratch",
+        None,
+        "scratch goes with a Mat dst, has its element type and room for Rows * Cols elements",
+        lambda o: o.scratch is not None,
+        lambda o: (
+            _to_mat(o)
+            and o.scratch.dtype == o.dst.dtype
+            and prod(o.scratch.shape) >= o.dst.rows * o.dst.cols
+        ),
+    ),
+    need(
+        "simt",
+        TABLE_DEVICES,
+        "GatherExec.Simt is for A5, Coalesce.Elem and a call with scratch",
+        lambda o: o.attrs["gatherExec"] == GatherExec.Simt,
+        lambda o: (
+            o.target.name == "a5" and o.attrs["coalesce"] == Coalesce.Elem and o.scratch is not None
+        ),
+    ),
+]
+
+
+@insn(
+    out("dst", view=_landing),
+    gm_in("src", view=table_view("src", _by_rows), note="the table"),
+    Operand(
+        "indexes",
+        "in",
+        kinds=("tile", "global"),
+        view=lambda o: View.STORAGE if o.indexes.kind == "global" else View.VALID,
+    ),
+    Operand("scratch", "tmp", kinds=("global",), view=View.STORAGE, optional=True),
+    attrs=[
+        COALESCE,
+        Attr("gatherOob", GatherOOB, GatherOOB.Undefined, "what an index beyond the table means"),
+        Attr("gatherExec", GatherExec, GatherExec.Scalar, "who gathers elements into a Mat tile"),
+    ],
+    pipe=lambda o: Pipe.MTE2 if _to_mat(o) else Pipe.V,
+    ops={"MGATHER_VEC": Pipe.V, "MGATHER_MAT": Pipe.MTE2},
+    types=types("dst", a2a3=A2A3_TYPES, a5=A5_TYPES),
+    rules=[table_rules("dst", "src", _by_rows, "SA-0069", "SA-0070"), _MAT_RULES],
+    asm=Asm(
+        ins=("src", "indexes"),
+        outs=("dst",),
+        attrs={"gatherOob": "gatherOob", "coalesce": "coalesce"},
+    ),
+    example={"indexes": "Vec i32 16x64", "coalesce": "Elem"},
+    more_examples=[
+        {"indexes": "Vec i32 1x16", "coalesce": "Row"},
+        {
+            "dst": "Vec f16 16x64 NZ",
+            "src": "GM f16 16x64 NZ",
+            "indexes": "Vec i32 1x16",
+            "coalesce": "Row",
+            "on": "a2a3",
+        },
+        {
+            "dst": "Mat f16 16x64 NZ",
+            "src": "GM f16 16x64",
+            "indexes": "GM i32 1x16",
+            "on": TABLE_DEVICES,
+        },
+        {
+            "dst": "Mat f16 16x64 NZ",
+            "src": "GM f16 16x64",
+            "indexes": "GM i32 16x64",
+            "scratch": "GM f16 16x64",
+            "on": TABLE_DEVICES,
+        },
+    ],
+)
+def MGATHER(
+    dst: Array, src: Array, indexes: Array, scratch: Array | None, gatherOob: GatherOOB, ctx: Any
+) -> None:
+    """Gather rows or single elements of a table in global memory into a tile.
+
+    With Coalesce.Row the k-th index names the table row that becomes row k of `dst`; with
+    Coalesce.Elem each index names one element. Always say which: without it devices take rows, the
+    permissive profile elements. A Mat `dst` takes its indices from global memory: rows in the call
+    with three operands, elements in the one with `scratch`, which rewrites the whole tile with
+    zeros outside the valid region.
+
+    An index beyond the table reads the last entry (Clamp), entry index mod entries (Wrap), or gives
+    zeros (Zero); with Undefined it is an error here. Row gathers on A2A3 move whole rows of an NZ
+    table, beyond the valid columns. With Zero, row gathers into an Nz tile clear all of it first.
+    """
+    o = ctx.ops
+    rows = _by_rows(o)
+    valid_rows, valid_cols = o.dst.vr, o.dst.vc
+    numbers = indexes.reshape(-1)[: valid_rows if rows else valid_rows * valid_cols]
+    entries, counted = reached(numbers, entry_count(o, "src", rows), gatherOob.name, ctx)
+    if rows:
+        found = src[entries, : src.shape[1] if moves_whole_rows(o, "src") else valid_cols]
+    else:
+        found = src[element_at(src, entries)]
+    found[~counted] = 0
+    found = as_bits_of(found.reshape(valid_rows, -1), dst)
+    if dst.shape != found.shape:  # cleared first
+        dst[...] = np.zeros((), dst.dtype)
+    dst[: found.shape[0], : found.shape[1]] = found
+    if scratch is not None:  # it is filled in the order of the tile: column blocks of 32 bytes
+        blocks = dst.reshape(dst.shape[0], -1, 32 // dst.itemsize).transpose(1, 0, 2)
+        scratch[: dst.size] = blocks.reshape(-1)
+
+
+_ADD_TYPES = {"a2a3": "i8 i16 i32 f16 bf16 f32", "a5": "i32 u32 f32 f16 bf16"}
+_OPERATIONS = {
+    ScatterAtomicOp.Add: np.add,
+    ScatterAtomicOp.Max: np.maximum,
+    ScatterAtomicOp.Min: np.minimum,
+}
+
+
+def _adds(o: Any) -> bool:
+    return o.attrs["scatterAtomicOp"] == ScatterAtomicOp.Add
+
+
+def _picks(o: Any) -> bool:
+    return o.attrs["scatterAtomicOp"] in (ScatterAtomicOp.Max, ScatterAtomicOp.Min)
+
+
+@insn(
+    Operand("dst", "inout", kinds=("global",), view=table_view("dst", row_mode), note="the table"),
+    src("src", view=lambda o: touched(o, "src", "dst", row_mode(o))),
+    src("indexes"),
+    attrs=[
+        COALESCE,
+        Attr("scatterAtomicOp", ScatterAtomicOp, ScatterAtomicOp.None_, "combine with the table"),
+        Attr("scatterOob", ScatterOOB, ScatterOOB.Undefined, "an index beyond the table"),
+        Attr("scatterConflict", ScatterConflict, None, "who wins when an index occurs twice"),
+    ],
+    types=types("src", a2a3=A2A3_TYPES, a5=A5_TYPES),
+    rules=[
+        table_rules("src", "dst", row_mode, "SA-0072", "SA-0073"),
+        [
+            need(
+                "add-dtype",
+                target,
+                f"ScatterAtomicOp.Add works on {kinds}",
+                _adds,
+                in_types("src", kinds),
+            )
+            for target, kinds in _ADD_TYPES.items()
+        ],
+        need(
+            "pick-dtype",
+            "a5",
+            "ScatterAtomicOp.Max and Min work on i32, u32 and f32",
+            _picks,
+            in_types("src", "i32 u32 f32"),
+        ),
+        rule(
+            "pick-target",
+            "A2A3 has no ScatterAtomicOp.Max and Min",
+            lambda o: not _picks(o),
+            "a2a3",
+        ),
+        rule(
+            "conflict-target",
+            "A2A3 takes no ScatterConflict: there the last source always wins",
+            lambda o: o.attrs["scatterConflict"] is None,
+            "a2a3",
+            "leave the argument out",
+        ),
+    ],
+    asm=Asm(
+        ins=("src", "indexes"),
+        outs=("dst",),
+        attrs={
+            name: name for name in ("scatterAtomicOp", "scatterOob", "coalesce", "scatterConflict")
+        },
+    ),
+    example={"indexes": "Vec i32 16x64", "coalesce": "Elem"},
+    more_examples=[
+        {"indexes": "Vec i32 1x16", "coalesce": "Row"},
+        {
+            "dst": "GM f16 16x64 NZ",
+            "src": "Vec f16 16x64 NZ",
+            "indexes": "Vec i32 1x16",
+            "coalesce": "Row",
+            "on": "a2a3",
+        },
+    ],
+    freedom="Where duplicate indices leave the winner open (ScatterConflict.Default on A5), the "
+    "largest source position wins; atomic operations are applied in source order.",
+)
+def MSCATTER(
+    dst: Array,
+    src: Array,
+    indexes: Array,
+    scatterAtomicOp: ScatterAtomicOp,
+    scatterOob: ScatterOOB,
+    ctx: Any,
+) -> None:
+    """Scatter rows or single elements of a Vec tile into a table in global memory.
+
+    With Coalesce.Row the k-th index names the table row that row k of `src` goes to; with
+    Coalesce.Elem each index names one element. Always say which: without it devices take rows, the
+    permissive profile elements. An index beyond the table is dropped (Skip), goes to the last entry
+    (Clamp) or to index mod entries (Wrap); with Undefined it is an error here.
+
+    ScatterAtomicOp combines with what is in the table, in its element type (integers wrap, f16 and
+    bf16 round once per addition). Otherwise, of several sources with one index the last in
+    row-major order wins; ScatterConflict.Default on A5 leaves the winner open. Entries that no
+    index names are untouched.
+    """
+    o = ctx.ops
+    rows = row_mode(o)
+    numbers = indexes.reshape(-1)[: src.shape[0] if rows else src.size]
+    entries, counted = reached(numbers, entry_count(o, "dst", rows), scatterOob.name, ctx)
+    values = as_bits_of(src if rows else src.reshape(-1), dst)
+    entries, values = entries[counted], values[counted]
+    combine = _OPERATIONS.get(scatterAtomicOp)
+    if combine is None:  # of equal indices only the last
+        entries, last = np.unique(entries[::-1], return_index=True)
+        values = values[::-1][last]
+    where: Any = (entries, slice(0, values.shape[1])) if rows else element_at(dst, entries)
+    if combine is None:
+        dst[where] = values
+    else:
+        combine.at(dst, where, values)

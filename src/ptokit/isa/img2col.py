@@ -1,1 +1,303 @@
-"""Convolution as a matrix product: image to columns."""
+"""Convolution as a matrix product: feature maps become rows of a left matmul operand.
+
+TIMG2COL gathers; the three configuration instructions load the registers it reads. The registers
+keep the words the hardware would hold, so a call in a MANUAL mode sees exactly what was set.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.convert import element
+from ptokit.base.diagnostics import PtoError
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import Layout, SetFmatrixMode
+from ptokit.base.layout import Array
+from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.rules import located, same_dtype
+from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src, types
+
+MODE = Attr(
+    "FmatrixMode", SetFmatrixMode, SetFmatrixMode.FMATRIX_A_MANUAL, "register set, and who loads it"
+)
+_B_MODES = (SetFmatrixMode.FMATRIX_B_AUTO, SetFmatrixMode.FMATRIX_B_MANUAL)
+_AUTO_MODES = (SetFmatrixMode.FMATRIX_A_AUTO, SetFmatrixMode.FMATRIX_B_AUTO)
+_TWO_SETS = ("a5", "cpu")  # targets whose repeat and padding registers exist twice
+
+
+def _register(ctx: Any, name: str, mode: SetFmatrixMode) -> str:
+    """The register a mode selects: FMATRIX exists twice everywhere, the others only on some."""
+    twice = name == "FMATRIX" or ctx.target.name in _TWO_SETS
+    return f"{name}_B" if twice and mode in _B_MODES else name
+
+
+# ---- register words ------------------------------------------------------------------------------
+
+
+def _fmatrix_word(p: dict[str, Any]) -> int:
+    pads = sum(pad << 32 + 8 * i for i, pad in enumerate(p["padList"]))
+    return p["fmapW"] | p["fmapH"] << 16 | pads
+
+
+def _repeat_word(p: dict[str, Any], target: str) -> int:
+    word = p["repeatStride"] | p["repeatTime"] << 16 | p["repeatMode"] << 24
+    return word | (p["dstStride"] << 32 | p["dstMposition"] << 48 if target in _TWO_SETS else 0)
+
+
+def _padding_word(p: dict[str, Any], kind: DType) -> int:
+    value = np.array([element(p["padValue"], kind)], kind.np)
+    bits = int(value.view(kind.uint)[0])
+    return bits | bits << 8 if kind.itemsize == 1 else bits
+
+
+def _source(note: str) -> Operand:
+    return src("src", kinds=("conv",), view=View.OBJECT, note=note)
+
+
+@insn(
+    _source("ConvTile with fmapH, fmapW and padList"),
+    attrs=[MODE],
+    pipe=Pipe.S,
+    asm=Asm(name="SETFMATRIX", forms=frozenset({"l1", "l2"}), ins=("src",), outs=()),
+    example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
+)
+def SETFMATRIX(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
+    """Load feature-map size and padding into image-to-column register A or B.
+
+    The word holds fmapW in bits 15..0, fmapH in bits 31..16 and the padding left, right, top and
+    bottom in the four bytes above. It lasts until it is loaded again and must be ordered before the
+    TIMG2COL that uses it. The AUTO modes load nothing: TIMG2COL does it.
+    """
+    if FmatrixMode not in _AUTO_MODES:
+        ctx.registers[_register(ctx, "FMATRIX", FmatrixMode)] = _fmatrix_word(src.parameters)
+
+
+@insn(
+    _source("ConvTile with repeatStride, repeatTime, repeatMode; A5: dstStride, dstMposition"),
+    attrs=[MODE],
+    pipe=Pipe.S,
+    targets="a2a3 a5 kirinx90",
+    asm=Asm(ins=("src",), outs=()),
+    example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
+)
+def SET_IMG2COL_RPT(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
+    """Load the repeat configuration of the image-to-column engine.
+
+    repeatStride in bits 15..0, repeatTime in 23..16, repeatMode in 31..24; on A5 also dstStride in
+    47..32 and dstMposition in 63..48. A5 has a second register for the B modes.
+    """
+    word = _repeat_word(src.parameters, ctx.target.name)
+    ctx.registers[_register(ctx, "L3D_RPT", FmatrixMode)] = word
+
+
+@insn(
+    _source("ConvTile with padValue"),
+    attrs=[MODE],
+    pipe=Pipe.S,
+    targets="a2a3 a5 kirinx90",
+    asm=Asm(ins=("src",), outs=()),
+    example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
+)
+def SET_IMG2COL_PADDING(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
+    """Load the value the image-to-column engine puts where the filter leaves the feature map.
+
+    It is the bit pattern of padValue, a byte twice; how far the padding reaches is SETFMATRIX's
+    business. A5 has a second register for the B modes.
+    """
+    word = _padding_word(src.parameters, src.spec.dtype)
+    ctx.registers[_register(ctx, "PADDING", FmatrixMode)] = word
+
+
+# ---- TIMG2COL ------------------------------------------------------------------------------------
+
+
+def _channels_per_block(o: Any) -> int:
+    """C0: the channels of one 32-byte block."""
+    return BLOCK_BYTES // o.src.itemsize
+
+
+def _written(o: Any) -> tuple[int, int]:
+    """Rows and columns written: columns come in whole blocks of channels on devices."""
+    c0 = _channels_per_block(o)
+    return o.dst.vr, -(-o.dst.vc // c0) * c0 if o.target.is_device else o.dst.vc
+
+
+_LOADERS = {
+    "FMATRIX": "SETFMATRIX",
+    "L3D_RPT": "SET_IMG2COL_RPT",
+    "PADDING": "SET_IMG2COL_PADDING",
+}
+
+
+def _not_loaded(ctx: Any, name: str, mode: SetFmatrixMode) -> PtoError:
+    return ctx.fail(
+        "register",
+        f"in a MANUAL mode register {_register(ctx, name, mode)} has been loaded",
+        got=[("FmatrixMode", mode.name)],
+        fix=f"call {_LOADERS[name]} before, or use an AUTO mode",
+    )
+
+
+def _set_up(ctx: Any, p: dict[str, Any], kind: DType, mode: SetFmatrixMode) -> dict[str, Any]:
+    """The parameters in force: the tile's own, with what the registers say in their place."""
+    if not ctx.target.is_device:
+        return p | {"padValue": element(p["padValue"], kind)}
+    if mode in _AUTO_MODES:
+        words = _fmatrix_word(p), _repeat_word(p, ctx.target.name), _padding_word(p, kind)
+        for name, word in zip(_LOADERS, words, strict=True):
+            ctx.registers[_register(ctx, name, mode)] = word
+    fmatrix, repeat, padding = (ctx.registers.get(_register(ctx, n, mode)) for n in _LOADERS)
+    if fmatrix is None:
+        raise _not_loaded(ctx, "FMATRIX", mode)
+    in_force = {
+        "fmapW": fmatrix & 0xFFFF,
+        "fmapH": fmatrix >> 16 & 0xFFFF,
+        "padList": tuple(fmatrix >> 32 + 8 * i & 0xFF for i in range(4)),
+        "repeatTime": 1 if repeat is None else repeat >> 16 & 0xFF,
+        "padValue": None,
+    }
+    if padding is not None:
+        bits = np.array([padding & (1 << 8 * kind.itemsize) - 1], kind.uint)
+        in_force["padValue"] = bits.view(kind.np)[0]
+    return p | in_force
+
+
+def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str) -> int:
+    """How many places the filter takes along one axis of the padded feature map."""
+    room = p[fmap] + before + after - p["dilation" + axis] * (p["filter" + axis] - 1) - 1
+    return max(room // p["stride" + axis] + 1, 0)
+
+
+@insn(
+    out("dst", view=_written),
+    src("src", kinds=("conv",), note="ConvTile, NC1HWC0 or NDC1HWC0"),
+    scalar("posM", optional=True, note="first row of the unrolled matrix, default 0"),
+    scalar("posK", optional=True, note="first column of the unrolled matrix, default 0"),
+    attrs=[MODE],
+    pipe=Pipe.MTE1,
+    types=types(
+        "dst",
+        a2a3="i8 f16 bf16 f32",
+        a5="i8 u8 i16 u16 i32 u32 f16 bf16 f32",
+        kirinx90="i8 f16 f32",
+    ),
+    rules=[
+        located("Left", "dst"),
+        located("Mat", "src"),
+        same_dtype("dst", "src"),
+        rule(
+            "src-layout",
+            "src is NC1HWC0 with five or NDC1HWC0 with six dimensions",
+            lambda o: (
+                (o.src.layout, len(o.src.shape)) in ((Layout.NC1HWC0, 5), (Layout.NDC1HWC0, 6))
+            ),
+        ),
+        rule(
+            "dst-layout",
+            "dst has row-major fractals with rows inside (ZZ)",
+            lambda o: o.dst.layout == "ZZ",
+            "a2a3 kirinx90",
+            fix="use TileLeft, which takes the layout of the target",
+        ),
+        rule(
+            "dst-layout",
+            "dst has column-major fractals with rows inside (NZ)",
+            lambda o: o.dst.layout == "NZ",
+            "a5",
+            fix="use TileLeft, which takes the layout of the target",
+        ),
+        rule(
+            "channel-blocks",
+            "the last dimension of src is C0 = 32 bytes of channels",
+            lambda o: o.src.shape[-1] == _channels_per_block(o),
+            "a2a3 a5 kirinx90",
+        ),
+        rule(
+            "filter",
+            "the filter is 1 to 511 high and wide, strides and dilations are positive",
+            lambda o: (
+                1 <= o.src.filterH <= 511
+                and 1 <= o.src.filterW <= 511
+                and min(o.src.strideH, o.src.strideW, o.src.dilationH, o.src.dilationW) >= 1
+            ),
+        ),
+        rule(
+            "channels",
+            "channelSize is C1 * C0",
+            lambda o: (
+                o.src.channelSize == o.src.shape[-4] * o.src.shape[-1]
+                or (not o.target.is_device and o.src.channelSize == 0)
+            ),
+            fix="src.SetChannelSize(C1 * C0)",
+        ),
+        rule(
+            "pos-k",
+            "posK is a multiple of C0",
+            lambda o: o.posK is None or o.posK.value % _channels_per_block(o) == 0,
+            "a2a3 a5 kirinx90",
+        ),
+    ],
+    asm=Asm(forms=frozenset({"l1", "l2"}), ins=("src",), outs=("dst",)),
+    example={"dst": "Left {T} 16x64", "src": "Conv Mat {T} NC1HWC0 1x2x4x4x16"},
+)
+def TIMG2COL(
+    dst: Array,
+    src: Array,
+    posM: int | None,
+    posK: int | None,
+    FmatrixMode: SetFmatrixMode,
+    ctx: Any,
+) -> None:
+    """Unroll a feature map in L1 into rows of a left matmul operand.
+
+    Row m of the unrolled matrix is an output position (n, d, ho, wo), column k a filter tap of a
+    channel, ordered C1, kh, kw, C0. dst takes its valid rows from posM on and its valid columns,
+    rounded up to C0, from posK on. Where the filter leaves the feature map the pad value is taken.
+    Bits are copied; posK should be a multiple of C0.
+
+    Filter, stride and dilation come from the ConvTile. Feature-map size, padding and pad value come
+    from the registers: a MANUAL mode uses what SETFMATRIX, SET_IMG2COL_RPT and SET_IMG2COL_PADDING
+    left there, an AUTO mode loads them from src first. The permissive profile reads everything from
+    src. More than one repeat, and transposition, are not described and not simulated; a repeat
+    register that was never loaded counts as one repeat.
+    """
+    p = _set_up(ctx, ctx.operand("src").parameters, ctx.ops.src.dtype, FmatrixMode)
+    if ctx.target.is_device and (p["repeatTime"] != 1 or p["transpose"]):
+        raise NotImplementedError("repeatTime other than 1 and transpose are not simulated")
+    *outer, c1, height, width, c0 = src.shape
+    if not (0 < p["fmapH"] <= height and 0 < p["fmapW"] <= width):
+        raise ctx.fail(
+            "feature-map",
+            "the feature map is not empty and lies inside src",
+            got=[("fmapH", p["fmapH"]), ("fmapW", p["fmapW"]), ("H", height), ("W", width)],
+            fix="src.SetFmapH(H), src.SetFmapW(W)",
+        )
+    left, right, top, bottom = p["padList"]
+    down, along = _positions(p, "fmapH", top, bottom, "H"), _positions(p, "fmapW", left, right, "W")
+    places, taps = (*outer, down, along), (c1, p["filterH"], p["filterW"], c0)
+    rows, cols = (posM or 0) + np.arange(dst.shape[0]), (posK or 0) + np.arange(dst.shape[1])
+    if max(rows, default=0) >= prod(places) or max(cols, default=0) >= prod(taps):
+        raise ctx.fail(
+            "unrolled-range",
+            "dst lies inside the unrolled matrix",
+            got=[
+                ("rows", f"{posM or 0}..{rows[-1]} of {prod(places)}"),
+                ("columns", f"{posK or 0}..{cols[-1]} of {prod(taps)}"),
+            ],
+            fix="check posM and posK against the output size and the filter",
+        )
+    *batch, ho, wo = (i[:, None] for i in np.unravel_index(rows, places))
+    channel, kh, kw, lane = np.unravel_index(cols, taps)
+    h = ho * p["strideH"] + kh * p["dilationH"] - top
+    w = wo * p["strideW"] + kw * p["dilationW"] - left
+    inside = (h >= 0) & (h < p["fmapH"]) & (w >= 0) & (w < p["fmapW"])
+    taken = src[(*batch, channel, np.where(inside, h, 0), np.where(inside, w, 0), lane)]
+    if inside.all():
+        dst[...] = taken
+    elif p["padValue"] is None:
+        raise _not_loaded(ctx, "PADDING", FmatrixMode)
+    else:
+        dst[...] = np.where(inside, taken, p["padValue"])

@@ -42,6 +42,11 @@ def relu(values: Array) -> Array:
     return np.where(values < 0, values.dtype.type(0), values)
 
 
+def positive_part(values: Array) -> Array:
+    """Replace everything that is not positive, NaN included, by zero."""
+    return np.where(values > 0, values, values.dtype.type(0))
+
+
 def multiply_add(a: Array, b: Array, c: Array) -> Array:
     """a * b + c, rounded once; integers wrap."""
     return a * b + c if is_integer(a) else in_double(lambda a, b, c: a * b + c, a, b, c)

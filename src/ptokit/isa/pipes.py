@@ -1,1 +1,446 @@
-"""The cube-vector FIFOs."""
+"""FIFOs between the cube core and its vector cores: reserve, fill, hand over, take, give back.
+
+A `TPipe` is a ring of slots of fixed size (two rings when it carries both directions). Where the
+slots lie, which flag says what, and how a split divides an entry between the two vector cores is
+the machine's business (`machine/fifo.py`); the order of the steps is what the instructions say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ptokit.base.dtypes import DType, bf16, f16, i8
+from ptokit.base.enums import (
+    AtomicType,
+    ClipReluMode_t,
+    Direction,
+    LayoutMode_t,
+    QuantMode_t,
+    ReluPreMode,
+    STPhase,
+    TileSplitAxis,
+    TileType,
+)
+from ptokit.isa.spec import Attr, Operand, Rule, View, insn, rule, thing
+
+FLAG_IDS = 16  # cross-core flags of a cluster
+_NO, _UP, _LEFT = (
+    TileSplitAxis.TILE_NO_SPLIT,
+    TileSplitAxis.TILE_UP_DOWN,
+    TileSplitAxis.TILE_LEFT_RIGHT,
+)
+_THROUGH_GM = (Direction.DIR_C2V_GM, Direction.DIR_V2C_GM, Direction.DIR_BOTH_GM)
+_PLAIN = (Direction.DIR_C2V, Direction.DIR_V2C, Direction.DIR_BOTH)
+_BOTH = (Direction.DIR_BOTH, Direction.DIR_BOTH_GM)
+
+
+@dataclass(frozen=True)
+class PipeSpec:
+    """The template arguments of a TPipe, and what follows from them."""
+
+    FlagID: int
+    DirType: Direction
+    SlotSize: int  # bytes of one logical entry
+    SlotNum: int
+    LocalSlotNum: int = 2
+    IsNoSplit: bool = False
+    EN_UNIT_FLAG: bool = False
+
+    @property
+    def SyncPeriod(self) -> int:
+        """How many entries one notification of free space stands for."""
+        return self.SlotNum if self.SlotNum <= 2 else self.SlotNum // 2
+
+    def shouldWaitFree(self, index: int) -> bool:
+        """Whether the producer asks for free space before entry `index`."""
+        return index >= self.SlotNum and index % self.SyncPeriod == 0
+
+    def shouldNotifyFree(self, index: int) -> bool:
+        """Whether the consumer announces free space after entry `index`."""
+        return (index + 1) % self.SyncPeriod == 0
+
+    @property
+    def is_both(self) -> bool:
+        return self.DirType in _BOTH
+
+    @property
+    def carries_c2v(self) -> bool:
+        return self.is_both or self.DirType in (Direction.DIR_C2V, Direction.DIR_C2V_GM)
+
+    @property
+    def carries_v2c(self) -> bool:
+        return self.is_both or self.DirType in (Direction.DIR_V2C, Direction.DIR_V2C_GM)
+
+    @property
+    def last_flag(self) -> int:
+        """The highest cross-core flag the pipe uses."""
+        return self.FlagID + (3 if self.is_both else 1)
+
+    def flags(self, c2v: bool) -> tuple[int, int]:
+        """The flags of a direction: (an entry is ready, space is free)."""
+        first = self.FlagID + (2 if self.is_both and not c2v else 0)
+        return first, first + 1
+
+    def __str__(self) -> str:
+        return (
+            f"TPipe[{self.FlagID}, {self.DirType.name}, {self.SlotSize} bytes, "
+            f"{self.SlotNum} slots]"
+        )
+
+
+@dataclass(frozen=True)
+class FixpipeParams:
+    """How an accumulator is converted while it is pushed (the TConfig form of TPUSH)."""
+
+    LayoutMode: LayoutMode_t = LayoutMode_t.NZ2ND
+    QuantPre: QuantMode_t = QuantMode_t.NoQuant
+    ReluMode: ReluPreMode = ReluPreMode.NoRelu
+    Phase: STPhase = STPhase.Unspecified
+    SubBlockId: int = 0
+    AtomicT: AtomicType = AtomicType.AtomicNone
+    ClipReluMode: ClipReluMode_t = ClipReluMode_t.NOCLIP_RELU
+    IsChannelSplit: bool = False
+
+    def result(self, source: DType) -> DType:
+        """The element type that arrives at the consumer."""
+        name = self.QuantPre.name
+        if "BF16" in name:
+            return bf16
+        if "F16" in name and "S16" not in name:
+            return f16
+        return i8 if name.endswith(("REQ8", "B8_PRE")) else source
+
+
+# ---- rules the four instructions share ---------------------------------------------------------
+
+
+def _global_directions() -> list[Rule]:
+    """Where the GlobalTensor flavour exists."""
+    text = "the GlobalTensor flavour works on a pipe whose slots lie in global memory"
+    return [
+        rule(
+            "global-direction",
+            f"{text}: DIR_C2V, DIR_V2C or DIR_BOTH",
+            lambda o: o.gmTensor is None or o.pipe.DirType in _PLAIN,
+            "a2a3",
+            "use a pipe of direction DIR_C2V, DIR_V2C or DIR_BOTH",
+        ),
+        rule(
+            "global-direction",
+            f"{text}: DIR_C2V_GM, DIR_V2C_GM or DIR_BOTH_GM",
+            lambda o: o.gmTensor is None or o.pipe.DirType in _THROUGH_GM,
+            "a5",
+            "use a *_GM direction, or push and pop tiles",
+        ),
+    ]
+
+
+def _splits(text: str, allowed: tuple[TileSplitAxis, ...], on: str | None = None) -> Rule:
+    return rule("split", text, lambda o: o.attrs["Split"] in allowed, on)
+
+
+def _entry_fits(operand: str) -> Rule:
+    """One logical entry - both halves of it - fits into a slot."""
+
+    def holds(o: Any) -> bool:
+        tile = o[operand]
+        if tile is None or not hasattr(o.pipe, "SlotSize"):
+            return True
+        halves = 2 if o.attrs["Split"] != _NO and tile.loc == TileType.Vec else 1
+        if o.target.name == "a5" and o.pipe.DirType not in _THROUGH_GM:
+            # Direct rings: a slot holds what one consumer gets.
+            if tile.loc == TileType.Acc and o.attrs["Split"] != _NO:
+                return tile.vr * tile.vc * tile.itemsize <= 2 * o.pipe.SlotSize
+            halves = 2 if halves == 2 and operand == "tile" and o.pipe.carries_v2c else 1
+        elif o.attrs["Split"] > _LEFT:
+            halves = 1  # an odd entry is smaller than twice the half in hand
+        return halves * tile.vr * tile.vc * tile.itemsize <= o.pipe.SlotSize
+
+    return rule(
+        "slot-size",
+        "SlotSize is large enough for one logical entry, both halves together",
+        holds,
+        fix="make SlotSize the bytes of the whole entry",
+    )
+
+
+def _tile_is(where: str, names: tuple[TileType, ...], cpu: tuple[TileType, ...] = ()) -> Rule:
+    return rule(
+        "tile-location",
+        f"tile is {where}",
+        lambda o: (
+            o.tile is None or o.tile.loc in names or (o.target.name == "cpu" and o.tile.loc in cpu)
+        ),
+    )
+
+
+def _pipe() -> Operand:
+    return thing("pipe", "inout", note="the TPipe")
+
+
+def _split_attr(note: str) -> Attr:
+    return Attr("Split", TileSplitAxis, _NO, note)
+
+
+# ---- the instructions --------------------------------------------------------------------------
+
+
+@insn(
+    _pipe(),
+    Operand("gmTensor", "out", kinds=("global",), view=View.OBJECT, note="only its pointer is set"),
+    attrs=[_split_attr("which half of the slot a vector producer gets")],
+    pipe=None,
+    targets="a2a3 a5",
+    rules=[
+        *_global_directions(),
+        _splits(
+            "Split of an allocation is TILE_NO_SPLIT, TILE_UP_DOWN or TILE_LEFT_RIGHT",
+            (_NO, _UP, _LEFT),
+        ),
+        rule(
+            "static-shape",
+            "dimensions 3 and 4 of gmTensor are static when a split needs them",
+            lambda o: o.attrs["Split"] == _NO or min(o.gmTensor.static_shape[3:]) >= 0,
+        ),
+        rule(
+            "slot-size",
+            "SlotSize is large enough for one logical entry, both halves together",
+            lambda o: (
+                o.gmTensor.static_shape[3]
+                * o.gmTensor.static_shape[4]
+                * o.gmTensor.itemsize
+                * (2 if o.attrs["Split"] != _NO and not o.pipe.carries_c2v else 1)
+                <= o.pipe.SlotSize
+            ),
+            fix="make SlotSize the bytes of the whole entry",
+        ),
+        rule(
+            "row-pitch",
+            "with TILE_LEFT_RIGHT a vector producer steps over whole rows: stride 3 of gmTensor "
+            "is twice its columns",
+            lambda o: (
+                o.attrs["Split"] != _LEFT
+                or o.pipe.carries_c2v
+                or o.gmTensor.stride[3] >= 2 * o.gmTensor.shape[4]
+            ),
+            "a2a3 a5",
+            "declare the GlobalTensor with the row stride of the whole entry",
+        ),
+    ],
+    asm=None,
+)
+def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
+    """Reserve the next slot of a FIFO for the producer and show it as a GlobalTensor.
+
+    Three steps: wait for free space, when `pipe.prod.getAllocateStatus()` and
+    `Pipe.shouldWaitFree(pipe.prod.tileIndex)` are both true; find the slot of
+    `pipe.prod.tileIndex`; point gmTensor at it and advance the index. A vector producer sees its
+    half of the slot as Split says, a cube producer the whole slot. Nothing is written and nobody
+    is told: fill the slot, with TSTORE say, and commit it with `TPUSH(pipe, gmTensor)`.
+    """
+    end = pipe.producer(ctx)
+    state = end.state
+    if state.getAllocateStatus() and pipe.asks_for_space(state.tileIndex):
+        end.wait_free(Split)
+    gmTensor.point_to(end.slot_pointer(gmTensor, Split))
+    end.allocated()
+    state.tileIndex += 1
+
+
+@insn(
+    _pipe(),
+    Operand("tile", "in", view=View.OBJECT, optional=True, note="Acc or Vec: the entry"),
+    Operand("gmTensor", "in", kinds=("global",), view=View.OBJECT, optional=True),
+    Operand("subBlockId", "in", kinds=("scalar",), view=View.OBJECT, optional=True),
+    attrs=[
+        _split_attr("how the entry is divided between the vector cores"),
+        Attr("Config", FixpipeParams, None, "conversion of an accumulator on its way"),
+    ],
+    pipe=None,
+    targets="a2a3 a5",
+    forms=["pipe tile", "pipe tile subBlockId", "pipe gmTensor", "tile pipe"],
+    rules=[
+        *_global_directions(),
+        _tile_is("Acc or Vec", (TileType.Acc, TileType.Vec, TileType.Ctrl), cpu=(TileType.Mat,)),
+        _splits(
+            "Split of a push is TILE_NO_SPLIT, TILE_UP_DOWN or TILE_LEFT_RIGHT; only a pop divides "
+            "an odd entry",
+            (_NO, _UP, _LEFT),
+            "a5",
+        ),
+        rule(
+            "split",
+            "Split of a push by a vector core is TILE_NO_SPLIT, TILE_UP_DOWN or TILE_LEFT_RIGHT",
+            lambda o: (
+                o.tile is None
+                or o.tile.loc != TileType.Vec
+                or o.attrs["Split"] in (_NO, _UP, _LEFT)
+            ),
+            "a2a3",
+        ),
+        _entry_fits("tile"),
+        rule(
+            "config-source",
+            "a push with a conversion takes an Acc tile",
+            lambda o: (
+                o.attrs["Config"] is None or (o.tile is not None and o.tile.loc == TileType.Acc)
+            ),
+        ),
+        rule(
+            "config-direction",
+            "a push with a conversion goes from cube to vector",
+            lambda o: o.attrs["Config"] is None or o.pipe.carries_c2v,
+        ),
+        rule(
+            "config-gm",
+            "a push with a conversion does not exist through global memory on this target",
+            lambda o: o.attrs["Config"] is None or o.pipe.DirType not in _THROUGH_GM,
+            "a5",
+        ),
+        rule(
+            "rows-split",
+            "with TILE_UP_DOWN an accumulator has an even number of rows and 4-byte elements",
+            lambda o: (
+                not _direct_acc(o, _UP)
+                or (o.tile.rows % 2 == 0 and o.tile.vr % 2 == 0 and o.tile.itemsize == 4)
+            ),
+            "a5",
+        ),
+        rule(
+            "columns-split",
+            "with TILE_LEFT_RIGHT an accumulator has a multiple of 32 columns and 4-byte elements",
+            lambda o: (
+                not _direct_acc(o, _LEFT)
+                or (o.tile.cols % 32 == 0 and o.tile.vc % 32 == 0 and o.tile.itemsize == 4)
+            ),
+            "a5",
+        ),
+        rule(
+            "whole-blocks",
+            "a vector core pushes whole 32-byte groups of columns into L1",
+            lambda o: (
+                o.tile is None
+                or o.tile.loc != TileType.Vec
+                or o.attrs["Split"] == _NO
+                or not hasattr(o.pipe, "DirType")
+                or o.pipe.DirType in _THROUGH_GM
+                or o.tile.vc * o.tile.itemsize % 32 == 0
+            ),
+            "a5",
+        ),
+    ],
+    asm=None,
+)
+def TPUSH(
+    pipe: Any,
+    tile: Any,
+    gmTensor: Any,
+    subBlockId: Any,
+    Split: TileSplitAxis,
+    Config: FixpipeParams | None,
+    ctx: Any,
+) -> None:
+    """Hand one entry to the consumer: write a tile into the ring, or commit an allocated slot.
+
+    With a tile: wait for free space as TALLOC does, write exactly the valid region into the slot,
+    advance the index, and raise the ready flag unless `setRecordStatus(False)`. With a
+    GlobalTensor: only raise the ready flag. An accumulator goes as a whole; each vector core
+    writes its own part. With a `FixpipeParams` in the brackets the accumulator is converted on
+    its way, with the parameters of SET_QUANT_SCALAR or SET_QUANT_VECTOR. The tile may be reused
+    when its pipe has finished, not when the call returns.
+    """
+    end = pipe.producer(ctx, tile, subBlockId)
+    if gmTensor is not None:
+        end.notify_ready(Split)
+        return
+    state = end.state
+    if state.getAllocateStatus() and pipe.asks_for_space(state.tileIndex):
+        end.wait_free(Split)
+    end.write(tile, Split, Config)
+    state.tileIndex += 1
+    if state.getRecordStatus():
+        end.notify_ready(Split)
+
+
+def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
+    """Whether an accumulator goes straight into the memories of both vector cores."""
+    return (
+        o.tile is not None
+        and o.tile.loc == TileType.Acc
+        and o.attrs["Split"] == split
+        and o.attrs["Config"] is None
+        and getattr(o.pipe, "DirType", Direction.DIR_C2V_GM) not in _THROUGH_GM
+    )
+
+
+@insn(
+    _pipe(),
+    Operand("tile", "out", view=View.OBJECT, optional=True, note="Vec or Mat; it is rebound"),
+    Operand("gmTensor", "out", kinds=("global",), view=View.OBJECT, optional=True),
+    Operand("subBlockId", "in", kinds=("scalar",), view=View.OBJECT, optional=True),
+    attrs=[_split_attr("which half of the entry a vector consumer gets")],
+    pipe=None,
+    targets="a2a3 a5",
+    forms=["pipe tile", "pipe tile subBlockId", "pipe gmTensor", "tile pipe"],
+    rules=[
+        *_global_directions(),
+        _tile_is("Vec or Mat", (TileType.Vec, TileType.Mat, TileType.Ctrl)),
+        _splits("Split of a pop is not odd on this target", (_NO, _UP, _LEFT), "a5"),
+        _entry_fits("tile"),
+    ],
+    asm=None,
+)
+def TPOP(
+    pipe: Any, tile: Any, gmTensor: Any, subBlockId: Any, Split: TileSplitAxis, ctx: Any
+) -> None:
+    """Wait for the next entry and take it, as a tile or as a GlobalTensor view of its slot.
+
+    Where the ring lies in global memory the entry is loaded into the consumer's local ring:
+    the tile is bound to local slot `index % LocalSlotNum`, so it is overwritten LocalSlotNum pops
+    later, and the slot is given back at once, every SyncPeriod entries. Where the ring lies in the
+    consumer's own memory (A5) the tile becomes the slot itself, and TFREE must follow its last
+    use. A GlobalTensor is only pointed at the slot, which TFREE gives back. A split pop reads the
+    half of its vector core; with the odd splits vector core 0 has one row or column more.
+    """
+    end = pipe.consumer(ctx, tile, subBlockId)
+    state = end.state
+    if gmTensor is not None:
+        end.wait_ready(Split)
+        gmTensor.point_to(end.slot_pointer(gmTensor, Split))
+        end.taken()
+    else:
+        if state.getWaitStatus():
+            end.wait_ready(Split)
+        copied = end.read(tile, Split)
+        if not copied or not pipe.frees_after_copy:
+            end.taken()
+        elif state.getFreeStatus() and pipe.announces_space(state.tileIndex):
+            end.notify_free(Split)
+    state.tileIndex += 1
+
+
+@insn(
+    _pipe(),
+    Operand("gmTensor", "in", kinds=("global",), view=View.OBJECT, optional=True),
+    attrs=[_split_attr("the split of the TPOP")],
+    pipe=None,
+    targets="a2a3 a5",
+    forms=["pipe", "pipe gmTensor"],
+    rules=_global_directions(),
+    asm=None,
+)
+def TFREE(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
+    """Give a consumed slot back to the producer, after the last read of the entry.
+
+    Free space is announced only every SyncPeriod entries. A tile pipe whose pop copied the entry
+    has given the slot back already and nothing happens; call TFREE all the same in programs that
+    are to run everywhere.
+    """
+    end = pipe.consumer(ctx)
+    if gmTensor is None and pipe.frees_after_copy:
+        return
+    end.given_back()
+    state = end.state
+    if state.getFreeStatus() and pipe.announces_space(state.tileIndex - 1):
+        end.notify_free(Split)

@@ -31,29 +31,39 @@ def pointwise(
     vec: str = "location",
     static: str = "SA-0084 SA-0083",
     valid: str = "PA-0020 PA-0017",
+    everywhere: bool = False,
 ) -> list[Rule]:
     """What every elementwise instruction asks of its tiles.
 
     The ids are those of the layout check on A2/A3 and on the A5 family, of the memory space, and -
     rows first, then columns - of the static valid sizes and of the equality of the valid regions.
+    Layout and space bind the devices; `everywhere` makes them hold on the permissive profile too.
     """
     static_rows, static_cols = static.split()
     valid_rows, valid_cols = valid.split()
     return [
         same_dtype(*names),
-        rule(
-            "arithmetic",
-            f"elements of {names[0]} are numbers to compute with, not 4-bit or hif8 codes",
-            lambda o: not o[names[0]].dtype.stores_codes,
-            fix="convert with TCVT first",
-        ),
+        arithmetic(names[0]),
         *same_valid_shape(*names, rows=valid_rows, cols=valid_cols),
         *static_valid_fits(*names, rows=static_rows, cols=static_cols),
-        plain(*names, id=a2a3, on="a2a3"),
-        plain(*names, id=a5, on=A5_FAMILY),
-        located("Vec", *names, id=vec, on=DEVICES),
+        *(
+            [plain(*names)]
+            if everywhere
+            else [plain(*names, id=a2a3, on="a2a3"), plain(*names, id=a5, on=A5_FAMILY)]
+        ),
+        located("Vec", *names, id=vec, on=None if everywhere else DEVICES),
         whole_overlap(*names),
     ]
+
+
+def arithmetic(name: str) -> Rule:
+    """The elements are numbers; nothing computes with the codes of the smallest types."""
+    return rule(
+        "arithmetic",
+        f"elements of {name} are numbers to compute with, not 4-bit or hif8 codes",
+        lambda o: not o[name].dtype.stores_codes,
+        fix="convert with TCVT first",
+    )
 
 
 def plain(*names: str, id: str = "layout", on: str | None = None) -> Rule:

@@ -138,6 +138,7 @@ def _source_is_reachable(o: Any) -> bool:
         ),
     ],
     asm=Asm(ins=("src",), outs=(), tmp=frozenset()),
+    example={"src": "Vec {T} 16x64", "tmp": "GM {T} 16x64"},
 )
 def TPRINT(src: Any, tmp: Array | None, Format: PrintFormat, ctx: Any) -> None:
     """Print a tile or a global tensor to standard output. A debugging aid: it orders all pipes.

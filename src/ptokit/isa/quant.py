@@ -1,1 +1,242 @@
-"""Quantisation and dequantisation."""
+"""Quantisation to 8-bit integers and back, one scale per row. Microscaling is in `mxquant.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.convert import convert, to_float32
+from ptokit.base.dtypes import dtype, f32
+from ptokit.base.enums import QuantType
+from ptokit.base.layout import Array
+from ptokit.isa.rules import (
+    located,
+    row_major,
+    same_dtype,
+    same_valid_shape,
+    separate,
+)
+from ptokit.isa.spec import Asm, Attr, Extent, insn, out, rule, src, tmp, types
+
+_BLOCK = 8  # f32 elements in the 32 bytes that carry a row's value on A2/A3
+_SYM, _ASYM = QuantType.INT8_SYM, QuantType.INT8_ASYM
+_A5 = "a5 kirin9030 kirinx90"
+
+
+def _row_values(name: str) -> Callable[[Any], Extent]:
+    """The part of a parameter tile that holds one value per valid row of src."""
+
+    def view(o: Any) -> Extent:
+        tile, rows = o[name], o.src.vr
+        if tile.rows == 1 or o.target.name in _A5.split():
+            return slice(0, rows)  # by position in memory
+        return rows, (_BLOCK if tile.is_row_major and o.target.name == "a2a3" else 1)
+
+    return view
+
+
+def _spread(values: Array, cols: int) -> Array:
+    """Row values as a matrix; on A2/A3 the eight copies of a row's value serve in turn."""
+    matrix = values.reshape(values.shape[0], -1)
+    return matrix if matrix.shape[1] == 1 else matrix[:, np.arange(cols) % matrix.shape[1]]
+
+
+def _parameters(o: Any) -> list[Any]:
+    return [tile for tile in (o.scale, o.offset) if tile is not None]
+
+
+_PARAMETER_RULES = [
+    rule(
+        "parameter-type",
+        "elements of scale and offset are f32",
+        lambda o: all(tile.dtype is f32 for tile in _parameters(o)),
+    ),
+    rule(
+        "parameter-size",
+        "scale and offset hold one value per valid row of src",
+        lambda o: all(tile.numel >= o.src.vr for tile in _parameters(o)),
+    ),
+    rule(
+        "parameter-shape",
+        "scale and offset are row-major [1, Rows] or column-major [Rows, 1] tiles",
+        lambda o: all((t.rows if t.is_row_major else t.cols) == 1 for t in _parameters(o)),
+        _A5,
+    ),
+    rule(
+        "parameter-shape",
+        "scale and offset are column-major [Rows, 1] tiles, or row-major with 8 columns that repeat "
+        "the value of the row",
+        lambda o: all(
+            t.rows >= o.src.vr and t.cols == (_BLOCK if t.is_row_major else 1)
+            for t in _parameters(o)
+        ),
+        "a2a3",
+    ),
+]
+
+
+@insn(
+    out("dst", view=lambda o: (o.src.vr, o.src.vc)),
+    src("src", lost=lambda o: o.target.name == "a2a3"),
+    src("scale", view=_row_values("scale")),
+    tmp("tmp", optional=True),
+    src("offset", view=_row_values("offset"), optional=True),
+    attrs=[Attr("quant_type", QuantType, None, "INT8_SYM or INT8_ASYM", (_SYM, _ASYM))],
+    forms=[
+        "dst src scale",
+        "dst src scale tmp",
+        "dst src scale offset",
+        "dst src scale tmp offset",
+    ],
+    when={
+        "dst src scale tmp": {"quant_type": _SYM},
+        "dst src scale offset": {"quant_type": _ASYM},
+    },
+    types=types("src", a2a3="f32", a5="f32", kirin="f32"),
+    rules=[
+        rule(
+            "quant-type",
+            "the quantisation type is given: INT8_SYM or INT8_ASYM",
+            lambda o: o.attrs["quant_type"] in (_SYM, _ASYM),
+            fix="TQUANT[QuantType.INT8_SYM](dst, src, scale)",
+        ),
+        rule(
+            "result-type",
+            "dst is i8 for INT8_SYM and u8 for INT8_ASYM; src is f32",
+            lambda o: (
+                o.src.dtype is f32
+                and o.dst.dtype.name == ("u8" if o.attrs["quant_type"] == _ASYM else "i8")
+            ),
+        ),
+        rule(
+            "offset",
+            "INT8_ASYM takes an offset tile",
+            lambda o: o.attrs["quant_type"] != _ASYM or o.offset is not None,
+        ),
+        row_major("dst", "src"),
+        located("Vec", "dst", "src", "scale", "tmp", "offset"),
+        _PARAMETER_RULES,
+        rule(
+            "tmp",
+            "a tmp tile of f32, at least as large as src, is given",
+            lambda o: o.tmp is not None and o.tmp.dtype is f32 and o.tmp.nbytes >= o.src.nbytes,
+            "a2a3",
+            "TQUANT[...](dst, src, scale, tmp) with a tmp of the type of src",
+        ),
+        separate("dst", "src", "scale", "offset", "tmp"),
+        separate("tmp", "src", "scale", "offset", id="separate-tmp", on="a2a3"),
+    ],
+    asm=Asm(
+        ins=("src", "scale", "offset"),
+        forms=frozenset({"l1", "l2"}),
+        attrs={"quant_type": "quant_type"},
+    ),
+    example={
+        "dst": "Vec i8 16x64",
+        "src": "Vec f32 16x64",
+        "scale": "Vec f32 16x1 DN",
+        "tmp": "Vec f32 16x64",
+        "quant_type": "INT8_SYM",
+    },
+)
+def TQUANT(
+    dst: Array,
+    src: Array,
+    scale: Array,
+    tmp: Array | None,
+    offset: Array | None,
+    quant_type: QuantType,
+) -> None:
+    """Quantise f32 rows to 8-bit integers.
+
+    `INT8_SYM`: round(src * scale) as i8; `INT8_ASYM`: round(src * scale + offset) as u8. scale and
+    offset hold one f32 per row; scale is the reciprocal of the quantisation step, it multiplies.
+    The product and the sum are f32 operations; the result is rounded to nearest, ties to even, and
+    saturates; NaN becomes 0. The valid region of src rules. A2/A3 needs a tmp tile and leaves src
+    undefined; elsewhere tmp may be given and is ignored.
+
+    The same name with an `MxQuantAlg`, `QuantType.MXFP8` or `QuantType.MXFP4_E2M1` quantises to
+    microscaling formats: see TQUANT_MX and TQUANT_DN.
+    """
+    values = src * _spread(scale, src.shape[1])
+    if quant_type == _ASYM:
+        assert offset is not None
+        values = values + _spread(offset, src.shape[1])
+    dst[...] = convert(values, f32, dtype(dst.dtype))
+
+
+# ---- back to floats ----------------------------------------------------------------------------
+
+
+def _dequant_view(name: str) -> Callable[[Any], Extent]:
+    def view(o: Any) -> Extent:
+        # The public simulator, and so the permissive profile, takes one value per column as well.
+        return o.dst.vr, (o[name].vc if o.target.name == "cpu" else 1)
+
+    return view
+
+
+def _overrun(o: Any) -> tuple[slice, slice] | None:
+    """A5 masks every vector step of a row alike: a last, partial one is stored whole."""
+    end = min(-(-o.dst.vc // 64) * 64, o.dst.cols)
+    if o.target.name not in ("a5", "kirin9030") or o.dst.vc <= 64 or end == o.dst.vc:
+        return None
+    return slice(0, o.dst.vr), slice(o.dst.vc, end)
+
+
+@insn(
+    out("dst", unspecified=_overrun),
+    src("src"),
+    src("scale", view=_dequant_view("scale")),
+    src("offset", view=_dequant_view("offset")),
+    types=types("dst src", a2a3="f32,i8 f32,i16", a5="f32,i8 f32,i16", kirin9030="f32,i8 f32,i16"),
+    rules=[
+        rule(
+            "types",
+            "dst, scale and offset are f32, src is i8 or i16",
+            lambda o: (
+                (o.dst.dtype, o.scale.dtype, o.offset.dtype) == (f32, f32, f32)
+                and o.src.dtype.name in ("i8", "i16")
+            ),
+        ),
+        row_major("dst", "src"),
+        same_dtype("scale", "offset"),
+        rule(
+            "parameter-tiles",
+            "scale and offset have the same shape and layout",
+            lambda o: (
+                (o.scale.rows, o.scale.cols, o.scale.layout)
+                == (o.offset.rows, o.offset.cols, o.offset.layout)
+            ),
+        ),
+        same_valid_shape("dst", "src", rows="valid-rows", cols="valid-columns"),
+        rule(
+            "parameter-rows",
+            "scale and offset have the valid rows of dst",
+            lambda o: o.scale.vr == o.offset.vr == o.dst.vr,
+            "a5 kirin9030",
+        ),
+        located("Vec", "dst", "src", "scale", "offset", on="a2a3 a5 kirin9030"),
+        separate("dst", "src", "scale", "offset"),
+    ],
+    asm=Asm(forms=frozenset({"l1", "l2"})),
+    example={
+        "dst": "Vec f32 16x64",
+        "src": "Vec {T} 16x64",
+        "scale": "Vec f32 16x8",
+        "offset": "Vec f32 16x8",
+    },
+)
+def TDEQUANT(dst: Array, src: Array, scale: Array, offset: Array) -> None:
+    """Turn quantised integers back into f32: (src - offset) * scale, one scale and offset per row.
+
+    Row i takes the first element of row i of scale and offset. Difference and product are f32
+    operations; the integers are exact. On the permissive profile a parameter tile with more valid
+    columns serves one column each, the last one all that follow. A5 and Kirin 9030 may overwrite
+    padding columns of dst when more than 64 columns, but no multiple of 64, are valid.
+    """
+    columns = np.minimum(np.arange(dst.shape[1]), scale.shape[1] - 1)
+    values = to_float32(src, dtype(src.dtype))
+    dst[...] = (values - offset[:, columns]) * scale[:, columns]

@@ -27,7 +27,15 @@ from ptokit.isa.folds import (
 from ptokit.isa.pointwise import A5_FAMILY, DEVICES, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import disjoint, located, same_dtype
 from ptokit.isa.spec import Asm, Attr, Operand, Rule, insn, out, rule, src, tmp, types
-from ptokit.isa.vector_rules import by_target, ceil_to, lanes, per_block, row_reduction, rows_16bit
+from ptokit.isa.vector_rules import (
+    arithmetic,
+    by_target,
+    ceil_to,
+    lanes,
+    per_block,
+    row_reduction,
+    rows_16bit,
+)
 
 SUM_ORDER = (
     "A device adds the 256-byte pieces of a row in an order of its own, which the reference "
@@ -301,6 +309,7 @@ def _column_rules(*, widens: bool = False) -> list[Rule]:
         same_dtype("dst", "src", id="SA-0190", on=DEVICES if widens else None),
         *([_WIDENING] if widens else []),
         rule("PA-0031", "dst has as many valid columns as src", lambda o: o.dst.vc == o.src.vc),
+        arithmetic("src"),
         disjoint("dst", "src"),
         rows_16bit("src"),
     ]

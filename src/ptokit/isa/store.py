@@ -8,7 +8,7 @@ import numpy as np
 
 from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
-from ptokit.isa.conv_load import CONV_WEIGHTS
+from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import (
     DEVICES,
@@ -214,7 +214,7 @@ def _conv_fits(o: Any) -> bool:
 
 
 def _weights(o: Any) -> bool:
-    return len(o.src.shape) == 4 and o.src.layout in CONV_WEIGHTS
+    return len(o.src.shape) == 4 and o.src.layout in WEIGHTS
 
 
 def drain_rules(atomic_types: str = "f16 f32 i16 i32 i8 bf16") -> list[Rule]:

@@ -6,6 +6,7 @@ once. `HIGH_PRECISION` asks A5 for a sequence that comes close to that, and chan
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from ptokit.base.precision import (
     SqrtAlgorithm,
 )
 from ptokit.isa.numerics import in_double, power, quotient
-from ptokit.isa.pointwise import UNARY, on_a2a3, plain, pointwise, precision
+from ptokit.isa.pointwise import DEVICES, UNARY, on_a2a3, plain, pointwise, precision
 from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate
-from ptokit.isa.spec import Asm, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Rule, insn, out, rule, src, tmp, types
 
 ACCURACY = "The exact result, rounded once to the element type."
 
@@ -145,8 +146,17 @@ def TRECIP(dst: Array, src: Array) -> None:
 
 # ---- powers ------------------------------------------------------------------------------------
 
-_POW_DEFAULT = frozenset({dt.f32, dt.f16, dt.i32, dt.u32, dt.i16, dt.u16, dt.i8, dt.u8})
-_POW_HIGH = frozenset({dt.f32, dt.f16, dt.bf16})
+_DEFAULT_TYPES = frozenset({dt.i8, dt.u8, dt.i16, dt.u16, dt.i32, dt.u32, dt.f16, dt.f32})
+_HIGH_TYPES = frozenset({dt.f16, dt.bf16, dt.f32})
+
+
+def _for_f32(asked: Rule) -> Rule:
+    """The rule, asked only of f32 tiles: A2/A3 computes integers without scratch."""
+    return replace(
+        asked,
+        text=f"{asked.text} (f32)",
+        holds=lambda o: o.dst.dtype is not dt.f32 or asked.holds(o),
+    )
 
 
 @insn(
@@ -155,38 +165,25 @@ _POW_HIGH = frozenset({dt.f32, dt.f16, dt.bf16})
     src("exp"),
     tmp(lost=lambda o: on_a2a3(o) and o.dst.dtype is dt.f32, note="scratch for f32 on A2/A3"),
     attrs=precision(PowAlgorithm),
-    targets="a2a3 a5 kirin9030 kirinx90",
-    types=types(
-        a2a3="i8 u8 i16 u16 i32 u32 f32",
-        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-    ),
+    targets=DEVICES,
+    types=types(a2a3="i8 u8 i16 u16 i32 u32 f32", kirin="i8 u8 i16 u16 i32 u32 f16 f32"),
     rules=[
+        *pointwise("dst", "base", "exp", everywhere=True),
         rule(
             "dtype",
-            "elements are f32, f16 or integers of 8, 16 or 32 bits; with HIGH_PRECISION they are "
-            "f32, f16 or bf16",
-            lambda o: o.dst.dtype in (_POW_HIGH if o.attrs["PrecisionType"] == 1 else _POW_DEFAULT),
+            "elements are integers of 8, 16 or 32 bits, f16 or f32; "
+            "with HIGH_PRECISION they are f16, bf16 or f32",
+            lambda o: (
+                o.dst.dtype in _HIGH_TYPES
+                if o.attrs["PrecisionType"] == PowAlgorithm.HIGH_PRECISION
+                else o.dst.dtype in _DEFAULT_TYPES
+            ),
             "a5",
         ),
-        *pointwise("dst", "base", "exp"),
-        rule(
-            "tmp-like-dst",
-            "tmp has the element type, layout and valid region of dst when that is f32",
-            lambda o: (
-                o.dst.dtype is not dt.f32
-                or (o.tmp.dtype, o.tmp.layout, o.tmp.vr, o.tmp.vc)
-                == (o.dst.dtype, "ND", o.dst.vr, o.dst.vc)
-            ),
-            "a2a3",
-            "declare tmp with the type of dst",
-        ),
-        rule(
-            "f32-disjoint",
-            "no two of dst, base, exp and tmp share storage when elements are f32",
-            lambda o: o.dst.dtype is not dt.f32 or disjoint("dst", "base", "exp", "tmp").holds(o),
-            "a2a3",
-            "bind the tiles to addresses that do not overlap",
-        ),
+        _for_f32(same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
+        _for_f32(same_valid("dst", "tmp", id="tmp-valid", on="a2a3")),
+        _for_f32(plain("tmp", id="tmp-layout", on="a2a3")),
+        _for_f32(disjoint("dst", "base", "exp", "tmp", on="a2a3")),
     ],
     asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
     freedom=ACCURACY,
@@ -196,7 +193,7 @@ def TPOW(dst: Array, base: Array, exp: Array, tmp: Array, ctx: Any) -> None:
 
     x ** 0 is 1 for every x. Integers wrap around, and a negative exponent gives 0 except for a base
     of 1 or -1. Floats follow C's pow: a negative base needs a whole exponent, else the result is
-    NaN. A2/A3 ignores the sign of a zero base, and needs four separate tiles for f32; other targets
+    NaN. A2/A3 ignores the sign of a zero base and needs four separate tiles for f32; other targets
     do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it.
     """
     dst[...] = power(base, exp, ctx.target.name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base.enums import AccToVecMode, Layout, ReluPreMode, SLayout, TileType
+from ptokit.base.enums import AccToVecMode, Layout, ReluPreMode, TileType
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
 from ptokit.isa.spec import Rule, rule
@@ -17,6 +17,7 @@ KIRIN = "kirin9030 kirinx90"
 NOT_A2A3 = "a5 " + KIRIN
 DEVICES = "a2a3 " + NOT_A2A3
 CUBE = "Mat>Left Mat>Right"
+Unit = int | Callable[[Any], int]  # a size, or one that depends on the tile's element type
 
 
 def along(paths: str, rules: Iterable[Rule]) -> list[Rule]:
@@ -171,14 +172,14 @@ def drain_rules(words: str) -> list[Rule]:
     ]
 
 
-def mode_rules(words: str) -> list[Rule]:
-    """The choice of the receiving vector cores."""
+def mode_rules(words: str, moved: str = "src") -> list[Rule]:
+    """The choice of the receiving vector cores; `moved` is the tile whose valid size moves."""
     names = tuple(words.split())
 
     def split(o: Any) -> int:
         if o.attrs["accToVecMode"] == AccToVecMode.DualModeSplitM:
-            return o.src.vr % 2
-        return o.src.vc % (32 if o.dst.itemsize == 4 else 2)
+            return o[moved].vr % 2
+        return o[moved].vc % (32 if o.dst.itemsize == 4 else 2)
 
     def dual(id: str, text: str, holds: Callable[[Any], bool], fix: str = "") -> Rule:
         return rule(
@@ -222,17 +223,14 @@ def mode_rules(words: str) -> list[Rule]:
 # ---- matmul operands ---------------------------------------------------------------------------
 
 
-def _edge(o: Any) -> int:
+def _edge(tile: Any) -> int:
     """Edge of a box that the load can transpose."""
-    return 32 if o.src.itemsize == 1 else 16
+    return 32 if tile.itemsize == 1 else 16
 
 
-def _keeps_order(o: Any) -> bool:
-    return o.src.slayout == o.dst.slayout
-
-
+_UNITS: dict[Unit, str] = {c0: "32 / sizeof", _edge: "16 (32 for 1-byte types)"}
 # destination, whether the inner order stays, dimension, unit, ids for src, dst and index
-_MULTIPLES: tuple[tuple[str, bool, str, Any, str, str, str], ...] = (
+_MULTIPLES: tuple[tuple[str, bool, str, Unit, str, str, str], ...] = (
     ("Mat>Left", True, "rows", 16, "SA-0120", "SA-0039", "PA-0015"),
     ("Mat>Left", True, "cols", c0, "SA-0115", "SA-0036", "PA-0013"),
     ("Mat>Right", True, "rows", c0, "SA-0121", "SA-0040", "PA-0016"),
@@ -242,39 +240,33 @@ _MULTIPLES: tuple[tuple[str, bool, str, Any, str, str, str], ...] = (
 )
 
 
-def _unit(o: Any, unit: Any) -> int:
-    if unit is _edge:
-        return _edge(o)
-    return c0(o.src) if unit is c0 else unit
-
-
 def box_multiples(on: str, indexed: bool) -> list[Rule]:
     """Sizes and window corners of a matmul operand are whole boxes."""
     found: list[Rule] = []
     for paths, keeps, dim, unit, src_id, dst_id, index_id in _MULTIPLES:
-        told = {c0: "32 / sizeof", _edge: "16 (32 for 1-byte types)"}.get(unit, str(unit))
-        order = "with the source's inner order" if keeps else "with the inner order transposed"
-
-        def whole_boxes(
-            id: str, name: str, size: Callable[[Any], int], keeps: bool = keeps, unit: Any = unit,
-            paths: str = paths, told: str = told, order: str = order,
-        ) -> list[Rule]:  # fmt: skip
-            holds = rule(
-                id,
-                f"{name} is a multiple of {told} {order}",
-                lambda o: (
-                    is_row(o.src) or _keeps_order(o) != keeps or size(o) % _unit(o, unit) == 0
-                ),
-                on,
-            )
-            return along(paths, [holds])
-
-        found += whole_boxes(src_id, f"src.{dim}", lambda o, dim=dim: getattr(o.src, dim))
-        found += whole_boxes(dst_id, f"dst.{dim}", lambda o, dim=dim: getattr(o.dst, dim))
+        corner = "indexRow" if dim == "rows" else "indexCol"
+        rules = [
+            _multiple(src_id, f"src.{dim}", keeps, unit, on),
+            _multiple(dst_id, f"dst.{dim}", keeps, unit, on),
+        ]
         if indexed:
-            name = "indexRow" if dim == "rows" else "indexCol"
-            found += whole_boxes(index_id, name, lambda o, name=name: index(o, name))
+            rules.append(_multiple(index_id, corner, keeps, unit, on))
+        found += along(paths, rules)
     return found
+
+
+def _multiple(id: str, name: str, keeps: bool, unit: Unit, on: str) -> Rule:
+    told = _UNITS.get(unit, str(unit))
+    order = "in the inner order of src" if keeps else "when the inner order is transposed"
+
+    def holds(o: Any) -> bool:
+        if is_row(o.src) or (o.src.slayout == o.dst.slayout) != keeps:
+            return True
+        operand, _, dim = name.partition(".")
+        size: int = getattr(o[operand], dim) if dim else index(o, name)
+        return size % (unit(o.src) if callable(unit) else unit) == 0
+
+    return rule(id, f"{name} is a multiple of {told} {order}", holds, on)
 
 
 def index(o: Any, name: str) -> int:
@@ -292,9 +284,9 @@ def transposed_multiples(on: str) -> list[Rule]:
                 "all sizes are multiples of 16 (32 for 1-byte types) when the inner order changes",
                 lambda o: (
                     is_row(o.src)
-                    or _keeps_order(o)
+                    or o.src.slayout == o.dst.slayout
                     or all(
-                        size % _edge(o) == 0
+                        size % _edge(o.src) == 0
                         for size in (o.src.rows, o.src.cols, o.dst.rows, o.dst.cols)
                     )
                 ),
@@ -388,6 +380,114 @@ def weight_rules(on: str, kinds: str, layouts: tuple[Layout, ...]) -> list[Rule]
 
 
 # ---- vector tiles ------------------------------------------------------------------------------
+
+VECTOR_TYPES = {
+    "a2a3": "i8 u8 i16 u16 f16 bf16 f32 i32 u32",
+    "a5": "f16 bf16 f32 i32 i8 hif8 f8e4m3 f8e5m2 f8e8m0 f4e2m1x2 f4e1m2x2",
+    "kirin9030": "f16 f32 i32 i8",
+    "kirinx90": "i8 u8 i16 u16 f16 f32 i32 u32",
+}
+
+
+def window_rules(small: str, large: str) -> list[Rule]:
+    """A window of one vector tile and the whole of another: TEXTRACT and TINSERT.
+
+    `small` names the tile that gives the size of the window, `large` the one it lies in.
+    """
+    a2a3 = "a2a3 kirinx90"
+    fp4 = (dtype("f4e2m1x2"), dtype("f4e1m2x2"))
+
+    def plain(o: Any) -> bool:
+        return is_plain(o[small])
+
+    def on_blocks(o: Any) -> bool:
+        return index(o, "indexCol") * o[small].itemsize % BLOCK_BYTES == 0
+
+    rules = [
+        holds_type("vector-dtype", kinds, target, "of a vector tile")
+        for target, kinds in VECTOR_TYPES.items()
+    ]
+    rules += [
+        rule(
+            "window-size",
+            f"{small} has at most the Rows and Cols of {large}",
+            lambda o: (
+                (not plain(o) or o[small].rows <= o[large].rows) and o[small].cols <= o[large].cols
+            ),
+            DEVICES,
+        ),
+        inside("window", small, large, DEVICES),
+        rule(
+            "window-blocks",
+            "rows of both tiles are whole 32-byte blocks",
+            lambda o: (
+                not plain(o)
+                or all(o[n].cols * o[n].itemsize % BLOCK_BYTES == 0 for n in (small, large))
+            ),
+            a2a3,
+        ),
+        rule(
+            "even-bytes",
+            f"valid rows of {small} have an even number of bytes, unless one element moves",
+            lambda o: (
+                not plain(o) or is_single(o[small]) or o[small].vc * o[small].itemsize % 2 == 0
+            ),
+            a2a3,
+        ),
+        rule(
+            "window-corner",
+            "indexCol is a multiple of 32 bytes, unless one element moves",
+            lambda o: not plain(o) or is_single(o[small]) or on_blocks(o),
+            a2a3,
+        ),
+        rule(
+            "box-sizes",
+            f"Rows of an NZ {small} are a multiple of 16 and Cols of 32 / sizeof",
+            lambda o: plain(o) or (o[small].rows % 16 == 0 and o[small].cols % c0(o[small]) == 0),
+            a2a3,
+        ),
+        rule(
+            "box-corner",
+            "in NZ tiles indexRow is a multiple of 16 and indexCol of 32 / sizeof, unless one "
+            "element moves",
+            lambda o: (
+                plain(o)
+                or is_single(o[small])
+                or (index(o, "indexRow") % 16 == 0 and index(o, "indexCol") % c0(o[small]) == 0)
+            ),
+            a2a3,
+        ),
+        rule(
+            "fp4-blocks",
+            "4-bit types: rows, valid columns and indexCol are multiples of 32 elements",
+            lambda o: (
+                o.dst.dtype not in fp4
+                or not plain(o)
+                or (
+                    on_blocks(o)
+                    and all(
+                        size % BLOCK_BYTES == 0
+                        for size in (o[small].cols, o[small].vc, o[large].cols)
+                    )
+                )
+            ),
+            "a5",
+        ),
+    ]
+    return rules
+
+
+def inside(id: str, small: str, large: str, on: str) -> Rule:
+    """The window lies in the tile."""
+    return rule(
+        id,
+        f"the window, {small}'s valid size from (indexRow, indexCol) on, lies inside {large}",
+        lambda o: (
+            0 <= index(o, "indexRow") <= o[large].rows - o[small].vr
+            and 0 <= index(o, "indexCol") <= o[large].cols - o[small].vc
+        ),
+        on,
+    )
 
 
 def is_matching(o: Any) -> bool:

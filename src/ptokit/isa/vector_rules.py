@@ -38,6 +38,16 @@ def by_target(
     return [make(a2a3, "a2a3 cpu" if cpu else "a2a3"), make(a5, A5_FAMILY)]
 
 
+def arithmetic(name: str) -> Rule:
+    """The elements are numbers NumPy can compute with; only the permissive profile meets others."""
+    return rule(
+        "arithmetic",
+        f"elements of {name} are numbers to compute with, not 4-bit or hif8 codes",
+        lambda o: not o[name].dtype.stores_codes,
+        fix="convert with TCVT first",
+    )
+
+
 def rows_16bit(name: str, on: str = A5_FAMILY) -> Rule:
     """Loops over rows count in 16 bits."""
     return rule(
@@ -79,6 +89,7 @@ def row_reduction(*outs: str) -> list[Rule]:
             f"{listed(outs)} {verb(outs, 'has', 'have')} as many valid rows as src",
             lambda o: all(o[n] is None or o[n].vr == o.src.vr for n in outs),
         ),
+        arithmetic("src"),
         located("Vec", "tmp", id="tmp-location"),
         same_dtype("tmp", "src", id="tmp-type"),
         disjoint(*outs, "src", "tmp"),

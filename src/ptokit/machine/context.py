@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.isa.facts import Ops
@@ -82,6 +83,13 @@ class Context:
 
     def _handed(self, name: str) -> Window:
         return next(window for label, _, window in self.plan.windows if label == name)
+
+    def clobber(self, loc: TileType, start: int, stop: int) -> None:
+        """Make bytes of a memory of the core undefined: the hardware uses them as scratch."""
+        memory = self.core.memory(loc)
+        if memory.shadow[start:stop].any():
+            memory.shadow[start:stop] = 0
+            memory.epoch += 1
 
     def fill(self, name: str, rows: slice, cols: slice, value: Any) -> None:
         """Write a logical region of a tile operand beside the one the body was handed."""

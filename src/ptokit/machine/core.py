@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.enums import TileType
 from ptokit.isa.targets import Target
+from ptokit.machine.flags import Semaphore
 from ptokit.machine.memory import Storage
+
+if TYPE_CHECKING:
+    from ptokit.machine.cluster import Cluster
 
 
 class Core:
@@ -23,21 +27,47 @@ class Core:
         self.kind = kind
         self.block = block
         self.subblock = subblock
+        self.playing: str | None = None  # the part a mix core plays: "cube" or "vector"
         self.registers: dict[str, Any] = {}  # quantisation words, image-to-column set-up ...
+        self.flags: dict[tuple[Any, ...], Semaphore] = {}  # (source pipe, waiting pipe, id)
+        self.buffers: dict[tuple[int, int], Semaphore] = {}  # (buffer id, pipe): last acquisition
+        self.pipes: list[Any] = []  # the FIFOs this core opened
+        self.events: dict[tuple[int, int], int] = {}  # next event id per pair of pipes
+        self.cluster: Cluster | None = None
+        self.number = 0  # among all cores of a launch
         self._memories: dict[TileType, Storage] = {}
+        self._elsewhere: tuple[Core, TileType] | None = None
 
     def memory(self, loc: TileType) -> Storage:
         """The memory in which tiles of this type live."""
         found = self._memories.get(loc)
         if found is None:
+            if self._elsewhere is not None and loc != self._elsewhere[1]:
+                return self._elsewhere[0].memory(loc)
             space = self.target.spaces[loc]
             found = self._memories[loc] = Storage(space.memory, space.capacity)
         return found
+
+    def share_memories(self, other: Core, apart: TileType) -> None:
+        """Use the memories of another core, except for one."""
+        self._elsewhere = (other, apart)
 
     @property
     def memories(self) -> dict[TileType, Storage]:
         """The memories touched so far."""
         return dict(self._memories)
+
+    @property
+    def role(self) -> str:
+        """The part the core plays towards the rest of its cluster."""
+        return (self.playing or "cube") if self.kind == "mix" else self.kind
+
+    @property
+    def name(self) -> str:
+        """How messages call the core."""
+        if self.kind == "vector":
+            return f"vector core {self.subblock} of block {self.block}"
+        return f"{self.kind} core of block {self.block}"
 
     def __repr__(self) -> str:
         return f"{self.kind} core {self.block}.{self.subblock}"

@@ -124,6 +124,11 @@ class GmWindow:
             )
         return access.window(self._buffer, self._offset).read().reshape(access.shape)
 
+    @property
+    def in_place(self) -> bool:
+        """Whether `array` is the memory itself."""
+        return self._access.in_place
+
     def write_back(self, values: Array) -> None:
         """Store a gathered copy."""
         access = self._access

@@ -9,7 +9,7 @@ instruction that runs again costs a dictionary look-up and the array code of its
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ptokit.base.diagnostics import ProgramError
@@ -23,6 +23,7 @@ from ptokit.machine.memory import StoragePool
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
 from ptokit.machine.plan import NUMBERS, Plan
 from ptokit.machine.records import Record
+from ptokit.machine.sync import Sync
 
 _MAX_PLANS = 50_000  # beyond this, start over: a kernel that needs more never repeats itself
 
@@ -36,6 +37,8 @@ class Machine:
         self.core = Core(target)
         self.pool = StoragePool()
         self.records: deque[Record] = deque(maxlen=keep)
+        self.watch: Callable[[Record], None] | None = None  # told of every record, when set
+        self.sync = Sync(self)
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
     def issue(
@@ -46,6 +49,16 @@ class Machine:
         site: Site | Location,
     ) -> Any:
         """Execute one instruction. `operands` and `attrs` follow the record; None is left out."""
+        return self.plan(insn, operands, attrs, site).run(operands, site)
+
+    def plan(
+        self,
+        insn: Insn,
+        operands: Sequence[Any],
+        attrs: tuple[Any, ...],
+        site: Site | Location,
+    ) -> Plan:
+        """The instruction verified and ready to run on these operands."""
         keys = [o if o is None or o.__class__ in NUMBERS else o.key for o in operands]
         plan = self._plans.get((insn, attrs, *keys))
         if plan is None:
@@ -56,7 +69,13 @@ class Machine:
             if len(self._plans) >= _MAX_PLANS:
                 self._plans.clear()
             self._plans[(insn, attrs, *keys)] = plan
-        return plan.run(operands, site)
+        return plan
+
+    def note(self, record: Record) -> None:
+        """Keep a record and tell whoever watches."""
+        self.records.append(record)
+        if self.watch is not None:
+            self.watch(record)
 
     def place(self, operand: Any) -> None:
         """In auto mode, give a tile that has no address yet storage of its own."""

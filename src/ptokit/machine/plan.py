@@ -185,7 +185,10 @@ class Plan:
         while self.undefined:
             window, where = self.undefined.pop()
             window.poison(where)
-        self.machine.records.append(Record(self.insn, self.pipe, site, self, gm))
+        machine, record = self.machine, Record(self.insn, self.pipe, site, self, gm)
+        machine.records.append(record)
+        if machine.watch is not None:
+            machine.watch(record)
         return result
 
     def _run_general(

@@ -14,6 +14,7 @@ DEFINITIONS = [
     define("pto.wait_flag_dyn", "event_id:index", "[@src_pipe, @dst_pipe, %event_id] {}", _PIPES),
     define("pto.record_event", "", "[@src_op, @dst_op, @event_id] {}", _CLASSES),
     define("pto.wait_event", "", "[@src_op, @dst_op, @event_id] {}", _CLASSES),
+    define("pto.tsync", "events*:any", "ins(%events... : T(events...)) {}"),
     define("pto.barrier", "", "@pipe {}", "pipe:pipe"),
     define("pto.barrier_sync", "", "[@op_type] {}", "op_type:sync_op_type"),
     define("pto.get_buf", "", "[@op_type, @buf_id] {}", "op_type:pipe_event_type buf_id:i32"),

@@ -1,0 +1,418 @@
+"""What a call in a kernel means: instructions, types, helpers of ours, Python functions.
+
+Instructions are traced through the very API that runs them: while a kernel is lowered, the machine
+in force is a `Tracer`, whose `issue` writes an operation instead of executing it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+from ptokit.base.enums import Layout
+from ptokit.base.location import Location, Site
+from ptokit.base.tensors import GlobalSpec
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.frontend.instruction import Instruction, Specialised
+from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.interpreter import Interpreter
+from ptokit.frontend.lowering.loops import RunTimeRange, StaticRange
+from ptokit.frontend.lowering.symbols import (
+    GlobalSymbol,
+    Number,
+    PointerSymbol,
+    TileSymbol,
+    as_value,
+    cast,
+    extreme,
+    select,
+)
+from ptokit.frontend.types import GlobalTensor, Shape, Stride, Tile, ptr
+from ptokit.ir.attributes import EnumAttr, StringAttr, enumeration_of
+from ptokit.ir.core import Op, Value
+from ptokit.ir.instructions import attribute_for, text_key
+from ptokit.ir.types import F32, I64, INDEX, ScalarType, TileBufType, Type, ViewType
+from ptokit.isa.spec import Insn
+from ptokit.isa.targets import Target
+
+_LIBRARY = tuple(
+    str(Path(p).resolve())
+    for p in (
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("purelib"),
+        Path(__file__).parents[2],
+    )
+)
+_SYMBOLS = (Number, TileSymbol, GlobalSymbol, PointerSymbol)
+
+
+class Tracer:
+    """Stands where the machine stands, and writes operations."""
+
+    def __init__(self, emitter: Emitter, target: Target, mode: str) -> None:
+        self.emitter = emitter
+        self.target = target
+        self.mode = mode
+
+    def place(self, operand: Any) -> None:
+        """Placement belongs to a later pass."""
+
+    def issue(
+        self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Site | Location
+    ) -> Any:
+        """Write the instruction; operands follow the record, None is left out."""
+        if insn.family == "binding" and operands and isinstance(operands[0], TileSymbol):
+            bound = self._bind(insn, operands, attrs)
+            if bound:
+                return None
+        pairs = [
+            (declared.name, self._operand(insn, value, operands))
+            for declared, value in zip(insn.operands, operands, strict=True)
+            if value is not None
+        ]
+        results: list[tuple[str, Type]] = []
+        if insn.returns:
+            results = [("value", _element_type(operands[0]))]
+        op = self.emitter.emit(
+            f"pto.{_mnemonic(insn, dict(pairs))}",
+            pairs,
+            results,
+            {
+                _key(insn, attr): attribute_for(attr, value)
+                for attr, value in zip(insn.attrs, attrs, strict=True)
+                if value != attr.default
+            },
+            insn=insn,
+        )
+        return Number(self.emitter, op.result) if results else None
+
+    def _bind(self, insn: Insn, operands: Any, attrs: tuple[Any, ...]) -> bool:
+        """A tile's address known at compile time belongs to the operation that makes the tile."""
+        named = dict(zip((o.name for o in insn.operands), operands, strict=True))
+        template = dict(zip((a.name for a in insn.attrs), attrs, strict=True))
+        if "Addr" not in template:
+            return False
+        if self.mode == "auto":
+            return True
+        tile = operands[0]
+        address = named["addr"] if template["Addr"] is None else template["Addr"]
+        if isinstance(address, int) and "addr" not in tile.alloc.labels:
+            self._place_at(tile.alloc, address)
+            return True
+        value = as_value(self.emitter, address, I64)
+        pairs = [("obj", tile.value), ("addr", value)]
+        op = self.emitter.emit("pto.tassign", pairs, [("result", tile.value.type)], insn=insn)
+        tile.value = op.result
+        return True
+
+    def _place_at(self, alloc: Op, address: int) -> None:
+        constant = self.emitter.constant_before(alloc, address, I64)
+        alloc.operands.insert(0, constant)
+        alloc.labels = ("addr", *alloc.labels)
+
+    def _operand(self, insn: Insn, value: Any, operands: Any) -> Value:
+        if isinstance(value, TileSymbol | GlobalSymbol | PointerSymbol):
+            return value.value
+        if isinstance(value, Number):
+            return value.value
+        if isinstance(value, bool | int):
+            return as_value(self.emitter, int(value))
+        if isinstance(value, float):
+            return as_value(self.emitter, value, _float_type(operands))
+        raise self.emitter.fail(
+            "operand",
+            f"{insn.name}: {type(value).__name__} cannot be an operand of a lowered kernel",
+        )
+
+
+def _mnemonic(insn: Insn, named: dict[str, Value]) -> str:
+    if insn.asm is None:
+        return insn.name.lower()
+    suffix = "".join(s for operand, s in insn.asm.suffixes.items() if operand in named)
+    return (insn.asm.name or insn.name.lower()) + suffix
+
+
+def _key(insn: Insn, attr: Any) -> str:
+    return text_key(insn, attr) if insn.asm else attr.name
+
+
+def _float_type(operands: Any) -> Type:
+    """Floats take the type of the tiles they meet, where that is a plain float."""
+    for operand in operands:
+        if isinstance(operand, TileSymbol) and operand.spec.dtype.name in ("f16", "bf16", "f32"):
+            return ScalarType(operand.spec.dtype.mlir)
+    return F32
+
+
+def _element_type(operand: Any) -> Type:
+    return ScalarType(operand.spec.dtype.mlir)
+
+
+# ---- calls -------------------------------------------------------------------------------------
+
+
+def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Carry out a call; the interpreter's emitter stands at its line."""
+    emitter = interpreter.emitter
+    handler = HANDLERS.get(function) if _hashable(function) else None
+    if handler is not None:
+        return handler(interpreter, *args, **kwargs)
+    if isinstance(function, type):
+        made = _construct(emitter, function, args)
+        if made is not None:
+            return made
+    if isinstance(function, Instruction | Specialised):
+        return function(*args)
+    inner = getattr(function, "function", function)  # a kernel called from a kernel is a helper
+    if isinstance(inner, FunctionType) and _is_users(inner):
+        return interpreter.run(inner, args, kwargs)
+    if isinstance(function, MethodType) and isinstance(function.__self__, _SYMBOLS):
+        return function(*args, **kwargs)
+    if _has_symbol([*args, *kwargs.values()]) and isinstance(function, BuiltinFunctionType | type):
+        name = getattr(function, "__name__", repr(function))
+        raise emitter.fail(
+            "call",
+            f"{name} cannot be called with a value known only at run time",
+            "use arithmetic, comparisons, min, max, abs, int, float, or an instruction",
+        )
+    return function(*args, **kwargs)
+
+
+def _hashable(function: Any) -> bool:
+    try:
+        hash(function)
+    except TypeError:
+        return False
+    return True
+
+
+def _has_symbol(values: list[Any]) -> bool:
+    return any(isinstance(v, _SYMBOLS) for v in values)
+
+
+def _is_users(function: FunctionType) -> bool:
+    return not str(Path(function.__code__.co_filename).resolve()).startswith(_LIBRARY)
+
+
+def _construct(emitter: Emitter, kind: type, args: list[Any]) -> Any:
+    """Tiles and tensors made in a kernel."""
+    if issubclass(kind, Tile):
+        return _make_tile(emitter, kind, args)
+    if issubclass(kind, GlobalTensor):
+        return _make_view(emitter, kind, args)
+    if issubclass(kind, Shape | Stride) and _has_symbol(args):
+        return _Sizes(kind, args)
+    return None
+
+
+def _make_tile(emitter: Emitter, kind: Any, args: list[Any]) -> TileSymbol:
+    from ptokit.frontend.session import current
+
+    if kind.spec_for is None:
+        raise emitter.fail("tile-type", "Tile is not a type yet", "Tile[TileType.Vec, ...]()")
+    spec: TileSpec = kind.spec_for(current().target)
+    dynamic = [
+        label
+        for label, size in (("valid_row", spec.valid_row), ("valid_col", spec.valid_col))
+        if size == DYNAMIC
+    ]
+    if len(dynamic) != len(args):
+        raise emitter.fail(
+            "tile-constructor", "a tile is made with one argument per DYNAMIC valid size"
+        )
+    pairs = [(label, as_value(emitter, a, INDEX)) for label, a in zip(dynamic, args, strict=True)]
+    op = emitter.emit("pto.alloc_tile", pairs, [("result", TileBufType(spec))], hint="tile")
+    tile = TileSymbol(emitter, spec, op.result, op)
+    sizes = iter(args)
+    tile.valid = (
+        next(sizes) if spec.valid_row == DYNAMIC else spec.valid_row,
+        next(sizes) if spec.valid_col == DYNAMIC else spec.valid_col,
+    )
+    return tile
+
+
+class _Sizes:
+    """A Shape or Stride with sizes known only at run time."""
+
+    def __init__(self, kind: Any, args: list[Any]) -> None:
+        dynamic = iter(args)
+        if len(args) == 5:
+            self.values = tuple(
+                a if d == DYNAMIC else d for a, d in zip(args, kind.dims, strict=True)
+            )
+        else:
+            self.values = tuple(next(dynamic) if d == DYNAMIC else d for d in kind.dims)
+
+
+def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
+    if not args or not isinstance(args[0], PointerSymbol):
+        raise emitter.fail(
+            "tensor",
+            "a GlobalTensor in a kernel is made from an array parameter",
+            "GlobalTensor[...](x), where x is a parameter, or x + offset",
+        )
+    at = args[0]
+    spec: GlobalSpec | None = kind.TYPE
+    if spec is None:
+        missing = 5 - len(at.shape)
+        whole = max([n * s for n, s in zip(at.shape, at.strides, strict=True)], default=1)
+        shape: tuple[Any, ...] = (1,) * missing + at.shape
+        stride: tuple[Any, ...] = (whole,) * missing + at.strides
+        spec = GlobalSpec.of(at.dtype, shape, stride, Layout.ND)
+    else:
+        if at.dtype is not spec.dtype:
+            raise emitter.fail(
+                "pointer-type",
+                f"the array holds {at.dtype.name}, the GlobalTensor {spec.dtype.name} (SA-0054)",
+            )
+        shape = args[1].values if len(args) > 1 else _ones(spec.shape)
+        stride = args[2].values if len(args) > 2 else _ones(spec.stride)
+    values = {
+        "shape": [as_value(emitter, n, INDEX) for n in shape],
+        "strides": [as_value(emitter, n, INDEX) for n in stride],
+    }
+    pairs = [("ptr", at.value), *((k, v) for k, vs in values.items() for v in vs)]
+    element = ScalarType(spec.dtype.mlir)
+    static = tuple(n if isinstance(n, int) else DYNAMIC for n in shape)
+    attrs = {}
+    if spec.layout != Layout.ND:
+        layouts = enumeration_of(Layout)
+        attrs = {"layout": EnumAttr(layouts.name, layouts.text_of(spec.layout))}
+    view = emitter.emit(
+        "pto.make_tensor_view",
+        pairs,
+        [("result", ViewType("tensor_view", static, element))],
+        dict(attrs),
+        hint="view",
+    )
+    return partition(emitter, spec, view.result, (0,) * 5, shape, stride)
+
+
+def _ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if n == DYNAMIC else n for n in sizes)
+
+
+def partition(
+    emitter: Emitter,
+    spec: GlobalSpec,
+    whole: Value,
+    start: tuple[Any, ...],
+    shape: tuple[Any, ...],
+    stride: tuple[Any, ...],
+) -> GlobalSymbol:
+    """A part of a view; sizes that are known are part of its type."""
+    static = tuple(n if isinstance(n, int) else DYNAMIC for n in shape)
+    pairs = [("source", whole)]
+    pairs += [("offsets", as_value(emitter, n, INDEX)) for n in start]
+    pairs += [("sizes", as_value(emitter, n, INDEX)) for n in shape]
+    kind = ViewType("partition_tensor_view", static, ScalarType(spec.dtype.mlir))
+    op = emitter.emit("pto.partition_view", pairs, [("result", kind)], hint="part")
+    part = GlobalSpec.of(spec.dtype, static, _static(stride), spec.layout)
+    symbol = GlobalSymbol(part, op.result, whole, start, shape, stride)
+    symbol.lower_item = lambda index: _slice(emitter, symbol, index)
+    return symbol
+
+
+def _static(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    return tuple(n if isinstance(n, int) else DYNAMIC for n in sizes)
+
+
+def _slice(emitter: Emitter, view: GlobalSymbol, index: Any) -> GlobalSymbol:
+    rows, cols = index if isinstance(index, tuple) else (index, slice(None))
+    if view.spec.layout not in (Layout.ND, Layout.DN) or view.shape[:3] != (1, 1, 1):
+        raise emitter.fail("slice", "only two-dimensional ND and DN views can be sliced")
+    starts, sizes = [0, 0, 0], [1, 1, 1]
+    for axis, part in ((3, rows), (4, cols)):
+        part = part if isinstance(part, slice) else slice(part, part + 1)
+        first = 0 if part.start is None else part.start
+        last = view.shape[axis] if part.stop is None else part.stop
+        starts.append(view.start[axis] + first)
+        sizes.append(last - first)
+    return partition(emitter, view.spec, view.whole, tuple(starts), tuple(sizes), view.stride)
+
+
+# ---- functions with a meaning of their own -----------------------------------------------------
+
+Handler = Callable[..., Any]
+
+
+def _range(interpreter: Interpreter, *bounds: Any) -> Any:
+    return RunTimeRange(*bounds) if _has_symbol(list(bounds)) else range(*bounds)
+
+
+def _extreme(which: str) -> Handler:
+    def handler(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
+        values = list(args[0]) if len(args) == 1 else list(args)
+        if not _has_symbol(values):
+            return getattr(builtins, which)(*args, **kwargs)
+        result = values[0]
+        for other in values[1:]:
+            if _has_symbol([result, other]):
+                result = extreme(interpreter.emitter, which, result, other)
+            else:
+                result = getattr(builtins, which)(result, other)
+        return result
+
+    return handler
+
+
+def _abs(interpreter: Interpreter, value: Any) -> Any:
+    if not isinstance(value, Number):
+        return abs(value)
+    return select(interpreter.emitter, value < 0, -value, value)
+
+
+def _int(interpreter: Interpreter, value: Any = 0) -> Any:
+    return cast(interpreter.emitter, value, INDEX) if isinstance(value, Number) else int(value)
+
+
+def _float(interpreter: Interpreter, value: Any = 0.0) -> Any:
+    return cast(interpreter.emitter, value, F32) if isinstance(value, Number) else float(value)
+
+
+def _print(interpreter: Interpreter, *args: Any) -> None:
+    """Numbers become pto.print; the text between them is its format."""
+    numbers = [a for a in args if isinstance(a, Number)]
+    words = ["%f" if getattr(a, "is_float", False) else "%d" if isinstance(a, Number) else str(a)
+             for a in args]  # fmt: skip
+    if len(numbers) != 1:
+        raise interpreter.emitter.fail(
+            "print",
+            "print in a kernel takes text and exactly one run-time number",
+            "print tiles with TPRINT(tile)",
+        )
+    attrs = {"format": StringAttr(" ".join(words) + "\n")}
+    interpreter.emitter.emit("pto.print", [("scalar", numbers[0].value)], [], dict(attrs))
+
+
+def query(name: str) -> Handler:
+    """A question about the place in the grid."""
+
+    def handler(interpreter: Interpreter) -> Number:
+        emitter = interpreter.emitter
+        found = emitter.emit(f"pto.{name}", [], [("result", I64)], hint=name.removeprefix("get_"))
+        value = emitter.emit("arith.index_cast", [("in", found.result)], [("out", INDEX)]).result
+        return Number(emitter, value, nonnegative=True)
+
+    return handler
+
+
+def _ptr(interpreter: Interpreter, array: Any, offset: Any = 0) -> Any:
+    return array if isinstance(offset, int) and offset == 0 else array + offset
+
+
+HANDLERS: dict[Any, Handler] = {
+    range: _range,
+    min: _extreme("min"),
+    max: _extreme("max"),
+    abs: _abs,
+    int: _int,
+    float: _float,
+    print: _print,
+    StaticRange: lambda _, *bounds: StaticRange(*bounds),
+    ptr: _ptr,
+}

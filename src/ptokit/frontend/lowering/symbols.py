@@ -1,0 +1,450 @@
+"""Symbols: numbers, tiles and views that are known only when the kernel runs.
+
+A symbol behaves like the Python value it stands for; using it writes operations. Sums of a symbol
+and known numbers remember both, so the size of `g[i * 16 : i * 16 + 16, :]` is known to be 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ptokit.base.dtypes import DType
+from ptokit.base.location import Location
+from ptokit.base.tensors import ConvSpec, GlobalSpec
+from ptokit.base.tiles import TileSpec
+from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.ir.attributes import IntAttr
+from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects.arith import predicates
+from ptokit.ir.types import F32, I1, I64, INDEX, ScalarType, Type
+
+_INT_OPS = {
+    "+": "addi",
+    "-": "subi",
+    "*": "muli",
+    "&": "andi",
+    "|": "ori",
+    "^": "xori",
+    "<<": "shli",
+    ">>": "shrsi",
+}
+_FLOAT_OPS = {"+": "addf", "-": "subf", "*": "mulf", "/": "divf"}
+_ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+
+class Number:
+    """A run-time scalar: an index, an i1 or a float."""
+
+    operand_kind = "scalar"
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        value: Value,
+        *,
+        nonnegative: bool = False,
+        base: Value | None = None,
+        delta: int = 0,
+    ) -> None:
+        self.emitter = emitter
+        self.value = value
+        self.nonnegative = nonnegative
+        self.base = base or value  # value == base + delta
+        self.delta = delta
+
+    @property
+    def type(self) -> ScalarType:
+        assert isinstance(self.value.type, ScalarType)
+        return self.value.type
+
+    @property
+    def is_float(self) -> bool:
+        return self.type.is_float
+
+    def __bool__(self) -> bool:
+        raise self.emitter.fail(
+            "run-time-value",
+            "this value is known only at run time, so Python cannot branch on it here",
+            "use it in `if`, `while`, `for ... in range(...)` or as an operand",
+        )
+
+    def __index__(self) -> int:
+        raise NeedsConstant(
+            self.emitter.fail(
+                "needs-constant",
+                "this place needs a value known at compile time, but it is known only at run time",
+                "pass it as a keyword-only (const) parameter, or loop with static_range",
+            )
+        )
+
+    __int__ = __index__
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, int) and not self.is_float:
+            if other == 0:
+                return self
+            total = self.delta + other
+            if total == 0:
+                return Number(self.emitter, self.base, nonnegative=self.nonnegative)
+            value = _arith(self.emitter, "+", self, other).value
+            return Number(
+                self.emitter,
+                value,
+                nonnegative=self.nonnegative and other >= 0,
+                base=self.base,
+                delta=total,
+            )
+        return _arith(self.emitter, "+", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self + other if isinstance(other, int) else _arith(self.emitter, "+", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, int) and not self.is_float:
+            return self + -other
+        if isinstance(other, Number) and other.base is self.base:
+            return self.delta - other.delta
+        return _arith(self.emitter, "-", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _arith(self.emitter, "-", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _arith(self.emitter, "*", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _arith(self.emitter, "*", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _arith(self.emitter, "/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _arith(self.emitter, "/", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _floor_divide(self.emitter, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _floor_divide(self.emitter, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _modulo(self.emitter, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _modulo(self.emitter, other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _arith(self.emitter, "&", self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _arith(self.emitter, "|", self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return _arith(self.emitter, "^", self, other)
+
+    def __lshift__(self, other: Any) -> Any:
+        return _arith(self.emitter, "<<", self, other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return _arith(self.emitter, ">>", self, other)
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __lt__(self, other: Any) -> Any:
+        return compare(self.emitter, "<", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return compare(self.emitter, "<=", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return compare(self.emitter, ">", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return compare(self.emitter, ">=", self, other)
+
+    def __eq__(self, other: object) -> Any:  # type: ignore[override]
+        return compare(self.emitter, "==", self, other)
+
+    def __ne__(self, other: object) -> Any:  # type: ignore[override]
+        return compare(self.emitter, "!=", self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<run-time {self.type}>"
+
+
+class NeedsConstant(Exception):  # noqa: N818 - a request, answered by unrolling the loop
+    """A loop variable was used where only a compile-time value will do."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A name that was assigned only inside a loop or branch; using it afterwards is an error."""
+
+    name: str
+    location: Location
+    what: str
+
+
+# ---- arithmetic --------------------------------------------------------------------------------
+
+
+def as_value(emitter: Emitter, given: Any, type_: Type | None = None) -> Value:
+    """The IR value of a number, converted to a type where one is wanted."""
+    if isinstance(given, Number):
+        return given.value if type_ is None else cast(emitter, given, type_).value
+    if isinstance(given, bool):
+        return emitter.constant(given, type_ or I1)
+    if isinstance(given, int):
+        return emitter.constant(given, type_ or INDEX)
+    if isinstance(given, float):
+        return emitter.constant(given, type_ or F32)
+    raise emitter.fail("not-a-number", f"a number is needed here, not {type(given).__name__}")
+
+
+def cast(emitter: Emitter, number: Number, type_: Type) -> Number:
+    """Convert between index, integer and float."""
+    have = number.type
+    if have == type_:
+        return number
+    assert isinstance(type_, ScalarType)
+    value = number.value
+    if not have.is_float and type_.is_float:
+        if have == INDEX:
+            value = _one(emitter, "arith.index_cast", value, I64)
+        value = _one(emitter, "arith.sitofp", value, type_)
+    elif have.is_float and not type_.is_float:
+        value = _one(emitter, "arith.fptosi", value, I64 if type_ == INDEX else type_)
+        if type_ == INDEX:
+            value = _one(emitter, "arith.index_cast", value, INDEX)
+    elif have.is_float:
+        name = "arith.extf" if type_.bits > have.bits else "arith.truncf"
+        value = _one(emitter, name, value, type_)
+    elif INDEX in (have, type_):
+        value = _one(emitter, "arith.index_cast", value, type_)
+    else:
+        name = "arith.extsi" if type_.bits > have.bits else "arith.trunci"
+        value = _one(emitter, name, value, type_)
+    return Number(emitter, value, nonnegative=number.nonnegative)
+
+
+def _one(emitter: Emitter, name: str, value: Value, type_: Type) -> Value:
+    return emitter.emit(name, [("in", value)], [("out", type_)]).result
+
+
+def _is_float(given: Any) -> bool:
+    return given.is_float if isinstance(given, Number) else isinstance(given, float)
+
+
+def _common(emitter: Emitter, left: Any, right: Any, floats: bool) -> tuple[Value, Value, Type]:
+    types = [g.type for g in (left, right) if isinstance(g, Number)]
+    wide = [t for t in types if t.is_float]
+    type_: Type
+    if floats:
+        type_ = wide[0] if wide else F32
+    else:
+        type_ = I1 if all(t == I1 for t in types) else INDEX if INDEX in types else types[0]
+    return as_value(emitter, left, type_), as_value(emitter, right, type_), type_
+
+
+def _nonnegative(given: Any) -> bool:
+    return given.nonnegative if isinstance(given, Number) else given >= 0
+
+
+def _arith(emitter: Emitter, symbol: str, left: Any, right: Any) -> Number:
+    floats = symbol == "/" or _is_float(left) or _is_float(right)
+    names = _FLOAT_OPS if floats else _INT_OPS
+    if symbol not in names:
+        raise emitter.fail("operator", f"{symbol!r} is not defined for floats in a kernel")
+    a, b, type_ = _common(emitter, left, right, floats)
+    op = emitter.emit(f"arith.{names[symbol]}", [("lhs", a), ("rhs", b)], [("result", type_)])
+    keeps = symbol in "+*>><<&" and _nonnegative(left) and _nonnegative(right)
+    return Number(emitter, op.result, nonnegative=keeps and not floats)
+
+
+def _floor_divide(emitter: Emitter, left: Any, right: Any) -> Number:
+    if _is_float(left) or _is_float(right):
+        raise emitter.fail("operator", "'//' is not defined for floats in a kernel", "use '/'")
+    plain = _nonnegative(left) and _nonnegative(right)
+    a, b, type_ = _common(emitter, left, right, False)
+    name = "arith.divsi" if plain else "arith.floordivsi"
+    op = emitter.emit(name, [("lhs", a), ("rhs", b)], [("result", type_)])
+    return Number(emitter, op.result, nonnegative=plain)
+
+
+def _modulo(emitter: Emitter, left: Any, right: Any) -> Any:
+    if _is_float(left) or _is_float(right):
+        raise emitter.fail("operator", "'%' is not defined for floats in a kernel")
+    if _nonnegative(left) and _nonnegative(right):
+        a, b, type_ = _common(emitter, left, right, False)
+        op = emitter.emit("arith.remsi", [("lhs", a), ("rhs", b)], [("result", type_)])
+        return Number(emitter, op.result, nonnegative=True)
+    return left - _floor_divide(emitter, left, right) * right  # Python rounds down, hardware to 0
+
+
+def compare(emitter: Emitter, symbol: str, left: Any, right: Any) -> Number:
+    """A comparison, as an i1."""
+    floats = _is_float(left) or _is_float(right)
+    a, b, _ = _common(emitter, left, right, floats)
+    word = {"==": "eq", "!=": "ne"}.get(symbol) or _ORDER[symbol]
+    if floats:
+        name, word = "arith.cmpf", ("une" if symbol == "!=" else f"o{word}")
+    else:
+        name, word = "arith.cmpi", word if symbol in ("==", "!=") else f"s{word}"
+    attrs = {"predicate": IntAttr(predicates(name).index(word), I64)}
+    op = emitter.emit(name, [("lhs", a), ("rhs", b)], [("result", I1)], dict(attrs))
+    return Number(emitter, op.result)
+
+
+def select(emitter: Emitter, condition: Number, yes: Any, no: Any) -> Number:
+    """`yes if condition else no`."""
+    a, b, type_ = _common(emitter, yes, no, _is_float(yes) or _is_float(no))
+    if not any(isinstance(g, Number) for g in (yes, no)):
+        type_ = F32 if _is_float(yes) or _is_float(no) else INDEX
+        a, b = as_value(emitter, yes, type_), as_value(emitter, no, type_)
+    operands = [("condition", condition.value), ("true_value", a), ("false_value", b)]
+    op = emitter.emit("arith.select", operands, [("result", type_)])
+    return Number(emitter, op.result, nonnegative=_nonnegative(yes) and _nonnegative(no))
+
+
+def extreme(emitter: Emitter, which: str, left: Any, right: Any) -> Number:
+    """`min` or `max` of two numbers."""
+    floats = _is_float(left) or _is_float(right)
+    a, b, type_ = _common(emitter, left, right, floats)
+    name = f"arith.{which}{'imumf' if floats else 'si'}"
+    op = emitter.emit(name, [("lhs", a), ("rhs", b)], [("result", type_)])
+    either = any if which == "max" else all
+    return Number(emitter, op.result, nonnegative=either([_nonnegative(left), _nonnegative(right)]))
+
+
+# ---- data --------------------------------------------------------------------------------------
+
+
+class TileSymbol:
+    """A tile of the kernel. `value` is its handle in the IR; `alloc` the operation that made it."""
+
+    @property
+    def operand_kind(self) -> str:
+        return "tile" if isinstance(self.spec, TileSpec) else "conv"
+
+    def __init__(
+        self, emitter: Emitter, spec: TileSpec | ConvSpec, value: Value, alloc: Op
+    ) -> None:
+        self.emitter = emitter
+        self.spec = spec
+        self.value = value
+        self.alloc = alloc
+        self.depth = emitter.depth
+        self.valid: tuple[Any, Any] = (0, 0)
+        if isinstance(spec, TileSpec):
+            self.valid = (spec.valid_row, spec.valid_col)
+
+    def GetValidRow(self) -> Any:
+        return self.valid[0]
+
+    def GetValidCol(self) -> Any:
+        return self.valid[1]
+
+    def SetValidRow(self, rows: Any) -> None:
+        self.SetValidShape(rows, self.valid[1])
+
+    def SetValidCol(self, cols: Any) -> None:
+        self.SetValidShape(self.valid[0], cols)
+
+    def SetValidShape(self, rows: Any, cols: Any) -> None:
+        """Writes a change of the valid region."""
+        values = [as_value(self.emitter, size, INDEX) for size in (rows, cols)]
+        labels = ("source", "valid_row", "valid_col")
+        operands = list(zip(labels, (self.value, *values), strict=True))
+        self.emitter.emit("pto.set_validshape", operands)
+        self.valid = (rows, cols)
+
+    def __repr__(self) -> str:
+        return f"<tile {self.spec}>"
+
+
+class PointerSymbol:
+    """An array parameter, or a place inside one. Shape and strides are those of the array."""
+
+    operand_kind = "pointer"
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        value: Value,
+        dtype: DType,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+    ) -> None:
+        self.emitter = emitter
+        self.value = value
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides  # in elements
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        total = 1
+        for extent in self.shape:
+            total *= extent
+        return total
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __add__(self, elements: Any) -> PointerSymbol:
+        offset = as_value(self.emitter, elements, INDEX)
+        operands = [("ptr", self.value), ("offset", offset)]
+        op = self.emitter.emit("pto.addptr", operands, [("result", self.value.type)])
+        return PointerSymbol(self.emitter, op.result, self.dtype, self.shape, self.strides)
+
+    __radd__ = __add__
+
+    def __repr__(self) -> str:
+        return f"<pointer to {self.dtype.name}>"
+
+
+class GlobalSymbol:
+    """A GlobalTensor: the part of memory it stands for, and the whole it is a part of."""
+
+    operand_kind = "global"
+
+    def __init__(
+        self,
+        spec: GlobalSpec,
+        value: Value,
+        whole: Value,
+        start: tuple[Any, ...],
+        shape: tuple[Any, ...],
+        stride: tuple[Any, ...],
+    ) -> None:
+        self.spec = spec
+        self.value = value
+        self.whole = whole
+        self.start = start
+        self.shape = shape
+        self.stride = stride
+        self.lower_item: Any = None  # how a slice of it is written
+
+    def GetShape(self, dim: int) -> Any:
+        return self.shape[dim]
+
+    def GetStride(self, dim: int) -> Any:
+        return self.stride[dim]
+
+    def __repr__(self) -> str:
+        return f"<view {self.spec}>"

@@ -1,0 +1,221 @@
+"""The assembly ("sync") form: one instruction per line, results on the left.
+
+    .arg %x : !pto.memref<16x64xf32>;
+    .const %o = 0 : index;
+    %a = tload %x[%o, %o] : (!pto.memref<16x64xf32>, index, index) -> !pto.tile<16x64xf32>;
+
+The lines become one function; arguments are its parameters. The newer spelling that puts the
+destination first (`tadd %dst, %src0, %src1`) is read where the line has no `=`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ptokit.base.diagnostics import Diagnostic, fail
+from ptokit.ir.attributes import (
+    Attribute,
+    BoolAttr,
+    EnumAttr,
+    FloatAttr,
+    IntAttr,
+    enumeration,
+    float_text,
+)
+from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.insntext import read_ssa
+from ptokit.ir.instructions import forms_of, mnemonics
+from ptokit.ir.lexer import Source
+from ptokit.ir.reader import Abandon, Head, Reader
+from ptokit.ir.types import FunctionType, Type
+from ptokit.ir.typetext import suggestion
+
+_LINE = re.compile(r"\s*(?:%[\w.]+(?:\s*,\s*%[\w.]+)*\s*=\s*)?([A-Za-z_.][\w.]*)")
+_STRUCTURED = ("module", "func.func", "func", "return")
+
+
+def looks_like(text: str) -> bool:
+    """Whether a text is in assembly form: its first line is a directive or a bare mnemonic."""
+    for line in text.splitlines():
+        code = line.partition("//")[0].strip()
+        if not code:
+            continue
+        if code.startswith((".arg", ".const")):
+            return True
+        match = _LINE.match(code)
+        word = match.group(1) if match else ""
+        return word not in _STRUCTURED and forms_of(word.removeprefix("pto.")) is not None
+    return False
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def read(source: Source) -> tuple[Module, list[Diagnostic]]:
+    """Read a whole text."""
+    reader = _AsmReader(source)
+    return reader.module(), reader.errors
+
+
+class _AsmReader(Reader):
+    def module(self) -> Module:
+        name = re.sub(r"\W", "_", Path(self.source.file).stem) or "main"
+        block = Block()
+        function = Function(name if name.strip("_") else "main", block, location=self.place(0))
+        while self.kind != "end":
+            start = self.at
+            try:
+                self._line(block)
+            except Abandon:
+                self._next_line(start)
+        block.ops.append(Op("func.return", location=self.place()))
+        return Module([function], location=self.place(0))
+
+    def _next_line(self, start: int) -> None:
+        line = self.source.line(self.starts[start])
+        self.at = max(self.at, start + 1)
+        while self.kind != "end" and self.source.line(self.starts[self.at]) <= line:
+            self.at += 1
+
+    def _line(self, block: Block) -> None:
+        if self.accept(".arg"):
+            place = self.place()
+            name = self.take("value", "an argument")
+            self.expect(":")
+            value = Value(name[1:], self.type(), block, place)
+            self.define(name, value, place)
+            block.args.append(value)
+        elif self.accept(".const"):
+            self._constant(block)
+        else:
+            self._instruction(block)
+        self.accept(";")
+
+    def _constant(self, block: Block) -> None:
+        place = self.place()
+        name = self.take("value", "a constant's name")
+        self.expect("=")
+        attr = self.attribute()
+        if not isinstance(attr, IntAttr | FloatAttr):
+            raise self.fail("a constant is a number", location=place)
+        op = Op("arith.constant", attrs={"value": attr}, location=place, result_labels=("result",))
+        op.results = [Value(name[1:], attr.type, op, place)]
+        block.ops.append(op)
+        self.define(name, op.results[0], place)
+
+    def _instruction(self, block: Block) -> None:
+        head = Head("", self.place())
+        while self.kind == "value":
+            head.results.append((self.text, self.place()))
+            self.at += 1
+            if not self.accept(","):
+                self.expect("=")
+                break
+        head.location = self.place()
+        word = self.take("word", "an instruction")
+        head.name = word
+        forms = forms_of(word.removeprefix("pto."))
+        if forms is None:
+            known = [m.removeprefix("pto.") for m in mnemonics()]
+            raise self.fail(
+                f"there is no instruction {word}",
+                "unknown-op",
+                head.location,
+                suggestion(word, known),
+            )
+        op = read_ssa(self, head, forms)
+        block.ops.append(op)
+        for value, (name, place) in zip(op.results, head.results, strict=False):
+            value.owner = op
+            self.define(name, value, place)
+
+    def block(self, args: list[tuple[str, Value]] | None = None) -> Block:
+        raise self.fail("assembly lines have no blocks")
+
+
+# ---- printing ----------------------------------------------------------------------------------
+
+
+def print_asm(module: Module) -> str:
+    """The assembly form of a module that consists of plain Level 1 lines."""
+    if len(module.functions) != 1 or module.functions[0].body is None:
+        raise fail(
+            "asm-form",
+            "assembly text holds the lines of one function",
+            got=[("functions", len(module.functions))],
+            site=module.location,
+        )
+    body = module.functions[0].body
+    names = _names(body)
+    lines = [f".arg {names[a]} : {a.type};" for a in body.args]
+    for op in body.ops:
+        if op.name == "func.return":
+            continue
+        lines.append(_line(op, names))
+    return "\n".join(lines) + "\n"
+
+
+def _names(body: Block) -> dict[Value, str]:
+    """Names this form can spell: letters, digits, underscores and dots."""
+    names: dict[Value, str] = {}
+    taken: set[str] = set()
+    for value in [*body.args, *(r for op in body.ops for r in op.results)]:
+        wish = re.sub(r"[^\w.]", "_", value.name)
+        wish = wish if re.match(r"[A-Za-z_]", wish) else f"v{wish}"
+        name, number = wish, 0
+        while name in taken:
+            number += 1
+            name = f"{wish}_{number}"
+        taken.add(name)
+        names[value] = f"%{name}"
+    return names
+
+
+def _line(op: Op, names: dict[Value, str]) -> str:
+    if op.name == "arith.constant":
+        value = op.attrs["value"]
+        return f".const {names[op.result]} = {_number(value, op.result.type)} : {op.result.type};"
+    if op.insn is None:
+        raise fail(
+            "asm-form",
+            f"{op.name} cannot be written in assembly form",
+            fix="this form has arguments, constants and instructions only",
+            site=op.location,
+        )
+    operands: list[str] = []
+    for value, label in zip(op.operands, op.labels, strict=True):
+        if label.endswith(".index"):
+            operands[-1] = operands[-1].removesuffix("]")
+            operands[-1] += (", " if "[" in operands[-1] else "[") + names[value] + "]"
+        else:
+            operands.append(names[value])
+    results = ", ".join(names[r] for r in op.results)
+    attrs = ", ".join(f"{key} = {_attribute(value)}" for key, value in op.attrs.items())
+    types: list[Type] = [v.type for v in op.operands]
+    signature = FunctionType(tuple(types), tuple(r.type for r in op.results))
+    return (
+        (f"{results} = " if results else "")
+        + f"{op.name.removeprefix('pto.')} {', '.join(operands)}"
+        + (f" {{{attrs}}}" if attrs else "")
+        + f" : {signature};"
+    )
+
+
+def _number(attr: Attribute, type_: Type) -> str:
+    if isinstance(attr, FloatAttr):
+        text = float_text(attr.value, type_)
+        # The grammar has no exponent: write the digits out.
+        return f"{attr.value:.60f}".rstrip("0") + "0" if "e" in text else text
+    if isinstance(attr, IntAttr | BoolAttr):
+        return str(int(attr.value))
+    return str(attr)
+
+
+def _attribute(attr: Attribute) -> str:
+    """Enumerations take their C++ names and the dotted spelling."""
+    if isinstance(attr, EnumAttr):
+        enum = enumeration(attr.enum)
+        word = attr.value if enum.of is None else enum.member_of(attr.value).name
+        return f"#pto.{attr.enum}<{word}>"
+    return str(attr)

@@ -1,0 +1,309 @@
+"""The generic form of MLIR: `"pto.tmov"(%a, %b) <{...}> ({region}) {attrs} : (T, T) -> ()`.
+
+Every operation has one, and other MLIR tools read it without knowing the dialect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ptokit.ir.attributes import (
+    ArrayAttr,
+    Attribute,
+    IntAttr,
+    StringAttr,
+    TypeAttr,
+    dict_text,
+)
+from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.dialects import DEFINITIONS, Definition
+from ptokit.ir.instructions import Form, accepts, form_of, forms_of
+from ptokit.ir.reader import Abandon, Head, Reader
+from ptokit.ir.types import FunctionType, ScalarType, Type, same_type
+
+if TYPE_CHECKING:
+    from ptokit.ir.parser import Parser
+    from ptokit.ir.printer import Printer
+
+_SEGMENTS = "operandSegmentSizes"
+
+
+@dataclass
+class Raw:
+    """An operation in generic form, before anyone knows what it means."""
+
+    operands: list[Value]
+    attrs: dict[str, Attribute]
+    regions: list[Block]
+    signature: FunctionType
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def _read_raw(reader: Reader, head: Head) -> Raw:
+    operands: list[Value] = []
+    reader.expect("(")
+    while not reader.accept(")"):
+        if operands:
+            reader.expect(",")
+        operands.append(reader.value())
+    attrs: dict[str, Attribute] = {}
+    if reader.accept("<"):
+        attrs.update(reader.attr_dict())
+        reader.expect(">")
+    regions: list[Block] = []
+    if reader.accept("("):
+        while not reader.accept(")"):
+            if regions:
+                reader.expect(",")
+            regions.append(reader.block())
+    if reader.sees("{"):
+        attrs.update(reader.attr_dict())
+    reader.expect(":")
+    place = reader.place()
+    signature = reader.function_type()
+    given = [v.type for v in operands]
+    if len(given) != len(signature.inputs) or not all(map(same_type, given, signature.inputs)):
+        reader.note(
+            "type-mismatch",
+            f"{head.name}: the signature lists the types of the operands",
+            place,
+            f"write ({', '.join(map(str, given))})",
+        )
+    return Raw(operands, attrs, regions, signature)
+
+
+def read_op(parser: Parser, head: Head) -> Op:
+    """Read an operation behind its quoted name."""
+    definition = DEFINITIONS.get(head.name)
+    forms = forms_of(head.name[4:]) if head.name.startswith("pto.") else None
+    if definition is None and forms is None:
+        raise parser.unknown_operation(head)
+    raw = _read_raw(parser, head)
+    sizes = _segments(raw.attrs)
+    raw.attrs.pop(_SEGMENTS, None)
+    if forms is not None:
+        return _instruction(parser, head, forms, raw, sizes)
+    assert definition is not None
+    labels = _labels(parser, head, definition, raw, sizes)
+    results = parser.make_results(head, raw.signature.results)
+    made = definition.result_labels(len(results))
+    return Op(head.name, raw.operands, labels, results, made, raw.attrs, raw.regions, head.location)
+
+
+def _segments(attrs: dict[str, Attribute]) -> list[int] | None:
+    sizes = attrs.get(_SEGMENTS)
+    if not isinstance(sizes, ArrayAttr):
+        return None
+    return [n.value for n in sizes.items if isinstance(n, IntAttr)]
+
+
+def _labels(
+    reader: Reader, head: Head, definition: Definition, raw: Raw, sizes: list[int] | None
+) -> tuple[str, ...]:
+    slots = definition.operands
+    if sizes is None:
+        single = sum(not (s.optional or s.is_list) for s in slots)
+        rest = len(raw.operands) - single
+        sizes = [rest if s.optional or s.is_list else 1 for s in slots]
+    if len(sizes) != len(slots) or sum(sizes) != len(raw.operands) or min(sizes, default=0) < 0:
+        raise reader.fail(
+            f"{head.name} has operands {', '.join(s.label for s in slots) or 'none'}",
+            "operand-count",
+            head.location,
+            f"give one size per operand in {_SEGMENTS}" if len(slots) > 1 else "",
+        )
+    return tuple(s.label for s, n in zip(slots, sizes, strict=True) for _ in range(n))
+
+
+def _order(form: Form) -> list[str]:
+    """Operand names in generic order, of this form or (with segments) of the whole instruction."""
+    asm = form.insn.asm
+    names = [o.name for o in (*form.ins, *form.outs)]
+    if asm is not None and asm.order is not None:
+        return [n for n in asm.order if n in names]
+    return names
+
+
+def _instruction(
+    reader: Reader, head: Head, forms: list[Form], raw: Raw, sizes: list[int] | None
+) -> Op:
+    results = list(raw.signature.results)
+    for form in _with_variants(forms):
+        names = _order(form)
+        if sizes is not None:
+            whole = _whole_order(form)
+            if len(sizes) != len(whole):
+                continue
+            if [n for n, size in zip(whole, sizes, strict=True) if size] != names:
+                continue
+        outs = [o.name for o in form.outs]
+        made = outs[len(outs) - len(results) :] if results else []
+        operands = [n for n in names if n not in made]
+        if len(operands) != len(raw.operands):
+            continue
+        pairs = zip(operands, raw.operands, strict=True)
+        if all(accepts(form.insn.operand(n), v.type) for n, v in pairs):
+            values = reader.make_results(head, results)
+            return Op(
+                f"pto.{form.mnemonic}",
+                raw.operands,
+                tuple(operands),
+                values,
+                tuple(made or [""] * len(values)),
+                raw.attrs,
+                [],
+                head.location,
+                form.insn,
+            )
+    raise _no_form(reader, head, forms, raw)
+
+
+def _with_variants(forms: list[Form]) -> list[Form]:
+    bare = [form.without_scratch for form in forms]
+    return [*forms, *(b for b, f in zip(bare, forms, strict=True) if b.ins != f.ins)]
+
+
+def _whole_order(form: Form) -> list[str]:
+    asm = form.insn.asm
+    if asm is not None and asm.order is not None:
+        return list(asm.order)
+    known = forms_of(form.mnemonic) or [form]
+    longest = max((f for f in known if f.insn is form.insn), key=lambda f: len(f.ins) + len(f.outs))
+    return [o.name for o in (*longest.ins, *longest.outs)]
+
+
+def _no_form(reader: Reader, head: Head, forms: list[Form], raw: Raw) -> Abandon:
+    listed = " or ".join(dict.fromkeys(", ".join(_order(f)) for f in forms))
+    return reader.fail(
+        f"{head.name} does not take {raw.signature}",
+        "operand-count",
+        head.location,
+        f"its operands: {listed}",
+    )
+
+
+def read_module(parser: Parser, module: Module) -> None:
+    """`"builtin.module"() ({...}) {attrs} : () -> ()`."""
+    parser.string()
+    parser.expect("(")
+    parser.expect(")")
+    _properties(parser, module.attrs)
+    parser.expect("(")
+    parser.expect("{")
+    if parser.kind == "label":
+        parser.at += 1
+        parser.expect(":")
+    while not parser.accept("}"):
+        module.functions.append(read_function(parser))
+    parser.expect(")")
+    if parser.sees("{"):
+        module.attrs.update(parser.attr_dict())
+    parser.expect(":")
+    parser.function_type()
+
+
+def _properties(parser: Parser, attrs: dict[str, Attribute]) -> None:
+    if parser.accept("<"):
+        attrs.update(parser.attr_dict())
+        parser.expect(">")
+
+
+def read_function(parser: Parser) -> Function:
+    """`"func.func"() <{function_type, sym_name}> ({...}) {attrs} : () -> ()`."""
+    place = parser.place()
+    if parser.string() != "func.func":
+        raise parser.fail("expected a function", location=place)
+    parser.values = {}
+    raw = _read_raw(parser, Head("func.func", place))
+    name, kind = raw.attrs.pop("sym_name", None), raw.attrs.pop("function_type", None)
+    hidden = raw.attrs.pop("sym_visibility", None)
+    if not isinstance(name, StringAttr) or not isinstance(kind, TypeAttr):
+        raise parser.fail("a function has sym_name and function_type", location=place)
+    signature = kind.type
+    if not isinstance(signature, FunctionType):
+        raise parser.fail("function_type is a function type", location=place)
+    body = raw.regions[0] if raw.regions and _has_body(raw.regions[0]) else None
+    function = Function(
+        name.value,
+        body,
+        signature.results,
+        raw.attrs,
+        signature.inputs,
+        hidden == StringAttr("private"),
+        place,
+    )
+    parser.check_return(function)
+    return function
+
+
+def _has_body(block: Block) -> bool:
+    return bool(block.ops or block.args)
+
+
+# ---- printing ----------------------------------------------------------------------------------
+
+
+def write_op(printer: Printer, op: Op) -> str:
+    """Print an operation behind its results."""
+    attrs = dict(op.attrs)
+    properties: dict[str, Attribute] = {}
+    sizes = _sizes(op)
+    if sizes is not None:
+        element = ScalarType("i32")
+        properties[_SEGMENTS] = ArrayAttr(tuple(IntAttr(n, element) for n in sizes), element)
+    operands, types = _generic_operands(op)
+    if op.name in ("func.call", "arith.constant", "arith.cmpi", "arith.cmpf", "scf.index_switch"):
+        for key in ("callee", "value", "predicate", "cases"):
+            if key in attrs:
+                properties[key] = attrs.pop(key)
+    names = ", ".join(printer.name(v) for v in operands)
+    text = f'"{op.name}"({names})'
+    if properties:
+        text += f" <{dict_text(properties)}>"
+    regions = list(op.regions)
+    if op.name == "scf.if" and len(regions) == 1:
+        text += f" ({printer.block(regions[0])}, {{{printer.newline()}}})"
+    elif regions:
+        text += f" ({', '.join(printer.block(r) for r in regions)})"
+    if attrs:
+        text += f" {dict_text(attrs)}"
+    return f"{text} : {FunctionType(tuple(types), tuple(r.type for r in op.results))}"
+
+
+def _sizes(op: Op) -> list[int] | None:
+    """How many operands each place has, for operations where that is not plain to see."""
+    if op.insn is not None:
+        form = form_of(op)
+        whole = _whole_order(form)
+        optional = [o for o in op.insn.operands if o.name in whole and o.optional]
+        return [int(n in op.labels) for n in whole] if optional else None
+    slots = DEFINITIONS[op.name].operands
+    if sum(s.optional or s.is_list for s in slots) < 2:
+        return None
+    return [op.labels.count(s.label) for s in slots]
+
+
+def _generic_operands(op: Op) -> tuple[list[Value], list[Type]]:
+    if op.insn is not None:
+        order = _order(form_of(op))
+    else:
+        order = [s.label for s in DEFINITIONS[op.name].operands]
+    values = [v for label in order for v in op.group(label)]
+    return values, [v.type for v in values]
+
+
+def write_function(printer: Printer, function: Function) -> str:
+    """Print a function."""
+    inputs = function.input_types
+    properties: dict[str, Attribute] = {
+        "function_type": TypeAttr(FunctionType(inputs, function.results)),
+        "sym_name": StringAttr(function.name),
+    }
+    if function.is_private:
+        properties["sym_visibility"] = StringAttr("private")
+    body = printer.block(function.body, labelled=True) if function.body else "{\n  }"
+    attrs = f" {dict_text(function.attrs)}" if function.attrs else ""
+    return f'"func.func"() <{dict_text(properties)}> ({body}){attrs} : () -> ()'

@@ -1,0 +1,365 @@
+"""The parser: modules, functions, blocks and operations. Errors do not stop it.
+
+`parse` reads Level 1, 2 and 3 and the generic form; assembly ("sync") text is recognised by its
+look and handed to `asmform`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, fail
+from ptokit.base.location import Location
+from ptokit.ir import generic
+from ptokit.ir.attributes import Attribute, OpaqueAttr, SymbolAttr
+from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.insntext import read_instruction
+from ptokit.ir.instructions import forms_of, mnemonics
+from ptokit.ir.lexer import Source
+from ptokit.ir.reader import Abandon, Head, Reader
+from ptokit.ir.types import ElidedType, Type, same_type
+from ptokit.ir.typetext import suggestion
+
+_SHORT = {"return": "func.return", "call": "func.call"}
+_NESTING = {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}
+_MICRO = re.compile(r"pto\.(castptr|v[a-z0-9_]+|p(set|lt|ge|and|or|not|sts|lds)\w*|vecscope\b.*)")
+
+
+def parse(text: str, file: str = "<text>") -> Module:
+    """Read a program; raises ProgramError with all mistakes found."""
+    module, errors = parse_with_errors(text, file)
+    if errors:
+        raise ProgramError(errors)
+    return module
+
+
+def parse_file(path: str | Path) -> Module:
+    """Read a program from a file."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, error) from None
+    return parse(text, str(path))
+
+
+def _unreadable(path: str | Path, error: Exception) -> PtoError:
+    reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+    return fail("file", f"cannot read {path}: {reason}", site=Location(str(path), 0))
+
+
+def parse_with_errors(text: str, file: str = "<text>") -> tuple[Module, list[Diagnostic]]:
+    """Read a program as far as it can be read."""
+    from ptokit.ir import asmform
+
+    source = Source(text, file)
+    if asmform.looks_like(text):
+        return asmform.read(source)
+    parser = Parser(source)
+    module = parser.module()
+    return module, parser.errors
+
+
+class Parser(Reader):
+    """A recursive-descent parser over the tokens of one text."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self._calls: list[Op] = []
+
+    # ---- file --------------------------------------------------------------------------------
+
+    def module(self) -> Module:
+        """A whole file: one module, or functions without one."""
+        module = Module(location=self.place(0))
+        while self.kind != "end":
+            start = self.at
+            try:
+                self._top_level(module)
+            except Abandon:
+                self._recover_at_top(start)
+        self._check_calls(module)
+        return module
+
+    def _top_level(self, module: Module) -> None:
+        if self.kind in ("type", "attr") and self.texts[self.at + 1] == "=":
+            self._alias()
+        elif self.accept("module"):
+            if self.kind == "symbol":
+                self.symbol()
+            if self.accept("attributes"):
+                module.attrs.update(self.attr_dict())
+            self._module_body(module)
+        elif self.kind == "string" and self.text == '"builtin.module"':
+            generic.read_module(self, module)
+        else:
+            self._function(module)
+
+    def _module_body(self, module: Module) -> None:
+        self.expect("{")
+        while not self.accept("}"):
+            if self.kind == "end":
+                raise self.unexpected("'}' to close the module")
+            start = self.at
+            try:
+                if self.sees("module"):
+                    self._top_level(module)
+                else:
+                    self._function(module)
+            except Abandon:
+                self._recover_at_top(start)
+        self.skip_location()
+
+    def _alias(self) -> None:
+        name = self.text
+        is_type = self.kind == "type"
+        self.at += 2
+        if is_type:
+            self.type_aliases[name] = self.type()
+        elif self.sees("loc"):
+            self.skip_location()
+            self.attr_aliases[name] = OpaqueAttr(name)
+        else:
+            self.attr_aliases[name] = self.attribute()
+
+    def _recover_at_top(self, start: int) -> None:
+        """Go on with the next function or module."""
+        self.at = max(self.at, start + 1)
+        while self.kind != "end" and self.text not in ("func.func", "module", '"func.func"'):
+            self.at += 1
+
+    # ---- functions ---------------------------------------------------------------------------
+
+    def _function(self, module: Module) -> None:
+        if self.kind == "string" and self.text == '"func.func"':
+            module.functions.append(generic.read_function(self))
+            return
+        if not self.sees("func.func"):
+            near = suggestion(self.text, ("func.func", "module"))
+            raise self.fail(
+                f"expected a function or a module, found {self.text!r}",
+                fix=near or "operations belong inside func.func @name(...) { ... }",
+            )
+        self.at += 1
+        private = self.accept("private")
+        if not private:
+            self.accept("public")
+        place = self.place()
+        name = self.symbol()
+        self.values = {}
+        params, inputs = self._parameters()
+        results = tuple(self.result_types()) if self.accept("->") else ()
+        attrs: dict[str, Attribute] = self.attr_dict() if self.accept("attributes") else {}
+        body = self.block(params) if self.sees("{") else None
+        function = Function(name, body, results, attrs, inputs, private, place)
+        if module.function(name) is not None:
+            self.note("redefined-function", f"@{name} is defined twice", place)
+        self.check_return(function)
+        module.functions.append(function)
+        self.skip_location()
+
+    def _parameters(self) -> tuple[list[tuple[str, Value]], tuple[Type, ...]]:
+        params: list[tuple[str, Value]] = []
+        types: list[Type] = []
+        self.expect("(")
+        while not self.accept(")"):
+            if types:
+                self.expect(",")
+            if self.kind == "value":
+                place = self.place()
+                name = self.take("value", "a parameter")
+                self.expect(":")
+                types.append(self.type())
+                params.append((name, Value(name[1:], types[-1], None, place)))
+            else:
+                types.append(self.type())
+            if self.sees("{"):
+                self.attr_dict()
+            self.skip_location()
+        return params, tuple(types)
+
+    def check_return(self, function: Function) -> None:
+        """A body ends with a return of the declared types."""
+        if function.body is None:
+            return
+        last = function.body.ops[-1] if function.body.ops else None
+        if last is None or last.name != "func.return":
+            if not self.errors:
+                self.note(
+                    "missing-return", f"@{function.name} ends without return", function.location
+                )
+            return
+        got = [v.type for v in last.operands]
+        if len(got) != len(function.results) or not all(map(same_type, got, function.results)):
+            self.note(
+                "type-mismatch",
+                f"@{function.name} returns ({', '.join(map(str, function.results))})",
+                last.location,
+                f"got ({', '.join(map(str, got))})",
+            )
+
+    def _check_calls(self, module: Module) -> None:
+        names = {f.name: f for f in module.functions}
+        for call in self._calls:
+            callee = call.attrs["callee"]
+            assert isinstance(callee, SymbolAttr)
+            function = names.get(callee.name)
+            if function is None:
+                self.note(
+                    "unknown-function",
+                    f"there is no function @{callee.name}",
+                    call.location,
+                    suggestion(callee.name, names),
+                )
+                continue
+            got = tuple(v.type for v in call.operands)
+            wanted = function.input_types
+            if len(got) != len(wanted) or not all(map(same_type, got, wanted)):
+                self.note(
+                    "type-mismatch",
+                    f"@{callee.name} takes ({', '.join(map(str, wanted))})",
+                    call.location,
+                    f"got ({', '.join(map(str, got))})",
+                )
+
+    # ---- blocks and operations ---------------------------------------------------------------
+
+    def block(self, args: list[tuple[str, Value]] | None = None) -> Block:
+        """`{ operations }`, with an optional label that names its arguments."""
+        self.expect("{")
+        outer = self.values
+        self.values = dict(outer)
+        block = Block()
+        for name, value in args or ():
+            value.owner = block
+            self.define(name, value, value.location)
+            block.args.append(value)
+        if self.kind == "label":
+            self._label(block)
+        while not self.accept("}"):
+            if self.kind == "end":
+                self.values = outer
+                raise self.unexpected("'}'")
+            if self.kind == "label":
+                raise self.fail(
+                    "branches between blocks are not supported",
+                    "not-supported",
+                    fix="use scf.for, scf.while and scf.if",
+                )
+            self._statement(block)
+        self.values = outer
+        return block
+
+    def _label(self, block: Block) -> None:
+        self.at += 1
+        if self.accept("("):
+            while not self.accept(")"):
+                if block.args:
+                    self.accept(",")
+                place = self.place()
+                name = self.take("value", "a block argument")
+                self.expect(":")
+                value = Value(name[1:], self.type(), block, place)
+                self.define(name, value, place)
+                block.args.append(value)
+        self.expect(":")
+
+    def _statement(self, block: Block) -> None:
+        start = self.at
+        head = Head("", self.place())
+        try:
+            head.results = self._result_names()
+            op = self._operation(head)
+        except Abandon:
+            self._recover(start)
+            for name, place in head.results:
+                self.values[name] = Value(name[1:], ElidedType("<unknown>"), None, place)
+            return
+        block.ops.append(op)
+        for value, (name, place) in zip(op.results, head.results, strict=False):
+            value.owner = op
+            self.define(name, value, place)
+
+    def _result_names(self) -> list[tuple[str, Location]]:
+        found: list[tuple[str, Location]] = []
+        if self.kind != "value":
+            return found
+        while True:
+            place = self.place()
+            name = self.take("value", "a result")
+            if self.accept(":"):
+                found += [(f"{name}#{n}", place) for n in range(self.integer())]
+            else:
+                found.append((name, place))
+            if not self.accept(","):
+                break
+        self.expect("=")
+        return found
+
+    def _operation(self, head: Head) -> Op:
+        head.location = self.place()
+        if self.kind == "string":
+            head.name = self.string()
+            op = generic.read_op(self, head)
+        else:
+            name = self.take("word", "an operation")
+            head.name = _SHORT.get(name, name)
+            op = self.operation(head)
+        self.skip_location()
+        if op.name == "func.call":
+            self._calls.append(op)
+        return op
+
+    def operation(self, head: Head) -> Op:
+        definition = DEFINITIONS.get(head.name)
+        forms = forms_of(head.name[4:]) if head.name.startswith("pto.") else None
+        if forms is not None:
+            return read_instruction(self, head, forms)
+        if definition is not None:
+            return definition.read(self, head, definition)
+        raise self.unknown_operation(head)
+
+    def unknown_operation(self, head: Head) -> Abandon:
+        """Nothing has this name; say what may have been meant."""
+        if _MICRO.fullmatch(head.name):
+            return self.fail(
+                f"{head.name} is a micro-instruction of the vector unit; "
+                "ptokit works on whole tiles",
+                "not-supported",
+                head.location,
+                "write this part with tile instructions",
+            )
+        known = [*DEFINITIONS, *mnemonics()]
+        return self.fail(
+            f"there is no operation {head.name}",
+            "unknown-op",
+            head.location,
+            suggestion(head.name, known),
+        )
+
+    def _recover(self, start: int) -> None:
+        """Go on with the operation after the one that begins at token `start`.
+
+        A region the broken operation opened is skipped as a whole.
+        """
+        stopped = self.at
+        self.at = start
+        depth = 0
+        line = self.source.line(self.starts[start])
+        while self.kind != "end":
+            text = self.text
+            if depth == 0 and self.at > start:
+                here = self.source.line(self.starts[self.at])
+                if text == "}" or (self.at >= stopped and here > line and self._starts_op()):
+                    return
+            depth += _NESTING.get(text, 0)
+            line = max(line, self.source.line(self.starts[stopped]) if depth == 0 else line)
+            self.at += 1
+
+    def _starts_op(self) -> bool:
+        if self.kind == "value":
+            return self.texts[self.at + 1] in ("=", ",") or self.kinds[self.at + 2] == "number"
+        if self.kind == "word":
+            return "." in self.text or self.text in _SHORT
+        return self.kind == "string" and "." in self.text

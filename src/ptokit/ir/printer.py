@@ -1,0 +1,137 @@
+"""Printing programs. The canonical text reads back to the same module; the generic form is for
+other MLIR tools."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from ptokit.ir import generic
+from ptokit.ir.attributes import dict_text
+from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.insntext import write_instruction
+from ptokit.ir.types import Type
+
+_IMPLIED = ("scf.yield",)
+
+
+def print_module(module: Module, *, generic: bool = False) -> str:
+    """The text of a module."""
+    return Printer(generic=generic).module(module)
+
+
+def print_op(op: Op) -> str:
+    """The text of one operation, for messages."""
+    return Printer().statement(op)
+
+
+class Printer:
+    """Gives every value a name of its own and keeps the indentation."""
+
+    def __init__(self, *, generic: bool = False) -> None:
+        self._generic = generic
+        self._names: dict[Value, str] = {}
+        self._taken: set[str] = set()
+        self._depth = 0
+
+    # ---- names -------------------------------------------------------------------------------
+
+    def name(self, value: Value) -> str:
+        """The name of a value; one that is not declared yet is declared now."""
+        return self._names.get(value) or self.declare(value)
+
+    def declare(self, value: Value) -> str:
+        """Choose a name: the value's own where it is free, otherwise with a number behind."""
+        wish = name = value.name or "0"
+        number = 0
+        while name in self._taken:
+            number += 1
+            name = f"{wish}_{number}" if not wish.isdigit() else str(int(wish) + number)
+        self._taken.add(name)
+        self._names[value] = f"%{name}"
+        return self._names[value]
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """Names declared inside are free again outside."""
+        taken = set(self._taken)
+        yield
+        self._taken = taken
+
+    # ---- structure ---------------------------------------------------------------------------
+
+    def newline(self) -> str:
+        return "\n" + "  " * self._depth
+
+    def module(self, module: Module) -> str:
+        """The whole text, with a line break at the end."""
+        self._depth = 1
+        if self._generic:
+            bodies = [self.newline() + generic.write_function(self, f) for f in module.functions]
+            attrs = f" {dict_text(module.attrs)}" if module.attrs else ""
+            return f'"builtin.module"() ({{{"".join(bodies)}\n}}){attrs} : () -> ()\n'
+        attrs = f" attributes {dict_text(module.attrs)}" if module.attrs else ""
+        bodies = [self.newline() + self.function(f) for f in module.functions]
+        return f"module{attrs} {{{''.join(bodies)}\n}}\n"
+
+    def function(self, function: Function) -> str:
+        """A function, at the current indentation."""
+        self._names, self._taken = {}, set()
+        private = "private " if function.is_private else ""
+        if function.body is None:
+            params = ", ".join(map(str, function.inputs))
+        else:
+            params = ", ".join(f"{self.declare(p)}: {p.type}" for p in function.params)
+        text = f"func.func {private}{_symbol(function.name)}({params})"
+        if function.results:
+            text += f" -> {_results(function.results)}"
+        if function.attrs:
+            text += f" attributes {dict_text(function.attrs)}"
+        return text if function.body is None else f"{text} {self.block(function.body)}"
+
+    def block(self, block: Block, labelled: bool = False) -> str:
+        """`{ operations }`; a labelled one names its arguments first."""
+        lines: list[str] = []
+        with self.scope():
+            if self._generic and block.args:
+                labelled = True
+            if labelled and (block.args or self._generic):
+                args = ", ".join(f"{self.declare(a)}: {a.type}" for a in block.args)
+                lines.append(f"{self.newline()}^bb0({args}):" if args else "")
+            self._depth += 1
+            start = self.newline()
+            for op in block.ops:
+                if self._generic or op.name not in _IMPLIED or op.operands or op.attrs:
+                    lines.append(start + self.statement(op))
+            self._depth -= 1
+        return "{" + "".join(lines) + self.newline() + "}"
+
+    def statement(self, op: Op) -> str:
+        """One operation with its results."""
+        if self._generic:
+            text = generic.write_op(self, op)
+        elif op.insn is not None:
+            text = op.name + write_instruction(self, op)
+        else:
+            behind = DEFINITIONS[op.name].text(self, op)
+            name = "return" if op.name == "func.return" else op.name
+            text = name + (behind if not behind or behind[0] in " ([" else " " + behind)
+        if not op.results:
+            return text
+        return f"{', '.join(self.declare(r) for r in op.results)} = {text}"
+
+    def attr_dict(self, op: Op, lead: str = "", without: tuple[str, ...] = ()) -> str:
+        """The attributes with a space in front, or nothing."""
+        rest = {k: v for k, v in op.attrs.items() if k not in without}
+        return f" {lead}{dict_text(rest)}" if rest else ""
+
+
+def _results(types: tuple[Type, ...]) -> str:
+    return str(types[0]) if len(types) == 1 else f"({', '.join(map(str, types))})"
+
+
+def _symbol(name: str) -> str:
+    from ptokit.ir.attributes import SymbolAttr
+
+    return str(SymbolAttr(name))

@@ -1,0 +1,385 @@
+"""Where the extreme of a row or column is: reductions that give an index, and the value as well.
+
+The index form writes 32-bit indices only. The form with `dstVal` also writes the value, and takes
+indices as narrow as the sources.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptokit.base import dtypes as dt
+from ptokit.base.layout import Array
+from ptokit.isa.folds import first_extreme
+from ptokit.isa.pointwise import A5_FAMILY, not_empty, on_a2a3, plain
+from ptokit.isa.rules import disjoint, located, same_dtype
+from ptokit.isa.spec import Asm, Operand, Rule, insn, out, rule, src, tmp, types
+from ptokit.isa.vector_rules import (
+    arithmetic,
+    by_target,
+    ceil_to,
+    lanes,
+    per_block,
+    row_reduction,
+    rows_16bit,
+)
+
+WORDS = (dt.i32, dt.u32)
+HALF_WORDS = (dt.i16, dt.u16)
+
+_ASM = Asm(outs=("dstVal", "dstIdx"), tmp=frozenset({"l1", "l2"}))
+_FORMS = ("dstIdx src tmp", "dstVal dstIdx src tmp")
+_NAN = "For NaN nothing is stated; the reference does what a scan with a strict comparison does."
+
+
+def _index_form() -> Rule:
+    return rule(
+        "index-type",
+        "without dstVal, dstIdx is i32 or u32",
+        lambda o: o.dstVal is not None or o.dstIdx.dtype in WORDS,
+    )
+
+
+def _scratch() -> Operand:
+    return tmp("tmp", lost=on_a2a3, note="scratch; only a2a3 uses it")
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+def _row_results() -> tuple[Operand, ...]:
+    """Column 0 of each result, one element per valid row of src."""
+
+    def column(o: Any) -> tuple[int, int]:
+        return o.src.vr, 1
+
+    return out("dstVal", view=column, optional=True), out("dstIdx", view=column)
+
+
+def _row_scratch(o: Any) -> int:
+    """Elements per row of tmp that a2a3 needs for a row wider than a register.
+
+    Pairs of value and index, one per register, and behind them the values once more.
+    """
+    registers = -(-o.src.vc // lanes(o.src))
+    block = per_block(o.src)
+    return ceil_to(2 * registers, block) + ceil_to(registers, block)
+
+
+_ROW_RULES: list[Rule] = [
+    *row_reduction("dstVal", "dstIdx"),
+    *by_target("SA-0190", "SA-0091", lambda i, on: same_dtype("src", "dstVal", id=i, on=on)),
+    _index_form(),
+    rule(
+        "value-index-type",
+        "with dstVal, dstIdx is i32 or u32, and for 2-byte elements also i16 or u16",
+        lambda o: (
+            o.dstVal is None
+            or o.dstIdx.dtype in WORDS
+            or (o.src.itemsize == 2 and o.dstIdx.dtype in HALF_WORDS)
+        ),
+    ),
+    rule(
+        "index-range",
+        "dstIdx can hold the last column index of src",
+        lambda o: o.src.vc - 1 <= o.dstIdx.dtype.max_value,
+        fix="use 32-bit indices",
+    ),
+    rule(
+        "tmp-pairs",
+        "with dstVal and at most 256 bytes per row: tmp holds two elements per valid row of src",
+        lambda o: o.dstVal is None or o.src.vc > lanes(o.src) or o.tmp.numel >= 2 * o.src.vr,
+        "a2a3",
+        "declare tmp with the type and shape of src",
+    ),
+    rule(
+        "tmp-size",
+        "more than 256 bytes per row: tmp has as many rows as src has valid ones, and room for "
+        "three elements per 256 bytes of a row (whole blocks of pairs, then of values)",
+        lambda o: (
+            o.src.vc <= lanes(o.src) or (o.tmp.rows >= o.src.vr and o.tmp.cols >= _row_scratch(o))
+        ),
+        "a2a3",
+        "declare tmp with the type and shape of src",
+    ),
+    rule(
+        "widened-indices",
+        "2-byte elements, at most 256 bytes per row, 32-bit dstIdx with one column: at most 64 "
+        "valid rows",
+        lambda o: (
+            o.dstVal is None
+            or o.src.itemsize != 2
+            or o.src.vc > lanes(o.src)
+            or o.dstIdx.itemsize != 4
+            or o.dstIdx.cols != 1
+            or o.src.vr <= 64
+        ),
+        "a2a3",
+        "split the rows, use 16-bit indices, or give dstIdx more columns",
+    ),
+]
+
+_ROW_TYPES = types(
+    "src",
+    a2a3="f16 f32",
+    a5="f16 f32",
+    kirin="f16 f32",
+    ids={"a2a3": "SA-0187"},
+)
+_ROW_EXAMPLE = {"dstIdx": "Vec i32 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"}
+_ROW_VALUE_EXAMPLES = [
+    {
+        "dstVal": f"Vec {kind} 32x1 DN",
+        "dstIdx": f"Vec {index} 32x1 DN",
+        "src": f"Vec {kind} 32x64",
+        "tmp": f"Vec {kind} 32x64",
+    }
+    for kind, index in (("f16", "i16"), ("f16", "u32"), ("f32", "i32"))
+]
+
+
+@insn(
+    *_row_results(),
+    src("src"),
+    _scratch(),
+    forms=_FORMS,
+    types=_ROW_TYPES,
+    rules=_ROW_RULES,
+    asm=_ASM,
+    cost="reduce",
+    example=_ROW_EXAMPLE,
+    more_examples=_ROW_VALUE_EXAMPLES,
+    freedom=_NAN,
+)
+def TROWARGMAX(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array) -> None:
+    """Store the column index of the maximum of every row in column 0 of dstIdx.
+
+    The valid region of src governs; of equal maxima the first wins. `TROWARGMAX(dstVal, dstIdx,
+    src, tmp)` also stores the maximum itself, bit for bit, in column 0 of dstVal. tmp is scratch
+    that only a2a3 uses.
+    """
+    _along_rows(dstVal, dstIdx, src, largest=True)
+
+
+@insn(
+    *_row_results(),
+    src("src"),
+    _scratch(),
+    forms=_FORMS,
+    types=_ROW_TYPES,
+    rules=_ROW_RULES,
+    asm=_ASM,
+    cost="reduce",
+    example=_ROW_EXAMPLE,
+    more_examples=_ROW_VALUE_EXAMPLES,
+    freedom=_NAN,
+)
+def TROWARGMIN(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array) -> None:
+    """Store the column index of the minimum of every row in column 0 of dstIdx.
+
+    The valid region of src governs; of equal minima the first wins. `TROWARGMIN(dstVal, dstIdx,
+    src, tmp)` also stores the minimum itself, bit for bit, in column 0 of dstVal. tmp is scratch
+    that only a2a3 uses.
+    """
+    _along_rows(dstVal, dstIdx, src, largest=False)
+
+
+def _along_rows(dst_value: Array | None, dst_index: Array, src: Array, *, largest: bool) -> None:
+    index = first_extreme(src, 1, largest=largest)[:, None]
+    if dst_value is not None:
+        dst_value[...] = np.take_along_axis(src, index, axis=1)
+    dst_index[...] = index
+
+
+# ---- columns -------------------------------------------------------------------------------------
+
+
+def _column_results() -> tuple[Operand, ...]:
+    """Row 0 of each result, one element per valid column of src."""
+
+    def row(o: Any) -> tuple[int, int]:
+        return 1, o.src.vc
+
+    return out("dstVal", view=row, optional=True), out("dstIdx", view=row)
+
+
+def _column_scratch(o: Any) -> int:
+    """Elements of tmp that a2a3 needs: counters, best values and, in f16, best indices."""
+    gap = lanes(o.src) if o.src.vc >= lanes(o.src) else ceil_to(o.src.vc, per_block(o.src))
+    return (3 if o.dstVal is None and o.src.itemsize == 2 else 2) * gap
+
+
+_COLUMN_RULES: list[Rule] = [
+    located("Vec", "dstVal", "dstIdx", "src"),
+    plain("dstVal", "dstIdx"),
+    plain("src", id="src-layout"),
+    arithmetic("src"),
+    not_empty("src"),
+    rule(
+        "index-shape",
+        "dstIdx has one valid row and as many valid columns as src",
+        lambda o: o.dstIdx.vr == 1 and o.dstIdx.vc == o.src.vc,
+    ),
+    rule(
+        "value-shape",
+        "dstVal has one valid row and as many valid columns as src",
+        lambda o: o.dstVal is None or (o.dstVal.vr == 1 and o.dstVal.vc == o.src.vc),
+    ),
+    same_dtype("src", "dstVal", id="value-type"),
+    _index_form(),
+    rule(
+        "value-index-type",
+        "with dstVal, dstIdx is i16 or u16 for 2-byte elements, i32 or u32 for 4-byte ones",
+        lambda o: (
+            o.dstVal is None
+            or (o.src.itemsize == 2 and o.dstIdx.dtype in HALF_WORDS)
+            or (o.src.itemsize == 4 and o.dstIdx.dtype in WORDS)
+        ),
+        "a2a3 " + A5_FAMILY,
+    ),
+    disjoint("dstVal", "dstIdx", "src", "tmp"),
+    same_dtype("tmp", "src", id="tmp-type", on="a2a3"),
+    rule(
+        "tmp-size",
+        "tmp holds two elements per column of a 256-byte step, three for 2-byte elements "
+        "without dstVal",
+        lambda o: o.tmp.numel >= _column_scratch(o),
+        "a2a3",
+        "declare tmp with the type of src and 768 bytes",
+    ),
+    rule(
+        "index-precision",
+        "2-byte elements without dstVal: src has at most 2049 valid rows (indices pass through "
+        "f16)",
+        lambda o: o.dstVal is not None or o.src.itemsize != 2 or o.src.vr <= 2049,
+        "a2a3",
+        "split the rows, or take the form with dstVal",
+    ),
+    rule(
+        "index-range",
+        "2-byte elements with dstVal: src has at most 32768 valid rows",
+        lambda o: o.dstVal is None or o.src.itemsize != 2 or o.src.vr <= 32768,
+        "a2a3",
+        "split the rows",
+    ),
+    rule(
+        "index-range",
+        "1- and 2-byte elements: src has at most 32768 valid rows (indices are signed 16-bit)",
+        lambda o: o.src.itemsize > 2 or o.src.vr <= 32768,
+        A5_FAMILY,
+        "split the rows",
+    ),
+    rule(
+        "narrow-values",
+        "with dstVal, elements have 2 or 4 bytes",
+        lambda o: o.dstVal is None or o.src.itemsize in (2, 4),
+        A5_FAMILY,
+        "convert with TCVT first, or take the index alone",
+    ),
+    rows_16bit("src"),
+]
+
+_COLUMN_TYPES = types(
+    "src",
+    a2a3="f16 f32 u16 u32",
+    a5="i8 u8 i16 u16 i32 u32 f16 f32",
+    kirin="i8 u8 i16 u16 i32 u32 f16 f32",
+)
+_COLUMN_EXAMPLE = {"dstIdx": "Vec i32 1x64", "src": "Vec {T} 16x64", "tmp": "Vec {T} 16x64"}
+_COLUMN_VALUE_EXAMPLES = [
+    {
+        "dstVal": f"Vec {kind} 1x64",
+        "dstIdx": f"Vec {index} 1x64",
+        "src": f"Vec {kind} 16x64",
+        "tmp": f"Vec {kind} 16x64",
+    }
+    for kind, index in (("f16", "i16"), ("u16", "u16"), ("f32", "u32"))
+]
+
+
+@insn(
+    *_column_results(),
+    src("src"),
+    _scratch(),
+    forms=_FORMS,
+    types=_COLUMN_TYPES,
+    rules=_COLUMN_RULES,
+    asm=_ASM,
+    cost="reduce",
+    example=_COLUMN_EXAMPLE,
+    more_examples=_COLUMN_VALUE_EXAMPLES,
+)
+def TCOLARGMAX(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array, ctx: Any) -> None:
+    """Store the row index of the maximum of every column in row 0 of dstIdx.
+
+    The valid region of src governs; of equal maxima the first wins. `TCOLARGMAX(dstVal, dstIdx,
+    src, tmp)` also stores the maximum itself, bit for bit, in row 0 of dstVal. With NaN targets
+    differ: a2a3 moves on to the row after every comparison with one, others keep what they have.
+    a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of infinity. tmp
+    is scratch that only a2a3 uses.
+    """
+    _along_columns(dstVal, dstIdx, src, ctx, largest=True)
+
+
+@insn(
+    *_column_results(),
+    src("src"),
+    _scratch(),
+    forms=_FORMS,
+    types=_COLUMN_TYPES,
+    rules=_COLUMN_RULES,
+    asm=_ASM,
+    cost="reduce",
+    example=_COLUMN_EXAMPLE,
+    more_examples=_COLUMN_VALUE_EXAMPLES,
+)
+def TCOLARGMIN(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array, ctx: Any) -> None:
+    """Store the row index of the minimum of every column in row 0 of dstIdx.
+
+    The valid region of src governs; of equal minima the first wins. `TCOLARGMIN(dstVal, dstIdx,
+    src, tmp)` also stores the minimum itself, bit for bit, in row 0 of dstVal. With NaN targets
+    differ: a2a3 moves on to the row after every comparison with one, others keep what they have.
+    a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of infinity. tmp
+    is scratch that only a2a3 uses.
+    """
+    _along_columns(dstVal, dstIdx, src, ctx, largest=False)
+
+
+def _along_columns(
+    dst_value: Array | None, dst_index: Array, src: Array, ctx: Any, *, largest: bool
+) -> None:
+    if on_a2a3(ctx):
+        _refuse_infinite_patterns(src, ctx)
+        index, value = _scan_a2a3(src, largest=largest)
+    else:
+        index = first_extreme(src, 0, largest=largest)
+        value = np.take_along_axis(src, index[None], axis=0)[0]
+    if dst_value is not None:
+        dst_value[0] = value
+    dst_index[0] = index
+
+
+def _refuse_infinite_patterns(src: Array, ctx: Any) -> None:
+    limit = {np.dtype("u2"): 0x7C00, np.dtype("u4"): 0x7F80_0000}.get(src.dtype)
+    if limit is not None and (src >= limit).any():
+        row, col = np.argwhere(src >= limit)[0]
+        raise ctx.fail(
+            "float-compare",
+            f"{ctx.ops.src.dtype.name} elements are compared as floats here and lie below "
+            f"{limit:#x}",
+            got=[(f"src[{row}, {col}]", hex(src[row, col]))],
+            fix="convert to f32 with TCVT first",
+        )
+
+
+def _scan_a2a3(src: Array, *, largest: bool) -> tuple[Array, Array]:
+    """Keep an entry while it is at least as good as the next; a NaN never is."""
+    better = np.greater if largest else np.less
+    keeps = np.greater_equal if largest else np.less_equal
+    value, index = src[0], np.zeros(src.shape[1], np.int64)
+    for row, candidates in enumerate(src[1:], 1):
+        index = np.where(keeps(value, candidates), index, row)
+        value = np.where(better(candidates, value), candidates, value)
+    return index, value

@@ -1,0 +1,115 @@
+"""Filling a tile with one scalar: vector tiles up to the valid region, cube tiles as a whole."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ptokit.base.convert import element
+from ptokit.base.enums import Layout, TileType
+from ptokit.base.layout import Array
+from ptokit.isa.memory import DEVICES, in_types, need
+from ptokit.isa.rules import located
+from ptokit.isa.spec import Pipe, View, insn, out, scalar, types
+
+_MOST_BLOCKS = 32767  # repeat count of the fill engine, in 32-byte blocks
+_FEATURES = {Layout.NC1HWC0: 5, Layout.FRACTAL_Z: 5, Layout.NDC1HWC0: 6, Layout.FRACTAL_Z_3D: 6}
+
+
+def _vec(o: Any) -> bool:
+    return o.dst.kind == "tile" and o.dst.loc == TileType.Vec
+
+
+def _mat(o: Any) -> bool:
+    return o.dst.kind == "tile" and o.dst.loc == TileType.Mat
+
+
+def _conv(o: Any) -> bool:
+    return o.dst.kind == "conv"
+
+
+def _region(o: Any) -> View:
+    """Devices fill cube tiles as a whole; the permissive profile only their valid region."""
+    return View.WHOLE if o.target.is_device and o.dst.loc == TileType.Mat else View.VALID
+
+
+_WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
+
+
+@insn(
+    out("dst", kinds=("tile", "conv"), view=_region),
+    scalar("scalar"),
+    pipe=lambda o: Pipe.MTE2 if o.dst.loc == TileType.Mat else Pipe.V,
+    ops={"TEXPANDS": Pipe.V, "TEXPANDS_MAT": Pipe.MTE2},
+    types=types("dst", a2a3=_WIDE + " bf16", a5=_WIDE, kirin=_WIDE),
+    rules=[
+        located("Vec Mat", "dst"),
+        need(
+            "SA-0158",
+            "a2a3",
+            "elements of a Vec tile are i32, i16, f16 or f32",
+            _vec,
+            in_types("dst", "i32 i16 f16 f32"),
+            "use one of these types, or fill a tile of equal width and TRESHAPE it",
+        ),
+        need(
+            "row-major",
+            DEVICES,
+            "a Vec tile is row-major",
+            _vec,
+            lambda o: o.dst.is_row_major,
+            "declare the tile with BLayout.RowMajor",
+        ),
+        need(
+            "SA-0084",
+            None,
+            "ValidRow <= Rows of dst",
+            _vec,
+            lambda o: o.dst.valid_row <= o.dst.rows,
+        ),
+        need(
+            "SA-0083",
+            None,
+            "ValidCol <= Cols of dst",
+            _vec,
+            lambda o: o.dst.valid_col <= o.dst.cols,
+        ),
+        need(
+            "mat-size",
+            DEVICES,
+            "a Mat tile has 1 to 32767 blocks of 32 bytes (Rows * Cols * sizeof / 32)",
+            _mat,
+            lambda o: 1 <= o.dst.rows * o.dst.cols * o.dst.itemsize // 32 <= _MOST_BLOCKS,
+            "fill a larger tile in parts",
+        ),
+        need(
+            "conv-layout",
+            DEVICES,
+            "a convolution tile is a Mat tile NC1HWC0 or FRACTAL_Z of five dimensions, or NDC1HWC0 "
+            "or FRACTAL_Z_3D of six",
+            _conv,
+            lambda o: o.dst.loc == TileType.Mat and len(o.dst.shape) == _FEATURES.get(o.dst.layout),
+        ),
+        need(
+            "conv-size",
+            DEVICES,
+            "all dimensions but the last multiply to 1 to 32767 blocks",
+            _conv,
+            lambda o: 1 <= prod(o.dst.shape[:-1]) <= _MOST_BLOCKS,
+            "fill a larger tile in parts",
+        ),
+    ],
+    example={"dst": "Mat {T} 16x64"},
+    more_examples=[
+        {"dst": "Vec f32 16x64 valid 13x50"},
+        {"dst": "Conv Mat f16 NC1HWC0 1x2x4x8x16"},
+        {"dst": "Conv Mat f16 NDC1HWC0 1x2x2x4x8x16"},
+    ],
+)
+def TEXPANDS(dst: Array, scalar: float, ctx: Any) -> None:
+    """Fill a tile with one scalar.
+
+    A Vec tile is filled over its valid region, a Mat tile over its whole capacity, a convolution
+    tile over its shape. The scalar is converted to the element type of `dst` as C++ does it.
+    """
+    dst[...] = element(scalar, ctx.ops.dst.dtype)

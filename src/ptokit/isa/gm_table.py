@@ -1,0 +1,247 @@
+"""Tables in global memory: how MGATHER and MSCATTER address them, and what they demand of them.
+
+A table is addressed in one of two ways. By rows: an index names a row of the view. By elements: an
+index counts elements from the base of an ND table, whatever its strides, or row by row through the
+logical matrix of an NZ table. Indices are unsigned: a negative one is huge, and what happens to one
+beyond the table is chosen by a template argument.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.enums import Coalesce, Layout, TileType
+from ptokit.base.layout import Array
+from ptokit.isa.memory import Predicate, both, in_types, need, view_rows_cols
+from ptokit.isa.spec import Attr, Rule, View, rule
+
+TABLE_DEVICES = "a2a3 a5"
+A2A3_TYPES = "i8 u8 i16 u16 i32 u32 f16 bf16 f32"
+A5_TYPES = A2A3_TYPES + " f8e4m3 f8e5m2 hif8"
+COALESCE = Attr("coalesce", Coalesce, None, "one index per row or one per element; say which")
+
+_SIMT_BUDGET = 216 * 1024  # bytes of UB that remain beside the caches of a SIMT launch
+
+
+def row_mode(o: Any) -> bool:
+    """The template argument; by default rows on devices, elements on the permissive profile."""
+    chosen = o.attrs["coalesce"]
+    return o.target.is_device if chosen is None else chosen == Coalesce.Row
+
+
+def moves_whole_rows(o: Any, table: str) -> bool:
+    """Whether a row move takes all columns of the table: NZ tables on A2A3."""
+    return o.target.name == "a2a3" and o[table].layout == Layout.NZ
+
+
+def touched(o: Any, tile: str, table: str, rows: bool) -> Any:
+    """The part of the tile that meets the table."""
+    if rows and moves_whole_rows(o, table):
+        return o[tile].vr, view_rows_cols(o, table)[1]
+    return View.VALID
+
+
+def table_view(table: str, rows: Predicate) -> Any:
+    """A matrix for rows and for NZ tables; for elements the flat memory behind the pointer."""
+    return lambda o: View.VALID if rows(o) or o[table].layout == Layout.NZ else View.STORAGE
+
+
+def entry_count(o: Any, table: str, rows: bool) -> int:
+    """Capacity of the table: rows of all matrices on A2A3, of one elsewhere; or all elements."""
+    if not rows:
+        return prod(o[table].shape)
+    return view_rows_cols(o, table)[0] if o.target.name == "a2a3" else o[table].shape[3]
+
+
+def reached(indexes: Array, entries: int, beyond: str, ctx: Any) -> tuple[Array, Array]:
+    """Apply the out-of-bounds mode; return entry numbers, and which of them count.
+
+    Devices compute with 32 bits; the simulator extends the sign to 64 first, which shows only in
+    what a negative index wraps to.
+    """
+    wide = indexes.astype(np.int64)
+    found = (wide & 0xFFFF_FFFF if ctx.target.is_device else wide).view(np.uint64)
+    outside = found >= entries
+    if beyond == "Undefined" and outside.any():
+        raise ctx.fail(
+            "index-range",
+            "every index names an entry of the table",
+            got=[("index", int(wide[outside][0])), ("entries", entries)],
+            fix="mend the index list, or choose what happens beyond the table with a template "
+            "argument (Clamp, Wrap, ...)",
+        )
+    if beyond == "Wrap":
+        return (found % entries).astype(np.int64), np.ones_like(outside)
+    inside = np.minimum(found, entries - 1).astype(np.int64)
+    return inside, np.ones_like(outside) if beyond == "Clamp" else ~outside
+
+
+def element_at(table: Array, entries: Array) -> tuple[Array, ...]:
+    """Where elements with these numbers lie: in a flat table, or row by row in a matrix."""
+    return (entries,) if table.ndim == 1 else np.divmod(entries, table.shape[1])
+
+
+# ---- rules -------------------------------------------------------------------------------------
+
+
+def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) -> list[Rule]:
+    """What gather and scatter share; `sizes` and `index` are the ids of the simulator's checks."""
+
+    def vec(o: Any) -> bool:
+        return o[tile].loc != TileType.Mat
+
+    def listed(o: Any) -> bool:
+        """Whether the indices are in a tile (those of a Mat tile are in global memory)."""
+        return o.indexes.kind == "tile" and vec(o)
+
+    def nz(o: Any) -> bool:
+        return vec(o) and o[table].layout == Layout.NZ
+
+    def c0(o: Any) -> int:
+        return 32 // o[tile].itemsize
+
+    def pair(o: Any) -> bool:
+        if o[table].layout == Layout.ND:
+            return o[tile].layout == "ND"
+        return o[tile].layout == "NZ" and o[tile].fractal == 512
+
+    def in_order(o: Any) -> bool:
+        """One row, or one column that lies in memory like a row."""
+        if (o.indexes.vr, o.indexes.vc) == (o[tile].vr, 1) and o[tile].vr > 1:
+            return o.indexes.layout == "DN"
+        return (o.indexes.vr, o.indexes.vc) == (1, o[tile].vr) and o.indexes.layout == "ND"
+
+    return [
+        rule(
+            "table-layout", "the table is ND or NZ", lambda o: o[table].layout.name in ("ND", "NZ")
+        ),
+        rule("table-size", "no dimension of the table is empty", lambda o: min(o[table].shape) > 0),
+        rule(
+            "table-dtype",
+            f"{tile} and {table} have the same element type",
+            lambda o: o[tile].dtype == o[table].dtype,
+            TABLE_DEVICES,
+        ),
+        rule(
+            sizes,
+            f"elements of {tile} and {table} have the same size",
+            lambda o: o[tile].itemsize == o[table].itemsize,
+            "cpu",
+        ),
+        rule(
+            "index-dtype", "indices are i32 or u32", in_types("indexes", "i32 u32"), TABLE_DEVICES
+        ),
+        rule(index, "indices are integers", lambda o: o.indexes.dtype.is_integer, "cpu"),
+        need(
+            "location",
+            TABLE_DEVICES,
+            f"{tile} and indexes are Vec tiles",
+            vec,
+            lambda o: o[tile].loc == TileType.Vec and listed(o) and o.indexes.loc == TileType.Vec,
+        ),
+        need(
+            "index-layout",
+            "a2a3",
+            "indexes is a row-major tile without boxes",
+            listed,
+            lambda o: o.indexes.layout == "ND",
+        ),
+        need(
+            "layout-pair",
+            "a2a3",
+            f"an ND table meets a row-major {tile} without boxes, an NZ table one of Nz boxes of "
+            "512 bytes",
+            vec,
+            pair,
+        ),
+        need(
+            "plain-tile",
+            "a5",
+            f"the table is ND and {tile} has no boxes",
+            vec,
+            lambda o: o[table].layout == Layout.ND and not o[tile].is_boxed,
+        ),
+        rule(
+            "line-size",
+            f"Cols * sizeof of {tile} is a multiple of 32 bytes",
+            lambda o: o[tile].cols * o[tile].itemsize % 32 == 0,
+            "a2a3",
+        ),
+        need(
+            "nz-table",
+            "a2a3",
+            "dimensions 3 and 4 of an NZ table are 16 and 32/sizeof, statically",
+            nz,
+            lambda o: o[table].static_shape[3:] == (16, c0(o)),
+        ),
+        need(
+            "nz-tile",
+            "a2a3",
+            f"{tile} consists of whole boxes of 16 rows and 32/sizeof columns",
+            nz,
+            lambda o: o[tile].cols % c0(o) == 0 and o[tile].rows % 16 == 0,
+        ),
+        need(
+            "nz-width",
+            "a2a3",
+            f"rows of an NZ table, which move as a whole, fit into {tile}",
+            both(nz, rows),
+            lambda o: view_rows_cols(o, table)[1] <= o[tile].cols,
+        ),
+        need(
+            "row-width",
+            "a2a3 cpu",
+            f"rows of the table have the valid columns of {tile} (S4 >= valid columns)",
+            lambda o: rows(o) and o[table].layout == Layout.ND,
+            lambda o: o[table].shape[4] >= o[tile].vc,
+        ),
+        need(
+            "dense-rows",
+            "a5",
+            f"rows of the table are just the valid columns of {tile} and follow each other",
+            both(vec, rows),
+            lambda o: o[table].shape[4] == o[tile].vc == o[table].stride[3],
+        ),
+        need(
+            "row-index",
+            "a2a3",
+            f"indexes is one row with an index for each valid row of {tile}",
+            both(listed, rows),
+            lambda o: (o.indexes.vr, o.indexes.vc) == (1, o[tile].vr),
+        ),
+        need(
+            "row-index",
+            "a5",
+            f"indexes is one row, or one column of a column-major tile, with an index for each "
+            f"valid row of {tile}",
+            both(listed, rows),
+            in_order,
+        ),
+        need(
+            "row-index",
+            "cpu",
+            f"indexes has an index for each valid row of {tile}",
+            lambda o: rows(o) and o.indexes.kind == "tile",
+            lambda o: o.indexes.vr * o.indexes.vc >= o[tile].vr,
+        ),
+        need(
+            "element-index",
+            None,
+            f"indexes and {tile} have the same valid rows and columns",
+            lambda o: not rows(o) and o.indexes.kind == "tile",
+            lambda o: (o.indexes.vr, o.indexes.vc) == (o[tile].vr, o[tile].vc),
+        ),
+        need(
+            "simt-budget",
+            "a5",
+            f"{tile} and indexes end below 216 KiB of UB; the rest serves the SIMT launch",
+            listed,
+            lambda o: (
+                max(o[tile].addr + o[tile].nbytes, o.indexes.addr + o.indexes.nbytes)
+                <= _SIMT_BUDGET
+            ),
+        ),
+    ]

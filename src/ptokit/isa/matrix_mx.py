@@ -1,0 +1,342 @@
+"""Block-scaled matrix products (microscaling, MX): one e8m0 scale per 32 elements of K."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptokit.base import dtypes as dt
+from ptokit.base.convert import to_float64
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import TileType
+from ptokit.base.layout import Array
+from ptokit.isa.cube import (
+    FREEDOM,
+    PHASE,
+    Size,
+    bias_row,
+    fits,
+    gemv_m,
+    in_range,
+    k_of,
+    left,
+    m_of,
+    n_of,
+    one_padded_row,
+    require_same_storage,
+    result,
+    right,
+    row_shapes_agree,
+    same_accumulator,
+    settled,
+    shapes_agree,
+)
+from ptokit.isa.spec import Asm, Operand, Pipe, Rule, insn, rule, src, types
+
+BLOCK = 32  # elements of K that share a scale
+
+
+def _blocks(k: int) -> int:
+    """Scales per row or column: K is padded to a multiple of 64."""
+    return -(-k // 64) * 2
+
+
+def _operands(m: Size) -> tuple[Operand, ...]:
+    """All operands over the three forms, in C++ order."""
+    return (
+        result(m=m),
+        Operand(
+            "cInMatrix",
+            "in",
+            view=lambda o: (m(o), n_of(o)),
+            optional=True,
+            space="Acc",
+            note="accumulate form: the storage of cMatrix",
+        ),
+        left(m),
+        src("aScaleMatrix", view=lambda o: (m(o), -(-k_of(o) // BLOCK))),
+        right(),
+        src("bScaleMatrix", view=lambda o: (-(-k_of(o) // BLOCK), n_of(o))),
+        bias_row(optional=True),
+    )
+
+
+_FORMS = [
+    "cMatrix aMatrix aScaleMatrix bMatrix bScaleMatrix",
+    "cMatrix cInMatrix aMatrix aScaleMatrix bMatrix bScaleMatrix",
+    "cMatrix aMatrix aScaleMatrix bMatrix bScaleMatrix biasData",
+]
+_FP8 = ("f8e4m3", "f8e5m2")
+_FP4 = ("f4e1m2x2", "f4e2m1x2")
+_TYPES = types(
+    "cMatrix aMatrix bMatrix",
+    a5=" ".join(f"f32,{a},{b}" for pair in (_FP8, _FP4) for a in pair for b in pair),
+    ids="SA-0245",
+)
+
+
+def _rules(m: Size) -> list[Rule]:
+    """What both block-scaled products ask for."""
+    return [
+        rule(
+            "no-hif4",
+            "neither operand is hif4x2: TMATMUL_MX_HIF4 exists on no supported target",
+            lambda o: dt.hif4x2 not in (o.aMatrix.dtype, o.bMatrix.dtype),
+        ),
+        rule(
+            "SA-0246",
+            "aMatrix is a Left, bMatrix a Right and cMatrix an Acc tile",
+            lambda o: (
+                (o.aMatrix.loc, o.bMatrix.loc, o.cMatrix.loc)
+                == (TileType.Left, TileType.Right, TileType.Acc)
+            ),
+        ),
+        rule(
+            "SA-0246",
+            "aMatrix and cMatrix have column-major fractals with rows inside (NZ), bMatrix "
+            "row-major ones with columns inside (ZN)",
+            lambda o: (o.aMatrix.layout, o.bMatrix.layout, o.cMatrix.layout) == ("NZ", "ZN", "NZ"),
+            "a5",
+        ),
+        in_range("k", k_of, "valid columns of aMatrix", "PA-0005"),
+        in_range("n", n_of, "valid columns of bMatrix", "PA-0007"),
+        rule(
+            "scale-type",
+            "the scales are f8e8m0",
+            lambda o: o.aScaleMatrix.dtype is dt.f8e8m0 and o.bScaleMatrix.dtype is dt.f8e8m0,
+        ),
+        rule(
+            "scale-location",
+            "aScaleMatrix is a ScaleLeft and bScaleMatrix a ScaleRight tile",
+            lambda o: (
+                (o.aScaleMatrix.loc, o.bScaleMatrix.loc)
+                == (TileType.ScaleLeft, TileType.ScaleRight)
+            ),
+        ),
+        rule(
+            "scale-shape",
+            "aScaleMatrix holds m x ceil64(k)/32 scales and bScaleMatrix ceil64(k)/32 x n",
+            lambda o: (
+                o.aScaleMatrix.rows >= m(o)
+                and o.aScaleMatrix.cols >= _blocks(k_of(o))
+                and o.bScaleMatrix.rows >= _blocks(k_of(o))
+                and o.bScaleMatrix.cols >= n_of(o)
+            ),
+        ),
+        rule(
+            "scale-address",
+            "the address of the scales is a sixteenth of that of the data they belong to",
+            lambda o: (
+                o.mode == "auto"
+                or (
+                    o.aScaleMatrix.addr == o.aMatrix.addr >> 4
+                    and o.bScaleMatrix.addr == o.bMatrix.addr >> 4
+                )
+            ),
+            "a5",
+            fix="TASSIGN(scale, data_address >> 4); the hardware looks nowhere else",
+        ),
+        rule(
+            "SA-0243",
+            "aMatrix.Cols is a multiple of 64",
+            lambda o: o.aMatrix.cols % 64 == 0,
+            "a5",
+        ),
+        rule(
+            "whole-blocks",
+            "bMatrix.Cols is a multiple of 64 for 4-bit and of 32 for 8-bit elements",
+            lambda o: o.bMatrix.cols % (64 if o.bMatrix.dtype.is_packed else 32) == 0,
+            "a5",
+        ),
+        same_accumulator("cMatrix", "a5"),
+        rule(
+            "SA-0244",
+            "biasData is f32",
+            lambda o: o.biasData is None or o.biasData.dtype is dt.f32,
+            "a5",
+        ),
+        rule(
+            "SA-0247",
+            "biasData is a Bias tile of one row",
+            lambda o: (
+                o.biasData is None or (o.biasData.loc == TileType.Bias and o.biasData.rows == 1)
+            ),
+            "a5",
+        ),
+        rule(
+            "bias-columns",
+            "the valid columns of biasData are those of bMatrix",
+            lambda o: o.biasData is None or o.biasData.vc == o.bMatrix.vc,
+        ),
+        fits("aMatrix", "aScaleMatrix", "bMatrix", "bScaleMatrix", "cMatrix", "biasData"),
+    ]
+
+
+def _scaled_product(
+    ctx: Any,
+    a: Array,
+    a_scale: Array,
+    b: Array,
+    b_scale: Array,
+    start: Array | None,
+) -> Array:
+    """Scale, multiply and add in float64, where nothing overflows; round once to the result."""
+    kinds = ctx.ops.aMatrix.dtype, ctx.ops.bMatrix.dtype
+    rows = to_float64(a, kinds[0]) * _spread(a_scale, ctx.ops.aScaleMatrix.dtype, 1, a.shape[1])
+    cols = to_float64(b, kinds[1]) * _spread(b_scale, ctx.ops.bScaleMatrix.dtype, 0, a.shape[1])
+    total = np.matmul(rows, cols)
+    return settled(ctx, "cMatrix", total if start is None else total + start)
+
+
+def _spread(scales: Array, kind: DType, axis: int, k: int) -> Array:
+    """One scale per element of K."""
+    values = to_float64(scales, kind)
+    return np.take(values, np.arange(k) // BLOCK, axis)
+
+
+def _example(rows: int, a: str, kind: str = "{T}", c: str = "{T}") -> dict[str, str]:
+    """A legal call; `a` says how the left operand is stored."""
+    return {
+        "cMatrix": f"Acc {c} {rows}x64",
+        "aMatrix": f"Left {kind} {a}",
+        "aScaleMatrix": f"ScaleLeft f8e8m0 {rows}x2",
+        "bMatrix": f"Right {kind} 64x64",
+        "bScaleMatrix": "ScaleRight f8e8m0 2x64",
+    }
+
+
+_ROW = "1x1024 valid 1x64"
+_ROW_ON_CPU = {"aMatrix@cpu": "Left {T} 16x64 valid 1x64"}
+_FIRST_IS_OLD = {"cInMatrix": "same cMatrix"}
+_WITH_BIAS = {"biasData": "Bias f32 1x64"}
+
+
+@insn(
+    *_operands(m_of),
+    attrs=[PHASE],
+    pipe=Pipe.M,
+    ops={"TMATMUL": Pipe.M},
+    types=_TYPES,
+    rules=[
+        *_rules(m_of),
+        in_range("m", m_of, "valid rows of aMatrix", "PA-0006"),
+        shapes_agree("cMatrix", "SA-0242"),
+        rule(
+            "padded-k",
+            "k is a multiple of 64: the padding counts as valid and is zero in both operands",
+            lambda o: o.aMatrix.vc % 64 == 0,
+            "a5",
+            fix="pad both operands with TFILLPAD and make the valid K the padded one",
+        ),
+    ],
+    forms=_FORMS,
+    asm=Asm(
+        name="tmatmul.mx",
+        ins=("cInMatrix", "aMatrix", "aScaleMatrix", "bMatrix", "bScaleMatrix", "biasData"),
+        outs=("cMatrix",),
+        suffixes={"cInMatrix": ".acc", "biasData": ".bias"},
+    ),
+    example=_example(32, "32x64"),
+    more_examples=[
+        _example(32, "32x64", "f8e4m3", "f32") | _FIRST_IS_OLD,
+        _example(32, "32x64", "f4e2m1x2", "f32") | _WITH_BIAS,
+    ],
+    freedom=FREEDOM,
+)
+def TMATMUL_MX(
+    cMatrix: Array,
+    cInMatrix: Array | None,
+    aMatrix: Array,
+    aScaleMatrix: Array,
+    bMatrix: Array,
+    bScaleMatrix: Array,
+    biasData: Array | None,
+    ctx: Any,
+) -> None:
+    """Multiply two block-scaled matrices: fp8 or fp4 elements, one e8m0 scale per 32 along K.
+
+    Each product is a * 2^(sa - 127) * b * 2^(sb - 127). The sum starts from zero, from the old
+    contents of the accumulator (cInMatrix, which must be the storage of cMatrix) or from a bias per
+    column. m, k and n and what is left undefined are as in TMATMUL, but k is the padded K, a
+    multiple of 64, and the padding must be zero. The hardware takes the scales from a sixteenth of
+    the data's address, so the scale tiles must be bound there. Scale 0xFF counts as NaN.
+    """
+    require_same_storage(ctx, "cMatrix")
+    start = biasData if cInMatrix is None else cInMatrix
+    cMatrix[...] = _scaled_product(ctx, aMatrix, aScaleMatrix, bMatrix, bScaleMatrix, start)
+
+
+@insn(
+    *_operands(gemv_m),
+    attrs=[PHASE],
+    pipe=Pipe.M,
+    ops={"TGEMV": Pipe.M},
+    types=_TYPES,
+    rules=[
+        *_rules(gemv_m),
+        row_shapes_agree("cMatrix", k_of, "SA-0242", "a5"),
+        shapes_agree("cMatrix", "SA-0242", "cpu"),
+        one_padded_row(),
+    ],
+    forms=_FORMS,
+    asm=Asm(
+        name="tgemv.mx",
+        ins=("cInMatrix", "aMatrix", "aScaleMatrix", "bMatrix", "bScaleMatrix", "biasData"),
+        outs=("cMatrix",),
+        suffixes={"cInMatrix": ".acc", "biasData": ".bias"},
+    ),
+    example=_example(16, _ROW) | _ROW_ON_CPU,
+    more_examples=[
+        _example(16, _ROW, "f8e4m3", "f32") | _FIRST_IS_OLD | {"on": "a5"},
+        _example(16, _ROW, "f4e2m1x2", "f32") | _WITH_BIAS | {"on": "a5"},
+    ],
+    freedom=FREEDOM,
+)
+def TGEMV_MX(
+    cMatrix: Array,
+    cInMatrix: Array | None,
+    aMatrix: Array,
+    aScaleMatrix: Array,
+    bMatrix: Array,
+    bScaleMatrix: Array,
+    biasData: Array | None,
+    ctx: Any,
+) -> None:
+    """Multiply a block-scaled row by a block-scaled matrix.
+
+    As TMATMUL_MX for one row: aMatrix is stored as one row of whole 512-byte blocks, k is its valid
+    columns and need not be padded, and only row 0 of cMatrix is defined afterwards. The permissive
+    profile takes as many rows as aMatrix has.
+    """
+    require_same_storage(ctx, "cMatrix")
+    start = biasData if cInMatrix is None else cInMatrix
+    cMatrix[...] = _scaled_product(ctx, aMatrix, aScaleMatrix, bMatrix, bScaleMatrix, start)
+
+
+@insn(
+    *_operands(m_of),
+    attrs=[PHASE],
+    pipe=Pipe.M,
+    ops={"TMATMUL": Pipe.M},
+    targets="",
+    forms=_FORMS,
+    asm=None,
+    freedom=FREEDOM,
+)
+def TMATMUL_MX_HIF4(
+    cMatrix: Array,
+    cInMatrix: Array | None,
+    aMatrix: Array,
+    aScaleMatrix: Array,
+    bMatrix: Array,
+    bScaleMatrix: Array,
+    biasData: Array | None,
+) -> None:
+    """Multiply HiFloat4 matrices with three-level scales; no supported device has it.
+
+    TMATMUL_MX on hif4x2 tiles: an element is its e1m2 code times an e6m2 scale per 64 elements of
+    K, a power of two per 8 and another per 4 elements. Only the newer A6 generation accepts the
+    type.
+    """
+    raise NotImplementedError

@@ -1,0 +1,473 @@
+"""Microscaling quantisation: groups of 32 elements share a power of two (TQUANT with MX formats).
+
+A result is an element code (E4M3 or E2M1) and, per group, an exponent byte e that stands for the
+scale 2^(e - 127). Three steps make them: the largest magnitude of the group, the exponent from it,
+and the codes of the elements times 2^(127 - e). The steps are here once; the two records say along
+which axis the groups lie and where the results go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptokit.base.convert import convert, to_float32
+from ptokit.base.dtypes import DType, bf16, f4e2m1x2, f8e4m3, f16, f32
+from ptokit.base.enums import (
+    MxQuantAlg,
+    QuantScaleAlg,
+    QuantType,
+    RoundMode,
+    SaturationMode,
+    VecStoreMode,
+)
+from ptokit.base.layout import Array
+from ptokit.isa.rules import located, row_major, separate
+from ptokit.isa.spec import Attr, Extent, Rule, insn, out, rule, src, types
+
+GROUP = 32
+_OFF = SaturationMode.OFF
+_NAN = 0xFF  # the exponent byte of a group that holds a NaN
+
+
+class Format(NamedTuple):
+    """Element format and scale algorithm, however the template arguments name them."""
+
+    fp4: bool
+    nv: bool
+
+
+def _format(attrs: Any) -> Format:
+    alg, quant = attrs["mx_alg"], attrs.get("quant_type")
+    if alg is not None:
+        fp4 = alg in (MxQuantAlg.OcpMxFp4E2M1, MxQuantAlg.NvMxFp4E2M1)
+        return Format(fp4, alg in (MxQuantAlg.NvMxFp8E4M3, MxQuantAlg.NvMxFp4E2M1))
+    return Format(quant == QuantType.MXFP4_E2M1, attrs.get("scale_alg") == QuantScaleAlg.NV)
+
+
+# ---- the three steps ---------------------------------------------------------------------------
+
+
+def _maximum(groups: Array, kind: DType, form: Format, simulated: bool) -> tuple[Array, Array]:
+    """The largest magnitude along the last axis, as f32 and as the words the device stores.
+
+    16-bit magnitudes are compared as integers, so that a NaN wins; f16 is cut to bf16 first, except
+    for the NV scale. The public simulator drops NaN for E4M3 and compares bf16 for E2M1 with OCP.
+    """
+    if simulated and not form.fp4:
+        found = np.fmax.reduce(np.abs(to_float32(groups, kind)), axis=-1)
+        return found, found
+    if simulated and not form.nv:
+        cut = convert(to_float32(groups, kind), f32, bf16, RoundMode.CAST_TRUNC, _OFF)
+        found = to_float32((cut.view(np.uint16) & 0x7FFF).max(axis=-1).view(bf16.np), bf16)
+        return found, found
+    if simulated or kind is f32:
+        found = np.abs(to_float32(groups, kind)).max(axis=-1)
+        return found, found
+    if kind is f16 and not form.nv:
+        groups, kind = convert(groups, f16, bf16, RoundMode.CAST_TRUNC, _OFF), bf16
+    words = (groups.view(np.uint16) & 0x7FFF).max(axis=-1)
+    return to_float32(words.view(kind.np), kind), words
+
+
+def _fields(values: Array) -> tuple[Array, Array]:
+    bits = values.view(np.uint32)
+    return (bits >> 23 & 0xFF).astype(np.int32), bits & 0x7FFFFF
+
+
+def shared_exponent(maximum: Array, form: Format) -> Array:
+    """The exponent byte of each group.
+
+    OCP: the exponent of the maximum less that of the largest code (8 for 448, 2 for 6). NV: the
+    exponent of maximum / 448 or maximum / 6, rounded up, so that no element saturates.
+    """
+    if not form.nv:
+        exponent, mantissa = _fields(maximum)
+        shared = np.maximum(exponent - (2 if form.fp4 else 8), 0)
+        return np.where((exponent == 0xFF) & (mantissa != 0), _NAN, shared).astype(np.uint8)
+    largest = np.float32(6 if form.fp4 else 448)
+    exponent, mantissa = _fields(maximum * (np.float32(1) / largest))
+    tiny = (exponent == 0) & (mantissa <= 0x400000)
+    shared = exponent + ((mantissa != 0) & (exponent < 0xFE) & ~tiny)
+    special = np.where(mantissa == 0, 0xFE, _NAN)
+    return np.where(exponent == 0xFF, special, shared).astype(np.uint8)
+
+
+def scale_bits(exponent: Array) -> Array:
+    """The bits of the f32 number 2^(127 - exponent), NaN for a NaN group."""
+    bits = (0xFE - exponent.astype(np.int64)) << 23
+    bits = np.where(exponent == 0xFE, 0x0040_0000, bits)  # 2^-127 is subnormal
+    return np.where(exponent == _NAN, 0x7FC0_0000, bits).astype(np.uint32)
+
+
+def encode(
+    values: Array, factor: Array, kind: DType, form: Format, *, narrow: bool, simulated: bool
+) -> Array:
+    """The codes of elements times their factor; `narrow` rounds the product to bf16 first."""
+    product = to_float32(values, kind) * factor
+    if narrow:
+        product = to_float32(convert(product, f32, bf16, saturation=_OFF), bf16)
+    if form.fp4:
+        return convert(np.where(np.isnan(product), np.float32(np.inf), product), f32, f4e2m1x2)
+    codes = convert(product, f32, f8e4m3).view(np.uint8)
+    if simulated:  # it knows one NaN and, with the OCP scale, one zero
+        codes = np.where(np.isnan(product), np.uint8(0x7F), codes)
+        codes = np.where((codes == 0x80) & (not form.nv), np.uint8(0), codes)
+    return codes
+
+
+class Result(NamedTuple):
+    """Codes shaped as the groups, and what is stored per group."""
+
+    codes: Array
+    exponent: Array
+    maximum: Array
+    scaling: Array
+
+
+def quantise(groups: Array, ctx: Any, form: Format, *, narrow_e4m3: bool) -> Result:
+    """Quantise groups that lie along the last axis; maximum and scaling as their tiles hold them.
+
+    Devices store 16-bit scales as the bits of a bf16, whatever the element type of the tile says.
+    The permissive profile stores numbers.
+    """
+    kind: DType = ctx.ops.src.dtype
+    simulated = ctx.target.name == "cpu"
+    maximum, words = _maximum(groups, kind, form, simulated)
+    exponent = shared_exponent(maximum, form)
+    bits = scale_bits(exponent)
+    factor = bits.view(np.float32)
+    narrow = kind is bf16 and (form.fp4 or (narrow_e4m3 and not simulated))
+    codes = encode(groups, factor[..., None], kind, form, narrow=narrow, simulated=simulated)
+    if simulated:
+        factor = np.where(exponent == _NAN, maximum, factor)
+        into = (ctx.ops.max.dtype, ctx.ops.scaling.dtype)
+        pairs = zip((maximum, factor), into, strict=True)
+        return Result(codes, exponent, *(convert(v, f32, t, saturation=_OFF) for v, t in pairs))
+    if kind is f32:
+        return Result(codes, exponent, maximum, factor)
+    halves = (bits >> 16).astype(np.uint16)
+    if not form.fp4:
+        halves[exponent == _NAN] = 0x7F81
+    return Result(codes, exponent, words.view(kind.np), halves.view(kind.np))
+
+
+# ---- legality ----------------------------------------------------------------------------------
+
+
+def _rules() -> list[Rule]:
+    """What both axes share."""
+    return [
+        rule(
+            "format",
+            "an MX format is given, and it is not Hif4",
+            lambda o: (
+                o.attrs["mx_alg"] != MxQuantAlg.Hif4
+                and (o.attrs["mx_alg"] is not None or o.attrs.get("quant_type") is not None)
+            ),
+            fix="TQUANT[1, MxQuantAlg.OcpMxFp8E4M3](dst, src, exp, max, scaling)",
+        ),
+        rule(
+            "source-type",
+            "src is f32, f16 or bf16",
+            lambda o: o.src.dtype in (f32, f16, bf16),
+        ),
+        rule(
+            "fp4-source",
+            "src of an E2M1 quantisation is f16 or bf16",
+            lambda o: not _format(o.attrs).fp4 or o.src.dtype in (f16, bf16),
+            "a5",
+            "convert with TCVT first",
+        ),
+        rule(
+            "code-type",
+            "dst is f4e2m1x2 for E2M1; i8 or f8e4m3 for E4M3",
+            lambda o: (
+                o.dst.dtype.name in (("f4e2m1x2",) if _format(o.attrs).fp4 else ("i8", "f8e4m3"))
+            ),
+        ),
+        rule("exponent-type", "exp is u8", lambda o: o.exp.dtype.name == "u8"),
+        rule(
+            "scratch-type",
+            "max and scaling have the element type of src",
+            lambda o: o.max.dtype is o.src.dtype and o.scaling.dtype is o.src.dtype,
+            "a5",
+        ),
+        rule(
+            "scratch-type",
+            "max and scaling are float tiles",
+            lambda o: o.max.dtype in (f32, f16, bf16) and o.scaling.dtype in (f32, f16, bf16),
+        ),
+        rule(
+            "shape",
+            "dst has the rows and columns of src",
+            lambda o: (o.dst.rows, o.dst.cols) == (o.src.rows, o.src.cols),
+        ),
+        row_major("dst", "src", "exp", "max", "scaling"),
+        located("Vec", "dst", "src", "exp", "max", "scaling"),
+        separate("dst", "src", "exp", "max", "scaling"),
+        separate("exp", "src", "max", "scaling", id="separate-exp"),
+        separate("max", "src", "scaling", id="separate-max"),
+        separate("scaling", "src", id="separate-scaling"),
+    ]
+
+
+# ---- groups along a row ------------------------------------------------------------------------
+
+
+def _is_flat(o: Any) -> bool:
+    """Whether the groups of all padded rows are stored one after the other."""
+    return o.exp.rows == 1
+
+
+def _groups(o: Any) -> int:
+    """Groups per row."""
+    return o.src.cols // GROUP if _is_flat(o) else -(-o.src.vc // GROUP)
+
+
+def _codes_per_row(o: Any) -> int:
+    return o.src.vc if o.src.dtype is f32 else GROUP * _groups(o)
+
+
+def _exponent_view(o: Any) -> Extent:
+    return slice(0, o.src.vr * _groups(o)) if _is_flat(o) else (o.src.vr, _groups(o))
+
+
+def _group_words(o: Any) -> slice:
+    return slice(0, o.src.vr * _groups(o))
+
+
+def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
+    """A5 keeps scratch in bytes 16..31 of every exponent row when there are few groups."""
+    few = not _is_flat(o) and o.src.vr * _groups(o) < 8
+    if o.target.name == "a5" and few and o.src.dtype is not f32 and not _format(o.attrs).fp4:
+        return slice(0, o.src.vr), slice(16, 32)
+    return None
+
+
+@insn(
+    out("dst", view=lambda o: (o.src.vr, _codes_per_row(o))),
+    src("src"),
+    out("exp", view=_exponent_view, unspecified=_clobbered_exponents),
+    # In the two-dimensional form max becomes a scale window after its first use.
+    out("max", view=_group_words, lost=lambda o: o.target.is_device and not _is_flat(o)),
+    out("scaling", view=_group_words),
+    out("exp_zz", view=_group_words, optional=True),
+    overload_of="TQUANT",
+    attrs=[
+        Attr("quant_type", QuantType, None, "format", (QuantType.MXFP8, QuantType.MXFP4_E2M1)),
+        Attr("scale_alg", QuantScaleAlg, QuantScaleAlg.OCP, "scale algorithm of quant_type"),
+        Attr("store_mode", VecStoreMode, VecStoreMode.ND, "NZ: also write exp_zz"),
+        Attr("grp_axis", int, 1, "1: groups lie along a row", (1,)),
+        Attr("mx_alg", MxQuantAlg, None, "format and scale algorithm in one"),
+    ],
+    forms=["dst src exp max scaling", "dst src exp max scaling exp_zz"],
+    when={"dst src exp max scaling exp_zz": {"store_mode": VecStoreMode.NZ}},
+    types=types("src", a5="f32 f16 bf16"),
+    rules=[
+        *_rules(),
+        rule("groups", "src.Cols is a multiple of 32", lambda o: o.src.cols % GROUP == 0),
+        rule(
+            "padding",
+            "an f32 src whose groups are stored flat (exp.Rows == 1) has no padding columns",
+            lambda o: not _is_flat(o) or o.src.dtype is not f32 or o.src.vc == o.src.cols,
+            fix="zero the padding, or give exp one row per row of src",
+        ),
+        rule(
+            "exponent-size",
+            "exp holds ceil(valid columns / 32) exponents in every valid row, or all in one row",
+            lambda o: (
+                o.exp.cols >= o.src.vr * _groups(o)
+                if _is_flat(o)
+                else o.exp.rows >= o.src.vr and o.exp.cols >= _groups(o)
+            ),
+        ),
+        rule(
+            "scratch-size",
+            "max and scaling hold one element per group; max of the two-dimensional f32 form "
+            "holds one more",
+            lambda o: (
+                o.scaling.numel >= o.src.vr * _groups(o)
+                and o.max.numel
+                >= o.src.vr * _groups(o)
+                + (o.target.name == "a5" and o.src.dtype is f32 and not _is_flat(o))
+            ),
+        ),
+        rule(
+            "no-zz",
+            "VecStoreMode.NZ exists in the simulator only",
+            lambda o: o.attrs["store_mode"] != VecStoreMode.NZ,
+            "a5",
+            "reorder the exponents with TMOV",
+        ),
+        rule(
+            "zz",
+            "VecStoreMode.NZ takes exp_zz (u8), MXFP8, rows in sixteens and groups in pairs",
+            lambda o: (
+                o.attrs["store_mode"] != VecStoreMode.NZ
+                or (
+                    o.exp_zz is not None
+                    and o.exp_zz.dtype.name == "u8"
+                    and not _format(o.attrs).fp4
+                    and o.src.vr % 16 == 0
+                    and _groups(o) % 2 == 0
+                )
+            ),
+        ),
+    ],
+    asm=None,
+    example={
+        "dst": "Vec i8 16x64",
+        "src": "Vec {T} 16x64",
+        "exp": "Vec u8 16x32 valid 16x2",
+        "max": "Vec {T} 1x64",
+        "scaling": "Vec {T} 1x64",
+        "quant_type": "MXFP8",
+    },
+)
+def TQUANT_MX(
+    dst: Array,
+    src: Array,
+    exp: Array,
+    max: Array,
+    scaling: Array,
+    exp_zz: Array | None,
+    ctx: Any,
+) -> None:
+    """Quantise to MXFP8 (E4M3) or MXFP4 (E2M1); 32 consecutive elements of a row share an exponent.
+
+    Written `TQUANT[QuantType.MXFP8](...)`, with `QuantScaleAlg.NV` for the other scale algorithm,
+    or `TQUANT[1, MxQuantAlg.NvMxFp8E4M3](...)`. dst gets the codes, exp the exponent bytes; max and
+    scaling are scratch that holds one word per group. Codes are rounded to nearest, ties to even,
+    and saturate; a NaN makes its whole group NaN (exponent 0xFF; E2M1 has no NaN and stores +6).
+
+    Storage: with exp.Rows == 1 all groups of all padded rows follow one another in exp, max and
+    scaling. Otherwise row i of exp holds the ceil(valid columns / 32) exponents of row i, max and
+    scaling hold them packed, and max is left undefined. Padding columns of an f16 or bf16 src are
+    set to 0 first, in src itself. 16-bit scales are stored as the bits of a bf16. `VecStoreMode.NZ`
+    also writes the exponents to exp_zz in blocks of 16 rows and 2 groups (simulator only).
+    """
+    form = _format(ctx.ops.attrs)
+    rows, cols = src.shape
+    count = _groups(ctx.ops)
+    padded = np.zeros((rows, count * GROUP), src.dtype)
+    padded[:, :cols] = src
+    if ctx.ops.src.dtype is not f32:
+        ctx.fill("src", slice(0, rows), slice(cols, ctx.ops.src.cols), 0)
+    found = quantise(padded.reshape(rows, count, GROUP), ctx, form, narrow_e4m3=True)
+    dst[...] = found.codes.reshape(rows, -1)[:, : dst.shape[1]].view(dst.dtype)
+    exp[...] = found.exponent.reshape(exp.shape)
+    max[...] = found.maximum.reshape(-1)
+    scaling[...] = found.scaling.reshape(-1)
+    if exp_zz is not None:
+        boxes = found.exponent.reshape(rows // 16, 16, count // 2, 2)
+        exp_zz[...] = boxes.transpose(0, 2, 1, 3).reshape(-1)
+
+
+# ---- groups down a column ----------------------------------------------------------------------
+
+
+def _down(o: Any) -> tuple[int, int]:
+    """Groups down a column, and columns."""
+    return o.src.vr // GROUP, o.src.vc
+
+
+def _down_exponents(o: Any) -> tuple[int, int]:
+    count, cols = _down(o)
+    return (count // 2, 2 * cols) if o.attrs["interleave"] else (count, cols)
+
+
+def _interleaved_size(o: Any) -> tuple[int, int]:
+    return -(-o.src.rows // (2 * GROUP)), 32 * -(-2 * o.src.cols // 32)
+
+
+@insn(
+    out("dst", view=lambda o: (o.src.vr, o.src.vc)),
+    src("src"),
+    out("exp", view=_down_exponents),
+    out("max", view=_down),
+    out("scaling", view=_down),
+    overload_of="TQUANT",
+    attrs=[
+        Attr("grp_axis", int, 0, "0: groups lie down a column", (0,)),
+        Attr("mx_alg", MxQuantAlg, None, "format and scale algorithm"),
+        Attr("interleave", bool, False, "put the exponents of neighbouring groups side by side"),
+    ],
+    types=types("src", a5="f32 f16 bf16"),
+    rules=[
+        *_rules(),
+        rule(
+            "groups",
+            "rows and valid rows of src are multiples of 32",
+            lambda o: o.src.rows % GROUP == 0 and o.src.vr % GROUP == 0,
+        ),
+        rule(
+            "pitch",
+            "max, scaling and a plain exp have the columns of src, unless they have one row",
+            lambda o: (
+                o.src.vr <= GROUP
+                or {o.max.cols, o.scaling.cols}
+                | ({o.src.cols} if o.attrs["interleave"] else {o.exp.cols})
+                == {o.src.cols}
+            ),
+        ),
+        rule(
+            "interleaved-groups",
+            "with interleaved exponents rows and valid rows of src are multiples of 64",
+            lambda o: not o.attrs["interleave"] or (o.src.rows % 64 == 0 and o.src.vr % 64 == 0),
+        ),
+        rule(
+            "interleaved-exponents",
+            "an interleaved exp has ceil(src.Rows / 64) rows and 2 * src.Cols columns, rounded up "
+            "to 32, and is valid for 2 bytes per valid column",
+            lambda o: (
+                not o.attrs["interleave"]
+                or (
+                    (o.exp.rows, o.exp.cols) == _interleaved_size(o)
+                    and (o.exp.vr, o.exp.vc) == (-(-o.src.vr // 64), 2 * o.src.vc)
+                )
+            ),
+        ),
+    ],
+    asm=None,
+    example={
+        "dst": "Vec i8 64x32",
+        "src": "Vec {T} 64x32",
+        "exp": "Vec u8 2x32",
+        "max": "Vec {T} 2x32",
+        "scaling": "Vec {T} 2x32",
+        "mx_alg": "OcpMxFp8E4M3",
+    },
+)
+def TQUANT_DN(
+    dst: Array,
+    src: Array,
+    exp: Array,
+    max: Array,
+    scaling: Array,
+    interleave: bool,
+    ctx: Any,
+) -> None:
+    """Quantise to MXFP8 or MXFP4; 32 consecutive elements of a column share an exponent.
+
+    Written `TQUANT[0, MxQuantAlg.OcpMxFp8E4M3](dst, src, exp, max, scaling)`. Row p, column j of
+    exp, max and scaling belongs to rows 32 p .. 32 p + 31 of column j; columns beyond the valid
+    ones are untouched. With `interleave` (third bracket argument) the exponents of two neighbouring
+    groups of a column are neighbours in memory: exp[p // 2, 2 j + p % 2]. Otherwise as TQUANT_MX,
+    except that the E4M3 codes of a bf16 src are made from products that were not rounded to bf16.
+    """
+    rows, cols = src.shape
+    count = rows // GROUP
+    groups = src.reshape(count, GROUP, cols).transpose(0, 2, 1)
+    found = quantise(groups, ctx, _format(ctx.ops.attrs), narrow_e4m3=False)
+    if ctx.ops.src.dtype is not f32:
+        ctx.fill("src", slice(0, rows), slice(cols, ctx.ops.src.cols), 0)
+    dst[...] = found.codes.transpose(0, 2, 1).reshape(rows, cols).view(dst.dtype)
+    max[...] = found.maximum
+    scaling[...] = found.scaling
+    if interleave:
+        pairs = found.exponent.reshape(count // 2, 2, cols)
+        exp[...] = pairs.transpose(0, 2, 1).reshape(exp.shape)
+    else:
+        exp[...] = found.exponent

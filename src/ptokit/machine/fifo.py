@@ -1,0 +1,486 @@
+"""FIFOs at run time: where the slots lie, which flag says what, who stands at which end.
+
+A `PipeObject` is what a kernel holds; `End` is one side of it during one instruction: the cube
+core or one of the vector cores, producing or consuming. The order of waiting, moving and
+signalling is the instructions' own (`isa/pipes.py`).
+
+Protocols differ by target. On A2/A3 every ring lies in global memory, a wait stops the scalar unit
+and a signal reaches both vector cores. On A5 the ring lies in the consumer's memory unless the
+direction says GM, only one pipe waits, and each vector core has its own flag. The permissive
+profile tracks every slot by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import fail, where
+from ptokit.base.dtypes import dtype
+from ptokit.base.enums import Direction, TileSplitAxis, TileType
+from ptokit.isa.pipes import FLAG_IDS, FixpipeParams, PipeSpec
+from ptokit.isa.spec import Pipe
+from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
+from ptokit.machine.context import Context
+from ptokit.machine.entries import entry_move, local_bytes
+from ptokit.machine.flags import Semaphore
+from ptokit.machine.objects import GlobalObject, Pointer, TileObject, pointer
+
+_NO = TileSplitAxis.TILE_NO_SPLIT
+_LEFT = (TileSplitAxis.TILE_LEFT_RIGHT, TileSplitAxis.TILE_LEFT_RIGHT_ODD)
+_DIRECTIONS = {
+    "a2a3": (1, 2, 3),
+    "a5": (1, 2, 3, 5, 6, 7),
+    "cpu": (1, 2, 3, 5, 6, 7),
+}
+
+
+@dataclass
+class ProducerState:
+    """What the producing side of a pipe remembers."""
+
+    tileIndex: int = 0
+    subTileIndex: int = 0
+    isAllocate: bool = True
+    isRecord: bool = True
+    entryOffset: int = 0
+
+    def getTileId(self) -> int:
+        """The index of the next entry."""
+        return self.tileIndex
+
+    def getSubTileId(self) -> int:
+        """The index of the part of the entry."""
+        return self.subTileIndex
+
+    def getAllocateStatus(self) -> bool:
+        """Whether pushes wait for free space."""
+        return self.isAllocate
+
+    def getRecordStatus(self) -> bool:
+        """Whether pushes tell the consumer."""
+        return self.isRecord
+
+    def setTileId(self, tile: int, sub: int = 0) -> None:
+        """Choose the next entry."""
+        self.tileIndex, self.subTileIndex = tile, sub
+
+    def setAllocateStatus(self, status: bool) -> None:
+        """Switch waiting for free space."""
+        self.isAllocate = status
+
+    def setRecordStatus(self, status: bool) -> None:
+        """Switch telling the consumer."""
+        self.isRecord = status
+
+    def setEntryOffset(self, offset: int) -> None:
+        """Shift the slots by a number of bytes."""
+        self.entryOffset = offset
+
+
+@dataclass
+class ConsumerState:
+    """What the consuming side of a pipe remembers."""
+
+    tileIndex: int = 0
+    subTileIndex: int = 0
+    isWait: bool = True
+    isFree: bool = True
+    entryOffset: int = 0
+
+    def getTileId(self) -> int:
+        """The index of the next entry."""
+        return self.tileIndex
+
+    def getSubTileId(self) -> int:
+        """The index of the part of the entry."""
+        return self.subTileIndex
+
+    def getWaitStatus(self) -> bool:
+        """Whether pops wait for the producer."""
+        return self.isWait
+
+    def getFreeStatus(self) -> bool:
+        """Whether slots are given back."""
+        return self.isFree
+
+    def setTileId(self, tile: int, sub: int = 0) -> None:
+        """Choose the next entry."""
+        self.tileIndex, self.subTileIndex = tile, sub
+
+    def setWaitStatus(self, status: bool) -> None:
+        """Switch waiting for the producer."""
+        self.isWait = status
+
+    def setFreeStatus(self, status: bool) -> None:
+        """Switch giving slots back."""
+        self.isFree = status
+
+    def setEntryOffset(self, offset: int) -> None:
+        """Shift the slots by a number of bytes."""
+        self.entryOffset = offset
+
+
+class PipeObject:
+    """A TPipe at run time."""
+
+    def __init__(
+        self,
+        spec: PipeSpec,
+        machine: Any,
+        gm_slot_buffer: Any = None,
+        c2v_consumer_buf: int = 0,
+        v2c_consumer_buf: int = 0,
+    ) -> None:
+        self.spec = spec
+        self.machine = machine
+        self.target = machine.target
+        self.key = spec
+        self.c2v_consumer_buf = c2v_consumer_buf
+        self.v2c_consumer_buf = v2c_consumer_buf
+        self.site = where(None)
+        self._check_type()
+        self.gm = self._ring(gm_slot_buffer)
+        self.moves: dict[Any, Any] = {}
+        self._producers: dict[tuple[int, Role], ProducerState] = {}
+        self._consumers: dict[tuple[int, Role], ConsumerState] = {}
+        self.history: dict[tuple[str, Role], list[Any]] = {}
+        machine.core.pipes.append(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """The static members of the type: FlagID, SlotNum, SyncPeriod, shouldWaitFree ..."""
+        if name.startswith("__") or name == "spec":
+            raise AttributeError(name)
+        return getattr(self.spec, name)
+
+    # ---- what the type says ---------------------------------------------------------------------
+
+    def _check_type(self) -> None:
+        spec, name = self.spec, self.target.name
+        if not self.target.has_pipes:
+            raise fail(
+                "TPipe.unavailable", f"TPipe does not exist on {name}", target=name, site=self.site
+            )
+        if spec.DirType not in _DIRECTIONS[name]:
+            raise fail(
+                "TPipe.direction",
+                "this target has no pipe of this direction",
+                got=[("DirType", spec.DirType.name)],
+                fix="one of " + ", ".join(Direction(d).name for d in _DIRECTIONS[name]),
+                target=name,
+                site=self.site,
+            )
+
+    @property
+    def direct(self) -> bool:
+        """Whether entries go straight into the memory of the consumer."""
+        return self.target.name == "a5" and self.spec.DirType < Direction.DIR_C2V_GM
+
+    @property
+    def tracked(self) -> bool:
+        """Whether every slot is tracked (the permissive profile)."""
+        return self.target.name == "cpu"
+
+    @property
+    def frees_after_copy(self) -> bool:
+        """Whether a pop that copied the entry gives its slot back."""
+        return not self.tracked
+
+    def asks_for_space(self, index: int) -> bool:
+        """`shouldWaitFree`, except that the permissive profile tracks every slot."""
+        return index >= self.spec.SlotNum if self.tracked else self.spec.shouldWaitFree(index)
+
+    def announces_space(self, index: int) -> bool:
+        """`shouldNotifyFree`, except that the permissive profile tracks every slot."""
+        return self.tracked or self.spec.shouldNotifyFree(index)
+
+    def _ring(self, given: Any) -> Pointer | None:
+        """The memory of the slots as bytes; None when they lie in the consumer's memory."""
+        if self.direct:
+            return None
+        rings = 2 if self.spec.is_both else 1
+        need = rings * self.spec.SlotNum * self.spec.SlotSize
+        if given is None:
+            if not self.tracked:
+                raise fail(
+                    "TPipe.slots",
+                    f"the slots of this pipe lie in global memory on {self.target.name}",
+                    fix=f"pass an array of {need} bytes as GM_SLOT_BUFFER",
+                    target=self.target.name,
+                    site=self.site,
+                )
+            given = cluster_of(self.machine.core).ring(self.spec, need)
+        at = pointer(given)
+        room = at.buffer.nbytes - at.offset
+        if room < need:
+            raise fail(
+                "E10",
+                "GM_SLOT_BUFFER holds all slots: SlotNum * SlotSize bytes, twice that for both "
+                "directions",
+                got=[("bytes", room), ("needed", need)],
+                fix="make the buffer larger, or the ring smaller",
+                target=self.target.name,
+                site=self.site,
+            )
+        return Pointer(at.buffer, dtype("u8"), at.offset)
+
+    # ---- the two ends ---------------------------------------------------------------------------
+
+    @property
+    def prod(self) -> ProducerState:
+        """The state of the producing side, for the core this is asked on."""
+        return self.producer_state(self._role(True, None, None))
+
+    @property
+    def cons(self) -> ConsumerState:
+        """The state of the consuming side, for the core this is asked on."""
+        return self.consumer_state(self._role(False, None, None))
+
+    def producer_state(self, role: Role) -> ProducerState:
+        key = (self._owner(), role)
+        found = self._producers.get(key)
+        if found is None:
+            found = self._producers[key] = ProducerState()
+            if role != "cube":
+                found.entryOffset = self.second_ring
+        return found
+
+    def consumer_state(self, role: Role) -> ConsumerState:
+        key = (self._owner(), role)
+        found = self._consumers.get(key)
+        if found is None:
+            found = self._consumers[key] = ConsumerState()
+            if role == "cube":
+                found.entryOffset = self.second_ring
+        return found
+
+    @property
+    def second_ring(self) -> int:
+        """Where the V2C ring starts when two rings share one piece of global memory."""
+        if self.spec.is_both and not self.direct:
+            return self.spec.SlotNum * self.spec.SlotSize
+        return 0
+
+    def _owner(self) -> int:
+        return id(cluster_of(self.machine.core))
+
+    def _role(self, producing: bool, tile: TileObject | None, sub: int | None) -> Role:
+        """Who acts: decided by the core, on a core that plays every part by the direction."""
+        core = self.machine.core
+        if core.kind != "mix":
+            cube = core.kind == "cube"
+        elif not self.spec.is_both:
+            cube = producing == self.spec.carries_c2v
+        elif tile is not None:
+            cube = tile.spec.loc != TileType.Vec
+        else:
+            cube = core.role == "cube"
+        return "cube" if cube else (core.subblock if sub is None else int(sub))
+
+    def producer(self, ctx: Context, tile: TileObject | None = None, sub: int | None = None) -> End:
+        """The producing side, as the running instruction sees it."""
+        role = self._role(True, tile, sub)
+        return End(self, ctx, role, self.producer_state(role), c2v=role == "cube")
+
+    def consumer(self, ctx: Context, tile: TileObject | None = None, sub: int | None = None) -> End:
+        """The consuming side, as the running instruction sees it."""
+        role = self._role(False, tile, sub)
+        return End(self, ctx, role, self.consumer_state(role), c2v=role != "cube")
+
+    # ---- flags ----------------------------------------------------------------------------------
+
+    def flag(self, role: Role, flag: int, what: str, sub: int = 0) -> Semaphore:
+        """A counter of one core; the cube core has one per vector core."""
+        who = "the cube core" if role == "cube" else f"vector core {role}"
+        by = f" by vector core {sub}" if role == "cube" else ""
+        return cluster_of(self.machine.core).semaphore(
+            role,
+            flag + SECOND * sub,
+            of=self.spec if self.tracked else None,
+            title=f"{what} of {self.spec}{by} (flag {flag % FLAG_IDS} of {who})",
+        )
+
+    def note_act(self, what: str, role: Role, site: Any) -> None:
+        """Remember where an end of the pipe acted last, for reports."""
+        found = self.history.get((what, role))
+        if found is None:
+            self.history[what, role] = [1, site]
+        else:
+            found[0] += 1
+            found[1] = site
+
+    def __repr__(self) -> str:
+        return str(self.spec)
+
+
+class End:
+    """One side of a pipe during one instruction."""
+
+    def __init__(self, pipe: PipeObject, ctx: Context, role: Role, state: Any, c2v: bool) -> None:
+        self.pipe = pipe
+        self.ctx = ctx
+        self.role = role
+        self.state = state
+        self.c2v = c2v
+        self.sub = role if isinstance(role, int) else 0
+        self.ready, self.free = pipe.spec.flags(c2v)
+
+    @property
+    def present(self) -> bool:
+        """Whether this core stands at an end of the pipe at all; elsewhere nothing happens."""
+        spec = self.pipe.spec
+        return spec.carries_c2v if self.c2v else spec.carries_v2c
+
+    def _through_gm(self) -> bool:
+        return not self.pipe.direct
+
+    # ---- waiting and signalling -----------------------------------------------------------------
+
+    def wait_free(self, split: TileSplitAxis) -> None:
+        """The producer waits until the consumer has given slots back."""
+        what = "free space"
+        hint = "the consumer must take entries first: TPOP"
+        hint += "" if self.pipe.target.name == "a2a3" else ", then TFREE"
+        if self.role == "cube":
+            subs = self._partners(split)
+            waited = [self.pipe.flag("cube", self.free, what, s) for s in subs]
+            self._wait(Pipe.FIX, waited, what, hint)
+        else:
+            waited = [self.pipe.flag(self.role, self.free, what)]
+            self._wait(Pipe.MTE3, waited, what, hint)
+
+    def wait_ready(self, split: TileSplitAxis) -> None:
+        """The consumer waits until the producer has handed an entry over."""
+        what, hint = "an entry", "the producer must push one first: TPUSH"
+        if self.role == "cube":
+            pipe = Pipe.MTE2 if self._through_gm() else Pipe.MTE1
+            subs = self._partners(split)
+            waited = [self.pipe.flag("cube", self.ready, what, s) for s in subs]
+            self._wait(pipe, waited, what, hint)
+        elif not self._idle_lane(split):
+            pipe = Pipe.MTE2 if self._through_gm() else Pipe.V
+            self._wait(pipe, [self.pipe.flag(self.role, self.ready, what)], what, hint)
+
+    def notify_ready(self, split: TileSplitAxis) -> None:
+        """The producer tells the consumer, behind its data."""
+        self.pipe.note_act("TPUSH", self.role, self.ctx.site)
+        self._signal(Pipe.FIX if self.role == "cube" else Pipe.MTE3, self.ready, "an entry", split)
+
+    def notify_free(self, split: TileSplitAxis) -> None:
+        """The consumer tells the producer, behind its last read."""
+        if self._through_gm():
+            pipe = Pipe.MTE2
+        else:
+            pipe = Pipe.MTE1 if self.role == "cube" else Pipe.V
+        self._signal(pipe, self.free, "free space", split)
+
+    def _partners(self, split: TileSplitAxis) -> Sequence[int]:
+        """The vector cores the cube core deals with: both on A2/A3, core 0 alone unless split."""
+        alone = split == _NO and self.pipe.target.name != "a2a3"
+        return (0,) if alone else range(SUBBLOCKS)
+
+    def _idle_lane(self, split: TileSplitAxis) -> bool:
+        """Vector core 1 of the permissive profile has no part in an entry that is not split."""
+        return self.pipe.tracked and split == _NO and self.sub != 0
+
+    def _wait(self, pipe: Pipe, waited: Sequence[Semaphore], what: str, hint: str) -> None:
+        if not self.present:
+            return
+        if self.pipe.target.name == "a2a3":
+            pipe = Pipe.S
+        name = self.ctx.plan.insn.name
+        text = f"{name} on entry {self.state.tileIndex} of {self.pipe.spec} waits for {what} and"
+        self.ctx.machine.sync.wait(pipe, waited, text, self.ctx.site, hint)
+
+    def _signal(self, pipe: Pipe, flag: int, what: str, split: TileSplitAxis) -> None:
+        if not self.present or self._idle_lane(split):
+            return
+        if self.role == "cube":
+            reached = [self.pipe.flag(s, flag, what) for s in self._partners(split)]
+        else:
+            reached = [self.pipe.flag("cube", flag, what, self.sub)]
+        self.ctx.machine.sync.signal(pipe, reached, self.ctx.site)
+
+    # ---- slots ----------------------------------------------------------------------------------
+
+    def slot(self) -> int:
+        """Byte offset of the current slot in its ring."""
+        spec = self.pipe.spec
+        return self.state.tileIndex % spec.SlotNum * spec.SlotSize
+
+    def slot_pointer(self, tensor: GlobalObject, split: TileSplitAxis) -> Pointer:
+        """The current slot as a pointer of the tensor's type, moved to this core's half."""
+        assert self.pipe.gm is not None
+        if self.pipe.spec.is_both:
+            self.ctx.machine.sync.complain(
+                "E10",
+                "with both directions on one pipe the GlobalTensor flavour uses the same slots "
+                "for either",
+                self.ctx.site,
+                fix="use one pipe per direction",
+            )
+        rows, cols = tensor.spec.shape[3:]
+        half = 0
+        if self.role != "cube" and split != _NO:
+            half = self.sub * cols * (1 if split in _LEFT else rows) * tensor.spec.itemsize
+        at = self.pipe.gm
+        return Pointer(at.buffer, tensor.spec.dtype, at.offset + self.slot() + half)
+
+    def write(self, tile: TileObject, split: TileSplitAxis, config: FixpipeParams | None) -> None:
+        """The producer's data goes into the slot."""
+        if self.present and not self._idle_lane(split):
+            self.ctx.machine.place(tile)
+            pipe = Pipe.FIX if self.role == "cube" else Pipe.MTE3
+            self._perform(entry_move(self, tile, split, config, pipe))
+
+    def read(self, tile: TileObject, split: TileSplitAxis) -> bool:
+        """The consumer's tile gets the entry; return whether it was copied out of its slot."""
+        if not self.present:
+            return False
+        self.pipe.note_act("TPOP", self.role, self.ctx.site)
+        self._bind(tile)
+        if self._idle_lane(split):
+            window = local_bytes(tile)
+            window.write(np.zeros(window.shape, window.dtype.np))
+            window.mark_defined()
+            return True
+        if self.pipe.direct:
+            return False
+        self._perform(entry_move(self, tile, split, None, Pipe.MTE2))
+        return True
+
+    def _bind(self, tile: TileObject) -> None:
+        """Place the tile: over its slot, or over the next place of the local ring."""
+        pipe, spec, machine = self.pipe, self.pipe.spec, self.ctx.machine
+        if machine.mode == "auto" and not pipe.direct:
+            machine.place(tile)
+            return
+        base = pipe.v2c_consumer_buf if self.role == "cube" else pipe.c2v_consumer_buf
+        if pipe.direct:
+            offset = self.slot() + self.state.entryOffset
+        else:
+            step = spec.SlotSize if pipe.target.name != "a5" else tile.spec.nbytes
+            offset = self.state.tileIndex % spec.LocalSlotNum * step
+        cluster = cluster_of(machine.core)
+        core = cluster.cores[self.role]
+        tile.bind(core.memory(tile.spec.loc), base + offset)
+
+    def _perform(self, move: Any) -> None:
+        self.ctx.machine.sync.perform(move.pipe, move, None, self.ctx.site)
+
+    # ---- bookkeeping for the checker ------------------------------------------------------------
+
+    def allocated(self) -> None:
+        """A slot was handed out that TPUSH must commit."""
+        self.pipe.note_act("TALLOC", self.role, self.ctx.site)
+
+    def taken(self) -> None:
+        """An entry was handed out that TFREE must give back."""
+        self.pipe.note_act("held", self.role, self.ctx.site)
+
+    def given_back(self) -> None:
+        """TFREE was called."""
+        self.pipe.note_act("TFREE", self.role, self.ctx.site)

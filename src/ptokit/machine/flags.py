@@ -1,0 +1,68 @@
+"""Semaphores: the one thing under every flag, credit, buffer token and barrier round.
+
+A signal leaves a token, a wait takes one. The token remembers who gave it, where in the program,
+and - when happens-before is tracked - what that pipe had finished by then.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+from ptokit.base.location import Location, Site
+
+Clock = dict[int, int]  # how many instructions of each pipe are known to be complete
+
+
+class Token(NamedTuple):
+    """What a signal carries to the wait that takes it."""
+
+    site: Site | Location
+    giver: str
+    clock: Clock | None = None
+
+
+class Semaphore:
+    """Counts signals that were given and not yet taken, oldest first."""
+
+    __slots__ = ("given", "last_taken", "limit", "taken", "title", "tokens", "waiters")
+
+    def __init__(self, title: str, limit: int = 15) -> None:
+        self.title = title  # what is being waited for, in words
+        self.limit = limit  # a flag holds one signal, a cross-core counter fifteen
+        self.tokens: deque[Token] = deque()
+        self.given = 0
+        self.taken = 0
+        self.last_taken: Token | None = None
+        self.waiters: list[Any] = []  # queues to look at again after a signal
+
+    @property
+    def ready(self) -> bool:
+        return bool(self.tokens)
+
+    @property
+    def full(self) -> bool:
+        return len(self.tokens) >= self.limit
+
+    def put(self, token: Token) -> None:
+        self.given += 1
+        self.tokens.append(token)
+
+    def take(self) -> Token:
+        self.taken += 1
+        self.last_taken = self.tokens.popleft()
+        return self.last_taken
+
+    def __repr__(self) -> str:
+        return f"<{self.title}: {len(self.tokens)} pending, {self.given} given>"
+
+
+class Latch(Semaphore):
+    """A signal that stays: every wait after it passes (a buffer that was released)."""
+
+    __slots__ = ()
+
+    def take(self) -> Token:
+        self.taken += 1
+        self.last_taken = self.tokens[0]
+        return self.last_taken

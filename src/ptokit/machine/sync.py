@@ -1,0 +1,221 @@
+"""Synchronisation as the machine sees it: signals leave pipes, waits hold them up.
+
+This is the eager form, for one instruction stream: work is complete when it is issued, so a wait
+either finds its signal or would never end, and says so. `machine/scheduler.py` puts real queues
+behind the same calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.diagnostics import Note, PtoError, fail, where
+from ptokit.base.location import Location, Site
+from ptokit.isa.spec import Pipe
+from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
+from ptokit.machine.core import Core
+from ptokit.machine.faults import WouldBlock
+from ptokit.machine.flags import Latch, Semaphore, Token
+
+if TYPE_CHECKING:
+    from ptokit.machine.machine import Machine
+
+EVENT_IDS = 8  # per ordered pair of pipes
+FLAGS = 16  # cross-core flags of a core
+RESERVED = range(11, 15)  # cross-core flags that SYNCALL uses
+BUFFER_IDS = 32
+
+Place = Site | Location
+
+
+class Sync:
+    """Flags, barriers and cross-core signals of one machine."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    @property
+    def core(self) -> Core:
+        return self.machine.core
+
+    # ---- the two primitives, and work in between ----------------------------------------------
+
+    def signal(self, pipe: Pipe, semaphores: Iterable[Semaphore], site: Place) -> None:
+        """Give a token to each semaphore when the earlier work of the pipe is complete."""
+        token = Token(site, f"{pipe.name} of the {self.core.name}")
+        for semaphore in semaphores:
+            self.give(semaphore, token)
+
+    def wait(
+        self, pipe: Pipe, semaphores: Sequence[Semaphore], what: str, site: Place, hint: str = ""
+    ) -> None:
+        """Hold later work of the pipe until every semaphore has a token; take them."""
+        missing = [s for s in semaphores if not s.ready]
+        if missing:
+            raise blocked(what, missing, site, hint)
+        for semaphore in semaphores:
+            semaphore.take()
+
+    def perform(self, pipe: Pipe, work: Any, operands: Any, site: Place) -> None:
+        """Run a piece of work (anything with `run(operands, site)`) on a pipe."""
+        work.run(operands, site)
+
+    def barrier(self, pipe: Pipe, site: Place) -> None:
+        """Order all earlier work of a pipe (ALL: of the core) before all later work."""
+
+    def give(self, semaphore: Semaphore, token: Token) -> None:
+        """Leave a token, unless the counter behind the semaphore would overflow."""
+        if semaphore.full:
+            raise overflow(semaphore, token)
+        semaphore.put(token)
+
+    def complain(self, code: str, message: str, site: Place, **more: Any) -> None:
+        """Report what only a checked run reports; eager use lets it pass."""
+
+    # ---- flags inside a core --------------------------------------------------------------------
+
+    def flag(self, src: Pipe, dst: Pipe, id: int) -> Semaphore:
+        """The flag that `src` raises for `dst`."""
+        flags = self.core.flags
+        found = flags.get((src, dst, id))
+        if found is None:
+            title = f"the flag {src.name} -> {dst.name} {id} of the {self.core.name}"
+            found = flags[src, dst, id] = Semaphore(title, 1)
+        return found
+
+    def set_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
+        """Raise a flag behind the earlier work of `src`."""
+        self.signal(src, (self.flag(src, dst, id),), site)
+
+    def wait_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
+        """Hold `dst` until the flag is raised, and lower it."""
+        what = f"wait_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id})"
+        hint = f"set_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id}) must come first"
+        self.wait(dst, (self.flag(src, dst, id),), what, site, hint)
+
+    def get_buffer(self, pipe: Pipe, id: int, site: Place) -> None:
+        """Acquire a buffer: wait for the pipes that acquired it earlier to release it."""
+        held = self.core.buffers
+        mine = held.get((id, pipe))
+        if mine is not None and not mine.given:
+            raise fail(
+                "get-buf-twice",
+                f"a pipe holds a buffer at most once: PIPE_{pipe.name} has buffer {id} already",
+                fix="release it first: rls_buf(pipe, id)",
+                site=site,
+            )
+        others = [s for (other, p), s in held.items() if other == id and p != pipe]
+        if others:
+            hint = f"rls_buf of buffer {id} must come first on the pipe that holds it"
+            self.wait(pipe, others, f"get_buf(PIPE_{pipe.name}, {id})", site, hint)
+        title = f"the release of buffer {id} by {pipe.name} of the {self.core.name}"
+        held[id, pipe] = Latch(title, 1)
+
+    def release_buffer(self, pipe: Pipe, id: int, site: Place) -> None:
+        """Release a buffer behind the earlier work of the pipe."""
+        mine = self.core.buffers.get((id, pipe))
+        if mine is None or mine.given:
+            raise fail(
+                "rls-buf-unheld",
+                f"PIPE_{pipe.name} releases buffer {id}, which it does not hold",
+                fix="pair every rls_buf with one get_buf on the same pipe",
+                site=site,
+            )
+        self.signal(pipe, (mine,), site)
+
+    # ---- flags between the cores of a cluster ---------------------------------------------------
+
+    def role_here(self) -> Role:
+        """The part the current core plays: "cube", or the number of a vector core."""
+        return "cube" if self.core.role == "cube" else self.core.subblock
+
+    def to_cluster(self, pipe: Pipe, flag: int, site: Place) -> None:
+        """Signal mode 2: the cube core reaches both vector cores, a vector core the cube core."""
+        cluster, role = cluster_of(self.core), self.role_here()
+        if role == "cube":
+            reached = [cluster.semaphore(s, flag) for s in range(SUBBLOCKS)]
+        else:
+            assert isinstance(role, int)
+            reached = [cluster.semaphore("cube", flag + SECOND * role)]
+        self.signal(pipe, reached, site)
+
+    def to_group(self, pipe: Pipe, mode: int, flag: int, site: Place) -> None:
+        """Signal modes 0 and 1: every core of the group gets a token once all have signalled.
+
+        Alone, a core is the whole group.
+        """
+        mine = cluster_of(self.core).semaphore(self.role_here(), flag)
+        self.signal(pipe, (mine,), site)
+
+    def wait_device(self, flag: int, site: Place) -> None:
+        """Stop the scalar unit until the cross-core flag has come (the cube core: from both)."""
+        cluster, role = cluster_of(self.core), self.role_here()
+        waited = [cluster.semaphore(role, flag)]
+        if role == "cube" and self._reduced(flag):
+            waited.append(cluster.semaphore(role, flag + SECOND))
+        self.wait(Pipe.S, waited, f"wait_flag_dev({flag})", site)
+
+    def _reduced(self, flag: int) -> bool:
+        """Whether the flag of the cube core is raised by its vector cores, not by other cubes."""
+        return flag != RESERVED[0]
+
+    def to_core(self, pipe: Pipe, flag: int, site: Place) -> None:
+        """Signal one core of the cluster: vector core 1 is meant by flag + 16."""
+        cluster, role = cluster_of(self.core), self.role_here()
+        if role == "cube":
+            reached = cluster.semaphore(flag // SECOND, flag % SECOND)
+        else:
+            assert isinstance(role, int)
+            reached = cluster.semaphore("cube", flag + SECOND * role)
+        self.signal(pipe, (reached,), site)
+
+    def wait_core(self, pipe: Pipe, flag: int, site: Place) -> None:
+        """Hold one pipe until a core of the cluster has signalled."""
+        waited = cluster_of(self.core).semaphore(self.role_here(), flag)
+        self.wait(pipe, (waited,), f"wait_intra_block(PIPE_{pipe.name}, {flag})", site)
+
+    def sync_all(self, kinds: tuple[str, ...], site: Place) -> None:
+        """Meet all cores of these kinds; alone there is nobody to wait for."""
+        self.barrier(Pipe.ALL, site)
+
+    def sync_counter(
+        self, key: Any, total: int, bump: Callable[[], int], count: Callable[[], int], site: Place
+    ) -> None:
+        """Meet `total` cores at a counter in global memory."""
+        before = bump()
+        self.barrier(Pipe.ALL, site)
+        if total > 1 and count() < (before // total + 1) * total:
+            what = f"SYNCALL (soft) waits for {total} cores"
+            raise blocked(what, [], site, "the other cores must enter it as well")
+
+
+def blocked(what: str, missing: Sequence[Semaphore], site: Place, hint: str = "") -> PtoError:
+    """The error of a wait that nobody else can end."""
+    return fail(
+        "would-block",
+        f"{what} would wait forever: nothing else runs that could signal it",
+        got=[(s.title, f"{s.given} signalled, {s.taken} taken") for s in missing],
+        fix=hint or "run the other side first: give the signal before waiting for it",
+        site=site,
+        kind=WouldBlock,
+    )
+
+
+def overflow(semaphore: Semaphore, token: Token) -> PtoError:
+    """The error of a signal too many."""
+    earlier = semaphore.tokens[-1]
+    if semaphore.limit == 1:
+        code, message = "E2", f"{semaphore.title} is set twice without a wait in between"
+        fix = "wait for it before setting it again, or use another event id"
+    else:
+        code = "E11"
+        message = f"{semaphore.title} overflows: its counter has 4 bits, 15 signals are pending"
+        fix = "let the other core take the signals, or give fewer than 16 ahead of it"
+    return fail(
+        code,
+        message,
+        fix=fix,
+        site=token.site,
+        notes=[Note("the signal that is still pending", where(earlier.site))],
+    )

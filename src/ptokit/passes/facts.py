@@ -1,0 +1,247 @@
+"""What is known about the values of a program before it runs.
+
+Constants are folded through `arith`; views, partitions and handles give the facts of operands in
+the same shape the simulator gives them, so that the same rules apply to both.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+from ptokit.base.dtypes import DType, dtype
+from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout
+from ptokit.base.tensors import GlobalSpec
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.ir.attributes import EnumAttr, OpaqueAttr
+from ptokit.ir.core import Op, Value
+from ptokit.ir.evaluate import Number, Undefined, evaluate
+from ptokit.ir.types import (
+    BLAYOUTS,
+    COMPACTS,
+    LOCATIONS,
+    PADS,
+    SLAYOUTS,
+    ScalarType,
+    ShapedType,
+    TileBufType,
+    ViewType,
+    on_target,
+)
+from ptokit.ir.typetext import is_local
+from ptokit.isa.facts import Facts, GlobalFacts, ObjectFacts, ScalarFacts, TileFacts, Unknown
+from ptokit.isa.targets import Target
+
+
+class _Opaque:
+    """An object of which nothing is known until the program runs."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unknown
+
+
+_OPAQUE = _Opaque()
+
+
+@dataclass(frozen=True)
+class View:
+    """A view of global memory: sizes and strides, DYNAMIC where unknown."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    layout: Layout | None = None
+
+
+@dataclass
+class Known:
+    """The knowledge about one function on one target; `see` is called in program order."""
+
+    target: Target
+    numbers: dict[Value, Number] = field(default_factory=dict[Value, Number])
+    _views: dict[Value, View] = field(default_factory=dict[Value, View])
+    _tiles: dict[Value, TileFacts] = field(default_factory=dict[Value, TileFacts])
+
+    def see(self, op: Op) -> None:
+        """Take an operation into account."""
+        name = op.name
+        if name.startswith("arith."):
+            self._fold(op)
+        elif name == "pto.make_tensor_view":
+            self._views[op.result] = self._tensor_view(op)
+        elif name == "pto.partition_view":
+            self._views[op.result] = self._partition(op)
+        elif name == "pto.alloc_tile":
+            self._tiles[op.result] = self._allocated(op)
+        elif name == "pto.bind_tile" or name == "pto.pointer_cast":
+            self._tiles[op.result] = self._bound(op)
+        elif name == "pto.set_validshape":
+            self._forget_valid(op.operands[0])
+
+    def number(self, value: Value | None) -> int | None:
+        """The integer a value is known to be."""
+        found = None if value is None else self.numbers.get(value)
+        return int(found) if found is not None else None
+
+    def facts(self, value: Value | None) -> Facts | None:
+        """The facts of an operand."""
+        if value is None:
+            return None
+        type_ = value.type
+        if isinstance(type_, TileBufType):
+            found = self._tiles.get(value)
+            if found is None:
+                found = TileFacts(on_target(type_.spec, self.target.left_layout))
+                self._tiles[value] = found
+            return found
+        if isinstance(type_, ScalarType):
+            return ScalarFacts(type_.dtype, self.numbers.get(value))
+        if isinstance(type_, ShapedType) and type_.kind == "memref" and is_local(type_):
+            return self._tiles.get(value) or TileFacts(memref_tile(type_))
+        if isinstance(type_, ViewType) or (
+            isinstance(type_, ShapedType) and type_.kind == "memref"
+        ):
+            return global_facts(self.view(value))
+        return ObjectFacts(_OPAQUE)
+
+    def view(self, value: Value) -> View:
+        """What is known about a view."""
+        found = self._views.get(value)
+        if found is not None:
+            return found
+        type_ = value.type
+        assert isinstance(type_, ViewType | ShapedType)
+        element = type_.element.dtype or dtype("i8")
+        stride = (DYNAMIC,) * len(type_.shape)
+        if isinstance(type_, ShapedType):
+            stride = memref_strides(type_)
+        return View(element, type_.shape, stride)
+
+    # ---- operations --------------------------------------------------------------------------
+
+    def _fold(self, op: Op) -> None:
+        args = [self.numbers.get(v) for v in op.operands]
+        if any(a is None for a in args):
+            return
+        try:
+            found = evaluate(op, [a for a in args if a is not None])
+        except Undefined:
+            return  # the program may never get there; running it will tell
+        if found is not None:
+            self.numbers.update(zip(op.results, found, strict=True))
+
+    def _sizes(self, values: list[Value]) -> tuple[int, ...]:
+        return tuple(self._size(v) for v in values)
+
+    def _size(self, value: Value) -> int:
+        known = self.number(value)
+        return DYNAMIC if known is None else known
+
+    def _tensor_view(self, op: Op) -> View:
+        type_ = op.result.type
+        assert isinstance(type_, ViewType | ShapedType)
+        shape = _merge(type_.shape, self._sizes(op.group("shape")))
+        stride = self._sizes(op.group("strides"))
+        given = op.attrs.get("layout")
+        layout = Layout[given.value.upper()] if isinstance(given, EnumAttr) else None
+        element = type_.element.dtype or dtype("i8")
+        return View(element, shape, stride, layout or inferred_layout(shape, stride))
+
+    def _partition(self, op: Op) -> View:
+        type_ = op.result.type
+        assert isinstance(type_, ViewType | ShapedType)
+        source = self.view(op.operands[0])
+        shape = _merge(type_.shape, self._sizes(op.group("sizes")))
+        if len(shape) != len(source.stride):
+            return View(source.dtype, shape, (DYNAMIC,) * len(shape), source.layout)
+        return replace(source, shape=shape)
+
+    def _allocated(self, op: Op) -> TileFacts:
+        type_ = op.result.type
+        if isinstance(type_, ShapedType):
+            return TileFacts(memref_tile(type_))
+        assert isinstance(type_, TileBufType)
+        spec = on_target(type_.spec, self.target.left_layout)
+        valid = (
+            None if spec.valid_row != DYNAMIC else self.number(op.operand("valid_row")),
+            None if spec.valid_col != DYNAMIC else self.number(op.operand("valid_col")),
+        )
+        return TileFacts(spec, valid, self.number(op.operand("addr")))
+
+    def _bound(self, op: Op) -> TileFacts:
+        type_ = op.result.type
+        assert isinstance(type_, ShapedType)
+        config = op.attrs.get("config")
+        text = config.text if isinstance(config, OpaqueAttr) else ""
+        return TileFacts(on_target(memref_tile(type_, text), self.target.left_layout))
+
+    def _forget_valid(self, value: Value) -> None:
+        """A run-time change of the valid region: from here on it is not known."""
+        facts = self._tiles.get(value)
+        if facts is not None and facts.spec.has_dynamic_valid:
+            self._tiles[value] = replace(facts, valid=(None, None))
+
+
+def _merge(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Sizes from the type where it has them, from constants otherwise."""
+    if len(shape) != len(sizes):
+        return shape
+    return tuple(s if s != DYNAMIC else n for s, n in zip(shape, sizes, strict=True))
+
+
+def inferred_layout(shape: tuple[int, ...], stride: tuple[int, ...]) -> Layout:
+    """Column-major when the rows are adjacent and the columns are not, else row-major."""
+    if len(stride) >= 2 and stride[-2] == 1 and stride[-1] not in (1, DYNAMIC):
+        return Layout.DN
+    return Layout.ND
+
+
+def global_facts(view: View) -> GlobalFacts:
+    """The five-dimensional tensor a view is; missing leading dimensions are 1."""
+    missing = 5 - len(view.shape)
+    shape, stride = view.shape, view.stride
+    if missing > 0:
+        known = DYNAMIC not in shape and DYNAMIC not in stride and bool(stride)
+        whole = max(n * s for n, s in zip(shape, stride, strict=True)) if known else DYNAMIC
+        shape, stride = (1,) * missing + shape, (whole,) * missing + stride
+    return GlobalFacts(GlobalSpec.of(view.dtype, shape[-5:], stride[-5:], view.layout or Layout.ND))
+
+
+# ---- memrefs -----------------------------------------------------------------------------------
+
+
+def memref_strides(type_: ShapedType) -> tuple[int, ...]:
+    """The strides of a memref, DYNAMIC where its layout leaves them open."""
+    match = re.search(r"strided<\[([^\]]*)\]", type_.layout)
+    if match:
+        return tuple(DYNAMIC if "?" in n else int(n) for n in match.group(1).split(","))
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(type_.shape):
+        strides.append(step)
+        step = DYNAMIC if DYNAMIC in (step, extent) else step * extent
+    return tuple(reversed(strides))
+
+
+def memref_tile(type_: ShapedType, config: str = "") -> TileSpec:
+    """The tile a local memref stands for; `config` is the text of its tile_buf_config."""
+    rows, cols = 1, 1
+    if type_.shape and DYNAMIC not in type_.shape:
+        rows, cols = prod(type_.shape[:-1]), type_.shape[-1]
+    element = type_.element.dtype or dtype("i8")
+    words = {k: v for k, v in re.findall(r"(\w+)\s*=\s*(?:#pto\.\w+<)?(\w+)", config)}
+    return TileSpec.of(
+        LOCATIONS.get(type_.space, LOCATIONS["vec"]),
+        element,
+        rows,
+        cols,
+        BLAYOUTS.get(words.get("blayout", ""), BLayout.RowMajor),
+        None,
+        None,
+        SLAYOUTS.get(words.get("slayout", ""), SLayout.NoneBox),
+        int(words.get("s_fractal_size", "512")),
+        PADS.get(words.get("pad", ""), 0),
+        COMPACTS.get(words.get("compact", ""), CompactMode.Null),
+    )
