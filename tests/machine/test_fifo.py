@@ -66,8 +66,8 @@ def test_cube_to_vector(target: str, way: int, split: TileSplitAxis, slots: int)
             whole = rng.standard_normal(shape).astype(np.float32)
             TPUSH[NO if odd else split](pipe, accumulator(whole))
             for sub in (0, 1):
-                if direct and split == NO and sub == 1:
-                    continue  # all of it went to vector core 0
+                if target == "a5" and split == NO and sub == 1:
+                    continue  # vector core 0 alone takes part
                 with subblock(sub):
                     want = part(split, sub, whole)
                     tile = vec(*want.shape, cap=(R, want.shape[1] if direct else C))

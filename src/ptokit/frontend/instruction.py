@@ -16,35 +16,11 @@ import numpy as np
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.location import Site, is_ours
+from ptokit.frontend.events import RecordEvent, Waitable, not_an_event
 from ptokit.frontend.session import current
 from ptokit.isa.facts import shown
 from ptokit.isa.spec import INSTRUCTIONS, Attr, Insn, Operand
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
-
-
-class RecordEvent:
-    """What an instruction returns: its completion, to be waited for by another one."""
-
-    __slots__ = ("insn", "pipe", "site")
-
-    def __init__(self, insn: Insn, pipe: Any, site: Site) -> None:
-        self.insn = insn
-        self.pipe = pipe
-        self.site = site
-
-    def wait(self) -> None:
-        """Wait for the instruction; eager execution has already completed it."""
-
-    def __repr__(self) -> str:
-        return f"<event of {self.insn.name}>"
-
-
-class Waitable:
-    """Base of everything that may be passed as a trailing wait event."""
-
-    def wait(self) -> None:
-        """Wait until the event has happened."""
-        raise NotImplementedError
 
 
 class Instruction:
@@ -86,8 +62,10 @@ class Instruction:
     ) -> RecordEvent:
         """Match arguments to an overload, wait for the events, and run."""
         count = len(args)
-        while count and isinstance(args[count - 1], RecordEvent | Waitable):
+        while count and isinstance(args[count - 1], Waitable):
             count -= 1
+        if count and isinstance(args[count - 1], RecordEvent):
+            raise not_an_event(self.insn.name, args[count - 1])
         given, attrs = _run_time_modes(self.insn, args[:count], attrs)
         operands = _match(self.insn, given, attrs)
         _check_types(self.insn, types, operands)

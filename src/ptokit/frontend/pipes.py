@@ -18,7 +18,7 @@ from ptokit.isa.pipes import FLAG_IDS, FixpipeParams, PipeSpec
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.fifo import PipeObject
 
-__all__ = ["FixpipeParams", "TPipe", "cube", "get_subblockid", "subblock"]
+__all__ = ["FixpipeParams", "TPipe", "cube", "subblock"]
 
 
 class _PipeMeta(type):
@@ -136,8 +136,3 @@ def _acting(role: str | int, part: str) -> Generator[None]:
     finally:
         core.playing = playing
         machine.core = before
-
-
-def get_subblockid() -> int:
-    """The number of the vector core inside its cluster."""
-    return current().core.subblock

@@ -21,7 +21,7 @@ from ptokit.ir.types import ScalarType, Type
 Number = int | float
 
 
-class Undefined(ArithmeticError):
+class Undefined(ArithmeticError):  # noqa: N818 - the result is, not the caller
     """The operation has no result for these operands; the text says why."""
 
 

@@ -14,6 +14,8 @@ from enum import IntEnum
 from functools import cache
 from typing import Any
 
+from ptokit.base.enums import TileType
+from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import (
     Attribute,
     BoolAttr,
@@ -269,3 +271,12 @@ def destinations(op: Op) -> list[Value]:
     writes = {o.name for o in op.insn.operands if o.writes}
     written = [v for v, label in zip(op.operands, op.labels, strict=True) if label in writes]
     return written + [r for r in op.results if isinstance(r.type, TileBufType)]
+
+
+def scratch_type(op: Op) -> TileBufType:
+    """A type for a temporary the text leaves out: as large as the largest tile of the operation."""
+    types = [v.type for v in (*op.operands, *op.results)]
+    tiles = [t for t in types if isinstance(t, TileBufType) and t.spec.loc == TileType.Vec]
+    tiles = tiles or [t for t in types if isinstance(t, TileBufType)]
+    spec = max((t.spec for t in tiles), key=lambda s: s.nbytes)
+    return TileBufType(TileSpec.of(spec.loc, spec.dtype, spec.rows, spec.cols))

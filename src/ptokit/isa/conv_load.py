@@ -224,3 +224,11 @@ CONV_RULES = [
         "a5",
     ),
 ]
+
+CONV_EXAMPLES = [
+    {"dst": "Conv Mat f16 NC1HWC0 1x2x4x8x16", "src": "GM f16 1x2x4x8x16 NC1HWC0"},
+    {"dst": "Conv Mat f16 FRACTAL_Z 8x2x16x16", "src": "GM f16 1x8x2x16x16 FRACTAL_Z"},
+    {"dst": "Conv Mat f16 FRACTAL_Z 2x2x2x16x16", "src": "GM f16 2x2x2x16x16 FRACTAL_Z"},
+    {"dst": "Conv Mat f16 NC1HWC0 1x2x4x8x16", "src": "GM f16 1x1x4x8x20 NHWC", "on": "a5 cpu"},
+    {"dst": "Conv Mat f16 FRACTAL_Z 8x2x16x16", "src": "GM f16 1x20x20x2x2 NCHW", "on": "a5 cpu"},
+]

@@ -1,15 +1,17 @@
 """Elementwise arithmetic: one element of each source makes one element of the destination.
 
 How to read a definition. The block above a function declares the operands, the element types each
-target takes (with the id of the assertion that says so) and the rules of legality. The docstring is
-the documentation. The body is the meaning: operands arrive as arrays of their valid region, in any
-layout, and what it stores in `dst` is what the machine's memory holds afterwards.
+target takes (with the id of the assertion that guards them) and the rules of legality; `freedom`
+says what the hardware leaves open and the reference decides. The docstring is the documentation.
+The body is the meaning: operands arrive as arrays of their valid region, whatever their layout, and
+what it stores in `dst` is what the machine's memory holds afterwards.
 
 Bitwise operations, transcendental functions and fused sequences live in files of their own.
 """
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -33,15 +35,16 @@ from ptokit.isa.spec import insn, out, rule, src, tmp, types
 
 # ---- the four operations -----------------------------------------------------------------------
 
+NUMBERS = {
+    "a2a3": "i16 i32 f16 f32",
+    "a5": "i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
+    "kirin": "i8 u8 i16 u16 i32 u32 f16 f32",
+}
+
 
 @insn(
     *BINARY,
-    types=types(
-        a2a3="i16 i32 f16 f32",
-        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-        ids="SA-0134",
-    ),
+    types=types(**NUMBERS, ids="SA-0134"),
     rules=pointwise("dst", "src0", "src1", a2a3="SA-0136", a5="SA-0135"),
 )
 def TADD(dst: Array, src0: Array, src1: Array) -> None:
@@ -54,12 +57,7 @@ def TADD(dst: Array, src0: Array, src1: Array) -> None:
 
 @insn(
     *BINARY,
-    types=types(
-        a2a3="i16 i32 f16 f32",
-        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-        ids="SA-0339",
-    ),
+    types=types(**NUMBERS, ids="SA-0339"),
     rules=pointwise("dst", "src0", "src1", a2a3="SA-0340", a5="SA-0341"),
 )
 def TSUB(dst: Array, src0: Array, src1: Array) -> None:
@@ -137,7 +135,7 @@ def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx:
             "tmp has a valid row of RowStride + 2 * ceil(RowStride / 64) columns, "
             "RowStride being that of dst",
             lambda o: (
-                o.tmp.vr >= 1 and o.tmp.vc >= o.dst.row_stride + 2 * -(-o.dst.row_stride // 64)
+                o.tmp.vr >= 1 and o.tmp.vc >= o.dst.row_stride + 2 * ceil(o.dst.row_stride / 64)
             ),
             "a2a3",
             "declare tmp with one row twice as wide as dst",
@@ -193,12 +191,7 @@ def TFMOD(dst: Array, src0: Array, src1: Array, PrecisionType: FmodAlgorithm, ct
 
 @insn(
     *BINARY,
-    types=types(
-        a2a3="i16 i32 f16 f32",
-        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-        ids="SA-0248",
-    ),
+    types=types(**NUMBERS, ids="SA-0248"),
     rules=pointwise("dst", "src0", "src1", a2a3="SA-0250", a5="SA-0249"),
     freedom="A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
 )
@@ -213,12 +206,7 @@ def TMAX(dst: Array, src0: Array, src1: Array) -> None:
 
 @insn(
     *BINARY,
-    types=types(
-        a2a3="i16 i32 f16 f32",
-        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-        ids="SA-0251",
-    ),
+    types=types(**NUMBERS, ids="SA-0251"),
     rules=pointwise("dst", "src0", "src1", a2a3="SA-0253", a5="SA-0252"),
     freedom="A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
 )
@@ -299,9 +287,7 @@ def TRELU(dst: Array, src: Array) -> None:
         rule(
             "tmp-width",
             "a row of tmp holds the packed mask of a row of dst, in whole repeats of 256 bytes",
-            lambda o: (
-                8 * o.tmp.cols >= -(-o.dst.vc * o.dst.itemsize // 256) * 256 // o.dst.itemsize
-            ),
+            lambda o: o.tmp.cols >= 32 // o.dst.itemsize * ceil(o.dst.vc * o.dst.itemsize / 256),
             "a2a3",
             "declare tmp with a byte for every eight columns of dst, rounded up to 32",
         ),

@@ -220,9 +220,9 @@ def _types(lists: dict[str, str], id: str = "") -> Types:
 _EXAMPLE = {"dst": "Vec {T} 32x64", "src0": "Vec {T} 32x64", "src1": "Vec {T} 32x1 DN"}
 _MORE_EXAMPLES = [
     {"dst": "Vec f16 16x64", "src0": "Vec f16 16x16", "src1": "Vec f16 16x64"},
-    {**{n: "Vec f32 16x64" for n in ("dst", "src0", "tmp")}, "src1": "Vec f32 16x1 DN"},
+    {**dict.fromkeys(("dst", "src0", "tmp"), "Vec f32 16x64"), "src1": "Vec f32 16x1 DN"},
     {
-        **{n: "Vec f32 480x16 valid 475x16" for n in ("dst", "src0")},
+        **dict.fromkeys(("dst", "src0"), "Vec f32 480x16 valid 475x16"),
         "src1": "Vec f32 480x1 DN valid 475x1",
         "on": "a2a3",
     },

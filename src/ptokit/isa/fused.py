@@ -9,6 +9,7 @@ import numpy as np
 from ptokit.base.convert import convert
 from ptokit.base.dtypes import dtype, f32, i32
 from ptokit.base.layout import Array
+from ptokit.isa.elementwise import NUMBERS
 from ptokit.isa.numerics import multiply_add, positive_part
 from ptokit.isa.pointwise import BINARY, not_empty, on_a2a3, plain, pointwise
 from ptokit.isa.rules import located, same_dtype, same_valid, separate, static_valid_fits
@@ -25,11 +26,7 @@ TERNARY = (out("dst"), src("src0"), src("src1"), src("src2"))
 
 @insn(
     *TERNARY,
-    types=types(
-        a2a3="i16 i32 f16 f32",
-        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-    ),
+    types=types(**NUMBERS),
     rules=pointwise("dst", "src0", "src1", "src2"),
 )
 def TADDC(dst: Array, src0: Array, src1: Array, src2: Array) -> None:
@@ -43,11 +40,7 @@ def TADDC(dst: Array, src0: Array, src1: Array, src2: Array) -> None:
 
 @insn(
     *TERNARY,
-    types=types(
-        a2a3="i16 i32 f16 f32",
-        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-    ),
+    types=types(**NUMBERS),
     rules=pointwise("dst", "src0", "src1", "src2"),
 )
 def TSUBC(dst: Array, src0: Array, src1: Array, src2: Array) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptokit.base.enums import Layout, PadValue, TileType
 from ptokit.base.layout import Array
-from ptokit.isa.conv_load import CONV_RULES, load_conv
+from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
 from ptokit.isa.memory import (
     DEVICES,
     FIX_VIEW,
@@ -29,7 +29,7 @@ from ptokit.isa.memory import (
     unit_stride,
     view_rows_cols,
 )
-from ptokit.isa.mx_load import HIF4, MX, MX_RULES, one_row_of_scales
+from ptokit.isa.mx_load import HIF4, MX, MX_EXAMPLES, MX_RULES, one_row_of_scales
 from ptokit.isa.spec import Pipe, View, gm_in, insn, out, rule, types
 
 
@@ -422,6 +422,18 @@ _COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
         MX_RULES,
         CONV_RULES,
         same_extent("dst", "src", _tile, "CA-0002", "cpu"),
+    ],
+    more_examples=[
+        {"dst": "Vec f32 32x16 DN", "src": "GM f32 32x16 DN"},
+        {"dst": "Vec f16 32x64 NZ", "src": "GM f16 32x64 NZ"},
+        {"dst": "Vec i64 16x16", "src": "GM i64 16x16"},
+        {"dst": "Mat f16 32x64", "src": "GM f16 32x64"},
+        {"dst": "Mat f16 32x64 DN", "src": "GM f16 32x64 DN"},
+        {"dst": "Mat f16 1x64", "src": "GM f16 1x64"},
+        {"dst": "Mat f16 32x64 NZ", "src": "GM f16 32x64"},
+        {"dst": "Mat f16 32x64 ZN", "src": "GM f16 32x64 DN"},
+        *MX_EXAMPLES,
+        *CONV_EXAMPLES,
     ],
 )
 def TLOAD(dst: Array, src: Array, ctx: Any) -> None:

@@ -107,3 +107,14 @@ MX_RULES = [
         lambda o: o.src.static_shape[:4] == (1, 1, 1, 1),
     ),
 ]
+
+MX_EXAMPLES = [
+    {"dst": f"Mat f8e8m0 {tile}", "src": f"GM f8e8m0 {view}", "on": "a5"}
+    for tile, view in (
+        ("32x4 ZZ/32", "32x4 MX_A_ZZ"),
+        ("32x4 ZZ/32", "32x4 MX_A_ND"),
+        ("4x32 NN/32", "4x32 MX_B_NN"),
+        ("4x32 NN/32", "4x32 MX_B_DN"),
+        ("1x32 ZZ/32", "1x32 ND"),
+    )
+]

@@ -412,8 +412,8 @@ def TPOP(
     else:
         if state.getWaitStatus():
             end.wait_ready(Split)
-        copied = end.read(tile, Split)
-        if not copied or not pipe.frees_after_copy:
+        end.read(tile, Split)
+        if not pipe.frees_itself:
             end.taken()
         elif state.getFreeStatus() and pipe.announces_space(state.tileIndex):
             end.notify_free(Split)
@@ -433,12 +433,12 @@ def TPOP(
 def TFREE(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
     """Give a consumed slot back to the producer, after the last read of the entry.
 
-    Free space is announced only every SyncPeriod entries. A tile pipe whose pop copied the entry
-    has given the slot back already and nothing happens; call TFREE all the same in programs that
-    are to run everywhere.
+    Free space is announced only every SyncPeriod entries. On A2/A3 the pop of a tile has given
+    the slot back already and nothing happens: call TFREE all the same in programs that are to run
+    everywhere. Not so on the *_GM pipes of A5, where it would announce the same space twice.
     """
     end = pipe.consumer(ctx)
-    if gmTensor is None and pipe.frees_after_copy:
+    if gmTensor is None and pipe.frees_itself and not end.frees_again():
         return
     end.given_back()
     state = end.state

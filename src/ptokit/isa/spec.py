@@ -34,6 +34,11 @@ class Pipe(IntEnum):
     ALL = 6
     FIX = 7  # accumulator to GM or on-chip memory
 
+    @property
+    def key(self) -> Pipe:
+        """What a plan knows of a pipe given as an operand: itself."""
+        return self
+
 
 class View(Enum):
     """Which array of a tile operand the body is handed."""

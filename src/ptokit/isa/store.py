@@ -386,6 +386,21 @@ def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
         ),
     ],
     asm=Asm(attrs=_TEXT),
+    more_examples=[
+        {"dst": "GM f32 32x16 DN", "src": "Vec f32 32x16 DN"},
+        {"dst": "GM f16 32x64 NZ", "src": "Vec f16 32x64 NZ"},
+        {"dst": "GM i64 16x16", "src": "Vec i64 16x16"},
+        {"dst": "GM f16 32x64", "src": "Mat f16 32x64", "on": OLD},
+        {"dst": "GM f16 32x64 DN", "src": "Mat f16 32x64 DN", "on": OLD},
+        {"dst": "GM f32 32x32", "src": "Acc f32 32x32", "on": "a2a3 a5 cpu"},
+        {"dst": "GM i32 32x32", "src": "Acc i32 32x32"},
+        {"dst": "GM i8 32x32", "src": "Acc i32 32x32", "preQuantScalar": "1065353216"},
+        {"dst": "GM f16 32x32 NZ", "src": "Acc f32 32x32", "on": "a2a3 a5 cpu"},
+        {"dst": "GM f16 1x2x4x8x16 NC1HWC0", "src": "Acc f32 32x32", "on": "a2a3 cpu"},
+        {"dst": "GM f32 1x1x4x8x32 NHWC", "src": "Acc f32 32x32", "on": "a5 cpu"},
+        {"dst": "GM f32 1x1x32x4x8 NCHW", "src": "Acc f32 32x32", "on": "a5 cpu"},
+        {"dst": "GM f32 1x32x1x4x8 NCDHW", "src": "Acc f32 32x32", "on": "a5 cpu"},
+    ],
 )
 def TSTORE(
     dst: Array,

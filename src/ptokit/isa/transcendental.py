@@ -36,6 +36,7 @@ ACCURACY = "The exact result, rounded once to the element type."
     rules=pointwise(
         "dst",
         "src",
+        a2a3="SA-0154",
         a5="SA-0154",
         vec="SA-0157",
         static="SA-0156 SA-0155",
@@ -75,6 +76,7 @@ def TLOG(dst: Array, src: Array) -> None:
     rules=pointwise(
         "dst",
         "src",
+        a2a3="SA-0333",
         a5="SA-0333",
         vec="SA-0336",
         static="SA-0335 SA-0334",

@@ -3,107 +3,465 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
-from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import FILTERS, join_channels, split_channels, weight_blocks
 from ptokit.isa.facts import ConvFacts, TileFacts
-from ptokit.isa.memory import DEVICES, as_bits_of, both, need, round_up
+from ptokit.isa.memory import DEVICES, as_bits_of, need, round_up
 from ptokit.isa.rules import located
 from ptokit.isa.spec import Asm, View, insn, out, rule, src, tmp, types
 
-_STATIC = "a5 kirin9030 kirinx90"  # these transpose the whole tile, not its valid region
-_TYPES = "u32 i32 f32 u16 i16 f16 u8 i8"
-_RANK = {
-    Layout.NCHW: 4,
-    Layout.GNCHW: 5,
-    Layout.NCDHW: 5,
-    Layout.NC1HWC0: 5,
-    Layout.GNC1HWC0: 6,
-    Layout.FRACTAL_Z: 4,
-    Layout.FRACTAL_Z_3D: 4,
-}
+_WHOLE_TILE = "a5 kirin9030 kirinx90"  # these transpose all of the tile, not its valid region
+_KIRIN_TYPES = "u32 i32 f32 u16 i16 f16 u8 i8"
+Dims = tuple[int, ...]
 
 
 def _conv(o: Any) -> bool:
-    return o.src.kind == "conv"
+    return o.src.kind == "conv" and o.dst.kind == "conv"
 
 
 def _matrix(o: Any) -> bool:
-    return o.src.kind == "tile"
+    return o.src.kind == "tile" and o.dst.kind == "tile"
 
 
-# ---- convolution layouts: sizes and arrangement ------------------------------------------------
+# ---- convolution layouts -----------------------------------------------------------------------
+
+
+class Conversion(NamedTuple):
+    """One pair of layouts: the shape dst has for a source, and the source laid out like that."""
+
+    ranks: tuple[int, int]  # dimensions of source and destination
+    shape: Callable[[Dims, Dims], Dims]
+    arrange: Callable[[Array, Dims], Array]
 
 
 def _groups(count: int, size: int) -> int:
     return -(-count // size)
 
 
-def _widths(arrive: tuple[int, ...], channels: int) -> tuple[int, int]:
-    """Channels of a feature map that is joined: as many as dst says, if they fill C1 groups."""
-    c1, c0 = arrive[-4], arrive[-1]
-    return (channels if _groups(channels, c0) == c1 else c1 * c0), c0
-
-
-def _to_split(s: tuple[int, ...], d: tuple[int, ...]) -> tuple[int, ...]:
+def _split_shape(s: Dims, d: Dims) -> Dims:
     *lead, c, h, w = s
     return (*lead, _groups(c, d[-1]), h, w, d[-1])
 
 
-def _to_joined(s: tuple[int, ...], d: tuple[int, ...]) -> tuple[int, ...]:
+def _joined_shape(s: Dims, d: Dims) -> Dims:
     *lead, c1, h, w, c0 = s
     channels = d[-3] if _groups(d[-3], c0) == c1 else c1 * c0
     return (*lead, channels, h, w)
 
 
-def _to_weights(s: tuple[int, ...], d: tuple[int, ...]) -> tuple[int, ...]:
+def _weights_shape(s: Dims, d: Dims) -> Dims:
     *group, n, c1, h, w, c0 = s
-    positions = c1 * h * w * (group[0] if group else 1)
-    return positions, _groups(n, FILTERS), FILTERS, c0
+    return c1 * h * w * (group[0] if group else 1), _groups(n, FILTERS), FILTERS, c0
 
 
-def _to_weights_3d(s: tuple[int, ...], d: tuple[int, ...]) -> tuple[int, ...]:
+def _weights_3d_shape(s: Dims, d: Dims) -> Dims:
     n, c, depth, h, w = s
     return depth * _groups(c, d[-1]) * h * w, _groups(n, FILTERS), FILTERS, d[-1]
 
 
-def _split_3d(maps: Array, d: tuple[int, ...]) -> Array:
-    c1 = d[0] // (maps.shape[2] * maps.shape[3] * maps.shape[4])
-    return weight_blocks(np.moveaxis(split_channels(maps, c1, d[-1]), 2, 1))
+def _weights_3d(maps: Array, d: Dims) -> Array:
+    split = split_channels(maps, _groups(maps.shape[1], d[-1]), d[-1])
+    return weight_blocks(np.moveaxis(split, 2, 1))  # D in front of C1
 
 
-def _each_group(one: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    return lambda maps: np.stack([one(group) for group in maps])
+def _by_group(arrange: Callable[[Array, Dims], Array]) -> Callable[[Array, Dims], Array]:
+    return lambda s, d: np.stack([arrange(group, d[1:]) for group in s])
 
 
-# For each pair: the shape dst must have, and the source rearranged to it.
-_CONVERSIONS: dict[
-    tuple[Layout, Layout],
-    tuple[
-        Callable[[tuple[int, ...], tuple[int, ...]], tuple[int, ...]],
-        Callable[[Array, tuple[int, ...]], Array],
-    ],
-] = {
-    (Layout.NCHW, Layout.NC1HWC0): (_to_split, lambda s, d: split_channels(s, d[1], d[4])),
-    (Layout.NC1HWC0, Layout.NCHW): (_to_joined, lambda s, d: join_channels(s, d[1])),
-    (Layout.GNCHW, Layout.GNC1HWC0): (
-        _to_split,
-        lambda s, d: _each_group(lambda g: split_channels(g, d[2], d[5]))(s),
+def _split(s: Array, d: Dims) -> Array:
+    return split_channels(s, d[1], d[4])
+
+
+def _joined(s: Array, d: Dims) -> Array:
+    return join_channels(s, d[1])
+
+
+CONVERSIONS = {
+    "NCHW-NC1HWC0": Conversion((4, 5), _split_shape, _split),
+    "NC1HWC0-NCHW": Conversion((5, 4), _joined_shape, _joined),
+    "GNCHW-GNC1HWC0": Conversion((5, 6), _split_shape, _by_group(_split)),
+    "GNC1HWC0-GNCHW": Conversion((6, 5), _joined_shape, _by_group(_joined)),
+    "NC1HWC0-FRACTAL_Z": Conversion((5, 4), _weights_shape, lambda s, _: weight_blocks(s)),
+    "GNC1HWC0-FRACTAL_Z": Conversion(
+        (6, 4), _weights_shape, lambda s, _: weight_blocks(np.moveaxis(s, 0, 1))
     ),
-    (Layout.GNC1HWC0, Layout.GNCHW): (
-        _to_joined,
-        lambda s, d: _each_group(lambda g: join_channels(g, d[2]))(s),
-    ),
-    (Layout.NC1HWC0, Layout.FRACTAL_Z): (_to_weights, lambda s, d: weight_blocks(s)),
-    (Layout.GNC1HWC0, Layout.FRACTAL_Z): (
-        _to_weights,
-        lambda s, d: weight_blocks(np.moveaxis(s, 0, 1)),
-    ),
-    (Layout.NCDHW, Layout.FRACTAL_Z_3D): (_to_weights_3d, _split_3d),
+    "NCDHW-FRACTAL_Z_3D": Conversion((5, 4), _weights_3d_shape, _weights_3d),
 }
+
+
+def _pair(o: Any) -> str:
+    return f"{o.src.layout.name}-{o.dst.layout.name}"
+
+
+def _known_pair(o: Any) -> bool:
+    return _pair(o) in CONVERSIONS
+
+
+def _conversion(o: Any) -> Conversion | None:
+    """The conversion between two convolution tiles, if there is one for tiles of these ranks."""
+    found = CONVERSIONS.get(_pair(o))
+    ranks = (len(o.src.shape), len(o.dst.shape))
+    return found if found is not None and found.ranks == ranks else None
+
+
+def _shape_follows(o: Any) -> bool:
+    found = _conversion(o)
+    return found is not None and found.shape(o.src.shape, o.dst.shape) == o.dst.shape
+
+
+def _converts(o: Any) -> bool:
+    return _conv(o) and _conversion(o) is not None
+
+
+# ---- scratch memory ----------------------------------------------------------------------------
+
+
+def _row_step(o: Any) -> int:
+    """Rows the transposer takes at once."""
+    return 32 if o.src.itemsize == 1 else 16
+
+
+def _aligned(o: Any, dst_stride: int, src_stride: int) -> bool:
+    """Whether the strides allow the fast transposition, which is the one that uses tmp."""
+    block = BLOCK_BYTES // o.src.itemsize
+    return dst_stride % _row_step(o) == 0 and src_stride % block == 0 and src_stride // block <= 255
+
+
+def _is_fast(o: Any) -> bool:
+    """Whether this transposition needs tmp."""
+    if _matrix(o):
+        return _aligned(o, o.dst.row_stride, o.src.row_stride)
+    if not _converts(o) or o.dst.layout == Layout.FRACTAL_Z:
+        return False
+    if o.dst.layout == Layout.FRACTAL_Z_3D:
+        return True  # the first stage always goes through tmp
+    rows, cols = _domain(o)
+    return _aligned(o, rows, cols)
+
+
+def _domain(o: Any) -> tuple[int, int]:
+    """Rows and columns of the matrices a feature map is transposed by: C0 x H*W, or H*W x C0."""
+    joined = o.src.layout in (Layout.NCHW, Layout.GNCHW)
+    c0 = (o.dst if joined else o.src).shape[-1]
+    h, w = o.src.shape[-2:] if joined else o.dst.shape[-2:]
+    return (c0, h * w) if joined else (h * w, c0)
+
+
+def _scratch_bytes(o: Any) -> int:
+    """Bytes of tmp by the formulas of the page."""
+    step, size = _row_step(o), o.src.itemsize
+    if _matrix(o):
+        return o.src.vc * round_up(o.src.vr, step) * size if _is_fast(o) else 0
+    if not _converts(o) or o.dst.layout == Layout.FRACTAL_Z:
+        return 0
+    if o.dst.layout == Layout.FRACTAL_Z_3D:
+        n, c, _, h, w = o.src.shape
+        c0 = o.dst.shape[-1]
+        plane = n * round_up(c, c0) * h * w
+        return (plane + max(plane, h * w * round_up(c0, step))) * size
+    rows, cols = _domain(o)
+    return cols * round_up(rows, step) * size
+
+
+class _Pair(NamedTuple):
+    dst: Any
+    src: Any
+
+
+def tmp_bytes(dst: Any, src: Any) -> int:
+    """Bytes of scratch memory that TTRANS(dst, src, tmp) needs; tiles or tile types.
+
+    0 where the strides rule out the fast transposition of a matrix, and for weights that are only
+    rearranged. For the other convolution forms the full size is given, whatever the strides.
+    """
+    return _scratch_bytes(_Pair(_facts_of(dst), _facts_of(src)))
+
+
+def _facts_of(operand: Any) -> Any:
+    if not isinstance(operand, type):
+        return operand.facts()
+    kind: Any = operand
+    return ConvFacts(kind.TYPE) if hasattr(kind, "TYPE") else TileFacts(kind.spec_for(None))
+
+
+# ---- rules -------------------------------------------------------------------------------------
+
+
+def _whole_blocks(tile: Any) -> bool:
+    line = tile.cols if tile.is_row_major else tile.rows
+    return line * tile.itemsize % BLOCK_BYTES == 0
+
+
+def _size(o: Any) -> tuple[int, int]:
+    """Rows and columns of the source that are transposed."""
+    if o.target.name in _WHOLE_TILE.split():
+        return o.src.rows, o.src.cols
+    return o.src.vr, o.src.vc
+
+
+def _index_fits(o: Any) -> bool:
+    longer = o.dst if o.src.rows < o.src.cols else o.src
+    last = (longer.rows - 1) * longer.row_stride + longer.cols - 1
+    return last <= (0xFFFF_FFFF if o.src.itemsize == 4 else 0xFFFF)
+
+
+def _apart(o: Any) -> bool:
+    used = [o.dst, o.src] + ([o.tmp] if _is_fast(o) else [])
+    spans = sorted((t.addr, t.addr + t.nbytes) for t in used)
+    return all(below[1] <= above[0] for below, above in pairwise(spans))
+
+
+_MATRIX_RULES = [
+    need(
+        "SA-0347",
+        "a2a3",
+        "src is row-major",
+        _matrix,
+        lambda o: o.src.is_row_major,
+        "declare the tile with BLayout.RowMajor",
+    ),
+    need(
+        "unboxed",
+        DEVICES,
+        "dst and src have no inner boxes",
+        _matrix,
+        lambda o: not o.dst.is_boxed and not o.src.is_boxed,
+        "declare the tiles with SLayout.NoneBox",
+    ),
+    need(
+        "SA-0343",
+        _WHOLE_TILE,
+        "lines of src are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
+        _matrix,
+        lambda o: _whole_blocks(o.src),
+    ),
+    need(
+        "SA-0344",
+        _WHOLE_TILE,
+        "lines of dst are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
+        _matrix,
+        lambda o: _whole_blocks(o.dst),
+    ),
+    need(
+        "index-range",
+        _WHOLE_TILE,
+        "the last element of the longer tile has an index of 16 bits (4-byte elements: 32 bits)",
+        _matrix,
+        _index_fits,
+        "transpose in parts",
+    ),
+    need(
+        "room",
+        None,
+        "dst has a row for every column of src that is transposed, and a column for every row",
+        _matrix,
+        lambda o: o.dst.cols >= _size(o)[0] and o.dst.rows >= _size(o)[1],
+    ),
+    need(
+        "SA-0123",
+        "cpu",
+        "the valid rows and columns of dst are the valid columns and rows of src",
+        _matrix,
+        lambda o: (o.dst.vc, o.dst.vr) == (o.src.vr, o.src.vc),
+    ),
+]
+
+
+def _channels(o: Any) -> int:
+    """C0 of the split side."""
+    return (o.src if o.dst.layout in (Layout.NCHW, Layout.GNCHW) else o.dst).shape[-1]
+
+
+_CONV_RULES = [
+    rule(
+        "kinds",
+        "dst and src are both tiles or both convolution tiles",
+        lambda o: o.src.kind == o.dst.kind,
+    ),
+    need(
+        "conv-location",
+        DEVICES,
+        "convolution tiles are Vec tiles",
+        _conv,
+        lambda o: o.src.loc == o.dst.loc == TileType.Vec,
+    ),
+    need(
+        "conv-layout",
+        None,
+        "the pair of layouts is one of " + ", ".join(p.replace("-", " to ") for p in CONVERSIONS),
+        _conv,
+        _known_pair,
+    ),
+    need(
+        "conv-shape",
+        None,
+        "dst has the shape that follows from src: C1 == ceil(C / C0), N1 == ceil(N / 16), N0 == 16",
+        lambda o: _conv(o) and _known_pair(o),
+        _shape_follows,
+    ),
+    need(
+        "conv-block",
+        DEVICES,
+        "C0 channels fill 32 bytes (C0 * sizeof == 32), or C0 is 4",
+        lambda o: _converts(o) and o.dst.layout != Layout.FRACTAL_Z_3D,
+        lambda o: _channels(o) * o.src.itemsize == BLOCK_BYTES or _channels(o) == 4,
+    ),
+    need(
+        "conv-block-3d",
+        DEVICES,
+        "FRACTAL_Z_3D: C0 is 32 for 8-bit, 16 for 16-bit and 8 for 32-bit elements",
+        lambda o: _converts(o) and o.dst.layout == Layout.FRACTAL_Z_3D,
+        lambda o: _channels(o) * o.src.itemsize == BLOCK_BYTES,
+    ),
+    need(
+        "conv-plane",
+        DEVICES,
+        "planes are whole 32-byte blocks (H * W * sizeof % 32 == 0)",
+        lambda o: _conv(o) and o.src.layout in (Layout.NCHW, Layout.GNCHW),
+        lambda o: o.src.shape[-2] * o.src.shape[-1] * o.src.itemsize % BLOCK_BYTES == 0,
+    ),
+    need(
+        "conv-memory",
+        DEVICES,
+        "src, dst and tmp together are smaller than the vector memory",
+        _conv,
+        lambda o: (
+            o.src.nbytes + o.dst.nbytes + o.tmp.nbytes < o.target.spaces[TileType.Vec].capacity
+        ),
+        "convert in parts",
+    ),
+]
+
+
+def _landing(o: Any) -> Any:
+    """The part of dst that receives the transposed source."""
+    return View.VALID if _conv(o) else _size(o)[::-1]
+
+
+def _beyond(o: Any) -> tuple[slice, slice] | None:
+    """What the fast path of A2A3 overwrites: each row of dst to the end of its 32-byte block."""
+    if not _matrix(o) or o.target.name != "a2a3" or not _is_fast(o):
+        return None
+    stop = min(round_up(o.src.vr, BLOCK_BYTES // o.src.itemsize), o.dst.cols)
+    return (slice(0, o.src.vc), slice(o.src.vr, stop)) if stop > o.src.vr else None
+
+
+@insn(
+    out("dst", kinds=("tile", "conv"), view=_landing, unspecified=_beyond),
+    src(
+        "src",
+        kinds=("tile", "conv"),
+        view=lambda o: View.WHOLE if o.target.name in _WHOLE_TILE.split() else View.VALID,
+        carries=True,
+    ),
+    tmp("tmp", lost=lambda o: o.target.is_device and _is_fast(o)),
+    forms=["dst src tmp"],
+    types=types(
+        "src",
+        a2a3=_KIRIN_TYPES + " bf16",
+        a5=_KIRIN_TYPES + " bf16",
+        kirin=_KIRIN_TYPES,
+        ids="SA-0346",
+    ),
+    rules=[
+        rule(
+            "SA-0342",
+            "elements of src and dst have the same size",
+            lambda o: o.src.itemsize == o.dst.itemsize,
+            "a2a3 cpu",
+        ),
+        rule(
+            "SA-0345",
+            "elements of src and dst have the same size",
+            lambda o: o.src.itemsize == o.dst.itemsize,
+            _WHOLE_TILE,
+        ),
+        rule(
+            "SA-0346", "elements have 1, 2 or 4 bytes", lambda o: o.src.itemsize in (1, 2, 4), "cpu"
+        ),
+        need(
+            "location",
+            DEVICES,
+            "dst and src are Vec tiles",
+            _matrix,
+            lambda o: o.src.loc == o.dst.loc == TileType.Vec,
+        ),
+        located("Vec", "tmp", id="tmp-location", on=DEVICES),
+        rule(
+            "tmp-size",
+            "tmp has room for the fast transposition: TTRANS.tmp_bytes(dst, src) bytes",
+            lambda o: not _is_fast(o) or o.tmp.nbytes >= _scratch_bytes(o),
+            DEVICES,
+            "declare tmp with at least TTRANS.tmp_bytes(dst, src) bytes",
+        ),
+        rule(
+            "apart",
+            "src, dst and the tmp that is used do not overlap",
+            lambda o: o.mode != "manual" or _apart(o),
+            DEVICES,
+            "bind them to different addresses",
+        ),
+        _MATRIX_RULES,
+        _CONV_RULES,
+    ],
+    asm=Asm(tmp=frozenset()),
+    helpers={"tmp_bytes": tmp_bytes},
+    example={"dst": "Vec {T} 64x32", "src": "Vec {T} 32x64", "tmp": "Vec {T} 64x32"},
+    more_examples=[
+        {
+            "dst": f"Conv Vec f16 {dst}",
+            "src": f"Conv Vec f16 {source}",
+            "tmp": "Vec f16 64x512",
+        }
+        for source, dst in (
+            ("NCHW 1x20x4x8", "NC1HWC0 1x2x4x8x16"),
+            ("NC1HWC0 1x2x4x8x16", "NCHW 1x32x4x8"),
+            ("NC1HWC0 20x2x2x4x16", "FRACTAL_Z 16x2x16x16"),
+            ("NCDHW 4x20x2x2x2", "FRACTAL_Z_3D 16x1x16x16"),
+        )
+    ],
+    freedom="Hardware copies what lies in the source in place of channels beyond C; the reference "
+    "engine writes zeros there.",
+)
+def TTRANS(dst: Array, src: Array, tmp: Array, ctx: Any) -> None:
+    """Transpose a Vec tile, or convert a Vec convolution tile between layouts.
+
+    A matrix: dst[i, j] = src[j, i] over the valid region of `src`; A5 and the Kirin targets
+    transpose the whole tile whatever is valid. Convolution tiles: NCHW to NC1HWC0 and back, the
+    same with groups, NC1HWC0 (with or without groups) to FRACTAL_Z and NCDHW to FRACTAL_Z_3D, whose
+    blocks are ordered D, C1, H, W. Bits are copied.
+
+    `tmp` is always passed. It is used, and its contents lost, where the strides allow the fast
+    transposition (dst stride a multiple of 16, for 8-bit elements of 32; src stride whole 32-byte
+    blocks, at most 255 of them); `TTRANS.tmp_bytes(dst, src)` says how many bytes. Filters beyond N
+    keep their contents in NC1HWC0 to FRACTAL_Z: clear `dst` first. Elsewhere channels beyond C and
+    filters beyond N become zero; the permissive profile leaves all of them untouched. The fast path
+    of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecified.
+    """
+    o = ctx.ops
+    missing = ctx.undefined("src")
+    if _matrix(o):
+        ctx.demand("src", (slice(0, o.src.vr), slice(0, o.src.vc)))
+        dst[...] = as_bits_of(src, dst).T
+        if missing is not None:
+            ctx.poison_where("dst", missing.T)
+        return
+    ctx.demand("src", (slice(None), slice(None)))
+    conversion = _conversion(o)
+    assert conversion is not None
+    values = conversion.arrange(as_bits_of(src, dst), o.dst.shape)
+    if ctx.target.is_device and _pair(o) != "NC1HWC0-FRACTAL_Z":
+        dst[...] = values
+        return
+    exists = conversion.arrange(np.ones(src.shape, bool), o.dst.shape)
+    untouched = ctx.undefined("dst")
+    np.copyto(dst, values, where=exists)
+    if untouched is not None:
+        ctx.poison_where("dst", untouched & ~exists.reshape(untouched.shape))

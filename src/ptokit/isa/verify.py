@@ -29,7 +29,8 @@ def verify(insn: Insn, ops: Ops, location: Location | None = None) -> list[Diagn
 
 def code_of(insn: Insn, rule: Rule) -> str:
     """The stable code a rule is reported under: its assertion id, or instruction.name."""
-    return rule.id if is_assertion_id(rule.id) else f"{insn.name}.{rule.id}"
+    stable = is_assertion_id(rule.id) or (rule.id[0] == "E" and rule.id[1:].isdigit())
+    return rule.id if stable else f"{insn.name}.{rule.id}"
 
 
 def is_assertion_id(id: str) -> bool:

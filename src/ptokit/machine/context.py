@@ -14,6 +14,7 @@ from ptokit.base.location import Location, Site
 from ptokit.isa.facts import Ops
 from ptokit.isa.targets import Target
 from ptokit.machine.core import Core
+from ptokit.machine.gm import GmWindow
 from ptokit.machine.faults import Unbound
 from ptokit.machine.window import Window
 
@@ -30,6 +31,8 @@ class Context:
         self.machine = machine
         self.plan = plan
         self.site = site
+        # Accesses the body makes beside its operands' windows: (name, written, where).
+        self.touched: list[tuple[str, bool, GmWindow]] = []
         self._operands = operands
 
     @property

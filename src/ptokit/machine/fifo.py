@@ -185,9 +185,9 @@ class PipeObject:
         return self.target.name == "cpu"
 
     @property
-    def frees_after_copy(self) -> bool:
-        """Whether a pop that copied the entry gives its slot back."""
-        return not self.tracked
+    def frees_itself(self) -> bool:
+        """Whether the pop of a tile copies the entry and gives its slot back."""
+        return not self.tracked and not self.direct
 
     def asks_for_space(self, index: int) -> bool:
         """`shouldWaitFree`, except that the permissive profile tracks every slot."""
@@ -436,21 +436,18 @@ class End:
             pipe = Pipe.FIX if self.role == "cube" else Pipe.MTE3
             self._perform(entry_move(self, tile, split, config, pipe))
 
-    def read(self, tile: TileObject, split: TileSplitAxis) -> bool:
-        """The consumer's tile gets the entry; return whether it was copied out of its slot."""
+    def read(self, tile: TileObject, split: TileSplitAxis) -> None:
+        """The consumer's tile gets the entry: a copy of it, or the slot itself."""
         if not self.present:
-            return False
+            return
         self.pipe.note_act("TPOP", self.role, self.ctx.site)
         self._bind(tile)
         if self._idle_lane(split):
             window = local_bytes(tile)
             window.write(np.zeros(window.shape, window.dtype.np))
             window.mark_defined()
-            return True
-        if self.pipe.direct:
-            return False
-        self._perform(entry_move(self, tile, split, None, Pipe.MTE2))
-        return True
+        elif not self.pipe.direct:
+            self._perform(entry_move(self, tile, split, None, Pipe.MTE2))
 
     def _bind(self, tile: TileObject) -> None:
         """Place the tile: over its slot, or over the next place of the local ring."""
@@ -480,6 +477,18 @@ class End:
     def taken(self) -> None:
         """An entry was handed out that TFREE must give back."""
         self.pipe.note_act("held", self.role, self.ctx.site)
+
+    def frees_again(self) -> bool:
+        """Whether TFREE after a copying pop announces the space a second time (A5)."""
+        if self.pipe.target.name == "a2a3":
+            return False
+        self.ctx.machine.sync.complain(
+            "E10",
+            "TFREE announces free space that the TPOP of this *_GM pipe has announced already",
+            self.ctx.site,
+            fix="leave TFREE out for tiles popped from a *_GM pipe",
+        )
+        return True
 
     def given_back(self) -> None:
         """TFREE was called."""

@@ -34,6 +34,8 @@ class Machine:
     def __init__(self, target: Target, mode: str = "manual", *, keep: int | None = 10_000) -> None:
         self.target = target
         self.mode = mode
+        self.blocks = 1  # how many blocks of the program run, and vector cores per block
+        self.subblocks = 1
         self.core = Core(target)
         self.pool = StoragePool()
         self.records: deque[Record] = deque(maxlen=keep)

@@ -202,9 +202,10 @@ class Plan:
             window = access.open(operands[index], site)
             gm.append((access.name, access.writes, window))
             args[index] = window.array()
-        more = self._attrs
+        more, context = self._attrs, None
         if self._wants_ctx:
-            more = {**more, "ctx": Context(self.machine, self, operands, site)}
+            context = Context(self.machine, self, operands, site)
+            more = {**more, "ctx": context}
         try:
             with np.errstate(all="ignore"):
                 result = self.insn.body(*args, **more)
@@ -231,6 +232,8 @@ class Plan:
         for (index, access), (_, _, window) in zip(self._gm, gm, strict=True):
             if access.scatters:
                 window.write_back(args[index])
+        if context is not None:
+            gm += context.touched
         return result, tuple(gm)
 
     def poisoned(

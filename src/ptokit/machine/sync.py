@@ -7,24 +7,33 @@ behind the same calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Note, PtoError, fail, where
 from ptokit.base.location import Location, Site
-from ptokit.isa.spec import Pipe
+from ptokit.base.tensors import GlobalSpec
+from ptokit.isa.spec import Pipe, View
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.faults import WouldBlock
 from ptokit.machine.flags import Latch, Semaphore, Token
+from ptokit.machine.gm import GmAccess
+from ptokit.machine.objects import GlobalObject, Pointer
 
 if TYPE_CHECKING:
+    from ptokit.machine.context import Context
     from ptokit.machine.machine import Machine
 
 EVENT_IDS = 8  # per ordered pair of pipes
 FLAGS = 16  # cross-core flags of a core
 RESERVED = range(11, 15)  # cross-core flags that SYNCALL uses
-BUFFER_IDS = 32
+PIPES_OF = {  # what each kind of core has
+    "cube": (Pipe.S, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
+    "vector": (Pipe.S, Pipe.V, Pipe.MTE2, Pipe.MTE3),
+    "mix": tuple(p for p in Pipe if p is not Pipe.ALL),
+}
 
 Place = Site | Location
 
@@ -86,10 +95,14 @@ class Sync:
 
     def set_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
         """Raise a flag behind the earlier work of `src`."""
+        self._legal(src, site)
+        self._legal(dst, site)
         self.signal(src, (self.flag(src, dst, id),), site)
 
     def wait_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
         """Hold `dst` until the flag is raised, and lower it."""
+        self._legal(src, site)
+        self._legal(dst, site)
         what = f"wait_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id})"
         hint = f"set_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id}) must come first"
         self.wait(dst, (self.flag(src, dst, id),), what, site, hint)
@@ -148,13 +161,47 @@ class Sync:
         mine = cluster_of(self.core).semaphore(self.role_here(), flag)
         self.signal(pipe, (mine,), site)
 
-    def wait_device(self, flag: int, site: Place) -> None:
+    def cross_core(self, pipe: Pipe, mode: int, flag: int, site: Place) -> None:
+        """Signal other cores: the cluster (mode 2), or a group that meets (modes 0 and 1)."""
+        self._legal(pipe, site)
+        self._based("ffts_cross_core_sync", site)
+        if mode == 2:
+            self.to_cluster(pipe, flag, site)
+        else:
+            self.to_group(pipe, mode, flag, site)
+
+    def wait_device(self, flag: int, site: Place, checked: bool = False) -> None:
         """Stop the scalar unit until the cross-core flag has come (the cube core: from both)."""
+        if checked:
+            self._based("wait_flag_dev", site)
         cluster, role = cluster_of(self.core), self.role_here()
         waited = [cluster.semaphore(role, flag)]
-        if role == "cube" and self._reduced(flag):
+        if role == "cube" and self.machine.target.name == "a2a3" and self._reduced(flag):
             waited.append(cluster.semaphore(role, flag + SECOND))
         self.wait(Pipe.S, waited, f"wait_flag_dev({flag})", site)
+
+    def _based(self, name: str, site: Place) -> None:
+        if self.machine.target.name == "a2a3" and "FFTS_BASE" not in self.core.registers:
+            raise fail(
+                "E12",
+                f"{name} needs the base address of the cross-core signals",
+                fix="call set_ffts_base_addr(addr) at the start of the kernel",
+                site=site,
+                target=self.machine.target.name,
+            )
+
+    def _legal(self, pipe: Pipe, site: Place) -> None:
+        """A core signals and waits only on pipes it has."""
+        if pipe not in PIPES_OF[self.core.kind]:
+            have = ", ".join(f"PIPE_{p.name}" for p in PIPES_OF[self.core.kind])
+            raise fail(
+                "E5",
+                f"a {self.core.kind} core has no PIPE_{pipe.name}",
+                got=[("core", self.core.name)],
+                fix=f"its pipes are {have}",
+                site=site,
+                target=self.machine.target.name,
+            )
 
     def _reduced(self, flag: int) -> bool:
         """Whether the flag of the cube core is raised by its vector cores, not by other cubes."""
@@ -175,19 +222,46 @@ class Sync:
         waited = cluster_of(self.core).semaphore(self.role_here(), flag)
         self.wait(pipe, (waited,), f"wait_intra_block(PIPE_{pipe.name}, {flag})", site)
 
-    def sync_all(self, kinds: tuple[str, ...], site: Place) -> None:
+    def meet(self, kinds: tuple[str, ...], site: Place) -> None:
         """Meet all cores of these kinds; alone there is nobody to wait for."""
         self.barrier(Pipe.ALL, site)
 
-    def sync_counter(
-        self, key: Any, total: int, bump: Callable[[], int], count: Callable[[], int], site: Place
+    def meet_at_counter(
+        self, workspace: GlobalObject, used: int, kinds: tuple[str, ...], site: Place
     ) -> None:
-        """Meet `total` cores at a counter in global memory."""
-        before = bump()
+        """Meet `used` cores (0: all of these kinds) at a counter in global memory."""
+        counter = workspace.numpy().reshape(-1)
+        counter[0] += 1
         self.barrier(Pipe.ALL, site)
-        if total > 1 and count() < (before // total + 1) * total:
-            what = f"SYNCALL (soft) waits for {total} cores"
+        if used > 1 and counter[0] % used:
+            what = f"SYNCALL (soft) waits for {used} cores and"
             raise blocked(what, [], site, "the other cores must enter it as well")
+
+    # ---- scalar accesses to global memory ---------------------------------------------------------
+
+    def clean_cache(self, at: Pointer | None, site: Place) -> None:
+        """Write back and forget one line of the scalar data cache, or all of them."""
+
+    def fence(self, site: Place) -> None:
+        """Wait for earlier scalar stores and write-backs."""
+
+    def scalar_access(self, place: Any, offset: int, value: Any, ctx: Context) -> Any:
+        """Read (value None) or write one element of global memory."""
+        at = place.data() if isinstance(place, GlobalObject) else place
+        kind, name = at.dtype, ctx.plan.insn.name
+        spec = GlobalSpec.of(kind, (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
+        tensor = GlobalObject(spec, at + offset, spec.shape, spec.stride)
+        declared = ctx.plan.insn.operand("ptr")
+        if value is not None:
+            declared = replace(declared, role="out")
+        window = GmAccess(tensor, View.VALID, declared, ctx.plan.insn).open(tensor, ctx.site)
+        ctx.touched.append(("ptr", value is not None, window))
+        if value is None:
+            return window.array()[0, 0].item()
+        if not kind.is_integer and value.dtype.kind not in "iuf":
+            raise ctx.fail("value", f"{name} takes a number", got=[("value", value)])
+        window.array()[...] = value.astype(kind.np)
+        return None
 
 
 def blocked(what: str, missing: Sequence[Semaphore], site: Place, hint: str = "") -> PtoError:

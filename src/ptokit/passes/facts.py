@@ -99,7 +99,8 @@ class Known:
         if isinstance(type_, ScalarType):
             return ScalarFacts(type_.dtype, self.numbers.get(value))
         if isinstance(type_, ShapedType) and type_.kind == "memref" and is_local(type_):
-            return self._tiles.get(value) or TileFacts(memref_tile(type_))
+            spec = on_target(memref_tile(type_), self.target.left_layout)
+            return self._tiles.get(value) or TileFacts(spec)
         if isinstance(type_, ViewType) or (
             isinstance(type_, ShapedType) and type_.kind == "memref"
         ):
@@ -225,13 +226,24 @@ def memref_strides(type_: ShapedType) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+_USUAL = {
+    "mat": "col_major row_major 512",
+    "left": "row_major row_major 512",
+    "right": "row_major col_major 512",
+    "acc": "col_major row_major 1024",
+}
+
+
 def memref_tile(type_: ShapedType, config: str = "") -> TileSpec:
     """The tile a local memref stands for; `config` is the text of its tile_buf_config."""
     rows, cols = 1, 1
     if type_.shape and DYNAMIC not in type_.shape:
         rows, cols = prod(type_.shape[:-1]), type_.shape[-1]
     element = type_.element.dtype or dtype("i8")
-    words = {k: v for k, v in re.findall(r"(\w+)\s*=\s*(?:#pto\.\w+<)?(\w+)", config)}
+    words: dict[str, str] = dict(re.findall(r"(\w+)\s*=\s*(?:#pto\.\w+<)?(\w+)", config))
+    if not words:  # then the memory tells: its tiles have one usual layout
+        usual = _USUAL.get(type_.space, "") if rows % 16 == 0 else ""
+        words = dict(zip(("blayout", "slayout", "s_fractal_size"), usual.split(), strict=False))
     return TileSpec.of(
         LOCATIONS.get(type_.space, LOCATIONS["vec"]),
         element,

@@ -22,7 +22,16 @@ from ptokit.base.diagnostics import Note, PtoError
 from ptokit.base.location import Location
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.loops import Loops
-from ptokit.frontend.lowering.symbols import Gone, NeedsConstant, Number, compare, select
+from ptokit.frontend.lowering.symbols import (
+    UNNAMED,
+    Gone,
+    GlobalSymbol,
+    NeedsConstant,
+    Number,
+    TileSymbol,
+    compare,
+    select,
+)
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -238,6 +247,8 @@ class Interpreter(Loops):
     def assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
             self.scope.names[target.id] = value
+            if isinstance(value, TileSymbol | GlobalSymbol) and value.value.name in UNNAMED:
+                value.value.name = target.id
         elif isinstance(target, ast.Tuple | ast.List):
             values = list(value)
             if len(values) != len(target.elts):

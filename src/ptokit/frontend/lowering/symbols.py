@@ -30,6 +30,7 @@ _INT_OPS = {
     ">>": "shrsi",
 }
 _FLOAT_OPS = {"+": "addf", "-": "subf", "*": "mulf", "/": "divf"}
+UNNAMED = ("tile", "part")  # handles that take the name of the variable they are assigned to
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 

@@ -1,0 +1,273 @@
+"""Executing pointers, views, tile handles, queries and debugging aids."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import NotSupported, fail
+from ptokit.base.enums import Layout
+from ptokit.base.tiles import DYNAMIC
+from ptokit.engines.values import View, dense, element_of, layout_of
+from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, StringAttr
+from ptokit.ir.core import Op, Value
+from ptokit.ir.types import TileBufType
+from ptokit.machine.faults import OutOfBounds
+from ptokit.machine.objects import Pointer, TileObject
+
+if TYPE_CHECKING:
+    from ptokit.engines.reference import Frame, Handler, Interpreter
+
+
+# ---- pointers ----------------------------------------------------------------------------------
+
+
+def _addptr(run: Interpreter, op: Op, frame: Frame) -> None:
+    frame[op.result] = frame[op.operands[0]] + frame[op.operands[1]]
+
+
+def _element(op: Op, frame: Frame) -> Any:
+    """The array element a scalar access means, as a one-element array."""
+    base, offset = op.operand("ptr"), op.operand("offset")
+    assert base is not None
+    assert offset is not None
+    at = frame[base]
+    at = (at.pointer if isinstance(at, View) else at) + frame[offset]
+    size = at.dtype.itemsize
+    if not 0 <= at.offset <= at.buffer.nbytes - size:
+        raise fail(
+            "gm-bounds",
+            f"{op.name}: the element lies inside the array",
+            got=[
+                (f"%{base.name}", at.buffer.name or "array"),
+                ("element", at.offset // size),
+                ("array elements", at.buffer.nbytes // size),
+            ],
+            site=op.location,
+            kind=OutOfBounds,
+        )
+    return np.ndarray((1,), at.dtype.np, at.buffer.data, at.offset)
+
+
+def _load_scalar(run: Interpreter, op: Op, frame: Frame) -> None:
+    frame[op.result] = _element(op, frame)[0].item()
+
+
+def _store_scalar(run: Interpreter, op: Op, frame: Frame) -> None:
+    value = op.operand("value")
+    assert value is not None
+    place = _element(op, frame)
+    place[0] = np.array(frame[value]).astype(place.dtype)
+
+
+# ---- views -------------------------------------------------------------------------------------
+
+
+def _tensor_view(run: Interpreter, op: Op, frame: Frame) -> None:
+    at = frame[op.operands[0]]
+    at = at.pointer if isinstance(at, View) else at
+    shape = tuple(frame[v] for v in op.group("shape"))
+    stride = tuple(frame[v] for v in op.group("strides"))
+    given = op.attrs.get("layout")
+    known = isinstance(given, EnumAttr)
+    layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
+    frame[op.result] = View(at, element_of(op.result.type, op.location), shape, stride, layout)
+
+
+def _partition(run: Interpreter, op: Op, frame: Frame) -> None:
+    view: View = frame[op.operands[0]]
+    offsets = [frame[v] for v in op.group("offsets")]
+    sizes = [frame[v] for v in op.group("sizes")]
+    if not len(offsets) == len(sizes) == len(view.shape):
+        raise fail("view-rank", f"{op.name}: as many offsets as dimensions", site=op.location)
+    if min(sizes, default=1) < 0:
+        raise fail("view-size", f"{op.name}: sizes are not negative", site=op.location)
+    frame[op.result] = view.part(offsets, sizes)
+
+
+def _dimension(run: Interpreter, op: Op, frame: Frame) -> None:
+    view: View = frame[op.operands[0]]
+    index = frame[op.operands[1]]
+    if not 0 <= index < len(view.shape):
+        raise fail(
+            "view-rank",
+            f"{op.name}: the view has {len(view.shape)} dimensions",
+            got=[("dimension", index)],
+            site=op.location,
+        )
+    frame[op.result] = view.shape[index]
+
+
+# ---- tiles -------------------------------------------------------------------------------------
+
+
+def _optional(op: Op, frame: Frame, label: str) -> Any:
+    value = op.operand(label)
+    return None if value is None else frame[value]
+
+
+def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
+    if not isinstance(op.result.type, TileBufType):
+        raise _lowered(op)
+    rows, cols = _optional(op, frame, "valid_row"), _optional(op, frame, "valid_col")
+    _check_valid(op, run, op.result, rows, cols)
+    frame[op.result] = run.tile(op, op.result, (rows, cols), _optional(op, frame, "addr"))
+
+
+def _check_valid(
+    op: Op, run: Interpreter, value: Value, rows: int | None, cols: int | None
+) -> None:
+    spec = run.spec(value)
+    for what, given, most in (("rows", rows, spec.rows), ("columns", cols, spec.cols)):
+        if given is not None and not 0 <= given <= most:
+            raise fail(
+                "valid-capacity",
+                f"{op.name}: valid {what} lie between 0 and the capacity of the tile",
+                got=[(f"valid {what}", given), ("capacity", most)],
+                site=op.location,
+            )
+
+
+def _declare(run: Interpreter, op: Op, frame: Frame) -> None:
+    if not isinstance(op.result.type, TileBufType):
+        raise _lowered(op)
+    spec = run.spec(op.result)
+    rows = spec.rows if spec.valid_row == DYNAMIC else spec.valid_row
+    cols = spec.cols if spec.valid_col == DYNAMIC else spec.valid_col
+    frame[op.result] = TileObject(spec, rows, cols)
+
+
+def _set_valid(run: Interpreter, op: Op, frame: Frame) -> None:
+    tile: TileObject = frame[op.operands[0]]
+    rows, cols = frame[op.operands[1]], frame[op.operands[2]]
+    _check_valid(op, run, op.operands[0], rows, cols)
+    tile.vr, tile.vc = rows, cols
+    tile.refresh()
+
+
+def _bitcast(run: Interpreter, op: Op, frame: Frame) -> None:
+    source: TileObject = frame[op.operands[0]]
+    spec = run.spec(op.result)
+    made = TileObject(spec, spec.valid_row, spec.valid_col)
+    run.machine.place(source)
+    made.share(source)
+    frame[op.result] = made
+
+
+def _subset(run: Interpreter, op: Op, frame: Frame) -> None:
+    """An alias of a window that is contiguous in its parent."""
+    source: TileObject = frame[op.operands[0]]
+    row, col = (frame[v] for v in op.operands[1:])
+    spec, parent = run.spec(op.result), source.spec
+    along_rows = parent.is_row_major
+    kept = spec.cols == parent.cols and col == 0 if along_rows else spec.rows == parent.rows
+    if not kept and not (spec.rows == 1 and along_rows and not parent.is_boxed):
+        raise fail(
+            "subset-window",
+            f"{op.name}: only windows that are contiguous in their tile can be executed",
+            got=[("tile", parent), ("window", spec), ("offsets", (row, col))],
+            fix="keep all columns of a row-major tile, or all rows of a column-major one",
+            site=op.location,
+            kind=NotSupported,
+        )
+    if not (0 <= row <= parent.rows - spec.rows and 0 <= col <= parent.cols - spec.cols):
+        raise fail(
+            "subset-bounds",
+            f"{op.name}: the window lies inside the tile",
+            got=[("tile", parent), ("window", spec), ("offsets", (row, col))],
+            site=op.location,
+            kind=OutOfBounds,
+        )
+    rows = min(spec.rows, max(0, source.vr - row)) if spec.valid_row == DYNAMIC else spec.valid_row
+    cols = min(spec.cols, max(0, source.vc - col)) if spec.valid_col == DYNAMIC else spec.valid_col
+    made = TileObject(spec, rows, cols)
+    run.machine.place(source)
+    offset = int(parent.axis_map(source.vr, source.vc).offsets[row, col]) * parent.itemsize
+    made.share(source, offset)
+    frame[op.result] = made
+
+
+def _lowered(op: Op) -> Exception:
+    return fail(
+        "not-supported",
+        f"{op.name} on memrefs is an intermediate form of another compiler",
+        fix="run the program before lowering, with !pto.tile_buf types",
+        site=op.location,
+        kind=NotSupported,
+    )
+
+
+def _refuse_lowered(run: Interpreter, op: Op, frame: Frame) -> None:
+    raise _lowered(op)
+
+
+# ---- queries and debugging ---------------------------------------------------------------------
+
+
+def _query(run: Interpreter, op: Op, frame: Frame) -> None:
+    core = run.machine.core
+    frame[op.result] = {
+        "pto.get_block_idx": core.block,
+        "pto.get_block_num": run.blocks,
+        "pto.get_subblock_idx": core.subblock,
+        "pto.get_subblock_num": run.subblocks,
+    }[op.name]
+
+
+def _print(run: Interpreter, op: Op, frame: Frame) -> None:
+    text = op.attrs["format"]
+    assert isinstance(text, StringAttr)
+    value = frame[op.operands[0]]
+    # C's length modifiers mean nothing here.
+    print(re.sub(r"%([-+ #0-9.]*)(?:hh|h|ll|l|z|j)?([diufeEgGxX])", r"%\1\2", text.value) % value)
+
+
+def _trap(run: Interpreter, op: Op, frame: Frame) -> None:
+    raise fail("trap", "the program stopped itself", site=op.location)
+
+
+def _dense(run: Interpreter, op: Op, frame: Frame) -> None:
+    """`memref.reinterpret_cast`: another shape for the same memory."""
+    source = frame[op.operands[0]]
+    if not isinstance(source, View):
+        raise _lowered(op)
+    lists: dict[str, list[int]] = {}
+    for label in ("offsets", "sizes", "strides"):
+        static, values = op.attrs[f"static_{label}"], iter(op.group(label))
+        assert isinstance(static, ArrayAttr)
+        lists[label] = [
+            frame[next(values)] if n.value == -(1 << 63) else n.value
+            for n in static.items
+            if isinstance(n, IntAttr)
+        ]
+    moved: Pointer = source.pointer + sum(lists["offsets"])
+    shape, stride = tuple(lists["sizes"]), tuple(lists["strides"])
+    frame[op.result] = View(moved, source.dtype, shape, stride or dense(shape))
+
+
+HANDLERS: dict[str, Handler] = {
+    "pto.addptr": _addptr,
+    "pto.load_scalar": _load_scalar,
+    "pto.store_scalar": _store_scalar,
+    "pto.make_tensor_view": _tensor_view,
+    "pto.partition_view": _partition,
+    "pto.get_tensor_view_dim": _dimension,
+    "pto.alloc_tile": _alloc,
+    "pto.declare_tile": _declare,
+    "pto.set_validshape": _set_valid,
+    "pto.bitcast": _bitcast,
+    "pto.subset": _subset,
+    "pto.bind_tile": _refuse_lowered,
+    "pto.pointer_cast": _refuse_lowered,
+    "pto.declare_tile_memref": _refuse_lowered,
+    "memref.alloc": _refuse_lowered,
+    "memref.reinterpret_cast": _dense,
+    "pto.get_block_idx": _query,
+    "pto.get_block_num": _query,
+    "pto.get_subblock_idx": _query,
+    "pto.get_subblock_num": _query,
+    "pto.print": _print,
+    "pto.trap": _trap,
+}

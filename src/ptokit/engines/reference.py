@@ -1,0 +1,264 @@
+"""The reference engine: runs a program, operation by operation, on the machine.
+
+It is normative: small, slow and obvious. Control flow and arithmetic are interpreted here,
+instructions are issued to the machine, and every error carries the line of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptokit.base.diagnostics import NotSupported, fail
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.engines.values import View, bind_arguments
+from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, SymbolAttr
+from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.evaluate import Undefined, evaluate
+from ptokit.ir.instructions import run_time_operands, scratch_type, template_arguments
+from ptokit.ir.types import TileBufType, on_target
+from ptokit.machine.machine import Machine
+from ptokit.machine.objects import TileObject
+
+Frame = dict[Value, Any]
+Handler = Callable[["Interpreter", Op, Frame], None]
+
+
+@dataclass
+class Interpreter:
+    """Runs functions of a module on one core of a machine."""
+
+    module: Module
+    machine: Machine
+    blocks: int = 1  # the size of the grid
+    subblocks: int = 1  # vector cores per block that take part
+    handlers: dict[str, Handler] = field(default_factory=dict[str, Handler])
+    # Storage belongs to the operation that allocates it: a loop gets the same tile every time.
+    storage: dict[tuple[Op, int], TileObject] = field(
+        default_factory=dict[tuple[Op, int], TileObject]
+    )
+    pipes: dict[str, Any] = field(default_factory=dict[str, Any])
+    _arguments: dict[Op, tuple[Any, ...]] = field(default_factory=dict[Op, tuple[Any, ...]])
+
+    def __post_init__(self) -> None:
+        from ptokit.engines import memory_ops, sync_ops
+
+        self.handlers = {**CONTROL, **memory_ops.HANDLERS, **sync_ops.HANDLERS}
+
+    def launch(self, function: Function, args: tuple[Any, ...]) -> None:
+        """Run a kernel with the caller's arguments."""
+        self.call(function, bind_arguments(function, args))
+
+    def call(self, function: Function, args: list[Any]) -> list[Any]:
+        """Run a function with run-time values; a function of another kind of core does nothing."""
+        if function.body is None:
+            raise fail(
+                "declaration",
+                f"@{function.name} is declared but not defined",
+                site=function.location,
+                kind=NotSupported,
+            )
+        if not self.runs_here(_kind(function)):
+            return []
+        frame: Frame = dict(zip(function.params, args, strict=True))
+        return self.block(function.body, frame)
+
+    def runs_here(self, kind: str) -> bool:
+        """Whether code of a kind of core runs on the core in force."""
+        mine = self.machine.core.kind
+        return not kind or mine in ("mix", kind)
+
+    # ---- blocks and operations ---------------------------------------------------------------
+
+    def block(self, block: Block, frame: Frame) -> list[Any]:
+        """Run a block and return what its last operation hands on."""
+        for op in block.ops:
+            if op.insn is not None:
+                self.instruction(op, frame)
+                continue
+            handler = self.handlers.get(op.name)
+            if handler is not None:
+                handler(self, op, frame)
+            elif op.name in _TERMINATORS:
+                return [frame[v] for v in op.operands]
+            else:
+                self.arithmetic(op, frame)
+        return []
+
+    def arithmetic(self, op: Op, frame: Frame) -> None:
+        """Evaluate an operation of `arith`."""
+        try:
+            found = evaluate(op, [frame[v] for v in op.operands])
+        except Undefined as error:
+            raise fail("arith", f"{op.name}: {error}", site=op.location) from None
+        if found is None:
+            raise fail(
+                "not-supported",
+                f"{op.name} cannot be executed",
+                site=op.location,
+                kind=NotSupported,
+            )
+        frame.update(zip(op.results, found, strict=True))
+
+    def instruction(self, op: Op, frame: Frame) -> None:
+        """Issue an instruction of the table."""
+        insn = op.insn
+        assert insn is not None
+        for result, label in zip(op.results, op.result_labels, strict=True):
+            if isinstance(result.type, TileBufType):
+                alias = op.operand(label)
+                frame[result] = self.tile(op, result) if alias is None else frame[alias]
+        operands: list[Any] = []
+        for declared, value in zip(insn.operands, run_time_operands(op), strict=True):
+            if value is not None:
+                operands.append(self.operand(frame[value]))
+            elif declared.role == "tmp" and not declared.optional:
+                operands.append(self.scratch(op))
+            else:
+                operands.append(None)
+        attrs = self._arguments.get(op)
+        if attrs is None:
+            attrs = self._arguments[op] = template_arguments(op)
+        given = self.machine.issue(insn, operands, attrs, op.location)
+        for result, label in zip(op.results, op.result_labels, strict=True):
+            if not label:
+                frame[result] = given
+
+    def operand(self, value: Any) -> Any:
+        """A run-time value as the machine takes it."""
+        return value.tensor() if isinstance(value, View) else value
+
+    # ---- tiles -------------------------------------------------------------------------------
+
+    def spec(self, value: Value) -> TileSpec:
+        """The tile type of a value on the target in force."""
+        assert isinstance(value.type, TileBufType)
+        return on_target(value.type.spec, self.machine.target.left_layout)
+
+    def tile(
+        self,
+        op: Op,
+        value: Value,
+        valid: tuple[int | None, int | None] = (None, None),
+        address: int | None = None,
+    ) -> TileObject:
+        """A tile made by an operation: at an address, or over storage the operation keeps."""
+        spec = self.spec(value)
+        rows, cols = (
+            given if given is not None else capacity if static == DYNAMIC else static
+            for given, static, capacity in (
+                (valid[0], spec.valid_row, spec.rows),
+                (valid[1], spec.valid_col, spec.cols),
+            )
+        )
+        made = TileObject(spec, rows, cols)
+        if address is not None:
+            made.bind(self.machine.core.memory(spec.loc), address)
+            return made
+        key = (op, id(self.machine.core))
+        first = self.storage.get(key)
+        if first is None:
+            self.give_storage(made)
+            self.storage[key] = made
+        else:
+            made.share(first)
+        return made
+
+    def give_storage(self, tile: TileObject) -> None:
+        """Private storage for a tile that has no address."""
+        space = self.machine.target.spaces.get(tile.spec.loc)
+        name = space.memory if space else tile.spec.loc.name
+        lease = self.machine.pool.lease(name, tile.spec.nbytes)
+        tile.bind(lease.storage, 0, lease)
+
+    def scratch(self, op: Op) -> TileObject:
+        """A temporary that the text leaves out."""
+        spec = scratch_type(op).spec
+        made = TileObject(spec, spec.rows, spec.cols)
+        self.give_storage(made)
+        return made
+
+
+def _kind(function: Function) -> str:
+    given = function.attrs.get("pto.kernel_kind")
+    return given.value if isinstance(given, EnumAttr) else ""
+
+
+# ---- control flow ------------------------------------------------------------------------------
+
+_TERMINATORS = ("func.return", "scf.yield", "scf.condition")
+
+
+def _for(run: Interpreter, op: Op, frame: Frame) -> None:
+    lower, upper, step = (frame[v] for v in op.operands[:3])
+    carried = [frame[v] for v in op.operands[3:]]
+    body = op.regions[0]
+    if step <= 0:
+        raise fail("loop-step", "the step of scf.for is positive", site=op.location)
+    for index in range(lower, upper, step):
+        frame[body.args[0]] = index
+        frame.update(zip(body.args[1:], carried, strict=True))
+        carried = run.block(body, frame)
+    frame.update(zip(op.results, carried, strict=True))
+
+
+def _if(run: Interpreter, op: Op, frame: Frame) -> None:
+    if frame[op.operands[0]]:
+        found = run.block(op.regions[0], frame)
+    else:
+        found = run.block(op.regions[1], frame) if len(op.regions) > 1 else []
+    frame.update(zip(op.results, found, strict=True))
+
+
+def _while(run: Interpreter, op: Op, frame: Frame) -> None:
+    before, after = op.regions
+    carried = [frame[v] for v in op.operands]
+    while True:
+        frame.update(zip(before.args, carried, strict=True))
+        go_on, *passed = run.block(before, frame)
+        if not go_on:
+            frame.update(zip(op.results, passed, strict=True))
+            return
+        frame.update(zip(after.args, passed, strict=True))
+        carried = run.block(after, frame)
+
+
+def _switch(run: Interpreter, op: Op, frame: Frame) -> None:
+    cases = op.attrs["cases"]
+    assert isinstance(cases, ArrayAttr)
+    numbers = [c.value for c in cases.items if isinstance(c, IntAttr)]
+    chosen = frame[op.operands[0]]
+    region = op.regions[1 + numbers.index(chosen)] if chosen in numbers else op.regions[0]
+    frame.update(zip(op.results, run.block(region, frame), strict=True))
+
+
+def _execute(run: Interpreter, op: Op, frame: Frame) -> None:
+    frame.update(zip(op.results, run.block(op.regions[0], frame), strict=True))
+
+
+def _call(run: Interpreter, op: Op, frame: Frame) -> None:
+    callee = op.attrs["callee"]
+    assert isinstance(callee, SymbolAttr)
+    function = run.module.function(callee.name)
+    assert function is not None
+    found = run.call(function, [frame[v] for v in op.operands])
+    frame.update(zip(op.results, found, strict=True))
+
+
+def _section(run: Interpreter, op: Op, frame: Frame) -> None:
+    kind = op.name.rpartition(".")[2]
+    if run.runs_here(kind):
+        run.block(op.regions[0], frame)
+
+
+CONTROL: dict[str, Handler] = {
+    "scf.for": _for,
+    "scf.if": _if,
+    "scf.while": _while,
+    "scf.index_switch": _switch,
+    "scf.execute_region": _execute,
+    "func.call": _call,
+    "pto.section.cube": _section,
+    "pto.section.vector": _section,
+}

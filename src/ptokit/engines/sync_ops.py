@@ -1,0 +1,331 @@
+"""Executing flags, events, barriers and the pipes between cores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.diagnostics import NotSupported, PtoError, fail
+from ptokit.base.enums import Direction, TileSplitAxis
+from ptokit.base.tiles import DYNAMIC
+from ptokit.engines.values import View
+from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
+from ptokit.ir.core import Op
+from ptokit.ir.types import OpaqueType, TileBufType
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.spec import Pipe
+from ptokit.machine.fifo import PipeObject
+from ptokit.machine.objects import TileObject
+
+if TYPE_CHECKING:
+    from ptokit.engines.reference import Frame, Handler, Interpreter
+
+# The pipe that carries a class of operations out.
+CLASS_PIPES = {
+    "TLOAD": Pipe.MTE2,
+    "TSTORE_ACC": Pipe.FIX,
+    "TSTORE_VEC": Pipe.MTE3,
+    "TMOV_M2L": Pipe.MTE1,
+    "TMOV_M2B": Pipe.MTE1,
+    "TMOV_M2S": Pipe.FIX,
+    "TMOV_M2V": Pipe.MTE1,
+    "TMOV_V2M": Pipe.FIX,
+    "TMATMUL": Pipe.M,
+    "TVEC": Pipe.V,
+    "TVECWAIT_EVENT": Pipe.V,
+}
+
+
+def _pipe(op: Op, key: str) -> Pipe:
+    attr = op.attrs[key]
+    assert isinstance(attr, EnumAttr)
+    if attr.enum != "pipe":
+        return CLASS_PIPES[attr.value]
+    name = attr.value.removeprefix("PIPE_")
+    if name not in Pipe.__members__:
+        raise fail(
+            "pipe", f"{op.name}: there is no pipe {attr.value}", site=op.location, kind=NotSupported
+        )
+    return Pipe[name]
+
+
+def _number(attr: Attribute | None, default: int = 0) -> int:
+    if isinstance(attr, EnumAttr):
+        return attr.number
+    return attr.value if isinstance(attr, IntAttr) else default
+
+
+def _event_id(op: Op, frame: Frame) -> int:
+    dynamic = op.operand("event_id")
+    number = _number(op.attrs.get("event_id")) if dynamic is None else frame[dynamic]
+    if not 0 <= number <= 7:
+        raise fail(
+            "event-id",
+            f"{op.name}: an event id lies in 0..7",
+            got=[("event id", number)],
+            site=op.location,
+        )
+    return number
+
+
+# ---- inside a core -----------------------------------------------------------------------------
+
+
+def _ends(op: Op) -> tuple[Pipe, Pipe]:
+    if "src_pipe" in op.attrs:
+        return _pipe(op, "src_pipe"), _pipe(op, "dst_pipe")
+    return _pipe(op, "src_op"), _pipe(op, "dst_op")
+
+
+def _set_flag(run: Interpreter, op: Op, frame: Frame) -> None:
+    run.machine.sync.set_flag(*_ends(op), _event_id(op, frame), op.location)
+
+
+def _wait_flag(run: Interpreter, op: Op, frame: Frame) -> None:
+    run.machine.sync.wait_flag(*_ends(op), _event_id(op, frame), op.location)
+
+
+def _barrier(run: Interpreter, op: Op, frame: Frame) -> None:
+    pipe = _pipe(op, "pipe" if "pipe" in op.attrs else "op_type")
+    run.machine.sync.barrier(pipe, op.location)
+
+
+def _get_buffer(run: Interpreter, op: Op, frame: Frame) -> None:
+    number = _number(op.attrs.get("buf_id"))
+    run.machine.sync.get_buffer(_pipe(op, "op_type"), number, op.location)
+
+
+def _release_buffer(run: Interpreter, op: Op, frame: Frame) -> None:
+    number = _number(op.attrs.get("buf_id"))
+    run.machine.sync.release_buffer(_pipe(op, "op_type"), number, op.location)
+
+
+def _nothing(run: Interpreter, op: Op, frame: Frame) -> None:
+    """Waits for work that is complete, or sets up what needs no setting up here."""
+
+
+def _id_array(run: Interpreter, op: Op, frame: Frame) -> None:
+    type_ = op.result.type
+    assert isinstance(type_, OpaqueType)
+    frame[op.result] = [None] * int(type_.parameter or "8")
+
+
+def _slot(op: Op, frame: Frame) -> tuple[list[Any], int]:
+    array, index = frame[op.operands[0]], frame[op.operands[1]]
+    if not 0 <= index < len(array):
+        raise fail(
+            "event-array",
+            f"{op.name}: the index lies inside the array",
+            got=[("index", index), ("size", len(array))],
+            site=op.location,
+        )
+    return array, index
+
+
+def _id_get(run: Interpreter, op: Op, frame: Frame) -> None:
+    array, index = _slot(op, frame)
+    if array[index] is None:
+        raise fail(
+            "poison-read",
+            f"{op.name} reads entry {index}, which nothing has written",
+            site=op.location,
+        )
+    frame[op.result] = array[index]
+
+
+def _id_set(run: Interpreter, op: Op, frame: Frame) -> None:
+    array, index = _slot(op, frame)
+    array[index] = frame[op.operands[2]]
+
+
+# ---- between cores -----------------------------------------------------------------------------
+
+
+def _cross_id(op: Op, frame: Frame) -> int:
+    dynamic = op.operand("event_id_dyn")
+    return _number(op.attrs.get("event_id")) if dynamic is None else frame[dynamic]
+
+
+def _cross_set(run: Interpreter, op: Op, frame: Frame) -> None:
+    sync, flag = run.machine.sync, _cross_id(op, frame)
+    if run.machine.target.name == "a5":
+        sync.to_core(_pipe(op, "pipe"), flag, op.location)
+    elif (mode := _number(op.attrs.get("ffts_mode"), 2)) == 2:
+        sync.to_cluster(_pipe(op, "pipe"), flag, op.location)
+    else:
+        sync.to_group(_pipe(op, "pipe"), mode, flag, op.location)
+
+
+def _cross_wait(run: Interpreter, op: Op, frame: Frame) -> None:
+    sync, flag = run.machine.sync, _cross_id(op, frame)
+    if run.machine.target.name == "a5":
+        sync.wait_core(_pipe(op, "pipe"), flag, op.location)
+    else:
+        sync.wait_device(flag, op.location)
+
+
+# ---- pipes -------------------------------------------------------------------------------------
+
+
+def _reserve(run: Interpreter, op: Op, frame: Frame) -> None:
+    frame[op.result] = _number(op.attrs.get("base"))
+
+
+def _import(run: Interpreter, op: Op, frame: Frame) -> None:
+    peer_name = op.attrs.get("peer_func")
+    assert isinstance(peer_name, SymbolAttr)
+    peer = run.module.function(peer_name.name)
+    found = [
+        o
+        for o in (peer.walk() if peer else ())
+        if o.name == "pto.reserve_buffer" and o.attrs.get("name") == op.attrs.get("name")
+    ]
+    if not found:
+        raise fail(
+            "peer-buffer",
+            f"{op.name}: {peer_name} reserves no buffer {op.attrs.get('name')}",
+            site=op.location,
+        )
+    frame[op.result] = _number(found[0].attrs.get("base"))
+
+
+def _open(
+    run: Interpreter, op: Op, slots: int, local: int, gm: Any, c2v: int, v2c: int, flag: int = 0
+) -> PipeObject:
+    direction = Direction(_number(op.attrs["dir_mask"]))
+    nosplit = op.attrs.get("nosplit") == BoolAttr(True)
+    size = _number(op.attrs["slot_size"])
+    spec = PipeSpec(flag, direction, size, slots, local, nosplit)
+    memory = gm.pointer if isinstance(gm, View) else gm
+    try:
+        return PipeObject(spec, run.machine, memory, c2v, v2c)
+    except PtoError as error:
+        raise _at(error, op) from None
+
+
+def _at(error: PtoError, op: Op) -> PtoError:
+    """The same error, told of the line of the text."""
+    first = error.diagnostics[0]
+    return fail(
+        first.code,
+        first.message,
+        got=first.got,
+        fix=first.fix,
+        target=first.target,
+        site=op.location,
+        kind=type(error),
+    )
+
+
+def _front_pipe(run: Interpreter, op: Op, frame: Frame) -> None:
+    """Eight slots for one direction, four each for two."""
+    both = _number(op.attrs["dir_mask"]) == 3
+    slots = 4 if both else 8
+    local = 2 if run.machine.target.name == "a5" and both else slots
+    gm = op.operand("gm_slot_buffer")
+    c2v, v2c = op.operand("c2v_consumer_buf"), op.operand("v2c_consumer_buf")
+    assert c2v is not None
+    assert v2c is not None
+    memory = None if gm is None else frame[gm]
+    run.pipes[_here(run)] = _open(run, op, slots, local, memory, frame[c2v], frame[v2c])
+
+
+def _here(run: Interpreter) -> str:
+    core = run.machine.core
+    return f"{core.kind} {core.block} {core.subblock}"
+
+
+def _low_pipe(run: Interpreter, op: Op, frame: Frame) -> None:
+    gm, local, peer = (op.operand(n) for n in ("gm_addr", "local_addr", "peer_local_addr"))
+    assert local is not None
+    slots = _number(op.attrs["slot_num"])
+    kept = _number(op.attrs.get("local_slot_num"), slots)
+    first = frame[local]
+    second = first if peer is None else frame[peer]
+    memory = None if gm is None else frame[gm]
+    flag = _number(op.attrs.get("flag_base"))
+    frame[op.result] = _open(run, op, slots, kept, memory, first, second, flag)
+
+
+def _pipe_of(run: Interpreter, op: Op, frame: Frame) -> PipeObject:
+    handle = op.operand("pipe_handle")
+    if handle is not None:
+        return frame[handle]
+    found = run.pipes.get(_here(run))
+    if found is None:
+        raise fail(
+            "pipe-init",
+            f"{op.name}: this core has opened no pipe",
+            fix="initialise the pipe first, in a function of this kind of core",
+            site=op.location,
+        )
+    return found
+
+
+def _transfer(run: Interpreter, op: Op, frame: Frame, name: str, tile: Any) -> None:
+    """Issue one of the pipe instructions; they share the order pipe, tile, ..."""
+    insn = INSTRUCTIONS[name]
+    given = {"pipe": _pipe_of(run, op, frame), "tile": tile}
+    split = {"Split": TileSplitAxis(_number(op.attrs.get("split")))}
+    operands = [given.get(o.name) for o in insn.operands]
+    attrs = tuple(split.get(a.name, a.default) for a in insn.attrs)
+    run.machine.issue(insn, operands, attrs, op.location)
+
+
+def _push(run: Interpreter, op: Op, frame: Frame) -> None:
+    _transfer(run, op, frame, "TPUSH", frame[op.operands[0]])
+
+
+def _pop(run: Interpreter, op: Op, frame: Frame) -> None:
+    if not op.results:
+        _transfer(run, op, frame, "TPOP", frame[op.operands[0]])
+        return
+    if not isinstance(op.result.type, TileBufType):
+        raise fail("not-supported", f"{op.name} makes a tile", site=op.location, kind=NotSupported)
+    spec = run.spec(op.result)
+    given = [frame[v] for v in op.operands]
+    rows = given[0] if given else spec.rows if spec.valid_row == DYNAMIC else spec.valid_row
+    cols = given[1] if given else spec.cols if spec.valid_col == DYNAMIC else spec.valid_col
+    tile = TileObject(spec, rows, cols)
+    _transfer(run, op, frame, "TPOP", tile)
+    frame[op.result] = tile
+
+
+def _free(run: Interpreter, op: Op, frame: Frame) -> None:
+    _transfer(run, op, frame, "TFREE", None)
+
+
+HANDLERS: dict[str, Handler] = {
+    "pto.set_flag": _set_flag,
+    "pto.wait_flag": _wait_flag,
+    "pto.set_flag_dyn": _set_flag,
+    "pto.wait_flag_dyn": _wait_flag,
+    "pto.record_event": _set_flag,
+    "pto.wait_event": _wait_flag,
+    "pto.barrier": _barrier,
+    "pto.barrier_sync": _barrier,
+    "pto.get_buf": _get_buffer,
+    "pto.rls_buf": _release_buffer,
+    "pto.tsync": _nothing,
+    "pto.set_ffts": _nothing,
+    "pto.declare_eventid_array": _id_array,
+    "pto.eventid_array_get": _id_get,
+    "pto.eventid_array_set": _id_set,
+    "pto.sync.set": _cross_set,
+    "pto.sync.wait": _cross_wait,
+    "pto.reserve_buffer": _reserve,
+    "pto.import_reserved_buffer": _import,
+    "pto.aic_initialize_pipe": _front_pipe,
+    "pto.aiv_initialize_pipe": _front_pipe,
+    "pto.initialize_l2g2l_pipe": _low_pipe,
+    "pto.initialize_l2l_pipe": _low_pipe,
+    "pto.tpush_to_aiv": _push,
+    "pto.tpush_to_aic": _push,
+    "pto.tpush": _push,
+    "pto.tpop_from_aic": _pop,
+    "pto.tpop_from_aiv": _pop,
+    "pto.tpop": _pop,
+    "pto.tfree_from_aic": _free,
+    "pto.tfree_from_aiv": _free,
+    "pto.tfree": _free,
+}

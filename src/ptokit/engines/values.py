@@ -1,0 +1,164 @@
+"""Run-time values of a program: views of the user's arrays, and arguments turned into them.
+
+Numbers are Python numbers, tiles are the machine's tiles, pointers the machine's pointers. Only
+views need something of their own: the text counts one to five dimensions, the machine always five.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import fail
+from ptokit.base.dtypes import DType, dtype
+from ptokit.base.enums import Layout
+from ptokit.base.location import Location
+from ptokit.base.tensors import GlobalSpec
+from ptokit.base.tiles import DYNAMIC
+from ptokit.ir.core import Function, Value
+from ptokit.ir.evaluate import bits_of, round_to, wrap
+from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType
+from ptokit.machine.objects import GlobalObject, Pointer, pointer
+
+
+@dataclass(frozen=True)
+class View:
+    """A view of global memory; strides in elements."""
+
+    pointer: Pointer
+    dtype: DType
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    layout: Layout = Layout.ND
+
+    def part(self, offsets: list[int], sizes: list[int]) -> View:
+        """A window of the view."""
+        moved = self.pointer + sum(o * s for o, s in zip(offsets, self.stride, strict=True))
+        return View(moved, self.dtype, tuple(sizes), self.stride, self.layout)
+
+    def tensor(self) -> GlobalObject:
+        """The view as the machine knows it."""
+        spec = _five(self.dtype, self.shape, self.stride, self.layout)
+        return GlobalObject(spec, self.pointer, spec.shape, spec.stride)
+
+
+@cache
+def _five(
+    element: DType, shape: tuple[int, ...], stride: tuple[int, ...], layout: Layout
+) -> GlobalSpec:
+    missing = 5 - len(shape)
+    whole = max((n * s for n, s in zip(shape, stride, strict=True)), default=1)
+    return GlobalSpec.of(
+        element, (1,) * missing + shape, (max(whole, 1),) * missing + stride, layout
+    )
+
+
+def layout_of(shape: tuple[int, ...], stride: tuple[int, ...]) -> Layout:
+    """Column-major when the rows are adjacent and the columns are not, else row-major."""
+    return Layout.DN if len(stride) > 1 and stride[-2] == 1 != stride[-1] else Layout.ND
+
+
+def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides."""
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.append(strides[-1] * extent)
+    return tuple(reversed(strides))[: len(shape)]
+
+
+# ---- arguments ---------------------------------------------------------------------------------
+
+
+def bind_arguments(function: Function, args: tuple[Any, ...]) -> list[Any]:
+    """Turn what a caller passes into run-time values, one per parameter."""
+    if len(args) != len(function.params):
+        wanted = ", ".join(f"%{p.name}: {p.type}" for p in function.params)
+        raise fail(
+            "argument-count",
+            f"@{function.name} takes {len(function.params)} arguments",
+            got=[("given", len(args))],
+            fix=f"pass ({wanted})",
+            site=function.location,
+        )
+    return [_argument(p, a) for p, a in zip(function.params, args, strict=True)]
+
+
+def _argument(param: Value, given: Any) -> Any:
+    type_ = param.type
+    if isinstance(type_, ScalarType):
+        return _scalar(param, type_, given)
+    if isinstance(type_, PtrType):
+        return _pointer(param, type_.element, given)
+    if isinstance(type_, ViewType | ShapedType) and not (
+        isinstance(type_, ShapedType) and type_.kind != "memref"
+    ):
+        return _view(param, type_, given)
+    raise fail(
+        "argument-type",
+        f"%{param.name} of type {type_} cannot be passed from outside",
+        fix="kernel parameters are pointers, memrefs in global memory and numbers",
+        site=param.location,
+    )
+
+
+def _scalar(param: Value, type_: ScalarType, given: Any) -> Any:
+    if isinstance(given, np.generic) or (isinstance(given, np.ndarray) and given.ndim == 0):
+        given = given.item()
+    if not isinstance(given, int | float) or (isinstance(given, float) and not type_.is_float):
+        raise fail(
+            "argument-type",
+            f"%{param.name} is a number of type {type_}",
+            got=[("given", type(given).__name__)],
+            site=param.location,
+        )
+    return round_to(float(given), type_) if type_.is_float else wrap(int(given), bits_of(type_))
+
+
+def _pointer(param: Value, element: ScalarType, given: Any) -> Pointer:
+    wanted = element.dtype
+    if wanted is None or isinstance(given, int | float):
+        raise fail(
+            "argument-type",
+            f"%{param.name} is an array of {element}",
+            got=[("given", type(given).__name__)],
+            site=param.location,
+        )
+    at = pointer(given, wanted)
+    if at.dtype is not wanted:
+        raise fail(
+            "argument-type",
+            f"%{param.name} is an array of {element}",
+            got=[("element type given", at.dtype.mlir)],
+            fix=f"pass an array of {wanted.np.name}",
+            site=param.location,
+        )
+    at.buffer.name = at.buffer.name or f"%{param.name}"
+    return at
+
+
+def _view(param: Value, type_: ViewType | ShapedType, given: Any) -> View:
+    at = _pointer(param, type_.element, given)
+    shape = type_.shape
+    if DYNAMIC in shape:
+        actual: tuple[int, ...] = tuple(np.shape(at.buffer.owner))
+        if len(actual) != len(shape):
+            raise fail(
+                "argument-shape",
+                f"%{param.name} has {len(shape)} dimensions",
+                got=[("shape given", actual)],
+                site=param.location,
+            )
+        shape = tuple(a if n == DYNAMIC else n for n, a in zip(shape, actual, strict=True))
+    return View(at, type_.element.dtype or dtype("i8"), shape, dense(shape))
+
+
+def element_of(type_: Type, site: Location) -> DType:
+    """The element type of a view, pointer or memref."""
+    assert isinstance(type_, PtrType | ViewType | ShapedType)
+    found = type_.element.dtype
+    if found is None:
+        raise fail("element-type", f"{type_.element} is no element type", site=site)
+    return found

@@ -1,0 +1,331 @@
+"""Events: the typed dependency between two operation classes, and what belongs to it.
+
+`e = Event[Op.TLOAD, Op.TADD](TLOAD(a, g))` records the event behind the load, on the load's pipe;
+`TADD(c, a, b, e)` waits for it on the adder's pipe before it issues the addition. In auto mode
+the compiler orders everything and events do nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, ClassVar
+
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.location import Site, user_site
+from ptokit.frontend.session import current
+from ptokit.isa.opcodes import OpCode, op_codes
+from ptokit.isa.spec import Insn, Pipe
+from ptokit.isa.sync import EVENT_IDS, cross_core_message
+from ptokit.isa.verify import recipe
+
+PIPE_S, PIPE_V, PIPE_M = Pipe.S, Pipe.V, Pipe.M
+PIPE_MTE1, PIPE_MTE2, PIPE_MTE3 = Pipe.MTE1, Pipe.MTE2, Pipe.MTE3
+PIPE_FIX, PIPE_ALL = Pipe.FIX, Pipe.ALL
+EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3 = 0, 1, 2, 3
+EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 = 4, 5, 6, 7
+SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE, CACHELINE_OUT = 0, 1, 2
+DSB_DDR, DSB_UB, DSB_ALL = 0, 1, 2
+
+__all__ = [
+    "Event", "Op", "RecordEvent", "Waitable", "PtoSetWaitFlag", "getFFTSMsg",
+    "PIPE_S", "PIPE_V", "PIPE_M", "PIPE_MTE1", "PIPE_MTE2", "PIPE_MTE3", "PIPE_FIX", "PIPE_ALL",
+    "EVENT_ID0", "EVENT_ID1", "EVENT_ID2", "EVENT_ID3",
+    "EVENT_ID4", "EVENT_ID5", "EVENT_ID6", "EVENT_ID7",
+    "SINGLE_CACHE_LINE", "ENTIRE_DATA_CACHE", "CACHELINE_OUT", "DSB_DDR", "DSB_UB", "DSB_ALL",
+    "get_block_idx", "get_block_num", "get_coreid", "get_subblockdim", "get_subblockid",
+]  # fmt: skip
+
+_NO_ID = 0xFF  # no cross-core flag was named
+_SECOND = 16
+# Accumulator to vector core, vector core to cube core: the event leaves the core.
+_TO_VECTOR, _TO_CUBE = ("TMOV_A2V",), ("TMOV_V2M", "TEXTRACT_V2M")
+# Where waiting for an event of one's own pipe is a barrier; elsewhere the pipe keeps its order.
+_OWN_BARRIER = {
+    "a2a3": tuple(Pipe),
+    "a5": (Pipe.MTE2, Pipe.MTE3),
+    "kirin9030": (Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
+    "kirinx90": (Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
+    "cpu": (),
+}
+
+
+class RecordEvent:
+    """What an instruction returns: the right to record an Event behind it."""
+
+    __slots__ = ("insn", "pipe", "site")
+
+    def __init__(self, insn: Insn, pipe: Any, site: Site) -> None:
+        self.insn = insn
+        self.pipe = pipe
+        self.site = site
+
+    def __repr__(self) -> str:
+        return f"<event of {self.insn.name}>"
+
+
+class Waitable:
+    """Base of everything that may be passed as a trailing wait event."""
+
+    __slots__ = ()
+
+    def wait(self) -> None:
+        """Wait until the event has happened."""
+        raise NotImplementedError
+
+
+def not_an_event(name: str, given: RecordEvent) -> PtoError:
+    """The error of waiting for what an instruction returned, without an Event around it."""
+    return fail(
+        "wait-record-event",
+        f"{name} cannot wait for the bare result of {given.insn.name}: it says which instruction "
+        "is the source, not which pipe waits",
+        fix=f"wrap it: e = Event[Op.{given.insn.name}, Op.{name}]({given.insn.name}(...)), then "
+        f"{name}(..., e)",
+    )
+
+
+class _OpNames:
+    """`Op.TADD`: the operation classes, as the instruction table defines them."""
+
+    def __getattr__(self, name: str) -> OpCode:
+        found = op_codes().get(name)
+        if found is None:
+            raise AttributeError(f"there is no operation class Op.{name}")
+        return found
+
+    def __dir__(self) -> list[str]:
+        return list(op_codes())
+
+    def __iter__(self) -> Any:
+        return iter(op_codes().values())
+
+    def __repr__(self) -> str:
+        return "Op"
+
+
+Op = _OpNames()
+
+
+class _EventMeta(type):
+    SRC: OpCode | None = None
+
+    def __getitem__(cls, given: Any) -> type[Event]:
+        args: list[Any] = list(given) if isinstance(given, tuple) else [given]
+        if not 2 <= len(args) <= 4:
+            raise fail(
+                "Event.arguments",
+                "Event takes two operation classes, then AutoToken and EventID",
+                got=[("arguments", args)],
+                fix="Event[Op.TLOAD, Op.TADD], or Event[Op.TLOAD, Op.TADD, False, EVENT_ID3]",
+            )
+        src, dst, automatic, number = (*args, *(None, None, True, 0)[len(args) :])
+        for code, one, which in (("SA-0116", src, "SrcOp"), ("SA-0037", dst, "DstOp")):
+            if not isinstance(one, OpCode) or one.pipe is Pipe.ALL:
+                raise fail(
+                    code,
+                    f"{which} of an Event is an operation class with a pipe of its own",
+                    got=[(which, one)],
+                    fix=recipe(code),
+                )
+        if not 0 <= int(number) < EVENT_IDS:
+            raise fail(
+                "E4", f"the event id lies in 0..{EVENT_IDS - 1}", got=[("EventID", number)]
+            )
+        return event_class(src, dst, bool(automatic), int(number))
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+class Event(Waitable, metaclass=_EventMeta):
+    """One dependency between two operation classes; write `Event[SrcOp, DstOp]` for its type.
+
+    Made from what an instruction returned, it is recorded at once; an Event made without one is
+    recorded with `e.Record()` or `e.Record(TLOAD(...))`. Passing it to an instruction, to TSYNC, or
+    calling `e.Wait()` waits for it. Record and wait alternate.
+    """
+
+    SRC: ClassVar[OpCode]
+    DST: ClassVar[OpCode]
+    AUTO: ClassVar[bool]
+    ID: ClassVar[int]
+    __slots__ = ("_machine", "token")
+
+    def __init__(self, source: RecordEvent | None = None) -> None:
+        self._machine = current()
+        self.token = self.ID
+        if self.crosses:
+            if self.AUTO:
+                raise fail(
+                    "Event.token",
+                    "an event that leaves the core names its flag: AutoToken is false",
+                    got=[("SrcOp", self.SRC), ("DstOp", self.DST)],
+                    fix=f"Event[{self.SRC}, {self.DST}, False], then e.Record[flag]()",
+                )
+        elif self.AUTO and self._machine.mode == "manual":
+            # The id is taken when the object is made, whether or not it is ever recorded.
+            pair, taken = (self.SRC.pipe, self.DST.pipe), self._machine.core.events
+            self.token = taken.get(pair, 0)
+            taken[pair] = (self.token + 1) % EVENT_IDS
+        if source is not None:
+            self.record(source)
+
+    # ---- recording and waiting --------------------------------------------------------------------
+
+    @property
+    def crosses(self) -> bool:
+        """Whether the event goes from one core of the cluster to another."""
+        name, target = self.SRC.name, self._machine.target.name
+        if target == "a5":
+            return name in _TO_VECTOR + _TO_CUBE
+        if target != "a2a3":
+            return False
+        return (name in _TO_VECTOR and self.DST.pipe is Pipe.V) or (
+            name in _TO_CUBE and self.DST.pipe is Pipe.MTE1
+        )
+
+    def record(self, source: RecordEvent | None = None, flag: int = _NO_ID) -> Event:
+        """Record the event behind the earlier work of the source pipe."""
+        if source is not None and not isinstance(source, RecordEvent):
+            raise fail(
+                "Event.record",
+                "an Event is recorded from what an instruction returned",
+                got=[("given", type(source).__name__)],
+            )
+        if self._machine.mode == "auto":
+            return self
+        sync, site = self._machine.sync, user_site()
+        src, dst = self.SRC.pipe, self.DST.pipe
+        if self.crosses:
+            self._named(flag)
+            if self._machine.target.name == "a5":
+                sync.to_core(src, flag, site)
+                if self._machine.core.role == "cube":
+                    sync.to_core(src, flag + _SECOND, site)
+            else:
+                sync.cross_core(src, 2, flag, site)
+        elif src is not dst:
+            sync.set_flag(src, dst, self.token, site)
+        return self
+
+    def wait(self, flag: int = _NO_ID) -> None:
+        """Hold later work of the destination pipe until the event is recorded; consume it."""
+        if self._machine.mode == "auto":
+            return
+        sync, site = self._machine.sync, user_site()
+        src, dst = self.SRC.pipe, self.DST.pipe
+        if self.crosses:
+            self._named(flag)
+            if self._machine.target.name == "a5":
+                sync.wait_core(dst, flag, site)
+            else:
+                sync.wait_device(flag, site, checked=True)
+        elif src is not dst:
+            sync.wait_flag(src, dst, self.token, site)
+        elif src in _OWN_BARRIER[self._machine.target.name]:
+            sync.barrier(src, site)
+
+    def InitAddr(self, addr: int) -> None:
+        """Set the base address of the cross-core signals (A2/A3)."""
+        if not self.crosses:
+            raise fail("Event.init-addr", "only an event that leaves the core has an address")
+        self._machine.core.registers["FFTS_BASE"] = addr
+
+    @property
+    def Record(self) -> _Method:
+        """`e.Record()`, `e.Record(TLOAD(...))`, `e.Record[flag]()`."""
+        return _Method(self.record)
+
+    Init = Record
+
+    @property
+    def Wait(self) -> _Method:
+        """`e.Wait()`, `e.Wait[flag]()`."""
+        return _Method(self.wait)
+
+    def _named(self, flag: int) -> None:
+        if flag == _NO_ID:
+            raise fail(
+                "Event.flag",
+                "an event that leaves the core names its flag at record and wait",
+                got=[("SrcOp", self.SRC), ("DstOp", self.DST)],
+                fix="e.Record[flag]() on the one core, e.Wait[flag]() on the other",
+            )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} id {self.token}>"
+
+
+class _Method:
+    """A method that takes a cross-core flag in brackets."""
+
+    __slots__ = ("_flag", "_run")
+
+    def __init__(self, run: Any, flag: int = _NO_ID) -> None:
+        self._run = run
+        self._flag = flag
+
+    def __getitem__(self, flag: int) -> _Method:
+        return _Method(self._run, int(flag))
+
+    def __call__(self, *args: Any) -> Any:
+        return self._run(*args, flag=self._flag)
+
+
+@cache
+def event_class(src: OpCode, dst: OpCode, automatic: bool, number: int) -> type[Event]:
+    """The one class with these template arguments."""
+    more = "" if automatic else f", False, {number}"
+    members = {"SRC": src, "DST": dst, "AUTO": automatic, "ID": number, "__slots__": ()}
+    return _EventMeta(f"Event[{src}, {dst}{more}]", (Event,), members)  # type: ignore[return-value]
+
+
+# ---- beside events -------------------------------------------------------------------------------
+
+
+class _SetWait:
+    """`PtoSetWaitFlag[PIPE_V, PIPE_S]()`: set a flag and wait for it at once."""
+
+    def __getitem__(self, pipes: tuple[Pipe, Pipe]) -> Any:
+        src, dst = pipes
+
+        def set_wait(set_id: int = 0, wait_id: int = 0) -> None:
+            machine, site = current(), user_site()
+            if machine.mode == "manual":
+                machine.sync.set_flag(src, dst, set_id, site)
+                machine.sync.wait_flag(src, dst, wait_id, site)
+
+        return set_wait
+
+
+PtoSetWaitFlag = _SetWait()
+
+
+def getFFTSMsg(mode: int, id: int, base: int = 1) -> int:
+    """The message of ffts_cross_core_sync: bits 5..4 mode, bits 11..8 flag id."""
+    return cross_core_message(mode, id, base)
+
+
+def get_block_idx() -> int:
+    """The number of this block in its launch; both vector cores of a cluster see the same."""
+    return current().core.block
+
+
+def get_block_num() -> int:
+    """How many blocks were launched."""
+    return current().blocks
+
+
+def get_subblockid() -> int:
+    """The number of the vector core inside its cluster."""
+    return current().core.subblock
+
+
+def get_subblockdim() -> int:
+    """How many vector cores a cluster has, as a vector core sees it."""
+    return current().subblocks
+
+
+def get_coreid() -> int:
+    """The physical number of the core; here the number of its block."""
+    return current().core.block

@@ -1,0 +1,327 @@
+"""TEXTRACT: a window of one tile becomes another tile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
+from ptokit.base.layout import Array
+from ptokit.isa.extract_rules import corner, corner1, corner_rules, operand_rules, vector_rules
+from ptokit.isa.spec import Asm, Pipe, insn, out, rule, scalar, src
+from ptokit.isa.transfer import (
+    RELU,
+    VEC_MODE,
+    is_row,
+    path,
+    pipe_of,
+    share_size,
+    transfer,
+    transfer_weights,
+    up,
+    weight_size,
+    whole,
+)
+from ptokit.isa.transfer_rules import (
+    KIRIN,
+    NOT_A2A3,
+    drain_rules,
+    fp_rules,
+    mode_rules,
+    needs_accumulator,
+    paths_exist,
+    same_type,
+)
+
+WORDS = "preQuantScalar fp"
+SCRATCH = (188416, 188416 + 8192)  # UB bytes the A2A3 re-boxing of odd int8 rows runs over
+
+
+# ---- regions -----------------------------------------------------------------------------------
+
+
+def _size(o: Any) -> tuple[int, int]:
+    """Rows and columns of the window."""
+    way = path(o)
+    if way == "Conv>Right":
+        return weight_size(o)
+    if not o.target.is_device or way == "Vec>Vec":
+        return o.dst.vr, o.dst.vc
+    if way.startswith("Mat>"):
+        rows, cols = whole(o.dst)
+        if is_row(o.src):
+            cols = min(up(o.dst.vc, 512 // o.dst.itemsize), o.src.cols - corner(o)[1], cols)
+        return (1, cols) if is_row(o.src) else (rows, cols)
+    if o.dst.layout != "NZ":
+        return o.dst.vr, o.dst.vc
+    rows = up(o.dst.vr, 16) if way == "Vec>Mat" else o.dst.vr
+    cols = min(up(o.dst.vc, o.dst.inner[1]), o.src.cols - corner(o)[1], o.dst.cols)
+    return min(rows, o.src.rows - corner(o)[0]), cols
+
+
+def _source(o: Any) -> Any:
+    if o.dst1 is None:
+        return _window(corner(o), _size(o))
+    # Both windows, and what lies between them.
+    (r0, c0), (r1, c1) = corner(o), corner1(o)
+    rows = slice(min(r0, r1), max(r0 + o.dst.vr, r1 + o.dst1.vr))
+    return rows, slice(min(c0, c1), max(c0 + o.dst.vc, c1 + o.dst1.vc))
+
+
+def _window(start: tuple[int, int], size: tuple[int, int]) -> tuple[slice, slice]:
+    (row, col), (rows, cols) = start, size
+    return slice(row, row + rows), slice(col, col + cols)
+
+
+# ---- the instructions --------------------------------------------------------------------------
+
+A2A3_PATHS = "Mat>Left Mat>Right Acc>Mat Vec>Vec Conv>Right"
+KIRIN_PATHS = A2A3_PATHS + " Acc>Vec Vec>Mat"
+A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
+
+
+@insn(
+    out("dst", view=lambda o: share_size(o, *_size(o))),
+    out("dst1", optional=True, note="second window of a vector tile"),
+    src("src", view=_source, kinds=("tile", "conv"), carries=True),
+    scalar("preQuantScalar", optional=True, note="quantisation word of an accumulator"),
+    src(
+        "fp",
+        view=lambda o: _window((0, corner(o)[1]), (1, o.dst.vc)),
+        optional=True,
+        space="Scaling",
+        note="quantisation words, one per source column",
+    ),
+    scalar("indexRow", optional=True, note="first row of the window, 0 when left out"),
+    scalar("indexCol", optional=True, note="first column of the window, 0 when left out"),
+    scalar("indexRow1", optional=True, note="first row of the second window"),
+    scalar("indexCol1", optional=True, note="first column of the second window"),
+    attrs=[RELU, VEC_MODE],
+    pipe=pipe_of,
+    ops={"TEXTRACT_M2LR": Pipe.MTE1, "TEXTRACT_A2M": Pipe.FIX, "TEXTRACT_V2M": Pipe.FIX},
+    targets="a2a3 a5 kirin9030 kirinx90",
+    forms=[
+        "dst src",
+        "dst src indexRow",
+        "dst src indexRow indexCol",
+        "dst src preQuantScalar indexRow indexCol",
+        "dst src fp indexRow indexCol",
+        "dst dst1 src",
+        "dst dst1 src indexRow",
+        "dst dst1 src indexRow indexCol",
+        "dst dst1 src indexRow indexCol indexRow1",
+        "dst dst1 src indexRow indexCol indexRow1 indexCol1",
+    ],
+    rules=[
+        paths_exist("space-pair", A2A3_PATHS, "a2a3"),
+        paths_exist("space-pair", KIRIN_PATHS, KIRIN),
+        paths_exist("space-pair", A5_PATHS, "a5"),
+        same_type("SA-0160", "a2a3 kirinx90"),
+        same_type("SA-0159", "a5 kirin9030"),
+        operand_rules(),
+        corner_rules(),
+        vector_rules(),
+        needs_accumulator("accumulator-source", "a2a3 " + NOT_A2A3, WORDS),
+        drain_rules(WORDS),
+        mode_rules(WORDS, moved="dst"),
+        fp_rules(lambda o: corner(o)[1], lambda o: o.dst.vc),
+        rule(
+            "first-core",
+            "the receiving vector core is core 0",
+            lambda o: o.attrs["accToVecMode"] in (None, AccToVecMode.SingleModeVec0),
+            "kirinx90",
+        ),
+        rule(
+            "relu-to-vec",
+            "ReLU on the way to a Vec tile needs an AccToVecMode: without one it is dropped",
+            lambda o: (
+                o.attrs["reluPreMode"] == ReluPreMode.NoRelu
+                or o.dst.loc != TileType.Vec
+                or o.attrs["accToVecMode"] is not None
+            ),
+            "a5",
+            "TEXTRACT[AccToVecMode.SingleModeVec0, ReluPreMode.NormalRelu](...)",
+        ),
+    ],
+    more_examples=[
+        {
+            "src": "Mat f16 64x96 NZ",
+            "dst": "Left f16 32x32",
+            "indexRow": "16",
+            "indexCol": "32",
+        },
+        {"src": "Mat f16 64x96 ZN", "dst": "Left f16 32x32", "indexRow": "16", "indexCol": "32"},
+        {"src": "Mat f16 64x96 ZN", "dst": "Right f16 32x32", "indexRow": "16", "indexCol": "32"},
+        {"src": "Mat f16 64x96 NZ", "dst": "Right f16 32x32", "indexRow": "16", "indexCol": "32"},
+        {"src": "Mat f16 1x512", "dst": "Left f16 1x256", "indexRow": "0", "indexCol": "256"},
+        {"src": "Mat f8e8m0 32x8 ZZ/32", "dst": "ScaleLeft f8e8m0 16x4", "on": "a5"},
+        {"src": "Mat f8e8m0 8x32 NN/32", "dst": "ScaleRight f8e8m0 4x16", "on": "a5"},
+        {
+            "src": "Conv Mat i8 FRACTAL_Z 2x2x1x64x32",
+            "dst": "Right i8 64x32",
+            "indexRow": "32",
+            "indexCol": "16",
+        },
+        {"src": "Conv Mat f16 FRACTAL_Z 4x4x16x16", "dst": "Right f16 32x32"},
+        {
+            "src": "Acc f32 64x64",
+            "dst": "Mat f16 32x32 NZ",
+            "indexRow": "16",
+            "indexCol": "16",
+            "on": "a2a3 a5 cpu",
+        },
+        {
+            "src": "Acc i32 64x64",
+            "dst": "Mat i8 32x32 NZ",
+            "preQuantScalar": "0x3f800000",
+            "indexRow": "16",
+            "indexCol": "16",
+        },
+        {
+            "src": "Acc f32 64x64",
+            "dst": "Mat i8 32x32 NZ",
+            "preQuantScalar": "0x3f800000",
+            "indexRow": "16",
+            "indexCol": "16",
+            "on": "a2a3 a5 cpu",
+        },
+        {
+            "src": "Acc i32 64x64",
+            "dst": "Mat i8 32x32 NZ",
+            "fp": "Scaling u64 1x64",
+            "indexRow": "16",
+            "indexCol": "16",
+        },
+        {"src": "Acc f32 32x32", "dst": "Vec f32 32x32", "on": "a5"},
+        {"src": "Acc f16 32x32", "dst": "Vec f16 32x32", "on": "kirin9030 kirinx90"},
+        {"src": "Acc i32 32x32", "dst": "Vec i32 32x32", "on": "kirin9030 kirinx90"},
+        {"src": "Vec f32 32x64 NZ", "dst": "Vec f32 16x32 NZ", "indexRow": "16", "indexCol": "16"},
+        {"src": "Vec f4e2m1x2 16x64", "dst": "Vec f4e2m1x2 16x32", "on": "a5"},
+        {
+            "src": "Vec f16 64x64",
+            "dst": "Vec f16 32x32 NZ",
+            "dst1": "Vec f16 16x16 NZ",
+            "indexRow": "3",
+            "indexCol": "16",
+            "indexRow1": "40",
+            "indexCol1": "48",
+            "on": "a2a3 a5",
+        },
+        {
+            "src": "Vec f16 32x32",
+            "dst": "Mat f16 16x32",
+            "indexRow": "8",
+            "indexCol": "0",
+            "on": "a5 kirin9030 kirinx90",
+        },
+    ],
+)
+def TEXTRACT(
+    dst: Array,
+    dst1: Array | None,
+    src: Array,
+    preQuantScalar: int | None,
+    fp: Array | None,
+    indexRow: int | None,
+    indexCol: int | None,
+    indexRow1: int | None,
+    indexCol1: int | None,
+    reluPreMode: ReluPreMode,
+    accToVecMode: AccToVecMode | None,
+    ctx: Any,
+) -> None:
+    """Copy the window of src that starts at (indexRow, indexCol) into dst.
+
+    Into a matmul operand the window has the capacity of dst, in compact tiles its valid boxes; one
+    row of a Mat tile becomes the left operand of a matrix-vector product. From an accumulator the
+    valid size of dst is read, in whole boxes of columns when dst is NZ, and converted by the fix
+    pipe; quantisation words belong to source columns. Between vector tiles the valid region of dst
+    is filled. Convolution weights are read as the matrix K x N with K = (c1, h, w, c0).
+
+    With two destinations, two windows of a row-major vector tile are boxed at once; on A2A3 an odd
+    width of int8 uses 8 KiB of the vector memory at byte 188416 as scratch. Elements outside the
+    source's valid region may be undefined and stay undefined in dst.
+    """
+    o = ctx.ops
+    if o.src.kind == "conv":
+        transfer_weights(dst, src, ctx, *corner(o))
+    elif dst1 is not None:
+        _two_windows(dst, dst1, src, ctx)
+    else:
+        word = preQuantScalar if fp is None else fp
+        mode = accToVecMode
+        transfer(dst, src, ctx, corner=corner(o), word=word, relu=reluPreMode, mode=mode)
+
+
+def _two_windows(dst: Array, dst1: Array, src: Array, ctx: Any) -> None:
+    o = ctx.ops
+    corners = corner(o), corner1(o)
+    first = tuple(map(min, *corners))  # where the region handed over starts
+    for out_, at in zip((dst, dst1), corners, strict=True):
+        start = at[0] - first[0], at[1] - first[1]
+        part = _window(start, (out_.shape[0], out_.shape[1]))
+        ctx.demand("src", part)
+        out_[...] = src[part]
+    odd = o.dst.vc % 2 or o.dst1.vc % 2
+    if ctx.target.name == "a2a3" and o.dst.dtype.name == "i8" and odd and ctx.mode == "manual":
+        ctx.clobber(TileType.Vec, *SCRATCH)
+
+
+@insn(
+    out("dst", view=_size),
+    src("src", view=lambda o: _window(corner(o), _size(o)), carries=True),
+    src(
+        "fp",
+        view=lambda o: _window((0, corner(o)[1]), (1, o.dst.vc)),
+        note="quantisation words, one per source column",
+    ),
+    scalar("indexRow"),
+    scalar("indexCol"),
+    attrs=[RELU],
+    pipe=Pipe.FIX,
+    ops={"TEXTRACT_A2M": Pipe.FIX},
+    targets="a2a3 a5 kirin9030 kirinx90",
+    rules=[
+        fp_rules(lambda o: corner(o)[1], lambda o: o.dst.vc),
+        paths_exist("accumulator", "Acc>Mat Acc>Vec", "a2a3 " + NOT_A2A3),
+        drain_rules("fp"),
+        corner_rules(),
+    ],
+    asm=Asm(forms=frozenset({"l1", "l2"})),
+    example={
+        "src": "Acc i32 64x64",
+        "dst": "Mat i8 32x32 NZ",
+        "fp": "Scaling u64 1x64",
+        "indexRow": "16",
+        "indexCol": "16",
+    },
+    more_examples=[
+        {
+            "src": "Acc f32 64x64",
+            "dst": "Mat i8 32x32 NZ",
+            "fp": "Scaling u64 1x64",
+            "on": "a2a3 a5 cpu",
+        },
+        {
+            "src": "Acc f16 64x64",
+            "dst": "Vec i8 32x32",
+            "fp": "Scaling u64 1x64",
+            "on": "kirin9030 kirinx90",
+        },
+    ],
+)
+def TEXTRACT_FP(
+    dst: Array,
+    src: Array,
+    fp: Array,
+    indexRow: int,
+    indexCol: int,
+    reluPreMode: ReluPreMode,
+    ctx: Any,
+) -> None:
+    """Extract a window of an accumulator with a quantisation word per column.
+
+    dst(r, c) = quant(src(indexRow + r, indexCol + c), fp[indexCol + c]), over the region TEXTRACT
+    has from an accumulator. The words start at fp + 8 * indexCol, which has to be a multiple of
+    128 bytes.
+    """
+    transfer(dst, src, ctx, corner=(indexRow, indexCol), word=fp, relu=reluPreMode)

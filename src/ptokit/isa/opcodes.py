@@ -1,0 +1,49 @@
+"""Operation classes: the names by which events speak of instructions, and the pipe of each.
+
+They are a fold over the instruction table: an instruction's own name, or the names its record
+gives where one instruction takes several paths (`TSTORE_VEC`, `TSTORE_ACC`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from ptokit.isa.spec import INSTRUCTIONS, Pipe
+
+# Any work of the unit, for instructions that have no class of their own.
+GENERIC = {"SCALAR": Pipe.S, "VECTOR": Pipe.V}
+
+
+@dataclass(frozen=True)
+class OpCode:
+    """An operation class, `Op.TADD`; events order the pipes behind two of them."""
+
+    name: str
+    pipe: Pipe
+
+    def __repr__(self) -> str:
+        return f"Op.{self.name}"
+
+
+OP_COUNT = OpCode("OP_COUNT", Pipe.ALL)  # the number of classes; not an operation
+
+
+@cache
+def op_codes() -> Mapping[str, OpCode]:
+    """All operation classes by name."""
+    found = {name: OpCode(name, pipe) for name, pipe in _named()}
+    return MappingProxyType({**found, OP_COUNT.name: OP_COUNT})
+
+
+def _named() -> Iterator[tuple[str, Pipe]]:
+    yield from GENERIC.items()
+    for record in INSTRUCTIONS.values():
+        if record.family in ("sync", "comm") or record.overload_of:
+            continue
+        if record.ops:
+            yield from record.ops.items()
+        elif isinstance(record.pipe, Pipe):
+            yield record.name, record.pipe

@@ -1,0 +1,224 @@
+"""Rules of whole functions and of the pipes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptokit.base.diagnostics import Diagnostic, Note
+from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, StringAttr, SymbolAttr
+from ptokit.ir.core import Function, Module, Op, Value
+from ptokit.ir.types import TileBufType
+from ptokit.passes.structure import complaint
+
+CUBE_OPS = ("aic_initialize_pipe", "tpush_to_aiv", "tpop_from_aiv", "tfree_from_aiv")
+VECTOR_OPS = ("aiv_initialize_pipe", "tpush_to_aic", "tpop_from_aic", "tfree_from_aic")
+_INIT = ("pto.initialize_l2l_pipe", "pto.initialize_l2g2l_pipe")
+_USERS = ("pto.tpush", "pto.tpop", "pto.tfree")
+
+
+def check_functions(module: Module, plans_addresses: bool) -> Iterator[Diagnostic]:
+    """Every rule that looks at more than one operation."""
+    for function in module.functions:
+        yield from _entry(function, module)
+        yield from _kernel_kind(function)
+        yield from _reserved(function, module, plans_addresses)
+        yield from _pops(function)
+        yield from _low_level_pipes(function, module)
+    yield from _recursion(module)
+
+
+def is_entry(function: Function, module: Module) -> bool:
+    """Whether a function is a kernel: it says so, or it is the only one."""
+    defined = [f for f in module.functions if f.body is not None]
+    return "pto.entry" in function.attrs or defined == [function]
+
+
+def kind_of(function: Function) -> str:
+    """`cube`, `vector`, or the empty string when the function does not say."""
+    given = function.attrs.get("pto.kernel_kind")
+    return given.value if isinstance(given, EnumAttr) else ""
+
+
+def _entry(function: Function, module: Module) -> Iterator[Diagnostic]:
+    if is_entry(function, module) and function.results:
+        yield Diagnostic(
+            "entry-result",
+            f"the kernel @{function.name} must return void",
+            function.location,
+            (("results", ", ".join(map(str, function.results))),),
+            "write results into global memory",
+        )
+
+
+def _recursion(module: Module) -> Iterator[Diagnostic]:
+    calls: dict[str, list[tuple[str, Op]]] = {
+        f.name: [(_symbol(op.attrs["callee"]), op) for op in f.walk() if op.name == "func.call"]
+        for f in module.functions
+    }
+
+    def reaches(start: str, goal: str, seen: set[str]) -> bool:
+        if start in seen:
+            return False
+        seen.add(start)
+        return any(
+            to == goal or reaches(to, goal, seen) for to, _ in calls.get(start, ()) if to in calls
+        )
+
+    for name, made in calls.items():
+        for callee, op in made:
+            if callee == name or reaches(callee, name, set()):
+                yield complaint(
+                    op,
+                    "recursion",
+                    f"recursive function calls are not allowed: @{callee} leads back to @{name}",
+                )
+
+
+def _symbol(attr: Attribute | None) -> str:
+    return attr.name if isinstance(attr, SymbolAttr) else ""
+
+
+# ---- pipes of a front end ------------------------------------------------------------------------
+
+
+def _kernel_kind(function: Function) -> Iterator[Diagnostic]:
+    """The ends of a pipe belong to one kind of core each."""
+    kind = kind_of(function)
+    for op in function.walk():
+        name = op.name.removeprefix("pto.")
+        wanted = "cube" if name in CUBE_OPS else "vector" if name in VECTOR_OPS else ""
+        if wanted and kind != wanted:
+            yield complaint(
+                op,
+                "kernel-kind",
+                f"this operation belongs into a {wanted} kernel",
+                {"kernel kind": kind or "none given"},
+                f"write attributes {{pto.kernel_kind = #pto.kernel_kind<{wanted}>}}",
+            )
+
+
+def _reserved(function: Function, module: Module, plans_addresses: bool) -> Iterator[Diagnostic]:
+    for op in function.walk():
+        if op.name == "pto.reserve_buffer":
+            automatic = op.attrs.get("autoAlloc") == BoolAttr(True)
+            if not automatic and "base" not in op.attrs:
+                yield complaint(op, "reserved-base", "a buffer with auto = false needs base")
+            allocated = next((o for o in function.walk() if o.name == "memref.alloc"), None)
+            if not automatic and allocated is not None:
+                yield Diagnostic(
+                    "reserved-manual",
+                    "cannot use pto.reserve_buffer with auto = false while local memory of this "
+                    "function still has to be planned",
+                    allocated.location,
+                    notes=(Note("the reserved buffer", op.location),),
+                )
+        elif op.name == "pto.import_reserved_buffer":
+            yield from _imported(op, module)
+
+
+def _imported(op: Op, module: Module) -> Iterator[Diagnostic]:
+    peer = module.function(_symbol(op.attrs.get("peer_func")))
+    name = op.attrs.get("name")
+    if peer is None:
+        yield complaint(op, "peer-function", f"there is no function {op.attrs.get('peer_func')}")
+        return
+    reserved = [o for o in peer.walk() if o.name == "pto.reserve_buffer"]
+    if not any(o.attrs.get("name") == name for o in reserved):
+        have = ", ".join(str(o.attrs.get("name")) for o in reserved) or "none"
+        yield complaint(
+            op,
+            "peer-buffer",
+            f"@{peer.name} reserves no buffer {name}",
+            {"its buffers": have},
+        )
+
+
+def _pops(function: Function) -> Iterator[Diagnostic]:
+    for op in function.walk():
+        if not op.name.startswith("pto.tpop_from_") or not op.operands:
+            continue
+        type_ = op.result.type
+        if isinstance(type_, TileBufType) and not (
+            type_.spec.valid_row < 0 and type_.spec.valid_col < 0
+        ):
+            yield complaint(
+                op,
+                "pop-valid",
+                "a pop with valid operands makes a tile of dynamic validShape (?, ?)",
+                {"result": type_.spec},
+                "write v_row=?, v_col=? in its type, or leave the operands out",
+            )
+
+
+# ---- pipes as lowering makes them ----------------------------------------------------------------
+
+
+def _low_level_pipes(function: Function, module: Module) -> Iterator[Diagnostic]:
+    for op in function.walk():
+        if op.name not in _INIT:
+            continue
+        yield from _splits(op, function)
+        local = op.operand("local_addr")
+        assert local is not None
+        source = local.owner.name if isinstance(local.owner, Op) else ""
+        reserved = source in ("pto.reserve_buffer", "pto.import_reserved_buffer")
+        if "flag_base" not in op.attrs and not reserved:
+            yield complaint(
+                op,
+                "pipe-address",
+                "without flag_base, requires local_addr to come from reserve_buffer or "
+                "import_reserved_buffer",
+            )
+        elif reserved:
+            yield from _peer(op, local, function, module)
+
+
+def _splits(op: Op, function: Function) -> Iterator[Diagnostic]:
+    users = [o for o in function.walk() if o.name in _USERS and op.result in o.operands]
+    splits = {_number(o.attrs.get("split")) for o in users}
+    if op.attrs.get("nosplit") == BoolAttr(False) and 0 in splits:
+        yield complaint(
+            op, "pipe-split", "explicit 'nosplit = false' conflicts with a user of split = 0"
+        )
+    if 0 in splits and len(splits) > 1:
+        yield complaint(op, "pipe-split", "conflicting pipe split usage")
+
+
+def _number(attr: Attribute | None) -> int:
+    return attr.value if isinstance(attr, IntAttr) else 0
+
+
+def _buffer_name(value: Value) -> Attribute | None:
+    return value.owner.attrs.get("name") if isinstance(value.owner, Op) else None
+
+
+def _peer(op: Op, local: Value, function: Function, module: Module) -> Iterator[Diagnostic]:
+    """Both ends of a shared buffer make the pipe, and agree how entries are split."""
+    name = _buffer_name(local)
+    others = [
+        (f, o)
+        for f in module.functions
+        if f is not function
+        for o in f.walk()
+        if o.name in _INIT and name in {_buffer_name(v) for v in o.operands}
+    ]
+    if not others:
+        shown = name.value if isinstance(name, StringAttr) else "?"
+        yield complaint(
+            op, "pipe-peer", f"buffer {shown!r} needs a complete peer init pair, one per function"
+        )
+        return
+    for peer, other in others:
+        mine, theirs = _split_kind(op, function), _split_kind(other, peer)
+        if mine is not None and theirs is not None and mine != theirs:
+            yield complaint(
+                op,
+                "pipe-split",
+                f"conflicting pipe split usage: @{function.name} and @{peer.name} disagree",
+            )
+
+
+def _split_kind(op: Op, function: Function) -> bool | None:
+    """Whether the users of a pipe split its entries; None when it has no users."""
+    users = [o for o in function.walk() if o.name in _USERS and op.result in o.operands]
+    return any(_number(o.attrs.get("split")) for o in users) if users else None

@@ -1,0 +1,290 @@
+"""Synchronisation for auto mode: flags between pipes, barriers inside a pipe.
+
+Within a block, an operation that conflicts with an earlier one on another pipe waits for a flag
+that is set right behind it. Loops and branches count as one operation whose accesses are those of
+their bodies, so a flag is set and waited for equally often on every path.
+
+A loop whose next iteration conflicts with this one gets a flag that goes round: set once before
+the loop, waited for and set again in every iteration, drained behind the loop. A wait that earlier
+waits already imply is left out. There are eight event ids per pair of pipes, and an id may be set
+again only when its last wait is known to be over; where ids run out, a barrier over all pipes
+takes the place of the flag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from ptokit.ir.attributes import Attribute, EnumAttr
+from ptokit.ir.core import Block, Function, Module, Op
+from ptokit.ir.rewrite import clone
+from ptokit.isa.spec import Pipe
+from ptokit.isa.targets import Target
+from ptokit.passes.accesses import accesses_of
+from ptokit.passes.base import Pass
+from ptokit.passes.storage import Bytes, bytes_of
+
+EVENT_IDS = 8
+LOOPS = ("scf.for", "scf.while")
+
+
+@dataclass(frozen=True)
+class InsertSync(Pass):
+    """Order the pipes of a placed program."""
+
+    name: ClassVar[str] = "insert-sync"
+
+    def run(self, module: Module, target: Target) -> Module:
+        module = clone(module)
+        for function in module.functions:
+            if function.body is not None:
+                _Inserter(function, target).run(function.body)
+        return module
+
+
+@dataclass(frozen=True)
+class Touch:
+    """An access: on which pipe, to which bytes, and whether it writes."""
+
+    pipe: Pipe
+    where: Bytes
+    writes: bool
+
+    def conflicts(self, other: Touch) -> bool:
+        return (self.writes or other.writes) and self.where.meets(other.where)
+
+
+Clock = dict[Pipe, dict[Pipe, int]]  # [q][p]: operations of p up to here are over when q goes on
+
+
+@dataclass
+class Flag:
+    """An edge: set behind the operation at `after`, waited for before the one at `before`."""
+
+    source: Pipe
+    sink: Pipe
+    after: int
+    before: int
+
+    @property
+    def pair(self) -> tuple[Pipe, Pipe]:
+        return self.source, self.sink
+
+
+@dataclass
+class Ids:
+    """Event ids of each pair of pipes: busy between set and wait, spent until known to be over."""
+
+    busy: set[tuple[Pipe, Pipe, int]] = field(default_factory=set[tuple[Pipe, Pipe, int]])
+
+    def take(self, pair: tuple[Pipe, Pipe]) -> int | None:
+        for number in range(EVENT_IDS):
+            if (*pair, number) not in self.busy:
+                self.busy.add((*pair, number))
+                return number
+        return None
+
+    def release(self, pair: tuple[Pipe, Pipe], number: int) -> None:
+        self.busy.discard((*pair, number))
+
+
+@dataclass
+class Edges:
+    """What one block needs: flags, places for barriers, and how far each pipe knows the others."""
+
+    flags: list[Flag]
+    clocks: list[Clock]  # before each operation
+
+
+class _Inserter:
+    def __init__(self, function: Function, target: Target) -> None:
+        self.target = target
+        self.accesses = accesses_of(function, target)
+        self.bytes = bytes_of(function, self.accesses)
+        self.ids = Ids()
+        self._touches: dict[Op, frozenset[Touch]] = {}
+        self._ordered = {Pipe.MTE2, Pipe.MTE3} | (
+            {Pipe.V} if target.vector_needs_barrier else set()
+        )
+
+    def run(self, body: Block) -> None:
+        self._block(body, in_loop=False)
+        end = body.ops.pop()
+        # Nothing may still be under way when the kernel ends.
+        body.ops += [_barrier(Pipe.ALL, end), end]
+
+    def touches(self, op: Op) -> frozenset[Touch]:
+        """All accesses of an operation, those of its regions included."""
+        found = self._touches.get(op)
+        if found is None:
+            pipe = self.accesses.pipes.get(op, Pipe.S)
+            own = {
+                Touch(pipe, self.bytes.of(a.root, a.is_memory), a.writes)
+                for a in self.accesses.of.get(op, [])
+            }
+            inner = [self.touches(each) for region in op.regions for each in region.ops]
+            found = self._touches[op] = frozenset(own.union(*inner))
+        return found
+
+    # ---- one block ---------------------------------------------------------------------------
+
+    def _block(self, block: Block, in_loop: bool) -> tuple[list[Op], list[Op]]:
+        """Insert into a block; returns what belongs before and behind the loop it is the body of."""
+        ops = list(block.ops)
+        lead: list[list[Op]] = [[] for _ in ops]
+        trail: list[list[Op]] = [[] for _ in ops]
+        edges = self._forward(ops)
+        before, behind, held = self._round(ops, lead, trail) if in_loop else ([], [], [])
+        sets: dict[int, list[Flag]] = {}
+        for flag in edges.flags:
+            sets.setdefault(flag.after, []).append(flag)
+        waits: dict[int, list[tuple[Flag, int]]] = {}
+        spent: list[tuple[Flag, int]] = []  # waited for, but the source may not know it yet
+        barriers = self._same_pipe(ops, in_loop)
+        for index, op in enumerate(ops):
+            for flag, number in waits.get(index, []):
+                lead[index].append(_flag("pto.wait_flag", flag, number, op))
+                spent.append((flag, number))
+            lead[index] += [_barrier(pipe, op) for pipe in barriers.get(index, ())]
+            for region in op.regions:
+                first, last = self._block(region, op.name in LOOPS)
+                lead[index] += first
+                trail[index] += last
+            spent = self._recycle(spent, edges.clocks, index)
+            for flag in sets.get(index, []):
+                number = self.ids.take(flag.pair)
+                if number is None:
+                    lead[flag.before].append(_barrier(Pipe.ALL, ops[flag.before]))
+                else:
+                    trail[index].append(_flag("pto.set_flag", flag, number, op))
+                    waits.setdefault(flag.before, []).append((flag, number))
+        for flag, number in (*spent, *held):
+            self.ids.release(flag.pair, number)
+        block.ops = [
+            each for op, l, t in zip(ops, lead, trail, strict=True) for each in (*l, op, *t)
+        ]
+        return before, behind
+
+    def _recycle(
+        self, spent: list[tuple[Flag, int]], clocks: list[Clock], index: int
+    ) -> list[tuple[Flag, int]]:
+        """Give back ids whose wait the setting pipe knows to be over; returns the others."""
+        kept: list[tuple[Flag, int]] = []
+        for flag, number in spent:
+            seen = clocks[index].get(flag.source, {}).get(flag.sink, -1)
+            if seen >= flag.before:
+                self.ids.release(flag.pair, number)
+            else:
+                kept.append((flag, number))
+        return kept
+
+    def _forward(self, ops: list[Op]) -> Edges:
+        """Flags between operations of one block, without those that others imply."""
+        edges = Edges([], [])
+        known: Clock = {}
+        after: list[Clock] = []
+        last: dict[Touch, int] = {}
+        for index, op in enumerate(ops):
+            edges.clocks.append({pipe: dict(clock) for pipe, clock in known.items()})
+            mine = self.touches(op)
+            for sink in sorted({t.pipe for t in mine}):
+                needed: dict[Pipe, int] = {}
+                for touch, when in last.items():
+                    if (
+                        touch.pipe != sink
+                        and when > needed.get(touch.pipe, -1)
+                        and any(t.pipe == sink and t.conflicts(touch) for t in mine)
+                    ):
+                        needed[touch.pipe] = when
+                clock = known.setdefault(sink, {})
+                for source, when in sorted(needed.items(), key=lambda item: -item[1]):
+                    if clock.get(source, -1) >= when:
+                        continue
+                    edges.flags.append(Flag(source, sink, when, index))
+                    clock[source] = when
+                    for pipe, upto in after[when].get(source, {}).items():
+                        clock[pipe] = max(clock.get(pipe, -1), upto)
+            after.append({pipe: dict(clock) for pipe, clock in known.items()})
+            for touch in mine:
+                last[touch] = index
+        return edges
+
+    # ---- loops -------------------------------------------------------------------------------
+
+    def _round(
+        self, ops: list[Op], lead: list[list[Op]], trail: list[list[Op]]
+    ) -> tuple[list[Op], list[Op], list[tuple[Flag, int]]]:
+        """Flags that go round a loop; returns what stands before and behind it, and ids held."""
+        before: list[Op] = []
+        behind: list[Op] = []
+        held: list[tuple[Flag, int]] = []
+        pairs, is_tangled = self._carried(ops)
+        for flag in pairs:
+            number = None if is_tangled else self.ids.take(flag.pair)
+            if number is None:
+                is_tangled = True
+                continue
+            held.append((flag, number))
+            lead[flag.before].append(_flag("pto.wait_flag", flag, number, ops[flag.before]))
+            trail[flag.after].append(_flag("pto.set_flag", flag, number, ops[flag.after]))
+            before.append(_flag("pto.set_flag", flag, number, ops[flag.before]))
+            behind.append(_flag("pto.wait_flag", flag, number, ops[flag.after]))
+        if is_tangled and ops:
+            lead[0].append(_barrier(Pipe.ALL, ops[0]))
+        return before, behind, held
+
+    def _carried(self, ops: list[Op]) -> tuple[list[Flag], bool]:
+        """One flag per pair of pipes that conflict across iterations.
+
+        A nested loop or branch that conflicts with itself on two pipes is tangled: whether its
+        pipes meet inside depends on the path, so only a barrier orders two of its rounds.
+        """
+        first: dict[Touch, int] = {}
+        final: dict[Touch, int] = {}
+        for index, op in enumerate(ops):
+            for touch in self.touches(op):
+                first.setdefault(touch, index)
+                final[touch] = index
+        pairs: dict[tuple[Pipe, Pipe], Flag] = {}
+        for late, after in final.items():
+            for early, before in first.items():
+                if early.pipe == late.pipe or not late.conflicts(early):
+                    continue
+                if before == after:
+                    return [], True
+                flag = Flag(late.pipe, early.pipe, after, before)
+                known = pairs.setdefault(flag.pair, flag)
+                known.after = max(known.after, after)
+                known.before = min(known.before, before)
+        return list(pairs.values()), False
+
+    def _same_pipe(self, ops: list[Op], in_loop: bool) -> dict[int, list[Pipe]]:
+        """Barriers between dependent operations of one pipe, where the target needs them."""
+        found: dict[int, list[Pipe]] = {}
+        for pipe in sorted(self._ordered):
+            mine = [{t for t in self.touches(op) if t.pipe == pipe} for op in ops]
+            since: set[Touch] = set().union(*mine) if in_loop else set()
+            for index, touches in enumerate(mine):
+                if any(t.conflicts(s) for t in touches for s in since):
+                    found.setdefault(index, []).append(pipe)
+                    since = set()
+                since |= touches
+        return found
+
+
+def _pipe(pipe: Pipe) -> Attribute:
+    return EnumAttr("pipe", f"PIPE_{pipe.name}")
+
+
+def _flag(name: str, flag: Flag, number: int, near: Op) -> Op:
+    attrs = {
+        "src_pipe": _pipe(flag.source),
+        "dst_pipe": _pipe(flag.sink),
+        "event_id": EnumAttr("event", f"EVENT_ID{number}"),
+    }
+    return Op(name, attrs=dict(attrs), location=near.location)
+
+
+def _barrier(pipe: Pipe, near: Op) -> Op:
+    return Op("pto.barrier", attrs={"pipe": _pipe(pipe)}, location=near.location)

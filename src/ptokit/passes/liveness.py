@@ -1,0 +1,92 @@
+"""When each tile holds something: live ranges over structured control flow.
+
+Operations are numbered in program order. A tile is live from its first to its last access. A tile
+allocated outside a loop and touched inside it is live throughout the loop, because the next
+iteration may still need it; one allocated inside lives only within an iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptokit.ir.core import Block, Function, Op, Value
+from ptokit.passes.accesses import Accesses
+
+
+@dataclass
+class Live:
+    """The range of positions, both ends included, in which a tile must keep its bytes."""
+
+    alloc: Op
+    start: int
+    stop: int
+
+    def meets(self, other: Live) -> bool:
+        return self.start <= other.stop and other.start <= self.stop
+
+
+@dataclass
+class Order:
+    """Positions of operations, and the span of every region they are in."""
+
+    position: dict[Op, int]
+    loops: dict[Op, list[tuple[int, int]]]  # spans of the enclosing loops, outermost first
+
+
+def order_of(function: Function) -> Order:
+    """Number the operations of a function; a loop spans its body."""
+    assert function.body is not None
+    order = Order({}, {})
+    _number(function.body, order, [], [0])
+    return order
+
+
+def _number(block: Block, order: Order, loops: list[list[int]], clock: list[int]) -> None:
+    for op in block.ops:
+        order.position[op] = clock[0]
+        order.loops[op] = loops  # type: ignore[assignment]
+        clock[0] += 1
+        inner = loops
+        span = [order.position[op], 0]
+        if op.name in ("scf.for", "scf.while"):
+            inner = [*loops, span]
+        for region in op.regions:
+            _number(region, order, inner, clock)
+        span[1] = clock[0]
+        clock[0] += 1 if op.regions else 0
+
+
+def live_ranges(function: Function, accesses: Accesses) -> list[Live]:
+    """The live range of every allocation that owns storage, in program order."""
+    order = order_of(function)
+    ranges: dict[Value, Live] = {}
+    for op in function.walk():
+        if op.name == "pto.alloc_tile" and op.result not in accesses.renamed:
+            place = order.position[op]
+            ranges[op.result] = Live(op, place, place)
+    for op, touched in accesses.of.items():
+        here = order.position[op]
+        for access in touched:
+            live = ranges.get(access.root)
+            if live is not None:
+                _extend(live, here, order.loops[op], order.loops[live.alloc])
+    started = {live.alloc: False for live in ranges.values()}
+    for op in sorted(accesses.of, key=lambda o: order.position[o]):
+        for access in accesses.of[op]:
+            live = ranges.get(access.root)
+            if live is not None and not started[live.alloc]:
+                started[live.alloc] = True
+                outer = len(order.loops[live.alloc])
+                inside = order.loops[op][outer:]
+                live.start = inside[0][0] if inside else order.position[op]
+    return [live for live in ranges.values() if started[live.alloc]] + [
+        live for live in ranges.values() if not started[live.alloc]
+    ]
+
+
+def _extend(
+    live: Live, here: int, loops: list[tuple[int, int]], own: list[tuple[int, int]]
+) -> None:
+    """Reach an access: loops entered since the allocation count as a whole."""
+    inside = loops[len(own) :]
+    live.stop = max(live.stop, inside[0][1] if inside else here)

@@ -1,0 +1,94 @@
+"""Tiles at fixed addresses that overlap while both hold live data.
+
+Sharing bytes is legal and often meant; what is worth a warning is data that is overwritten through
+one tile and read afterwards through another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptokit.base.diagnostics import Diagnostic, Note
+from ptokit.ir.core import Block, Function, Op, Value
+from ptokit.ir.instructions import destinations
+from ptokit.isa.facts import TileFacts
+from ptokit.passes.facts import Known
+
+
+@dataclass
+class _Life:
+    """A placed tile: its bytes, and the positions where it is written and read."""
+
+    value: Value
+    alloc: Op
+    memory: int
+    start: int
+    stop: int
+    writes: list[tuple[int, Op]] = field(default_factory=list[tuple[int, Op]])
+    reads: list[tuple[int, Op]] = field(default_factory=list[tuple[int, Op]])
+
+
+def overlaps(function: Function, known: Known) -> list[Diagnostic]:
+    """Warn about every tile whose data another tile overwrites before its last read."""
+    assert function.body is not None
+    lives: dict[Value, _Life] = {}
+    _collect(function.body, known, lives, [0])
+    found: list[Diagnostic] = []
+    placed = sorted(lives.values(), key=lambda life: (life.memory, life.start))
+    for n, first in enumerate(placed):
+        for second in placed[n + 1 :]:
+            if second.memory != first.memory or second.start >= first.stop:
+                break
+            if (second.start, second.stop) == (first.start, first.stop):
+                continue  # two names for one buffer, as compilers write them
+            found += _clash(first, second) or _clash(second, first)
+    return found
+
+
+def _collect(block: Block, known: Known, lives: dict[Value, _Life], clock: list[int]) -> None:
+    for op in block.ops:
+        clock[0] += 1
+        if op.name == "pto.alloc_tile":
+            facts = known.facts(op.result)
+            if isinstance(facts, TileFacts) and facts.address is not None:
+                stop = facts.address + facts.spec.nbytes
+                loc = int(facts.spec.loc)
+                lives[op.result] = _Life(op.result, op, loc, facts.address, stop)
+        elif op.insn is not None:
+            written = destinations(op)
+            for value in op.operands:
+                life = lives.get(value)
+                if life is not None:
+                    (life.writes if value in written else life.reads).append((clock[0], op))
+        for region in op.regions:
+            _collect(region, known, lives, clock)
+
+
+def _clash(victim: _Life, other: _Life) -> list[Diagnostic]:
+    """A write to `other` between a write to `victim` and a later read of it."""
+    for when, writer in other.writes:
+        before = [w for w in victim.writes if w[0] < when]
+        after = [r for r in victim.reads if r[0] > when]
+        if not before or not after:
+            continue
+        if any(before[-1][0] < w[0] < after[0][0] and w[0] > when for w in victim.writes):
+            continue  # written anew before it is read
+        return [
+            Diagnostic(
+                "tile-overlap",
+                f"%{other.value.name} overwrites bytes of %{victim.value.name}, "
+                "which is read later",
+                writer.location,
+                (
+                    (f"%{victim.value.name}", f"0x{victim.start:x}..0x{victim.stop:x}"),
+                    (f"%{other.value.name}", f"0x{other.start:x}..0x{other.stop:x}"),
+                ),
+                "give the tiles addresses apart, or read the first one before",
+                severity="warning",
+                notes=(
+                    Note("written here", before[-1][1].location),
+                    Note("read here", after[0][1].location),
+                ),
+            )
+        ]
+    return []

@@ -1,0 +1,190 @@
+"""Placement: every tile gets an address in its memory space.
+
+Tiles whose live ranges meet must not share bytes. Greedy best fit is tried in several orders and
+the tightest result wins; the lower bound - the most bytes live at one point - tells how good it
+is. When nothing fits, the error shows the tiles that are live at the worst point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ptokit.base.diagnostics import Diagnostic, Note, ProgramError
+from ptokit.base.enums import TileType
+from ptokit.base.tiles import TileSpec
+from ptokit.ir.attributes import IntAttr
+from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.rewrite import clone
+from ptokit.ir.types import I64, TileBufType
+from ptokit.isa.targets import Space, Target
+from ptokit.passes.accesses import Accesses, accesses_of
+from ptokit.passes.base import Pass
+from ptokit.passes.liveness import Live, live_ranges
+
+
+@dataclass(frozen=True)
+class Place(Pass):
+    """Give an address to every tile that has none; addresses written by hand are kept."""
+
+    name: ClassVar[str] = "place"
+
+    def run(self, module: Module, target: Target) -> Module:
+        module = clone(module)
+        for function in module.functions:
+            if function.body is not None:
+                _place(function, target)
+        return module
+
+
+def _place(function: Function, target: Target) -> None:
+    accesses = accesses_of(function, target)
+    lives = live_ranges(function, accesses)
+    by_space: dict[TileType, list[Live]] = {}
+    for live in lives:
+        by_space.setdefault(_spec(live).loc, []).append(live)
+    addresses: dict[Value, int] = {}
+    for loc, group in by_space.items():
+        addresses |= _assign(group, target.spaces[loc], accesses, target)
+    _rename(accesses, addresses)
+    _write(function, addresses)
+
+
+def _spec(live: Live) -> TileSpec:
+    type_ = live.alloc.result.type
+    assert isinstance(type_, TileBufType)
+    return type_.spec
+
+
+def _size(live: Live, alignment: int) -> int:
+    return -(-_spec(live).nbytes // alignment) * alignment
+
+
+# ---- choosing addresses ------------------------------------------------------------------------
+
+_ORDERS: tuple[Callable[[Live, int], tuple[int, ...]], ...] = (
+    lambda live, size: (-size, live.start),
+    lambda live, size: (live.start, -size),
+    lambda live, size: (live.stop, -size),
+    lambda live, size: (-(live.stop - live.start), -size),
+    lambda live, size: (-size * (live.stop - live.start + 1), live.start),
+    lambda live, size: (-live.stop, -size),
+    lambda live, size: (live.start - live.stop, live.start),
+    lambda live, size: (size, live.start),
+)
+
+
+def _assign(
+    group: list[Live], space: Space, accesses: Accesses, target: Target
+) -> dict[Value, int]:
+    fixed = {
+        live.alloc.result: address
+        for live in group
+        if (address := accesses.known.number(live.alloc.operand("addr"))) is not None
+    }
+    free = [live for live in group if live.alloc.result not in fixed]
+    best: dict[Value, int] | None = None
+    reach = 0
+    for order in _ORDERS:
+        found = dict(fixed)
+        top = 0
+        for live in sorted(free, key=lambda live: order(live, _size(live, space.alignment))):
+            size = _size(live, space.alignment)
+            address = _gap(live, size, group, found, space.alignment)
+            found[live.alloc.result] = address
+            top = max(top, address + size)
+        if best is None or top < reach:
+            best, reach = found, top
+    assert best is not None
+    if reach > space.capacity:
+        raise ProgramError([_overflow(group, space, reach, target)])
+    return best
+
+
+def _gap(live: Live, size: int, group: list[Live], placed: dict[Value, int], align: int) -> int:
+    """The smallest hole between the tiles that are live at the same time."""
+    busy = sorted(
+        (placed[other.alloc.result], placed[other.alloc.result] + _size(other, align))
+        for other in group
+        if other is not live and other.alloc.result in placed and other.meets(live)
+    )
+    holes: list[tuple[int, int]] = []
+    cursor = 0
+    for start, stop in busy:
+        if start - cursor >= size:
+            holes.append((start - cursor, cursor))
+        cursor = max(cursor, stop)
+    return min(holes)[1] if holes else -(-cursor // align) * align
+
+
+def _overflow(group: list[Live], space: Space, reach: int, target: Target) -> Diagnostic:
+    """Show the worst point: which tiles are live there and how large they are."""
+    worst: list[Live] = []
+    for point in {live.start for live in group}:
+        there = [live for live in group if live.start <= point <= live.stop]
+        if sum(_spec(each).nbytes for each in there) > sum(_spec(w).nbytes for w in worst):
+            worst = there
+    need = sum(_spec(live).nbytes for live in worst)
+    notes = tuple(
+        Note(f"{_spec(live).nbytes} bytes: {_spec(live)}", live.alloc.location)
+        for live in sorted(worst, key=lambda live: -_spec(live).nbytes)
+    )
+    return Diagnostic(
+        "place.overflow",
+        f"the tiles do not fit into {space.memory}: {len(worst)} tiles of {need} bytes are live "
+        "at one point",
+        worst[0].alloc.location if worst else None,
+        (("needed", f"{reach} bytes"), ("capacity", f"{space.capacity} bytes")),
+        "use smaller tiles, or let one end before the next begins",
+        target.name,
+        notes=notes,
+    )
+
+
+# ---- writing them down ---------------------------------------------------------------------------
+
+
+def _rename(accesses: Accesses, addresses: dict[Value, int]) -> None:
+    """A reshaped or sub-viewed tile starts where its source starts, plus a known offset."""
+    for dst, (src, op) in accesses.renamed.items():
+        source = next(iter(accesses.stands_for(src)), None)
+        if source in addresses and dst not in addresses and isinstance(dst.type, TileBufType):
+            addresses[dst] = addresses[source] + _offset(op, src, accesses)
+
+
+def _offset(op: Op, src: Value, accesses: Accesses) -> int:
+    assert isinstance(src.type, TileBufType)
+    spec = src.type.spec
+    index = [
+        accesses.known.number(op.bound(o.name)) or 0
+        for o in (op.insn.operands if op.insn else ())
+        if "scalar" in o.kinds
+    ]
+    if len(index) != 2:
+        return 0
+    return (index[0] * spec.row_stride + index[1] * spec.col_stride) * spec.itemsize
+
+
+def _write(function: Function, addresses: dict[Value, int]) -> None:
+    """Put the addresses on the allocations, as constants at the head of the function."""
+    assert function.body is not None
+    constants: dict[int, Value] = {}
+    for op in list(function.walk()):
+        if op.name != "pto.alloc_tile" or op.operand("addr") is not None:
+            continue
+        address = addresses.get(op.result)
+        if address is None:
+            continue
+        if address not in constants:
+            constants[address] = _constant(function.body, len(constants), address)
+        op.operands.insert(0, constants[address])
+        op.labels = ("addr", *op.labels)
+
+
+def _constant(body: Block, index: int, address: int) -> Value:
+    made = Op("arith.constant", [], (), [Value(f"addr{index}", I64)], ("result",))
+    made.attrs["value"] = IntAttr(address, I64)
+    made.result.owner = made
+    body.ops.insert(index, made)
+    return made.result

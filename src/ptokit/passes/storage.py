@@ -1,0 +1,54 @@
+"""Where the tiles of a placed program lie, so that conflicts are found by bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ptokit.ir.core import Function, Value
+from ptokit.ir.types import TileBufType
+from ptokit.passes.accesses import Accesses
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """A range of a memory; without a range, all of it. Arrays are memories of their own."""
+
+    memory: object
+    start: int = 0
+    stop: int = -1
+
+    def meets(self, other: Bytes) -> bool:
+        if self.memory != other.memory:
+            return False
+        if self.stop < 0 or other.stop < 0:
+            return True
+        return self.start < other.stop and other.start < self.stop
+
+
+@dataclass
+class Map:
+    """The bytes of every allocation."""
+
+    places: dict[Value, Bytes] = field(default_factory=dict[Value, Bytes])
+
+    def of(self, root: Value, is_memory: bool) -> Bytes:
+        """The bytes of an allocation, or the whole array behind a pointer."""
+        found = self.places.get(root)
+        if found is not None:
+            return found
+        if not is_memory and isinstance(root.type, TileBufType):
+            return Bytes(root.type.spec.loc)  # somewhere in its memory
+        return Bytes(root)
+
+
+def bytes_of(function: Function, accesses: Accesses) -> Map:
+    """Collect the addresses of the allocations."""
+    result = Map()
+    for op in function.walk():
+        if op.name != "pto.alloc_tile" or not isinstance(op.result.type, TileBufType):
+            continue
+        address = accesses.known.number(op.operand("addr"))
+        spec = op.result.type.spec
+        if address is not None:
+            result.places[op.result] = Bytes(spec.loc, address, address + spec.nbytes)
+    return result

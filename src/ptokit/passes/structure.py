@@ -1,0 +1,343 @@
+"""Rules of views and tile handles: what must hold between an operation's operands and types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.enums import Layout
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr
+from ptokit.ir.core import Function, Module, Op, Value
+from ptokit.ir.types import PtrType, ShapedType, TileBufType, ViewType, on_target
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.facts import Ops, TileFacts
+from ptokit.isa.targets import Target
+from ptokit.isa.verify import recipe, verify
+from ptokit.passes.facts import Known, inferred_layout
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Where a check takes place."""
+
+    module: Module
+    function: Function
+    known: Known
+    target: Target
+    level: int
+
+
+Check = Callable[[Op, Scene], Iterator[Diagnostic]]
+
+
+def complaint(
+    op: Op, code: str, message: str, got: dict[str, Any] | None = None, fix: str = ""
+) -> Diagnostic:
+    """A diagnostic at an operation."""
+    values = tuple((name, str(value)) for name, value in (got or {}).items())
+    return Diagnostic(code, f"{op.name}: {message}", op.location, values, fix)
+
+
+# ---- tiles -------------------------------------------------------------------------------------
+
+
+def tile_type(op: Op, spec: TileSpec, scene: Scene) -> Iterator[Diagnostic]:
+    """The static rules of a tile type, on the target's reading of it."""
+    for violation in on_target(spec, scene.target.left_layout).violations():
+        got = dict(violation.got)
+        yield complaint(op, violation.code, violation.rule, got, recipe(violation.code))
+
+
+def check_alloc(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`alloc_tile`: type, valid sizes, address."""
+    type_ = op.result.type
+    if not isinstance(type_, TileBufType):
+        return
+    spec = type_.spec
+    yield from tile_type(op, spec, scene)
+    for label, key, static in (
+        ("valid_row", "v_row", spec.valid_row),
+        ("valid_col", "v_col", spec.valid_col),
+    ):
+        given = op.operand(label) is not None
+        if given != (static == DYNAMIC):
+            want = "needs" if static == DYNAMIC else "takes no"
+            yield complaint(
+                op,
+                "valid-operand",
+                f"a tile with {key}={'?' if static == DYNAMIC else static} {want} {label}",
+                fix=f"write {label} = %value exactly when the type says {key}=?",
+            )
+    yield from _valid_in_capacity(op, spec, scene, op.operand("valid_row"), op.operand("valid_col"))
+    if scene.level == 3 and op.operand("addr") is None:
+        yield complaint(
+            op, "level3-addr", "Level 3 requires 'addr' operand", fix="write addr = %address"
+        )
+    address = scene.known.number(op.operand("addr"))
+    if address is not None:
+        yield from check_address(op, spec, address, scene)
+
+
+def _valid_in_capacity(
+    op: Op, spec: TileSpec, scene: Scene, rows: Value | None, cols: Value | None
+) -> Iterator[Diagnostic]:
+    for what, value, most in (("rows", rows, spec.rows), ("columns", cols, spec.cols)):
+        number = scene.known.number(value)
+        if number is not None and not 0 <= number <= most:
+            yield complaint(
+                op,
+                "valid-capacity",
+                f"valid {what} lie between 0 and the capacity of the tile",
+                {f"valid {what}": number, "capacity": most},
+            )
+
+
+def check_address(op: Op, spec: TileSpec, address: int, scene: Scene) -> Iterator[Diagnostic]:
+    """The rules of a compile-time address are those of the binding instruction."""
+    binding = INSTRUCTIONS["TASSIGN"]
+    facts = TileFacts(on_target(spec, scene.target.left_layout))
+    ops = Ops({"obj": facts, "addr": None}, {"Addr": address}, scene.target, "manual")
+    for found in verify(binding, ops, op.location):
+        text = found.message.removeprefix(f"{binding.name}: ")
+        yield replace(found, message=f"{op.name}: {text}", target="")
+
+
+def check_declared(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """A tile that gets its storage later."""
+    type_ = op.result.type
+    if isinstance(type_, TileBufType):
+        yield from tile_type(op, type_.spec, scene)
+
+
+def check_valid_shape(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`set_validshape`: a local tile with both valid sizes dynamic."""
+    tile, rows, cols = op.operands
+    if not isinstance(tile.type, TileBufType):
+        return
+    spec = tile.type.spec
+    if DYNAMIC not in (spec.valid_row,) or DYNAMIC not in (spec.valid_col,):
+        yield complaint(
+            op,
+            "static-valid",
+            "the tile declares both valid sizes dynamic",
+            {"v_row": _shown(spec.valid_row), "v_col": _shown(spec.valid_col)},
+            "write v_row=?, v_col=? in its type",
+        )
+    if tile in scene.function.params:
+        yield complaint(op, "local-tile", "the tile is made in this function, not a parameter")
+    yield from _valid_in_capacity(op, spec, scene, rows, cols)
+
+
+def _shown(size: int) -> str:
+    return "?" if size == DYNAMIC else str(size)
+
+
+def check_subset(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`subset`: a window of a boxed tile is cut at box borders."""
+    type_ = op.operands[0].type
+    if not isinstance(type_, TileBufType):
+        return
+    spec = on_target(type_.spec, scene.target.left_layout)
+    sizes = _numbers(op.attrs["sizes"])
+    offsets = [scene.known.number(v) for v in op.operands[1:]]
+    extents = (spec.rows, spec.cols)
+    for axis, (offset, size, extent) in enumerate(zip(offsets, sizes, extents, strict=True)):
+        end = (offset or 0) + size
+        if (offset is not None and offset < 0) or end > extent:
+            yield complaint(
+                op,
+                "subset-bounds",
+                "the window lies inside the tile",
+                {"axis": axis, "offset": "?" if offset is None else offset, "size": size}
+                | {"extent": extent},
+            )
+    if not spec.is_boxed:
+        return
+    for axis, (offset, size, box) in enumerate(zip(offsets, sizes, spec.inner, strict=True)):
+        if size % box or (offset or 0) % box:
+            yield complaint(
+                op,
+                "subset-box",
+                "offsets and sizes of a window in a boxed tile are multiples of its box",
+                {"axis": axis, "offset": "?" if offset is None else offset, "size": size}
+                | {"box": box},
+            )
+    kept = 1 if spec.is_row_major else 0
+    if sizes[kept] != extents[kept] or offsets[kept] != 0:
+        whole = "columns" if kept else "rows"
+        yield complaint(
+            op, "subset-whole", f"a window of this boxed layout keeps all {whole}, from offset 0"
+        )
+
+
+def _numbers(attr: Attribute) -> list[int]:
+    return (
+        [i.value for i in attr.items if isinstance(i, IntAttr)]
+        if (isinstance(attr, ArrayAttr))
+        else []
+    )
+
+
+def check_bitcast(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`bitcast`: the same bytes under another element type."""
+    source, result = op.operands[0].type, op.result.type
+    if not isinstance(source, TileBufType) or not isinstance(result, TileBufType):
+        return
+    a, b = source.spec, result.spec
+    if a.loc != b.loc or a.nbytes != b.nbytes:
+        yield complaint(
+            op,
+            "same-storage",
+            "both tiles lie in one memory and have the same number of bytes",
+            {"source": a, "result": b, "bytes": f"{a.nbytes} and {b.nbytes}"},
+        )
+    yield from tile_type(op, b, scene)
+
+
+# ---- views -------------------------------------------------------------------------------------
+
+
+def check_tensor_view(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`make_tensor_view`: counts, element type, sizes and layout agree."""
+    type_ = op.result.type
+    assert isinstance(type_, ViewType | ShapedType)
+    shape, strides = op.group("shape"), op.group("strides")
+    if not len(shape) == len(strides) == len(type_.shape):
+        yield complaint(
+            op,
+            "view-rank",
+            "as many sizes and strides as the view has dimensions",
+            {"shape": len(shape), "strides": len(strides), "rank": len(type_.shape)},
+        )
+        return
+    pointer = op.operands[0].type
+    if isinstance(pointer, PtrType | ShapedType) and pointer.element != type_.element:
+        yield complaint(
+            op,
+            "view-element",
+            "pointer and view have one element type",
+            {"pointer": pointer.element, "view": type_.element},
+        )
+    if len(type_.shape) > 5:
+        yield complaint(op, "tensor-rank", "global tensors have five dimensions")
+    yield from _static_sizes(op, type_.shape, shape, scene)
+    yield from _layout(op, scene)
+
+
+def _static_sizes(
+    op: Op, static: tuple[int, ...], given: list[Value], scene: Scene
+) -> Iterator[Diagnostic]:
+    for axis, (size, value) in enumerate(zip(static, given, strict=False)):
+        number = scene.known.number(value)
+        if number is not None and size not in (DYNAMIC, number):
+            yield complaint(
+                op,
+                "static-size",
+                "a size in the type equals the operand it stands for",
+                {"axis": axis, "type": size, "operand": number},
+            )
+
+
+def _layout(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    given = op.attrs.get("layout")
+    view = scene.known.view(op.result)
+    if not isinstance(given, EnumAttr) or given.value not in ("nd", "dn"):
+        return
+    if len(view.shape) < 2 or 1 in view.shape[-2:] or DYNAMIC in view.stride[-2:]:
+        return  # either reading is right
+    inferred = inferred_layout(view.shape, view.stride)
+    if Layout[given.value.upper()] != inferred and 1 in view.stride[-2:]:
+        yield complaint(
+            op,
+            "view-layout",
+            "the layout agrees with the strides",
+            {"layout": given.value, "strides": list(view.stride)},
+            f"write {inferred.name.lower()}, or swap the strides",
+        )
+
+
+def check_partition(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`partition_view`: counts and sizes agree."""
+    source, result = op.operands[0].type, op.result.type
+    if not isinstance(source, ViewType | ShapedType) or not isinstance(
+        result, ViewType | ShapedType
+    ):
+        return
+    offsets, sizes = op.group("offsets"), op.group("sizes")
+    rank = len(source.shape)
+    if not len(offsets) == len(sizes) == rank == len(result.shape):
+        yield complaint(
+            op,
+            "view-rank",
+            "as many offsets and sizes as the view has dimensions",
+            {"offsets": len(offsets), "sizes": len(sizes), "rank": rank}
+            | {"result rank": len(result.shape)},
+        )
+        return
+    if source.element != result.element:
+        yield complaint(
+            op,
+            "view-element",
+            "view and partition have one element type",
+            {"view": source.element, "partition": result.element},
+        )
+    yield from _static_sizes(op, result.shape, sizes, scene)
+
+
+def check_scalar_access(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`load_scalar`, `store_scalar`: the value has the pointer's element type."""
+    pointer = op.operand("ptr")
+    value = op.bound("value")
+    assert pointer is not None
+    assert value is not None
+    if isinstance(pointer.type, PtrType | ShapedType) and pointer.type.element != value.type:
+        yield complaint(
+            op,
+            "element-type",
+            "the value has the element type of the pointer",
+            {"value": value.type, "element": pointer.type.element},
+        )
+
+
+def check_flag_id(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`set_flag_dyn`, `wait_flag_dyn`: ids are 0 to 7."""
+    number = scene.known.number(op.operand("event_id"))
+    if number is not None and not 0 <= number <= 7:
+        yield complaint(op, "event-id", "an event id lies in 0..7", {"event id": number})
+
+
+def check_async(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """Asynchronous transfers move flat pieces of global memory."""
+    for label in ("dst", "src"):
+        value = op.operand(label)
+        type_ = value.type if value else None
+        if not isinstance(type_, ViewType | ShapedType):
+            continue
+        flat = [n for n in type_.shape if n != 1]
+        if DYNAMIC in type_.shape or len(flat) > 1:
+            yield complaint(
+                op,
+                "flat-memory",
+                f"{label} is a flat contiguous logical 1D piece of global memory of static size",
+                {label: type_},
+            )
+
+
+CHECKS: dict[str, Check] = {
+    "pto.alloc_tile": check_alloc,
+    "pto.declare_tile": check_declared,
+    "pto.set_validshape": check_valid_shape,
+    "pto.subset": check_subset,
+    "pto.bitcast": check_bitcast,
+    "pto.make_tensor_view": check_tensor_view,
+    "pto.partition_view": check_partition,
+    "pto.load_scalar": check_scalar_access,
+    "pto.store_scalar": check_scalar_access,
+    "pto.set_flag_dyn": check_flag_id,
+    "pto.wait_flag_dyn": check_flag_id,
+    "pto.tput_async": check_async,
+    "pto.tget_async": check_async,
+}

@@ -1,0 +1,121 @@
+"""`verify`: every rule of the instruction table over a program, and the rules of its structure.
+
+The same records that check a call of the Python API check a line of text; what a program does not
+say before it runs (a dynamic size) is left to the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from ptokit.base.diagnostics import Diagnostic, ProgramError
+from ptokit.ir.core import Block, Function, Module, Op
+from ptokit.ir.instructions import run_time_operands, scratch_type, template_arguments
+from ptokit.ir.types import ScalarType, TileBufType, on_target
+from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
+from ptokit.isa.targets import Target
+from ptokit.isa.verify import verify
+from ptokit.passes.base import Pass
+from ptokit.passes.facts import Known
+from ptokit.passes.functions import check_functions
+from ptokit.passes.overlap import overlaps
+from ptokit.passes.structure import CHECKS, Scene, complaint, tile_type
+
+
+@dataclass(frozen=True)
+class Verify(Pass):
+    """Checks a module against a target. `level` 3 demands an address for every tile."""
+
+    name: ClassVar[str] = "verify"
+    level: int = 0
+
+    def run(self, module: Module, target: Target) -> Module:
+        """Return the module, or raise with everything that is wrong."""
+        found = [d for d in self.check(module, target) if d.severity == "error"]
+        if found:
+            raise ProgramError(found)
+        return module
+
+    def check(self, module: Module, target: Target) -> list[Diagnostic]:
+        """Every complaint, in program order."""
+        checker = _Checker(module, target, self.level)
+        found = list(check_functions(module, plans_addresses=self.level != 3))
+        for function in module.functions:
+            if function.body is not None:
+                found += checker.function(function)
+        found.sort(key=lambda d: (d.location.line, d.location.col) if d.location else (0, 0))
+        return [replace(d, target=target.name) for d in found]
+
+
+def has_addresses(module: Module) -> bool:
+    """Whether every tile of a module has an address of its own (and there is one)."""
+    made = [op for op in module.walk() if op.name == "pto.alloc_tile"]
+    return bool(made) and all(op.operand("addr") is not None for op in made)
+
+
+class _Checker:
+    def __init__(self, module: Module, target: Target, level: int) -> None:
+        self._module = module
+        self._target = target
+        self._level = level
+        self._mode = "manual" if has_addresses(module) else "auto"
+        # Most lines of a kernel repeat: the same instruction on operands of the same types.
+        self._verdicts: dict[tuple[Any, ...], list[Diagnostic]] = {}
+
+    def function(self, function: Function) -> list[Diagnostic]:
+        assert function.body is not None
+        known = Known(self._target)
+        scene = Scene(self._module, function, known, self._target, self._level)
+        found = self._block(function.body, scene)
+        if self._mode == "manual":
+            found += overlaps(function, known)
+        return found
+
+    def _block(self, block: Block, scene: Scene) -> list[Diagnostic]:
+        found: list[Diagnostic] = []
+        for op in block.ops:
+            scene.known.see(op)
+            if op.insn is not None:
+                found += self._instruction(op, scene)
+            elif op.name in CHECKS:
+                found += CHECKS[op.name](op, scene)
+            for region in op.regions:
+                found += self._block(region, scene)
+        return found
+
+    def _instruction(self, op: Op, scene: Scene) -> list[Diagnostic]:
+        insn = op.insn
+        assert insn is not None
+        made = [
+            d
+            for r in op.results
+            if isinstance(r.type, TileBufType)
+            for d in tile_type(op, r.type.spec, scene)
+        ]
+        named: dict[str, Facts | None] = {}
+        for declared, value in zip(insn.operands, run_time_operands(op), strict=True):
+            facts = scene.known.facts(value)
+            if value is not None and isinstance(facts, ScalarFacts):
+                facts = self._scalar(op, declared.name, facts, value.type, made)
+            if facts is None and declared.role == "tmp" and not declared.optional:
+                spec = on_target(scratch_type(op).spec, self._target.left_layout)
+                facts = TileFacts(spec)
+            named[declared.name] = facts
+        arguments = template_arguments(op)
+        key = (insn, *named.values(), *arguments)
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            chosen = {a.name: v for a, v in zip(insn.attrs, arguments, strict=True)}
+            verdict = verify(insn, Ops(named, chosen, self._target, self._mode))
+            self._verdicts[key] = verdict
+        return made + [replace(d, location=op.location) for d in verdict]
+
+    def _scalar(
+        self, op: Op, name: str, facts: ScalarFacts, type_: object, found: list[Diagnostic]
+    ) -> ScalarFacts:
+        if isinstance(type_, ScalarType) and type_.dtype is None and type_.name != "index":
+            found.append(
+                complaint(op, "scalar-type", f"{name} is no element type", {"type": type_})
+            )
+        return facts
