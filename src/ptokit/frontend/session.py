@@ -71,9 +71,9 @@ def reset() -> None:
 
 
 @contextmanager
-def tracing(tracer: Any) -> Generator[None, None, None]:
-    """Put a tracer where the machine stands: instructions are then written, not executed."""
-    token = _current.set(tracer)
+def running(machine: Any) -> Generator[None, None, None]:
+    """Put a machine in force, or a tracer that writes instructions instead of executing them."""
+    token = _current.set(machine)
     try:
         yield
     finally:

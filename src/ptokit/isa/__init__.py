@@ -17,6 +17,7 @@ from ptokit.isa import (
     gather,
     gm_gather,
     img2col,
+    insert,
     load,
     matrix,
     matrix_mx,
@@ -34,6 +35,7 @@ from ptokit.isa import (
     store,
     sync,
     tile_scalar,
+    tile_scalar_bits,
     transcendental,
     transpose,
 )
@@ -58,6 +60,7 @@ __all__ = [
     "gather",
     "gm_gather",
     "img2col",
+    "insert",
     "load",
     "matrix",
     "matrix_mx",
@@ -75,6 +78,7 @@ __all__ = [
     "store",
     "sync",
     "tile_scalar",
+    "tile_scalar_bits",
     "transcendental",
     "transpose",
 ]

@@ -338,6 +338,7 @@ def bias_rules(c: str = "cMatrix", row_major_on: str = KIRIN) -> list[Rule]:
 
 # ---- the product ---------------------------------------------------------------------------------
 
+_ONE_THREAD = 1 << 19  # multiplications for which BLAS libraries start no threads
 TF32_ON, TF32_ROUND = 1 << 46, 1 << 47  # bits of the control register
 _TF32_BITS = {"a2a3": 11, "a5": 10}  # mantissa bits that are left
 
@@ -347,7 +348,20 @@ def product(ctx: Any, a: Array, b: Array) -> Array:
     kinds = ctx.ops.aMatrix.dtype, ctx.ops.bMatrix.dtype
     if kinds[0].is_integer and kinds[1].is_integer:
         return _integer_product(a, b, *kinds)
-    return np.matmul(_float_operand(ctx, a, kinds[0]), _float_operand(ctx, b, kinds[1]))
+    return multiply(_float_operand(ctx, a, kinds[0]), _float_operand(ctx, b, kinds[1]))
+
+
+def multiply(a: Array, b: Array) -> Array:
+    """The host's matrix product, in bands of rows small enough for it to stay on one thread.
+
+    A product of this size gains little from a second thread and waits for milliseconds when the
+    machine is busy.
+    """
+    total = np.empty((a.shape[0], b.shape[1]), a.dtype)
+    band = max(16, _ONE_THREAD // b.size)
+    for row in range(0, a.shape[0], band):
+        np.matmul(a[row : row + band], b, out=total[row : row + band])
+    return total
 
 
 def _integer_product(a: Array, b: Array, left: DType, right: DType) -> Array:
@@ -356,7 +370,7 @@ def _integer_product(a: Array, b: Array, left: DType, right: DType) -> Array:
     wide = np.float32 if bound <= 1 << 24 else np.float64 if bound <= 1 << 53 else np.int64
     if dt.i4 in (left, right):
         a, b = convert(a, left, dt.i8), convert(b, right, dt.i8)
-    return np.matmul(a.astype(wide), b.astype(wide)).astype(np.int64)
+    return multiply(a.astype(wide), b.astype(wide)).astype(np.int64)
 
 
 def _largest(kind: DType) -> int:

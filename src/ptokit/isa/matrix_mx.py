@@ -22,6 +22,7 @@ from ptokit.isa.cube import (
     k_of,
     left,
     m_of,
+    multiply,
     n_of,
     one_padded_row,
     require_same_storage,
@@ -185,7 +186,7 @@ def _scaled_product(
     kinds = ctx.ops.aMatrix.dtype, ctx.ops.bMatrix.dtype
     rows = to_float64(a, kinds[0]) * _spread(a_scale, ctx.ops.aScaleMatrix.dtype, 1, a.shape[1])
     cols = to_float64(b, kinds[1]) * _spread(b_scale, ctx.ops.bScaleMatrix.dtype, 0, a.shape[1])
-    total = np.matmul(rows, cols)
+    total = multiply(rows, cols)
     return settled(ctx, "cMatrix", total if start is None else total + start)
 
 

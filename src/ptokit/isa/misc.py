@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.convert import element, number
-from ptokit.base.dtypes import DType
+from ptokit.base.dtypes import DType, u8, u32
 from ptokit.base.enums import HistByte
 from ptokit.base.layout import Array
 from ptokit.isa.rules import located, row_major, separate
@@ -152,13 +152,8 @@ def _counters(base: int, steps: Array) -> list[Array]:
     out("dst"),
     *(scalar(name) for name in ("key0", "key1", *_COUNTER)),
     attrs=[Attr("Rounds", int, 10, "7 or 10")],
-    types=types(a5="i32 u32"),
+    types=types(a5="i32 u32", cpu="i32 u32"),
     rules=[
-        rule(
-            "word-type",
-            "elements of dst are i32 or u32",
-            lambda o: o.dst.dtype.is_integer and o.dst.dtype.bits == 32,
-        ),
         rule("rounds", "Rounds is 7 or 10", lambda o: o.attrs["Rounds"] in (7, 10)),
         row_major("dst"),
         located("Vec", "dst", on="a5"),
@@ -215,11 +210,8 @@ def _histogram_rules() -> list[Rule]:
     return [
         rule(
             "histogram-types",
-            "dst is u32, src u16 or u32, idx u8",
-            lambda o: (
-                (o.dst.dtype.name, o.src.dtype.name, o.idx.dtype.name)
-                in (("u32", "u16", "u8"), ("u32", "u32", "u8"))
-            ),
+            "dst is u32 and idx u8",
+            lambda o: (o.dst.dtype, o.idx.dtype) == (u32, u8),
         ),
         rule(
             "byte",
@@ -259,7 +251,7 @@ def _histogram_rules() -> list[Rule]:
     src("src"),
     src("idx", view=_filter_bytes),
     attrs=[Attr("byte", HistByte, HistByte.BYTE_1, "which byte is counted; BYTE_0 is the lowest")],
-    types=types("src", a5="u16 u32", kirin9030="u16 u32"),
+    types=types("src", a5="u16 u32", kirin9030="u16 u32", cpu="u16 u32"),
     rules=_histogram_rules(),
     asm=Asm(forms=frozenset({"l2"}), attrs={"byte": "isMSB"}),
     example={
@@ -268,6 +260,14 @@ def _histogram_rules() -> list[Rule]:
         "idx": "Vec u8 32x1 DN",
         "byte": "BYTE_1",
     },
+    more_examples=[
+        {
+            "dst": "Vec u32 16x256",
+            "src": "Vec u32 16x64",
+            "idx": "Vec u8 2x64",
+            "byte": "BYTE_1",
+        }
+    ],
 )
 def THISTOGRAM(dst: Array, src: Array, idx: Array, byte: HistByte) -> None:
     """Count one byte of every element, row by row, into a cumulative histogram of 256 bins.

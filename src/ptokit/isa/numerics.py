@@ -98,11 +98,17 @@ def truncated_remainder(
 
 
 def floored_remainder(
-    a: Array, b: Array, target: str = "cpu", high_precision: bool = False
+    a: Array,
+    b: Array,
+    target: str = "cpu",
+    high_precision: bool = False,
+    *,
+    corrected: bool = True,
 ) -> Array:
     """a - floor(a / b) * b: the sign is that of the divisor. Integers: x mod 0 is 0.
 
-    64-bit integers have the sign of the dividend on a device; Kirin gives -1 for x mod 0.
+    64-bit integers have the sign of the dividend on a device; Kirin gives -1 for x mod 0. Where the
+    quotient was rounded a float remainder may fall on the wrong side of zero, unless `corrected`.
     """
     if is_integer(a):
         if target == "a2a3":
@@ -114,7 +120,8 @@ def floored_remainder(
     if _is_exact(a, target, high_precision):
         return in_double(lambda a, b: _towards_divisor(np.fmod(a, b), b), a, b)
     a32, b32 = a.astype(np.float32), b.astype(np.float32)
-    return _towards_divisor(_narrowed(a32 - np.floor(a32 / b32) * b32, a), b)
+    remainder = _narrowed(a32 - np.floor(a32 / b32) * b32, a)
+    return _towards_divisor(remainder, b) if corrected else remainder
 
 
 def _is_exact(a: Array, target: str, high_precision: bool) -> bool:

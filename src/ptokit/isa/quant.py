@@ -66,8 +66,8 @@ _PARAMETER_RULES = [
     ),
     rule(
         "parameter-shape",
-        "scale and offset are column-major [Rows, 1] tiles, or row-major with 8 columns that repeat "
-        "the value of the row",
+        "scale and offset are column-major [Rows, 1] tiles, or row-major ones with 8 columns that "
+        "repeat the value of the row",
         lambda o: all(
             t.rows >= o.src.vr and t.cols == (_BLOCK if t.is_row_major else 1)
             for t in _parameters(o)
@@ -170,12 +170,9 @@ def TQUANT(
 # ---- back to floats ----------------------------------------------------------------------------
 
 
-def _dequant_view(name: str) -> Callable[[Any], Extent]:
-    def view(o: Any) -> Extent:
-        # The public simulator, and so the permissive profile, takes one value per column as well.
-        return o.dst.vr, (o[name].vc if o.target.name == "cpu" else 1)
-
-    return view
+def _row_parameters(o: Any) -> Extent:
+    # The public simulator, and so the permissive profile, takes one value per column as well.
+    return o.dst.vr, (o.scale.vc if o.target.name == "cpu" else 1)
 
 
 def _overrun(o: Any) -> tuple[slice, slice] | None:
@@ -189,17 +186,20 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
 @insn(
     out("dst", unspecified=_overrun),
     src("src"),
-    src("scale", view=_dequant_view("scale")),
-    src("offset", view=_dequant_view("offset")),
-    types=types("dst src", a2a3="f32,i8 f32,i16", a5="f32,i8 f32,i16", kirin9030="f32,i8 f32,i16"),
+    src("scale", view=_row_parameters),
+    src("offset", view=_row_parameters),
+    types=types(
+        "dst src",
+        a2a3="f32,i8 f32,i16",
+        a5="f32,i8 f32,i16",
+        kirin9030="f32,i8 f32,i16",
+        cpu="f32,i8 f32,i16",
+    ),
     rules=[
         rule(
-            "types",
-            "dst, scale and offset are f32, src is i8 or i16",
-            lambda o: (
-                (o.dst.dtype, o.scale.dtype, o.offset.dtype) == (f32, f32, f32)
-                and o.src.dtype.name in ("i8", "i16")
-            ),
+            "parameter-type",
+            "elements of scale and offset are f32",
+            lambda o: o.scale.dtype is f32 and o.offset.dtype is f32,
         ),
         row_major("dst", "src"),
         same_dtype("scale", "offset"),
@@ -224,7 +224,6 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={
         "dst": "Vec f32 16x64",
-        "src": "Vec {T} 16x64",
         "scale": "Vec f32 16x8",
         "offset": "Vec f32 16x8",
     },

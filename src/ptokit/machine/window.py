@@ -174,7 +174,8 @@ class Window:
 
     def _unpack(self, buffer: Array) -> Array:
         size = -(-self._map.span // 2)
-        return unpack4(buffer[self.offset : self.offset + size])[self._offsets()]
+        codes = unpack4(buffer[self.offset : self.offset + size])
+        return self._map.matrix(codes, 0, codes.dtype)[self._rows, self._cols]
 
     def _pack(self, buffer: Array, values: Array) -> None:
         size = -(-self._map.span // 2)

@@ -91,10 +91,10 @@ class Ids:
 
 @dataclass
 class Edges:
-    """What one block needs: flags, places for barriers, and how far each pipe knows the others."""
+    """The flags of one block, and how far each pipe knows the others once an operation starts."""
 
     flags: list[Flag]
-    clocks: list[Clock]  # before each operation
+    clocks: list[Clock]
 
 
 class _Inserter:
@@ -130,18 +130,19 @@ class _Inserter:
     # ---- one block ---------------------------------------------------------------------------
 
     def _block(self, block: Block, in_loop: bool) -> tuple[list[Op], list[Op]]:
-        """Insert into a block; returns what belongs before and behind the loop it is the body of."""
+        """Insert into a block; returns what belongs before and behind the loop around it."""
         ops = list(block.ops)
         lead: list[list[Op]] = [[] for _ in ops]
         trail: list[list[Op]] = [[] for _ in ops]
         edges = self._forward(ops)
-        before, behind, held = self._round(ops, lead, trail) if in_loop else ([], [], [])
+        carried, is_tangled = self._carried(ops) if in_loop else ([], False)
+        barriers = {} if is_tangled else self._same_pipe(ops, edges, carried, in_loop)
+        before, behind, held = self._round(ops, carried, is_tangled, lead, trail)
         sets: dict[int, list[Flag]] = {}
         for flag in edges.flags:
             sets.setdefault(flag.after, []).append(flag)
         waits: dict[int, list[tuple[Flag, int]]] = {}
         spent: list[tuple[Flag, int]] = []  # waited for, but the source may not know it yet
-        barriers = self._same_pipe(ops, in_loop)
         for index, op in enumerate(ops):
             for flag, number in waits.get(index, []):
                 lead[index].append(_flag("pto.wait_flag", flag, number, op))
@@ -161,9 +162,8 @@ class _Inserter:
                     waits.setdefault(flag.before, []).append((flag, number))
         for flag, number in (*spent, *held):
             self.ids.release(flag.pair, number)
-        block.ops = [
-            each for op, l, t in zip(ops, lead, trail, strict=True) for each in (*l, op, *t)
-        ]
+        woven = zip(lead, ops, trail, strict=True)
+        block.ops = [each for first, op, last in woven for each in (*first, op, *last)]
         return before, behind
 
     def _recycle(
@@ -183,10 +183,8 @@ class _Inserter:
         """Flags between operations of one block, without those that others imply."""
         edges = Edges([], [])
         known: Clock = {}
-        after: list[Clock] = []
         last: dict[Touch, int] = {}
         for index, op in enumerate(ops):
-            edges.clocks.append({pipe: dict(clock) for pipe, clock in known.items()})
             mine = self.touches(op)
             for sink in sorted({t.pipe for t in mine}):
                 needed: dict[Pipe, int] = {}
@@ -203,9 +201,9 @@ class _Inserter:
                         continue
                     edges.flags.append(Flag(source, sink, when, index))
                     clock[source] = when
-                    for pipe, upto in after[when].get(source, {}).items():
+                    for pipe, upto in edges.clocks[when].get(source, {}).items():
                         clock[pipe] = max(clock.get(pipe, -1), upto)
-            after.append({pipe: dict(clock) for pipe, clock in known.items()})
+            edges.clocks.append({pipe: dict(clock) for pipe, clock in known.items()})
             for touch in mine:
                 last[touch] = index
         return edges
@@ -213,15 +211,19 @@ class _Inserter:
     # ---- loops -------------------------------------------------------------------------------
 
     def _round(
-        self, ops: list[Op], lead: list[list[Op]], trail: list[list[Op]]
+        self,
+        ops: list[Op],
+        carried: list[Flag],
+        is_tangled: bool,
+        lead: list[list[Op]],
+        trail: list[list[Op]],
     ) -> tuple[list[Op], list[Op], list[tuple[Flag, int]]]:
         """Flags that go round a loop; returns what stands before and behind it, and ids held."""
         before: list[Op] = []
         behind: list[Op] = []
         held: list[tuple[Flag, int]] = []
-        pairs, is_tangled = self._carried(ops)
-        for flag in pairs:
-            number = None if is_tangled else self.ids.take(flag.pair)
+        for flag in carried:
+            number = self.ids.take(flag.pair)
             if number is None:
                 is_tangled = True
                 continue
@@ -249,8 +251,8 @@ class _Inserter:
         pairs: dict[tuple[Pipe, Pipe], Flag] = {}
         for late, after in final.items():
             for early, before in first.items():
-                if early.pipe == late.pipe or not late.conflicts(early):
-                    continue
+                if early.pipe == late.pipe or after < before or not late.conflicts(early):
+                    continue  # an order within the iteration carries over to the next
                 if before == after:
                     return [], True
                 flag = Flag(late.pipe, early.pipe, after, before)
@@ -259,18 +261,48 @@ class _Inserter:
                 known.before = min(known.before, before)
         return list(pairs.values()), False
 
-    def _same_pipe(self, ops: list[Op], in_loop: bool) -> dict[int, list[Pipe]]:
-        """Barriers between dependent operations of one pipe, where the target needs them."""
+    def _same_pipe(
+        self, ops: list[Op], edges: Edges, carried: list[Flag], in_loop: bool
+    ) -> dict[int, list[Pipe]]:
+        """Barriers between dependent operations of one pipe, where the target needs them.
+
+        None is needed where the pipe has meanwhile waited for one that waited for it.
+        """
         found: dict[int, list[Pipe]] = {}
         for pipe in sorted(self._ordered):
-            mine = [{t for t in self.touches(op) if t.pipe == pipe} for op in ops]
-            since: set[Touch] = set().union(*mine) if in_loop else set()
+            mine = [[t for t in self.touches(op) if t.pipe == pipe] for op in ops]
+            final = {t: index for index, touches in enumerate(mine) for t in touches}
+            over = -1  # a barrier stands behind this operation
+            last: dict[Touch, int] = {}
             for index, touches in enumerate(mine):
-                if any(t.conflicts(s) for t in touches for s in since):
+                seen = max(over, edges.clocks[index].get(pipe, {}).get(pipe, -1))
+                meets = any(
+                    t.conflicts(s) and when > seen for t in touches for s, when in last.items()
+                )
+                wraps = (
+                    in_loop
+                    and over < 0
+                    and any(
+                        t.conflicts(s) and not _went_round(pipe, when, index, carried, edges)
+                        for t in touches
+                        for s, when in final.items()
+                    )
+                )
+                if meets or wraps:
                     found.setdefault(index, []).append(pipe)
-                    since = set()
-                since |= touches
+                    over = index - 1 if index else 0
+                last |= dict.fromkeys(touches, index)
         return found
+
+
+def _went_round(pipe: Pipe, when: int, index: int, carried: list[Flag], edges: Edges) -> bool:
+    """Whether a flag from the last iteration tells the pipe that its own work is over."""
+    return any(
+        flag.sink == pipe
+        and flag.before <= index
+        and edges.clocks[flag.after].get(flag.source, {}).get(pipe, -1) >= when
+        for flag in carried
+    )
 
 
 def _pipe(pipe: Pipe) -> Attribute:

@@ -18,6 +18,7 @@ class Placed:
     start: int
     nbytes: int
     what: str
+    life: tuple[int, int] = (0, 0)  # first and last position in which it is live
 
 
 def memory_map(tiles: Iterable[Placed]) -> str:

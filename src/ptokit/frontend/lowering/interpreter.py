@@ -24,8 +24,8 @@ from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.loops import Loops
 from ptokit.frontend.lowering.symbols import (
     UNNAMED,
-    Gone,
     GlobalSymbol,
+    Gone,
     NeedsConstant,
     Number,
     TileSymbol,

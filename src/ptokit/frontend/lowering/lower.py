@@ -15,7 +15,7 @@ from ptokit.frontend.lowering.calls import Tracer, apply
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.interpreter import Interpreter
 from ptokit.frontend.lowering.symbols import NeedsConstant, Number, PointerSymbol
-from ptokit.frontend.session import tracing
+from ptokit.frontend.session import running
 from ptokit.ir.attributes import Attribute, EnumAttr, StringAttr, UnitAttr
 from ptokit.ir.core import Block, Function, Module, Value
 from ptokit.ir.types import F32, INDEX, PtrType, ScalarType, Type
@@ -49,7 +49,7 @@ def lower(
             positional.append(_parameter(emitter, body, name, given, here))
     interpreter = Interpreter(emitter, apply)
     try:
-        with tracing(Tracer(emitter, target, mode)):
+        with running(Tracer(emitter, target, mode)):
             interpreter.run(function, positional, constants)
     except NeedsConstant as needs:
         raise needs.error from None

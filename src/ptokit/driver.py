@@ -1,0 +1,153 @@
+"""Composing the parts: load a program, check it, run it.
+
+m = ptokit.load("kernel.pto")
+m["add"][4](x, y, z)            # four blocks; arrays are updated in place
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ptokit.base.diagnostics import Diagnostic, UsageError, fail
+from ptokit.engines.reference import Interpreter
+from ptokit.ir.attributes import StringAttr
+from ptokit.ir.core import Function, Module
+from ptokit.ir.parser import parse, parse_file
+from ptokit.ir.printer import print_module
+from ptokit.ir.typetext import suggestion
+from ptokit.isa.targets import Target, target
+from ptokit.machine.core import Core
+from ptokit.machine.machine import Machine
+from ptokit.passes.functions import is_entry
+from ptokit.passes.verify import Verify, has_addresses
+
+
+def load(path: str | Path) -> Program:
+    """Read a program from a file, in any of the text forms."""
+    return Program(parse_file(path))
+
+
+def loads(text: str, name: str = "<text>") -> Program:
+    """Read a program from a string."""
+    return Program(parse(text, name))
+
+
+def module_target(module: Module) -> Target:
+    """The target a module asks for; A2/A3 when it does not say."""
+    arch = module.attrs.get("pto.target_arch")
+    if isinstance(arch, StringAttr):
+        return target("a5" if arch.value.lower() == "a5" else "a2a3")
+    device = module.attrs.get("pto.device-spec")
+    if isinstance(device, StringAttr) and device.value.startswith(("Ascend950", "Ascend910_95")):
+        return target("a5")
+    return target("a2a3")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a launch leaves behind."""
+
+    kernel: str
+    target: Target
+    blocks: int
+    machine: Machine
+
+    def __repr__(self) -> str:
+        return f"<run of @{self.kernel} on {self.target}, {self.blocks} blocks>"
+
+
+class Program:
+    """A module ready to be checked and run; `program["name"]` is one of its kernels."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    @property
+    def kernels(self) -> list[str]:
+        """The names of the functions that can be launched."""
+        return [f.name for f in self.module.functions if is_entry(f, self.module)]
+
+    def __getitem__(self, name: str) -> Kernel:
+        function = self.module.function(name)
+        if function is None:
+            names = [f.name for f in self.module.functions]
+            raise fail(
+                "unknown-function",
+                f"there is no function @{name}",
+                fix=suggestion(name, names) or "one of " + ", ".join(names),
+                site=self.module.location,
+                kind=UsageError,
+            )
+        return Kernel(self, function)
+
+    def entry(self) -> Kernel:
+        """The only kernel of the program."""
+        names = self.kernels
+        if len(names) != 1:
+            listed = ", ".join(names or [f.name for f in self.module.functions])
+            raise fail(
+                "which-kernel",
+                "the program has several functions that could be launched",
+                got=[("functions", listed)],
+                fix="name the one to run",
+                site=self.module.location,
+                kind=UsageError,
+            )
+        return self[names[0]]
+
+    def check(self, on: str | Target | None = None, level: int = 0) -> list[Diagnostic]:
+        """Every complaint of the verifier."""
+        return Verify(level).check(self.module, self.target(on))
+
+    def target(self, on: str | Target | None = None) -> Target:
+        """The target in force: the one given, or the one the module asks for."""
+        return module_target(self.module) if on is None else target(on)
+
+    def __str__(self) -> str:
+        return print_module(self.module)
+
+    def __repr__(self) -> str:
+        return f"<program with {', '.join('@' + f.name for f in self.module.functions)}>"
+
+
+class Kernel:
+    """A function of a program; brackets choose the number of blocks."""
+
+    def __init__(self, program: Program, function: Function) -> None:
+        self.program = program
+        self.function = function
+
+    def __getitem__(self, blocks: int) -> Launch:
+        if not isinstance(blocks, int) or blocks < 1:
+            raise fail("grid", "the number of blocks is a positive integer", kind=UsageError)
+        return Launch(self, blocks)
+
+    def __call__(self, *args: Any, **options: Any) -> Run:
+        """Run as a single block."""
+        return self[1](*args, **options)
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"%{p.name}: {p.type}" for p in self.function.params)
+        return f"<kernel @{self.function.name}({params})>"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its grid."""
+
+    kernel: Kernel
+    blocks: int
+
+    def __call__(self, *args: Any, target: str | Target | None = None) -> Run:
+        """Check the program for the target, run every block, update the arrays in place."""
+        program, function = self.kernel.program, self.kernel.function
+        chosen = program.target(target)
+        Verify().run(program.module, chosen)
+        mode = "manual" if has_addresses(program.module) else "auto"
+        machine = Machine(chosen, mode)
+        for block in range(self.blocks):
+            machine.core = Core(chosen, "mix", block)
+            Interpreter(program.module, machine, self.blocks).launch(function, args)
+        return Run(function.name, chosen, self.blocks, machine)

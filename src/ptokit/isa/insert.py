@@ -1,0 +1,371 @@
+"""TINSERT: one tile fills a window of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptokit.base.dtypes import dtype
+from ptokit.base.enums import AccToVecMode, ReluPreMode, TInsertMode
+from ptokit.base.layout import Array
+from ptokit.isa.spec import Asm, Attr, Pipe, Rule, inout, insn, rule, scalar, src
+from ptokit.isa.transfer import (
+    RELU,
+    VEC_MODE,
+    c0,
+    is_plain,
+    path,
+    share_size,
+    transfer,
+    up,
+    whole,
+)
+from ptokit.isa.transfer_rules import (
+    KIRIN,
+    NOT_A2A3,
+    along,
+    drain_rules,
+    fp_rules,
+    holds_type,
+    index,
+    is_matching,
+    mode_rules,
+    needs_accumulator,
+    paths_exist,
+    same_type,
+)
+from ptokit.isa.window_rules import VECTOR_TYPES, inside, window_rules
+
+WORDS = "preQuantScalar fp"
+
+
+def _size(o: Any) -> tuple[int, int]:
+    """Rows and columns that are inserted."""
+    if not o.target.is_device or path(o) != "Acc>Mat" or o.dst.layout != "NZ":
+        return o.src.vr, o.src.vc
+    cols = min(up(o.src.vc, o.dst.inner[1]), o.dst.cols - index(o, "indexCol"))
+    return whole(o.src)[0], min(cols, whole(o.src)[1])
+
+
+def _window(o: Any) -> tuple[slice, slice]:
+    row, col = index(o, "indexRow"), index(o, "indexCol")
+    rows, cols = share_size(o, *_size(o))
+    return slice(row, row + rows), slice(col, col + cols)
+
+
+def _pipe(o: Any) -> Pipe:
+    return {"Vec>Vec": Pipe.V, "Vec>Mat": Pipe.MTE3}.get(path(o), Pipe.FIX)
+
+
+def _accumulator_rules() -> list[Rule]:
+    to_mat = [
+        rule(
+            "acc-window",
+            "all of src fits into dst from (indexRow, indexCol) on",
+            lambda o: (
+                index(o, "indexRow") + o.src.rows <= o.dst.rows
+                and index(o, "indexCol") + o.src.cols <= o.dst.cols
+            ),
+            "a2a3",
+        ),
+        inside("acc-window", "src", "dst", NOT_A2A3),
+        rule(
+            "acc-mat-layout",
+            "the Mat tile that takes an accumulator is NZ",
+            lambda o: o.dst.layout == "NZ",
+            NOT_A2A3,
+        ),
+    ]
+    return along("Acc>Mat", to_mat) + along(
+        "Acc>Vec", [inside("acc-window", "src", "dst", NOT_A2A3)]
+    )
+
+
+def _vector_rules() -> list[Rule]:
+    fp4 = (dtype("f4e2m1x2"), dtype("f4e1m2x2"))
+
+    def as_one(o: Any) -> bool:
+        """Whether boxes of scale factors are copied in one piece."""
+        return (
+            o.src.layout == o.dst.layout == "ZZ"
+            and o.src.vc == o.src.cols == o.dst.cols
+            and (o.src.vr % 16, index(o, "indexRow") % 16, index(o, "indexCol")) == (0, 0, 0)
+        )
+
+    to_mat = [
+        *(
+            holds_type("vector-dtype", kinds, target, "of a vector tile")
+            for target, kinds in VECTOR_TYPES.items()
+            if target != "a2a3"
+        ),
+        rule(
+            "vec-mat-layouts",
+            "src and dst are both row-major, NZ or ZN, or ZZ and inserted in whole rows of boxes",
+            lambda o: is_matching(o) or o.src.layout == o.dst.layout == "ZN" or as_one(o),
+            NOT_A2A3,
+            "the arrangement follows src: declare dst the same way, or TMOV src to NZ first",
+        ),
+        inside("window", "src", "dst", NOT_A2A3),
+        rule(
+            "zn-boxes",
+            "in ZN tiles indexRow and the valid rows of src are multiples of 32 / sizeof",
+            lambda o: (
+                o.src.layout != "ZN"
+                or (index(o, "indexRow") % c0(o.src) == 0 and o.src.vr % c0(o.src) == 0)
+            ),
+            NOT_A2A3,
+        ),
+        rule(
+            "fp4-pairs",
+            "4-bit types: indexCol and the valid columns of src are even",
+            lambda o: (
+                o.src.dtype not in fp4 or (index(o, "indexCol") % 2 == 0 and o.src.vc % 2 == 0)
+            ),
+            "a5",
+        ),
+    ]
+    to_vec = [
+        rule(
+            "vector-layouts",
+            "src and dst are both row-major or both NZ",
+            is_matching,
+            "a2a3 " + NOT_A2A3,
+        ),
+        *window_rules("src", "dst"),
+    ]
+    return along("Vec>Mat", to_mat) + along("Vec>Vec", to_vec)
+
+
+@insn(
+    inout("dst", view=_window, carries=True, note="elements outside the window keep their values"),
+    src("src", view=_size, carries=True),
+    scalar("preQuantScalar", optional=True, note="quantisation word of an accumulator"),
+    src(
+        "fp",
+        view=lambda o: (1, o.src.vc),
+        optional=True,
+        space="Scaling",
+        note="quantisation words, one per column of src",
+    ),
+    scalar("indexRow", optional=True, note="first row of the window"),
+    scalar("indexCol", optional=True, note="first column of the window"),
+    attrs=[RELU, VEC_MODE, Attr("mode", TInsertMode, None, "bursts of a Vec to Mat transfer")],
+    pipe=_pipe,
+    ops={"TINSERT_A2M": Pipe.FIX},
+    targets="a2a3 a5 kirin9030 kirinx90",
+    forms=[
+        "dst src indexRow indexCol",
+        "dst src preQuantScalar indexRow indexCol",
+        "dst src fp indexRow indexCol",
+        "dst src",
+        "dst src indexRow",
+    ],
+    rules=[
+        paths_exist("space-pair", "Acc>Mat Vec>Vec", "a2a3"),
+        paths_exist("space-pair", "Acc>Mat Acc>Vec Vec>Mat Vec>Vec", NOT_A2A3),
+        same_type("same-dtype", "a2a3 " + NOT_A2A3),
+        rule(
+            "indices",
+            "indexRow and indexCol are given, except in the burst forms",
+            lambda o: o.attrs["mode"] is not None or o.indexCol is not None,
+        ),
+        _accumulator_rules(),
+        _vector_rules(),
+        needs_accumulator("accumulator-source", "a2a3 " + NOT_A2A3, WORDS),
+        drain_rules(WORDS),
+        mode_rules(WORDS),
+        fp_rules(lambda _: 0, lambda o: o.src.vc),
+        rule(
+            "bursts",
+            "the burst forms do not exist here",
+            lambda o: o.attrs["mode"] is None,
+            "a2a3",
+        ),
+        rule(
+            "bursts",
+            "the burst forms insert an NZ Vec tile into a Mat tile",
+            lambda o: o.attrs["mode"] is None or (path(o) == "Vec>Mat" and o.src.layout == "NZ"),
+            NOT_A2A3,
+        ),
+    ],
+    example={"dst": "Vec f32 16x64", "src": "Vec f32 8x32", "indexRow": "3", "indexCol": "8"},
+    more_examples=[
+        {"dst": "Vec i8 16x64", "src": "Vec i8 8x32", "indexRow": "3", "indexCol": "32"},
+        {"dst": "Vec f32 32x64 NZ", "src": "Vec f32 16x32 NZ", "indexRow": "16", "indexCol": "16"},
+        {
+            "dst": "Vec f4e2m1x2 16x64",
+            "src": "Vec f4e2m1x2 16x32",
+            "indexRow": "0",
+            "indexCol": "32",
+            "on": "a5",
+        },
+        {
+            "dst": "Mat f16 64x64 NZ",
+            "src": "Vec f16 32x32 NZ valid 30x32",
+            "indexRow": "3",
+            "indexCol": "16",
+            "on": "a5 kirin9030 kirinx90",
+        },
+        {
+            "dst": "Mat f16 64x64 NZ",
+            "src": "Vec f16 32x32 NZ",
+            "indexRow": "16",
+            "indexCol": "16",
+            "mode": "SPLIT2",
+            "on": "a5 kirin9030 kirinx90",
+        },
+        {
+            "dst": "Mat f16 64x64 ZN",
+            "src": "Vec f16 32x32 ZN",
+            "indexRow": "16",
+            "indexCol": "16",
+            "on": "a5 kirin9030 kirinx90",
+        },
+        {
+            "dst": "Mat f8e8m0 64x4 ZZ/32",
+            "src": "Vec f8e8m0 32x4 ZZ/32",
+            "indexRow": "16",
+            "indexCol": "0",
+            "on": "a5",
+        },
+        {
+            "dst": "Mat f4e2m1x2 16x64",
+            "src": "Vec f4e2m1x2 16x32",
+            "indexRow": "0",
+            "indexCol": "32",
+            "on": "a5",
+        },
+        {
+            "dst": "Mat f16 64x64 NZ",
+            "src": "Acc f32 32x32",
+            "indexRow": "16",
+            "indexCol": "16",
+            "on": "a2a3 a5 cpu",
+        },
+        {
+            "dst": "Mat f16 64x64 NZ",
+            "src": "Acc f16 32x32",
+            "indexRow": "16",
+            "indexCol": "16",
+            "on": KIRIN,
+        },
+        {
+            "dst": "Mat i8 64x64 NZ",
+            "src": "Acc i32 32x32",
+            "preQuantScalar": "0x3f800000",
+            "indexRow": "16",
+            "indexCol": "32",
+        },
+        {
+            "dst": "Mat i8 64x64 NZ",
+            "src": "Acc f32 32x32",
+            "fp": "Scaling u64 1x32",
+            "indexRow": "16",
+            "indexCol": "32",
+            "on": "a2a3 a5 cpu",
+        },
+        {
+            "dst": "Vec i8 64x64",
+            "src": "Acc i32 32x32",
+            "fp": "Scaling u64 1x32",
+            "indexRow": "16",
+            "indexCol": "32",
+            "on": KIRIN,
+        },
+        {
+            "dst": "Vec i32 64x64",
+            "src": "Acc i32 32x32",
+            "indexRow": "1",
+            "indexCol": "32",
+            "on": "a5 kirin9030 kirinx90",
+        },
+    ],
+)
+def TINSERT(
+    dst: Array,
+    src: Array,
+    preQuantScalar: int | None,
+    fp: Array | None,
+    indexRow: int | None,
+    indexCol: int | None,
+    reluPreMode: ReluPreMode,
+    accToVecMode: AccToVecMode | None,
+    ctx: Any,
+) -> None:
+    """Copy src into the window of dst that starts at (indexRow, indexCol).
+
+    A vector tile contributes its valid region. An accumulator is converted by the fix pipe, with
+    one quantisation word or one per column of src; into an NZ Mat tile it writes all its rows and
+    whole boxes of columns. From Vec to Mat the data is arranged as in src, so both tiles need the
+    same layout; the burst forms (SPLIT2, SPLIT4) give the same result. Only the window of dst
+    changes.
+    """
+    word = preQuantScalar if fp is None else fp
+    transfer(dst, src, ctx, word=word, relu=reluPreMode, mode=accToVecMode)
+
+
+@insn(
+    inout("dst", view=_window, carries=True, note="elements outside the window keep their values"),
+    src("src", view=_size, carries=True),
+    src("fp", view=lambda o: (1, o.src.vc), note="quantisation words, one per column of src"),
+    scalar("indexRow"),
+    scalar("indexCol"),
+    attrs=[RELU],
+    pipe=Pipe.FIX,
+    ops={"TINSERT_A2M": Pipe.FIX},
+    targets="a2a3 a5 kirin9030 kirinx90",
+    rules=[
+        fp_rules(lambda _: 0, lambda o: o.src.vc),
+        paths_exist("accumulator", "Acc>Mat Acc>Vec", "a2a3 " + NOT_A2A3),
+        drain_rules("fp"),
+        _accumulator_rules(),
+    ],
+    asm=Asm(forms=frozenset({"l1", "l2"})),
+    example={
+        "dst": "Mat i8 64x64 NZ",
+        "src": "Acc i32 32x32",
+        "fp": "Scaling u64 1x32",
+        "indexRow": "16",
+        "indexCol": "32",
+    },
+    more_examples=[
+        {
+            "dst": "Mat i8 64x64 NZ",
+            "src": "Acc f32 32x32",
+            "fp": "Scaling u64 1x32",
+            "indexRow": "16",
+            "indexCol": "32",
+            "on": "a2a3 a5 cpu",
+        },
+        {
+            "dst": "Vec i8 64x64",
+            "src": "Acc i32 32x32",
+            "fp": "Scaling u64 1x32",
+            "indexRow": "16",
+            "indexCol": "32",
+            "on": "a5 kirin9030 kirinx90",
+        },
+        {
+            "dst": "Mat i8 64x64 NZ",
+            "src": "Acc f16 32x32",
+            "fp": "Scaling u64 1x32",
+            "indexRow": "16",
+            "indexCol": "32",
+            "on": KIRIN,
+        },
+    ],
+)
+def TINSERT_FP(
+    dst: Array,
+    src: Array,
+    fp: Array,
+    indexRow: int,
+    indexCol: int,
+    reluPreMode: ReluPreMode,
+    ctx: Any,
+) -> None:
+    """Insert an accumulator with a quantisation word per column of src.
+
+    dst(indexRow + r, indexCol + c) = quant(src(r, c), fp[c]), over the region TINSERT has from an
+    accumulator. Only the window of dst changes.
+    """
+    transfer(dst, src, ctx, word=fp, relu=reluPreMode)

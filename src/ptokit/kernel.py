@@ -1,0 +1,297 @@
+"""Kernels in Python: `@kernel`, launching, and everything that can be asked of one.
+
+    @kernel(mode="auto")
+    def add(x, y, z): ...
+
+    add[1](x, y, z, target="a2a3")     # runs the body as it stands: print and breakpoint() work
+    add[1](x, y, z, path="lowered")    # the same through IR, placed and synchronised in auto mode
+    add.text(x, y, z)                  # PTO text of this specialisation
+    add.check("all", x, y, z)          # the rules of every target, as one table
+
+Parameters behind `*` are constants: they specialise the kernel. Arrays are specialised by element
+type, shape and strides.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any, cast, overload
+
+import numpy as np
+
+from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
+from ptokit.base.tiles import TileSpec
+from ptokit.engines.reference import Interpreter
+from ptokit.frontend.lowering.lower import lower as lower_function
+from ptokit.frontend.session import MODES, running
+from ptokit.ir.core import Module
+from ptokit.ir.printer import print_module
+from ptokit.ir.types import TileBufType
+from ptokit.isa.spec import TARGETS as DEVICES
+from ptokit.isa.targets import Target, target
+from ptokit.machine.core import Core
+from ptokit.machine.machine import Machine
+from ptokit.machine.objects import as_array
+from ptokit.passes.accesses import accesses_of
+from ptokit.passes.insert_sync import InsertSync
+from ptokit.passes.liveness import live_ranges
+from ptokit.passes.place import Place
+from ptokit.passes.verify import Verify
+from ptokit.report.memory_map import Placed, memory_map
+
+CORES = ("mix", "cube", "vector")
+PATHS = ("eager", "lowered")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a launch leaves behind."""
+
+    kernel: str
+    target: Target
+    mode: str
+    path: str
+    blocks: int
+    seconds: float
+    machine: Machine  # of the last block
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.kernel} on {self.target.name}, {self.mode} mode, {self.path}: "
+            f"{self.blocks} block{'s' if self.blocks > 1 else ''} in {self.seconds * 1e3:.1f} ms>"
+        )
+
+
+@dataclass(eq=False)
+class Kernel:
+    """A kernel: a Python function with the mode and target it is meant for."""
+
+    function: Callable[..., Any]
+    mode: str = "manual"
+    target: Target | None = None
+    core: str = "mix"
+    _lowered: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def __getitem__(self, blocks: int) -> Launch:
+        if not isinstance(blocks, int) or blocks < 1:
+            raise fail("grid", "the grid is a positive number of blocks", kind=UsageError)
+        return Launch(self, blocks)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        raise fail(
+            "launch",
+            f"{self.name} is a kernel: launch it with a number of blocks",
+            fix=f"{self.name}[1](...)",
+            kind=UsageError,
+        )
+
+    # ---- what comes out --------------------------------------------------------------------
+
+    def lower(self, *args: Any, target: str | Target | None = None, **consts: Any) -> Module:
+        """The IR of the kernel for these arguments; placed and synchronised in auto mode."""
+        chosen = self._target(target)
+        arguments = self._bind(args, consts)
+        key = (chosen, *(_specialised(v) for v in arguments.values()))
+        found = self._lowered.get(key)
+        if found is None:
+            found = lower_function(
+                cast(FunctionType, self.function), arguments, chosen, self.mode, self.core
+            )
+            Verify().run(found, chosen)
+            if self.mode == "auto":
+                found = InsertSync().run(Place().run(found, chosen), chosen)
+            self._lowered[key] = found
+        return found
+
+    def text(self, *args: Any, target: str | Target | None = None, **consts: Any) -> str:
+        """PTO text of the kernel for these arguments."""
+        return print_module(self.lower(*args, target=target, **consts))
+
+    def check(self, targets: str, *args: Any, **consts: Any) -> Report:
+        """Verify the kernel for several targets at once: "all", or names with commas."""
+        names = list(DEVICES) if targets == "all" else [t for t in targets.split(",") if t]
+        found: dict[str, tuple[Diagnostic, ...]] = {}
+        for name in names:
+            try:
+                self.lower(*args, target=name, **consts)
+                found[name] = ()
+            except ProgramError as error:
+                found[name] = error.diagnostics
+        return Report(self.name, found)
+
+    def memory_map(self, *args: Any, target: str | Target | None = None, **consts: Any) -> Map:
+        """Where the tiles of the kernel lie, and when they are live."""
+        chosen = self._target(target)
+        module = self.lower(*args, target=chosen, **consts)
+        placed: list[Placed] = []
+        for function in module.functions:
+            accesses = accesses_of(function, chosen)
+            for live in live_ranges(function, accesses):
+                handle = live.alloc.result
+                assert isinstance(handle.type, TileBufType)
+                spec: TileSpec = handle.type.spec
+                address = accesses.known.number(live.alloc.operand("addr"))
+                if address is not None:
+                    space = chosen.spaces[spec.loc]
+                    where = (space.memory, space.capacity, address, spec.nbytes)
+                    life = (live.start, live.stop)
+                    placed.append(Placed(handle.name, *where, str(spec), life))
+        return Map(self.name, tuple(placed))
+
+    # ---- arguments -------------------------------------------------------------------------
+
+    def _target(self, given: str | Target | None) -> Target:
+        return target(given) if given is not None else self.target or target("a2a3")
+
+    def _bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> dict[str, Any]:
+        try:
+            bound = inspect.signature(self.function).bind(*args, **consts)
+        except TypeError as error:
+            raise fail(
+                "arguments",
+                f"{self.name}: {error}",
+                fix=f"{self.name}{inspect.signature(self.function)}",
+                kind=UsageError,
+            ) from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}{inspect.signature(self.function)}, {self.mode} mode>"
+
+
+def _specialised(value: Any) -> Any:
+    """What of an argument the lowered kernel depends on."""
+    if isinstance(value, bool | int | float | np.generic):
+        return type(value)
+    if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+        array = as_array(value)
+        return array.dtype, array.shape, array.strides
+    return value
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its grid."""
+
+    kernel: Kernel
+    blocks: int
+
+    def __call__(
+        self,
+        *args: Any,
+        target: str | Target | None = None,
+        path: str = "eager",
+        **consts: Any,
+    ) -> Run:
+        """Run every block; arrays are updated in place."""
+        kernel = self.kernel
+        if path not in PATHS:
+            raise fail("path", f"path is one of {PATHS}, not {path!r}", kind=UsageError)
+        chosen = kernel._target(target)
+        started = time.perf_counter()
+        run = self._eager if path == "eager" else self._lowered
+        machine = run(chosen, args, consts)
+        seconds = time.perf_counter() - started
+        return Run(kernel.name, chosen, kernel.mode, path, self.blocks, seconds, machine)
+
+    def _eager(self, chosen: Target, args: tuple[Any, ...], consts: dict[str, Any]) -> Machine:
+        arguments = self.kernel._bind(args, consts)
+        machine = Machine(chosen, self.kernel.mode)
+        for block in range(self.blocks):
+            machine.core = Core(chosen, self.kernel.core, block)
+            machine.blocks = self.blocks
+            with running(machine):
+                self.kernel.function(
+                    *_positional(self.kernel.function, arguments),
+                    **{n: v for n, v in arguments.items() if _is_const(self.kernel.function, n)},
+                )
+        return machine
+
+    def _lowered(self, chosen: Target, args: tuple[Any, ...], consts: dict[str, Any]) -> Machine:
+        module = self.kernel.lower(*args, target=chosen, **consts)
+        arguments = self.kernel._bind(args, consts)
+        machine = Machine(chosen, "manual")
+        entry = module.functions[0]
+        for block in range(self.blocks):
+            machine.core = Core(chosen, self.kernel.core, block)
+            passed = tuple(_positional(self.kernel.function, arguments))
+            Interpreter(module, machine, self.blocks).launch(entry, passed)
+        return machine
+
+
+def _is_const(function: Callable[..., Any], name: str) -> bool:
+    kind = inspect.signature(function).parameters[name].kind
+    return kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def _positional(function: Callable[..., Any], arguments: dict[str, Any]) -> list[Any]:
+    return [v for n, v in arguments.items() if not _is_const(function, n)]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict of every target on one kernel."""
+
+    kernel: str
+    found: dict[str, tuple[Diagnostic, ...]]
+
+    def __bool__(self) -> bool:
+        return not any(self.found.values())
+
+    def __str__(self) -> str:
+        lines = [f"{self.kernel}:"]
+        for name, diagnostics in self.found.items():
+            verdict = "ok" if not diagnostics else f"{len(diagnostics)} errors"
+            codes = ", ".join(dict.fromkeys(d.code for d in diagnostics))
+            lines.append(f"  {name:<10} {verdict:<10} {codes}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Map:
+    """The memory map of a kernel; prints as text, shows as a picture in notebooks."""
+
+    kernel: str
+    tiles: tuple[Placed, ...]
+
+    def __str__(self) -> str:
+        return memory_map(self.tiles)
+
+    __repr__ = __str__
+
+
+@overload
+def kernel(function: FunctionType, /) -> Kernel: ...
+@overload
+def kernel(
+    *, mode: str = "manual", target: str | Target | None = None, core: str = "mix"
+) -> Callable[[FunctionType], Kernel]: ...
+def kernel(
+    function: FunctionType | None = None,
+    /,
+    *,
+    mode: str = "manual",
+    target: str | Target | None = None,
+    core: str = "mix",
+) -> Any:
+    """Make a kernel of a Python function: `@kernel`, or `@kernel(mode="auto", target="a5")`."""
+    if mode not in MODES or core not in CORES:
+        raise fail("kernel", f"mode is one of {MODES}, core one of {CORES}", kind=UsageError)
+
+    def decorate(body: FunctionType) -> Kernel:
+        from ptokit.isa.targets import target as find
+
+        return Kernel(body, mode, find(target) if target is not None else None, core)
+
+    return decorate if function is None else decorate(function)
