@@ -12,8 +12,10 @@ from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, UsageError, fail
 from ptokit.engines.reference import Interpreter
+from ptokit.ir.asmform import print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
+from ptokit.ir.lexer import comments_of
 from ptokit.ir.parser import parse, parse_file
 from ptokit.ir.printer import print_module
 from ptokit.ir.typetext import suggestion
@@ -21,6 +23,7 @@ from ptokit.isa.targets import Target, target
 from ptokit.machine.core import Core
 from ptokit.machine.machine import Machine
 from ptokit.passes.functions import is_entry
+from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.verify import Verify, has_addresses
 
 
@@ -32,6 +35,14 @@ def load(path: str | Path) -> Program:
 def loads(text: str, name: str = "<text>") -> Program:
     """Read a program from a string."""
     return Program(parse(text, name))
+
+
+def formatted(path: str | Path) -> str:
+    """The canonical text of a file, with its comments."""
+    module = parse_file(path)
+    if level_of(module) == "sync":
+        return print_asm(module)
+    return print_module(module, comments=comments_of(Path(path).read_text("utf-8")))
 
 
 def module_target(module: Module) -> Target:
@@ -99,13 +110,26 @@ class Program:
 
     def check(self, on: str | Target | None = None, level: int = 0) -> list[Diagnostic]:
         """Every complaint of the verifier."""
-        return Verify(level).check(self.module, self.target(on))
+        chosen = self.target(on)
+        return Verify(level).check(self.executable(chosen), chosen)
+
+    def executable(self, on: Target) -> Module:
+        """The module as it is checked and run: assembly lines get views for their arguments."""
+        if level_of(self.module) == "sync":
+            return ConvertLevel("l1").run(self.module, on)
+        return self.module
+
+    def convert(self, to: str, on: str | Target | None = None) -> Program:
+        """The program at another level: sync, l1, l2 or l3."""
+        return Program(ConvertLevel(to).run(self.module, self.target(on)))
 
     def target(self, on: str | Target | None = None) -> Target:
         """The target in force: the one given, or the one the module asks for."""
         return module_target(self.module) if on is None else target(on)
 
     def __str__(self) -> str:
+        if level_of(self.module) == "sync":
+            return print_asm(self.module)
         return print_module(self.module)
 
     def __repr__(self) -> str:
@@ -144,10 +168,11 @@ class Launch:
         """Check the program for the target, run every block, update the arrays in place."""
         program, function = self.kernel.program, self.kernel.function
         chosen = program.target(target)
-        Verify().run(program.module, chosen)
-        mode = "manual" if has_addresses(program.module) else "auto"
+        module = Verify().run(program.executable(chosen), chosen)
+        function = module.function(function.name) or function
+        mode = "manual" if has_addresses(module) else "auto"
         machine = Machine(chosen, mode)
         for block in range(self.blocks):
             machine.core = Core(chosen, "mix", block)
-            Interpreter(program.module, machine, self.blocks).launch(function, args)
+            Interpreter(module, machine, self.blocks).launch(function, args)
         return Run(function.name, chosen, self.blocks, machine)

@@ -15,7 +15,7 @@ from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
 from ptokit.isa.conversion import PAIRS
 from ptokit.isa.spec import TARGETS
-from tests.isa.tiles import blank, call, defined, same_bits, tile
+from tests.isa.tiles import blank, call, defined, same_bits, tile, whole
 
 NONE, RINT, ROUND, FLOOR, CEIL, TRUNC, ODD = RoundMode
 ON, OFF = SaturationMode.ON, SaturationMode.OFF
@@ -151,6 +151,7 @@ def test_four_bit_floats_fill_whole_rows_on_a5() -> None:
         call("TCVT", out, tile("bf16", [[0.5, -1.5, 6, 100, 2.4, 0]] * 2), RINT)
         assert out.numpy()[0].tolist() == [0x1, 0xB, 0x7, 0x7, 0x4, 0x0]
         assert defined(out)[:2].all()
+        assert not whole(out).read()[:2, 6:].any()
         assert not defined(out)[2:].any()
         with pytest.raises(ProgramError, match=r"TCVT.even-columns"):
             call("TCVT", blank("f4e2m1x2", (2, 5)), tile("bf16", np.ones((2, 5))), RINT)

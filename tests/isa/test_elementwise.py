@@ -61,7 +61,7 @@ def truncated(a: int, b: int) -> int:
 
 
 # Integers, one element at a time, exactly. x / 0 is 0, and so is its remainder.
-INTEGER: dict[str, Callable[..., int]] = {
+INTEGER: dict[str, Callable[..., Any]] = {
     "TADD": operator.add,
     "TSUB": operator.sub,
     "TMUL": operator.mul,

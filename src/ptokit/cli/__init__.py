@@ -16,9 +16,13 @@ from ptokit.base.diagnostics import PtoError, UsageError
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
 COMMANDS = {
+    "asm": "ptokit.cli.asm",
+    "check": "ptokit.cli.check",
     "conform": "ptokit.cli.conform",
     "demo": "ptokit.cli.demo",
+    "fmt": "ptokit.cli.fmt",
     "isa": "ptokit.cli.isa",
+    "run": "ptokit.cli.run",
     "targets": "ptokit.cli.targets",
 }
 

@@ -78,6 +78,7 @@ class Block:
 
     args: list[Value] = field(default_factory=list[Value])
     ops: list[Op] = field(default_factory=list[Op])
+    end: int = 0  # the line of the closing brace, for comments in front of it
 
     def walk(self) -> Iterator[Op]:
         """Every operation, outer before inner, in program order."""

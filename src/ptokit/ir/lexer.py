@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
 
 from ptokit.base.location import Location
 
@@ -51,6 +52,28 @@ class Source:
         return Location(
             self.file, number, col + 1, min(max(end - first, col + 1), len(line) + 1) + 1, line
         )
+
+
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?P<lead>^[ \t]*)?(?P<comment>//[^\n]*)', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment with its line; `is_own_line` when nothing stands in front of it."""
+
+    line: int
+    text: str
+    is_own_line: bool
+
+
+def comments_of(text: str) -> list[Comment]:
+    """All comments of a text, in order."""
+    source = Source(text, "")
+    return [
+        Comment(source.line(m.start("comment")), m["comment"].rstrip(), m["lead"] is not None)
+        for m in _COMMENT.finditer(text)
+        if m["comment"]
+    ]
 
 
 class Tokens:

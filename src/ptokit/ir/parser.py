@@ -249,6 +249,7 @@ class Parser(Reader):
                 )
             self._statement(block)
         self.values = outer
+        block.end = self.source.line(self.starts[self.at - 1])
         return block
 
     def _label(self, block: Block) -> None:

@@ -3,22 +3,24 @@ other MLIR tools."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections import deque
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from ptokit.ir import generic
-from ptokit.ir.attributes import dict_text
+from ptokit.ir.attributes import SymbolAttr, dict_text
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS
 from ptokit.ir.insntext import write_instruction
+from ptokit.ir.lexer import Comment
 from ptokit.ir.types import Type
 
 _IMPLIED = ("scf.yield",)
 
 
-def print_module(module: Module, *, generic: bool = False) -> str:
-    """The text of a module."""
-    return Printer(generic=generic).module(module)
+def print_module(module: Module, *, generic: bool = False, comments: Sequence[Comment] = ()) -> str:
+    """The text of a module; comments of its source stay with the lines they belong to."""
+    return Printer(generic=generic, comments=comments).module(module)
 
 
 def print_op(op: Op) -> str:
@@ -29,8 +31,9 @@ def print_op(op: Op) -> str:
 class Printer:
     """Gives every value a name of its own and keeps the indentation."""
 
-    def __init__(self, *, generic: bool = False) -> None:
+    def __init__(self, *, generic: bool = False, comments: Sequence[Comment] = ()) -> None:
         self._generic = generic
+        self._comments = deque(comments)
         self._names: dict[Value, str] = {}
         self._taken: set[str] = set()
         self._depth = 0
@@ -59,6 +62,21 @@ class Printer:
         yield
         self._taken = taken
 
+    # ---- comments ----------------------------------------------------------------------------
+
+    def _comments_before(self, line: int) -> str:
+        """Comments of earlier lines, each on a line of its own."""
+        found: list[str] = []
+        while self._comments and line and self._comments[0].line < line:
+            found.append(self.newline() + self._comments.popleft().text)
+        return "".join(found)
+
+    def _comment_behind(self, line: int) -> str:
+        """The comment at the end of a line."""
+        if self._comments and self._comments[0].line == line and line:
+            return "  " + self._comments.popleft().text
+        return ""
+
     # ---- structure ---------------------------------------------------------------------------
 
     def newline(self) -> str:
@@ -72,8 +90,16 @@ class Printer:
             attrs = f" {dict_text(module.attrs)}" if module.attrs else ""
             return f'"builtin.module"() ({{{"".join(bodies)}\n}}){attrs} : () -> ()\n'
         attrs = f" attributes {dict_text(module.attrs)}" if module.attrs else ""
-        bodies = [self.newline() + self.function(f) for f in module.functions]
-        return f"module{attrs} {{{''.join(bodies)}\n}}\n"
+        first = module.location.line if module.location.col else 0
+        self._depth = 0
+        head = self._comments_before(first).lstrip("\n")
+        self._depth = 1
+        bodies = [
+            self._comments_before(f.location.line) + self.newline() + self.function(f)
+            for f in module.functions
+        ]
+        rest = self._comments_before(1 << 60)
+        return f"{head}{chr(10) if head else ''}module{attrs} {{{''.join(bodies)}{rest}\n}}\n"
 
     def function(self, function: Function) -> str:
         """A function, at the current indentation."""
@@ -103,7 +129,11 @@ class Printer:
             start = self.newline()
             for op in block.ops:
                 if self._generic or op.name not in _IMPLIED or op.operands or op.attrs:
-                    lines.append(start + self.statement(op))
+                    line = op.location.line
+                    before = self._comments_before(line)
+                    behind = "" if op.regions else self._comment_behind(line)
+                    lines.append(f"{before}{start}{self.statement(op)}{behind}")
+            lines.append(self._comments_before(block.end))
             self._depth -= 1
         return "{" + "".join(lines) + self.newline() + "}"
 
@@ -132,6 +162,4 @@ def _results(types: tuple[Type, ...]) -> str:
 
 
 def _symbol(name: str) -> str:
-    from ptokit.ir.attributes import SymbolAttr
-
     return str(SymbolAttr(name))

@@ -26,7 +26,7 @@ def _capacity(o: Any) -> int:
 
 @insn(
     Operand("obj", "inout", kinds=("tile", "conv", "global"), view=View.OBJECT, refused="SA-0089"),
-    Operand("addr", "in", kinds=("scalar", "pointer"), view=View.OBJECT, optional=True),
+    Operand("addr", "in", kinds=("scalar", "pointer"), view=View.OBJECT),
     attrs=[Attr("Addr", int, None, "byte address known at compile time, checked statically")],
     pipe=None,
     forms=["obj addr", "obj"],

@@ -227,6 +227,7 @@ CONV_RULES = [
 
 CONV_EXAMPLES = [
     {"dst": "Conv Mat f16 NC1HWC0 1x2x4x8x16", "src": "GM f16 1x2x4x8x16 NC1HWC0"},
+    {"dst": "Conv Mat i8 NC1HWC0 1x1x4096x1x32", "src": "GM i8 1x1x4096x1x32 NC1HWC0", "on": OLD},
     {"dst": "Conv Mat f16 FRACTAL_Z 8x2x16x16", "src": "GM f16 1x8x2x16x16 FRACTAL_Z"},
     {"dst": "Conv Mat f16 FRACTAL_Z 2x2x2x16x16", "src": "GM f16 2x2x2x16x16 FRACTAL_Z"},
     {"dst": "Conv Mat f16 NC1HWC0 1x2x4x8x16", "src": "GM f16 1x1x4x8x20 NHWC", "on": "a5 cpu"},

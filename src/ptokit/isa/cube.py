@@ -93,10 +93,9 @@ def result(name: str = "cMatrix", m: Size = m_of, role: str = "out") -> Operand:
     return make(name, view=lambda o: (m(o), n_of(o)), unspecified=rest_of_fractals(name, m))
 
 
-def old_result(m: Size = m_of, optional: bool = False) -> Operand:
+def old_result(m: Size = m_of) -> Operand:
     """The accumulator the sum starts from, where it is named separately."""
-    note = "the storage of cOutMatrix; leave it out to say so" if optional else "the same storage"
-    return src("cInMatrix", view=lambda o: (m(o), n_of(o)), optional=optional, note=note)
+    return src("cInMatrix", view=lambda o: (m(o), n_of(o)), note="the storage of cOutMatrix")
 
 
 def left(m: Size = m_of, k: Size = k_of) -> Operand:

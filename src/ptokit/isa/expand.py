@@ -316,8 +316,8 @@ def TROWEXPANDADD(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: 
     """Add a value per row to a tile: dst = src0 + src1, where one source has one value per row.
 
     The valid region of dst governs and dst may be the full source. The per-row source is a column,
-    or holds 32 bytes per row that repeat along it. On a2a3 a column is spread out in tmp or, without
-    tmp, in UB bytes 188416 to 196608, whose contents are lost. Integers wrap.
+    or holds 32 bytes per row that repeat along it. On a2a3 a column is spread out in tmp or, when
+    there is none, in UB bytes 188416 to 196608, whose contents are lost. Integers wrap.
     """
     a, b = _operands(dst, src0, src1, ctx)
     np.add(a, b, out=dst)

@@ -250,7 +250,8 @@ class Recorder:
             return Recorder(value, self._seen, "")
         if hasattr(value, "capacity"):  # a memory space: named as people name it
             return Recorder(value, self._seen, value.memory)
-        if not callable(value) and path not in ("mode", "kind", "target.name"):
+        hidden = path in ("mode", "target.name") or path.endswith(".kind")
+        if not callable(value) and not hidden:
             self._seen[path] = shown(value)
         return value
 

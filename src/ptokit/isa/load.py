@@ -450,12 +450,11 @@ def TLOAD(dst: Array, src: Array, ctx: Any) -> None:
     zero for Null. Everything further out keeps its contents: use TFILLPAD for more. The permissive
     profile sets the whole tile to its pad value first.
     """
-    o = ctx.ops
     bits = as_bits_of(src, dst)
-    if o.dst.kind == "conv":
-        load_conv(dst, bits, o)
-    elif dst.shape == src.shape:
+    if dst.shape == src.shape and dst.ndim == 2:
         dst[...] = bits
+    elif ctx.ops.dst.kind == "conv":
+        load_conv(dst, bits, ctx.ops)
     else:
-        _surround(dst, o)
+        _surround(dst, ctx.ops)
         dst[: src.shape[0], : src.shape[1]] = bits

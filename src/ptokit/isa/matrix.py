@@ -70,7 +70,7 @@ def TMATMUL(cMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any) -> None:
 
 @insn(
     result("cOutMatrix", role="inout"),
-    old_result(optional=True),
+    old_result(),
     left(),
     right(),
     attrs=[PHASE],

@@ -341,7 +341,7 @@ _COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
 
 
 def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
-    if atomic == AtomicType.AtomicAdd:
+    if atomic is AtomicType.AtomicAdd:
         atomic_add(dst, values)
     else:
         dst[...] = values
@@ -419,18 +419,15 @@ def TSTORE(
     time. Memory outside the view is untouched. The phase orders the drain of an accumulator with
     the matmul that fills it and changes no value.
     """
+    if ctx.pipe is not Pipe.FIX and preQuantScalar is None:
+        there = dst[0] if dst.ndim > src.ndim else dst  # four-dimensional weights
+        _store(there, as_bits_of(src, there), atomicType)
+        return
     o = ctx.ops
-    if o.src.kind == "conv":
-        dst = dst[0] if _weights(o) else dst
-        _store(dst, as_bits_of(src, dst), atomicType)
-    elif preQuantScalar is None and not is_accumulator(o):
-        _store(dst, as_bits_of(src, dst), atomicType)
-    else:
-        relu = reluPreMode == ReluPreMode.NormalRelu
-        name = ctx.target.name
-        kinds = o.src.dtype, o.dst.dtype
-        values = convert_out(src, *kinds, word=preQuantScalar, relu=relu, target=name)
-        _store(_plane(dst, o), values, atomicType)
+    relu = reluPreMode == ReluPreMode.NormalRelu
+    kinds = o.src.dtype, o.dst.dtype
+    values = convert_out(src, *kinds, word=preQuantScalar, relu=relu, target=ctx.target.name)
+    _store(_plane(dst, o), values, atomicType)
 
 
 def _plane(dst: Array, o: Any) -> Array:

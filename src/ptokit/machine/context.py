@@ -12,6 +12,7 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.isa.facts import Ops
+from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.core import Core
 from ptokit.machine.gm import GmWindow
@@ -43,6 +44,11 @@ class Context:
     @property
     def target(self) -> Target:
         return self.machine.target
+
+    @property
+    def pipe(self) -> Pipe:
+        """The pipe the instruction runs on."""
+        return self.plan.pipe
 
     @property
     def mode(self) -> str:

@@ -83,6 +83,17 @@ class GmAccess:
         size = self.dtype.itemsize
         return list(byte_ranges(offsets * size, size))
 
+    @cached_property
+    def reach(self) -> object:
+        """Equal for accesses that touch the same bytes behind their pointer; quick to hash."""
+        extents = self.extents
+        if len(extents) < 2:
+            return tuple(extents)
+        (start, stop), second = extents[0], extents[1][0]
+        rows = len(extents)
+        even = [(start + i * (second - start), stop + i * (second - start)) for i in range(rows)]
+        return (start, stop, second, rows) if even == extents else tuple(extents)
+
     def _outside(
         self, tensor: GlobalObject, buffer: GmBuffer, offset: int, site: Site | Location
     ) -> PtoError:
@@ -123,6 +134,11 @@ class GmWindow:
                 access.shape, access.dtype.np, self._buffer.data, self._offset, access.strides
             )
         return access.window(self._buffer, self._offset).read().reshape(access.shape)
+
+    @property
+    def signature(self) -> tuple[int, object]:
+        """Equal for windows over the same bytes."""
+        return self._buffer.base + self._offset, self._access.reach
 
     @property
     def in_place(self) -> bool:

@@ -20,14 +20,20 @@ FORM_TITLES = {"sync": "PTO-AS", "l1": "AS Level 1 (SSA)", "l2": "AS Level 2 (DP
 
 def signature(insn: Insn) -> list[str]:
     """The Python forms, one per overload."""
-    brackets = f"[{', '.join(a.name for a in insn.attrs)}]" if insn.attrs else ""
-    return [f"{insn.name}{brackets}({', '.join(form)}, *events)" for form in insn.forms]
+    return [f"{call}, *events)" for call in _calls(insn, "[{}]")]
 
 
 def cpp_signature(insn: Insn) -> list[str]:
     """The C++ forms: template arguments in angle brackets."""
-    angles = f"<{', '.join(a.name for a in insn.attrs)}>" if insn.attrs else ""
-    return [f"{insn.name}{angles}({', '.join(form)}, events...);" for form in insn.forms]
+    return [f"{call}, events...);" for call in _calls(insn, "<{}>")]
+
+
+def _calls(insn: Insn, brackets: str) -> list[str]:
+    """The overloads up to their last argument; modes that are arguments follow the operands."""
+    template = ", ".join(a.name for a in insn.attrs if not a.argument)
+    modes = tuple(a.name for a in insn.attrs if a.argument)
+    head = insn.name + (brackets.format(template) if template else "")
+    return [f"{head}({', '.join(form + modes)}" for form in insn.forms]
 
 
 def kinds(operand: Operand) -> str:
@@ -152,7 +158,9 @@ def example_code(shown: Sample) -> list[str]:
             lines.append(f"    {variable} = {_construct(spec)}")
             if shown.insn.operand(name).reads and not isinstance(spec, GlobalSpec | str):
                 lines.append(f"    {variable}.fill(1)")
-    attrs = [_argument(v) for a in shown.insn.attrs if (v := shown.attrs[a.name]) != a.default]
+    chosen = [(a, shown.attrs[a.name]) for a in shown.insn.attrs]
+    attrs = [_argument(v) for a, v in chosen if not a.argument and v != a.default]
+    names += [_argument(v) for a, v in chosen if a.argument and v is not None]
     brackets = f"[{', '.join(attrs)}]" if attrs else ""
     lines.append(f"    {shown.insn.name}{brackets}({', '.join(names)})")
     return lines

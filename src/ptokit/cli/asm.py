@@ -1,0 +1,43 @@
+"""`ptokit asm FILE --to LEVEL`: convert a program between the text forms."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ptokit.driver import load
+from ptokit.ir.printer import print_module
+
+
+class Level(str, Enum):
+    """The text forms."""
+
+    sync = "sync"
+    l1 = "l1"
+    l2 = "l2"
+    l3 = "l3"
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="A PTO text file, in any form.")],
+    to: Annotated[Level | None, typer.Option("--to", help="The form to convert to.")] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Default: what the module asks for, or a2a3.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", help="Write here.")] = None,
+    generic: Annotated[
+        bool, typer.Option("--generic", help="Print the generic form of MLIR.")
+    ] = False,
+) -> None:
+    """Print a program in another form: assembly lines, Level 1, 2 or 3."""
+    program = load(file)
+    if to is not None:
+        program = program.convert(to.value, target)
+    text = print_module(program.module, generic=True) if generic else str(program)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text, "utf-8")

@@ -1,0 +1,53 @@
+"""`ptokit check FILE... --target a2a3,a5`: every rule of every target, on text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ptokit.base.diagnostics import Diagnostic, PtoError
+from ptokit.driver import load
+from ptokit.isa.targets import target
+
+
+def command(
+    files: Annotated[list[Path], typer.Argument(help="PTO text files.")],
+    targets: Annotated[
+        str,
+        typer.Option("--target", help="Targets, with commas; default: what each file asks for."),
+    ] = "",
+    level: Annotated[
+        int, typer.Option("--level", min=0, max=3, help="3: every tile needs an address.")
+    ] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print diagnostics as JSON.")] = False,
+) -> None:
+    """Check programs against the rules; exit 1 when one breaks a rule."""
+    names = [target(name).name for name in targets.split(",") if name]
+    found: list[Diagnostic] = []
+    for path in files:
+        found += _check(path, names, level)
+    errors = sum(d.severity == "error" for d in found)
+    if as_json:
+        typer.echo(json.dumps([d.to_json() for d in found], indent=1))
+    else:
+        for diagnostic in found:
+            typer.echo(diagnostic.render())
+        typer.echo(f"{len(files)} files, {errors} errors, {len(found) - errors} warnings")
+    raise typer.Exit(1 if errors else 0)
+
+
+def _check(path: Path, names: list[str], level: int) -> list[Diagnostic]:
+    try:
+        program = load(path)
+    except PtoError as error:
+        return list(error.diagnostics)
+    merged: dict[Diagnostic, list[str]] = {}
+    for name in names or [program.target().name]:
+        for found in program.check(name, level):
+            merged.setdefault(replace(found, target=""), []).append(name)
+    # The same complaint on several targets is shown once, with all of them.
+    return [replace(d, target=", ".join(on)) for d, on in merged.items()]

@@ -1,0 +1,97 @@
+"""`ptokit run FILE ARG...`: execute a program on arrays from .npy files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from ptokit.base.diagnostics import UsageError, fail
+from ptokit.driver import Kernel, load
+from ptokit.ir.core import Value
+from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="A PTO text file.")],
+    args: Annotated[
+        list[str] | None, typer.Argument(help="A number or an .npy file per parameter, in order.")
+    ] = None,
+    entry: Annotated[str, typer.Option("--entry", help="The function to launch.")] = "",
+    grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
+    target: Annotated[
+        str | None, typer.Option("--target", help="Default: what the module asks for, or a2a3.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the arrays the kernel changed.")
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Write changed arrays back to their files.")
+    ] = False,
+) -> None:
+    """Run a program; say which arrays it changed, and write them out on request."""
+    program = load(file)
+    kernel = program[entry] if entry else program.entry()
+    words = args or []
+    params = kernel.function.params
+    if len(words) != len(params):
+        raise _usage(
+            f"@{kernel.function.name} takes {len(params)} arguments, {len(words)} given",
+            ", ".join(f"%{p.name}: {p.type}" for p in params),
+        )
+    values = [_argument(p, word) for p, word in zip(params, words, strict=True)]
+    before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
+    kernel[grid](*values, target=target)
+    _report(kernel, words, values, before, out, in_place)
+
+
+def _usage(message: str, fix: str = "") -> Exception:
+    return fail("arguments", message, fix=fix, kind=UsageError)
+
+
+def _argument(param: Value, word: str) -> Any:
+    type_ = param.type
+    if isinstance(type_, ScalarType):
+        try:
+            return float(word) if type_.is_float else int(word, 0)
+        except ValueError:
+            raise _usage(f"%{param.name} is a number of type {type_}, not {word!r}") from None
+    try:
+        array = np.load(word)
+    except (OSError, ValueError) as error:
+        raise _usage(f"%{param.name}: cannot read {word}: {error}", "pass an .npy file") from None
+    assert isinstance(type_, PtrType | ViewType | ShapedType)
+    wanted = type_.element.dtype
+    if wanted is not None and array.dtype.kind == "V" and array.itemsize == wanted.itemsize:
+        array = array.view(wanted.np)  # .npy files cannot name bfloat16 and its kin
+    return np.ascontiguousarray(array)
+
+
+def _report(
+    kernel: Kernel,
+    words: list[str],
+    values: list[Any],
+    before: list[Any],
+    out: Path | None,
+    in_place: bool,
+) -> None:
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+    changes = 0
+    for param, word, value, old in zip(kernel.function.params, words, values, before, strict=True):
+        if old is None or value.tobytes() == old.tobytes():
+            continue
+        changes += 1
+        places: list[str] = []
+        if out is not None:
+            np.save(out / f"{param.name}.npy", value)
+            places.append(str(out / f"{param.name}.npy"))
+        if in_place:
+            np.save(word, value)
+            places.append(word)
+        where = f" -> {', '.join(places)}" if places else ""
+        typer.echo(f"%{param.name}: {value.dtype} {'x'.join(map(str, value.shape))}{where}")
+    if not changes:
+        typer.echo("no array changed")

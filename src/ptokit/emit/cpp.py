@@ -1,0 +1,424 @@
+"""PTO C++: a module as a self-contained kernel file for the real tool chain.
+
+Values become `const` locals, tiles become `Tile<...>` objects bound with TASSIGN, views become
+`GlobalTensor<...>` over pointer arithmetic, and control flow stays control flow. Instructions are
+written from the table: their C++ operand order is the record's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptokit.base.diagnostics import NotSupported, PtoError, fail
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import BLayout, CompactMode, Layout, PadValue, SLayout
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
+from ptokit.ir.attributes import EnumAttr, IntAttr, StringAttr
+from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.instructions import run_time_operands, template_arguments
+from ptokit.ir.types import PtrType, ScalarType, TileBufType, ViewType
+
+HEADER = "#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
+QUERIES = {
+    "pto.get_block_idx": "get_block_idx()",
+    "pto.get_block_num": "get_block_num()",
+    "pto.get_subblock_idx": "get_subblockid()",
+    "pto.get_subblock_num": "get_subblockdim()",
+}
+SECTIONS = {"pto.section.cube": "__DAV_CUBE__", "pto.section.vector": "__DAV_VEC__"}
+
+
+def emit_cpp(module: Module) -> str:
+    """The C++ source of a module."""
+    parts = [HEADER]
+    parts += [_FunctionWriter(function).text() for function in module.functions if function.body]
+    return "\n".join(parts)
+
+
+@dataclass
+class _View:
+    """A view of global memory: pointer expression, sizes and strides as C++ or numbers."""
+
+    pointer: str
+    dtype: DType
+    shape: list[str]
+    stride: list[str]
+    layout: Layout
+
+
+@dataclass
+class _FunctionWriter:
+    function: Function
+    lines: list[str] = field(default_factory=list[str])
+    names: dict[Value, str] = field(default_factory=dict[Value, str])
+    views: dict[Value, _View] = field(default_factory=dict[Value, _View])
+    constants: dict[Value, int] = field(default_factory=dict[Value, int])
+    types: dict[TileSpec, str] = field(default_factory=dict[TileSpec, str])
+    _taken: set[str] = field(default_factory=set[str])
+    _depth: int = 1
+
+    def text(self) -> str:
+        params = ", ".join(self._parameter(p) for p in self.function.params)
+        assert self.function.body is not None
+        self._block(self.function.body)
+        is_entry = "pto.entry" in self.function.attrs
+        kind = 'extern "C" __global__ AICORE void' if is_entry else "AICORE void"
+        head = [f"{kind} {self.function.name}({params})", "{"]
+        aliases = [f"    using {name} = {_tile_type(spec)};" for spec, name in self.types.items()]
+        return "\n".join([*head, *aliases, *self.lines, "}", ""])
+
+    # ---- names and lines -------------------------------------------------------------------
+
+    def _line(self, text: str) -> None:
+        self.lines.append("    " * self._depth + text)
+
+    def _declare(self, value: Value) -> str:
+        base = re.sub(r"\W", "_", value.name) or "v"
+        base = f"v{base}" if base[0].isdigit() else base
+        name, n = base, 0
+        while name in self._taken or name in _KEYWORDS:
+            n += 1
+            name = f"{base}_{n}"
+        self._taken.add(name)
+        self.names[value] = name
+        return name
+
+    def _use(self, value: Value) -> str:
+        if value in self.constants:
+            return str(self.constants[value])
+        return self.names[value]
+
+    def _parameter(self, param: Value) -> str:
+        name = self._declare(param)
+        if isinstance(param.type, PtrType):
+            element = param.type.element.dtype
+            assert element is not None
+            return f"__gm__ {element.cpp} *{name}"
+        if isinstance(param.type, ScalarType):
+            return f"{scalar_type(param.type)} {name}"
+        raise self._refuse(f"a parameter of type {param.type}", self.function)
+
+    def _refuse(self, what: str, where: Op | Function) -> PtoError:
+        return fail(
+            "emit-cpp",
+            f"PTO C++ cannot be written for {what}",
+            site=where.location,
+            kind=NotSupported,
+        )
+
+    # ---- blocks ----------------------------------------------------------------------------
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            self._op(op)
+
+    def _nested(self, block: Block) -> None:
+        self._depth += 1
+        self._block(block)
+        self._depth -= 1
+
+    def _op(self, op: Op) -> None:
+        if op.insn is not None:
+            self._instruction(op)
+            return
+        writer = _WRITERS.get(op.name)
+        if writer is not None:
+            writer(self, op)
+        elif op.name in QUERIES:
+            self._local(op, QUERIES[op.name])
+        elif op.name in SECTIONS:
+            self.lines.append(f"#if defined({SECTIONS[op.name]})")
+            self._block(op.regions[0])
+            self.lines.append("#endif")
+        elif op.name.startswith("arith."):
+            self._arithmetic(op)
+        else:
+            raise self._refuse(op.name, op)
+
+    def _local(self, op: Op, expression: str) -> None:
+        kind = op.result.type
+        assert isinstance(kind, ScalarType)
+        self._line(f"const {scalar_type(kind)} {self._declare(op.result)} = {expression};")
+
+    # ---- arithmetic ------------------------------------------------------------------------
+
+    def _arithmetic(self, op: Op) -> None:
+        name = op.name.removeprefix("arith.")
+        args = [self._use(v) for v in op.operands]
+        if name == "constant":
+            self._constant(op)
+        elif name in INFIX:
+            self._local(op, f"{args[0]} {INFIX[name]} {args[1]}")
+        elif name in FUNCTIONS:
+            self._local(op, FUNCTIONS[name].format(*args))
+        elif name in CASTS:
+            kind = op.result.type
+            assert isinstance(kind, ScalarType)
+            self._local(op, f"static_cast<{scalar_type(kind)}>({args[0]})")
+        elif name in ("cmpi", "cmpf"):
+            predicate = op.attrs["predicate"]
+            assert isinstance(predicate, IntAttr)
+            self._local(op, comparison(op.name, predicate.value, args[0], args[1]))
+        elif name == "select":
+            self._local(op, f"{args[0]} ? {args[1]} : {args[2]}")
+        else:
+            raise self._refuse(op.name, op)
+
+    def _constant(self, op: Op) -> None:
+        value = op.attrs["value"]
+        if isinstance(value, IntAttr):
+            self.constants[op.result] = value.value
+        else:
+            self._local(op, literal(value))
+
+    # ---- tiles and views -------------------------------------------------------------------
+
+    def alloc_tile(self, op: Op) -> None:
+        assert isinstance(op.result.type, TileBufType)
+        spec = op.result.type.spec
+        alias = self.types.setdefault(spec, f"Tile{len(self.types)}")
+        sizes = [op.operand(label) for label in ("valid_row", "valid_col")]
+        given = ", ".join(self._use(v) for v in sizes if v is not None)
+        name = self._declare(op.result)
+        self._line(f"{alias} {name}({given});" if given else f"{alias} {name};")
+        address = op.operand("addr")
+        if address is not None:
+            known = self.constants.get(address)
+            shown = f"0x{known:x}" if known is not None else self._use(address)
+            self._line(f"TASSIGN({name}, {shown});")
+
+    def set_validshape(self, op: Op) -> None:
+        tile, rows, cols = (self._use(v) for v in op.operands)
+        kind = op.operands[0].type
+        assert isinstance(kind, TileBufType)
+        if kind.spec.valid_row == DYNAMIC:
+            self._line(f"{tile}.SetValidRow({rows});")
+        if kind.spec.valid_col == DYNAMIC:
+            self._line(f"{tile}.SetValidCol({cols});")
+
+    def addptr(self, op: Op) -> None:
+        base, offset = (self._use(v) for v in op.operands)
+        assert isinstance(op.result.type, PtrType)
+        element = op.result.type.element.dtype
+        assert element is not None
+        self._line(f"__gm__ {element.cpp} *{self._declare(op.result)} = {base} + {offset};")
+
+    def make_view(self, op: Op) -> None:
+        assert isinstance(op.result.type, ViewType)
+        element = op.result.type.element.dtype
+        assert element is not None
+        given = op.attrs.get("layout")
+        layout = Layout[given.value.upper()] if isinstance(given, EnumAttr) else Layout.ND
+        self.views[op.result] = _View(
+            self._use(op.operands[0]),
+            element,
+            [self._use(v) for v in op.group("shape")],
+            [self._use(v) for v in op.group("strides")],
+            layout,
+        )
+
+    def partition(self, op: Op) -> None:
+        whole = self.views[op.operands[0]]
+        moves = [
+            f"{self._use(o)} * {s}" if s != "1" else self._use(o)
+            for o, s in zip(op.group("offsets"), whole.stride, strict=True)
+            if self.constants.get(o) != 0
+        ]
+        pointer = " + ".join([whole.pointer, *moves])
+        sizes = [self._use(v) for v in op.group("sizes")]
+        view = _View(pointer, whole.dtype, sizes, whole.stride, whole.layout)
+        self.views[op.result] = view
+        if _is_used(op.result, self.function):
+            self._tensor(op.result, view)
+
+    def _tensor(self, value: Value, view: _View) -> None:
+        shape, shape_args = _five(view.shape, "1")
+        stride, stride_args = _five(view.stride, "1")
+        name = self._declare(value)
+        kind = (
+            f"GlobalTensor<{view.dtype.cpp}, Shape<{shape}>, Stride<{stride}>, "
+            f"Layout::{view.layout.name}>"
+        )
+        more = ""
+        if shape_args or stride_args:
+            more = f", Shape<{shape}>({shape_args}), Stride<{stride}>({stride_args})"
+        self._line(f"{kind} {name}({view.pointer}{more});")
+
+    # ---- instructions ----------------------------------------------------------------------
+
+    def _instruction(self, op: Op) -> None:
+        insn = op.insn
+        assert insn is not None
+        args = [self._use(v) for v in run_time_operands(op) if v is not None]
+        values = template_arguments(op)
+        chosen = [
+            _template_text(v)
+            for a, v in zip(insn.attrs, values, strict=True)
+            if v is not None and not a.argument and v != a.default
+        ]
+        modes = [_template_text(v) for a, v in zip(insn.attrs, values, strict=True) if a.argument]
+        angles = f"<{', '.join(chosen)}>" if chosen else ""
+        call = f"{insn.name}{angles}({', '.join([*args, *modes])})"
+        if op.results and isinstance(op.result.type, ScalarType):
+            self._local(op, call)
+        elif op.results:
+            self.names[op.result] = args[0]
+            self._line(f"{call};")
+        else:
+            self._line(f"{call};")
+
+    # ---- control flow ----------------------------------------------------------------------
+
+    def loop(self, op: Op) -> None:
+        body = op.regions[0]
+        carried = list(zip(body.args[1:], op.group("inits"), op.results, strict=True))
+        for arg, init, result in carried:
+            self._carry(op, arg, self._use(init))
+            self.names[result] = self.names[arg]
+        lower, upper, step = (self._use(op.operand(n)) for n in ("lower", "upper", "step"))  # type: ignore[arg-type]
+        i = self._declare(body.args[0])
+        advance = f"++{i}" if step == "1" else f"{i} += {step}"
+        self._line(f"for (int64_t {i} = {lower}; {i} < {upper}; {advance}) {{")
+        self._depth += 1
+        self._block(body)
+        self._yield(body, [arg for arg, _, _ in carried])
+        self._depth -= 1
+        self._line("}")
+
+    def branch(self, op: Op) -> None:
+        for result in op.results:
+            self._carry(op, result, None)
+        for index, region in enumerate(op.regions):
+            if index and len(region.ops) == 1 and not op.results:
+                break  # an else branch that does nothing
+            word = f"if ({self._use(op.operands[0])}) {{" if index == 0 else "} else {"
+            self._line(word)
+            self._depth += 1
+            self._block(region)
+            self._yield(region, op.results)
+            self._depth -= 1
+        self._line("}")
+
+    def while_loop(self, op: Op) -> None:
+        before, after = op.regions
+        for arg, init in zip(before.args, op.operands, strict=True):
+            self._carry(op, arg, self._use(init))
+        self._line("while (true) {")
+        self._depth += 1
+        self._block(before)
+        stop = before.ops[-1]
+        for value, result, arg in zip(stop.operands[1:], op.results, after.args, strict=True):
+            self.names[result] = self.names[arg] = self._use(value)
+        self._line(f"if (!({self._use(stop.operands[0])})) break;")
+        self._block(after)
+        self._yield(after, before.args)
+        self._depth -= 1
+        self._line("}")
+
+    def _carry(self, op: Op, value: Value, init: str | None) -> None:
+        if not isinstance(value.type, ScalarType):
+            raise self._refuse("a tile handle carried through control flow", op)
+        start = f" = {init}" if init is not None else ""
+        self._line(f"{scalar_type(value.type)} {self._declare(value)}{start};")
+
+    def _yield(self, block: Block, targets: list[Value]) -> None:
+        last = block.ops[-1]
+        for target, value in zip(targets, last.group("args"), strict=True):
+            if self.names[target] != self._use(value):
+                self._line(f"{self.names[target]} = {self._use(value)};")
+
+    # ---- synchronisation -------------------------------------------------------------------
+
+    def flag(self, op: Op) -> None:
+        values = [op.attrs[k] for k in ("src_pipe", "dst_pipe", "event_id")]
+        named = ", ".join(v.value for v in values if isinstance(v, EnumAttr))
+        self._line(f"{op.name.removeprefix('pto.')}({named});")
+
+    def barrier(self, op: Op) -> None:
+        pipe = op.attrs["pipe"]
+        assert isinstance(pipe, EnumAttr)
+        self._line(f"pipe_barrier({pipe.value});")
+
+    def print_number(self, op: Op) -> None:
+        text = op.attrs["format"]
+        assert isinstance(text, StringAttr)
+        escaped = text.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        self._line(f'cce::printf("{escaped}", {self._use(op.operands[0])});')
+
+    def nothing(self, op: Op) -> None:
+        """Terminators: what they hand on is written where it arrives."""
+
+    def trap(self, op: Op) -> None:
+        self._line("trap();")
+
+
+_KEYWORDS = frozenset(
+    ["auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "int", "long", "new", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "typedef", "union", "unsigned", "using", "void", "volatile", "while", "half"]
+)
+_WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
+    "pto.alloc_tile": _FunctionWriter.alloc_tile,
+    "pto.set_validshape": _FunctionWriter.set_validshape,
+    "pto.addptr": _FunctionWriter.addptr,
+    "pto.make_tensor_view": _FunctionWriter.make_view,
+    "pto.partition_view": _FunctionWriter.partition,
+    "scf.for": _FunctionWriter.loop,
+    "scf.if": _FunctionWriter.branch,
+    "scf.while": _FunctionWriter.while_loop,
+    "scf.yield": _FunctionWriter.nothing,
+    "scf.condition": _FunctionWriter.nothing,
+    "func.return": _FunctionWriter.nothing,
+    "pto.set_flag": _FunctionWriter.flag,
+    "pto.wait_flag": _FunctionWriter.flag,
+    "pto.barrier": _FunctionWriter.barrier,
+    "pto.print": _FunctionWriter.print_number,
+    "pto.trap": _FunctionWriter.trap,
+}
+
+
+def _is_used(value: Value, function: Function) -> bool:
+    """Whether an instruction takes the view; one that is only divided further needs no object."""
+    return any(op.insn is not None and value in op.operands for op in function.walk())
+
+
+def _five(sizes: list[str], fill: str) -> tuple[str, str]:
+    """Five template arguments, -1 where the size is known only at run time, and those sizes."""
+    full = [fill] * (5 - len(sizes)) + sizes
+    static = [n if n.lstrip("-").isdigit() else "-1" for n in full]
+    dynamic = [n for n in full if not n.lstrip("-").isdigit()]
+    return ", ".join(static), ", ".join(dynamic)
+
+
+def _template_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, DType):
+        return value.cpp
+    name = getattr(value, "name", None)
+    return f"{type(value).__name__}::{name.rstrip('_')}" if name else str(value)
+
+
+def _tile_type(spec: TileSpec) -> str:
+    """The C++ type of a tile; trailing defaults are left out."""
+    words = [f"TileType::{spec.loc.name}", spec.dtype.cpp, str(spec.rows), str(spec.cols)]
+    more = [
+        (f"BLayout::{spec.blayout.name}", spec.blayout == BLayout.RowMajor),
+        (str(spec.valid_row), spec.valid_row == spec.rows),
+        (str(spec.valid_col), spec.valid_col == spec.cols),
+        (f"SLayout::{spec.slayout.name}", spec.slayout == SLayout.NoneBox),
+        (str(spec.fractal), spec.fractal == 512),
+        (_pad(spec.pad), spec.pad == PadValue.Null),
+        (f"CompactMode::{spec.compact.name}", spec.compact == CompactMode.Null),
+    ]
+    while more and more[-1][1]:
+        more.pop()
+    return f"Tile<{', '.join([*words, *(text for text, _ in more)])}>"
+
+
+def _pad(pad: int) -> str:
+    if pad <= PadValue.Min:
+        return f"PadValue::{PadValue(pad).name}"
+    return f"static_cast<PadValue>(0x{pad:x}ULL)"

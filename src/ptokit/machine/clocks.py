@@ -1,0 +1,78 @@
+"""Happens-before: what each pipe of each core knows to be complete.
+
+An agent is one pipe of one core. Its clock says, for every other agent, how many instructions are
+known to be complete before the next one of its own starts. A signal carries the clock of the pipe
+it leaves, with that pipe's own work complete; a wait joins it in.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from ptokit.isa.spec import Pipe
+from ptokit.machine.core import Core
+from ptokit.machine.flags import Clock
+
+PIPES = 8  # numbers of the pipes, PIPE_ALL among them
+
+
+def agent_of(core: Core, pipe: Pipe) -> int:
+    """The number of a pipe among all pipes of a launch."""
+    return core.number * PIPES + pipe
+
+
+class Clocks:
+    """The clocks of all agents of a launch."""
+
+    def __init__(self) -> None:
+        self.count: defaultdict[int, int] = defaultdict(int)  # instructions started so far
+        self._known: defaultdict[int, Clock] = defaultdict(dict)
+
+    def of(self, agent: int) -> Clock:
+        """What the next instruction of an agent comes after."""
+        return self._known[agent]
+
+    def tick(self, agent: int) -> int:
+        """The time of the next instruction of an agent."""
+        self.count[agent] = now = self.count[agent] + 1
+        return now
+
+    def release(self, agent: int) -> Clock:
+        """What a signal behind the work of an agent proves."""
+        clock = self._known[agent].copy()
+        clock[agent] = self.count[agent]
+        return clock
+
+    def acquire(self, agents: Iterable[int], clock: Clock | None) -> None:
+        """Let agents go on after what a signal proves."""
+        if clock is None:
+            return
+        for agent in agents:
+            join(self._known[agent], clock)
+
+    def barrier(self, agent: int) -> None:
+        """Complete the earlier work of an agent before its later work."""
+        self._known[agent][agent] = self.count[agent]
+
+    def barrier_all(self, core: Core) -> Clock:
+        """Complete all work of a core before all its later work; return what is known then."""
+        agents = range(core.number * PIPES, (core.number + 1) * PIPES)
+        everything: Clock = {}
+        for agent in agents:
+            join(everything, self._known[agent])
+            everything[agent] = self.count[agent]
+        for agent in agents:
+            self._known[agent] = everything.copy()
+        return everything
+
+    def is_before(self, earlier: int, time: int, agent: int) -> bool:
+        """Whether an instruction is complete before the next one of `agent` starts."""
+        return self._known[agent].get(earlier, 0) >= time
+
+
+def join(into: Clock, other: Clock) -> None:
+    """Learn what another clock knows."""
+    for agent, time in other.items():
+        if time > into.get(agent, 0):
+            into[agent] = time

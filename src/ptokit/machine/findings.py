@@ -1,0 +1,166 @@
+"""Findings: what a checked run has to say, each thing once, with both lines and the way out.
+
+The codes are explained in docs/guide/races-and-hangs.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.diagnostics import Diagnostic, Note, where
+from ptokit.base.location import Location, Site
+from ptokit.isa.spec import Pipe
+from ptokit.machine.clocks import PIPES
+from ptokit.machine.core import Core
+from ptokit.machine.moves import Move
+from ptokit.machine.records import Record
+from ptokit.machine.regions import Region, Touch
+
+if TYPE_CHECKING:
+    from ptokit.machine.hazards import Use
+    from ptokit.machine.machine import Machine
+
+Place = Site | Location
+
+
+class Findings:
+    """The complaints of one run, without repetitions."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.cores: dict[int, Core] = {}  # by number, for the names in messages
+        self._found: dict[Any, Diagnostic] = {}
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return tuple(self._found.values())
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(d for d in self._found.values() if d.severity == "error")
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        site: Place | None,
+        *,
+        got: Iterable[tuple[str, object]] = (),
+        fix: str = "",
+        notes: Iterable[Note] = (),
+        severity: str = "error",
+        once: Any = None,
+    ) -> None:
+        """Keep a complaint, unless the same was said about the same lines."""
+        location = None if site is None else where(site)
+        kept = tuple(notes)
+        key = (code, once or message, location, tuple(n.location for n in kept))
+        if key not in self._found:
+            values = tuple((path, str(value)) for path, value in got)
+            self._found[key] = Diagnostic(
+                code, message, location, values, fix, self.target, severity, kept
+            )
+
+    # ---- races -----------------------------------------------------------------------------------
+
+    def race(
+        self,
+        machine: Machine,
+        use: Use,
+        peer: Region,
+        touch: Touch,
+        record: Record,
+        agent: int,
+        wrote: bool,
+    ) -> None:
+        """Two accesses that nothing orders."""
+        key = (id(record.plan), id(touch.record.plan), use.operand, touch.operand, agent)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        earlier, first, second = touch.record, touch.record.pipe, record.pipe
+        here, there = self._core(agent), self._core(touch.agent)
+        kind = ("WAW" if use.writes else "RAW") if wrote else "WAR"
+        ring = not wrote and isinstance(record.plan, Move) and use.region.memory != "GM"
+        same_pipe = agent == touch.agent
+        code = _code(same_pipe, use.region.memory, ring)
+        does, did = ("writes" if use.writes else "reads"), ("written" if wrote else "read")
+        low, high = use.region.common(peer)
+        at = use.region.memory
+        span = f"{high - low} bytes" if at == "GM" else f"{at} 0x{low:x}..0x{high:x}"
+        by = f"PIPE_{first.name}" if here is there else f"PIPE_{first.name} of the {there.name}"
+        message = (
+            f"{record.insn.name} on PIPE_{second.name} {does} {use.operand} while "
+            f"{earlier.insn.name} on {by} may still be {_ing(did)} the same bytes ({kind})"
+        )
+        if ring:
+            message += ": the local ring of the FIFO comes round"
+        got = [
+            ("bytes", span),
+            ("earlier", f"{earlier.insn.name} {did} {touch.operand}"),
+            ("later", f"{record.insn.name} {does} {use.operand}"),
+        ]
+        line = where(earlier.site)
+        fix = _remedy(here, there, earlier, record, line, where(record.site))
+        notes = [Note(f"the other access, {earlier.insn.name}", line)]
+        once = (kind, code)
+        self.add(code, message, record.site, got=got, fix=fix, notes=notes, once=once)
+
+    def unit(self, machine: Machine, record: Record, last: Record | None, what: str) -> None:
+        """A unit-flag handshake out of step."""
+        notes = [Note("the step before it", where(last.site))] if last is not None else []
+        self.add(
+            "E9",
+            f"{record.insn.name} with a unit-flag phase: the accumulator {what}",
+            record.site,
+            fix="accumulate with AccPhase.Partial, last with AccPhase.Final, then store with "
+            "STPhase.Final",
+            notes=notes,
+        )
+
+    def stale(self, message: str, site: Place, other: Place, fix: str) -> None:
+        """A scalar access that the data cache spoils."""
+        self.add("E14", message, site, fix=fix, notes=[Note("the other access", where(other))])
+
+    def _core(self, agent: int) -> Core:
+        return self.cores[agent // PIPES]
+
+    @property
+    def _seen(self) -> set[Any]:
+        return self.__dict__.setdefault("_seen_pairs", set())
+
+
+def _code(same_pipe: bool, memory: str, ring: bool) -> str:
+    if ring:
+        return "E10"
+    if same_pipe:
+        return "E8"
+    return "E7" if memory == "GM" else "E6"
+
+
+def _ing(did: str) -> str:
+    return {"written": "writing", "read": "reading"}[did]
+
+
+def _remedy(
+    here: Core, there: Core, earlier: Record, later: Record, first: Location, second: Location
+) -> str:
+    """Which order is missing, and where its two ends belong."""
+    src, dst = earlier.pipe, later.pipe
+    if here is not there:
+        if here.block != there.block:
+            return "blocks are ordered only by SYNCALL, or by separate launches"
+        return (
+            "order the cores: hand the data over with TPUSH and TPOP, or signal behind line "
+            f"{first.line} on PIPE_{src.name} and wait before line {second.line}"
+        )
+    if src is dst:
+        return f"pipe_barrier(PIPE_{src.name}) between line {first.line} and line {second.line}"
+    names = f"PIPE_{src.name}, PIPE_{dst.name}, EVENT_IDn"
+    return f"set_flag({names}) behind line {first.line}, wait_flag({names}) before line {second.line}"
+
+
+def pipe_name(pipe: Pipe) -> str:
+    """How users write a pipe."""
+    return f"PIPE_{pipe.name}"

@@ -1,0 +1,245 @@
+"""Hazards: two accesses to the same bytes, one of them a write, that nothing puts in order.
+
+Every record passes through `HazardLog.see`. Which bytes it touches and how follows from the
+operand roles of its instruction; whether an earlier access is complete follows from the clocks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.enums import AccPhase, AtomicType, STPhase
+from ptokit.isa.spec import Pipe
+from ptokit.isa.targets import Target
+from ptokit.machine.clocks import PIPES, Clocks, agent_of, join
+from ptokit.machine.gm import GmWindow
+from ptokit.machine.records import Record
+from ptokit.machine.regions import Region, RegionIndex, Touch
+from ptokit.machine.scalar_cache import ScalarCaches
+from ptokit.machine.window import Window
+
+if TYPE_CHECKING:
+    from ptokit.machine.findings import Findings
+    from ptokit.machine.machine import Machine
+
+# Instructions that walk their operands element by element in one order: two of them on the same
+# bytes follow each other through the vector pipe without a barrier.
+STREAMING = frozenset({"elementwise", "tile_scalar", "expand", "expand_scalar", "bitwise"})
+SECOND = PIPES  # agents of one core are PIPES apart
+
+
+def barrier_pipes(target: Target) -> frozenset[Pipe]:
+    """The pipes in which a dependent instruction needs a barrier."""
+    if target.name == "cpu":
+        return frozenset()
+    pipes = {Pipe.MTE2, Pipe.MTE3}
+    return frozenset(pipes | {Pipe.V} if target.vector_needs_barrier else pipes)
+
+
+class Use:
+    """One operand of a plan as the log sees it."""
+
+    __slots__ = ("atomic", "operand", "region", "streams", "writes")
+
+    def __init__(
+        self, operand: str, writes: bool, region: Region, streams: Any, atomic: bool
+    ) -> None:
+        self.operand = operand
+        self.writes = writes
+        self.region = region
+        self.streams = streams  # how the bytes are walked; equal walks keep their order
+        self.atomic = atomic
+
+
+class HazardLog:
+    """Who touched which bytes last, and the conflicts found so far."""
+
+    def __init__(self, machine: Machine, clocks: Clocks, findings: Findings) -> None:
+        self.machine = machine
+        self.clocks = clocks
+        self.findings = findings
+        self.scalar = ScalarCaches(findings)
+        self._barriers = barrier_pipes(machine.target)
+        self._uses: dict[Any, tuple[Use, ...]] = {}  # of a plan: its tiles
+        self._phases: dict[Any, int] = {}  # of a plan: its unit-flag phase
+        self._local: dict[int, RegionIndex] = {}
+        self._gm = RegionIndex("GM")
+        self._units: dict[int, _Unit] = {}
+
+    # ---- what a record touches -------------------------------------------------------------------
+
+    def see(self, record: Record) -> None:
+        """Check the accesses of a record against earlier ones, then remember them."""
+        plan = record.plan
+        uses = self._uses.get(plan)
+        if uses is None:
+            uses = self._uses[plan] = self._tile_uses(record)
+            self._phases[plan] = _phase(plan.ops.attrs)
+        if record.gm:
+            uses += self._gm_uses(record)
+        if not uses:
+            return
+        core = self.machine.core
+        agent = agent_of(core, record.pipe)
+        time = self.clocks.tick(agent)
+        phase = self._phases[plan]
+        if phase:
+            self._handshake(record, uses, agent, time, phase)
+        for use in uses:
+            self._check(use, record, agent, time)
+        clock = self.clocks.release(agent) if phase else None
+        for use in uses:
+            touch = Touch(time, record, use.operand, agent, clock)
+            region = use.region
+            if not use.writes:
+                region.reads[agent] = touch
+            elif use.atomic:
+                region.writes[agent] = touch  # others may add at the same time
+            else:
+                # Whatever came before is ordered before this write, or was reported.
+                region.writes = {agent: touch}
+                region.reads = {}
+
+    def _tile_uses(self, record: Record) -> tuple[Use, ...]:
+        windows = record.plan.windows
+        walks = {w.shape for _, writes, w in windows if writes}
+        streaming = record.insn.family in STREAMING
+        found: list[Use] = []
+        for operand, writes, window in windows:
+            region = self._region(window)
+            if region is not None:
+                walk = None
+                if streaming and window.shape in walks:
+                    walk = (window.shape, window.dtype.itemsize, window.offset)
+                found.append(Use(operand, writes, region, walk, False))
+        return tuple(found)
+
+    def _region(self, window: Window) -> Region | None:
+        storage = window.storage
+        index = self._local.get(storage.uid)
+        if index is None:
+            index = self._local[storage.uid] = RegionIndex(storage.name)
+        key = tuple(window.ranges())
+        return index.get(key) or index.add(key, key)
+
+    def _gm_uses(self, record: Record) -> tuple[Use, ...]:
+        atomic = AtomicType.AtomicAdd in record.plan.ops.attrs.values()
+        found: list[Use] = []
+        for operand, writes, window in record.gm:
+            key = window.signature
+            region = self._gm.get(key) or self._gm.add(key, window.ranges())
+            if region is not None:
+                found.append(Use(operand, writes, region, None, atomic and writes))
+                if self.scalar.busy or record.pipe is Pipe.S:
+                    self._through_cache(record, window, writes)
+        return tuple(found)
+
+    def _through_cache(self, record: Record, window: GmWindow, writes: bool) -> None:
+        core = self.machine.core
+        scalar = record.pipe is Pipe.S
+        self.scalar.access(core, scalar, window.ranges(), writes, record.site)
+
+    def recycle(self, storages: Any) -> None:
+        """Forget the history of memories that are handed to another block."""
+        for storage in storages:
+            index = self._local.get(storage.uid)
+            if index is not None:
+                index.forget()
+
+    # ---- conflicts ---------------------------------------------------------------------------------
+
+    def _check(self, use: Use, record: Record, agent: int, time: int) -> None:
+        known = self.clocks.of(agent)
+        for peer in use.region.peers:
+            for other, touch in peer.writes.items():
+                if known.get(other, 0) < touch.time and (
+                    other != agent or self._same_pipe(use, peer, touch, record, time)
+                ):
+                    self._conflict(use, peer, touch, record, agent, True)
+            if use.writes and peer.reads:
+                for other, touch in peer.reads.items():
+                    if known.get(other, 0) < touch.time and (
+                        other != agent or self._same_pipe(use, peer, touch, record, time)
+                    ):
+                        self._conflict(use, peer, touch, record, agent, False)
+
+    def _same_pipe(
+        self, use: Use, peer: Region, touch: Touch, record: Record, time: int
+    ) -> bool:
+        """Whether the order of one pipe does not protect this pair."""
+        if touch.time == time or record.pipe not in self._barriers:
+            return False
+        if use.streams is None or peer is not use.region:
+            return True
+        earlier = self._uses[touch.record.plan]
+        return not any(u.region is peer and u.streams == use.streams for u in earlier)
+
+    def _conflict(
+        self, use: Use, peer: Region, touch: Touch, record: Record, agent: int, wrote: bool
+    ) -> None:
+        if use.atomic and wrote and _is_atomic(touch.record):
+            return  # additions commute
+        self.findings.race(self.machine, use, peer, touch, record, agent, wrote)
+
+    # ---- unit flags ----------------------------------------------------------------------------------
+
+    def _handshake(
+        self, record: Record, uses: tuple[Use, ...], agent: int, time: int, phase: int
+    ) -> None:
+        """Cube unit and fix pipe hand an accumulator over by themselves, tile by tile."""
+        known = self.clocks.of(agent)
+        partner = Pipe.FIX if record.pipe is Pipe.M else Pipe.M
+        other = agent - record.pipe + partner
+        for use in uses:
+            if use.region.memory != "L0C":
+                continue
+            unit = self._units.setdefault(id(use.region), _Unit(use.region))
+            unit.step(record, phase, self.findings, self.machine)
+            for peer in use.region.peers:
+                for touch in (peer.writes.get(other), peer.reads.get(other)):
+                    if touch is not None and touch.clock is not None:
+                        join(known, touch.clock)
+
+    def open_units(self) -> list[Record]:
+        """The instructions that left a handshake open."""
+        return [unit.last for unit in self._units.values() if unit.is_open and unit.last]
+
+
+class _Unit:
+    """The state of one accumulator under unit flags."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.state = "empty"  # empty | filling | full
+        self.last: Record | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.state != "empty"
+
+    def step(self, record: Record, phase: int, findings: Findings, machine: Machine) -> None:
+        final = phase == AccPhase.Final
+        if record.pipe is Pipe.M:
+            if self.state == "full":
+                findings.unit(machine, record, self.last, "is accumulated into before it is stored")
+            self.state = "full" if final else "filling"
+        else:
+            if self.state != "full":
+                findings.unit(machine, record, self.last, "is stored before its last accumulation")
+            self.state = "empty" if final else self.state
+        self.last = record
+
+
+def _phase(attrs: dict[str, Any]) -> int:
+    """The unit-flag phase of an instruction; 0 when it takes no part in a handshake."""
+    for value in attrs.values():
+        if isinstance(value, AccPhase | STPhase) and value:
+            return int(value)
+        config_phase = getattr(value, "Phase", None)
+        if isinstance(config_phase, STPhase) and config_phase:
+            return int(config_phase)
+    return 0
+
+
+def _is_atomic(record: Record) -> bool:
+    return AtomicType.AtomicAdd in record.plan.ops.attrs.values()

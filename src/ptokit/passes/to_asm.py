@@ -1,0 +1,76 @@
+"""From Level 1 to assembly lines: views and partitions become arguments with indices."""
+
+from __future__ import annotations
+
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.tiles import DYNAMIC
+from ptokit.ir.core import Module, Op, Value
+from ptokit.ir.types import PtrType, ViewType
+from ptokit.isa.targets import Target
+from ptokit.passes.facts import Known
+
+
+def to_asm(module: Module, target: Target) -> Module:
+    """Level 1 to assembly lines, in place."""
+    for function in module.functions:
+        if function.body is None:
+            continue
+        known = Known(target)
+        parts: dict[Value, tuple[Value, list[Value]]] = {}
+        wholes: dict[Value, Value] = {}
+        ops: list[Op] = []
+        for op in function.body.ops:
+            known.see(op)
+            if op.regions:
+                raise _refusal(op, "assembly lines have no control flow")
+            if op.name == "pto.make_tensor_view":
+                wholes[op.result] = _argument(op, known)
+            elif op.name == "pto.partition_view":
+                if op.operands[0] not in wholes:
+                    raise _refusal(op, "only views of parameters can be indexed")
+                parts[op.result] = (wholes[op.operands[0]], op.group("offsets"))
+            elif op.name in ("arith.constant", "func.return") or op.insn is not None:
+                if op.insn is not None:
+                    _index(op, parts)
+                ops.append(op)
+            else:
+                raise _refusal(op, "assembly lines are arguments, constants and instructions")
+        used = {v for op in ops for v in op.operands}
+        function.body.ops = [op for op in ops if op.name != "arith.constant" or op.result in used]
+    return module
+
+
+def _argument(op: Op, known: Known) -> Value:
+    """The parameter a view is made of, typed with the view's shape."""
+    param = op.operands[0]
+    view = known.view(op.result)
+    dense: list[int] = []
+    step = 1
+    for extent in reversed(view.shape):
+        dense.insert(0, step)
+        step *= extent
+    if DYNAMIC in view.shape or tuple(dense) != view.stride or len(view.shape) != 2:
+        raise _refusal(op, "an argument of assembly lines is a dense matrix of known size")
+    if isinstance(param.type, PtrType):
+        param.type = ViewType("memref", view.shape, param.type.element)
+    elif not isinstance(param.type, ViewType) or param.type.shape != view.shape:
+        raise _refusal(op, "a parameter is seen through one view only")
+    return param
+
+
+def _index(op: Op, parts: dict[Value, tuple[Value, list[Value]]]) -> None:
+    operands: list[Value] = []
+    labels: list[str] = []
+    for value, label in zip(op.operands, op.labels, strict=True):
+        if value in parts:
+            param, offsets = parts[value]
+            operands += [param, *offsets]
+            labels += [label, *[f"{label}.index"] * len(offsets)]
+        else:
+            operands.append(value)
+            labels.append(label)
+    op.operands, op.labels = operands, tuple(labels)
+
+
+def _refusal(op: Op, why: str) -> PtoError:
+    return fail("convert-level", f"{op.name}: {why}", site=op.location)

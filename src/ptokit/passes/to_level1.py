@@ -1,0 +1,127 @@
+"""From Level 2 to Level 1: buffers become values.
+
+Each write of a buffer makes a new value, and reads use the latest one. Where which value is the
+latest depends on the path taken - a buffer written inside a branch or loop and read outside, or
+carried from one round of a loop to the next - there is no such value, and the conversion says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ptokit.base.diagnostics import Note, PtoError, fail
+from ptokit.ir.core import Block, Module, Op, Value
+from ptokit.ir.types import TileBufType
+
+_MADE = "pto.alloc_tile"
+
+
+def to_level1(module: Module) -> Module:
+    """Level 2 to Level 1, in place."""
+    for function in module.functions:
+        if function.body is not None:
+            _Values().block(function.body, {})
+    return module
+
+
+class _Lost:
+    """A buffer whose contents depend on the path taken."""
+
+    def __init__(self, writer: Op) -> None:
+        self.writer = writer
+
+
+class _Values:
+    def block(self, block: Block, latest: dict[Value, Value | _Lost | None]) -> None:
+        """Rewrite a block; `latest` is the value in each buffer, None before the first write."""
+        ops: list[Op] = []
+        for op in block.ops:
+            if op.name == _MADE:
+                self._check_alloc(op)
+                latest[op.result] = None
+                continue
+            if op.insn is not None:
+                self._instruction(op, latest)
+            else:
+                self._other(op, latest)
+            ops.append(op)
+            if op.regions:
+                self._regions(op, latest)
+        block.ops = ops
+
+    def _check_alloc(self, op: Op) -> None:
+        if op.operands:
+            what = op.labels[0]
+            raise _refusal(op, f"Level 1 has no {what}")
+
+    def _instruction(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> None:
+        insn = op.insn
+        assert insn is not None
+        operands: list[Value] = []
+        labels: list[str] = []
+        results: list[Value] = []
+        made: list[str] = []
+        for value, label in zip(op.operands, op.labels, strict=True):
+            role = insn.operand(label).role
+            if value not in latest or role == "in":
+                operands.append(self._read(op, value, latest) if value in latest else value)
+                labels.append(label)
+            elif role == "tmp":
+                continue  # Level 1 does not show temporaries
+            elif role == "inout":
+                raise _refusal(op, f"it changes a part of %{value.name}; values change as a whole")
+            else:
+                type_ = value.type
+                assert isinstance(type_, TileBufType)
+                fresh = Value(value.name, replace(type_, is_value=True), op, op.location)
+                results.append(fresh)
+                made.append(label)
+                latest[value] = fresh
+        op.operands, op.labels = operands, tuple(labels)
+        op.results, op.result_labels = op.results + results, op.result_labels + tuple(made)
+
+    def _read(self, op: Op, buffer: Value, latest: dict[Value, Value | _Lost | None]) -> Value:
+        found = latest[buffer]
+        if isinstance(found, Value):
+            return found
+        if found is None:
+            raise _refusal(op, f"%{buffer.name} is read before anything is written to it")
+        raise fail(
+            "convert-level",
+            f"{op.name}: which value of %{buffer.name} is read depends on the path taken",
+            fix="Level 1 needs tiles that are written once per region",
+            site=op.location,
+            notes=[Note("it is written here as well", found.writer.location)],
+        )
+
+    def _other(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> None:
+        for value in op.operands:
+            if value in latest or (isinstance(value.type, TileBufType)):
+                raise _refusal(op, "operations on tile buffers have no Level 1 form")
+
+    def _regions(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> None:
+        written = _written(op)
+        repeats = op.name in ("scf.for", "scf.while")
+        for region in op.regions:
+            inner = dict(latest)
+            if repeats:
+                inner |= {b: _Lost(w) for b, w in written.items() if b in latest}
+            self.block(region, inner)
+        latest.update({b: _Lost(w) for b, w in written.items() if b in latest})
+
+
+def _written(op: Op) -> dict[Value, Op]:
+    """Buffers that operations inside write, with one that does."""
+    found: dict[Value, Op] = {}
+    for region in op.regions:
+        for inner in region.walk():
+            if inner.insn is None:
+                continue
+            for value, label in zip(inner.operands, inner.labels, strict=True):
+                if inner.insn.operand(label).role in ("out", "inout"):
+                    found.setdefault(value, inner)
+    return found
+
+
+def _refusal(op: Op, why: str) -> PtoError:
+    return fail("convert-level", f"{op.name}: {why}", site=op.location)

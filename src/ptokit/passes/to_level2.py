@@ -1,0 +1,306 @@
+"""Into Level 2: every tile that is a value gets a buffer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.enums import TileType
+from ptokit.base.tiles import DYNAMIC
+from ptokit.ir.builder import Builder
+from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.instructions import scratch_type
+from ptokit.ir.types import (
+    INDEX,
+    ElidedType,
+    PtrType,
+    TileBufType,
+    Type,
+    ViewType,
+)
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.targets import Target
+from ptokit.passes.facts import Known
+
+SYNC_OPS = (
+    *("pto.set_flag", "pto.wait_flag", "pto.set_flag_dyn", "pto.wait_flag_dyn", "pto.barrier"),
+    *("pto.record_event", "pto.wait_event", "pto.barrier_sync", "pto.tsync"),
+    *("pto.get_buf", "pto.rls_buf"),
+)
+
+
+def to_level2(module: Module) -> Module:
+    """Level 1 to Level 2, in place."""
+    for function in module.functions:
+        if function.body is not None:
+            _Buffers(function).run()
+    return module
+
+
+def buffer_type(type_: Type) -> Type:
+    """The handle type for a tile that was a value."""
+    return replace(type_, is_value=False) if isinstance(type_, TileBufType) else type_
+
+
+class _Buffers:
+    """Gives buffers to the tiles of one function."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._homes: dict[Value, Value] = {}  # results that live in a buffer made elsewhere
+
+    def run(self) -> None:
+        body = self._function.body
+        assert body is not None
+        for value in _values(body):
+            value.type = buffer_type(value.type)
+        self._function.results = tuple(buffer_type(t) for t in self._function.results)
+        self._block(body)
+
+    def _block(self, block: Block) -> None:
+        ops: list[Op] = []
+        for op in block.ops:
+            op.operands = [self._homes.get(v, v) for v in op.operands]
+            if op.name == "scf.for":
+                self._loop(op, ops)
+            elif op.name == "scf.while" and any(_is_tile(v) for v in op.operands):
+                raise _refusal(op, "a while loop that carries tiles has no Level 2 form here")
+            if op.insn is not None:
+                self._instruction(op, ops)
+            ops.append(op)
+            for region in op.regions:
+                self._block(region)
+        block.ops = ops
+
+    def _instruction(self, op: Op, ops: list[Op]) -> None:
+        """Turn results into destinations and spell temporaries out."""
+        insn = op.insn
+        assert insn is not None
+        kept: list[tuple[Value, str]] = []
+        for result, label in zip(op.results, op.result_labels, strict=True):
+            if not _is_tile(result) or label in op.labels:
+                kept.append((result, label))
+                continue
+            home = self._homes.get(result)
+            if home is None:
+                home = _alloc(result.type, result.name, op, ops)
+                self._homes[result] = home
+            op.operands.append(home)
+            op.labels += (label,)
+        op.results = [r for r, _ in kept]
+        op.result_labels = tuple(label for _, label in kept)
+        for declared in insn.operands:
+            missing = declared.role == "tmp" and not declared.optional
+            if missing and op.operand(declared.name) is None:
+                op.operands.append(_alloc(scratch_type(op), "tmp", op, ops))
+                op.labels += (declared.name,)
+
+    def _loop(self, op: Op, ops: list[Op]) -> None:
+        """Tiles carried around a loop stay in one buffer: in at the start, back at the end."""
+        body = op.regions[0]
+        last = body.ops[-1]
+        for n, init in enumerate(op.operands[3:]):
+            if not _is_tile(init):
+                continue
+            argument, yielded = body.args[n + 1], last.operands[n]
+            if yielded is argument:
+                continue
+            writer = yielded.owner
+            if not isinstance(writer, Op) or writer not in body.ops or writer.insn is None:
+                raise _refusal(last, "a tile carried around a loop is made by its body")
+            if _used_after(argument, writer, body) or _used_elsewhere(init, op, self._function):
+                self._copy_loop(op, n, ops)
+            else:
+                self._homes[yielded] = argument
+
+    def _copy_loop(self, op: Op, n: int, ops: list[Op]) -> None:
+        """The old value is still needed: give the loop a buffer of its own and copy."""
+        init, body = op.operands[3 + n], op.regions[0]
+        if not isinstance(init.type, TileBufType) or init.type.spec.loc != TileType.Vec:
+            raise _refusal(op, "only vector tiles can be copied around a loop")
+        home = _alloc(init.type, body.args[n + 1].name, op, ops)
+        move = INSTRUCTIONS["TMOV"]
+        before = Builder(location=op.location)
+        ops.append(before.instruction(move, {"src": init, "dst": home}))
+        op.operands[3 + n] = home
+        last = body.ops[-1]
+        after = Builder(location=last.location)
+        yielded = last.operands[n]
+        body.ops.insert(-1, after.instruction(move, {"src": yielded, "dst": body.args[n + 1]}))
+        last.operands[n] = body.args[n + 1]
+
+
+def _values(block: Block) -> list[Value]:
+    found = [*block.args]
+    for op in block.walk():
+        found += op.results
+        for region in op.regions:
+            found += region.args
+    return found
+
+
+def _is_tile(value: Value) -> bool:
+    return isinstance(value.type, TileBufType)
+
+
+def _alloc(type_: Type, name: str, op: Op, ops: list[Op]) -> Value:
+    if not isinstance(type_, TileBufType) or DYNAMIC in (
+        type_.spec.valid_row,
+        type_.spec.valid_col,
+    ):
+        raise _refusal(op, "a tile made here has a run-time valid size that the text does not give")
+    made = Builder(location=op.location).op(
+        "pto.alloc_tile", {}, [buffer_type(type_)], names=[name]
+    )
+    ops.append(made)
+    return made.result
+
+
+def _refusal(op: Op, why: str) -> PtoError:
+    return fail("convert-level", f"{op.name}: {why}", site=op.location)
+
+
+def _used_after(value: Value, writer: Op, block: Block) -> bool:
+    """Whether a value is used behind an operation of a block."""
+    later = block.ops[block.ops.index(writer) + 1 :]
+    return any(value in inner.operands for op in later for inner in (op, *_inside(op)) if op.name)
+
+
+def _used_elsewhere(value: Value, loop: Op, function: Function) -> bool:
+    """Whether something besides its maker and the loop uses a value."""
+    return any(
+        value in op.operands for op in function.walk() if op is not loop and op is not value.owner
+    )
+
+
+def _inside(op: Op) -> list[Op]:
+    return [inner for region in op.regions for inner in region.walk()]
+
+
+# ---- from assembly lines -------------------------------------------------------------------------
+
+
+def from_asm(module: Module) -> Module:
+    """Assembly lines to Level 1: indexed operands become partitions of views, in place."""
+    for function in module.functions:
+        body = function.body
+        assert body is not None
+        head = Builder(location=function.location)
+        views = {p: _view(p, head) for p in body.args if isinstance(p.type, ViewType)}
+        ops: list[Op] = []
+        for op in body.ops:
+            _partition(op, views, ops)
+            ops.append(op)
+        body.ops = [*head.block.ops, *ops]
+    return module
+
+
+def _view(param: Value, builder: Builder) -> Value:
+    """A view of the whole parameter, which becomes a pointer."""
+    type_ = param.type
+    assert isinstance(type_, ViewType)
+    if DYNAMIC in type_.shape:
+        raise fail("convert-level", f"%{param.name} has no static shape", site=param.location)
+    shape = [builder.constant(n) for n in type_.shape]
+    strides: list[Value] = []
+    step = 1
+    for extent in reversed(type_.shape):
+        strides.insert(0, builder.constant(step))
+        step *= extent
+    param.type = PtrType(type_.element)
+    made = builder.op(
+        "pto.make_tensor_view",
+        {"ptr": param, "shape": shape, "strides": strides},
+        [ViewType("tensor_view", type_.shape, type_.element)],
+        names=[f"{param.name}_view"],
+    )
+    return made.result
+
+
+def _partition(op: Op, views: dict[Value, Value], ops: list[Op]) -> None:
+    """Replace a parameter and its indices by a partition as large as the tile."""
+    for param, view in views.items():
+        if param not in op.operands:
+            continue
+        at = op.operands.index(param)
+        count = sum(label == f"{op.labels[at]}.index" for label in op.labels)
+        builder = Builder(location=op.location)
+        type_ = view.type
+        assert isinstance(type_, ViewType)
+        offsets = op.operands[at + 1 : at + 1 + count] or [builder.constant(0)] * len(type_.shape)
+        tile = next((v.type for v in (*op.operands, *op.results) if _is_tile(v)), None)
+        if not isinstance(tile, TileBufType) or len(offsets) != 2:
+            raise _refusal(op, "global memory is indexed by row and column, next to a tile")
+        sizes = (tile.spec.valid_row, tile.spec.valid_col)
+        made = builder.op(
+            "pto.partition_view",
+            {
+                "source": view,
+                "offsets": [_index(v, builder) for v in offsets],
+                "sizes": [builder.constant(n) for n in sizes],
+            },
+            [ViewType("partition_tensor_view", sizes, type_.element)],
+            names=[f"{param.name}_part"],
+        )
+        ops += builder.block.ops
+        op.operands[at : at + 1 + count] = [made.result]
+        op.labels = op.labels[: at + 1] + op.labels[at + 1 + count :]
+
+
+def _index(value: Value, builder: Builder) -> Value:
+    if value.type == INDEX or isinstance(value.type, ElidedType):
+        return value
+    return builder.op("arith.index_cast", {"in": value}, [INDEX]).result
+
+
+# ---- from Level 3 --------------------------------------------------------------------------------
+
+
+def without_addresses(module: Module, target: Target) -> Module:
+    """Level 3 to Level 2: addresses and flags go, unless tiles share bytes; in place."""
+    for function in module.functions:
+        if function.body is None:
+            continue
+        known = Known(target)
+        placed: list[tuple[int, int, int, Op]] = []
+        for op in function.walk():
+            known.see(op)
+            if op.name == "pto.tassign":
+                raise _refusal(op, "an address bound at run time has no Level 2 form")
+            if op.name == "pto.alloc_tile":
+                _check_apart(op, known, placed)
+                _drop_address(op)
+        _drop(function.body)
+    return module
+
+
+def _check_apart(op: Op, known: Known, placed: list[tuple[int, int, int, Op]]) -> None:
+    address, type_ = known.number(op.operand("addr")), op.result.type
+    if not isinstance(type_, TileBufType):
+        return
+    if address is None:
+        raise _refusal(op, "its address is not a constant, so it may share bytes with another tile")
+    loc, stop = int(type_.spec.loc), address + type_.spec.nbytes
+    for other_loc, first, last, other in placed:
+        if other_loc == loc and first < stop and address < last:
+            raise _refusal(
+                op, f"it shares bytes with %{other.result.name}, which only addresses can say"
+            )
+    placed.append((loc, address, stop, op))
+
+
+def _drop_address(op: Op) -> None:
+    pairs = [(v, label) for v, label in zip(op.operands, op.labels, strict=True) if label != "addr"]
+    op.operands = [v for v, _ in pairs]
+    op.labels = tuple(label for _, label in pairs)
+
+
+def _drop(block: Block) -> None:
+    block.ops = [op for op in block.ops if op.name not in SYNC_OPS]
+    for op in block.ops:
+        for region in op.regions:
+            _drop(region)
+    used = {v for op in block.walk() for v in op.operands}
+    block.ops = [
+        op for op in block.ops if op.name != "arith.constant" or any(r in used for r in op.results)
+    ]
