@@ -15,9 +15,11 @@ from ptokit.base.enums import *
 from ptokit.base.precision import *
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend import api as _api
+from ptokit.frontend import asynchronous as _asynchronous
 from ptokit.frontend import events as _events
 from ptokit.frontend import pipes as _pipes
 from ptokit.frontend.api import *
+from ptokit.frontend.asynchronous import *
 from ptokit.frontend.events import *
 from ptokit.frontend.pipes import *
 from ptokit.frontend.session import device, reset
@@ -86,5 +88,6 @@ __all__ = [
 __all__ += _element_types
 __all__ += _enumerations
 __all__ += _api.__all__
+__all__ += _asynchronous.__all__
 __all__ += _events.__all__
 __all__ += _pipes.__all__

@@ -25,6 +25,7 @@ import ptokit
 from ptokit.base.convert import to_float64
 from ptokit.base.diagnostics import NotSupported, PtoError, UsageError, fail
 from ptokit.base.dtypes import DType, dtype
+from ptokit.base import enums
 from ptokit.base.enums import BLayout, CompactMode, Layout, PadValue, SLayout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ConvSpec, GlobalSpec
@@ -311,7 +312,13 @@ class _Run:
 
 
 def _pad(text: str) -> int:
-    return int(text, 0) if text[0].isdigit() else PadValue[text]
+    """A pad value by name, as a number, or custom: `PadValueCustom16(0x3c00)`, `PadCustom(-1.0)`."""
+    if text[0].isdigit():
+        return int(text, 0)
+    name, _, value = text.rstrip(")").partition("(")
+    if not value:
+        return PadValue[name]
+    return getattr(enums, name)(float(value) if name == "PadCustom" else int(value, 0))
 
 
 def _setup_calls(text: str) -> Iterator[tuple[str, Any]]:

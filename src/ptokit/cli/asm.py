@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from ptokit.driver import load
 from ptokit.ir.printer import print_module
 
 
-class Level(str, Enum):
+class Level(StrEnum):
     """The text forms."""
 
     sync = "sync"

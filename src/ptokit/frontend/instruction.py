@@ -66,11 +66,16 @@ class Instruction:
             count -= 1
         if count and isinstance(args[count - 1], RecordEvent):
             raise not_an_event(self.insn.name, args[count - 1])
-        given, attrs = _run_time_modes(self.insn, args[:count], attrs)
-        operands = _match(self.insn, given, attrs)
+        given = args[:count]
+        left_out = self._matched.get(tuple(map(type, given))) if attrs is self._defaults else None
+        if left_out is not None:
+            operands = given + left_out
+        else:
+            given, attrs = _run_time_modes(self.insn, given, attrs)
+            operands = _match(self.insn, given, attrs)
+            if attrs is self._defaults:
+                self._remember(given, operands)
         _check_types(self.insn, types, operands)
-        if attrs is self._defaults:
-            self._remember(args, operands)
         for event in args[count:]:
             event.wait()
         return self.issue(operands, attrs)

@@ -504,7 +504,7 @@ def global_class(spec: GlobalSpec) -> type[GlobalTensor]:
 
 
 def _inferred(memory: Any) -> GlobalSpec:
-    from ptokit.machine.objects import as_array
+    from ptokit.machine.objects import as_array, element_type
 
     if memory is None or isinstance(memory, Pointer):
         raise fail(
@@ -519,7 +519,7 @@ def _inferred(memory: Any) -> GlobalSpec:
     steps = tuple(s // array.itemsize for s in array.strides)
     whole = max([n * s for n, s in zip(array.shape, steps, strict=True)], default=1)
     return GlobalSpec.of(
-        dtype(array.dtype), (1,) * missing + array.shape, (whole,) * missing + steps, Layout.ND
+        element_type(array), (1,) * missing + array.shape, (whole,) * missing + steps, Layout.ND
     )
 
 

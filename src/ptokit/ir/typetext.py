@@ -207,7 +207,7 @@ def _name_bare_parts(
     bare: list[tuple[str, int]], keyed: dict[str, tuple[str, int]], start: int
 ) -> None:
     """Give parts without a key theirs: the compact and the positional spellings."""
-    shaped = next((p for p in bare if _DIMS.fullmatch(p[0]) and "x" in p[0]), None)
+    shaped = next((p for p in bare if _DIMS.fullmatch(p[0]) and re.match(r"[\d?]+x", p[0])), None)
     if shaped is not None:
         (rows, cols), element = _two(dims(*shaped), shaped)
         keyed["rows"], keyed["cols"] = (str(rows), shaped[1]), (str(cols), shaped[1])

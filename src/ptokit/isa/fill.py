@@ -1,1 +1,328 @@
-"""Filling: constants and padding."""
+"""Padding: what lies beside the valid region of a tile is filled with its pad value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.enums import CompactMode, PadValue, TFillPadMode, TileType
+from ptokit.base.layout import Array
+from ptokit.isa.fixpipe import convert_out
+from ptokit.isa.rules import row_major, separate, unboxed, whole_overlap
+from ptokit.isa.spec import Asm, Attr, Extent, Pipe, Rule, insn, out, rule, src
+from ptokit.isa.transfer import c0, up, whole
+
+DEVICES = "a2a3 a5 kirin9030 kirinx90"
+
+
+# ---- regions -----------------------------------------------------------------------------------
+
+
+def _is_mat(o: Any) -> bool:
+    return o.dst.loc == TileType.Mat
+
+
+def _is_empty(o: Any) -> bool:
+    return 0 in (o.dst.vr, o.dst.vc)
+
+
+def _keeps_tail(o: Any) -> bool:
+    """A2A3 trusts the load to have padded the last block of each row with the same value."""
+    return o.target.name == "a2a3" and o.src.pad == o.dst.pad != PadValue.Null
+
+
+def _source(o: Any) -> Extent:
+    if _is_empty(o):
+        return 0, 0
+    if _is_mat(o) and o.target.is_device:
+        return whole(o.src)
+    if _keeps_tail(o):
+        return o.src.vr, min(up(o.src.vc, c0(o.src)), o.src.cols)
+    return o.src.vr, o.src.vc
+
+
+def _destination(o: Any) -> Extent:
+    if _is_empty(o):
+        return 0, 0
+    if _is_mat(o) or not o.target.is_device:
+        return whole(o.dst)
+    return max(o.src.vr, o.dst.vr), o.dst.cols
+
+
+# ---- rules -------------------------------------------------------------------------------------
+
+
+def _vec_rules() -> list[Rule]:
+    """What the three forms on vector tiles have in common."""
+    return [
+        rule(
+            "SA-0171",
+            "dst declares a pad value",
+            lambda o: o.dst.pad != PadValue.Null,
+            DEVICES,
+            "declare dst with PadValue.Zero, Max, Min or a custom value",
+        ),
+        rule(
+            "SA-0176",
+            "elements of src and dst have the same size",
+            lambda o: o.src.itemsize == o.dst.itemsize,
+            DEVICES,
+        ),
+        rule("SA-0175", "elements have 1, 2 or 4 bytes", lambda o: o.src.itemsize <= 4, DEVICES),
+        row_major("dst", "src", on=DEVICES),
+        unboxed("dst", "src", on=DEVICES),
+        rule(
+            "tail-rows",
+            "at most 510 rows of 2- and 4-byte elements end inside a 32-byte block",
+            lambda o: (
+                o.src.itemsize == 1
+                or _keeps_tail(o)
+                or o.src.vc % c0(o.src) == 0
+                or o.src.vr <= 510
+            ),
+            "a2a3",
+            "pad fewer rows at a time, or make the valid columns whole blocks",
+        ),
+    ]
+
+
+def _equal_capacity() -> Rule:
+    return rule(
+        "SA-0173",
+        "src and dst have the same Rows and Cols",
+        lambda o: (o.src.rows, o.src.cols) == (o.dst.rows, o.dst.cols),
+        DEVICES,
+        "use TFILLPAD_EXPAND for a larger destination",
+    )
+
+
+def _normal_rules() -> list[Rule]:
+    return [_equal_capacity(), whole_overlap("dst", "src", on=DEVICES)]
+
+
+def _in_place_rules() -> list[Rule]:
+    return [
+        _equal_capacity(),
+        rule(
+            "same-storage",
+            "dst and src lie at the same address",
+            lambda o: o.mode == "auto" or o.dst.addr == o.src.addr,
+            DEVICES,
+            "bind both tiles to one address, or use TFILLPAD",
+        ),
+    ]
+
+
+def _expand_rules() -> list[Rule]:
+    return [
+        rule(
+            "SA-0172",
+            "dst has at least the Rows and Cols of src",
+            lambda o: o.src.rows <= o.dst.rows and o.src.cols <= o.dst.cols,
+            DEVICES,
+        ),
+        separate("dst", "src", on=DEVICES),
+    ]
+
+
+def _when(condition: Callable[[Any], bool], rules: list[Rule]) -> list[Rule]:
+    """Restrict rules to one form of TFILLPAD."""
+
+    def narrowed(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        return lambda o: not condition(o) or holds(o)
+
+    return [replace(each, holds=narrowed(each.holds)) for each in rules]
+
+
+def _form(mode: TFillPadMode, rules: list[Rule]) -> list[Rule]:
+    return _when(lambda o: not _is_mat(o) and o.attrs["mode"] == mode, rules)
+
+
+def _vec_only() -> Rule:
+    return rule(
+        "location",
+        "dst and src are Vec tiles",
+        lambda o: o.dst.loc == o.src.loc == TileType.Vec,
+        DEVICES,
+    )
+
+
+def _mat_rules() -> list[Rule]:
+    """Padding a cube tile."""
+
+    def mat(id: str, text: str, holds: Callable[[Any], bool], fix: str = "") -> Rule:
+        return rule(id, text, holds, DEVICES, fix)
+
+    rules = [
+        mat(
+            "mat-pad",
+            "a Mat tile is padded with zeros: its PadValue is Zero or Null",
+            lambda o: o.dst.pad in (PadValue.Null, PadValue.Zero),
+        ),
+        mat("mat-layout", "a Mat tile that is padded is NZ", lambda o: o.dst.layout == "NZ"),
+        mat(
+            "mat-size",
+            "elements of a Mat tile that is padded have 1, 2 or 4 bytes",
+            lambda o: o.dst.itemsize <= 4,
+        ),
+        mat(
+            "mat-same",
+            "padding works on one Mat tile: src and dst have the same type and address",
+            lambda o: (
+                (o.src.dtype, o.src.rows, o.src.cols, o.src.layout, o.src.loc)
+                == (o.dst.dtype, o.dst.rows, o.dst.cols, o.dst.layout, o.dst.loc)
+                and (o.mode == "auto" or o.src.addr == o.dst.addr)
+            ),
+            "pass the tile as both operands",
+        ),
+    ]
+    return _when(_is_mat, rules)
+
+
+# ---- the filling -------------------------------------------------------------------------------
+
+
+def _fill(dst: Array, src: Array, ctx: Any) -> None:
+    """Copy what was handed over of src, and pad the rest of the region of dst."""
+    o = ctx.ops
+    if _is_empty(o):
+        return
+    ctx.demand("src", (slice(0, o.src.vr), slice(0, o.src.vc)))
+    missing = ctx.undefined("src")
+    if _is_mat(o) and ctx.target.is_device:
+        _clear_mat(dst, src, missing, ctx)
+        return
+    rows, cols = src.shape
+    dst[:rows, :cols] = _same_bits(src, o)
+    dst[:rows, cols:] = dst[rows:] = _pad_value(o)
+    if missing is not None:
+        lost = np.zeros(dst.shape, bool)
+        lost[:rows, :cols] = missing
+        ctx.poison_where("dst", lost)
+
+
+def _same_bits(values: Array, o: Any) -> Array:
+    if o.src.dtype is o.dst.dtype:
+        return values
+    if o.target.is_device:
+        return values.view(o.dst.dtype.np)
+    return convert_out(values, o.src.dtype, o.dst.dtype, target=o.target.name)
+
+
+def _pad_value(o: Any) -> Any:
+    given = o.attrs.get("PadVal")
+    pad = o.dst.pad if not _is_mat(o) else PadValue.Zero if given is None else given
+    bits = o.dst.dtype.pad_bits(pad)
+    return np.array(bits, o.dst.dtype.uint).view(o.dst.dtype.np)
+
+
+def _clear_mat(dst: Array, src: Array, missing: Array | None, ctx: Any) -> None:
+    """Clear boxes and rows beside the valid ones; the columns that fill up a box stay."""
+    o = ctx.ops
+    row, box = o.dst.vr, up(o.dst.vc, c0(o.dst))
+    only_rows = o.dst.compact == CompactMode.RowAlignedPadding
+    dst[...] = src
+    cleared = np.zeros(dst.shape, bool)
+    cleared[row : up(row, 16) if only_rows else None, :box] = True
+    cleared[:, dst.shape[1] if only_rows else box :] = True
+    dst[cleared] = 0
+    if missing is not None:
+        ctx.poison_where("dst", missing & ~cleared)
+
+
+# ---- the instructions --------------------------------------------------------------------------
+
+
+@insn(
+    out("dst", view=_destination),
+    src("src", view=_source, carries=True),
+    attrs=[
+        Attr("mode", TFillPadMode, TFillPadMode.Normal, "Vec: which of the three forms"),
+        Attr("PadVal", PadValue, None, "Mat: devices write zeros whatever it says"),
+    ],
+    pipe=lambda o: Pipe.MTE2 if _is_mat(o) else Pipe.V,
+    ops={"TFILLPAD_VEC": Pipe.V, "TFILLPAD_MAT": Pipe.MTE2},
+    targets=DEVICES,
+    rules=[
+        rule(
+            "location",
+            "dst is a Vec or Mat tile, in the space of src",
+            lambda o: o.dst.loc == o.src.loc and o.dst.loc in (TileType.Vec, TileType.Mat),
+            DEVICES,
+        ),
+        _when(lambda o: not _is_mat(o), _vec_rules()),
+        _form(TFillPadMode.Normal, _normal_rules()),
+        _form(TFillPadMode.InPlace, _in_place_rules()),
+        _form(TFillPadMode.Expand, _expand_rules()),
+        _mat_rules(),
+    ],
+    example={"dst": "Vec f32 16x64 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
+    more_examples=[
+        {"dst": "Vec i8 16x64 pad Max", "src": "Vec i8 16x64 valid 13x50 pad Max"},
+        {"dst": "Vec f16 24x96 pad Min", "src": "Vec f16 16x64 valid 13x50", "mode": "Expand"},
+        {"dst": "Vec f16 16x64 pad Min", "src": "Vec f16 16x64 valid 13x50", "mode": "InPlace"},
+        {"dst": "Mat f16 32x64 NZ valid 20x50", "src": "Mat f16 32x64 NZ valid 20x50"},
+        {
+            "dst": "Mat i8 64x64 NZ valid 20x50 compact RowAlignedPadding",
+            "src": "Mat i8 64x64 NZ valid 20x50",
+        },
+        {
+            "dst": "Vec f32 512x16 pad Zero",
+            "src": "Vec f32 512x16 valid 510x9",
+            "on": "a2a3",
+        },
+    ],
+)
+def TFILLPAD(dst: Array, src: Array, ctx: Any) -> None:
+    """Copy the valid part of a tile and fill what lies beside it with the pad value of dst.
+
+    Vec: every row of src is continued with the pad value up to Cols of dst; rows from the valid
+    rows of src up to those of dst hold the pad value only. Rows beyond the valid rows of dst stay
+    as they are; the `cpu` profile fills them as well. Nothing happens when dst has no valid rows or
+    columns. On A2A3, when src declares the same pad value as dst, the rest of the last 32-byte
+    block of each row comes from src, where the load has put it.
+
+    Mat: src and dst are one NZ tile. Rows and boxes beside the valid ones are cleared, or with
+    CompactMode.RowAlignedPadding only the rows up to the next multiple of 16; the columns between
+    the valid ones and the end of their box stay. The `cpu` profile fills everything beside the
+    valid region of src with `PadVal`.
+    """
+    _fill(dst, src, ctx)
+
+
+@insn(
+    out("dst", view=_destination),
+    src("src", view=_source, carries=True),
+    ops={"TFILLPAD_VEC": Pipe.V},
+    targets=DEVICES,
+    rules=[_vec_only(), _vec_rules(), _in_place_rules()],
+    asm=Asm(forms=frozenset({"l1", "l2"})),
+    example={"dst": "Vec f32 16x64 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
+)
+def TFILLPAD_INPLACE(dst: Array, src: Array, ctx: Any) -> None:
+    """Fill what lies beside the valid part of a tile with the pad value of dst, in place.
+
+    src and dst are two views of one storage: src gives the valid part, dst what is padded. See
+    TFILLPAD for the region.
+    """
+    _fill(dst, src, ctx)
+
+
+@insn(
+    out("dst", view=_destination),
+    src("src", view=_source, carries=True),
+    ops={"TFILLPAD_VEC": Pipe.V},
+    targets=DEVICES,
+    rules=[_vec_only(), _vec_rules(), _expand_rules()],
+    asm=Asm(forms=frozenset({"l1", "l2"})),
+    example={"dst": "Vec f32 24x96 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
+)
+def TFILLPAD_EXPAND(dst: Array, src: Array, ctx: Any) -> None:
+    """Copy the valid part of a tile into a larger one and fill the rest with its pad value.
+
+    See TFILLPAD for the region.
+    """
+    _fill(dst, src, ctx)

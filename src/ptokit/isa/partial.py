@@ -1,1 +1,331 @@
-"""Partial operations: tiles whose valid regions differ."""
+"""Operations on two tiles that do not cover the same region.
+
+Where both sources are defined the operation applies, where only one is its element is copied. One
+source has the valid region of the destination, the other is no larger in either direction. The
+permissive profile accepts any two regions and writes 0 where neither source is defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.layout import Array
+from ptokit.isa.expand import STRICT, larger, smaller
+from ptokit.isa.pointwise import (
+    A5_FAMILY,
+    DEVICES,
+    not_empty,
+    on_a2a3,
+    one_vector_of_i64,
+    plain,
+)
+from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate, whole_overlap
+from ptokit.isa.spec import Asm, Operand, Rule, insn, out, rule, src, types
+from ptokit.isa.vector_rules import arithmetic, by_target, ceil_to, per_block, rows_16bit
+
+# ---- operands and rules --------------------------------------------------------------------------
+
+
+def _covers(tile: Any, dst: Any) -> bool:
+    return tile.vr == dst.vr and tile.vc == dst.vc
+
+
+def _padding(dst: str, src0: str, src1: str) -> Callable[[Any], tuple[slice, slice] | None]:
+    """What a2a3 overwrites behind the valid columns when it copies from the full source.
+
+    It copies whole rows when their lengths agree, otherwise whole 32-byte blocks.
+    """
+
+    def left_open(o: Any) -> tuple[slice, slice] | None:
+        target, sources = o[dst], (o[src0], o[src1])
+        if not on_a2a3(o) or all(_covers(s, target) for s in sources):
+            return None
+        full = sources[0] if _covers(sources[0], target) else sources[1]
+        blocks = ceil_to(target.vc, per_block(target))
+        stop = target.cols if full.cols == target.cols else blocks
+        return None if stop == target.vc else (slice(0, target.vr), slice(target.vc, stop))
+
+    return left_open
+
+
+def _regions(dst: str, src0: str, src1: str, covers: str, fits: str) -> list[Rule]:
+    """How the valid regions relate; on devices, for the permissive profile takes any."""
+    return [
+        rule(
+            covers,
+            f"{src0} or {src1} has the valid region of {dst}",
+            lambda o: _covers(o[src0], o[dst]) or _covers(o[src1], o[dst]),
+            DEVICES,
+            "give one source the valid rows and columns of the destination",
+        ),
+        rule(
+            fits,
+            f"neither {src0} nor {src1} has more valid rows or columns than {dst}",
+            lambda o: all(o[s].vr <= o[dst].vr and o[s].vc <= o[dst].vc for s in (src0, src1)),
+            DEVICES,
+            "shrink the valid region of the source, or enlarge that of the destination",
+        ),
+    ]
+
+
+def _not_the_smaller(dst: str, src_: str) -> Rule:
+    """Work in place on the full source only: the destination is filled before the other is read."""
+    apart = separate(dst, src_).holds
+    return rule(
+        "in-place",
+        f"{dst} shares no storage with {src_} when that has a smaller valid region",
+        lambda o: _covers(o[src_], o[dst]) or apart(o),
+        fix="work in place on the larger source, or bind the tiles to other addresses",
+    )
+
+
+def _binary() -> tuple[Operand, ...]:
+    return out("dst", unspecified=_padding("dst", "src0", "src1")), src("src0"), src("src1")
+
+
+def _binary_rules(*, covers: str, same: list[Rule], major: str = "layout") -> list[Rule]:
+    tiles = ("dst", "src0", "src1")
+    return [
+        *same,
+        *_regions(*tiles, covers=covers, fits="PA-0054"),
+        located("Vec", *tiles),
+        plain(*tiles, id=major, on="a2a3"),
+        plain(*tiles, on=A5_FAMILY),
+        arithmetic("dst"),
+        rows_16bit("dst"),
+        whole_overlap(*tiles),
+        _not_the_smaller("dst", "src0"),
+        _not_the_smaller("dst", "src1"),
+    ]
+
+
+_A2A3 = "i16 i32 f16 f32"
+_A5 = "i8 u8 i16 u16 i32 u32 f16 bf16 f32"
+_KIRIN = "i8 u8 i16 u16 i32 u32 f16 f32"
+_EXAMPLE = {"src1": "Vec {T} 16x64 valid 8x32"}
+
+
+def _combine(dst: Array, src0: Array, src1: Array, op: Callable[[Array, Array], Array]) -> None:
+    """Apply `op` where both sources are defined and copy where one is."""
+    rows, cols = dst.shape
+    src0, src1 = src0[:rows, :cols], src1[:rows, :cols]
+    both = tuple(slice(0, min(a, b)) for a, b in zip(src0.shape, src1.shape, strict=True))
+    result = np.zeros(dst.shape, dst.dtype)
+    for source in (src0, src1):
+        result[: source.shape[0], : source.shape[1]] = source
+    result[both] = op(src0[both], src1[both])
+    dst[...] = result
+
+
+# ---- arithmetic ----------------------------------------------------------------------------------
+
+
+@insn(
+    *_binary(),
+    types=types(a2a3=_A2A3, a5=_A5 + " i64 u64", kirin=_KIRIN, ids="SA-0287"),
+    rules=[
+        _binary_rules(
+            covers="PA-0051",
+            same=[same_dtype("dst", "src0", "src1", id="SA-0289")],
+            major="SA-0288",
+        ),
+        one_vector_of_i64("dst"),
+    ],
+    example=_EXAMPLE,
+)
+def TPARTADD(dst: Array, src0: Array, src1: Array) -> None:
+    """Add two tiles where both are defined, and copy the one that is where only one is.
+
+    The valid region of dst governs; one source has the same, the other may have fewer rows and
+    columns, down to none. Integers wrap. dst may be the full source. When a2a3 copies, it also
+    overwrites padding columns of dst.
+    """
+    _combine(dst, src0, src1, np.add)
+
+
+@insn(
+    *_binary(),
+    types=types(a2a3=_A2A3, a5=_A5, kirin=_KIRIN),
+    rules=_binary_rules(covers="PA-0054", same=[same_dtype("dst", "src0", "src1")]),
+    example=_EXAMPLE,
+)
+def TPARTMUL(dst: Array, src0: Array, src1: Array) -> None:
+    """Multiply two tiles where both are defined, and copy the one that is where only one is.
+
+    The regions are as for TPARTADD. Integers wrap.
+    """
+    _combine(dst, src0, src1, np.multiply)
+
+
+@insn(
+    *_binary(),
+    types=types(a2a3=_A2A3, a5=_A5 + " i64 u64", kirin=_KIRIN, ids="SA-0291"),
+    rules=[
+        _binary_rules(
+            covers="PA-0052",
+            same=by_target(
+                "SA-0293",
+                "SA-0290",
+                lambda i, on: same_dtype("dst", "src0", "src1", id=i, on=on),
+            ),
+            major="SA-0292",
+        ),
+        one_vector_of_i64("dst"),
+    ],
+    example=_EXAMPLE,
+    freedom=STRICT,
+)
+def TPARTMAX(dst: Array, src0: Array, src1: Array) -> None:
+    """Take the larger element where both tiles are defined; copy where only one is.
+
+    The regions are as for TPARTADD. The result is one of the elements, bit for bit; keep the data
+    free of NaN.
+    """
+    _combine(dst, src0, src1, larger)
+
+
+@insn(
+    *_binary(),
+    types=types(a2a3=_A2A3, a5=_A5 + " i64 u64", kirin=_KIRIN, ids={"a2a3": "SA-0294"}),
+    rules=[
+        _binary_rules(
+            covers="PA-0053",
+            same=[same_dtype("dst", "src0", "src1", id="SA-0296")],
+            major="SA-0295",
+        ),
+        one_vector_of_i64("dst"),
+    ],
+    example=_EXAMPLE,
+    freedom=STRICT,
+)
+def TPARTMIN(dst: Array, src0: Array, src1: Array) -> None:
+    """Take the smaller element where both tiles are defined; copy where only one is.
+
+    The regions are as for TPARTADD. The result is one of the elements, bit for bit; keep the data
+    free of NaN.
+    """
+    _combine(dst, src0, src1, smaller)
+
+
+# ---- values with indices -------------------------------------------------------------------------
+
+_VALUES = ("dstVal", "src0Val", "src1Val")
+_INDICES = ("dstIdx", "src0Idx", "src1Idx")
+_LEGAL = " ".join(
+    f"{value},{index},{index},{index}"
+    for value, indices in (("f16", "i16 u16 i32 u32"), ("f32", "i32 u32"))
+    for index in indices.split()
+)
+_PAIR_TYPES = types("dstVal dstIdx src0Idx src1Idx", a2a3=_LEGAL, a5=_LEGAL, kirin=_LEGAL)
+
+
+def _pairs() -> tuple[Operand, ...]:
+    return (
+        out("dstVal", unspecified=_padding(*_VALUES)),
+        src("src0Val"),
+        src("src1Val"),
+        out("dstIdx", unspecified=_padding(*_INDICES)),
+        src("src0Idx"),
+        src("src1Idx"),
+    )
+
+
+_PAIR_RULES: list[Rule] = [
+    same_dtype(*_VALUES, id="value-type"),
+    same_dtype(*_INDICES, id="index-type"),
+    *(
+        same_valid(value, index, id="index-region")
+        for value, index in zip(_VALUES, _INDICES, strict=True)
+    ),
+    *_regions(*_VALUES, covers="full-source", fits="source-region"),
+    located("Vec", *_VALUES, *_INDICES),
+    plain(*_VALUES, *_INDICES),
+    arithmetic("dstVal"),
+    not_empty("dstVal", on="a2a3"),
+    rule(
+        "index-columns",
+        "f16 values with 32-bit indices: dstVal has at most 64 valid columns",
+        lambda o: o.dstVal.itemsize != 2 or o.dstIdx.itemsize != 4 or o.dstVal.vc <= 64,
+        "a2a3",
+        "use 16-bit indices, or split the tile into pieces of 64 columns",
+    ),
+    rows_16bit("dstVal"),
+    disjoint("dstVal", "dstIdx"),
+    *(_not_the_smaller(tiles[0], s) for tiles in (_VALUES, _INDICES) for s in tiles[1:]),
+]
+
+_PAIR_ASM = Asm(ins=("src0Val", "src1Val", "src0Idx", "src1Idx"), outs=("dstVal", "dstIdx"))
+_PAIR_EXAMPLE = {
+    "src1Val": "Vec {T} 16x64 valid 8x32",
+    "src1Idx": "Vec {T} 16x64 valid 8x32",
+} | dict.fromkeys(("dstVal", "src0Val"), "Vec {T} 16x64")
+
+
+@insn(
+    *_pairs(),
+    types=_PAIR_TYPES,
+    rules=_PAIR_RULES,
+    asm=_PAIR_ASM,
+    example=_PAIR_EXAMPLE,
+)
+def TPARTARGMAX(
+    dstVal: Array,
+    src0Val: Array,
+    src1Val: Array,
+    dstIdx: Array,
+    src0Idx: Array,
+    src1Idx: Array,
+    ctx: Any,
+) -> None:
+    """Keep the larger of two values together with its index; copy where only one is defined.
+
+    The regions are as for TPARTADD, and every index tile has the region of its value tile. Equal
+    values keep src0. With NaN targets differ: a2a3 takes src1 whenever one value is NaN, others
+    src0. The permissive profile takes src1 for equal values and for NaN.
+    """
+    first = _prefers_first(src0Val, src1Val, ctx.target.name)
+    _combine(dstVal, src0Val, src1Val, partial(np.where, first))
+    _combine(dstIdx, src0Idx, src1Idx, partial(np.where, first))
+
+
+@insn(
+    *_pairs(),
+    types=_PAIR_TYPES,
+    rules=_PAIR_RULES,
+    asm=_PAIR_ASM,
+    example=_PAIR_EXAMPLE,
+)
+def TPARTARGMIN(
+    dstVal: Array,
+    src0Val: Array,
+    src1Val: Array,
+    dstIdx: Array,
+    src0Idx: Array,
+    src1Idx: Array,
+    ctx: Any,
+) -> None:
+    """Keep the smaller of two values together with its index; copy where only one is defined.
+
+    The regions are as for TPARTADD, and every index tile has the region of its value tile. Equal
+    values keep src0. With NaN targets differ: a2a3 takes src1 whenever one value is NaN, others
+    src0. The permissive profile takes src1 for equal values and for NaN.
+    """
+    first = _prefers_first(src1Val, src0Val, ctx.target.name)
+    _combine(dstVal, src0Val, src1Val, partial(np.where, first))
+    _combine(dstIdx, src0Idx, src1Idx, partial(np.where, first))
+
+
+def _prefers_first(a: Array, b: Array, target: str) -> Array:
+    """Where both are defined: whether src0 is kept, given that the greater of a and b is wanted.
+
+    For a maximum a is src0, for a minimum it is src1; the comparisons are those of the targets.
+    """
+    rows, cols = (min(sizes) for sizes in zip(a.shape, b.shape, strict=True))
+    a, b = a[:rows, :cols], b[:rows, :cols]
+    if target == "a2a3":
+        return a >= b
+    return a > b if target == "cpu" else ~(b > a)

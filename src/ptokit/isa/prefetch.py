@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.memory import known_arrangement
 from ptokit.isa.rules import located
-from ptokit.isa.spec import Pipe, View, gm_in, insn, out, rule
+from ptokit.isa.spec import Pipe, View, gm_in, insn, out, rule, thing
 
 
 @insn(
@@ -45,3 +46,51 @@ def TPREFETCH(dst: Array, src: Array, ctx: Any) -> None:
         flat = dst.reshape(-1)  # a copy, unless the rows of the tile follow each other
         flat[:count] = src[:count]
         dst[...] = flat.reshape(dst.shape)
+
+
+_SCRATCH_BYTES = 256  # of UB, for the descriptors of a session
+
+
+def _is_dense(o: Any) -> bool:
+    step = 1
+    for extent, stride in zip(reversed(o.src.shape), reversed(o.src.stride), strict=True):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return True
+
+
+@insn(
+    gm_in("src", view=View.STORAGE),
+    thing("context", note="PrefetchAsyncContext: workspace and session"),
+    pipe=Pipe.S,
+    targets="a2a3 a5",
+    rules=[
+        rule(
+            "contiguous",
+            "src is one contiguous range",
+            _is_dense,
+            fix="prefetch the rows one by one, or with TPREFETCH",
+        ),
+        rule(
+            "context",
+            "the second operand is a PrefetchAsyncContext",
+            lambda o: hasattr(o.context, "GetSession"),
+            fix="context = PrefetchAsyncContext(workspace)",
+        ),
+    ],
+    asm=None,
+    example={"context": "new PrefetchAsyncContext"},
+)
+def TPREFETCH_ASYNC(src: Array, context: Any, ctx: Any) -> Any:
+    """Ask the DMA engine to bring a contiguous range of global memory into the L2 cache.
+
+    Returns an AsyncEvent; `event.Wait(context.GetSession())` waits for it, and no result ever
+    depends on it. A context with a session of its own uses the first 256 bytes of UB as scratch for
+    each call: keep live data elsewhere. In auto mode and on the permissive profile nothing happens.
+    """
+    if not ctx.target.is_device or ctx.mode == "auto":
+        return context.post(0)
+    if context.externalSession is None:
+        ctx.clobber(TileType.Vec, 0, _SCRATCH_BYTES)
+    return context.post(src.nbytes)

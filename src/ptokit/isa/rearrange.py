@@ -43,7 +43,11 @@ def _spill(o: Any) -> Any:
     types=types(
         a2a3=f"{INTEGERS} f16 bf16 f32", a5=f"{INTEGERS} f16 bf16 f32", kirin=f"{INTEGERS} f16 f32"
     ),
-    forms=["dst src0 src1", "dst src0 src1 src0Idx src1Idx", "dst src0 src1 dstIdx src0Idx src1Idx"],
+    forms=[
+        "dst src0 src1",
+        "dst src0 src1 src0Idx src1Idx",
+        "dst src0 src1 dstIdx src0Idx src1Idx",
+    ],
     rules=[
         same_dtype("dst", "src0", "src1"),
         rule(
@@ -73,7 +77,7 @@ def _spill(o: Any) -> Any:
             "width",
             "the valid columns of src0 and src1 fit into dst",
             lambda o: o.src0Idx is not None or o.src0.vc + o.src1.vc <= o.dst.cols,
-            "a2a3",
+            "a2a3 cpu",
         ),
         rule(
             "width",
@@ -104,9 +108,9 @@ def _spill(o: Any) -> Any:
             "dst": "Vec f32 8x64 valid 8x24",
             "src0": "Vec f32 8x32 valid 8x10",
             "src1": "Vec f32 8x32 valid 8x14",
-            "dstIdx": "Vec i32 8x8 valid 8x1",
-            "src0Idx": "Vec i32 8x8 valid 8x1",
-            "src1Idx": "Vec i32 8x8 valid 8x1",
+            "dstIdx": "Vec i8 8x32 valid 8x1",
+            "src0Idx": "Vec i8 8x32 valid 8x1",
+            "src1Idx": "Vec i8 8x32 valid 8x1",
         }
     ],
 )
@@ -129,16 +133,197 @@ def TCONCAT(
     without lengths. On A2A3 lengths of 0 are not supported by the hardware.
     """
     if src0Idx is None or src1Idx is None:
-        dst[:, : src0.shape[1]], dst[:, src0.shape[1] :] = src0, src1
+        joined = np.concatenate([src0, src1], axis=1)
+        dst[...] = joined[:, : dst.shape[1]]
         return
     size = src0Idx.dtype.itemsize
-    first, second = (idx[:, 0].astype(np.int64) // size for idx in (src0Idx, src1Idx))
+    counts = np.hstack([src0Idx, src1Idx]).astype(np.int64) // size
+    if ctx.target.name == "a2a3" and (counts < 1).any():
+        raise ctx.fail("length", "every row takes at least one element of each source")
+    sources = ctx.peek("src0"), ctx.peek("src1")
     width = dst.shape[1]
-    for row, (n0, n1) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
+    old, known = (whole[: dst.shape[0], :width] for whole in ctx.peek("dst"))
+    lost = ~known
+    dst[...] = old
+    for row, (n0, n1) in enumerate(counts.tolist()):
         a = min(n0, width)
         b = min(n1, width - a)
-        _take(dst[row, :a], src0[row], ctx)
-        _take(dst[row, a : a + b], src1[row], ctx)
+        _take(dst[row], lost[row], slice(0, a), sources[0], row, "src0", ctx)
+        _take(dst[row], lost[row], slice(a, a + b), sources[1], row, "src1", ctx)
+    ctx.poison_where("dst", lost)
     if dstIdx is not None:
-        total = first + second
-        dstIdx[:, 0] = (np.minimum(total, width) if ctx.target.is_device else total) * size
+        written = np.minimum(counts.sum(axis=1), width) * size
+        # The simulator adds the lengths as they come.
+        raw = src0Idx[:, 0] + src1Idx[:, 0]
+        dstIdx[:, 0] = written if ctx.target.is_device else raw
+
+
+def _take(
+    line: Array,
+    lost: Array,
+    part: slice,
+    source: tuple[Array, Array],
+    row: int,
+    name: str,
+    ctx: Any,
+) -> None:
+    """Copy the first elements of a source row to a part of a line of dst."""
+    count = part.stop - part.start
+    values, known = (whole[row] for whole in source)
+    if count < 0 or count > values.size or not known[:count].all():
+        raise ctx.fail(
+            "length",
+            f"a length does not exceed the elements {name} holds in that row",
+            got=[("row", row), ("length", count), (f"{name}.Cols", values.size)],
+        )
+    line[part] = values[:count]
+    lost[part] = False
+
+
+# ---- interleaving ------------------------------------------------------------------------------
+
+FOUR = ("dst1", "dst0", "src1", "src0")
+ALL_TYPES = f"{INTEGERS} f16 bf16 f32"
+
+
+def _even(name: str) -> Any:
+    return rule(
+        "even",
+        "the number of valid columns is even",
+        lambda o: o[name] is None or o[name].vc % 2 == 0,
+        fix="pad the rows by one element",
+    )
+
+
+@insn(
+    out("dst1", note="second half of the stream"),
+    out("dst0", note="first half of the stream"),
+    src("src1", note="odd positions of the stream"),
+    src("src0", note="even positions of the stream"),
+    types=types("dst0", a5=ALL_TYPES),
+    rules=[
+        row_major(*FOUR),
+        same_dtype(*FOUR),
+        same_valid(*FOUR),
+        _even("dst0"),
+        separate("dst0", "dst1", "src0", "src1", on="a5"),
+        separate("dst1", "src0", "src1", on="a5"),
+    ],
+    asm=Asm(ins=("src0", "src1"), outs=("dst0", "dst1")),
+)
+def TINTERLEAVE(dst1: Array, dst0: Array, src1: Array, src0: Array) -> None:
+    """Merge two tiles element by element into one stream, given back as two halves.
+
+    The stream of a row is src0(r, 0), src1(r, 0), src0(r, 1), ...; dst0 receives its first half,
+    dst1 its second. Mind the order of the operands: the second half comes first.
+    """
+    stream = np.stack([src0, src1], axis=-1).reshape(src0.shape[0], -1)
+    half = src0.shape[1]
+    dst0[...], dst1[...] = stream[:, :half], stream[:, half:]
+
+
+@insn(
+    out("dst1", note="odd positions of the stream"),
+    out("dst0", note="even positions of the stream"),
+    src("src1", optional=True, note="second half of the stream"),
+    src("src0", optional=True, note="first half of the stream"),
+    src("src", optional=True, note="the whole stream, twice as wide as a destination"),
+    types=types("dst0", a5=ALL_TYPES),
+    forms=["dst1 dst0 src1 src0", "dst1 dst0 src"],
+    rules=[
+        row_major(*FOUR, "src"),
+        same_dtype(*FOUR, "src"),
+        same_valid("dst1", "dst0", "src1", "src0"),
+        _even("src0"),
+        rule(
+            "half-width",
+            "one source has the valid rows of the destinations and twice their valid columns",
+            lambda o: o.src is None or (o.src.vr, o.src.vc) == (o.dst0.vr, 2 * o.dst0.vc),
+        ),
+        rule(
+            "source-width",
+            "rows of one source hold two vectors of 256 bytes, so that paired loads stay inside",
+            lambda o: o.src is None or o.src.cols * o.src.itemsize >= 512,
+            "a5",
+        ),
+        separate("dst0", "dst1", "src0", "src1", "src", on="a5"),
+        separate("dst1", "src0", "src1", "src", on="a5"),
+    ],
+    asm=Asm(ins=("src0", "src1", "src"), outs=("dst0", "dst1")),
+    example={
+        "dst1": "Vec {T} 16x64",
+        "dst0": "Vec {T} 16x64",
+        "src1": "Vec {T} 16x64",
+        "src0": "Vec {T} 16x64",
+    },
+    more_examples=[
+        {"dst1": "Vec f32 4x64", "dst0": "Vec f32 4x64", "src": "Vec f32 4x128"},
+    ],
+)
+def TDEINTERLEAVE(
+    dst1: Array, dst0: Array, src1: Array | None, src0: Array | None, src: Array | None
+) -> None:
+    """Separate the even positions of a stream (dst0) from the odd ones (dst1).
+
+    The stream of a row is src0 followed by src1, or one source twice as wide as the destinations.
+    Mind the order of the operands: odd positions, and the second half, come first.
+    """
+    stream = src if src0 is None or src1 is None else np.hstack([src0, src1])
+    assert stream is not None
+    even, odd = stream[:, 0::2].copy(), stream[:, 1::2].copy()
+    dst0[...], dst1[...] = even, odd
+
+
+# ---- pairs -------------------------------------------------------------------------------------
+
+
+def _sums(o: Any) -> tuple[int, int]:
+    """Devices write the sums only, the simulator clears the whole tile first."""
+    return (o.dst.vr, o.dst.vc // 2) if o.target.is_device else (o.dst.rows, o.dst.cols)
+
+
+@insn(
+    out("dst", view=_sums),
+    src("src0"),
+    types=types(a2a3="f16 f32", a5="f16 f32"),
+    rules=[
+        same_dtype("dst", "src0"),
+        row_major("dst", "src0"),
+        same_valid("dst", "src0"),
+        separate("dst", "src0", on="a2a3 a5"),
+    ],
+)
+def TPAIRREDUCESUM(dst: Array, src0: Array, ctx: Any) -> None:
+    """Add neighbouring pairs of each row: dst(r, k) = src0(r, 2k) + src0(r, 2k + 1).
+
+    The sums fill the first half of the valid columns. Devices leave the other half as it was and
+    drop an odd last element; the `cpu` profile keeps a lone last element and clears the rest of
+    dst, as the simulator does. Use even widths and clear dst first when zeros are needed.
+    """
+    pairs = src0.shape[1] // 2
+    sums = src0[:, 0 : 2 * pairs : 2] + src0[:, 1 : 2 * pairs : 2]
+    if ctx.target.is_device:
+        dst[...] = sums
+        return
+    lone = src0[:, 2 * pairs :].copy()
+    dst[...] = 0
+    dst[: sums.shape[0], :pairs] = sums
+    dst[: sums.shape[0], pairs : pairs + lone.shape[1]] = lone
+
+
+@insn(
+    out("dst"),
+    src("src"),
+    targets="",
+    rules=[same_valid("dst", "src")],
+    asm=Asm(forms=frozenset({"l1", "l2"})),
+)
+def TPACK(dst: Array, src: Array, ctx: Any) -> None:
+    """Convert the valid region element by element. The name is reserved: no device has it.
+
+    The instruction pages announce TPACK without saying what it does, and nothing implements it. The
+    `cpu` profile reads it as a plain conversion to the element type of dst, so that text which
+    names it can be run. Use TCVT in kernels.
+    """
+    o = ctx.ops
+    dst[...] = convert_out(src, o.src.dtype, o.dst.dtype, target=o.target.name)

@@ -247,6 +247,19 @@ def as_array(value: Any) -> Array:
     )
 
 
+def element_type(array: Array) -> DType:
+    """The PTO element type of an array's elements."""
+    try:
+        return dtype(array.dtype)
+    except ValueError as error:
+        raise fail(
+            "SA-0054",
+            f"the array has a PTO element type: {error}",
+            got=[("array.dtype", array.dtype)],
+            fix="convert the array first, for example array.astype(np.float32)",
+        ) from None
+
+
 def pointer(value: Any, element: DType | None = None) -> Pointer:
     """Return a pointer to the first element of an array; `element` re-reads code types.
 
@@ -255,7 +268,7 @@ def pointer(value: Any, element: DType | None = None) -> Pointer:
     if isinstance(value, Pointer):
         return value
     array = as_array(value)
-    found = dtype(array.dtype)
+    found = element_type(array)
     if element is not None and found.np == np.uint8 and element.np == np.uint8:
         found = element
     low, _ = np.lib.array_utils.byte_bounds(array)

@@ -87,6 +87,16 @@ class PipeQueue:
         return not isinstance(head, Wait) or not head.missing
 
     @property
+    def leading_work(self) -> int:
+        """How many transfers stand at the head without a signal, wait or barrier among them."""
+        count = 0
+        for entry in self.entries:
+            if not isinstance(entry, Work):
+                break
+            count += 1
+        return count
+
+    @property
     def stalled(self) -> Wait | None:
         """The wait that holds the pipe, if one does."""
         head = self.entries[0] if self.entries else None
@@ -156,9 +166,10 @@ class Queues:
         """Move the pipes that waited for a signal."""
         if not semaphore.waiters:
             return
-        self._awake.extend(semaphore.waiters)
+        if not self.late:
+            self._awake.extend(semaphore.waiters)
         semaphore.waiters.clear()
-        if self.late or self._busy:
+        if self._busy:
             return
         self._busy = True
         try:
@@ -177,6 +188,12 @@ class Queues:
             queue.entries.popleft()
             self.carry_out(queue, head)
             most -= 1
+
+    def overtake(self, queue: PipeQueue, index: int) -> None:
+        """Let a transfer complete before those in front of it."""
+        entry = queue.entries[index]
+        del queue.entries[index]
+        self.carry_out(queue, entry)
 
     def carry_out(self, queue: PipeQueue, entry: Entry) -> None:
         """Do what an entry says."""

@@ -19,10 +19,11 @@ from ptokit.ir.rewrite import clone
 from ptokit.ir.types import TileBufType, ViewType
 from ptokit.isa.targets import Target
 from ptokit.passes.base import Pass
+from ptokit.passes.insert_sync import InsertSync
+from ptokit.passes.place import Place
 from ptokit.passes.to_asm import to_asm
 from ptokit.passes.to_level1 import to_level1
 from ptokit.passes.to_level2 import from_asm, to_level2, without_addresses
-from ptokit.passes.to_level3 import to_level3
 from ptokit.passes.verify import has_addresses
 
 LEVELS = ("sync", "l1", "l2", "l3")
@@ -69,5 +70,5 @@ class ConvertLevel(Pass):
         if found == "l1" and self.to == "sync":
             return to_asm(module, target)
         if found == "l2" and self.to == "l3":
-            return to_level3(module, target)
+            return InsertSync().run(Place().run(module, target), target)
         return module

@@ -9,6 +9,8 @@ from ptokit.passes.base import Pass
 PASSES = {
     "verify": "ptokit.passes.verify:Verify",
     "convert-level": "ptokit.passes.levels:ConvertLevel",
+    "place": "ptokit.passes.place:Place",
+    "insert-sync": "ptokit.passes.insert_sync:InsertSync",
 }
 
 

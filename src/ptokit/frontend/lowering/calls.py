@@ -10,13 +10,19 @@ import builtins
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from ptokit.base.enums import Layout
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.frontend.events import (
+    get_block_idx,
+    get_block_num,
+    get_subblockdim,
+    get_subblockid,
+)
 from ptokit.frontend.instruction import Instruction, Specialised
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.interpreter import Interpreter
@@ -31,6 +37,7 @@ from ptokit.frontend.lowering.symbols import (
     extreme,
     select,
 )
+from ptokit.frontend.lowering.sync import TracedSync
 from ptokit.frontend.types import GlobalTensor, Shape, Stride, Tile, ptr
 from ptokit.ir.attributes import EnumAttr, StringAttr, enumeration_of
 from ptokit.ir.core import Op, Value
@@ -57,6 +64,8 @@ class Tracer:
         self.emitter = emitter
         self.target = target
         self.mode = mode
+        self.sync = TracedSync(emitter, mode)
+        self.core = SimpleNamespace(events={}, role="mix")  # event ids taken so far
 
     def place(self, operand: Any) -> None:
         """Placement belongs to a later pass."""
@@ -65,6 +74,8 @@ class Tracer:
         self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Site | Location
     ) -> Any:
         """Write the instruction; operands follow the record, None is left out."""
+        if insn.family == "sync":
+            return self.sync.issue(insn, operands)
         if insn.family == "binding" and operands and isinstance(operands[0], TileSymbol):
             bound = self._bind(insn, operands, attrs)
             if bound:
@@ -415,4 +426,8 @@ HANDLERS: dict[Any, Handler] = {
     print: _print,
     StaticRange: lambda _, *bounds: StaticRange(*bounds),
     ptr: _ptr,
+    get_block_idx: query("get_block_idx"),
+    get_block_num: query("get_block_num"),
+    get_subblockid: query("get_subblock_idx"),
+    get_subblockdim: query("get_subblock_num"),
 }

@@ -1,0 +1,199 @@
+"""What can be said only at certain moments: before an instruction, at the end of a core, of a
+block, of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.diagnostics import Note, fail, where
+from ptokit.isa.spec import Pipe
+from ptokit.machine.cluster import Cluster
+from ptokit.machine.core import Core
+from ptokit.machine.findings import Findings
+from ptokit.machine.flags import Semaphore
+from ptokit.machine.objects import TileObject
+from ptokit.machine.sync import PIPES_OF, RESERVED
+
+if TYPE_CHECKING:
+    from ptokit.machine.scheduler import Launch
+
+
+def at_pipe(
+    findings: Findings, core: Core, plan: Any, operands: Sequence[Any], site: Any
+) -> None:
+    """Before an instruction: does this core have the pipe, and does a tile lie in a FIFO?"""
+    if plan.pipe not in PIPES_OF[core.kind]:
+        raise fail(
+            "E5",
+            f"{plan.insn.name} runs on PIPE_{plan.pipe.name}, which a {core.kind} core does not have",
+            fix="issue it from a program of the other kind of core",
+            site=site,
+            target=core.target.name,
+        )
+    if not core.pipes:
+        return
+    for operand in operands:
+        if isinstance(operand, TileObject) and operand.storage is not None and not operand.in_ring:
+            start, stop = operand.address, operand.address + operand.spec.nbytes
+            for pipe in core.pipes:
+                low, high = pipe.reserved(core, operand.spec.loc)
+                if start < high and low < stop and plan.insn.pipe is not None:
+                    findings.add(
+                        "E16",
+                        f"{plan.insn.name} uses a tile that lies in the local slots of {pipe.spec}",
+                        site,
+                        got=[("tile", operand), ("slots", f"0x{low:x}..0x{high:x}")],
+                        fix="bind the tile elsewhere, or move the slots (the consumer address of "
+                        "the TPipe)",
+                        notes=[Note("the FIFO", pipe.site)],
+                    )
+
+
+def at_core_end(launch: Launch, core: Core) -> None:
+    """When a program has run to its end: close its FIFOs."""
+    for pipe in core.pipes:
+        pipe.close(core)
+
+
+def at_block_end(launch: Launch, cluster: Cluster, cores: list[Core]) -> None:
+    """When all programs of a block have ended: nothing may be left over."""
+    findings = launch.findings
+    seen: set[int] = set()
+    for core in cores:
+        for (src, dst, id), flag in core.flags.items():
+            if flag.tokens and id not in seen:
+                token = flag.tokens[0]
+                findings.add(
+                    "E3",
+                    f"{flag.title} is set and never waited for: it would satisfy a wait of the "
+                    "next kernel",
+                    token.site,
+                    fix=f"wait_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id}) before the end",
+                )
+        for (id, pipe), held in core.buffers.items():
+            if not held.given:
+                findings.add(
+                    "E3",
+                    f"PIPE_{pipe.name} of the {core.name} never releases buffer {id}",
+                    None,
+                    fix=f"rls_buf(PIPE_{pipe.name}, {id}) behind its last use",
+                )
+        for pipe in core.pipes:
+            pipe.check_balance(findings, core)
+    owners = _owners(cores)
+    for (role, flag, _), semaphore in cluster.semaphores.items():
+        if semaphore.tokens:
+            _leftover(launch, role, flag, semaphore, owners)
+
+
+def _owners(cores: list[Core]) -> dict[int, Any]:
+    """The FIFO behind each cross-core flag."""
+    found: dict[int, Any] = {}
+    for core in cores:
+        for pipe in core.pipes:
+            for flag in range(pipe.spec.FlagID, pipe.spec.last_flag + 1):
+                found[flag] = pipe
+    return found
+
+
+def _leftover(
+    launch: Launch, role: Any, flag: int, semaphore: Semaphore, owners: dict[int, Any]
+) -> None:
+    token, pipe = semaphore.tokens[0], owners.get(flag % 16)
+    many = len(semaphore.tokens)
+    if pipe is None:
+        launch.findings.add(
+            "E3",
+            f"{semaphore.title}: {many} signals are never waited for",
+            token.site,
+            fix="pair every signal with a wait on the core that receives it",
+        )
+        return
+    ready = flag % 16 in (pipe.spec.FlagID, pipe.spec.FlagID + 2)
+    who = "the cube core" if role == "cube" else f"vector core {role}"
+    what = f"{who} leaves {many} entries of {pipe.spec} unpopped" if ready else (
+        f"{who} leaves {many} announcements of free space of {pipe.spec} untaken"
+    )
+    fix = "pop as often as is pushed, on every core that takes part"
+    if launch.target.name == "a2a3" and role != "cube":
+        fix += "; on A2/A3 both vector cores take part, also without a split"
+    launch.findings.add("E10", what, token.site, fix=fix)
+
+
+def at_end(launch: Launch) -> None:
+    """When the whole launch has ended."""
+    findings = launch.findings
+    if launch.log is not None:
+        for record in launch.log.open_units():
+            findings.add(
+                "E9",
+                f"{record.insn.name} leaves the unit flag of its accumulator open",
+                record.site,
+                fix="store it with STPhase.Final behind a last accumulation with AccPhase.Final",
+            )
+    _unequal(launch)
+
+
+def _unequal(launch: Launch) -> None:
+    """SYNCALL entered by fewer cores than it has, without anybody waiting for them."""
+    for (place, turn), meeting in launch.sync.meetings.items():
+        if len(meeting.arrived) < meeting.total and place[0] != "group":
+            token = next(iter(meeting.arrived.values()))
+            launch.findings.add(
+                "E13",
+                f"round {turn + 1} of SYNCALL is entered by {len(meeting.arrived)} of "
+                f"{meeting.total} cores",
+                token.site,
+                fix="every participant must enter it equally often",
+            )
+
+
+def flag_clash(findings: Findings, core: Core, pipe: Any) -> None:
+    """FIFOs of one cluster must not share cross-core flags, nor use those of SYNCALL."""
+    mine = range(pipe.spec.FlagID, pipe.spec.last_flag + 1)
+    if pipe.spec.last_flag in RESERVED or pipe.spec.FlagID in RESERVED:
+        findings.add(
+            "E4",
+            f"{pipe.spec} uses cross-core flags that belong to SYNCALL (11 to 14)",
+            pipe.site,
+            fix="choose FlagID so that its flags stay below 11",
+            severity="warning",
+        )
+    for other in core.pipes:
+        theirs = range(other.spec.FlagID, other.spec.last_flag + 1)
+        if other is not pipe and set(mine) & set(theirs):
+            findings.add(
+                "E4",
+                f"{pipe.spec} shares cross-core flags with {other.spec}",
+                pipe.site,
+                got=[("flags", f"{mine[0]}..{mine[-1]}"), ("others", f"{theirs[0]}..{theirs[-1]}")],
+                fix="give each pipe flags of its own",
+                notes=[Note("the other FIFO", where(other.site))],
+            )
+
+
+def odd_ring(findings: Findings, pipe: Any) -> None:
+    """Rings that the sparse notification of free space does not protect."""
+    spec = pipe.spec
+    if spec.SlotNum % spec.SyncPeriod:
+        findings.add(
+            "E10",
+            f"{spec}: SlotNum is no multiple of SyncPeriod, so the producer overwrites a slot "
+            "before it is read",
+            pipe.site,
+            got=[("SlotNum", spec.SlotNum), ("SyncPeriod", spec.SyncPeriod)],
+            fix="use 1, 2, 3 or an even number of slots",
+        )
+    if spec.SlotNum > 15:
+        findings.add(
+            "E10",
+            f"{spec}: more than 15 entries can be pending, the counters have 4 bits",
+            pipe.site,
+            fix="use at most 15 slots",
+        )
+
+
+def unused(pipe: Pipe) -> str:
+    """A pipe as users write it."""
+    return f"PIPE_{pipe.name}"

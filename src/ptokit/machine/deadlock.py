@@ -1,0 +1,121 @@
+"""Deadlock: when nothing can go on, say who waits for what, and who should have ended the wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ptokit.base.diagnostics import Note, where
+from ptokit.isa.spec import Pipe
+from ptokit.machine.fifo import PipeObject
+from ptokit.machine.flags import Semaphore
+from ptokit.machine.queues import Wait
+
+if TYPE_CHECKING:
+    from ptokit.machine.launch_sync import Stream
+    from ptokit.machine.scheduler import Launch
+
+
+def explain(launch: Launch) -> None:
+    """Report every wait that nothing will end."""
+    stalled = [(q, w) for q in launch.queues.pending if (w := q.stalled) is not None]
+    streams = [s for s in launch.streams if not s.done and s.blocked is not None]
+    graph = [_edge(f"PIPE_{q.pipe.name} of the {q.core.name}", w) for q, w in stalled]
+    # A core at its end, or at a barrier, only waits for its own pipes.
+    held = [s for s in streams if s.blocked is not None and s.blocked.semaphores]
+    graph += [_edge(f"the {s.core.name}", s.blocked) for s in held if s.blocked is not None]
+    fifos = _fifos(launch)
+    meeting = [s for s in held if s.blocked is not None and s.blocked.what == "SYNCALL"]
+    if meeting:
+        _subset(launch, meeting)
+    for who, wait in [
+        *((f"PIPE_{q.pipe.name} of the {q.core.name}", w) for q, w in stalled),
+        *((f"the {s.core.name}", s.blocked) for s in held if s not in meeting),
+    ]:
+        if wait is None:
+            continue
+        launch.findings.add(
+            "E1",
+            f"{who} waits forever: {wait.what.removesuffix(' and')}",
+            wait.site,
+            got=[(s.title, f"{s.given} signalled, {s.taken} taken") for s in wait.missing],
+            fix=wait.hint or _hint(wait.missing),
+            notes=[*_last_signals(wait.missing), *graph_notes(graph, who), *fifos],
+        )
+    if not stalled and not held:
+        for stream in streams:
+            assert stream.blocked is not None
+            launch.findings.add(
+                "E1", f"the {stream.core.name} waits forever: {stream.blocked.what}", stream.blocked.site
+            )
+
+
+def _edge(who: str, wait: Wait) -> tuple[str, str, Wait]:
+    return who, ", ".join(s.title for s in wait.missing) or wait.what, wait
+
+
+def graph_notes(graph: list[tuple[str, str, Wait]], but: str) -> list[Note]:
+    """The other ends of the wait-for graph."""
+    return [
+        Note(f"meanwhile {who} waits for {what}", where(wait.site))
+        for who, what, wait in graph
+        if who != but
+    ]
+
+
+def _last_signals(missing: list[Semaphore]) -> list[Note]:
+    return [
+        Note(f"the last signal that was taken came from {s.last_taken.giver}", where(s.last_taken.site))
+        for s in missing
+        if s.last_taken is not None
+    ]
+
+
+def _hint(missing: list[Semaphore]) -> str:
+    return "signal it first: " + ", ".join(s.title for s in missing) if missing else ""
+
+
+def _subset(launch: Launch, meeting: list[Stream]) -> None:
+    """SYNCALL was entered by some of its participants only."""
+    inside = {s.core.number for s in meeting}
+    outside = [c for n, c in launch.findings.cores.items() if n not in inside]
+    first = meeting[0].blocked
+    assert first is not None
+    rounds = launch.sync.rounds
+    counts = {n: sum(c for (_, core), c in rounds.items() if core == n) for n in launch.findings.cores}
+    launch.findings.add(
+        "E13",
+        f"SYNCALL is entered by {len(inside)} cores and never by the others",
+        first.site,
+        got=[(c.name, f"entered {counts[c.number]} times") for c in outside[:8]],
+        fix="every participant must enter it equally often",
+        notes=[
+            Note(f"the {s.core.name} waits here", where(s.blocked.site))
+            for s in meeting[1:4]
+            if s.blocked is not None
+        ],
+    )
+
+
+def _fifos(launch: Launch) -> list[Note]:
+    """The state of each FIFO: what was pushed and popped, and what is pending."""
+    notes: list[Note] = []
+    pipes: dict[tuple[int, object], list[PipeObject]] = {}
+    for stream in launch.streams:
+        for pipe in stream.core.pipes:
+            pipes.setdefault((stream.core.block, pipe.spec), []).append(pipe)
+    for (block, spec), objects in pipes.items():
+        acts: list[str] = []
+        last = None
+        for pipe in objects:
+            for (what, role), (count, site) in pipe.history.items():
+                if what in ("TPUSH", "TPOP", "TFREE", "TALLOC"):
+                    who = "cube core" if role == "cube" else f"vector core {role}"
+                    acts.append(f"{count} {what} by the {who}")
+                    last = where(site)
+        notes.append(Note(f"{spec} of block {block}: {', '.join(acts) or 'unused'}", last))
+    return notes
+
+
+def names(pipes: list[Pipe]) -> str:
+    """Pipes as users write them."""
+    return ", ".join(f"PIPE_{p.name}" for p in pipes)

@@ -1,0 +1,339 @@
+"""Launches: a grid of clusters whose cores run as coroutines, one step at a time, in a known order.
+
+Each core runs its program until it must wait for another; then the scheduler picks the next one.
+Without a seed it takes the first core that can go on, and pipes work at once. With a seed, and in
+the late schedules, pipes work when the scheduler says so, which is how exploration finds programs
+whose result depends on it. The same seed always gives the same run.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import greenlet
+
+from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
+from ptokit.base.location import Location, Site
+from ptokit.isa.spec import Insn, Pipe
+from ptokit.isa.targets import Target
+from ptokit.machine.aftermath import at_core_end, at_end, at_pipe
+from ptokit.machine.clocks import Clocks
+from ptokit.machine.cluster import SUBBLOCKS, Cluster
+from ptokit.machine.core import Core
+from ptokit.machine.deadlock import explain
+from ptokit.machine.findings import Findings
+from ptokit.machine.hazards import HazardLog
+from ptokit.machine.launch_sync import LaunchSync, Stream
+from ptokit.machine.machine import Machine
+from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
+from ptokit.machine.sync import PIPES_OF
+
+Program = Callable[[], Any]
+OUT_OF_ORDER = (Pipe.MTE2, Pipe.MTE3)  # their transfers may complete in any order
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the scheduler chooses. `seed` None: first come, first served; pipes work at once.
+
+    `late` names pipes that move only when nothing else can: the worst case for whoever forgot to
+    wait for them.
+    """
+
+    seed: int | None = None
+    late: tuple[Pipe, ...] = ()
+
+    @property
+    def queued(self) -> bool:
+        return self.seed is not None or bool(self.late)
+
+    def __str__(self) -> str:
+        parts = [] if self.seed is None else [f"seed {self.seed}"]
+        parts += [f"PIPE_{p.name} late" for p in self.late]
+        return ", ".join(parts) or "in order"
+
+
+@dataclass
+class Outcome:
+    """What a launch leaves behind."""
+
+    machine: Machine
+    diagnostics: tuple[Diagnostic, ...]
+    values: dict[str, Any] = field(default_factory=dict[str, Any])  # what the programs returned
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(d for d in self.diagnostics if d.severity == "error")
+
+
+class LaunchMachine(Machine):
+    """A machine with many cores: instructions go to the queue of their pipe."""
+
+    def __init__(self, launch: Launch, target: Target, mode: str, keep: int | None) -> None:
+        super().__init__(target, mode, keep=keep)
+        self.launch = launch
+
+    def issue(
+        self,
+        insn: Insn,
+        operands: Sequence[Any],
+        attrs: tuple[Any, ...],
+        site: Site | Location,
+    ) -> Any:
+        """Issue one instruction from the core that is running."""
+        launch, core = self.launch, self.core
+        plan = self.plan(insn, operands, attrs, site)
+        pipe = plan.pipe
+        if launch.careful:
+            at_pipe(launch.findings, core, plan, operands, site)
+        if insn.pipe is None or pipe is Pipe.S:
+            return plan.run(operands, site)
+        if launch.queued or pipe in launch.stuck(core):
+            work = Work(plan, frozen(operands), site, dict(core.registers))
+            launch.queues.submit(launch.queues.of(core, pipe), work)
+            launch.yield_turn()
+            return None
+        return plan.run(operands, site)
+
+
+class Launch:
+    """One run of a program on a grid of clusters."""
+
+    def __init__(
+        self,
+        target: Target,
+        mode: str = "manual",
+        *,
+        grid: int = 1,
+        schedule: Schedule | None = None,
+        hazards: bool = True,
+        keep: int | None = 10_000,
+    ) -> None:
+        self.target = target
+        self.grid = grid
+        self.schedule = schedule or Schedule()
+        self.machine = LaunchMachine(self, target, mode, keep)
+        self.machine.blocks = grid
+        self.findings = Findings(target.name)
+        # The compiler orders auto mode, and the permissive profile has no order to break.
+        self.careful = hazards and mode == "manual" and target.is_device
+        self.clocks = Clocks() if self.careful else None
+        self.sync = LaunchSync(self)
+        self.machine.sync = self.sync
+        self.queued = self.schedule.queued and mode == "manual"
+        self.queues = Queues(self.machine, self.clocks, self.sync.give, self.queued)
+        self.log = None
+        if self.clocks is not None:
+            self.log = HazardLog(self.machine, self.clocks, self.findings)
+            self.machine.watch = self.log.see
+        self.streams: list[Stream] = []
+        self._random = random.Random(self.schedule.seed)
+        self._spare: list[Cluster] = []
+        self._numbers = 0
+        self._started = 0
+        self._hub: Any = None
+        self._failure: BaseException | None = None
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def run(self, programs: Mapping[str, Program]) -> Outcome:
+        """Run a program per kind of core ("cube", "vector", or "mix" for one stream) to its end.
+
+        Raises what the programs raise. Hazards, hangs and leftovers are collected as diagnostics.
+        """
+        self._programs = dict(programs)
+        self.sync.members = {
+            kind: self.grid * (SUBBLOCKS if kind == "vector" and self._paired else 1)
+            for kind in programs
+        }
+        self.machine.subblocks = SUBBLOCKS if self._paired else 1
+        self._hub = greenlet.getcurrent()
+        outer = self.machine.core
+        try:
+            self._loop()
+        except PtoError as error:
+            raise self._together(error) from error.__cause__
+        finally:
+            self.machine.core = outer
+            for stream in self.streams:
+                if not stream.coroutine.dead:
+                    stream.coroutine.throw()
+        return Outcome(self.machine, self.findings.diagnostics)
+
+    @property
+    def _paired(self) -> bool:
+        """Whether the launch has whole clusters; vector cores alone are blocks of their own."""
+        return "cube" in self._programs
+
+    def _together(self, error: PtoError) -> PtoError:
+        """The error of a program, with the hazards found before it, which may explain it."""
+        if not self.findings.errors:
+            return error
+        return type(error)((*self.findings.errors, *error.diagnostics))
+
+    def _loop(self) -> None:
+        width = 1 if self.schedule.seed is None else 4
+        while True:
+            live = [s for s in self.streams if not s.done]
+            if not live and self._started == self.grid:
+                break
+            if len({s.core.block for s in live}) < width and self._started < self.grid:
+                self._start_block()
+                continue
+            if not self._step(live):
+                if self._started < self.grid:
+                    self._start_block()  # somebody waits for blocks that have not begun
+                    continue
+                explain(self)
+                return
+        at_end(self)
+
+    def _step(self, live: list[Stream]) -> bool:
+        """Let one core or one pipe go on; return whether there was one."""
+        ready = [s for s in live if s.ready]
+        if not self.queued:
+            if not ready:
+                return False
+            self._resume(ready[0])
+            return True
+        moving = [q for q in self.queues.pending if q.movable]
+        prompt = [q for q in moving if q.pipe not in self.schedule.late]
+        if self.schedule.seed is None:  # the late pipes move when nothing else can
+            if prompt:
+                self.queues.advance(prompt[0], 1)
+            elif ready:
+                self._resume(ready[0])
+            elif moving:
+                self.queues.advance(moving[0], 1)
+            return bool(prompt or ready or moving)
+        if prompt or moving:
+            moving = prompt or (moving if not ready else [])
+        choices: list[Stream | PipeQueue] = [*ready, *moving]
+        if not choices:
+            return False
+        chosen = self._random.choice(choices)
+        if isinstance(chosen, Stream):
+            self._resume(chosen)
+        elif chosen.pipe in OUT_OF_ORDER and chosen.leading_work > 1:
+            self.queues.overtake(chosen, self._random.randrange(chosen.leading_work))
+        else:
+            self.queues.advance(chosen, 1)
+        return True
+
+    def _resume(self, stream: Stream) -> None:
+        self.machine.core = stream.core
+        stream.coroutine.switch()
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        if stream.done and all(s.done for s in self.streams if s.core.block == stream.core.block):
+            self._end_block(stream.core.block)
+
+    def yield_turn(self) -> None:
+        """In a random schedule, let others go on between two instructions of a core."""
+        if self.schedule.seed is not None and self._random.random() < 0.25:
+            self._hub.switch()
+
+    def stuck(self, core: Core) -> frozenset[Pipe]:
+        """The pipes of a core behind which work queues up."""
+        return self.sync.stuck.get(core.number, _NONE)
+
+    # ---- blocks ------------------------------------------------------------------------------------
+
+    def _start_block(self) -> None:
+        block = self._started
+        self._started += 1
+        cluster = self._spare.pop() if self._spare else self._make_cluster()
+        cluster.block = block
+        for role, core in cluster.cores.items():
+            program = self._programs.get(core.kind)
+            if program is None or (core.kind == "mix" and role != "cube"):
+                continue
+            core.block = block
+            core.number = self._numbers
+            self._numbers += 1
+            self.findings.cores[core.number] = core.twin()
+            self.streams.append(Stream(core, self._coroutine(core, program)))
+
+    def _make_cluster(self) -> Cluster:
+        if "mix" in self._programs:
+            return Cluster.of_one(Core(self.target, "mix"))
+        cluster = Cluster(self.target)
+        cluster.cores["cube"] = Core(self.target, "cube")
+        for sub in range(SUBBLOCKS if self._paired else 1):
+            cluster.cores[sub] = Core(self.target, "vector", 0, sub)
+        for core in cluster.cores.values():
+            core.cluster = cluster
+        return cluster
+
+    def _coroutine(self, core: Core, program: Program) -> Any:
+        def body() -> None:
+            try:
+                program()
+                at_core_end(self, core)
+                self.sync.drain(core)
+            except greenlet.GreenletExit:
+                pass
+            except BaseException as error:
+                self._failure = error
+
+        coroutine: Any = greenlet.greenlet(body, self._hub)
+        coroutine.gr_context = contextvars.copy_context()
+        return coroutine
+
+    def _end_block(self, block: int) -> None:
+        ended = [s for s in self.streams if s.core.block == block]
+        cluster = ended[0].core.cluster
+        assert cluster is not None
+        from ptokit.machine.aftermath import at_block_end
+
+        at_block_end(self, cluster, [s.core for s in ended])
+        self.streams = [s for s in self.streams if s.core.block != block]
+        for core in {id(c): c for c in cluster.cores.values()}.values():
+            self.queues.drop(core)
+            memories = core.memories.values()
+            for memory in memories:
+                memory.poison()
+            if self.log is not None:
+                self.log.recycle(memories)
+            core.begin_again()
+        cluster.begin_again()
+        self._spare.append(cluster)
+
+    def wait_turn(self) -> None:
+        """Called by a core that cannot go on: let the others run until it can."""
+        self._hub.switch()
+
+
+_NONE: frozenset[Pipe] = frozenset()
+
+
+def run_cluster(
+    programs: Mapping[str, Program],
+    target: Target,
+    mode: str = "manual",
+    *,
+    grid: int = 1,
+    schedule: Schedule | None = None,
+    hazards: bool = True,
+    session: Callable[[Machine], Any] | None = None,
+) -> Outcome:
+    """Run programs and raise all that is wrong with them; `session` makes the machine current."""
+    launch = Launch(target, mode, grid=grid, schedule=schedule, hazards=hazards)
+    if session is None:
+        outcome = launch.run(programs)
+    else:
+        with session(launch.machine):
+            outcome = launch.run(programs)
+    if outcome.errors:
+        raise ProgramError(outcome.errors)
+    return outcome
+
+
+def checks_pipe(core: Core, pipe: Pipe) -> bool:
+    """Whether a core has a pipe."""
+    return pipe in PIPES_OF[core.kind]
