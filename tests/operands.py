@@ -1,7 +1,7 @@
 """Operands from the short notation of samples, alive or as the verifier sees them.
 
-`make("Vec f16 16x32 valid 13x20")` is a tile, `make("GM f16 13x20 DN")` a GlobalTensor over an array
-of its own, `codes("TLOAD", "a5", ...)` the rules that a call of these operand types would break.
+`make("Vec f16 16x32 valid 13x20")` is a tile, `make("GM f16 13x20 DN")` a GlobalTensor over an
+array of its own, `codes("TLOAD", "a5", ...)` the rules that a call of these operand types breaks.
 """
 
 from __future__ import annotations

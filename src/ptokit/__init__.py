@@ -21,6 +21,7 @@ from ptokit.frontend import pipes as _pipes
 from ptokit.frontend.api import *
 from ptokit.frontend.asynchronous import *
 from ptokit.frontend.events import *
+from ptokit.frontend.helpers import static_range
 from ptokit.frontend.pipes import *
 from ptokit.frontend.session import device, reset
 from ptokit.frontend.supports import supports
@@ -58,6 +59,7 @@ __all__ = [
     "device",
     "reset",
     "supports",
+    "static_range",
     "ptr",
     "PadCustom",
     "PadValueCustom",

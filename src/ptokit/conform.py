@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 import ptokit
+from ptokit.base import enums
 from ptokit.base.convert import to_float64
 from ptokit.base.diagnostics import NotSupported, PtoError, UsageError, fail
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base import enums
 from ptokit.base.enums import BLayout, CompactMode, Layout, PadValue, SLayout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ConvSpec, GlobalSpec
@@ -312,7 +312,7 @@ class _Run:
 
 
 def _pad(text: str) -> int:
-    """A pad value by name, as a number, or custom: `PadValueCustom16(0x3c00)`, `PadCustom(-1.0)`."""
+    """A pad value by name, as a number, or custom: `PadValueCustom16(0x3c00)`."""
     if text[0].isdigit():
         return int(text, 0)
     name, _, value = text.rstrip(")").partition("(")

@@ -129,12 +129,12 @@ def test_tgemv_and_its_forms(triple: Any, size: tuple[int, int, int], seed: int)
 def test_int8_sums_are_exact_for_the_longest_k() -> None:
     """4095 * 128 * 128 is beyond the integers float32 can tell apart."""
     with device("a5", mode="auto"):
-        p = Product(int32, int8, int8, 16, 4095, 16)
-        p.a.fill(-128)
-        p.b.fill(-128)
-        p.b.fill(np.where(np.arange(4095)[:, None] == 7, 127, -128))
-        TMATMUL(p.c, p.a, p.b)
-        assert (p.c.numpy() == 4094 * 128 * 128 - 128 * 127).all()
+        a, b = TileLeft[int8, 16, 4096, 16, 4095](), TileRight[int8, 4096, 16, 4095, 16]()
+        c = placed(TileAcc[int32, 16, 16]())
+        a.fill(-128)
+        b.fill(np.where(np.arange(4095)[:, None] == 7, 127, -128))
+        TMATMUL(c, a, b)
+        assert (c.numpy() == 4094 * 128 * 128 - 128 * 127).all()
 
 
 def test_integers_wrap() -> None:
@@ -230,8 +230,7 @@ def test_one_row_on_a2a3_clobbers_fifteen_more() -> None:
 
 @pytest.mark.parametrize("mode", ["manual", "auto"])
 def test_devices_accumulate_in_place(mode: str) -> None:
-    with device("a2a3", mode="auto" if mode == "auto" else "manual"):
-        p = Product.__new__(Product)
+    with device("a2a3", mode=mode):
         a, b = TileLeft[half, 16, 16](), TileRight[half, 16, 16]()
         c, other = TileAcc[float32, 16, 16](), TileAcc[float32, 16, 16]()
         for made, address in ((a, 0), (b, 0), (c, 0), (other, 1024)):
@@ -242,7 +241,6 @@ def test_devices_accumulate_in_place(mode: str) -> None:
             TMATMUL_ACC(c, other, a, b)
         TMATMUL_ACC(c, c, a, b)
         assert (c.numpy() == 17).all()
-        del p
 
 
 def test_the_permissive_profile_adds_another_accumulator() -> None:

@@ -21,11 +21,12 @@ LAYERS = [
     ["ir", "machine"],
     ["frontend", "passes", "engines", "timing", "emit"],
     ["report"],
-    ["driver"],
+    ["driver", "kernel"],
     ["__init__"],  # the public names
     ["conform_pipes"],
     ["conform"],
     ["cli"],
+    ["__main__"],
 ]
 RANK = {name: rank for rank, group in enumerate(LAYERS) for name in group}
 

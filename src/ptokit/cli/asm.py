@@ -36,7 +36,11 @@ def command(
     program = load(file)
     if to is not None:
         program = program.convert(to.value, target)
-    text = print_module(program.module, generic=True) if generic else str(program)
+    if generic:
+        module = program.executable(program.target(target))
+        text = print_module(module, generic=True)
+    else:
+        text = str(program)
     if output is None:
         typer.echo(text, nl=False)
     else:

@@ -107,8 +107,6 @@ Op = _OpNames()
 
 
 class _EventMeta(type):
-    SRC: OpCode | None = None
-
     def __getitem__(cls, given: Any) -> type[Event]:
         args: list[Any] = list(given) if isinstance(given, tuple) else [given]
         if not 2 <= len(args) <= 4:
@@ -118,7 +116,8 @@ class _EventMeta(type):
                 got=[("arguments", args)],
                 fix="Event[Op.TLOAD, Op.TADD], or Event[Op.TLOAD, Op.TADD, False, EVENT_ID3]",
             )
-        src, dst, automatic, number = (*args, *(None, None, True, 0)[len(args) :])
+        defaults: list[Any] = [None, None, True, 0]
+        src, dst, automatic, number = args + defaults[len(args) :]
         for code, one, which in (("SA-0116", src, "SrcOp"), ("SA-0037", dst, "DstOp")):
             if not isinstance(one, OpCode) or one.pipe is Pipe.ALL:
                 raise fail(
@@ -128,9 +127,7 @@ class _EventMeta(type):
                     fix=recipe(code),
                 )
         if not 0 <= int(number) < EVENT_IDS:
-            raise fail(
-                "E4", f"the event id lies in 0..{EVENT_IDS - 1}", got=[("EventID", number)]
-            )
+            raise fail("E4", f"the event id lies in 0..{EVENT_IDS - 1}", got=[("EventID", number)])
         return event_class(src, dst, bool(automatic), int(number))
 
     def __repr__(cls) -> str:
@@ -170,7 +167,7 @@ class Event(Waitable, metaclass=_EventMeta):
         if source is not None:
             self.record(source)
 
-    # ---- recording and waiting --------------------------------------------------------------------
+    # ---- recording and waiting ------------------------------------------------------------------
 
     @property
     def crosses(self) -> bool:

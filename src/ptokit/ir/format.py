@@ -129,10 +129,11 @@ def finish(reader: Reader, head: Head, definition: Definition, draft: Draft) -> 
     """Check the operands against the definition and make the operation with its results."""
     definition.check_operands(reader, head, draft)
     types = definition.result_types(reader, head, draft)
+    operands, labels = definition.in_order(draft.operands, draft.labels)
     return Op(
         definition.name,
-        draft.operands,
-        tuple(draft.labels),
+        operands,
+        labels,
         reader.make_results(head, types),
         definition.result_labels(len(types)),
         draft.attrs,

@@ -18,7 +18,7 @@ from ptokit.ir.attributes import (
 )
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS, Definition
-from ptokit.ir.instructions import Form, accepts, form_of, forms_of
+from ptokit.ir.instructions import Form, accepts, alias_labels, form_of, forms_of
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import FunctionType, ScalarType, Type, same_type
 
@@ -58,7 +58,9 @@ def _read_raw(reader: Reader, head: Head) -> Raw:
         while not reader.accept(")"):
             if regions:
                 reader.expect(",")
-            regions.append(reader.block())
+            block = reader.block()
+            if block.ops or block.args or not regions:
+                regions.append(block)  # an empty one is a branch that is not there
     if reader.sees("{"):
         attrs.update(reader.attr_dict())
     reader.expect(":")
@@ -140,19 +142,22 @@ def _instruction(
             if [n for n, size in zip(whole, sizes, strict=True) if size] != names:
                 continue
         outs = [o.name for o in form.outs]
-        made = outs[len(outs) - len(results) :] if results else []
+        made = outs[-len(results) :] if results else []
         operands = [n for n in names if n not in made]
         if len(operands) != len(raw.operands):
             continue
         pairs = zip(operands, raw.operands, strict=True)
         if all(accepts(form.insn.operand(n), v.type) for n, v in pairs):
             values = reader.make_results(head, results)
+            places = [o.name for o in (*form.ins, *form.outs)]
+            given = dict(zip(operands, raw.operands, strict=True))
+            labels = [n for n in places if n in given]
             return Op(
                 f"pto.{form.mnemonic}",
-                raw.operands,
-                tuple(operands),
+                [given[n] for n in labels],
+                tuple(labels),
                 values,
-                tuple(made or [""] * len(values)),
+                tuple(made or alias_labels(form, values)),
                 raw.attrs,
                 [],
                 head.location,

@@ -10,6 +10,7 @@ from ptokit.ir.core import Op, Value
 from ptokit.ir.instructions import (
     FOREIGN_KEYS,
     Form,
+    alias_labels,
     attr_keys,
     declared_types,
     find_form,
@@ -223,7 +224,7 @@ def build(
     names = [o.name for o in form.outs[len(outs.values) :]]
     values = reader.make_results(head, results)
     if not names and values:
-        names = _alias_labels(form, values)
+        names = alias_labels(form, values)
     _check_attrs(reader, head, form, attrs)
     insn = form.insn
     name = f"pto.{form.mnemonic}"
@@ -253,14 +254,6 @@ def _label(
         operands += [value, *indices]
         labels += [name, *(f"{name}.index" for _ in indices)]
     return operands, labels
-
-
-def _alias_labels(form: Form, values: list[Value]) -> list[str]:
-    """Labels of results no destination stands for: a handle to an operand, or a plain number."""
-    if isinstance(values[0].type, TileBufType):
-        changed = [o.name for o in form.ins if o.role == "inout"]
-        return (changed + [""] * len(values))[: len(values)]
-    return [""] * len(values)
 
 
 def _no_form(

@@ -259,6 +259,14 @@ def form_of(op: Op) -> Form:
     return best
 
 
+def alias_labels(form: Form, results: Sequence[Value]) -> list[str]:
+    """Labels of results no destination stands for: a handle to an operand, or a plain number."""
+    if results and isinstance(results[0].type, TileBufType):
+        changed = [o.name for o in form.ins if o.role == "inout"]
+        return (changed + [""] * len(results))[: len(results)]
+    return [""] * len(results)
+
+
 def run_time_operands(op: Op) -> tuple[Value | None, ...]:
     """The values of the record's operands, in its order; None for one that was left out."""
     assert op.insn is not None

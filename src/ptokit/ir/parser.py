@@ -331,6 +331,13 @@ class Parser(Reader):
                 head.location,
                 "write this part with tile instructions",
             )
+        if head.name.endswith("_dps"):
+            return self.fail(
+                f"{head.name} is an obsolete spelling",
+                "unknown-op",
+                head.location,
+                f"write {head.name.removesuffix('_dps')} ins(...) outs(...)",
+            )
         known = [*DEFINITIONS, *mnemonics()]
         return self.fail(
             f"there is no operation {head.name}",
@@ -345,9 +352,9 @@ class Parser(Reader):
         A region the broken operation opened is skipped as a whole.
         """
         stopped = self.at
+        line = self.source.line(self.starts[max(start, stopped - 1)])
         self.at = start
         depth = 0
-        line = self.source.line(self.starts[start])
         while self.kind != "end":
             text = self.text
             if depth == 0 and self.at > start:
@@ -355,7 +362,6 @@ class Parser(Reader):
                 if text == "}" or (self.at >= stopped and here > line and self._starts_op()):
                     return
             depth += _NESTING.get(text, 0)
-            line = max(line, self.source.line(self.starts[stopped]) if depth == 0 else line)
             self.at += 1
 
     def _starts_op(self) -> bool:

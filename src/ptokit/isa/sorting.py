@@ -1,1 +1,481 @@
-"""Sorting and merging of value-index records."""
+"""Sorting: runs of 32 elements into records of value and index, and the merge of sorted runs.
+
+A record has 8 bytes: the value, zeros up to 4 bytes, then a 32-bit index. In a tile of f32 it
+takes two elements, in one of f16 four. Records are in descending order. Values compare by sign and
+magnitude of their bits, so that a negative NaN, which fills up short runs, comes after everything
+and a positive NaN before; +0 and -0 are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ptokit.base import dtypes as dt
+from ptokit.base.diagnostics import fail
+from ptokit.base.enums import TileType
+from ptokit.base.layout import Array
+from ptokit.isa.pointwise import A5_FAMILY, DEVICES
+from ptokit.isa.rules import located, row_major, same_dtype, separate
+from ptokit.isa.spec import Asm, Attr, Extent, Operand, insn, out, rule, scalar, src, thing, tmp
+from ptokit.isa.spec import types as element_types
+from ptokit.isa.vector_rules import by_target, ceil_to, per_block
+
+RUN = 32  # elements per run of TSORT32
+RECORD_BYTES = 8
+
+_PAD = {dt.f32: 0xFFC0_0000, dt.f16: 0xFE00}  # quiet NaNs with the sign set
+
+
+class MrgSortExecutedNumList:
+    """How many records TMRGSORT took from each of its lists: mrgSortList0 to mrgSortList3.
+
+    Only a merge with `exhausted` fills it in; before, the counts are undefined.
+    """
+
+    __slots__ = ("_counts",)
+    key = "MrgSortExecutedNumList"  # plans do not depend on the contents
+
+    def __init__(self) -> None:
+        self._counts: tuple[int, ...] | None = None
+
+    def set(self, counts: Sequence[int]) -> None:
+        """Store the counts; lists that did not take part have none."""
+        self._counts = (*counts, 0, 0, 0, 0)[:4]
+
+    def __iter__(self) -> Iterator[int]:
+        if self._counts is None:
+            raise fail(
+                "poison-read",
+                "the executed counts are read, but no TMRGSORT has written them",
+                fix="run TMRGSORT with exhausted = true: TMRGSORT[True](dst, executed, tmp, ...)",
+            )
+        return iter(self._counts)
+
+    @property
+    def mrgSortList0(self) -> int:
+        return [*self][0]
+
+    @property
+    def mrgSortList1(self) -> int:
+        return [*self][1]
+
+    @property
+    def mrgSortList2(self) -> int:
+        return [*self][2]
+
+    @property
+    def mrgSortList3(self) -> int:
+        return [*self][3]
+
+    def __repr__(self) -> str:
+        return f"<executed {'?' if self._counts is None else list(self._counts)}>"
+
+
+def _elements(tile: Any) -> int:
+    """Tile elements per record."""
+    return RECORD_BYTES // tile.itemsize
+
+
+def _sort_keys(values: Array) -> Array:
+    """Integers that order as the values do: sign and magnitude of a float's bits."""
+    if values.dtype.kind in "iu":  # only the permissive profile sorts integers
+        return values.astype(np.int64)
+    bits = values.view(f"u{values.itemsize}").astype(np.int64)
+    sign = 1 << 8 * values.itemsize - 1
+    return np.where(bits & sign, -(bits & ~sign), bits)
+
+
+# ---- TSORT32 -------------------------------------------------------------------------------------
+
+
+def _simulated(o: Any) -> bool:
+    return o.target.name == "cpu"
+
+
+def _has_tail(o: Any) -> bool:
+    return o.tmp is not None and o.src.vc % RUN != 0
+
+
+def _runs(o: Any) -> int:
+    """Runs per row; without tmp a device ignores a short one at the end."""
+    return o.src.vc // RUN if o.tmp is None and not _simulated(o) else -(-o.src.vc // RUN)
+
+
+def _records(o: Any) -> int:
+    """Records written per row: whole runs, but for the simulator."""
+    return o.src.vc if _simulated(o) else _runs(o) * RUN
+
+
+def _rows(o: Any) -> int:
+    return o.src.vr if _simulated(o) else o.dst.vr
+
+
+def _is_long(o: Any) -> bool:
+    """Whether only the last run of a row goes through tmp: a2a3 counts elements, others bytes."""
+    return o.src.vc * (1 if o.target.name == "a2a3" else o.src.itemsize) > 8160
+
+
+@insn(
+    out("dst", view=lambda o: (_rows(o), _records(o) * _elements(o.dst))),
+    src("src", view=lambda o: (_rows(o), min(o.src.vc, _records(o)))),
+    src("idx", view=lambda o: (1 if o.idx.vr == 1 else _rows(o), _records(o)), carries=True),
+    tmp(
+        "tmp",
+        optional=True,
+        lost=lambda o: _has_tail(o) and not _simulated(o),
+        note="where the last run of a row is filled up; needed when src has an odd end",
+    ),
+    types=element_types(
+        a2a3="f16 f32",
+        a5="f16 f32",
+        kirin="f16 f32",
+        ids={"a2a3": "SA-0027"} | dict.fromkeys(A5_FAMILY.split(), "SA-0023"),
+    ),
+    rules=[
+        by_target("SA-0028", "SA-0022", lambda i, on: same_dtype("dst", "src", id=i, on=on)),
+        rule("SA-0058", "idx is u32", lambda o: o.idx.dtype is dt.u32),
+        by_target(
+            "SA-0229", "SA-0228", lambda i, on: located("Vec", "dst", "src", "idx", id=i, on=on)
+        ),
+        row_major("dst", "src", "idx", id="SA-0049"),
+        rule(
+            "whole-runs",
+            "without tmp, the valid columns of src are a multiple of 32",
+            lambda o: o.tmp is not None or o.src.vc % RUN == 0,
+            DEVICES,
+            "pass a tmp, or round the valid columns up",
+        ),
+        rule(
+            "record-columns",
+            "a row of dst holds 8 bytes for each element of the runs of src",
+            lambda o: o.dst.cols >= _records(o) * _elements(o.dst),
+            fix="give dst twice as many columns as the runs of src have (f32), or four times (f16)",
+        ),
+        rule(
+            "idx-size",
+            "idx has one valid row or as many rows as dst has valid ones, and a column for each "
+            "element of the runs of src",
+            lambda o: (o.idx.vr == 1 or o.idx.rows >= _rows(o)) and o.idx.cols >= _records(o),
+        ),
+        same_dtype("src", "tmp", id="tmp-type"),
+        rule(
+            "run-count",
+            "the number of runs per row, where it exceeds what one step sorts, is not a multiple "
+            "of 255",
+            lambda o: _runs(o) % 255 != 0 or (not _is_long(o) if _has_tail(o) else _runs(o) <= 255),
+            DEVICES,
+            "split the row",
+        ),
+        rule(
+            "tmp-size",
+            "tmp holds a row of src filled up to whole runs, or one run for rows of more than 8160 "
+            "elements (a2a3) or bytes (others)",
+            lambda o: (
+                not _has_tail(o) or o.tmp.numel >= (RUN if _is_long(o) else ceil_to(o.src.vc, RUN))
+            ),
+            DEVICES,
+            "give tmp the element type and the columns of src",
+        ),
+        separate("dst", "src", "idx", "tmp"),
+        separate("tmp", "src", "idx", id="tmp-apart"),
+    ],
+    asm=Asm(ins=("src", "idx", "tmp"), outs=("dst",)),
+    example={
+        "dst": "Vec {T} 4x256",
+        "src": "Vec {T} 4x64",
+        "idx": "Vec u32 4x64",
+    },
+    more_examples=[
+        {
+            "dst": "Vec f32 2x128",
+            "src": "Vec f32 2x64 valid 2x40",
+            "idx": "Vec u32 1x64",
+            "tmp": "Vec f32 1x64",
+        }
+    ],
+    freedom="Where NaNs go, and the order of +0 and -0, are not stated; see the family's order.",
+)
+def TSORT32(dst: Array, src: Array, idx: Array, tmp: Array | None, ctx: Any) -> None:
+    """Sort every 32 columns of a row in descending order, carrying an index with each value.
+
+    dst receives 8-byte records of value and index; runs are sorted by themselves, equal values keep
+    their order. The rows are the valid rows of dst, the columns those of src; an idx with one valid
+    row serves all. A short run at the end needs tmp: it is filled up with negative NaNs, which come
+    last, and their records hold whatever idx has there. TSORT32 takes no wait events. The
+    permissive profile sorts a short run as it is, and breaks ties by the smaller index.
+    """
+    rows, used = src.shape
+    records = idx.shape[1]
+    ctx.demand("idx", (slice(None), slice(0, used)))
+    width = ceil_to(records, RUN)
+    bits = np.full((rows, width), _PAD.get(ctx.ops.src.dtype, 0), f"u{src.itemsize}")
+    bits[:, :used] = src.view(bits.dtype)
+    keys = _sort_keys(bits.view(src.dtype))
+    keys[:, records:] = np.iinfo(np.int64).min + 1  # not there at all: the simulator's short run
+    indices = np.zeros((rows, width), np.uint32)
+    indices[:, :records] = idx
+    in_runs = (rows, -1, RUN)
+    if _simulated(ctx.ops):
+        ties = indices.reshape(in_runs)
+        order = np.lexsort((ties, -keys.reshape(in_runs)), axis=2)
+    else:
+        order = np.argsort(-keys.reshape(in_runs), axis=2, kind="stable")
+
+    def ordered(values: Array) -> Array:
+        return np.take_along_axis(values.reshape(in_runs), order, axis=2).reshape(rows, width)
+
+    words = np.stack((ordered(bits).astype(np.uint32), ordered(indices)), axis=2)
+    dst[...] = words.view(src.dtype).reshape(rows, -1)[:, : dst.shape[1]]
+
+    undefined = ctx.undefined("idx")
+    if undefined is not None:  # only behind the columns of src
+        lost = np.zeros((rows, width), np.bool_)
+        lost[:, :records] = undefined
+        fields = np.zeros((rows, width, _elements(ctx.ops.dst)), np.bool_)
+        fields[:, :, fields.shape[2] // 2 :] = ordered(lost)[:, :, None]
+        ctx.poison_where("dst", fields.reshape(rows, -1)[:, : dst.shape[1]])
+
+
+# ---- TMRGSORT ------------------------------------------------------------------------------------
+
+_LISTS = ("src0", "src1", "src2", "src3")
+_TILES = ("dst", "tmp", *_LISTS)
+
+
+def _in_blocks(o: Any) -> bool:
+    return o.blockLen is not None
+
+
+def _lists(o: Any) -> list[Any]:
+    return [o[n] for n in _LISTS if o[n] is not None]
+
+
+def _merged_columns(o: Any) -> int:
+    """Columns of the block form that form whole groups of four blocks."""
+    group = 4 * o.blockLen.value
+    valid = min(o.src0.vc, o.dst.vc) if _simulated(o) else o.src0.vc
+    return valid // group * group
+
+
+def _dst_extent(o: Any) -> Extent:
+    if _in_blocks(o):
+        return 1, _merged_columns(o)
+    if _simulated(o):
+        return 1, o.dst.vc // _elements(o.dst) * _elements(o.dst)
+    return 1, ceil_to(o.dst.vc, per_block(o.dst))
+
+
+def _list_operand(name: str, **more: Any) -> Operand:
+    def extent(o: Any) -> Extent:
+        tile = o[name]
+        return 1, _merged_columns(o) if _in_blocks(o) else tile.vc // _elements(tile) * _elements(
+            tile
+        )
+
+    return src(name, view=extent, **more)
+
+
+def _capacity(o: Any) -> int:
+    return o.target.spaces[TileType.Vec].capacity
+
+
+def _widest_pair(o: Any) -> int:
+    """Bytes of the tiles the hardware works on at once."""
+    if _in_blocks(o):
+        return o.dst.nbytes + o.src0.nbytes
+    return max(o.tmp.nbytes + o.src0.nbytes, *(tile.nbytes for tile in _lists(o)[1:]))
+
+
+def _valid_bytes(o: Any) -> int:
+    rest = o.dst.vc if _in_blocks(o) else o.tmp.vc
+    return (rest + sum(tile.vc for tile in _lists(o))) * o.dst.itemsize
+
+
+_apart = separate("dst", "src0").holds
+
+
+@insn(
+    out("dst", view=_dst_extent),
+    thing("executedNumList", "out", optional=True, note="records taken from each list"),
+    tmp("tmp", optional=True, lost=lambda o: not _simulated(o), note="where lists are merged"),
+    _list_operand("src0"),
+    _list_operand("src1", optional=True),
+    _list_operand("src2", optional=True),
+    _list_operand("src3", optional=True),
+    scalar("blockLen", optional=True, note="elements per sorted block, indices included"),
+    attrs=[Attr("exhausted", bool, False, "stop as soon as one list is used up")],
+    forms=[
+        "dst src0 blockLen",
+        "dst executedNumList tmp src0 src1",
+        "dst executedNumList tmp src0 src1 src2",
+        "dst executedNumList tmp src0 src1 src2 src3",
+    ],
+    types=element_types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0282"),
+    rules=[
+        same_dtype(*_TILES, id="SA-0275"),
+        located("Vec", *_TILES, id="SA-0279"),
+        rule(
+            "SA-0278",
+            "all tiles have one row",
+            lambda o: all(o[n] is None or o[n].rows == 1 for n in _TILES),
+        ),
+        row_major(*_TILES, id="SA-0277"),
+        rule(
+            "tmp-columns",
+            "tmp has as many columns as all lists together",
+            lambda o: _in_blocks(o) or o.tmp.cols >= sum(tile.cols for tile in _lists(o)),
+            DEVICES,
+        ),
+        rule(
+            "PA-0001",
+            "blockLen is a multiple of 64",
+            lambda o: not _in_blocks(o) or (o.blockLen.value > 0 and o.blockLen.value % 64 == 0),
+            DEVICES,
+        ),
+        rule(
+            "block-records",
+            "a block holds whole records, at least one",
+            lambda o: (
+                not _in_blocks(o)
+                or (o.blockLen.value > 0 and o.blockLen.value % _elements(o.dst) == 0)
+            ),
+            "cpu",
+        ),
+        rule(
+            "PA-0003",
+            "the valid columns of src0 are a multiple of four blocks",
+            lambda o: (
+                not _in_blocks(o)
+                or o.blockLen.value <= 0
+                or o.src0.vc % (4 * o.blockLen.value) == 0
+            ),
+            DEVICES,
+        ),
+        rule(
+            "PA-0004",
+            "src0 holds 1 to 255 groups of four blocks",
+            lambda o: (
+                not _in_blocks(o)
+                or o.blockLen.value <= 0
+                or 1 <= o.src0.vc // (4 * o.blockLen.value) <= 255
+            ),
+            DEVICES,
+        ),
+        rule(
+            "dst-columns",
+            "dst has as many columns as src0 has valid ones",
+            lambda o: not _in_blocks(o) or o.dst.cols >= o.src0.vc,
+            DEVICES,
+        ),
+        rule(
+            "record-count",
+            "a block, and a list, holds at most 65535 records",
+            lambda o: all(
+                n * o.dst.itemsize // RECORD_BYTES <= 65535
+                for n in ([o.blockLen.value] if _in_blocks(o) else [t.vc for t in _lists(o)])
+            ),
+            DEVICES,
+        ),
+        rule(
+            "SA-0043",
+            "tmp and src0 together (dst and src0 in the block form), and every further list, fit "
+            "into UB",
+            lambda o: _widest_pair(o) <= _capacity(o),
+            DEVICES,
+        ),
+        rule(
+            "PA-0008",
+            "the valid columns of the lists and of tmp (of dst in the block form) together take "
+            "less than UB",
+            lambda o: _valid_bytes(o) < _capacity(o),
+            "a2a3",
+        ),
+        rule(
+            "separate",
+            "in the block form, dst shares no storage with src0",
+            lambda o: not _in_blocks(o) or _apart(o),
+            fix="bind the tiles to addresses that do not overlap",
+        ),
+        separate("tmp", "dst", *_LISTS, id="tmp-apart"),
+    ],
+    asm=Asm(
+        ins=(*_LISTS, "blockLen", "tmp"),
+        outs=("dst", "executedNumList"),
+        attrs={"exhausted": "exhausted"},
+    ),
+    example={"dst": "Vec {T} 1x512", "src0": "Vec {T} 1x512", "blockLen": "64"},
+    more_examples=[
+        {
+            "dst": "Vec f32 1x256",
+            "executedNumList": "new MrgSortExecutedNumList",
+            "tmp": "Vec f32 1x256",
+            **dict.fromkeys(names, "Vec f32 1x64"),
+            "exhausted": flag,
+        }
+        for names, flag in ((_LISTS, "True"), (_LISTS[:2], "False"))
+    ],
+    freedom="Unsorted input may come out in any order; the reference merges by the heads.",
+)
+def TMRGSORT(
+    dst: Array,
+    executedNumList: MrgSortExecutedNumList | None,
+    tmp: Array | None,
+    src0: Array,
+    src1: Array | None,
+    src2: Array | None,
+    src3: Array | None,
+    blockLen: int | None,
+    exhausted: bool,
+    ctx: Any,
+) -> None:
+    """Merge descending lists of 8-byte records, as TSORT32 makes them, into one.
+
+    `TMRGSORT(dst, src, blockLen)` merges every four neighbouring blocks of blockLen elements.
+    `TMRGSORT[exhausted](dst, executed, tmp, src0, src1 ...)` merges two to four lists, as long as
+    the valid columns of their tiles, into tmp, and copies as much as the valid columns of dst ask
+    for: a shorter dst receives the top. With exhausted the merge stops as soon as one list is used
+    up, and `executed` tells how many records were taken from each; what lies behind them in dst is
+    undefined. Equal values keep the order of the lists.
+    """
+    elements = _elements(ctx.ops.dst)
+    if blockLen is not None:
+        groups = src0.reshape(-1, 4, blockLen // elements, elements)
+        merged = [_merge([*blocks])[0] for blocks in groups]
+        dst[...] = np.concatenate(merged).reshape(1, -1) if merged else dst
+        return
+
+    given = [s.reshape(-1, elements) for s in (src0, src1, src2, src3) if s is not None]
+    records, owners = _merge(given)
+    count = len(records)
+    if exhausted:
+        ends = [np.flatnonzero(owners == k)[-1] + 1 for k in range(len(given)) if len(given[k])]
+        count = min(ends, default=0)
+    simulated = _simulated(ctx.ops)
+    if simulated:  # it merges no further than dst reaches
+        count = min(count, dst.shape[1] // elements)
+    if executedNumList is not None and (exhausted or simulated):
+        executedNumList.set(np.bincount(owners[:count], minlength=len(given)).tolist())
+
+    stop = min(count * elements, dst.shape[1])
+    before = ctx.undefined("dst")
+    dst[0, :stop] = records[:count].reshape(-1)[:stop]
+    if not simulated:
+        ctx.poison("dst", slice(0, 1), slice(stop, dst.shape[1]))
+    elif before is not None:  # what it does not reach stays as it was
+        before[0, :stop] = False
+        ctx.poison_where("dst", before)
+
+
+def _merge(lists: Sequence[Array]) -> tuple[Array, Array]:
+    """Merge lists of records by their heads; return the records and the list each came from.
+
+    Taking the greatest head again and again, the first list on ties, is sorting by the smallest key
+    seen so far in the record's list: what a smaller one holds back follows it at once.
+    """
+    keys = [np.minimum.accumulate(_sort_keys(records[:, 0])) for records in lists]
+    owners = np.repeat(np.arange(len(lists)), [len(k) for k in keys])
+    order = np.argsort(-np.concatenate(keys), kind="stable")
+    return np.concatenate(lists)[order], owners[order]

@@ -97,9 +97,7 @@ def wait_flag(src_pipe: int, dst_pipe: int, event_id: int, ctx: Any) -> None:
     _number("pipe"),
     pipe=None,
     rules=[
-        rule(
-            "pipe", "pipe is one of the pipes, or PIPE_ALL", lambda o: o.pipe.value in range(8)
-        ),
+        rule("pipe", "pipe is one of the pipes, or PIPE_ALL", lambda o: o.pipe.value in range(8)),
     ],
     asm=None,
 )
@@ -130,7 +128,7 @@ def pipe_barrier(pipe: int, ctx: Any) -> None:
     asm=None,
 )
 def TSYNC(OpCode: Any, ctx: Any) -> None:
-    """Wait for events, or drain the pipe of an operation class: `TSYNC(e0, e1)`, `TSYNC[Op.TADD]()`.
+    """Wait for events, `TSYNC(e0, e1)`, or drain the pipe of an operation, `TSYNC[Op.TADD]()`.
 
     With events, each is waited for from left to right; without any nothing happens.
     """

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Note, fail, where
-from ptokit.isa.spec import Pipe
 from ptokit.machine.cluster import Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.findings import Findings
@@ -19,14 +18,12 @@ if TYPE_CHECKING:
     from ptokit.machine.scheduler import Launch
 
 
-def at_pipe(
-    findings: Findings, core: Core, plan: Any, operands: Sequence[Any], site: Any
-) -> None:
+def at_pipe(findings: Findings, core: Core, plan: Any, operands: Sequence[Any], site: Any) -> None:
     """Before an instruction: does this core have the pipe, and does a tile lie in a FIFO?"""
     if plan.pipe not in PIPES_OF[core.kind]:
         raise fail(
             "E5",
-            f"{plan.insn.name} runs on PIPE_{plan.pipe.name}, which a {core.kind} core does not have",
+            f"{plan.insn.name} runs on PIPE_{plan.pipe.name}, which a {core.kind} core has not",
             fix="issue it from a program of the other kind of core",
             site=site,
             target=core.target.name,
@@ -59,10 +56,9 @@ def at_core_end(launch: Launch, core: Core) -> None:
 def at_block_end(launch: Launch, cluster: Cluster, cores: list[Core]) -> None:
     """When all programs of a block have ended: nothing may be left over."""
     findings = launch.findings
-    seen: set[int] = set()
     for core in cores:
         for (src, dst, id), flag in core.flags.items():
-            if flag.tokens and id not in seen:
+            if flag.tokens:
                 token = flag.tokens[0]
                 findings.add(
                     "E3",
@@ -112,8 +108,10 @@ def _leftover(
         return
     ready = flag % 16 in (pipe.spec.FlagID, pipe.spec.FlagID + 2)
     who = "the cube core" if role == "cube" else f"vector core {role}"
-    what = f"{who} leaves {many} entries of {pipe.spec} unpopped" if ready else (
-        f"{who} leaves {many} announcements of free space of {pipe.spec} untaken"
+    what = (
+        f"{who} leaves {many} entries of {pipe.spec} unpopped"
+        if ready
+        else (f"{who} leaves {many} announcements of free space of {pipe.spec} untaken")
     )
     fix = "pop as often as is pushed, on every core that takes part"
     if launch.target.name == "a2a3" and role != "cube":
@@ -133,6 +131,16 @@ def at_end(launch: Launch) -> None:
                 fix="store it with STPhase.Final behind a last accumulation with AccPhase.Final",
             )
     _unequal(launch)
+    if launch.sync.met:
+        for flag, site in launch.sync.used_flags.items():
+            if flag in RESERVED:
+                findings.add(
+                    "E4",
+                    f"cross-core flag {flag} belongs to SYNCALL, which this program uses",
+                    site,
+                    fix="use flags below 11",
+                    notes=[Note("SYNCALL", where(next(iter(launch.sync.met.values()))))],
+                )
 
 
 def _unequal(launch: Launch) -> None:
@@ -152,17 +160,9 @@ def _unequal(launch: Launch) -> None:
 def flag_clash(findings: Findings, core: Core, pipe: Any) -> None:
     """FIFOs of one cluster must not share cross-core flags, nor use those of SYNCALL."""
     mine = range(pipe.spec.FlagID, pipe.spec.last_flag + 1)
-    if pipe.spec.last_flag in RESERVED or pipe.spec.FlagID in RESERVED:
-        findings.add(
-            "E4",
-            f"{pipe.spec} uses cross-core flags that belong to SYNCALL (11 to 14)",
-            pipe.site,
-            fix="choose FlagID so that its flags stay below 11",
-            severity="warning",
-        )
     for other in core.pipes:
         theirs = range(other.spec.FlagID, other.spec.last_flag + 1)
-        if other is not pipe and set(mine) & set(theirs):
+        if other.spec != pipe.spec and set(mine) & set(theirs):
             findings.add(
                 "E4",
                 f"{pipe.spec} shares cross-core flags with {other.spec}",
@@ -192,8 +192,3 @@ def odd_ring(findings: Findings, pipe: Any) -> None:
             pipe.site,
             fix="use at most 15 slots",
         )
-
-
-def unused(pipe: Pipe) -> str:
-    """A pipe as users write it."""
-    return f"PIPE_{pipe.name}"

@@ -69,6 +69,11 @@ class Cluster:
         """All counters used so far, by (role, flag, FIFO)."""
         return self._semaphores
 
+    def begin_again(self) -> None:
+        """Be ready for another block."""
+        self._semaphores.clear()
+        self.rings.clear()
+
     def vector_memory(self, subblock: int) -> Storage:
         """The working memory of a vector core."""
         return self.cores[subblock].memory(TileType.Vec)

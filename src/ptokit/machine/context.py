@@ -15,8 +15,8 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.core import Core
-from ptokit.machine.gm import GmWindow
 from ptokit.machine.faults import Unbound
+from ptokit.machine.gm import GmWindow
 from ptokit.machine.window import Window
 
 if TYPE_CHECKING:

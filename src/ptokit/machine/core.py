@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.enums import TileType
+from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.memory import Storage
@@ -30,7 +31,7 @@ class Core:
         self.playing: str | None = None  # the part a mix core plays: "cube" or "vector"
         self.registers: dict[str, Any] = {}  # quantisation words, image-to-column set-up ...
         self.flags: dict[tuple[Any, ...], Semaphore] = {}  # (source pipe, waiting pipe, id)
-        self.buffers: dict[tuple[int, int], Semaphore] = {}  # (buffer id, pipe): last acquisition
+        self.buffers: dict[tuple[int, Pipe], Semaphore] = {}  # (buffer id, pipe): last acquisition
         self.pipes: list[Any] = []  # the FIFOs this core opened
         self.events: dict[tuple[int, int], int] = {}  # next event id per pair of pipes
         self.cluster: Cluster | None = None
@@ -51,6 +52,18 @@ class Core:
     def share_memories(self, other: Core, apart: TileType) -> None:
         """Use the memories of another core, except for one."""
         self._elsewhere = (other, apart)
+
+    def begin_again(self) -> None:
+        """Forget what a finished program left, except for the memories themselves."""
+        for table in (self.registers, self.flags, self.buffers, self.events):
+            table.clear()
+        self.pipes.clear()
+
+    def twin(self) -> Core:
+        """The core as it is called now, for messages that outlive its block."""
+        copy = Core(self.target, self.kind, self.block, self.subblock)
+        copy.number = self.number
+        return copy
 
     @property
     def memories(self) -> dict[TileType, Storage]:

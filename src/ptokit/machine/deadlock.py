@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import Note, where
-from ptokit.isa.spec import Pipe
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.queues import Wait
@@ -45,7 +44,9 @@ def explain(launch: Launch) -> None:
         for stream in streams:
             assert stream.blocked is not None
             launch.findings.add(
-                "E1", f"the {stream.core.name} waits forever: {stream.blocked.what}", stream.blocked.site
+                "E1",
+                f"the {stream.core.name} waits forever: {stream.blocked.what}",
+                stream.blocked.site,
             )
 
 
@@ -64,7 +65,10 @@ def graph_notes(graph: list[tuple[str, str, Wait]], but: str) -> list[Note]:
 
 def _last_signals(missing: list[Semaphore]) -> list[Note]:
     return [
-        Note(f"the last signal that was taken came from {s.last_taken.giver}", where(s.last_taken.site))
+        Note(
+            f"the last signal that was taken came from {s.last_taken.giver}",
+            where(s.last_taken.site),
+        )
         for s in missing
         if s.last_taken is not None
     ]
@@ -81,7 +85,9 @@ def _subset(launch: Launch, meeting: list[Stream]) -> None:
     first = meeting[0].blocked
     assert first is not None
     rounds = launch.sync.rounds
-    counts = {n: sum(c for (_, core), c in rounds.items() if core == n) for n in launch.findings.cores}
+    counts = {
+        n: sum(c for (_, core), c in rounds.items() if core == n) for n in launch.findings.cores
+    }
     launch.findings.add(
         "E13",
         f"SYNCALL is entered by {len(inside)} cores and never by the others",
@@ -114,8 +120,3 @@ def _fifos(launch: Launch) -> list[Note]:
                     last = where(site)
         notes.append(Note(f"{spec} of block {block}: {', '.join(acts) or 'unused'}", last))
     return notes
-
-
-def names(pipes: list[Pipe]) -> str:
-    """Pipes as users write them."""
-    return ", ".join(f"PIPE_{p.name}" for p in pipes)

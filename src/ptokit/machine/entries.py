@@ -18,6 +18,7 @@ from ptokit.base.enums import (
     LayoutMode_t,
     ReluPreMode,
     SLayout,
+    STPhase,
     TileSplitAxis,
     TileType,
 )
@@ -232,11 +233,13 @@ def _move(
 ) -> Move:
     ctx = end.ctx
     convert = combine = None
+    unit = end.pipe.spec.EN_UNIT_FLAG and end.role == "cube" and pipe is Pipe.FIX
+    phase = int(STPhase.Final) if unit else 0
     if config is not None and tile is not None:
         convert = _conversion(end, tile, config)
         if config.AtomicT == AtomicType.AtomicAdd:
             combine = _add
-    return Move(ctx.machine, ctx.plan.insn, pipe, ctx.ops, source, targets, convert, combine)
+    return Move(ctx.machine, ctx.plan.insn, pipe, ctx.ops, source, targets, convert, combine, phase)
 
 
 def _add(there: Array, arriving: Array) -> Array:

@@ -13,7 +13,6 @@ profile tracks every slot by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,9 @@ from ptokit.isa.pipes import FLAG_IDS, FixpipeParams, PipeSpec
 from ptokit.isa.spec import Pipe
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.context import Context
+from ptokit.machine.core import Core
 from ptokit.machine.entries import entry_move, local_bytes
+from ptokit.machine.fifo_state import ConsumerState, ProducerState
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.objects import GlobalObject, Pointer, TileObject, pointer
 
@@ -36,92 +37,6 @@ _DIRECTIONS = {
     "a5": (1, 2, 3, 5, 6, 7),
     "cpu": (1, 2, 3, 5, 6, 7),
 }
-
-
-@dataclass
-class ProducerState:
-    """What the producing side of a pipe remembers."""
-
-    tileIndex: int = 0
-    subTileIndex: int = 0
-    isAllocate: bool = True
-    isRecord: bool = True
-    entryOffset: int = 0
-
-    def getTileId(self) -> int:
-        """The index of the next entry."""
-        return self.tileIndex
-
-    def getSubTileId(self) -> int:
-        """The index of the part of the entry."""
-        return self.subTileIndex
-
-    def getAllocateStatus(self) -> bool:
-        """Whether pushes wait for free space."""
-        return self.isAllocate
-
-    def getRecordStatus(self) -> bool:
-        """Whether pushes tell the consumer."""
-        return self.isRecord
-
-    def setTileId(self, tile: int, sub: int = 0) -> None:
-        """Choose the next entry."""
-        self.tileIndex, self.subTileIndex = tile, sub
-
-    def setAllocateStatus(self, status: bool) -> None:
-        """Switch waiting for free space."""
-        self.isAllocate = status
-
-    def setRecordStatus(self, status: bool) -> None:
-        """Switch telling the consumer."""
-        self.isRecord = status
-
-    def setEntryOffset(self, offset: int) -> None:
-        """Shift the slots by a number of bytes."""
-        self.entryOffset = offset
-
-
-@dataclass
-class ConsumerState:
-    """What the consuming side of a pipe remembers."""
-
-    tileIndex: int = 0
-    subTileIndex: int = 0
-    isWait: bool = True
-    isFree: bool = True
-    entryOffset: int = 0
-
-    def getTileId(self) -> int:
-        """The index of the next entry."""
-        return self.tileIndex
-
-    def getSubTileId(self) -> int:
-        """The index of the part of the entry."""
-        return self.subTileIndex
-
-    def getWaitStatus(self) -> bool:
-        """Whether pops wait for the producer."""
-        return self.isWait
-
-    def getFreeStatus(self) -> bool:
-        """Whether slots are given back."""
-        return self.isFree
-
-    def setTileId(self, tile: int, sub: int = 0) -> None:
-        """Choose the next entry."""
-        self.tileIndex, self.subTileIndex = tile, sub
-
-    def setWaitStatus(self, status: bool) -> None:
-        """Switch waiting for the producer."""
-        self.isWait = status
-
-    def setFreeStatus(self, status: bool) -> None:
-        """Switch giving slots back."""
-        self.isFree = status
-
-    def setEntryOffset(self, offset: int) -> None:
-        """Shift the slots by a number of bytes."""
-        self.entryOffset = offset
 
 
 class PipeObject:
@@ -148,7 +63,9 @@ class PipeObject:
         self._producers: dict[tuple[int, Role], ProducerState] = {}
         self._consumers: dict[tuple[int, Role], ConsumerState] = {}
         self.history: dict[tuple[str, Role], list[Any]] = {}
+        self.local: set[Role] = set()  # the ends whose local slots are in use
         machine.core.pipes.append(self)
+        machine.sync.opened(self)
 
     def __getattr__(self, name: str) -> Any:
         """The static members of the type: FlagID, SlotNum, SyncPeriod, shouldWaitFree ..."""
@@ -265,7 +182,8 @@ class PipeObject:
         return 0
 
     def _owner(self) -> int:
-        return id(cluster_of(self.machine.core))
+        cluster = cluster_of(self.machine.core)
+        return id(cluster) + cluster.block
 
     def _role(self, producing: bool, tile: TileObject | None, sub: int | None) -> Role:
         """Who acts: decided by the core, on a core that plays every part by the direction."""
@@ -302,6 +220,55 @@ class PipeObject:
             of=self.spec if self.tracked else None,
             title=f"{what} of {self.spec}{by} (flag {flag % FLAG_IDS} of {who})",
         )
+
+    def reserved(self, core: Core, loc: TileType) -> tuple[int, int]:
+        """The bytes of a core's memory that local slots of this pipe occupy."""
+        role: Role = "cube" if loc == TileType.Mat else core.subblock
+        if loc not in (TileType.Vec, TileType.Mat) or role not in self.local:
+            return 0, 0
+        start = self.v2c_consumer_buf if role == "cube" else self.c2v_consumer_buf
+        slots = self.spec.SlotNum if self.direct else self.spec.LocalSlotNum
+        return start, start + slots * self.spec.SlotSize
+
+    def close(self, core: Core) -> None:
+        """The end of the pipe on one core: the producer takes back the free space announced."""
+        if self.tracked:
+            return
+        for (owner, role), state in list(self._producers.items()):
+            mine = role == "cube" if core.kind == "cube" else role == core.subblock
+            if owner != self._owner() or not (mine or core.kind == "mix"):
+                continue
+            announced = state.tileIndex // self.spec.SyncPeriod
+            for _ in range(announced - state.waited):
+                self._take_back(role, state.split)
+
+    def _take_back(self, role: Role, split: TileSplitAxis) -> None:
+        c2v = role == "cube"
+        free, what = self.spec.flags(c2v)[1], "free space"
+        alone = split == _NO and self.target.name != "a2a3"
+        subs = (0,) if alone else range(SUBBLOCKS)
+        if c2v:
+            waited = [self.flag("cube", free, what, s) for s in subs]
+        else:
+            waited = [self.flag(role, free, what)]
+        pipe = Pipe.S if self.target.name == "a2a3" else (Pipe.FIX if c2v else Pipe.MTE3)
+        text = f"the end of {self.spec}, where its producer takes back the free space"
+        hint = "the consumer must give every slot back: TPOP as often as TPUSH, and TFREE"
+        self.machine.sync.wait(pipe, waited, text, self.site, hint)
+
+    def check_balance(self, findings: Any, core: Core) -> None:
+        """Report slots that were handed out and never handed back."""
+        for (what, role), (count, site) in self.history.items():
+            other = {"held": "TFREE", "TALLOC": "TPUSH"}.get(what)
+            done = self.history.get((other or "", role), [0])[0]
+            if other is not None and done < count:
+                act = "TPOP" if what == "held" else what
+                findings.add(
+                    "E10",
+                    f"{act} hands out {count} slots of {self.spec}, {other} gives back {done}",
+                    site,
+                    fix=f"call {other} for every {act}",
+                )
 
     def note_act(self, what: str, role: Role, site: Any) -> None:
         """Remember where an end of the pipe acted last, for reports."""
@@ -341,6 +308,8 @@ class End:
 
     def wait_free(self, split: TileSplitAxis) -> None:
         """The producer waits until the consumer has given slots back."""
+        self.state.waited += 1
+        self.state.split = split
         what = "free space"
         hint = "the consumer must take entries first: TPOP"
         hint += "" if self.pipe.target.name == "a2a3" else ", then TFREE"
@@ -367,6 +336,7 @@ class End:
     def notify_ready(self, split: TileSplitAxis) -> None:
         """The producer tells the consumer, behind its data."""
         self.pipe.note_act("TPUSH", self.role, self.ctx.site)
+        self.state.split = split
         self._signal(Pipe.FIX if self.role == "cube" else Pipe.MTE3, self.ready, "an entry", split)
 
     def notify_free(self, split: TileSplitAxis) -> None:
@@ -464,6 +434,8 @@ class End:
         cluster = cluster_of(machine.core)
         core = cluster.cores[self.role]
         tile.bind(core.memory(tile.spec.loc), base + offset)
+        tile.in_ring = True
+        pipe.local.add(self.role)
 
     def _perform(self, move: Any) -> None:
         self.ctx.machine.sync.perform(move.pipe, move, None, self.ctx.site)

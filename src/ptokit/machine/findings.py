@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Diagnostic, Note, where
 from ptokit.base.location import Location, Site
-from ptokit.isa.spec import Pipe
 from ptokit.machine.clocks import PIPES
 from ptokit.machine.core import Core
 from ptokit.machine.moves import Move
@@ -31,6 +30,7 @@ class Findings:
         self.target = target
         self.cores: dict[int, Core] = {}  # by number, for the names in messages
         self._found: dict[Any, Diagnostic] = {}
+        self._seen: set[Any] = set()
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -62,7 +62,7 @@ class Findings:
                 code, message, location, values, fix, self.target, severity, kept
             )
 
-    # ---- races -----------------------------------------------------------------------------------
+    # ---- races ----------------------------------------------------------------------------------
 
     def race(
         self,
@@ -126,10 +126,6 @@ class Findings:
     def _core(self, agent: int) -> Core:
         return self.cores[agent // PIPES]
 
-    @property
-    def _seen(self) -> set[Any]:
-        return self.__dict__.setdefault("_seen_pairs", set())
-
 
 def _code(same_pipe: bool, memory: str, ring: bool) -> str:
     if ring:
@@ -158,9 +154,6 @@ def _remedy(
     if src is dst:
         return f"pipe_barrier(PIPE_{src.name}) between line {first.line} and line {second.line}"
     names = f"PIPE_{src.name}, PIPE_{dst.name}, EVENT_IDn"
-    return f"set_flag({names}) behind line {first.line}, wait_flag({names}) before line {second.line}"
-
-
-def pipe_name(pipe: Pipe) -> str:
-    """How users write a pipe."""
-    return f"PIPE_{pipe.name}"
+    return (
+        f"set_flag({names}) behind line {first.line}, wait_flag({names}) before line {second.line}"
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.enums import AccPhase, AtomicType, STPhase
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
-from ptokit.machine.clocks import PIPES, Clocks, agent_of, join
+from ptokit.machine.clocks import Clocks, agent_of, join
 from ptokit.machine.gm import GmWindow
 from ptokit.machine.records import Record
 from ptokit.machine.regions import Region, RegionIndex, Touch
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # Instructions that walk their operands element by element in one order: two of them on the same
 # bytes follow each other through the vector pipe without a barrier.
 STREAMING = frozenset({"elementwise", "tile_scalar", "expand", "expand_scalar", "bitwise"})
-SECOND = PIPES  # agents of one core are PIPES apart
 
 
 def barrier_pipes(target: Target) -> frozenset[Pipe]:
@@ -66,7 +65,7 @@ class HazardLog:
         self._gm = RegionIndex("GM")
         self._units: dict[int, _Unit] = {}
 
-    # ---- what a record touches -------------------------------------------------------------------
+    # ---- what a record touches ------------------------------------------------------------------
 
     def see(self, record: Record) -> None:
         """Check the accesses of a record against earlier ones, then remember them."""
@@ -74,7 +73,7 @@ class HazardLog:
         uses = self._uses.get(plan)
         if uses is None:
             uses = self._uses[plan] = self._tile_uses(record)
-            self._phases[plan] = _phase(plan.ops.attrs)
+            self._phases[plan] = _phase(plan)
         if record.gm:
             uses += self._gm_uses(record)
         if not uses:
@@ -146,7 +145,7 @@ class HazardLog:
             if index is not None:
                 index.forget()
 
-    # ---- conflicts ---------------------------------------------------------------------------------
+    # ---- conflicts ------------------------------------------------------------------------------
 
     def _check(self, use: Use, record: Record, agent: int, time: int) -> None:
         known = self.clocks.of(agent)
@@ -163,9 +162,7 @@ class HazardLog:
                     ):
                         self._conflict(use, peer, touch, record, agent, False)
 
-    def _same_pipe(
-        self, use: Use, peer: Region, touch: Touch, record: Record, time: int
-    ) -> bool:
+    def _same_pipe(self, use: Use, peer: Region, touch: Touch, record: Record, time: int) -> bool:
         """Whether the order of one pipe does not protect this pair."""
         if touch.time == time or record.pipe not in self._barriers:
             return False
@@ -181,7 +178,7 @@ class HazardLog:
             return  # additions commute
         self.findings.race(self.machine, use, peer, touch, record, agent, wrote)
 
-    # ---- unit flags ----------------------------------------------------------------------------------
+    # ---- unit flags -----------------------------------------------------------------------------
 
     def _handshake(
         self, record: Record, uses: tuple[Use, ...], agent: int, time: int, phase: int
@@ -230,9 +227,11 @@ class _Unit:
         self.last = record
 
 
-def _phase(attrs: dict[str, Any]) -> int:
+def _phase(plan: Any) -> int:
     """The unit-flag phase of an instruction; 0 when it takes no part in a handshake."""
-    for value in attrs.values():
+    if getattr(plan, "phase", 0):
+        return plan.phase
+    for value in plan.ops.attrs.values():
         if isinstance(value, AccPhase | STPhase) and value:
             return int(value)
         config_phase = getattr(value, "Phase", None)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ptokit.base.diagnostics import Note, where
+from ptokit.base.diagnostics import where
 from ptokit.isa.spec import Pipe
+from ptokit.machine.aftermath import flag_clash, odd_ring
 from ptokit.machine.clocks import agent_of, join
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core
@@ -59,16 +60,9 @@ class LaunchSync(Sync):
         self.meetings: dict[Any, Meeting] = {}
         self.rounds: dict[Any, int] = {}  # (barrier, core): how often it was entered
         self.met: dict[int, Place] = {}  # core: where it entered a hard SYNCALL last
+        self.used_flags: dict[int, Place] = {}  # cross-core flags of the program, and where
 
-    # ---- the primitives --------------------------------------------------------------------------
-
-    @property
-    def stuck(self) -> dict[int, frozenset[Pipe]]:
-        """Per core, the pipes that have something queued."""
-        found: dict[int, set[Pipe]] = {}
-        for queue in self.launch.queues.pending:
-            found.setdefault(queue.core.number, set()).add(queue.pipe)
-        return {core: frozenset(pipes) for core, pipes in found.items()}
+    # ---- the primitives -------------------------------------------------------------------------
 
     def signal(self, pipe: Pipe, semaphores: Iterable[Semaphore], site: Place) -> None:
         queues = self.launch.queues
@@ -102,8 +96,8 @@ class LaunchSync(Sync):
 
     def stream(self) -> Stream:
         """The running core's stream."""
-        core = self.core
-        return next(s for s in self.launch.streams if s.core is core)
+        number = self.core.number
+        return next(s for s in self.launch.streams if s.core.number == number)
 
     def perform(self, pipe: Pipe, work: Any, operands: Any, site: Place) -> None:
         queues = self.launch.queues
@@ -146,7 +140,22 @@ class LaunchSync(Sync):
     def complain(self, code: str, message: str, site: Place, **more: Any) -> None:
         self.launch.findings.add(code, message, site, **more)
 
-    # ---- cores that meet -----------------------------------------------------------------------------
+    def opened(self, pipe: Any) -> None:
+        for flag in range(pipe.spec.FlagID, pipe.spec.last_flag + 1):
+            self.used_flags.setdefault(flag, pipe.site)
+        if self.launch.careful:
+            flag_clash(self.launch.findings, self.core, pipe)
+            odd_ring(self.launch.findings, pipe)
+
+    def to_cluster(self, pipe: Pipe, flag: int, site: Place) -> None:
+        self.used_flags.setdefault(flag, site)
+        super().to_cluster(pipe, flag, site)
+
+    def to_core(self, pipe: Pipe, flag: int, site: Place) -> None:
+        self.used_flags.setdefault(flag % 16, site)
+        super().to_core(pipe, flag, site)
+
+    # ---- cores that meet ------------------------------------------------------------------------
 
     def to_group(self, pipe: Pipe, mode: int, flag: int, site: Place) -> None:
         core, cluster = self.core, cluster_of(self.core)
@@ -205,7 +214,7 @@ class LaunchSync(Sync):
         self.block(Wait((meeting.latch,), "SYNCALL", site))
         self.launch.queues.learn_all(core, meeting.latch.take().clock)
 
-    # ---- scalar accesses to global memory --------------------------------------------------------------
+    # ---- scalar accesses to global memory -------------------------------------------------------
 
     def clean_cache(self, at: Pointer | None, site: Place) -> None:
         if self.launch.log is not None:
@@ -235,8 +244,3 @@ class _Door(Semaphore):
             shared = token._replace(clock=self._meeting.clock)
             for semaphore in self._meeting.latch.waiters:
                 self._sync.give(semaphore, shared)
-
-
-def pending_note(token: Token, text: str) -> Note:
-    """A note that points at a signal."""
-    return Note(f"{text} by {token.giver}", where(token.site))

@@ -37,6 +37,7 @@ class Move:
         targets: list[tuple[str, Place, tuple[slice, slice]]],
         convert: Callable[[Array], Array] | None = None,
         combine: Callable[[Array, Array], Array] | None = None,
+        phase: int = 0,
     ) -> None:
         """`targets` say which part of the source each of them receives; `combine` makes what is
         stored from what is there and what arrives (atomic addition)."""
@@ -44,6 +45,7 @@ class Move:
         self.insn = insn
         self.pipe = pipe
         self.ops = ops
+        self.phase = phase  # of a unit-flag handshake
         self._source = source
         self._targets = targets
         self._convert = convert

@@ -24,11 +24,12 @@ from ptokit.machine.memory import Lease, Storage
 class Bound:
     """What tiles and convolution tiles share: a place in a memory."""
 
-    __slots__ = ("_lease", "address", "key", "storage")
+    __slots__ = ("_lease", "address", "in_ring", "key", "storage")
 
     def __init__(self) -> None:
         self.storage: Storage | None = None
         self.address = 0
+        self.in_ring = False  # placed by a FIFO, over one of its slots
         self._lease: Lease | None = None
         self.key: tuple[Any, ...] = ()
 
@@ -36,6 +37,7 @@ class Bound:
         """Place the object at a byte address of a memory."""
         self.storage = storage
         self.address = address
+        self.in_ring = False
         self._lease = lease
         self.refresh()
 
@@ -43,6 +45,7 @@ class Bound:
         """Place the object over the storage of another one, `offset` bytes behind its start."""
         assert other.storage is not None
         self.bind(other.storage, other.address + offset, other._lease)
+        self.in_ring = other.in_ring
 
     def refresh(self) -> None:
         """Recompute the key after a change."""

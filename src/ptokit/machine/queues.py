@@ -149,7 +149,7 @@ class Queues:
 
     def submit(self, queue: PipeQueue, entry: Entry) -> None:
         """Carry an entry out, or queue it behind what the pipe still waits for."""
-        if self.late or queue.entries:
+        if (self.late and queue.pipe is not Pipe.S) or queue.entries:
             queue.entries.append(entry)
             return
         if isinstance(entry, Wait) and entry.missing:

@@ -116,9 +116,7 @@ def _pitch(ranges: Ranges, width: int) -> int:
         return 0
     pitch = ranges[1][0] - ranges[0][0]
     start = ranges[0][0]
-    even = all(
-        a == start + i * pitch and b - a == width for i, (a, b) in enumerate(ranges)
-    )
+    even = all(a == start + i * pitch and b - a == width for i, (a, b) in enumerate(ranges))
     return pitch if even else 0
 
 

@@ -20,7 +20,7 @@ from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
 from ptokit.base.location import Location, Site
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.isa.targets import Target
-from ptokit.machine.aftermath import at_core_end, at_end, at_pipe
+from ptokit.machine.aftermath import at_block_end, at_core_end, at_end, at_pipe
 from ptokit.machine.clocks import Clocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
@@ -30,9 +30,12 @@ from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
-from ptokit.machine.sync import PIPES_OF
 
 Program = Callable[[], Any]
+MANUAL = frozenset(
+    {"set_flag", "wait_flag", "pipe_barrier", "get_buf", "rls_buf", "ffts_cross_core_sync"}
+    | {"wait_flag_dev", "set_intra_block", "wait_intra_block"}
+)
 OUT_OF_ORDER = (Pipe.MTE2, Pipe.MTE3)  # their transfers may complete in any order
 
 
@@ -90,11 +93,20 @@ class LaunchMachine(Machine):
         pipe = plan.pipe
         if launch.careful:
             at_pipe(launch.findings, core, plan, operands, site)
+        elif insn.name in MANUAL and self.mode == "auto":
+            launch.findings.add(
+                "E15",
+                f"{insn.name} does nothing in auto mode: the compiler orders the pipes",
+                site,
+                fix="leave it out, or run the kernel in manual mode",
+                severity="warning",
+            )
         if insn.pipe is None or pipe is Pipe.S:
             return plan.run(operands, site)
-        if launch.queued or pipe in launch.stuck(core):
+        queue = launch.queues.of(core, pipe)
+        if launch.queued or queue.entries:
             work = Work(plan, frozen(operands), site, dict(core.registers))
-            launch.queues.submit(launch.queues.of(core, pipe), work)
+            launch.queues.submit(queue, work)
             launch.yield_turn()
             return None
         return plan.run(operands, site)
@@ -138,7 +150,7 @@ class Launch:
         self._hub: Any = None
         self._failure: BaseException | None = None
 
-    # ---- running ---------------------------------------------------------------------------------
+    # ---- running --------------------------------------------------------------------------------
 
     def run(self, programs: Mapping[str, Program]) -> Outcome:
         """Run a program per kind of core ("cube", "vector", or "mix" for one stream) to its end.
@@ -238,11 +250,7 @@ class Launch:
         if self.schedule.seed is not None and self._random.random() < 0.25:
             self._hub.switch()
 
-    def stuck(self, core: Core) -> frozenset[Pipe]:
-        """The pipes of a core behind which work queues up."""
-        return self.sync.stuck.get(core.number, _NONE)
-
-    # ---- blocks ------------------------------------------------------------------------------------
+    # ---- blocks ---------------------------------------------------------------------------------
 
     def _start_block(self) -> None:
         block = self._started
@@ -253,8 +261,9 @@ class Launch:
             program = self._programs.get(core.kind)
             if program is None or (core.kind == "mix" and role != "cube"):
                 continue
-            core.block = block
-            core.number = self._numbers
+            for face in {id(c): c for c in cluster.cores.values()}.values():
+                if face is core or core.kind == "mix":
+                    face.block, face.number = block, self._numbers
             self._numbers += 1
             self.findings.cores[core.number] = core.twin()
             self.streams.append(Stream(core, self._coroutine(core, program)))
@@ -289,8 +298,6 @@ class Launch:
         ended = [s for s in self.streams if s.core.block == block]
         cluster = ended[0].core.cluster
         assert cluster is not None
-        from ptokit.machine.aftermath import at_block_end
-
         at_block_end(self, cluster, [s.core for s in ended])
         self.streams = [s for s in self.streams if s.core.block != block]
         for core in {id(c): c for c in cluster.cores.values()}.values():
@@ -307,9 +314,6 @@ class Launch:
     def wait_turn(self) -> None:
         """Called by a core that cannot go on: let the others run until it can."""
         self._hub.switch()
-
-
-_NONE: frozenset[Pipe] = frozenset()
 
 
 def run_cluster(
@@ -332,8 +336,3 @@ def run_cluster(
     if outcome.errors:
         raise ProgramError(outcome.errors)
     return outcome
-
-
-def checks_pipe(core: Core, pipe: Pipe) -> bool:
-    """Whether a core has a pipe."""
-    return pipe in PIPES_OF[core.kind]

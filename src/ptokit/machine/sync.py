@@ -48,7 +48,7 @@ class Sync:
     def core(self) -> Core:
         return self.machine.core
 
-    # ---- the two primitives, and work in between ----------------------------------------------
+    # ---- the two primitives, and work in between ------------------------------------------------
 
     def signal(self, pipe: Pipe, semaphores: Iterable[Semaphore], site: Place) -> None:
         """Give a token to each semaphore when the earlier work of the pipe is complete."""
@@ -81,6 +81,9 @@ class Sync:
 
     def complain(self, code: str, message: str, site: Place, **more: Any) -> None:
         """Report what only a checked run reports; eager use lets it pass."""
+
+    def opened(self, pipe: Any) -> None:
+        """A FIFO was made; a checked run looks at it."""
 
     # ---- flags inside a core --------------------------------------------------------------------
 
@@ -237,7 +240,7 @@ class Sync:
             what = f"SYNCALL (soft) waits for {used} cores and"
             raise blocked(what, [], site, "the other cores must enter it as well")
 
-    # ---- scalar accesses to global memory ---------------------------------------------------------
+    # ---- scalar accesses to global memory -------------------------------------------------------
 
     def clean_cache(self, at: Pointer | None, site: Place) -> None:
         """Write back and forget one line of the scalar data cache, or all of them."""

@@ -26,7 +26,7 @@ from ptokit.frontend.events import (
 from ptokit.frontend.instruction import Instruction, Specialised
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.interpreter import Interpreter
-from ptokit.frontend.lowering.loops import RunTimeRange, StaticRange
+from ptokit.frontend.lowering.loops import RunTimeRange
 from ptokit.frontend.lowering.symbols import (
     GlobalSymbol,
     Number,
@@ -424,7 +424,6 @@ HANDLERS: dict[Any, Handler] = {
     int: _int,
     float: _float,
     print: _print,
-    StaticRange: lambda _, *bounds: StaticRange(*bounds),
     ptr: _ptr,
     get_block_idx: query("get_block_idx"),
     get_block_num: query("get_block_num"),

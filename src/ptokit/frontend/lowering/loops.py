@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.location import Location
@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from ptokit.frontend.lowering.interpreter import Scope
 
 MOST_UNROLLED = 1024  # iterations of a loop whose body needs its variable at compile time
-
-
-class StaticRange:
-    """`static_range(n)`: a loop that is always unrolled."""
-
-    def __init__(self, *bounds: int) -> None:
-        self.range = range(*bounds)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.range)
-
-    def __len__(self) -> int:
-        return len(self.range)
 
 
 class RunTimeRange:

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import Note
-from ptokit.ir.core import Op
+from ptokit.ir.core import Op, Value
 from ptokit.ir.format import Draft, Piece, compile_format, is_unknown, read, write
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import (
@@ -79,6 +79,14 @@ class Definition:
         if len(self.results) == 1:
             return (self.results[0].label,) * count
         return tuple(slot.label for slot in self.results)[:count]
+
+    def in_order(
+        self, operands: list[Value], labels: list[str]
+    ) -> tuple[list[Value], tuple[str, ...]]:
+        """Operands in the order of the signature, however the text puts them."""
+        places = [slot.label for slot in self.operands]
+        order = sorted(range(len(labels)), key=lambda n: places.index(labels[n]))
+        return [operands[n] for n in order], tuple(labels[n] for n in order)
 
     def check_operands(self, reader: Reader, head: Head, draft: Draft) -> None:
         """Note every operand whose type the signature does not allow."""

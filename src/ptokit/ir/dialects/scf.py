@@ -115,8 +115,10 @@ def _read_if(reader: Reader, head: Head, definition: Definition) -> Op:
     draft.regions.append(_end(reader.block(), head.location))
     _check_yield(reader, draft.regions[0], types, "each branch of scf.if")
     if reader.accept("else"):
-        draft.regions.append(_end(reader.block(), head.location))
-        _check_yield(reader, draft.regions[1], types, "each branch of scf.if")
+        other = _end(reader.block(), head.location)
+        _check_yield(reader, other, types, "each branch of scf.if")
+        if types or len(other.ops) > 1:
+            draft.regions.append(other)
     elif types:
         reader.note("syntax", "scf.if with results needs an else branch", head.location)
     if reader.sees("{"):
@@ -129,7 +131,7 @@ def _write_if(printer: Printer, op: Op) -> str:
     if op.results:
         text += f" -> ({_types(op.results)})"
     text += f" {printer.block(op.regions[0])}"
-    if len(op.regions) > 1 and (op.results or len(op.regions[1].ops) > 1):
+    if len(op.regions) > 1:
         text += f" else {printer.block(op.regions[1])}"
     return text + printer.attr_dict(op)
 

@@ -1,0 +1,95 @@
+"""What each end of a FIFO remembers, under the names of the pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ptokit.base.enums import TileSplitAxis
+
+
+@dataclass
+class ProducerState:
+    """What the producing side of a pipe remembers."""
+
+    tileIndex: int = 0
+    subTileIndex: int = 0
+    isAllocate: bool = True
+    isRecord: bool = True
+    entryOffset: int = 0
+    waited: int = 0  # how often free space was waited for
+    split: TileSplitAxis = TileSplitAxis.TILE_NO_SPLIT  # of the last entry
+
+    def getTileId(self) -> int:
+        """The index of the next entry."""
+        return self.tileIndex
+
+    def getSubTileId(self) -> int:
+        """The index of the part of the entry."""
+        return self.subTileIndex
+
+    def getAllocateStatus(self) -> bool:
+        """Whether pushes wait for free space."""
+        return self.isAllocate
+
+    def getRecordStatus(self) -> bool:
+        """Whether pushes tell the consumer."""
+        return self.isRecord
+
+    def setTileId(self, tile: int, sub: int = 0) -> None:
+        """Choose the next entry."""
+        self.tileIndex, self.subTileIndex = tile, sub
+
+    def setAllocateStatus(self, status: bool) -> None:
+        """Switch waiting for free space."""
+        self.isAllocate = status
+
+    def setRecordStatus(self, status: bool) -> None:
+        """Switch telling the consumer."""
+        self.isRecord = status
+
+    def setEntryOffset(self, offset: int) -> None:
+        """Shift the slots by a number of bytes."""
+        self.entryOffset = offset
+
+
+@dataclass
+class ConsumerState:
+    """What the consuming side of a pipe remembers."""
+
+    tileIndex: int = 0
+    subTileIndex: int = 0
+    isWait: bool = True
+    isFree: bool = True
+    entryOffset: int = 0
+
+    def getTileId(self) -> int:
+        """The index of the next entry."""
+        return self.tileIndex
+
+    def getSubTileId(self) -> int:
+        """The index of the part of the entry."""
+        return self.subTileIndex
+
+    def getWaitStatus(self) -> bool:
+        """Whether pops wait for the producer."""
+        return self.isWait
+
+    def getFreeStatus(self) -> bool:
+        """Whether slots are given back."""
+        return self.isFree
+
+    def setTileId(self, tile: int, sub: int = 0) -> None:
+        """Choose the next entry."""
+        self.tileIndex, self.subTileIndex = tile, sub
+
+    def setWaitStatus(self, status: bool) -> None:
+        """Switch waiting for the producer."""
+        self.isWait = status
+
+    def setFreeStatus(self, status: bool) -> None:
+        """Switch giving slots back."""
+        self.isFree = status
+
+    def setEntryOffset(self, offset: int) -> None:
+        """Shift the slots by a number of bytes."""
+        self.entryOffset = offset
