@@ -46,6 +46,7 @@ from ptokit.frontend.types import (
     TileShape2D,
     ptr,
 )
+from ptokit.isa.records import MrgSortExecutedNumList
 
 _element_types = [n for n, v in vars(_dtypes).items() if isinstance(v, _dtypes.DType)]
 _enumerations = [
@@ -82,6 +83,7 @@ __all__ = [
     "GlobalTensor",
     "Shape",
     "Stride",
+    "MrgSortExecutedNumList",
     "PtoError",
     "ProgramError",
     "NotSupported",

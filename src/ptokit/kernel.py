@@ -99,7 +99,10 @@ class Kernel:
         """The IR of the kernel for these arguments; placed and synchronised in auto mode."""
         chosen = self._target(target)
         arguments = self._bind(args, consts)
-        key = (chosen, *(_specialised(v) for v in arguments.values()))
+        key = (
+            chosen,
+            *(v if _is_const(self.function, n) else _specialised(v) for n, v in arguments.items()),
+        )
         found = self._lowered.get(key)
         if found is None:
             found = lower_function(

@@ -1,91 +1,33 @@
 """Sorting: runs of 32 elements into records of value and index, and the merge of sorted runs.
 
-A record has 8 bytes: the value, zeros up to 4 bytes, then a 32-bit index. In a tile of f32 it
-takes two elements, in one of f16 four. Records are in descending order. Values compare by sign and
-magnitude of their bits, so that a negative NaN, which fills up short runs, comes after everything
-and a positive NaN before; +0 and -0 are equal.
+`records.py` says what a record is and in which order records stand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ptokit.base import dtypes as dt
-from ptokit.base.diagnostics import fail
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.pointwise import A5_FAMILY, DEVICES
+from ptokit.isa.records import (
+    RECORD_BYTES,
+    MrgSortExecutedNumList,
+    elements_per_record,
+    sort_keys,
+)
 from ptokit.isa.rules import located, row_major, same_dtype, separate
 from ptokit.isa.spec import Asm, Attr, Extent, Operand, insn, out, rule, scalar, src, thing, tmp
 from ptokit.isa.spec import types as element_types
 from ptokit.isa.vector_rules import by_target, ceil_to, per_block
 
 RUN = 32  # elements per run of TSORT32
-RECORD_BYTES = 8
 
 _PAD = {dt.f32: 0xFFC0_0000, dt.f16: 0xFE00}  # quiet NaNs with the sign set
-
-
-class MrgSortExecutedNumList:
-    """How many records TMRGSORT took from each of its lists: mrgSortList0 to mrgSortList3.
-
-    Only a merge with `exhausted` fills it in; before, the counts are undefined.
-    """
-
-    __slots__ = ("_counts",)
-    key = "MrgSortExecutedNumList"  # plans do not depend on the contents
-
-    def __init__(self) -> None:
-        self._counts: tuple[int, ...] | None = None
-
-    def set(self, counts: Sequence[int]) -> None:
-        """Store the counts; lists that did not take part have none."""
-        self._counts = (*counts, 0, 0, 0, 0)[:4]
-
-    def __iter__(self) -> Iterator[int]:
-        if self._counts is None:
-            raise fail(
-                "poison-read",
-                "the executed counts are read, but no TMRGSORT has written them",
-                fix="run TMRGSORT with exhausted = true: TMRGSORT[True](dst, executed, tmp, ...)",
-            )
-        return iter(self._counts)
-
-    @property
-    def mrgSortList0(self) -> int:
-        return [*self][0]
-
-    @property
-    def mrgSortList1(self) -> int:
-        return [*self][1]
-
-    @property
-    def mrgSortList2(self) -> int:
-        return [*self][2]
-
-    @property
-    def mrgSortList3(self) -> int:
-        return [*self][3]
-
-    def __repr__(self) -> str:
-        return f"<executed {'?' if self._counts is None else list(self._counts)}>"
-
-
-def _elements(tile: Any) -> int:
-    """Tile elements per record."""
-    return RECORD_BYTES // tile.itemsize
-
-
-def _sort_keys(values: Array) -> Array:
-    """Integers that order as the values do: sign and magnitude of a float's bits."""
-    if values.dtype.kind in "iu":  # only the permissive profile sorts integers
-        return values.astype(np.int64)
-    bits = values.view(f"u{values.itemsize}").astype(np.int64)
-    sign = 1 << 8 * values.itemsize - 1
-    return np.where(bits & sign, -(bits & ~sign), bits)
 
 
 # ---- TSORT32 -------------------------------------------------------------------------------------
@@ -119,7 +61,7 @@ def _is_long(o: Any) -> bool:
 
 
 @insn(
-    out("dst", view=lambda o: (_rows(o), _records(o) * _elements(o.dst))),
+    out("dst", view=lambda o: (_rows(o), _records(o) * elements_per_record(o.dst))),
     src("src", view=lambda o: (_rows(o), min(o.src.vc, _records(o)))),
     src("idx", view=lambda o: (1 if o.idx.vr == 1 else _rows(o), _records(o)), carries=True),
     tmp(
@@ -151,7 +93,7 @@ def _is_long(o: Any) -> bool:
         rule(
             "record-columns",
             "a row of dst holds 8 bytes for each element of the runs of src",
-            lambda o: o.dst.cols >= _records(o) * _elements(o.dst),
+            lambda o: o.dst.cols >= _records(o) * elements_per_record(o.dst),
             fix="give dst twice as many columns as the runs of src have (f32), or four times (f16)",
         ),
         rule(
@@ -213,7 +155,7 @@ def TSORT32(dst: Array, src: Array, idx: Array, tmp: Array | None, ctx: Any) -> 
     width = ceil_to(records, RUN)
     bits = np.full((rows, width), _PAD.get(ctx.ops.src.dtype, 0), f"u{src.itemsize}")
     bits[:, :used] = src.view(bits.dtype)
-    keys = _sort_keys(bits.view(src.dtype))
+    keys = sort_keys(bits.view(src.dtype))
     keys[:, records:] = np.iinfo(np.int64).min + 1  # not there at all: the simulator's short run
     indices = np.zeros((rows, width), np.uint32)
     indices[:, :records] = idx
@@ -234,7 +176,7 @@ def TSORT32(dst: Array, src: Array, idx: Array, tmp: Array | None, ctx: Any) -> 
     if undefined is not None:  # only behind the columns of src
         lost = np.zeros((rows, width), np.bool_)
         lost[:, :records] = undefined
-        fields = np.zeros((rows, width, _elements(ctx.ops.dst)), np.bool_)
+        fields = np.zeros((rows, width, elements_per_record(ctx.ops.dst)), np.bool_)
         fields[:, :, fields.shape[2] // 2 :] = ordered(lost)[:, :, None]
         ctx.poison_where("dst", fields.reshape(rows, -1)[:, : dst.shape[1]])
 
@@ -264,16 +206,16 @@ def _dst_extent(o: Any) -> Extent:
     if _in_blocks(o):
         return 1, _merged_columns(o)
     if _simulated(o):
-        return 1, o.dst.vc // _elements(o.dst) * _elements(o.dst)
+        return 1, o.dst.vc // elements_per_record(o.dst) * elements_per_record(o.dst)
     return 1, ceil_to(o.dst.vc, per_block(o.dst))
 
 
 def _list_operand(name: str, **more: Any) -> Operand:
     def extent(o: Any) -> Extent:
         tile = o[name]
-        return 1, _merged_columns(o) if _in_blocks(o) else tile.vc // _elements(tile) * _elements(
+        return 1, _merged_columns(o) if _in_blocks(o) else tile.vc // elements_per_record(
             tile
-        )
+        ) * elements_per_record(tile)
 
     return src(name, view=extent, **more)
 
@@ -340,7 +282,7 @@ _apart = separate("dst", "src0").holds
             "a block holds whole records, at least one",
             lambda o: (
                 not _in_blocks(o)
-                or (o.blockLen.value > 0 and o.blockLen.value % _elements(o.dst) == 0)
+                or (o.blockLen.value > 0 and o.blockLen.value % elements_per_record(o.dst) == 0)
             ),
             "cpu",
         ),
@@ -440,7 +382,7 @@ def TMRGSORT(
     up, and `executed` tells how many records were taken from each; what lies behind them in dst is
     undefined. Equal values keep the order of the lists.
     """
-    elements = _elements(ctx.ops.dst)
+    elements = elements_per_record(ctx.ops.dst)
     if blockLen is not None:
         groups = src0.reshape(-1, 4, blockLen // elements, elements)
         merged = [_merge([*blocks])[0] for blocks in groups]
@@ -475,7 +417,7 @@ def _merge(lists: Sequence[Array]) -> tuple[Array, Array]:
     Taking the greatest head again and again, the first list on ties, is sorting by the smallest key
     seen so far in the record's list: what a smaller one holds back follows it at once.
     """
-    keys = [np.minimum.accumulate(_sort_keys(records[:, 0])) for records in lists]
+    keys = [np.minimum.accumulate(sort_keys(records[:, 0])) for records in lists]
     owners = np.repeat(np.arange(len(lists)), [len(k) for k in keys])
     order = np.argsort(-np.concatenate(keys), kind="stable")
     return np.concatenate(lists)[order], owners[order]
