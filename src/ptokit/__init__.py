@@ -14,6 +14,7 @@ from ptokit.base.dtypes import *
 from ptokit.base.enums import *
 from ptokit.base.precision import *
 from ptokit.base.tiles import DYNAMIC
+from ptokit.driver import load, loads
 from ptokit.frontend import api as _api
 from ptokit.frontend import asynchronous as _asynchronous
 from ptokit.frontend import events as _events
@@ -46,7 +47,8 @@ from ptokit.frontend.types import (
     TileShape2D,
     ptr,
 )
-from ptokit.isa.records import MrgSortExecutedNumList
+from ptokit.isa.sort_records import MrgSortExecutedNumList
+from ptokit.kernel import Kernel, kernel
 
 _element_types = [n for n, v in vars(_dtypes).items() if isinstance(v, _dtypes.DType)]
 _enumerations = [
@@ -60,6 +62,10 @@ __all__ = [
     "device",
     "reset",
     "supports",
+    "kernel",
+    "Kernel",
+    "load",
+    "loads",
     "static_range",
     "ptr",
     "PadCustom",

@@ -25,6 +25,7 @@ import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
 from ptokit.base.tiles import TileSpec
+from ptokit.emit.cpp import emit_cpp
 from ptokit.engines.reference import Interpreter
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.session import MODES, running
@@ -117,6 +118,10 @@ class Kernel:
     def text(self, *args: Any, target: str | Target | None = None, **consts: Any) -> str:
         """PTO text of the kernel for these arguments."""
         return print_module(self.lower(*args, target=target, **consts))
+
+    def cpp(self, *args: Any, target: str | Target | None = None, **consts: Any) -> str:
+        """A PTO C++ kernel for these arguments."""
+        return emit_cpp(self.lower(*args, target=target, **consts))
 
     def check(self, targets: str, *args: Any, **consts: Any) -> Report:
         """Verify the kernel for several targets at once: "all", or names with commas."""

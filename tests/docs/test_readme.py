@@ -18,8 +18,12 @@ BLOCK = re.compile(r"^```python(?: raises=(\S+))?\n(.*?)^```$", re.M | re.S)
 def test_programs_run(page: Path) -> None:
     """Blocks of one page share their names, as a reader would type them one after another."""
     names: dict[str, object] = {}
-    for code, source in BLOCK.findall(page.read_text("utf-8")):
-        program = compile(source, str(page), "exec")
+    text = page.read_text("utf-8")
+    for block in BLOCK.finditer(text):
+        code, source = block.groups()
+        # The lines keep their numbers, so that kernels can find their own source in the page.
+        above = "\n" * (text.count("\n", 0, block.start(2)))
+        program = compile(above + source, str(page), "exec")
         if code:
             with pytest.raises(PtoError) as caught:
                 exec(program, names)

@@ -16,7 +16,7 @@ from ptokit.isa.spec import Operand, Rule
 from ptokit.isa.verify import code_of, verify
 
 SIZES = (0, 1, 2, 3, 7, 8, 15, 16, 17, 32, 33, 48, 64, 96, 128, 256, 512, 1024, 4096, 4097, 8193,
-         16385, 65536, 65537)  # fmt: skip
+         16320, 16385, 65536, 65537)  # fmt: skip
 
 
 def variants(spec: Any) -> Iterator[Any]:

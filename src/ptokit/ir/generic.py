@@ -21,6 +21,7 @@ from ptokit.ir.dialects import DEFINITIONS, Definition
 from ptokit.ir.instructions import Form, accepts, alias_labels, form_of, forms_of
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import FunctionType, ScalarType, Type, same_type
+from ptokit.isa.spec import Insn
 
 if TYPE_CHECKING:
     from ptokit.ir.parser import Parser
@@ -121,12 +122,9 @@ def _labels(
 
 
 def _order(form: Form) -> list[str]:
-    """Operand names in generic order, of this form or (with segments) of the whole instruction."""
-    asm = form.insn.asm
-    names = [o.name for o in (*form.ins, *form.outs)]
-    if asm is not None and asm.order is not None:
-        return [n for n in asm.order if n in names]
-    return names
+    """The operands of a form in generic order."""
+    names = {o.name for o in (*form.ins, *form.outs)}
+    return [n for n in _whole_order(form.insn) if n in names]
 
 
 def _instruction(
@@ -134,16 +132,17 @@ def _instruction(
 ) -> Op:
     results = list(raw.signature.results)
     for form in _with_variants(forms):
-        names = _order(form)
-        if sizes is not None:
-            whole = _whole_order(form)
-            if len(sizes) != len(whole):
-                continue
-            if [n for n, size in zip(whole, sizes, strict=True) if size] != names:
-                continue
         outs = [o.name for o in form.outs]
         made = outs[-len(results) :] if results else []
-        operands = [n for n in names if n not in made]
+        if outs and len(made) != len(results):
+            continue
+        operands = [n for n in _order(form) if n not in made]
+        if sizes is not None:
+            whole = _whole_order(form.insn)
+            if len(sizes) != len(whole):
+                continue
+            if [n for n, size in zip(whole, sizes, strict=True) if size] != operands:
+                continue
         if len(operands) != len(raw.operands):
             continue
         pairs = zip(operands, raw.operands, strict=True)
@@ -171,13 +170,15 @@ def _with_variants(forms: list[Form]) -> list[Form]:
     return [*forms, *(b for b, f in zip(bare, forms, strict=True) if b.ins != f.ins)]
 
 
-def _whole_order(form: Form) -> list[str]:
-    asm = form.insn.asm
-    if asm is not None and asm.order is not None:
+def _whole_order(insn: Insn) -> list[str]:
+    """All operands the instruction's text forms have, in generic order."""
+    asm = insn.asm
+    assert asm is not None
+    if asm.order is not None:
         return list(asm.order)
-    known = forms_of(form.mnemonic) or [form]
-    longest = max((f for f in known if f.insn is form.insn), key=lambda f: len(f.ins) + len(f.outs))
-    return [o.name for o in (*longest.ins, *longest.outs)]
+    ins = asm.ins or [o.name for o in insn.operands if o.role in ("in", "tmp")]
+    outs = [o.name for o in insn.operands if o.role in ("out", "inout") and o.name not in ins]
+    return [*ins, *(outs if asm.outs is None else asm.outs)]
 
 
 def _no_form(reader: Reader, head: Head, forms: list[Form], raw: Raw) -> Abandon:
@@ -281,8 +282,7 @@ def write_op(printer: Printer, op: Op) -> str:
 def _sizes(op: Op) -> list[int] | None:
     """How many operands each place has, for operations where that is not plain to see."""
     if op.insn is not None:
-        form = form_of(op)
-        whole = _whole_order(form)
+        whole = _whole_order(op.insn)
         optional = [o for o in op.insn.operands if o.name in whole and o.optional]
         return [int(n in op.labels) for n in whole] if optional else None
     slots = DEFINITIONS[op.name].operands

@@ -42,12 +42,13 @@ def convert_out(
     for two things: the Kirin targets scale to int16 where others shift, and the `cpu` profile
     computes as the public simulator does (see `_to_b8`).
     """
-    if word is None:
-        result = _cast(values, src, dst, target)
-    else:
-        scalar = np.ndim(word) == 0
-        result = _quantised(values, src, dst, np.asarray(word, np.uint64), scalar, target)
-    return _relu(result, dst) if relu else result
+    with np.errstate(all="ignore"):
+        if word is None:
+            result = _cast(values, src, dst, target)
+        else:
+            scalar = np.ndim(word) == 0
+            result = _quantised(values, src, dst, np.asarray(word, np.uint64), scalar, target)
+        return _relu(result, dst) if relu else result
 
 
 def _cast(values: Array, src: DType, dst: DType, target: str) -> Array:

@@ -241,7 +241,7 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
         ),
     ],
     asm=Asm(forms=frozenset({"l1", "l2"}), ins=("src",), outs=("dst",)),
-    example={"dst": "Left {T} 16x64", "src": "Conv Mat {T} NC1HWC0 1x2x4x4x16"},
+    example={"dst": "Left {T} 16x64", "src": "Conv Mat {T} NC1HWC0 1x2x4x4x8"},
 )
 def TIMG2COL(
     dst: Array,

@@ -1,6 +1,6 @@
 """Sorting: runs of 32 elements into records of value and index, and the merge of sorted runs.
 
-`records.py` says what a record is and in which order records stand.
+`sort_records.py` says what a record is and in which order records stand.
 """
 
 from __future__ import annotations
@@ -14,15 +14,27 @@ from ptokit.base import dtypes as dt
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.pointwise import A5_FAMILY, DEVICES
-from ptokit.isa.records import (
+from ptokit.isa.sort_records import (
     RECORD_BYTES,
     MrgSortExecutedNumList,
     elements_per_record,
     sort_keys,
 )
 from ptokit.isa.rules import located, row_major, same_dtype, separate
-from ptokit.isa.spec import Asm, Attr, Extent, Operand, insn, out, rule, scalar, src, thing, tmp
-from ptokit.isa.spec import types as element_types
+from ptokit.isa.spec import (
+    Asm,
+    Attr,
+    Extent,
+    Operand,
+    insn,
+    out,
+    rule,
+    scalar,
+    src,
+    thing,
+    tmp,
+    types,
+)
 from ptokit.isa.vector_rules import by_target, ceil_to, per_block
 
 RUN = 32  # elements per run of TSORT32
@@ -70,7 +82,7 @@ def _is_long(o: Any) -> bool:
         lost=lambda o: _has_tail(o) and not _simulated(o),
         note="where the last run of a row is filled up; needed when src has an odd end",
     ),
-    types=element_types(
+    types=types(
         a2a3="f16 f32",
         a5="f16 f32",
         kirin="f16 f32",
@@ -169,6 +181,7 @@ def TSORT32(dst: Array, src: Array, idx: Array, tmp: Array | None, ctx: Any) -> 
     def ordered(values: Array) -> Array:
         return np.take_along_axis(values.reshape(in_runs), order, axis=2).reshape(rows, width)
 
+    # One record per element: its bits, zero-extended, then its index.
     words = np.stack((ordered(bits).astype(np.uint32), ordered(indices)), axis=2)
     dst[...] = words.view(src.dtype).reshape(rows, -1)[:, : dst.shape[1]]
 
@@ -255,7 +268,7 @@ _apart = separate("dst", "src0").holds
         "dst executedNumList tmp src0 src1 src2",
         "dst executedNumList tmp src0 src1 src2 src3",
     ],
-    types=element_types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0282"),
+    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0282"),
     rules=[
         same_dtype(*_TILES, id="SA-0275"),
         located("Vec", *_TILES, id="SA-0279"),
@@ -385,8 +398,8 @@ def TMRGSORT(
     elements = elements_per_record(ctx.ops.dst)
     if blockLen is not None:
         groups = src0.reshape(-1, 4, blockLen // elements, elements)
-        merged = [_merge([*blocks])[0] for blocks in groups]
-        dst[...] = np.concatenate(merged).reshape(1, -1) if merged else dst
+        if len(groups):
+            dst[0] = np.concatenate([_merge([*blocks])[0] for blocks in groups]).reshape(-1)
         return
 
     given = [s.reshape(-1, elements) for s in (src0, src1, src2, src3) if s is not None]

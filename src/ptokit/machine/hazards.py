@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 # Instructions that walk their operands element by element in one order: two of them on the same
 # bytes follow each other through the vector pipe without a barrier.
-STREAMING = frozenset({"elementwise", "tile_scalar", "expand", "expand_scalar", "bitwise"})
+STREAMING = frozenset(
+    {"elementwise", "bitwise", "transcendental", "fused", "tile_scalar", "tile_scalar_bits"}
+    | {"expand", "expand_columns", "expand_scalar"}
+)
 
 
 def barrier_pipes(target: Target) -> frozenset[Pipe]:

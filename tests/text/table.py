@@ -1,0 +1,101 @@
+"""Operations made from the records of the instruction table, for tests over all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+
+from ptokit.base.tensors import GlobalSpec
+from ptokit.base.tiles import TileSpec
+from ptokit.ir.attributes import Attribute
+from ptokit.ir.builder import Builder
+from ptokit.ir.core import Block, Function, Module, Value
+from ptokit.ir.instructions import Form, attribute_for, forms_by_mnemonic, text_key
+from ptokit.ir.types import (
+    I32,
+    OpaqueType,
+    ScalarType,
+    ShapedType,
+    TileBufType,
+    Type,
+    ViewType,
+)
+from ptokit.isa.samples import Spec, sample
+from ptokit.isa.spec import Insn, Operand
+from ptokit.isa.targets import TARGETS
+
+
+def forms() -> list[Form]:
+    """Every form of every instruction, once."""
+    found: dict[tuple[str, str, tuple[str, ...]], Form] = {}
+    for listed in forms_by_mnemonic().values():
+        for form in listed:
+            names = tuple(o.name for o in (*form.ins, *form.outs))
+            found[form.insn.name, form.mnemonic, names] = form
+    return list(found.values())
+
+
+def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
+    """The type with which the text writes an operand; None when it has none."""
+    if isinstance(spec, TileSpec):
+        return TileBufType(spec, is_value)
+    if isinstance(spec, GlobalSpec):
+        return ViewType("partition_tensor_view", spec.shape, ScalarType(spec.dtype.mlir))
+    if isinstance(spec, float):
+        return ScalarType("f32")
+    if isinstance(spec, int):
+        return I32
+    if "object" in operand.kinds:
+        return OpaqueType("pipe")
+    if "tile" in operand.kinds:
+        target = TARGETS["a5"]
+        from ptokit.isa.samples import parse
+        from ptokit.base.dtypes import dtype
+
+        made = parse("Vec {T} 16x64", dtype("f32"), target)
+        assert isinstance(made, TileSpec)
+        return TileBufType(made, is_value)
+    if "scalar" in operand.kinds:
+        return I32
+    if "global" in operand.kinds:
+        return ViewType("partition_tensor_view", (16, 64), ScalarType("f32"))
+    return None
+
+
+def module_of(
+    form: Form, is_value: bool = False, attrs: dict[str, Attribute] | None = None
+) -> Module | None:
+    """A module with one operation of this form; None when an operand has no type in text."""
+    insn = form.insn
+    target = next((TARGETS[t] for t in ("a2a3", "a5", "kirin9030") if t in insn.targets), None)
+    specs = sample(insn, target or TARGETS["cpu"], {}).operands
+    body = Block()
+    given: dict[str, Value] = {}
+    results: dict[str, Type] = {}
+    for operand in (*form.ins, *form.outs):
+        type_ = type_of(specs.get(operand.name), operand, is_value)
+        if type_ is None or isinstance(type_, ShapedType):
+            return None
+        if is_value and operand in form.outs and isinstance(type_, TileBufType):
+            results[operand.name] = type_
+        else:
+            given[operand.name] = Value(operand.name, type_, body)
+    body.args = list(given.values())
+    builder = Builder(body)
+    builder.instruction(insn, given, results, attrs)
+    builder.op("func.return")
+    return Module([Function("f", body)])
+
+
+def attributes(insn: Insn) -> Iterator[dict[str, Attribute]]:
+    """One dictionary per value of each template argument that the text can write."""
+    for attr in insn.attrs:
+        values: list[object] = []
+        if issubclass(attr.type, IntEnum):
+            values = list(attr.type)
+        elif attr.type is bool:
+            values = [True, False]
+        elif attr.type is int:
+            values = [3]
+        for value in values:
+            yield {text_key(insn, attr): attribute_for(attr, value)}
