@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 
-.PHONY: help demo test check lint types bench gen conform slow clean
+.PHONY: help demo examples test check lint types bench gen conform slow clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -26,6 +26,9 @@ demo: $(RUNTIME) ## Set up, then show tiles move, compute and get checked
 
 test: $(DEV) ## Set up, then run all tests
 	@$(BIN)/python -m pytest -n auto
+
+examples: $(RUNTIME) ## Run every example on every target, both paths, against NumPy
+	@$(BIN)/python examples/run_all.py
 
 slow: $(DEV) ## The long generated test runs
 	@$(BIN)/python -m pytest -n auto -m slow

@@ -43,6 +43,7 @@ from ptokit.passes.liveness import live_ranges
 from ptokit.passes.place import Place
 from ptokit.passes.verify import Verify
 from ptokit.report.memory_map import Placed, memory_map
+from ptokit.report.memory_svg import memory_svg
 
 CORES = ("mix", "cube", "vector")
 PATHS = ("eager", "lowered")
@@ -272,6 +273,12 @@ class Map:
 
     kernel: str
     tiles: tuple[Placed, ...]
+
+    def svg(self) -> str:
+        """The map as a picture: address against lifetime, per memory."""
+        return memory_svg(self.tiles, self.kernel)
+
+    _repr_svg_ = svg
 
     def __str__(self) -> str:
         return memory_map(self.tiles)

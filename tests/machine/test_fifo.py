@@ -143,7 +143,7 @@ def test_push_blocks_when_the_ring_is_full() -> None:
         tile = accumulator(np.zeros((R, C), np.float32))
         TPUSH[UP](pipe, tile)
         TPUSH[UP](pipe, tile)
-        with pytest.raises(WouldBlock, match="TPUSH on entry 2 .* waits for free space") as caught:
+        with pytest.raises(WouldBlock, match=r"TPUSH on entry 2 .* waits for free space") as caught:
             TPUSH[UP](pipe, tile)
         assert "TPOP" in caught.value.diagnostics[0].fix
         assert pipe.prod.tileIndex == 2
@@ -152,7 +152,7 @@ def test_push_blocks_when_the_ring_is_full() -> None:
 def test_pop_of_an_empty_ring_blocks() -> None:
     with device("a5"), subblock(1):
         pipe = TPipe[0, Direction.DIR_C2V, R * C * 4, 2](None, 0, 0)
-        with pytest.raises(WouldBlock, match="TPOP on entry 0 .* waits for an entry"):
+        with pytest.raises(WouldBlock, match=r"TPOP on entry 0 .* waits for an entry"):
             TPOP[UP](pipe, vec(R // 2, C))
 
 
@@ -170,7 +170,7 @@ def test_direct_slots_are_held_until_tfree() -> None:
 
 
 def test_permissive_profile_tracks_every_slot() -> None:
-    """No sparse waits there: slot 4 of a ring of four needs slot 0 back, and a pop frees nothing."""
+    """No sparse waits there: entry 4 of a ring of four needs slot 0 back, and a pop keeps it."""
     with device("cpu", mode="auto"):
         pipe = TPipe[0, Direction.DIR_C2V, R * C * 4, 4](None)
         tile = TileAcc[float32, R, C]()

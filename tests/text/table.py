@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import IntEnum
 
+from ptokit.base.dtypes import dtype
+from ptokit.base.enums import TileType
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import Attribute
@@ -48,13 +50,7 @@ def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
     if "object" in operand.kinds:
         return OpaqueType("pipe")
     if "tile" in operand.kinds:
-        target = TARGETS["a5"]
-        from ptokit.isa.samples import parse
-        from ptokit.base.dtypes import dtype
-
-        made = parse("Vec {T} 16x64", dtype("f32"), target)
-        assert isinstance(made, TileSpec)
-        return TileBufType(made, is_value)
+        return TileBufType(TileSpec.of(TileType.Vec, dtype("f32"), 16, 64), is_value)
     if "scalar" in operand.kinds:
         return I32
     if "global" in operand.kinds:
@@ -76,7 +72,7 @@ def module_of(
         type_ = type_of(specs.get(operand.name), operand, is_value)
         if type_ is None or isinstance(type_, ShapedType):
             return None
-        if is_value and operand in form.outs and isinstance(type_, TileBufType):
+        if is_value and operand in form.outs and not isinstance(type_, ViewType):
             results[operand.name] = type_
         else:
             given[operand.name] = Value(operand.name, type_, body)

@@ -20,6 +20,7 @@ COMMANDS = {
     "check": "ptokit.cli.check",
     "conform": "ptokit.cli.conform",
     "demo": "ptokit.cli.demo",
+    "emit": "ptokit.cli.emit",
     "fmt": "ptokit.cli.fmt",
     "isa": "ptokit.cli.isa",
     "run": "ptokit.cli.run",

@@ -40,7 +40,8 @@ def _present(console: Console, show: Callable[[], demo_kernels.Shown]) -> None:
         try:
             shown.mistake()
         except PtoError as error:
-            console.print(str(error).strip(), style="red", markup=False)
+            text = str(error).strip().replace(demo_kernels.__file__, "demo_kernels.py")
+            console.print(text, style="red", markup=False, soft_wrap=True)
         console.print()
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, cached_property
 
-from ptokit.base import enums
+from ptokit.base import enums, precision
 from ptokit.ir.types import I64, ScalarType, Type
 
 
@@ -238,7 +238,7 @@ sync_op_type     dotted -  TLOAD TSTORE_ACC TSTORE_VEC TMOV_M2L TMOV_M2S TMOV_M2
 TMOV_V2M TMATMUL TVEC TVECWAIT_EVENT
 event            dotted -  EVENT_ID0 EVENT_ID1 EVENT_ID2 EVENT_ID3 EVENT_ID4 EVENT_ID5 EVENT_ID6 \
 EVENT_ID7
-layout           dotted -  nd dn nz
+layout           dotted Layout  nd dn nz
 kernel_kind      dotted -  cube vector
 func_core_type   dotted -  AIC=1 AIV=2 MIX=3 AIC_OR_AIV=4
 module_core_type dotted -  AIC=1 AIV=2 MIX=3
@@ -246,10 +246,10 @@ padmode          dotted -  PadNull PadFirstElem PadValue
 acc_to_vec_mode  dotted AccToVecMode  single_mode_vec0 single_mode_vec1 dual_mode_split_m \
 dual_mode_split_n
 mask_pattern     dotted MaskPattern  P0101=1 P1010=2 P0001=3 P0010=4 P0100=5 P1000=6 P1111=7
-blayout          dotted -  row_major col_major
-slayout          dotted -  none_box row_major col_major
-pad_value        dotted -  null zero max min
-compact_mode     dotted -  null normal row_plus_one
+blayout          dotted BLayout  row_major col_major
+slayout          dotted SLayout  none_box row_major col_major
+pad_value        dotted PadValue  null zero max min
+compact_mode     dotted CompactMode  null normal row_plus_one
 cmp              angle  CmpMode  eq ne lt le gt ge
 round_mode       angle  RoundMode  NONE RINT ROUND FLOOR CEIL TRUNC ODD CAST_RINT=7
 saturation_mode  angle  SaturationMode  ON OFF
@@ -308,7 +308,8 @@ def enumeration(name: str) -> Enumeration:
 
 _OTHERS: dict[str, type[IntEnum]] = {
     _snake(name): kind
-    for name, kind in vars(enums).items()
+    for module in (enums, precision)
+    for name, kind in vars(module).items()
     if isinstance(kind, type) and issubclass(kind, IntEnum) and kind not in _BY_CLASS
     if kind is not IntEnum and _snake(name) not in ENUMERATIONS
 }

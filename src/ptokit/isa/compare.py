@@ -88,7 +88,7 @@ def alike(names: str, count: int) -> str:
         ),
         one_vector_of_i64("src0"),
     ],
-    asm=Asm(attrs={"cmpMode": "cmpMode"}),
+    asm=Asm(attrs={"cmpMode": "cmpMode"}, place={"cmpMode": "ins"}),
     example={"dst": "Vec {T} 16x32", "dst@cpu": "Vec u8 16x32"},
 )
 def TCMP(dst: Array, src0: Array, src1: Array, cmpMode: CmpMode) -> None:

@@ -208,7 +208,11 @@ def destination(o: Any) -> View | Extent:
         ),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
     ],
-    asm=Asm(attrs={"mode": "rmode", "satMode": "sat_mode"}),
+    asm=Asm(
+        attrs={"mode": "rmode", "satMode": "sat_mode"},
+        place={"mode": "ins", "satMode": "ins"},
+        order=("src", "dst", "tmp"),
+    ),
     example={"tmp": "Vec u8 1x256"},
 )
 def TCVT(dst: Array, src: Array, tmp: Array, mode: RoundMode, NeedSetCtrl: bool, ctx: Any) -> None:

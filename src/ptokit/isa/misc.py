@@ -66,7 +66,12 @@ _TCI_SCRATCH = {4: 768, 2: 1792}
         ),
         separate("tmp", "dst", on="a2a3"),
     ],
-    asm=Asm(ins=("start",), tmp=frozenset(), attrs={"descending": "descending"}),
+    asm=Asm(
+        ins=("start",),
+        tmp=frozenset(),
+        attrs={"descending": "descending"},
+        place={"descending": "ins"},
+    ),
     example={"dst": "Vec {T} 1x64", "start": "3", "tmp": "Vec i32 1x512"},
 )
 def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ctx: Any) -> None:
@@ -107,7 +112,11 @@ def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ctx: Any)
             "split the tile by columns",
         ),
     ],
-    asm=Asm(forms=frozenset({"l1", "l2"}), attrs={"isUpperOrLower": "upperOrLower"}),
+    asm=Asm(
+        forms=frozenset({"l1", "l2"}),
+        attrs={"isUpperOrLower": "upperOrLower"},
+        place={"isUpperOrLower": "ins"},
+    ),
 )
 def TTRI(dst: Array, diagonal: int, isUpperOrLower: int) -> None:
     """Write a triangular matrix of ones and zeros.
@@ -158,7 +167,7 @@ def _counters(base: int, steps: Array) -> list[Array]:
         row_major("dst"),
         located("Vec", "dst", on="a5"),
     ],
-    asm=Asm(attrs={"Rounds": "rounds"}),
+    asm=Asm(attrs={"Rounds": "rounds"}, place={"Rounds": "ins"}),
 )
 def TRANDOM(
     dst: Array,
@@ -334,7 +343,12 @@ def GETVAL(src: Array, offset: int, ctx: Any) -> float:
     pipe=Pipe.S,
     ops={"SCALAR": Pipe.S},
     rules=_scalar_access("dst"),
-    asm=Asm(name="tsetval", ins=("offset", "val"), forms=frozenset({"l2"})),
+    asm=Asm(
+        name="tsetval",
+        ins=("offset", "val"),
+        forms=frozenset({"l2"}),
+        order=("dst", "offset", "val"),
+    ),
 )
 def SETVAL(dst: Array, offset: int, val: float, ctx: Any) -> None:
     """Write one element in the scalar unit; all others keep their value.

@@ -167,9 +167,11 @@ OPS = {
         ),
     ],
     asm=Asm(
-        ins=("src", "fp", "preQuantScalar", "tmp"),
+        ins=("src", "fp", "preQuantScalar"),
         outs=("dst",),
         attrs={"accToVecMode": "accToVecMode", "reluPreMode": "reluPreMode"},
+        is_paired=True,
+        order=("src", "dst", "fp", "preQuantScalar"),
     ),
     more_examples=[
         {"src": "Mat f16 32x64 NZ", "dst": "Left f16 32x64"},

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.layout import Array
-from ptokit.isa.fixpipe import convert_out
 from ptokit.isa.rules import located, row_major, same_dtype, same_valid, separate
 from ptokit.isa.spec import Asm, insn, out, rule, src, types
 from ptokit.isa.transfer import c0, up
@@ -311,19 +310,12 @@ def TPAIRREDUCESUM(dst: Array, src0: Array, ctx: Any) -> None:
     dst[: sums.shape[0], pairs : pairs + lone.shape[1]] = lone
 
 
-@insn(
-    out("dst"),
-    src("src"),
-    targets="",
-    rules=[same_valid("dst", "src")],
-    asm=Asm(forms=frozenset({"l1", "l2"})),
-)
-def TPACK(dst: Array, src: Array, ctx: Any) -> None:
-    """Convert the valid region element by element. The name is reserved: no device has it.
+@insn(out("dst"), src("src"), targets="", asm=Asm(forms=frozenset({"l1", "l2"})))
+def TPACK(dst: Array, src: Array) -> None:
+    """Reserved: the name of an instruction that no target has. Use TCVT.
 
-    The instruction pages announce TPACK without saying what it does, and nothing implements it. The
-    `cpu` profile reads it as a plain conversion to the element type of dst, so that text which
-    names it can be run. Use TCVT in kernels.
+    The instruction pages announce a conversion that packs narrow elements, without saying what it
+    does, and nothing implements it. The name is known so that text which uses it can be read and
+    answered.
     """
-    o = ctx.ops
-    dst[...] = convert_out(src, o.src.dtype, o.dst.dtype, target=o.target.name)
+    raise NotImplementedError("TPACK has no defined meaning; convert with TCVT")

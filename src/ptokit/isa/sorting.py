@@ -14,13 +14,13 @@ from ptokit.base import dtypes as dt
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.pointwise import A5_FAMILY, DEVICES
+from ptokit.isa.rules import located, row_major, same_dtype, separate
 from ptokit.isa.sort_records import (
     RECORD_BYTES,
     MrgSortExecutedNumList,
     elements_per_record,
     sort_keys,
 )
-from ptokit.isa.rules import located, row_major, same_dtype, separate
 from ptokit.isa.spec import (
     Asm,
     Attr,
@@ -150,7 +150,10 @@ def _is_long(o: Any) -> bool:
             "tmp": "Vec f32 1x64",
         }
     ],
-    freedom="Where NaNs go, and the order of +0 and -0, are not stated; see the family's order.",
+    freedom=(
+        "Where NaNs go, and the order of +0 and -0, are not stated; the reference compares sign "
+        "and magnitude of the bits and keeps zeros in order."
+    ),
 )
 def TSORT32(dst: Array, src: Array, idx: Array, tmp: Array | None, ctx: Any) -> None:
     """Sort every 32 columns of a row in descending order, carrying an index with each value.
@@ -360,6 +363,7 @@ _apart = separate("dst", "src0").holds
         ins=(*_LISTS, "blockLen", "tmp"),
         outs=("dst", "executedNumList"),
         attrs={"exhausted": "exhausted"},
+        place={"exhausted": "ins"},
     ),
     example={"dst": "Vec {T} 1x512", "src0": "Vec {T} 1x512", "blockLen": "64"},
     more_examples=[

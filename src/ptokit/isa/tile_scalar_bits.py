@@ -198,7 +198,7 @@ def TSHRS(dst: Array, src: Array, scalar: int) -> None:
         ),
         one_vector_of_i64("src0"),
     ],
-    asm=Asm(attrs={"mode": "cmpMode"}),
+    asm=Asm(attrs={"mode": "cmpMode"}, place={"mode": "ins"}),
     example={"dst": "Vec u8 16x32", "src0": "Vec {T} 16x64", "scalar": "1"},
     more_examples=[{"dst": "Vec u8 16x32", "src0": "Vec f32 16x64", "scalar": "Vec f32 1x64"}],
 )

@@ -315,10 +315,10 @@ _CONV_RULES = [
     ),
     need(
         "conv-block-3d",
-        DEVICES,
-        "FRACTAL_Z_3D: C0 is 32 for 8-bit, 16 for 16-bit and 8 for 32-bit elements",
+        None,
+        "FRACTAL_Z_3D: C0 is 64 for 4-bit, 32 for 8-bit, 16 for 16-bit, 8 for 32-bit elements",
         lambda o: _converts(o) and o.dst.layout == Layout.FRACTAL_Z_3D,
-        lambda o: _channels(o) * o.src.itemsize == BLOCK_BYTES,
+        lambda o: _channels(o) * o.src.dtype.bits == 8 * BLOCK_BYTES,
     ),
     need(
         "conv-plane",
@@ -462,6 +462,8 @@ def TTRANS(dst: Array, src: Array, tmp: Array, ctx: Any) -> None:
         return
     exists = conversion.arrange(np.ones(src.shape, bool), o.dst.shape)
     untouched = ctx.undefined("dst")
+    if o.dst.dtype.is_packed:  # then dst is not the memory itself, and has nothing to keep
+        dst[...] = 0
     np.copyto(dst, values, where=exists)
     if untouched is not None:
         ctx.poison_where("dst", untouched & ~exists.reshape(untouched.shape))

@@ -90,6 +90,21 @@ class Context:
             declared = self.plan.insn.operand(name)
             raise self.plan.poisoned(window, declared, self.site, part)
 
+    def demand_where(self, name: str, where: Array) -> None:
+        """Refuse to read these elements of the region the body was handed unless all are defined.
+
+        `where` is a boolean array of the shape the body was handed, or the matrix of it.
+        """
+        window = self._handed(name)
+        if window.is_defined():
+            return
+        missing = np.argwhere(where.reshape(window.shape) & ~window.defined())
+        if len(missing):
+            row, col = missing[0].tolist()
+            declared = self.plan.insn.operand(name)
+            part = (slice(row, row + 1), slice(col, col + 1))
+            raise self.plan.poisoned(window, declared, self.site, part)
+
     def _handed(self, name: str) -> Window:
         return next(window for label, _, window in self.plan.windows if label == name)
 

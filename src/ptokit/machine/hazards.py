@@ -152,18 +152,23 @@ class HazardLog:
 
     def _check(self, use: Use, record: Record, agent: int, time: int) -> None:
         known = self.clocks.of(agent)
+        own: list[tuple[Region, Touch, bool]] = []
+        crossed = False
         for peer in use.region.peers:
-            for other, touch in peer.writes.items():
-                if known.get(other, 0) < touch.time and (
-                    other != agent or self._same_pipe(use, peer, touch, record, time)
-                ):
-                    self._conflict(use, peer, touch, record, agent, True)
-            if use.writes and peer.reads:
-                for other, touch in peer.reads.items():
-                    if known.get(other, 0) < touch.time and (
-                        other != agent or self._same_pipe(use, peer, touch, record, time)
-                    ):
-                        self._conflict(use, peer, touch, record, agent, False)
+            tables = (peer.writes, peer.reads) if use.writes else (peer.writes,)
+            for table in tables:
+                for other, touch in table.items():
+                    if known.get(other, 0) >= touch.time:
+                        continue
+                    wrote = table is peer.writes
+                    if other == agent:
+                        own.append((peer, touch, wrote))
+                    elif self._conflict(use, peer, touch, record, agent, wrote):
+                        crossed = True
+        for peer, touch, wrote in own:
+            # Order inside the pipe would come back with the order that was missing above.
+            if not crossed and self._same_pipe(use, peer, touch, record, time):
+                self._conflict(use, peer, touch, record, agent, wrote)
 
     def _same_pipe(self, use: Use, peer: Region, touch: Touch, record: Record, time: int) -> bool:
         """Whether the order of one pipe does not protect this pair."""
@@ -176,10 +181,13 @@ class HazardLog:
 
     def _conflict(
         self, use: Use, peer: Region, touch: Touch, record: Record, agent: int, wrote: bool
-    ) -> None:
+    ) -> bool:
+        """Report a pair, unless additions commute; from then on, take it as ordered."""
         if use.atomic and wrote and _is_atomic(touch.record):
-            return  # additions commute
+            return False
         self.findings.race(self.machine, use, peer, touch, record, agent, wrote)
+        self.clocks.acquire((agent,), {touch.agent: touch.time})
+        return True
 
     # ---- unit flags -----------------------------------------------------------------------------
 

@@ -96,9 +96,10 @@ class Window:
     ) -> tuple[int, int]:
         """Logical row and column of the first element with an undefined byte.
 
-        `part` narrows the search to the first rows and columns of the window.
+        `part` narrows the search to some rows and columns of the window.
         """
         row, col = np.argwhere(~self._shadow()[part])[0]
+        row, col = row + (part[0].start or 0), col + (part[1].start or 0)
         return int(row) + self._rows.start, int(col) + self._cols.start
 
     def mark_defined(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-BAR = 40  # characters for the whole memory
+BAR = 24  # characters for the whole memory
 
 
 @dataclass(frozen=True)
