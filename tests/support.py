@@ -63,6 +63,8 @@ def run_sample(sample: Sample, seed: int = 0) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     operands = {name: realise(spec, rng) for name, spec in sample.operands.items()}
     operands |= {name: operands[other] for name, other in sample.same.items()}
+    for name, value in sample.contents.items():
+        operands[name].fill(value)
     attrs = tuple(sample.attrs[a.name] for a in sample.insn.attrs)
     here = ptokit.base.location.Location("sample", 1)
     current().issue(sample.insn, tuple(operands.values()), attrs, here)

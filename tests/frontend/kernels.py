@@ -103,7 +103,7 @@ def with_events(x, y):
     TSTORE(GlobalTensor(y), b, added)
 
 
-# ---- kernels that cannot be lowered ----------------------------------------------------------------
+# ---- kernels that cannot be lowered ------------------------------------------------------------
 
 
 @kernel

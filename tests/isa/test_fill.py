@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ptokit import *
@@ -14,6 +14,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
 from ptokit.isa.spec import TARGETS
+from ptokit.isa.targets import TARGETS as PROFILES
 from tests.isa.tiles import call, defined, whole
 
 KINDS = ["i8", "u8", "i16", "u16", "f16", "bf16", "i32", "u32", "f32"]
@@ -65,14 +66,14 @@ def test_padding_a_vector_tile(target: str, kind: str, pad: int, data: st.DataOb
     last = data.draw(st.integers(1, rows))
     assume(dtype(kind) in PROFILES[target].dtypes)
     with device(target, mode="auto"):
-            src, dst = vec(kind, 16, 64, valid), vec(kind, rows, cols, (last, cols), pad)
-            values, before = written(src, 1), written(dst, 100)
-            call("TFILLPAD_EXPAND" if expand else "TFILLPAD", dst, src)
-            reached = rows if target == "cpu" else max(valid[0], last)
-            expected = before
-            expected[:reached] = dtype(kind).pad_bits(pad)
-            expected[: valid[0], : valid[1]] = values[: valid[0], : valid[1]]
-            assert np.array_equal(bits(dst), expected)
+        src, dst = vec(kind, 16, 64, valid), vec(kind, rows, cols, (last, cols), pad)
+        values, before = written(src, 1), written(dst, 100)
+        call("TFILLPAD_EXPAND" if expand else "TFILLPAD", dst, src)
+        reached = rows if target == "cpu" else max(valid[0], last)
+        expected = before
+        expected[:reached] = dtype(kind).pad_bits(pad)
+        expected[: valid[0], : valid[1]] = values[: valid[0], : valid[1]]
+        assert np.array_equal(bits(dst), expected)
 
 
 @pytest.mark.parametrize("target", ["a2a3", "a5"])

@@ -4,7 +4,8 @@ Tests run them, the documentation shows them, and the search for violating examp
 them. A record says what its operands look like only where the default does not fit, in a short
 notation: `Vec {T} 16x64`, `Acc f32 32x32 NZ/1024 valid 20x30`, `GM {T} 16x64 DN`,
 `Conv Vec {T} NCHW 1x16x4x8`, a number for a scalar, `new Name` for a helper object, `same dst`
-for an operand that must be the object already given as `dst`.
+for an operand that must be the object already given as `dst`. A tile whose contents matter, such
+as one of byte offsets, ends in the value to fill it with: `Vec u32 16x8 = 32`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Sample:
     attrs: dict[str, Any]
     same: dict[str, str] = field(default_factory=dict[str, str])  # operands that are one object
     addresses: dict[str, int] = field(default_factory=dict[str, int])  # of tiles that are not at 0
+    contents: dict[str, int] = field(default_factory=dict[str, int])  # of tiles where it matters
 
     def facts(self, mode: str = "auto") -> Ops:
         """What the verifier sees of this call."""
@@ -70,6 +72,7 @@ def sample(
     form = _shown_form(insn, example)
     operands: dict[str, Spec | None] = {}
     same: dict[str, str] = {}
+    contents: dict[str, int] = {}
     for operand in insn.operands:
         if operand.name not in form:
             operands[operand.name] = None
@@ -79,9 +82,12 @@ def sample(
             same[operand.name] = text.removeprefix("same ")
             operands[operand.name] = operands[same[operand.name]]
             continue
+        text, _, value = text.partition(" = ")
+        if value:
+            contents[operand.name] = int(value)
         operands[operand.name] = parse(text, chosen.get(operand.name, first), target)
     attrs = {a.name: _attr(example, a.name, a.type, a.default) for a in insn.attrs}
-    return Sample(insn, target, operands, attrs, same)
+    return Sample(insn, target, operands, attrs, same, contents=contents)
 
 
 def _shown_form(insn: Insn, example: Mapping[str, str]) -> tuple[str, ...]:

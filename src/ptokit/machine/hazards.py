@@ -13,6 +13,7 @@ from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.clocks import Clocks, agent_of, join
 from ptokit.machine.gm import GmWindow
+from ptokit.machine.moves import Move
 from ptokit.machine.records import Record
 from ptokit.machine.regions import Region, RegionIndex, Touch
 from ptokit.machine.scalar_cache import ScalarCaches
@@ -182,8 +183,10 @@ class HazardLog:
     def _conflict(
         self, use: Use, peer: Region, touch: Touch, record: Record, agent: int, wrote: bool
     ) -> bool:
-        """Report a pair, unless additions commute; from then on, take it as ordered."""
+        """Report a pair, unless its order does not matter; from then on, take it as ordered."""
         if use.atomic and wrote and _is_atomic(touch.record):
+            return False
+        if use.region is peer and wrote and use.writes and _twins(record, touch.record):
             return False
         self.findings.race(self.machine, use, peer, touch, record, agent, wrote)
         self.clocks.acquire((agent,), {touch.agent: touch.time})
@@ -253,3 +256,9 @@ def _phase(plan: Any) -> int:
 
 def _is_atomic(record: Record) -> bool:
     return AtomicType.AtomicAdd in record.plan.ops.attrs.values()
+
+
+def _twins(record: Record, other: Record) -> bool:
+    """Whether two vector cores push the same entry, unsplit: A2/A3 makes both go through it."""
+    mine, theirs = record.plan, other.plan
+    return isinstance(mine, Move) and isinstance(theirs, Move) and record.insn is other.insn

@@ -41,7 +41,7 @@ from ptokit.frontend.lowering.sync import TracedSync
 from ptokit.frontend.types import GlobalTensor, Shape, Stride, Tile, ptr
 from ptokit.ir.attributes import EnumAttr, StringAttr, enumeration_of
 from ptokit.ir.core import Op, Value
-from ptokit.ir.instructions import attribute_for, text_key
+from ptokit.ir.instructions import attribute_for, form_of, text_key
 from ptokit.ir.types import F32, I64, INDEX, ScalarType, TileBufType, Type, ViewType
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
@@ -99,6 +99,8 @@ class Tracer:
             },
             insn=insn,
         )
+        if insn.asm is not None:
+            _in_written_order(op)
         return Number(self.emitter, op.result) if results else None
 
     def _bind(self, insn: Insn, operands: Any, attrs: tuple[Any, ...]) -> bool:
@@ -138,6 +140,15 @@ class Tracer:
             "operand",
             f"{insn.name}: {type(value).__name__} cannot be an operand of a lowered kernel",
         )
+
+
+def _in_written_order(op: Op) -> None:
+    """Sources before destinations, as the text has them."""
+    form = form_of(op)
+    names = [operand.name for operand in (*form.ins, *form.outs)]
+    values = dict(zip(op.labels, op.operands, strict=True))
+    op.operands = [values[name] for name in names if name in values]
+    op.labels = tuple(name for name in names if name in values)
 
 
 def _mnemonic(insn: Insn, named: dict[str, Value]) -> str:
