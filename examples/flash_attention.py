@@ -15,14 +15,8 @@ import numpy as np
 from ptokit import *
 from ptokit.kernel import kernel
 
-TQ, TK, D = 64, 64, 64
+D = 64
 LOWEST = -1.0e30  # instead of -inf: differences of it stay numbers
-
-Scores = Tile[TileType.Vec, float32, TQ, TK]
-Weights = Tile[TileType.Vec, float16, TQ, TK]
-Output = Tile[TileType.Vec, float32, TQ, D]
-Column = Tile[TileType.Vec, float32, TQ, 1, BLayout.ColMajor]
-Row = Tile[TileType.Vec, float32, 1, TQ]  # a column's bytes, for row-major arithmetic
 
 
 def boxed(rows, cols, outer=BLayout.ColMajor, inner=SLayout.RowMajor):
@@ -37,8 +31,12 @@ def product(acc, left, right, a_l1, b_l1):
 
 
 @kernel(mode="auto")
-def flash_attention(q, k, v, mask, work_s, work_p, work_o, out, *, scale, causal):
-    length = q.shape[0]
+def flash_attention(q, k, v, mask, work_s, work_p, work_o, out, *, scale, causal, tile=64):
+    length, TQ, TK = q.shape[0], tile, tile
+    Scores, Weights = Tile[TileType.Vec, float32, TQ, TK], Tile[TileType.Vec, float16, TQ, TK]
+    Output = Tile[TileType.Vec, float32, TQ, D]
+    Column = Tile[TileType.Vec, float32, TQ, 1, BLayout.ColMajor]
+    Row = Tile[TileType.Vec, float32, 1, TQ]  # a column's bytes, for row-major arithmetic
     gq, gv, gout = GlobalTensor(q), GlobalTensor(v), GlobalTensor(out)
     # K as its transpose: D rows, one column per key, columns contiguous.
     kt_shape, kt_stride = Shape[1, 1, 1, D, length], Stride[1, 1, 1, 1, D]
@@ -51,7 +49,7 @@ def flash_attention(q, k, v, mask, work_s, work_p, work_o, out, *, scale, causal
     p_l0, v_l0, o_acc = TileLeft[half, TQ, TK](), TileRight[half, TK, D](), TileAcc[float32, TQ, D]()
 
     scores, scratch, weights = Scores(), Scores(), Weights()
-    total, part, diagonal = Output(), Output(), Scores()
+    total, part = Output(), Output()
     top, new_top, drop, row_sum, norm = Column(), Column(), Column(), Column(), Column()
     top_, new_top_, drop_, row_sum_, norm_ = Row(), Row(), Row(), Row(), Row()
     TRESHAPE(top_, top)
@@ -60,6 +58,7 @@ def flash_attention(q, k, v, mask, work_s, work_p, work_o, out, *, scale, causal
     TRESHAPE(row_sum_, row_sum)
     TRESHAPE(norm_, norm)
     if causal:
+        diagonal = Scores()
         TLOAD(diagonal, GlobalTensor(mask))
 
     for i in range(0, length, TQ):
@@ -101,10 +100,10 @@ def flash_attention(q, k, v, mask, work_s, work_p, work_o, out, *, scale, causal
         TSTORE(gout[i : i + TQ, :], total)
 
 
-def inputs(rng, length=192):
+def inputs(rng, length=192, tile=64):
     q, k, v = rng.standard_normal((3, length, D)).astype(np.float16)
-    mask = np.where(np.tri(TQ, TK), 0, LOWEST).astype(np.float32)
-    work = [np.zeros((TQ, n), kind) for n, kind in ((TK, "f4"), (TK, "f2"), (D, "f4"))]
+    mask = np.where(np.tri(tile, tile), 0, LOWEST).astype(np.float32)
+    work = [np.zeros((tile, n), kind) for n, kind in ((tile, "f4"), (tile, "f2"), (D, "f4"))]
     return q, k, v, mask, *work, np.zeros((length, D), np.float32)
 
 

@@ -12,16 +12,14 @@ import numpy as np
 from ptokit import *
 from ptokit.kernel import kernel
 
-TM, TN, TK = 64, 64, 32  # tile sizes
-
-
 def boxed(kind, rows, cols):
     """A tile of L1 in NZ order, as the loads of the cube want it."""
     return Tile[TileType.Mat, kind, rows, cols, BLayout.ColMajor, rows, cols, SLayout.RowMajor]
 
 
 @kernel(mode="auto")
-def gemm(a, b, c, *, kind, acc_kind):
+def gemm(a, b, c, *, kind, acc_kind, tile=(64, 64, 32)):
+    TM, TN, TK = tile
     ga, gb, gc = GlobalTensor(a), GlobalTensor(b), GlobalTensor(c)
     # Two of each: while the cube works on one pair, the next is on its way.
     a_l1 = [boxed(kind, TM, TK)(), boxed(kind, TM, TK)()]

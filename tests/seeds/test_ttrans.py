@@ -218,8 +218,10 @@ def test_elem_per_block(kind: str) -> None:
         assert TTRANS.tmp_bytes(dst, make(f"Vec {kind} {2 * block}x16 DN")) == 0  # its stride is 1
 
 
-@pytest.mark.parametrize("kind", ["i8", "i16", "i32"])
-@pytest.mark.parametrize("dst_stride", [8, 16, 24, 32, 48, 64])
+@pytest.mark.parametrize(
+    ("kind", "dst_stride"),
+    [("i8", 32), ("i8", 64), ("i16", 16), ("i16", 48)] + [("i32", n) for n in (8, 16, 24, 32)],
+)
 @pytest.mark.parametrize("src_blocks", [1, 2, 255, 256])
 def test_alignment_condition(kind: str, dst_stride: int, src_blocks: int) -> None:
     """'When the strides are aligned (dstStride % RowStride == 0, srcStride % ElemPerBlock == 0,
@@ -227,8 +229,6 @@ def test_alignment_condition(kind: str, dst_stride: int, src_blocks: int) -> Non
     is used and no tmp is needed.'"""
     size = dtype(kind).itemsize
     cols = src_blocks * 32 // size
-    if dst_stride * size % 32:
-        pytest.skip("no such tile: its lines are not whole blocks")
     dst, src = f"Vec {kind} {cols}x{dst_stride}", f"Vec {kind} 8x{cols}"
     fast = dst_stride % step(kind) == 0 and src_blocks <= 255
     with device("cpu", mode="auto"):

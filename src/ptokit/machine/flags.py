@@ -25,14 +25,18 @@ class Token(NamedTuple):
 class Semaphore:
     """Counts signals that were given and not yet taken, oldest first."""
 
-    __slots__ = ("given", "last_taken", "limit", "taken", "title", "tokens", "waiters")
+    __slots__ = (
+        "balance", "given", "last_set", "last_taken", "limit", "taken", "title", "tokens", "waiters"
+    )  # fmt: skip
 
     def __init__(self, title: str, limit: int = 15) -> None:
         self.title = title  # what is being waited for, in words
-        self.limit = limit  # a flag holds one signal, a cross-core counter fifteen
+        self.limit = limit  # how many signals may be pending
         self.tokens: deque[Token] = deque()
         self.given = 0
         self.taken = 0
+        self.balance = 0  # sets minus waits so far, as the program is written
+        self.last_set: Site | Location | None = None
         self.last_taken: Token | None = None
         self.waiters: list[Any] = []  # queues to look at again after a signal
 

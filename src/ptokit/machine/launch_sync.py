@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ptokit.base.diagnostics import where
+from ptokit.base.diagnostics import PtoError, where
 from ptokit.isa.spec import Pipe
 from ptokit.machine.aftermath import flag_clash, odd_ring
 from ptokit.machine.clocks import agent_of, join
@@ -15,7 +15,7 @@ from ptokit.machine.core import Core
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Barrier, Signal, Wait, Work
-from ptokit.machine.sync import Place, Sync, overflow
+from ptokit.machine.sync import Place, Sync, double_set, overflow
 
 if TYPE_CHECKING:
     from ptokit.machine.scheduler import Launch
@@ -124,18 +124,18 @@ class LaunchSync(Sync):
 
     def give(self, semaphore: Semaphore, token: Token) -> None:
         if semaphore.full:
-            (problem,) = overflow(semaphore, token).diagnostics
-            self.launch.findings.add(
-                problem.code,
-                problem.message,
-                token.site,
-                fix=problem.fix,
-                notes=problem.notes,
-            )
-            semaphore.tokens.pop()  # a raised flag stays raised; the run goes on
-            semaphore.given -= 1
+            self._report(overflow(semaphore, token), token.site)
         semaphore.put(token)
         self.launch.queues.wake(semaphore)
+
+    def set_twice(self, flag: Semaphore, site: Place) -> None:
+        self._report(double_set(flag, site), site)  # a raised flag stays raised; the run goes on
+
+    def _report(self, error: PtoError, site: Place) -> None:
+        (problem,) = error.diagnostics
+        self.launch.findings.add(
+            problem.code, problem.message, site, fix=problem.fix, notes=problem.notes
+        )
 
     def complain(self, code: str, message: str, site: Place, **more: Any) -> None:
         self.launch.findings.add(code, message, site, **more)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ptokit.machine.context import Context
     from ptokit.machine.machine import Machine
 
+UNLIMITED = 1 << 30
 EVENT_IDS = 8  # per ordered pair of pipes
 FLAGS = 16  # cross-core flags of a core
 RESERVED = range(11, 15)  # cross-core flags that SYNCALL uses
@@ -93,14 +94,25 @@ class Sync:
         found = flags.get((src, dst, id))
         if found is None:
             title = f"the flag {src.name} -> {dst.name} {id} of the {self.core.name}"
-            found = flags[src, dst, id] = Semaphore(title, 1)
+            found = flags[src, dst, id] = Semaphore(title, UNLIMITED)
         return found
 
     def set_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
         """Raise a flag behind the earlier work of `src`."""
         self._legal(src, site)
         self._legal(dst, site)
-        self.signal(src, (self.flag(src, dst, id),), site)
+        flag = self.flag(src, dst, id)
+        # Pairs are made as the program is written: the second pipe may lag behind in time.
+        if flag.balance > 0:
+            self.set_twice(flag, site)
+        else:
+            flag.balance += 1
+            flag.last_set = site
+            self.signal(src, (flag,), site)
+
+    def set_twice(self, flag: Semaphore, site: Place) -> None:
+        """A flag is raised again before anything waits for it."""
+        raise double_set(flag, site)
 
     def wait_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
         """Hold `dst` until the flag is raised, and lower it."""
@@ -108,7 +120,9 @@ class Sync:
         self._legal(dst, site)
         what = f"wait_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id})"
         hint = f"set_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id}) must come first"
-        self.wait(dst, (self.flag(src, dst, id),), what, site, hint)
+        flag = self.flag(src, dst, id)
+        self.wait(dst, (flag,), what, site, hint)
+        flag.balance -= 1
 
     def get_buffer(self, pipe: Pipe, id: int, site: Place) -> None:
         """Acquire a buffer: wait for the pipes that acquired it earlier to release it."""
@@ -280,19 +294,22 @@ def blocked(what: str, missing: Sequence[Semaphore], site: Place, hint: str = ""
 
 
 def overflow(semaphore: Semaphore, token: Token) -> PtoError:
-    """The error of a signal too many."""
-    earlier = semaphore.tokens[-1]
-    if semaphore.limit == 1:
-        code, message = "E2", f"{semaphore.title} is set twice without a wait in between"
-        fix = "wait for it before setting it again, or use another event id"
-    else:
-        code = "E11"
-        message = f"{semaphore.title} overflows: its counter has 4 bits, 15 signals are pending"
-        fix = "let the other core take the signals, or give fewer than 16 ahead of it"
+    """The error of a cross-core signal too many."""
     return fail(
-        code,
-        message,
-        fix=fix,
+        "E11",
+        f"{semaphore.title} overflows: its counter has 4 bits, 15 signals are pending",
+        fix="let the other core take the signals, or give fewer than 16 ahead of it",
         site=token.site,
-        notes=[Note("the signal that is still pending", where(earlier.site))],
+        notes=[Note("the last signal that is still pending", where(semaphore.tokens[-1].site))],
+    )
+
+
+def double_set(flag: Semaphore, site: Place) -> PtoError:
+    """The error of a flag that is set again before the wait."""
+    return fail(
+        "E2",
+        f"{flag.title} is set twice without a wait in between",
+        fix="wait for it before setting it again, or use another event id",
+        site=site,
+        notes=[Note("the set that is still pending", where(flag.last_set))],
     )
