@@ -34,6 +34,7 @@ class Case:
     blocks: int = 1
     paths: tuple[str, ...] = PATHS
     consts: dict[str, Any] = field(default_factory=dict)
+    check: Callable[..., str] | None = None  # a further look at all arguments after the run
 
     def run(self, target: str, path: str) -> str:
         """Run once; returns what is wrong, or nothing."""
@@ -48,7 +49,7 @@ class Case:
             scale = max(np.abs(b).max(), 1e-30)
             if np.abs(a - b).max() > self.rtol * scale:
                 return f"output {index} differs by {np.abs(a - b).max() / scale:.2e} of its scale"
-        return ""
+        return self.check(*arguments) if self.check else ""
 
 
 def run_cases(cases: Sequence[Case], quiet: bool = False) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from ptokit.frontend.asynchronous import *
 from ptokit.frontend.events import *
 from ptokit.frontend.helpers import static_range
 from ptokit.frontend.pipes import *
+from ptokit.frontend.sections import cube_section, vector_section
 from ptokit.frontend.session import device, reset
 from ptokit.frontend.supports import supports
 from ptokit.frontend.types import (
@@ -67,6 +68,8 @@ __all__ = [
     "load",
     "loads",
     "static_range",
+    "cube_section",
+    "vector_section",
     "ptr",
     "PadCustom",
     "PadValueCustom",

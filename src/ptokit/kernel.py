@@ -18,6 +18,7 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import FunctionType
 from typing import Any, cast, overload
 
@@ -28,15 +29,16 @@ from ptokit.base.tiles import TileSpec
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines.reference import Interpreter
 from ptokit.frontend.lowering.lower import lower as lower_function
-from ptokit.frontend.session import MODES, running
+from ptokit.frontend.sections import guarded
+from ptokit.frontend.session import MODES, current, running
 from ptokit.ir.core import Module
 from ptokit.ir.printer import print_module
 from ptokit.ir.types import TileBufType
 from ptokit.isa.spec import TARGETS as DEVICES
 from ptokit.isa.targets import Target, target
-from ptokit.machine.core import Core
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import as_array
+from ptokit.machine.scheduler import Schedule, run_cluster
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.liveness import live_ranges
@@ -45,7 +47,8 @@ from ptokit.passes.verify import Verify
 from ptokit.report.memory_map import Placed, memory_map
 from ptokit.report.memory_svg import memory_svg
 
-CORES = ("mix", "cube", "vector")
+# What runs the body: one stream that plays every part, one kind of core, or a whole cluster.
+CORES = {"single": ("mix",), "cube": ("cube",), "vector": ("vector",), "mix": ("cube", "vector")}
 PATHS = ("eager", "lowered")
 
 
@@ -75,12 +78,17 @@ class Kernel:
     function: Callable[..., Any]
     mode: str = "manual"
     target: Target | None = None
-    core: str = "mix"
+    core: str = "single"
     _lowered: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
 
     @property
     def name(self) -> str:
         return self.function.__name__
+
+    @cached_property
+    def on_cluster(self) -> Callable[..., Any]:
+        """The function as each core of a cluster runs it: without the sections of the others."""
+        return guarded(cast(FunctionType, self.function))
 
     def __getitem__(self, blocks: int) -> Launch:
         if not isinstance(blocks, int) or blocks < 1:
@@ -199,42 +207,56 @@ class Launch:
         *args: Any,
         target: str | Target | None = None,
         path: str = "eager",
+        check: bool = True,
+        seed: int | None = None,
         **consts: Any,
     ) -> Run:
-        """Run every block; arrays are updated in place."""
+        """Run every block; arrays are updated in place.
+
+        `check` looks for races, hangs and leftover flags where the author orders the pipes;
+        `seed` runs the cores and pipes in a random but repeatable order.
+        """
         kernel = self.kernel
         if path not in PATHS:
             raise fail("path", f"path is one of {PATHS}, not {path!r}", kind=UsageError)
         chosen = kernel._target(target)
         started = time.perf_counter()
-        run = self._eager if path == "eager" else self._lowered
-        machine = run(chosen, args, consts)
+        body = (self._eager if path == "eager" else self._lowered)(chosen, args, consts)
+        outcome = run_cluster(
+            dict.fromkeys(CORES[kernel.core], body),
+            chosen,
+            kernel.mode if path == "eager" else "manual",
+            grid=self.blocks,
+            schedule=Schedule(seed),
+            hazards=check,
+            session=running,
+        )
         seconds = time.perf_counter() - started
-        return Run(kernel.name, chosen, kernel.mode, path, self.blocks, seconds, machine)
+        return Run(kernel.name, chosen, kernel.mode, path, self.blocks, seconds, outcome.machine)
 
-    def _eager(self, chosen: Target, args: tuple[Any, ...], consts: dict[str, Any]) -> Machine:
-        arguments = self.kernel._bind(args, consts)
-        machine = Machine(chosen, self.kernel.mode)
-        for block in range(self.blocks):
-            machine.core = Core(chosen, self.kernel.core, block)
-            machine.blocks = self.blocks
-            with running(machine):
-                self.kernel.function(
-                    *_positional(self.kernel.function, arguments),
-                    **{n: v for n, v in arguments.items() if _is_const(self.kernel.function, n)},
-                )
-        return machine
+    def _eager(
+        self, chosen: Target, args: tuple[Any, ...], consts: dict[str, Any]
+    ) -> Callable[[], Any]:
+        kernel = self.kernel
+        arguments = kernel._bind(args, consts)
+        function = kernel.on_cluster if kernel.core == "mix" else kernel.function
+        positional = _positional(kernel.function, arguments)
+        named = {n: v for n, v in arguments.items() if _is_const(kernel.function, n)}
+        return lambda: function(*positional, **named)
 
-    def _lowered(self, chosen: Target, args: tuple[Any, ...], consts: dict[str, Any]) -> Machine:
-        module = self.kernel.lower(*args, target=chosen, **consts)
-        arguments = self.kernel._bind(args, consts)
-        machine = Machine(chosen, "manual")
-        entry = module.functions[0]
-        for block in range(self.blocks):
-            machine.core = Core(chosen, self.kernel.core, block)
-            passed = tuple(_positional(self.kernel.function, arguments))
-            Interpreter(module, machine, self.blocks).launch(entry, passed)
-        return machine
+    def _lowered(
+        self, chosen: Target, args: tuple[Any, ...], consts: dict[str, Any]
+    ) -> Callable[[], Any]:
+        kernel = self.kernel
+        module = kernel.lower(*args, target=chosen, **consts)
+        passed = tuple(_positional(kernel.function, kernel._bind(args, consts)))
+
+        def body() -> None:
+            machine = current()
+            run = Interpreter(module, machine, self.blocks, machine.subblocks)
+            run.launch(module.functions[0], passed)
+
+        return body
 
 
 def _is_const(function: Callable[..., Any], name: str) -> bool:
@@ -290,7 +312,7 @@ class Map:
 def kernel(function: FunctionType, /) -> Kernel: ...
 @overload
 def kernel(
-    *, mode: str = "manual", target: str | Target | None = None, core: str = "mix"
+    *, mode: str = "manual", target: str | Target | None = None, core: str = "single"
 ) -> Callable[[FunctionType], Kernel]: ...
 def kernel(
     function: FunctionType | None = None,
@@ -298,11 +320,12 @@ def kernel(
     *,
     mode: str = "manual",
     target: str | Target | None = None,
-    core: str = "mix",
+    core: str = "single",
 ) -> Any:
     """Make a kernel of a Python function: `@kernel`, or `@kernel(mode="auto", target="a5")`."""
     if mode not in MODES or core not in CORES:
-        raise fail("kernel", f"mode is one of {MODES}, core one of {CORES}", kind=UsageError)
+        cores = ", ".join(CORES)
+        raise fail("kernel", f"mode is one of {MODES}, core one of {cores}", kind=UsageError)
 
     def decorate(body: FunctionType) -> Kernel:
         from ptokit.isa.targets import target as find

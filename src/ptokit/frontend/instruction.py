@@ -81,10 +81,10 @@ class Instruction:
         return self.issue(operands, attrs)
 
     def _remember(self, args: tuple[Any, ...], operands: tuple[Any, ...]) -> None:
-        """Note arguments that are the operands already: tiles and tensors, in record order."""
+        """Note arguments that are the operands already: tiles, tensors, numbers, in record order."""
         left_out = operands[len(args) :]
         if (
-            all(isinstance(a, TileObject | ConvObject | GlobalObject) for a in args)
+            all(isinstance(a, TileObject | ConvObject | GlobalObject | int | float) for a in args)
             and all(a is o for a, o in zip(args, operands, strict=False))
             and not any(o is not None for o in left_out)
         ):

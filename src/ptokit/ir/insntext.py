@@ -209,9 +209,9 @@ def build(
     spread = [*ins.types, *(v.type for v in extra)]
     written: list[Type | None] = [*outs.types, *results]
     form = (
-        find_form(forms, ins.types, written)
-        or find_form(forms, ins.types, list(outs.types))
-        or find_form([f.with_memory_as_operand for f in forms], ins.types, written)
+        find_form(forms, ins.types, written, attrs)
+        or find_form(forms, ins.types, list(outs.types), attrs)
+        or find_form([f.with_memory_as_operand for f in forms], ins.types, written, attrs)
     )
     spread_form = None if form or not extra else find_form(forms, spread, written)
     if spread_form is not None:

@@ -8,7 +8,7 @@ same operation, whose destinations are operands or results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -105,6 +105,8 @@ def _forms(insn: Insn, asm: Asm) -> Iterator[Form]:
             ins = tuple(o for o in given if o.role in ("in", "tmp"))
         else:
             ins = tuple(insn.operand(n) for n in asm.ins if n in names)
+            # The pages leave some temporaries out of the text; ours follow the other operands.
+            ins += tuple(o for o in given if o.role == "tmp" and o not in ins)
         if asm.outs is None:
             outs = tuple(o for o in given if o.role in ("out", "inout") and o not in ins)
         else:
@@ -122,20 +124,40 @@ def mnemonics() -> list[str]:
 
 
 def find_form(
-    forms: Sequence[Form], ins: Sequence[Type], outs: Sequence[Type | None]
+    forms: Sequence[Form],
+    ins: Sequence[Type],
+    outs: Sequence[Type | None],
+    attrs: Mapping[str, Attribute] | None = None,
 ) -> Form | None:
     """The first form that takes these types; scratch operands may be missing altogether.
 
-    A destination of type None is a result whose type is not known yet.
+    A destination of type None is a result whose type is not known yet. Where two forms differ only
+    in what they ask of the template arguments, the attributes decide.
     """
-    for form in forms:
-        if _takes(form, ins, outs):
-            return form
+    fitting = [form for form in forms if _takes(form, ins, outs)]
+    if fitting:
+        return next((f for f in fitting if attrs is None or _agrees(f, attrs)), fitting[0])
     for form in forms:
         bare = form.without_scratch
         if bare.ins != form.ins and _takes(bare, ins, outs):
             return bare
     return None
+
+
+def _agrees(form: Form, attrs: Mapping[str, Attribute]) -> bool:
+    """Whether an overload with these operands exists for the template arguments."""
+    insn = form.insn
+    if not insn.when:
+        return True
+    given: dict[str, Any] = {}
+    for key, attr in attr_keys(insn).items():
+        try:
+            given[attr.name] = template_value(attr, attrs.get(key))
+        except ValueError:
+            return False
+    names = {o.name for o in (*form.ins, *form.outs)}
+    overload = next((names_ for names_ in insn.forms if set(names_) == names), ())
+    return insn.takes(overload, given)
 
 
 def _takes(form: Form, ins: Sequence[Type], outs: Sequence[Type | None]) -> bool:
@@ -147,6 +169,8 @@ def _takes(form: Form, ins: Sequence[Type], outs: Sequence[Type | None]) -> bool
 
 def accepts(operand: Operand, type_: Type) -> bool:
     """Whether an operand may have a type, going by its kind."""
+    if operand.space and isinstance(type_, TileBufType) and type_.spec.loc.name != operand.space:
+        return False
     kinds = kinds_of(type_)
     return not kinds or any(kind in operand.kinds for kind in kinds)
 

@@ -7,6 +7,7 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.extract_rules import corner, corner1, corner_rules, operand_rules, vector_rules
+from ptokit.isa.rules import separate
 from ptokit.isa.spec import Asm, Pipe, insn, out, rule, scalar, src
 from ptokit.isa.transfer import (
     RELU,
@@ -31,6 +32,7 @@ from ptokit.isa.transfer_rules import (
     needs_accumulator,
     paths_exist,
     same_type,
+    weights_to_right,
 )
 
 WORDS = "preQuantScalar fp"
@@ -113,6 +115,8 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
         "dst dst1 src indexRow indexCol indexRow1 indexCol1",
     ],
     rules=[
+        weights_to_right(),
+        separate("dst", "src", on="a2a3 " + NOT_A2A3),
         paths_exist("space-pair", A2A3_PATHS, "a2a3"),
         paths_exist("space-pair", KIRIN_PATHS, KIRIN),
         paths_exist("space-pair", A5_PATHS, "a5"),

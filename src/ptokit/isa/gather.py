@@ -7,245 +7,349 @@ from typing import Any
 import numpy as np
 
 from ptokit.base import dtypes as dt
-from ptokit.base.convert import convert
-from ptokit.base.enums import CmpMode, GatherAxis, MaskPattern, RoundMode, SaturationMode
+from ptokit.base.convert import convert, to_float32
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import CmpMode, GatherAxis, MaskPattern, SaturationMode
 from ptokit.base.layout import Array
-from ptokit.isa.lane_masks import count_selected, selected, start_of, step_of
-from ptokit.isa.pointwise import A5_FAMILY, DEVICES, on_a2a3, plain
-from ptokit.isa.rules import located, row_major, same_dtype, same_size, separate
-from ptokit.isa.spec import Asm, Attr, Extent, Rule, View, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.gather_forms import (
+    A5_DATA,
+    COMPARISON_RULES,
+    INDEX_RULES,
+    KIRIN,
+    PATTERN_RULES,
+    dst_region,
+    garbage_rows,
+    row_step,
+    src0_region,
+)
+from ptokit.isa.lane_masks import selected
+from ptokit.isa.pointwise import A5_FAMILY, on_a2a3, plain
+from ptokit.isa.rules import located, same_size, separate
+from ptokit.isa.spec import Asm, Attr, View, insn, out, rule, scalar, src, tmp, types
 from ptokit.isa.vector_rules import BLOCK_BYTES, ceil_to, lanes, per_block, rows_16bit
 
-KIRIN = "kirin9030 kirinx90"
-_WORDS = (dt.i32, dt.u32)
-_HALF_WORDS = (dt.i16, dt.u16)
-
-# ---- TGATHER: which form, which region -----------------------------------------------------------
+EVERYTHING = (slice(None), slice(None))
 
 
-def _by_index(o: Any) -> bool:
-    return o.src1 is not None
-
-
-def _by_comparison(o: Any) -> bool:
-    return o.k_value is not None
-
-
-def _by_pattern(o: Any) -> bool:
-    return o.src1 is None and o.k_value is None
-
-
-def _by_columns(o: Any) -> bool:
-    return _by_pattern(o) and o.attrs["gatherType"] == GatherAxis.GATHER_ROW
-
-
-def _by_rows(o: Any) -> bool:
-    return _by_pattern(o) and o.attrs["gatherType"] == GatherAxis.GATHER_COL
-
-
-def _row_step(o: Any) -> int:
-    """Elements from one gathered row to the next; 64-bit kernels keep rows apart."""
-    wide = o.src0.itemsize == 8 and o.target.name == "a5"
-    return o.dst.cols // step_of(o) if wide else count_selected(o, o.src0.vc)
-
-
-def _gathered(o: Any) -> int:
-    """Elements of the storage of dst that a gather of columns reaches."""
-    if o.src0.vr == 0:
-        return 0
-    return (o.src0.vr - 1) * _row_step(o) + count_selected(o, o.src0.vc)
-
-
-def _gathered_rows(o: Any) -> int:
-    simulated = o.target.name == "cpu"
-    return count_selected(o, o.src0.vr) if simulated else o.src0.vr // step_of(o)
-
-
-def _dst_region(o: Any) -> View | Extent:
-    if _by_index(o):
-        return View.VALID
-    if _by_comparison(o):
-        return slice(0, o.src0.vr * o.dst.cols)
-    return slice(0, _gathered(o)) if _by_columns(o) else (_gathered_rows(o), o.src0.vc)
-
-
-def _src0_region(o: Any) -> View:
-    if not _by_index(o):
-        return View.VALID
-    return View.WHOLE if o.src0.layout == "ND" else View.STORAGE
-
-
-def _garbage_rows(o: Any) -> tuple[slice, slice] | None:
-    """a2a3 and a5 go on for as many rows as src0 has; the surplus comes from behind its rows."""
-    first = _gathered_rows(o) if _by_rows(o) and o.target.name in ("a2a3", "a5") else o.src0.vr
-    return None if first == o.src0.vr else (slice(first, o.src0.vr), slice(0, o.src0.vc))
-
-
-# ---- TGATHER: rules ------------------------------------------------------------------------------
-
-_ALIKE = ("a2a3", "i16 u16 f16 bf16 i32 u32 f32")
-_BYTES_AND_UP = "i8 u8 i16 u16 i32 u32"
-_A5_DATA = _BYTES_AND_UP + " i64 u64 f16 bf16 f32 f8e4m3 f8e5m2 hif8"
-_A5_TYPES = frozenset(dt.dtype(name) for name in _A5_DATA.split())
-
-_INDEX_RULES: list[Rule] = [
-    rule(
-        "SA-0050",
-        "by index: dst and src0 have the same element type",
-        lambda o: not _by_index(o) or o.dst.dtype is o.src0.dtype,
+@insn(
+    out("dst", view=dst_region, unspecified=garbage_rows),
+    src("src0", view=src0_region, carries=True),
+    src("src1", view=lambda o: (o.dst.vr, o.dst.vc), optional=True, note="indices"),
+    src(
+        "k_value",
+        view=lambda o: slice(0, o.src0.vr),
+        optional=True,
+        note="one threshold per row, contiguous",
     ),
-    rule(
-        "index-cover",
-        "by index: src1 has an index for every element of the valid region of dst",
-        lambda o: not _by_index(o) or (o.src1.rows >= o.dst.vr and o.src1.cols >= o.dst.vc),
+    out(
+        "cdst",
+        view=lambda o: slice(0, o.src0.vr),
+        optional=True,
+        note="one count of hits per row, contiguous",
     ),
-    rule(
-        "SA-0045",
-        "by index: the indices are i32 or u32",
-        lambda o: not _by_index(o) or o.src1.dtype in _WORDS,
-        "a2a3 cpu",
+    tmp("tmp", optional=True, lost=on_a2a3, note="scratch; only a2a3 uses it"),
+    scalar("offset", optional=True, note="what the numbering of elements starts with"),
+    attrs=[
+        Attr("maskPattern", MaskPattern, MaskPattern.P1111, "which of every two or four"),
+        Attr("gatherType", GatherAxis, GatherAxis.GATHER_ROW, "GATHER_COL: the pattern is of rows"),
+        Attr("cmpMode", CmpMode, CmpMode.EQ, "GT or EQ"),
+    ],
+    forms=["dst src0 src1 tmp", "dst src0", "dst src0 k_value cdst tmp offset"],
+    types=types(
+        a2a3="i16 u16 i32 u32 f16 bf16 f32",
+        a5=A5_DATA,
+        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
+        ids={"a2a3": "SA-0044", "a5": "SA-0127"},
     ),
-    rule(
-        "index-tmp-type",
-        "by index: tmp has the element type of the indices",
-        lambda o: not _by_index(o) or o.tmp.dtype is o.src1.dtype,
-        "a2a3",
+    rules=[
+        INDEX_RULES,
+        PATTERN_RULES,
+        COMPARISON_RULES,
+        separate("dst", "src0", "src1", "tmp", "k_value", "cdst"),
+        separate("tmp", "src0", "src1", "k_value", "cdst", id="tmp-apart"),
+    ],
+    asm=Asm(
+        ins=("src0", "src1", "k_value", "tmp", "offset"),
+        outs=("dst", "cdst"),
+        attrs={"maskPattern": "maskPattern", "cmpMode": "cmpMode"},
     ),
-    rule(
-        "index-tmp-region",
-        "by index: tmp has the valid region of src1",
-        lambda o: not _by_index(o) or (o.tmp.vr == o.src1.vr and o.tmp.vc == o.src1.vc),
-        "a2a3",
-    ),
-    rule(
-        "index-tmp-size",
-        "by index, 2-byte elements: tmp holds an element for each one of the valid rows of dst",
-        lambda o: (
-            not _by_index(o) or o.dst.itemsize != 2 or o.tmp.numel >= o.dst.vr * o.dst.cols
+    example={"dst": "Vec {T} 16x64", "src0": "Vec {T} 16x64", "maskPattern": "P0101"},
+    more_examples=[
+        *(
+            {
+                "dst": f"Vec {data} 8x64",
+                "src0": f"Vec {data} 8x64",
+                "src1": f"Vec {index} 8x64",
+                "tmp": f"Vec {index} 8x64",
+            }
+            for data, index in (("f16", "i32"), ("f32", "u32"))
         ),
-        "a2a3",
-        "declare tmp with the type of the indices and the shape of dst",
-    ),
-    rule(
-        "SA-0047",
-        "by index: dst has elements of 1, 2, 4 or 8 bytes that are no scales or 4-bit codes",
-        lambda o: not _by_index(o) or o.dst.dtype in _A5_TYPES,
-        "a5",
-    ),
-    rule(
-        "index-type",
-        "by index: the indices are 16-bit integers for 1-byte elements, 16- or 32-bit ones for "
-        "2-byte elements, 32-bit ones for wider elements",
-        lambda o: (
-            not _by_index(o)
-            or (o.src1.dtype in _WORDS and o.dst.itemsize != 1)
-            or (o.src1.dtype in _HALF_WORDS and o.dst.itemsize <= 2)
-        ),
-        A5_FAMILY,
-    ),
-    rule(
-        "i64-columns",
-        "by index, 64-bit elements: dst has at most 64 valid columns",
-        lambda o: not _by_index(o) or o.dst.itemsize != 8 or o.dst.vc <= 64,
-        "a5",
-    ),
-    rule(
-        "byte-elements",
-        "by index: elements have 2 or 4 bytes",
-        lambda o: not _by_index(o) or o.dst.itemsize != 1,
-        KIRIN,
-        "convert with TCVT first",
-    ),
-]
+        {
+            "dst": "Vec f32 16x64 valid 8x64",
+            "src0": "Vec f32 32x64 valid 16x64",
+            "maskPattern": "P1010",
+            "gatherType": "GATHER_COL",
+            "on": "a2a3 a5",
+        },
+        {
+            "dst": "Vec i64 8x64",
+            "src0": "Vec i64 8x64",
+            "src1": "Vec i32 8x64",
+            "tmp": "Vec i32 8x64",
+            "on": "a5",
+        },
+        {
+            "dst": "Vec i32 8x64",
+            "src0": "Vec f32 8x64",
+            "k_value": "Vec i32 1x8",
+            "cdst": "Vec u32 1x8",
+            "tmp": "Vec u8 32x96",
+            "offset": "7",
+            "cmpMode": "GT",
+            "on": "a2a3",
+        },
+        {
+            "dst": "Vec u32 8x64",
+            "src0": "Vec i16 8x64",
+            "k_value": "Vec u16 1x16",
+            "cdst": "Vec u32 1x8",
+            "tmp": "Vec u8 32x96",
+            "on": "a5",
+        },
+    ],
+)
+def TGATHER(
+    dst: Array,
+    src0: Array,
+    src1: Array | None,
+    k_value: Array | None,
+    cdst: Array | None,
+    tmp: Array | None,
+    offset: int | None,
+    maskPattern: MaskPattern,
+    gatherType: GatherAxis,
+    cmpMode: CmpMode,
+    ctx: Any,
+) -> None:
+    """Gather elements of a tile: by an index tile, by a fixed pattern, or those that compare.
 
-_PATTERN_RULES: list[Rule] = [
-    rule(
-        "SA-0180",
-        "by pattern: dst and src0 are Vec tiles",
-        lambda o: not _by_pattern(o) or o.dst.loc == o.src0.loc == 0,
+    `TGATHER(dst, src0, src1, tmp)` copies to each valid element of dst the element of src0 that
+    src1 names; an index counts the elements of src0 in memory order, padding included.
+    `TGATHER[pattern](dst, src)` packs the columns a pattern selects, row after row, into the
+    storage of dst; `TGATHER[pattern, GatherAxis.GATHER_COL](dst, src)` packs rows. Types may differ
+    as long as their size agrees: bits are copied. `TGATHER[mode](dst, src0, k, cdst, tmp, offset)`
+    stores, row by row, the numbers of the elements that are greater than (GT) or equal to (EQ) the
+    threshold of their row, and in cdst how many there are; elements are numbered from offset on, on
+    a2a3 with the padding columns of src0, on a5 with rows rounded up to 64 elements (128 of one
+    byte). What lies behind the numbers in a row of dst is undefined. a5 compares unsigned: keep the
+    data non-negative.
+    """
+    o = ctx.ops
+    if src1 is not None:
+        dst[...] = _by_index(src0, src1, ctx)
+        return
+    ctx.demand("src0", EVERYTHING)
+    if k_value is not None and cdst is not None:
+        hits = _hits(src0, k_value, cmpMode, o)
+        _store_numbers(dst, cdst, hits, int(offset or 0), ctx)
+    elif gatherType == GatherAxis.GATHER_COL:
+        rows = src0[selected(maskPattern)][: dst.shape[0]]
+        dst[...] = rows.view(dst.dtype)
+    else:
+        packed = src0[:, selected(maskPattern)].view(dst.dtype)
+        if row_step(o) == packed.shape[1]:
+            dst[...] = packed.reshape(-1)
+        else:
+            _spread_rows(dst, packed, ctx)
+
+
+def _by_index(src0: Array, indices: Array, ctx: Any) -> Array:
+    """The named elements. Only the permissive profile takes an index that is out of range: as 0."""
+    inside = (indices >= 0) & (indices < src0.size)
+    if not inside.all() and ctx.target.is_device:
+        row, col = np.argwhere(~inside)[0]
+        raise ctx.fail(
+            "index-range",
+            f"indices count the {src0.size} elements of src0 from 0",
+            got=[(f"src1[{row}, {col}]", int(indices[row, col]))],
+            fix="check how the indices are computed; they are not rows but elements",
+        )
+    named = np.where(inside, indices, 0).astype(np.int64)
+    asked = np.zeros(src0.size, np.bool_)
+    asked[named[inside]] = True
+    ctx.demand_where("src0", asked)
+    return np.where(inside, src0.reshape(-1)[named], src0.dtype.type(0))
+
+
+def _spread_rows(dst: Array, packed: Array, ctx: Any) -> None:
+    """64-bit kernels of a5 leave room between rows; it keeps what it held."""
+    step = row_step(ctx.ops)
+    gaps = ctx.undefined("dst")
+    for row, values in enumerate(packed):
+        dst[row * step : row * step + len(values)] = values
+        if gaps is not None:
+            gaps[0, row * step : row * step + len(values)] = False
+    if gaps is not None:
+        ctx.poison_where("dst", gaps)
+
+
+def _hits(src0: Array, k_value: Array, mode: CmpMode, o: Any) -> Array:
+    """Which elements compare with the threshold of their row."""
+    compare = np.greater if mode == CmpMode.GT else np.equal
+    kind = o.src0.dtype
+    if o.target.name == "a5":
+        elements, threshold = _as_a5_compares(src0, k_value, kind)
+    else:  # the threshold is a signed integer, converted to the type of the elements
+        signed = dt.dtype(f"i{o.k_value.dtype.bits}")
+        elements, threshold = src0, convert(k_value.view(signed.np), signed, kind)
+    return compare(elements, threshold[:, None])
+
+
+def _as_a5_compares(src0: Array, k_value: Array, kind: DType) -> tuple[Array, Array]:
+    """a5 compares halves as f32 and everything else as unsigned 32-bit integers."""
+    if kind is dt.f16:
+        return to_float32(src0, kind), to_float32(k_value.astype(np.uint16).view("i2"), dt.i16)
+    if kind is dt.f32:
+        elements = convert(src0, dt.f32, dt.i32, saturation=SaturationMode.OFF).view("u4")
+    else:
+        elements = src0.view(kind.uint).astype(np.uint32)
+    return elements, k_value.astype(np.uint32)
+
+
+def _store_numbers(dst: Array, cdst: Array, hits: Array, offset: int, ctx: Any) -> None:
+    o = ctx.ops
+    rows, cols = hits.shape
+    counts = hits.sum(axis=1)
+    if counts.max(initial=0) > o.dst.cols:
+        row = int(np.argmax(counts))
+        raise ctx.fail(
+            "hits",
+            "the hits of a row fit into a row of dst",
+            got=[("row", row), ("hits", int(counts[row])), ("dst.cols", o.dst.cols)],
+            fix="give dst as many columns as src0 has valid ones",
+        )
+    chunk = 128 if o.src0.itemsize == 1 else 64
+    pitch = ceil_to(cols, chunk) if o.target.name == "a5" else o.src0.cols
+    numbers = offset + np.arange(rows)[:, None] * pitch + np.arange(cols)
+    row, col = np.nonzero(hits)
+    place = row * o.dst.cols + (np.cumsum(hits, axis=1) - 1)[row, col]
+    dst[place] = (numbers[row, col] & 0xFFFF_FFFF).astype(np.uint32).view(dst.dtype)
+    cdst[...] = counts
+    behind = np.ones(dst.shape, np.bool_)
+    behind[place] = False
+    ctx.poison_where("dst", behind[None])
+
+
+# ---- TGATHERB ------------------------------------------------------------------------------------
+
+
+def _blocks(o: Any) -> int:
+    """32-byte blocks per row of dst; the simulator leaves a part of one out."""
+    if o.target.name == "cpu":
+        return o.dst.vc // per_block(o.dst)
+    return -(-o.dst.vc // per_block(o.dst))
+
+
+def _offsets_read(o: Any) -> int:
+    """Kirin reads eight offsets at a time, needed or not."""
+    return ceil_to(_blocks(o), 8) if o.target.name in KIRIN.split() else _blocks(o)
+
+
+@insn(
+    out("dst"),
+    src("src", view=View.STORAGE, carries=True),
+    src("offset", view=lambda o: (o.dst.vr, _offsets_read(o)), note="byte offsets, one per block"),
+    types=types(
+        a2a3="i8 u8 i16 u16 i32 u32 f16 bf16 f32",
+        a5="i8 u8 i16 u16 i32 u32 f16 bf16 f32",
+        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
+        ids="SA-0182",
     ),
-    rule(
-        "SA-0178",
-        "by pattern: dst and src0 are row-major",
-        lambda o: not _by_pattern(o) or (o.dst.is_row_major and o.src0.is_row_major),
-    ),
-    rule(
-        "SA-0179",
-        "by pattern: elements of dst and src0 have the same size",
-        lambda o: not _by_pattern(o) or o.dst.itemsize == o.src0.itemsize,
-    ),
-    rule(
-        "PA-0009",
-        "by a pattern of columns: all columns of dst are valid",
-        lambda o: not _by_columns(o) or o.dst.vc == o.dst.cols,
-    ),
-    rule(
-        "pattern-room",
-        "by a pattern of columns: dst holds the selected elements",
-        lambda o: not _by_columns(o) or o.dst.numel >= _gathered(o),
-    ),
-    rule(
-        "SA-0181",
-        "by pattern: elements of src0 have 2 or 4 bytes",
-        lambda o: not _by_pattern(o) or o.src0.itemsize in (2, 4),
-        "a2a3",
-    ),
-    rule(
-        "pattern-rows",
-        "by a pattern of rows: src0 has a whole number of times the valid rows of dst",
-        lambda o: not _by_rows(o) or o.src0.vr == o.dst.vr * step_of(o),
-        "a2a3",
-    ),
-    rule(
-        "row-offset",
-        "by a pattern of rows: the last selected row starts within 65535 elements",
-        lambda o: (
-            not _by_rows(o)
-            or (step_of(o) * (_gathered_rows(o) - 1) + start_of(o)) * o.src0.row_stride <= 65535
+    rules=[
+        located("Vec", "dst", "src", "offset"),
+        same_size("dst", "src"),
+        rule("offset-type", "offset is u32", lambda o: o.offset.dtype is dt.u32),
+        plain("offset", id="offset-layout"),
+        plain("dst", id="SA-0183", on="a2a3 cpu"),
+        plain("dst", on=A5_FAMILY),
+        rule(
+            "offset-columns",
+            "offset has a valid column for each 32-byte block of a row of dst",
+            lambda o: o.offset.vc >= _blocks(o) and o.offset.rows >= o.dst.vr,
         ),
-        "a2a3 a5",
-    ),
-    rule(
-        "row-room",
-        "by a pattern of rows: dst has as many rows as src0 has valid ones, and src0 that many for "
-        "every selected one, because the loop runs over all of them",
-        lambda o: (
-            not _by_rows(o)
-            or (o.dst.rows >= o.src0.vr and o.src0.rows >= step_of(o) * (o.src0.vr - 1) + start_of(o))
+        rule(
+            "whole-registers",
+            "the valid columns of dst are a multiple of 256 bytes",
+            lambda o: o.dst.vc % lanes(o.dst) == 0,
+            "a2a3",
+            "round the valid columns up",
         ),
-        "a2a3 a5",
-        "give both tiles more rows",
-    ),
-    rule(
-        "SA-0128",
-        "by pattern: src0 has an element type of 8 to 64 bits that is no scale or 4-bit code",
-        lambda o: not _by_pattern(o) or o.src0.dtype in _A5_TYPES,
-        "a5",
-    ),
-    rule(
-        "pattern-64bit",
-        "by pattern, 64-bit elements: columns are selected, at most 64 of them",
-        lambda o: (
-            not _by_pattern(o)
-            or o.src0.itemsize != 8
-            or (_by_columns(o) and o.src0.vc // step_of(o) <= 64)
+        rule(
+            "row-pitch",
+            "rows of dst are at most 65535 blocks apart",
+            lambda o: o.dst.row_stride * o.dst.itemsize // BLOCK_BYTES <= 65535,
+            "a2a3",
         ),
-        "a5",
-    ),
-    rule(
-        "pattern-type",
-        "by pattern: src0 is an 8-, 16- or 32-bit integer, f16 or f32",
-        lambda o: (
-            not _by_pattern(o)
-            or (o.src0.dtype.is_integer and o.src0.dtype.bits in (8, 16, 32))
-            or o.src0.dtype in (dt.f16, dt.f32)
+        rule(
+            "tail-bytes",
+            "dst with more 256-byte pieces per row than rows: its valid columns have a multiple of "
+            "4 bytes",
+            lambda o: (
+                -(-o.dst.cols // lanes(o.dst)) <= o.dst.rows or o.dst.vc * o.dst.itemsize % 4 == 0
+            ),
+            A5_FAMILY,
         ),
-        KIRIN,
-    ),
-    rule(
-        "pattern-axis",
-        "a pattern selects columns: the axis is ignored here",
-        lambda o: not _by_rows(o),
-        KIRIN,
-    ),
-]
+        rule(
+            "columns",
+            "dst has at least one valid column",
+            lambda o: o.dst.vc > 0,
+            "a5",
+        ),
+        rule(
+            "eight-offsets",
+            "offset has columns for eight offsets at a time, the last ones needed or not",
+            lambda o: o.offset.cols >= _offsets_read(o),
+            KIRIN,
+        ),
+        rows_16bit("dst"),
+        separate("dst", "src", "offset"),
+    ],
+    asm=Asm(ins=("src", "offset")),
+    example={"dst": "Vec {T} 4x256", "src": "Vec {T} 4x256", "offset": "Vec u32 4x32 = 32"},
+    more_examples=[
+        {"dst": "Vec f16 1x512", "src": "Vec f16 4x256", "offset": "Vec u32 1x32 = 64"},
+    ],
+)
+def TGATHERB(dst: Array, src: Array, offset: Array, ctx: Any) -> None:
+    """Copy 32-byte blocks of src, each from a byte offset of its own, to dst.
+
+    The valid region of dst governs: block b of row r comes from `offset[r, b]` bytes behind the
+    start of src. Offsets are multiples of 32 and lie inside src. On a2a3 rows have whole 256 bytes.
+    The permissive profile takes any offset, leaves a block alone that would end behind src, and
+    copies whole blocks only.
+    """
+    blocks = _blocks(ctx.ops)
+    data = src.view(np.uint8)
+    inside = offset <= data.size - BLOCK_BYTES
+    wrong = ~inside | (offset % BLOCK_BYTES != 0)
+    if wrong.any() and ctx.target.is_device:
+        row, col = np.argwhere(wrong)[0]
+        raise ctx.fail(
+            "offset-range",
+            f"offsets are multiples of 32 and lie inside the {data.size} bytes of src",
+            got=[(f"offset[{row}, {col}]", int(offset[row, col]))],
+            fix="offsets count bytes, one per 32-byte block",
+        )
+    starts = np.where(inside, offset, 0)[:, :blocks].astype(np.int64)
+    found = starts[:, :, None] + np.arange(BLOCK_BYTES)
+    taken = np.repeat(inside[:, :blocks], per_block(ctx.ops.dst), axis=1)[:, : dst.shape[1]]
+    asked = np.zeros(data.size, np.bool_)
+    asked[found[inside[:, :blocks]]] = True
+    ctx.demand_where("src", asked.reshape(src.size, -1).any(axis=1))
+    copied = data[found].reshape(dst.shape[0], -1).view(dst.dtype)
+    before = ctx.undefined("dst")
+    width = taken.shape[1]
+    np.copyto(dst[:, :width], copied[:, :width], where=taken)
+    if before is not None and not taken.all():  # what is not copied stays as it was
+        before[:, :width] &= ~taken
+        ctx.poison_where("dst", before)

@@ -7,6 +7,7 @@ from typing import Any
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TInsertMode
 from ptokit.base.layout import Array
+from ptokit.isa.rules import separate
 from ptokit.isa.spec import Asm, Attr, Pipe, Rule, inout, insn, rule, scalar, src
 from ptokit.isa.transfer import (
     RELU,
@@ -159,6 +160,7 @@ def _vector_rules() -> list[Rule]:
         "dst src indexRow",
     ],
     rules=[
+        separate("dst", "src", on="a2a3 " + NOT_A2A3),
         paths_exist("space-pair", "Acc>Mat Vec>Vec", "a2a3"),
         paths_exist("space-pair", "Acc>Mat Acc>Vec Vec>Mat Vec>Vec", NOT_A2A3),
         same_type("same-dtype", "a2a3 " + NOT_A2A3),

@@ -119,6 +119,7 @@ def table_rules() -> list[Rule]:
             lambda o: o.src.dtype is o.dst.dtype,
             "a2a3",
         ),
+        same_type("same-dtype", NOT_A2A3),
         rule(
             "SA-0256",
             "quantisation words are int64 or uint64",

@@ -7,6 +7,7 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, ReluPreMode
 from ptokit.base.layout import Array
 from ptokit.isa.move_rules import operand_rules, scale_rules, table_rules, vector_rules
+from ptokit.isa.rules import separate
 from ptokit.isa.spec import Asm, Attr, Pipe, insn, out, rule, scalar, src, tmp
 from ptokit.isa.transfer import (
     PHASE,
@@ -31,6 +32,7 @@ from ptokit.isa.transfer_rules import (
     mode_rules,
     needs_accumulator,
     paths_exist,
+    weights_to_right,
 )
 
 WORDS = "preQuantScalar fp"
@@ -54,9 +56,10 @@ def _moved(o: Any) -> tuple[int, int]:
     if way.startswith("Mat>"):
         return whole(o.dst)
     if way == "Acc>Mat" and boxed:
-        return whole(o.src)[0], min(up(o.src.vc, o.dst.inner[1]), o.dst.cols)
+        return whole(o.src)[0], min(up(o.src.vc, o.dst.inner[1]), o.dst.cols, o.src.cols)
     if way == "Vec>Mat" and boxed:
-        return up(o.dst.vr, 16), min(up(o.dst.vc, c0(o.dst)), o.dst.cols)
+        rows, cols = map(min, whole(o.src), whole(o.dst))
+        return min(up(o.dst.vr, 16), rows), min(up(o.dst.vc, c0(o.dst)), cols)
     return (o.dst.vr, o.dst.vc) if way == "Vec>Mat" else (o.src.vr, o.src.vc)
 
 
@@ -130,6 +133,8 @@ OPS = {
     forms=["dst src", "dst src preQuantScalar", "dst src fp", "dst src tmp"],
     rules=[
         fp_rules(lambda _: 0, lambda o: o.src.vc),
+        weights_to_right(),
+        separate("dst", "src", on="a2a3 " + NOT_A2A3),
         paths_exist("SA-0257", A2A3_PATHS, "a2a3"),
         paths_exist("space-pair", A5_PATHS, "a5"),
         paths_exist("space-pair", KIRIN_PATHS, "kirin9030"),

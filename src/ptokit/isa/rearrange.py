@@ -85,6 +85,7 @@ def _spill(o: Any) -> Any:
             "a5 " + KIRIN,
         ),
         row_major("dst", "src0", "src1", on="a2a3 a5 " + KIRIN),
+        separate("dst", "src0", "src1", on="a2a3 a5 " + KIRIN),
         rule(
             "offsets",
             "positions in dst fit in an integer of the element's width (1- and 2-byte types)",

@@ -361,6 +361,22 @@ def scale_layouts(on: str) -> list[Rule]:
     ]
 
 
+def weights_to_right() -> Rule:
+    """The one path a convolution tile has."""
+    return rule(
+        "weights",
+        "a convolution tile holds FRACTAL_Z weights of at least four dimensions and moves to Right",
+        lambda o: (
+            o.src.kind != "conv"
+            or (
+                o.dst.loc == TileType.Right
+                and o.src.layout in (Layout.FRACTAL_Z, Layout.FRACTAL_Z_3D)
+                and len(o.src.shape) >= 4
+            )
+        ),
+    )
+
+
 def weight_rules(on: str, kinds: str, layouts: tuple[Layout, ...]) -> list[Rule]:
     """Convolution weights become a right operand."""
     allowed = tuple(dtype(kind) for kind in kinds.split())

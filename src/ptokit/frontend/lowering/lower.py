@@ -28,7 +28,7 @@ def lower(
     arguments: Mapping[str, Any],
     target: Target,
     mode: str,
-    core: str = "mix",
+    core: str = "single",
 ) -> Module:
     """Return a module with one entry function, specialised to the shapes of the arrays."""
     here = _where(function)

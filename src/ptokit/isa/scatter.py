@@ -1,0 +1,214 @@
+"""Scatters: the destination becomes zero, then elements go to where an index or a pattern says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptokit.base import dtypes as dt
+from ptokit.base.enums import MaskPattern, ScatterAxis
+from ptokit.base.layout import Array
+from ptokit.isa.lane_masks import selected, start_of, step_of
+from ptokit.isa.pointwise import A5_FAMILY, DEVICES, plain
+from ptokit.isa.rules import located, same_dtype, separate
+from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, rule, src, types
+from ptokit.isa.vector_rules import rows_16bit
+
+
+def _by_index(o: Any) -> bool:
+    return o.indexes is not None
+
+
+def _moves(o: Any) -> bool:
+    """Whether the pattern is the full one, which makes the instruction a TMOV."""
+    return not _by_index(o) and o.attrs["maskPattern"] == MaskPattern.P1111
+
+
+def _by_columns(o: Any) -> bool:
+    return _spreads(o) and o.attrs["ScatterType"] == ScatterAxis.SCATTER_ROW
+
+
+def _by_rows(o: Any) -> bool:
+    return _spreads(o) and o.attrs["ScatterType"] == ScatterAxis.SCATTER_COL
+
+
+def _spreads(o: Any) -> bool:
+    return not _by_index(o) and not _moves(o)
+
+
+def _dst_region(o: Any) -> View:
+    """Devices clear the whole tile; the simulator's patterns clear the valid region."""
+    if _by_index(o):
+        return View.STORAGE
+    return View.VALID if _moves(o) or o.target.name == "cpu" else View.WHOLE
+
+
+def _src_region(o: Any) -> View | Extent:
+    return (o.indexes.vr, o.indexes.vc) if _by_index(o) else View.VALID
+
+
+@insn(
+    out("dst", view=_dst_region),
+    src("src", view=_src_region),
+    src("indexes", optional=True, note="elements of dst, in memory order"),
+    attrs=[
+        Attr("maskPattern", MaskPattern, MaskPattern.P1111, "which of every two or four"),
+        Attr(
+            "ScatterType",
+            ScatterAxis,
+            ScatterAxis.SCATTER_ROW,
+            "SCATTER_COL: the pattern is of rows",
+        ),
+    ],
+    forms=["dst src indexes", "dst src"],
+    types=types(
+        a2a3="i8 u8 i16 u16 i32 u32 f16 bf16 f32",
+        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
+        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
+        ids={"a2a3": "SA-0324"},
+    ),
+    rules=[
+        same_dtype("dst", "src"),
+        located("Vec", "dst", "src", "indexes"),
+        plain("dst", "src", "indexes"),
+        rule(
+            "SA-0325",
+            "indexes are 16- or 32-bit integers",
+            lambda o: not _by_index(o) or o.indexes.dtype in (dt.i16, dt.u16, dt.i32, dt.u32),
+        ),
+        rule(
+            "index-size",
+            "indexes have 2 bytes for elements of 1 or 2 bytes, 4 bytes for wider ones",
+            lambda o: not _by_index(o) or o.indexes.itemsize == (2 if o.dst.itemsize <= 2 else 4),
+            DEVICES,
+        ),
+        rule(
+            "PA-0018",
+            "src has a valid column for each of indexes",
+            lambda o: not _by_index(o) or o.src.vc >= o.indexes.vc,
+        ),
+        rule(
+            "PA-0021",
+            "src has a valid row for each of indexes",
+            lambda o: not _by_index(o) or o.src.vr >= o.indexes.vr,
+        ),
+        rule(
+            "column-pattern",
+            "by a pattern of columns: dst has the valid rows of src, and two or four times its "
+            "valid columns",
+            lambda o: (
+                not _by_columns(o) or (o.dst.vr == o.src.vr and o.dst.vc == step_of(o) * o.src.vc)
+            ),
+        ),
+        rule(
+            "row-pattern",
+            "by a pattern of rows: dst has the valid columns of src, and two or four times its "
+            "valid rows",
+            lambda o: (
+                not _by_rows(o) or (o.dst.vc == o.src.vc and o.dst.vr == step_of(o) * o.src.vr)
+            ),
+        ),
+        rule(
+            "full-pattern",
+            "by the full pattern: dst and src have the same valid region",
+            lambda o: not _moves(o) or (o.dst.vr == o.src.vr and o.dst.vc == o.src.vc),
+        ),
+        rule(
+            "row-offset",
+            "by a pattern of rows: the last selected row of dst starts within 65535 elements",
+            lambda o: (
+                not _by_rows(o)
+                or (step_of(o) * (o.src.vr - 1) + start_of(o)) * o.dst.row_stride <= 65535
+            ),
+            DEVICES,
+        ),
+        rule(
+            "byte-rows",
+            "by a pattern of rows: elements have more than one byte",
+            lambda o: not _by_rows(o) or o.dst.itemsize > 1,
+            "a2a3",
+        ),
+        rule(
+            "i64-columns",
+            "64-bit elements: src or indexes have at most 64 valid columns",
+            lambda o: o.dst.itemsize != 8 or (o.indexes or o.src).vc <= 64,
+            "a5",
+        ),
+        rule(
+            "row-pitch",
+            "by a pattern of columns: rows of dst and src are at most 65535 elements apart",
+            lambda o: not _by_columns(o) or max(o.dst.row_stride, o.src.row_stride) <= 65535,
+            A5_FAMILY,
+        ),
+        rows_16bit("indexes"),
+        separate("dst", "src", "indexes"),
+    ],
+    asm=Asm(ins=("src", "indexes")),
+    example={"dst": "Vec {T} 16x64", "src": "Vec {T} 16x32", "maskPattern": "P1010"},
+    more_examples=[
+        *(
+            {
+                "dst": f"Vec {data} 16x64",
+                "src": f"Vec {data} 8x64",
+                "indexes": f"Vec {index} 8x64",
+            }
+            for data, index in (("f16", "i16"), ("f32", "u32"))
+        ),
+        {
+            "dst": "Vec f32 16x64",
+            "src": "Vec f32 4x64",
+            "maskPattern": "P1000",
+            "ScatterType": "SCATTER_COL",
+        },
+        {"dst": "Vec f32 16x64", "src": "Vec f32 16x64"},
+        {"dst": "Vec i64 16x64", "src": "Vec i64 8x64", "indexes": "Vec i32 8x64", "on": "a5"},
+    ],
+    freedom=(
+        "Of several elements with one index the last in row order wins on a2a3 and in the "
+        "reference; on a5 and kirin the winner inside a vector is not stated."
+    ),
+)
+def TSCATTER(
+    dst: Array,
+    src: Array,
+    indexes: Array | None,
+    maskPattern: MaskPattern,
+    ScatterType: ScatterAxis,
+    ctx: Any,
+) -> None:
+    """Clear dst, then scatter the elements of src to where an index tile or a pattern says.
+
+    `TSCATTER(dst, src, indexes)` moves the elements under the valid region of indexes; an index
+    counts the elements of dst in memory order, padding included. `TSCATTER[pattern](dst, src)`
+    spreads columns to every second or fourth, `TSCATTER[pattern, ScatterAxis.SCATTER_COL](dst,
+    src)` rows. The whole tile becomes zero first, padding included; only the full pattern, P1111,
+    is a plain copy. The permissive profile clears the valid region for a pattern.
+    """
+    if indexes is not None:
+        _scatter(dst, src, indexes, ctx)
+    elif maskPattern == MaskPattern.P1111:
+        dst[...] = src
+    else:
+        rows, cols = src.shape
+        dst[...] = 0
+        if ScatterType == ScatterAxis.SCATTER_COL:
+            dst[selected(maskPattern)][:rows, :cols] = src
+        else:
+            dst[:, selected(maskPattern)][:rows, :cols] = src
+
+
+def _scatter(dst: Array, src: Array, indexes: Array, ctx: Any) -> None:
+    # Only a2a3 takes the sign of an index seriously; either way it must lie inside the tile.
+    places = indexes if ctx.target.name == "a2a3" else indexes.view(f"u{indexes.itemsize}")
+    wrong = (places < 0) | (places >= dst.size)
+    if wrong.any():
+        row, col = np.argwhere(wrong)[0]
+        raise ctx.fail(
+            "index-range",
+            f"indexes count the {dst.size} elements of dst from 0",
+            got=[(f"indexes[{row}, {col}]", int(indexes[row, col]))],
+            fix="check how the indexes are computed; they are not rows but elements",
+        )
+    dst[...] = 0
+    dst[places.reshape(-1)] = src.reshape(-1)
