@@ -207,8 +207,8 @@ def test_kirinx90_leaves_the_tail_of_mat_rows_open() -> None:
 
 def test_the_permissive_profile_sets_the_whole_tile_first() -> None:
     with device("cpu", mode="auto"):
-        for layout in ("ND", "NZ"):
-            tile = make(f"Vec f16 32x64 {layout} valid 20x20 pad Max")
+        for kind in ("Vec f16 32x64 ND", "Vec f16 32x64 NZ", "Mat f16 32x64 NZ"):
+            tile = make(f"{kind} valid 20x20 pad Max")
             source = make("GM f16 20x20")
             TLOAD(tile, source)
             values = whole(tile).read().copy()

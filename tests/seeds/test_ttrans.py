@@ -153,6 +153,18 @@ def test_a2a3_size_is_the_valid_region_of_the_source(valid: tuple[int, int]) -> 
     assert (everything[:, -(-rows // 8) * 8 :] == 0x5A5A5A5A).all()
 
 
+@pytest.mark.parametrize(("stride", "fast"), [(16, True), (24, False)])
+def test_a2a3_fast_path_leaves_the_rest_of_a_block_open(stride: int, fast: bool) -> None:
+    """Rows of dst are written in whole 32-byte blocks, 8 elements, where tmp is used."""
+    shapes = f"Vec f32 64x{stride}", "Vec f32 16x64 valid 13x50", "Vec f32 64x16"
+    dst, *_ = transpose("a2a3", *shapes)
+    defined = whole(dst).defined()
+    assert defined[:50, :13].all()
+    assert defined[:50, 13:16].any() == (not fast)
+    assert defined[:, 16:].all()
+    assert defined[50:].all()
+
+
 def test_a5_lines_are_whole_32_byte_blocks() -> None:
     """A5: 'A 32-byte alignment is enforced for the major dimension of input and output (row-major
     checks Cols * sizeof(T) % 32 == 0, column-major checks Rows * sizeof(T) % 32 == 0).'"""

@@ -23,7 +23,7 @@ from ptokit.ir.types import (
     ViewType,
 )
 from ptokit.isa.samples import Spec, sample
-from ptokit.isa.spec import Insn, Operand
+from ptokit.isa.spec import Operand
 from ptokit.isa.targets import TARGETS
 
 
@@ -50,7 +50,8 @@ def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
     if "object" in operand.kinds:
         return OpaqueType("pipe")
     if "tile" in operand.kinds:
-        return TileBufType(TileSpec.of(TileType.Vec, dtype("f32"), 16, 64), is_value)
+        where = TileType[operand.space] if operand.space else TileType.Vec
+        return TileBufType(TileSpec.of(where, dtype("f32"), 16, 64), is_value)
     if "scalar" in operand.kinds:
         return I32
     if "global" in operand.kinds:
@@ -58,11 +59,22 @@ def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
     return None
 
 
+def overload_of(form: Form) -> tuple[str, ...]:
+    """The C++ overload a form of the text writes."""
+    names = {o.name for o in (*form.ins, *form.outs)}
+    return next((each for each in form.insn.forms if set(each) == names), ())
+
+
 def module_of(
     form: Form, is_value: bool = False, attrs: dict[str, Attribute] | None = None
 ) -> Module | None:
     """A module with one operation of this form; None when an operand has no type in text."""
     insn = form.insn
+    needed = insn.when.get(overload_of(form), {})
+    asked = {
+        text_key(insn, a): attribute_for(a, needed[a.name]) for a in insn.attrs if a.name in needed
+    }
+    attrs = asked | (attrs or {}) or None
     target = next((TARGETS[t] for t in ("a2a3", "a5", "kirin9030") if t in insn.targets), None)
     specs = sample(insn, target or TARGETS["cpu"], {}).operands
     body = Block()
@@ -83,8 +95,10 @@ def module_of(
     return Module([Function("f", body)])
 
 
-def attributes(insn: Insn) -> Iterator[dict[str, Attribute]]:
-    """One dictionary per value of each template argument that the text can write."""
+def attributes(form: Form) -> Iterator[dict[str, Attribute]]:
+    """One dictionary per value of each template argument that the form takes in text."""
+    insn = form.insn
+    fixed = insn.when.get(overload_of(form), {})
     for attr in insn.attrs:
         values: list[object] = []
         if issubclass(attr.type, IntEnum):
@@ -94,4 +108,6 @@ def attributes(insn: Insn) -> Iterator[dict[str, Attribute]]:
         elif attr.type is int:
             values = [3]
         for value in values:
+            if attr.name in fixed and fixed[attr.name] != value:
+                continue
             yield {text_key(insn, attr): attribute_for(attr, value)}

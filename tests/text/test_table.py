@@ -30,7 +30,7 @@ def test_forms_round_trip(form: Form, is_value: bool) -> None:
 
 @pytest.mark.parametrize("form", FORMS, ids=name_of)
 def test_attributes_round_trip(form: Form) -> None:
-    for attrs in attributes(form.insn):
+    for attrs in attributes(form):
         module = module_of(form, attrs=attrs)
         if module is None:
             continue
@@ -41,7 +41,7 @@ def test_attributes_round_trip(form: Form) -> None:
 @pytest.mark.parametrize("form", FORMS, ids=name_of)
 def test_attributes_mean_what_they_say(form: Form) -> None:
     keys = attr_keys(form.insn)
-    for attrs in attributes(form.insn):
+    for attrs in attributes(form):
         for key, value in attrs.items():
             meant = template_value(keys[key], value)
             assert isinstance(meant, keys[key].type)

@@ -81,7 +81,7 @@ class Instruction:
         return self.issue(operands, attrs)
 
     def _remember(self, args: tuple[Any, ...], operands: tuple[Any, ...]) -> None:
-        """Note arguments that are the operands already: tiles, tensors, numbers, in record order."""
+        """Note arguments that are the operands already: tiles, tensors, numbers, in order."""
         left_out = operands[len(args) :]
         if (
             all(isinstance(a, TileObject | ConvObject | GlobalObject | int | float) for a in args)

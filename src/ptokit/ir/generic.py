@@ -139,9 +139,9 @@ def _instruction(
         operands = [n for n in _order(form) if n not in made]
         if sizes is not None:
             whole = _whole_order(form.insn)
-            if len(sizes) != len(whole):
+            if len(sizes) not in (len(whole), len(whole) - len(_unlisted(form.insn))):
                 continue
-            if [n for n, size in zip(whole, sizes, strict=True) if size] != operands:
+            if [n for n, size in zip(whole, sizes, strict=False) if size] != operands:
                 continue
         if len(operands) != len(raw.operands):
             continue
@@ -175,10 +175,17 @@ def _whole_order(insn: Insn) -> list[str]:
     asm = insn.asm
     assert asm is not None
     if asm.order is not None:
-        return list(asm.order)
+        return [*asm.order, *_unlisted(insn)]
     ins = asm.ins or [o.name for o in insn.operands if o.role in ("in", "tmp")]
     outs = [o.name for o in insn.operands if o.role in ("out", "inout") and o.name not in ins]
-    return [*ins, *(outs if asm.outs is None else asm.outs)]
+    return [*ins, *(outs if asm.outs is None else asm.outs), *_unlisted(insn)]
+
+
+def _unlisted(insn: Insn) -> list[str]:
+    """Temporaries that only our text has: they come last, so that the other places stay."""
+    if insn.asm is None or insn.asm.ins is None:
+        return []
+    return [o.name for o in insn.operands if o.role == "tmp" and o.name not in insn.asm.ins]
 
 
 def _no_form(reader: Reader, head: Head, forms: list[Form], raw: Raw) -> Abandon:
@@ -283,6 +290,9 @@ def _sizes(op: Op) -> list[int] | None:
     """How many operands each place has, for operations where that is not plain to see."""
     if op.insn is not None:
         whole = _whole_order(op.insn)
+        extra = _unlisted(op.insn)
+        if not any(name in op.labels for name in extra):
+            whole = [n for n in whole if n not in extra]
         optional = [o for o in op.insn.operands if o.name in whole and o.optional]
         return [int(n in op.labels) for n in whole] if optional else None
     slots = DEFINITIONS[op.name].operands

@@ -61,7 +61,7 @@ def _level1(insn: Insn) -> str:
 
 def _ssa(insn: Insn, form: str, name: str) -> str:
     needed = [o for o in inputs(insn, form) if not o.optional]
-    results = [o for o in outputs(insn) if "global" not in o.kinds]
+    results = [o for o in outputs(insn) if "global" not in o.kinds and not o.optional]
     stored = [o for o in outputs(insn) if "global" in o.kinds]
     operands = needed + stored
     left = ", ".join(f"%{o.name}" for o in results)

@@ -15,6 +15,7 @@ from ptokit.isa.spec import Extent, Rule, View, rule
 from ptokit.isa.vector_rules import ceil_to, lanes
 
 KIRIN = "kirin9030 kirinx90"
+COMPARING = "a2a3 a5 cpu"  # where elements can be gathered by comparison
 _WORDS = (dt.i32, dt.u32)
 _HALF_WORDS = (dt.i16, dt.u16)
 
@@ -269,11 +270,13 @@ COMPARISON_RULES: list[Rule] = [
         "compare-mode",
         "comparing: cmpMode is GT or EQ",
         lambda o: not by_comparison(o) or o.attrs["cmpMode"] in (CmpMode.GT, CmpMode.EQ),
+        COMPARING,
     ),
     rule(
         "compare-result",
         "comparing: dst is i32 or u32, cdst a 32-bit integer",
         lambda o: not by_comparison(o) or (o.dst.dtype in _WORDS and o.cdst.dtype in _WORDS),
+        COMPARING,
     ),
     rule(
         "compare-source",
@@ -333,6 +336,7 @@ COMPARISON_RULES: list[Rule] = [
         lambda o: (
             not by_comparison(o) or min(o.dst.rows, o.cdst.numel, o.k_value.numel) >= o.src0.vr
         ),
+        COMPARING,
     ),
     rule(
         "compare-bitmap",

@@ -177,6 +177,7 @@ OPS = {
         attrs={"accToVecMode": "accToVecMode", "reluPreMode": "reluPreMode"},
         is_paired=True,
         order=("src", "dst", "fp", "preQuantScalar"),
+        aliases=tuple(name.lower().replace("_", ".") for name in OPS),  # tmov.m2l ...
     ),
     more_examples=[
         {"src": "Mat f16 32x64 NZ", "dst": "Left f16 32x64"},

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.dtypes import u8
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
+from ptokit.base.tensors import GlobalSpec
 from ptokit.isa.facts import Ops
-from ptokit.isa.spec import Pipe
+from ptokit.isa.spec import Pipe, View
 from ptokit.isa.targets import Target
 from ptokit.machine.core import Core
 from ptokit.machine.faults import Unbound
-from ptokit.machine.gm import GmWindow
+from ptokit.machine.gm import GmAccess, GmWindow
+from ptokit.machine.objects import GlobalObject, Pointer
+from ptokit.machine.ranks import here
+from ptokit.machine.staging import Staging
 from ptokit.machine.window import Window
 
 if TYPE_CHECKING:
@@ -135,6 +140,40 @@ class Context:
         tile = self.operand(name)
         axis_map = tile.spec.axis_map(tile.vr, tile.vc)
         return Window(tile.storage, tile.address, axis_map, tile.spec.dtype, rows, cols, name)
+
+    # ---- global memory, for bodies that are handed the views themselves -----------------------
+
+    def view(self, name: str) -> Array:
+        """The five-dimensional array of a GlobalTensor operand, inside the bounds of its array."""
+        return self._open(name, self.operand(name))
+
+    def raw(self, name: str, nbytes: int, skip: int = 0) -> Array:
+        """So many bytes of a GlobalTensor operand, `skip` bytes behind its pointer."""
+        at = self.operand(name).data()
+        spec = GlobalSpec.of(u8, (1, 1, 1, 1, nbytes), (nbytes,) * 4 + (1,))
+        moved = Pointer(at.buffer, u8, at.offset + skip)
+        return self._open(name, GlobalObject(spec, moved, spec.shape, spec.stride)).reshape(-1)
+
+    def _open(self, name: str, tensor: Any) -> Array:
+        insn = self.plan.insn
+        access = GmAccess(tensor, View.WHOLE, insn.operand(name), insn)
+        return access.open(tensor, self.site).array()
+
+    def staging(self, *names: str) -> Staging:
+        """The tiles through which data goes from one device to another."""
+        return Staging(self, names)
+
+    @property
+    def rank(self) -> int | None:
+        """The device the program runs on, among others; None when it is alone."""
+        rank = here()
+        return None if rank is None else rank.number
+
+    def rank_of(self, tensor: Any) -> int | None:
+        """The device in whose window a view lies; None when it lies in no window."""
+        rank = here()
+        found = None if rank is None else rank.ranks.locate(tensor)
+        return None if found is None else found[1]
 
     def fail(self, code: str, message: str, **more: Any) -> PtoError:
         """Build an error at the instruction's line."""

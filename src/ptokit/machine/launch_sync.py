@@ -60,6 +60,7 @@ class LaunchSync(Sync):
         self.meetings: dict[Any, Meeting] = {}
         self.rounds: dict[Any, int] = {}  # (barrier, core): how often it was entered
         self.met: dict[int, Place] = {}  # core: where it entered a hard SYNCALL last
+        self.signals: dict[int, Clock] = {}  # of a word in global memory: what seeing it proves
         self.used_flags: dict[int, Place] = {}  # cross-core flags of the program, and where
 
     # ---- the primitives -------------------------------------------------------------------------
@@ -213,6 +214,20 @@ class LaunchSync(Sync):
             meeting.latch.put(Token(site, core.name, meeting.clock))
         self.block(Wait((meeting.latch,), "SYNCALL", site))
         self.launch.queues.learn_all(core, meeting.latch.take().clock)
+
+    # ---- signals in global memory ---------------------------------------------------------------
+
+    def until(self, ready: Callable[[], bool], what: str, site: Place, fix: str = "") -> None:
+        self.block(Wait((), what, site, fix), ready)
+
+    def announce(self, address: int, site: Place) -> None:
+        if self.launch.clocks is not None:
+            clock = self.launch.clocks.release(agent_of(self.core, Pipe.S))
+            join(self.signals.setdefault(address, {}), clock)
+
+    def heed(self, addresses: Iterable[int], site: Place) -> None:
+        for address in addresses:
+            self.launch.queues.learn_all(self.core, self.signals.get(address))
 
     # ---- scalar accesses to global memory -------------------------------------------------------
 

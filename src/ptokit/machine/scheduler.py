@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import greenlet
-
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
 from ptokit.base.location import Location, Site
 from ptokit.isa.spec import Insn, Pipe
@@ -30,6 +28,7 @@ from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
+from ptokit.machine.ranks import wait_for_others
 
 Program = Callable[[], Any]
 MANUAL = frozenset(
@@ -163,7 +162,7 @@ class Launch:
             for kind in programs
         }
         self.machine.subblocks = SUBBLOCKS if self._paired else 1
-        self._hub = greenlet.getcurrent()
+        self._hub = _greenlet().getcurrent()
         outer = self.machine.core
         try:
             self._loop()
@@ -199,6 +198,8 @@ class Launch:
             if not self._step(live):
                 if self._started < self.grid:
                     self._start_block()  # somebody waits for blocks that have not begun
+                    continue
+                if wait_for_others(lambda waiting=live: any(s.ready for s in waiting)):
                     continue
                 explain(self)
                 return
@@ -280,13 +281,15 @@ class Launch:
         return cluster
 
     def _coroutine(self, core: Core, program: Program) -> Any:
+        greenlet = _greenlet()
+
         def body() -> None:
             try:
                 program()
                 at_core_end(self, core)
                 self.sync.drain(core)
             except greenlet.GreenletExit:
-                pass
+                pass  # another core has failed; this one is taken down
             except BaseException as error:
                 self._failure = error
 
@@ -314,6 +317,12 @@ class Launch:
     def wait_turn(self) -> None:
         """Called by a core that cannot go on: let the others run until it can."""
         self._hub.switch()
+
+
+def _greenlet() -> Any:
+    import greenlet  # only launches need it
+
+    return greenlet
 
 
 def run_cluster(

@@ -7,7 +7,7 @@ behind the same calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ptokit.machine.faults import WouldBlock
 from ptokit.machine.flags import Latch, Semaphore, Token
 from ptokit.machine.gm import GmAccess
 from ptokit.machine.objects import GlobalObject, Pointer
+from ptokit.machine.ranks import wait_for_others
 
 if TYPE_CHECKING:
     from ptokit.machine.context import Context
@@ -253,6 +254,19 @@ class Sync:
         if used > 1 and counter[0] % used:
             what = f"SYNCALL (soft) waits for {used} cores and"
             raise blocked(what, [], site, "the other cores must enter it as well")
+
+    # ---- signals in global memory ---------------------------------------------------------------
+
+    def until(self, ready: Callable[[], bool], what: str, site: Place, fix: str = "") -> None:
+        """Stop the scalar unit until a condition on memory holds, while other devices go on."""
+        if not ready() and not wait_for_others(ready):
+            raise blocked(what, [], site, fix)
+
+    def announce(self, address: int, site: Place) -> None:
+        """A signal was written: whoever sees it knows what this core knows."""
+
+    def heed(self, addresses: Iterable[int], site: Place) -> None:
+        """Signals were seen."""
 
     # ---- scalar accesses to global memory -------------------------------------------------------
 

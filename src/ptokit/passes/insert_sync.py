@@ -136,7 +136,8 @@ class _Inserter:
         trail: list[list[Op]] = [[] for _ in ops]
         edges = self._forward(ops)
         carried, is_tangled = self._carried(ops) if in_loop else ([], False)
-        barriers = {} if is_tangled else self._same_pipe(ops, edges, carried, in_loop)
+        # A tangled round begins with a barrier over all pipes: nothing of the last one is left.
+        barriers = self._same_pipe(ops, edges, carried, in_loop and not is_tangled)
         before, behind, held = self._round(ops, carried, is_tangled, lead, trail)
         sets: dict[int, list[Flag]] = {}
         for flag in edges.flags:
@@ -273,24 +274,21 @@ class _Inserter:
             mine = [[t for t in self.touches(op) if t.pipe == pipe] for op in ops]
             final = {t: index for index, touches in enumerate(mine) for t in touches}
             over = -1  # a barrier stands behind this operation
+            around = in_loop  # nothing orders this round against the last one yet
             last: dict[Touch, int] = {}
             for index, touches in enumerate(mine):
                 seen = max(over, edges.clocks[index].get(pipe, {}).get(pipe, -1))
                 meets = any(
                     t.conflicts(s) and when > seen for t in touches for s, when in last.items()
                 )
-                wraps = (
-                    in_loop
-                    and over < 0
-                    and any(
-                        t.conflicts(s) and not _went_round(pipe, when, index, carried, edges)
-                        for t in touches
-                        for s, when in final.items()
-                    )
+                wraps = around and any(
+                    t.conflicts(s) and not _went_round(pipe, when, index, carried, edges)
+                    for t in touches
+                    for s, when in final.items()
                 )
                 if meets or wraps:
                     found.setdefault(index, []).append(pipe)
-                    over = index - 1 if index else 0
+                    over, around = index - 1, False
                 last |= dict.fromkeys(touches, index)
         return found
 

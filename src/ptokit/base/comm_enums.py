@@ -1,0 +1,71 @@
+"""Enumerations of the instructions between devices, with their numbers in the instruction set."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class NotifyOp(IntEnum):
+    """What TNOTIFY does to the signal."""
+
+    AtomicAdd = 0
+    Set = 1
+
+
+class WaitCmp(IntEnum):
+    """How TWAIT and TTEST compare a signal; the numbers are not those of CmpMode."""
+
+    EQ = 0
+    NE = 1
+    GT = 2
+    GE = 3
+    LT = 4
+    LE = 5
+
+
+class ReduceOp(IntEnum):
+    """How TREDUCE combines the buffers of the members."""
+
+    Sum = 0
+    Max = 1
+    Min = 2
+
+
+class DmaEngine(IntEnum):
+    """Which engine carries out an asynchronous transfer."""
+
+    SDMA = 0
+    URMA = 1
+    RDMA = 2
+
+
+class CollEngine(IntEnum):
+    """Who moves the data of a collective: the vector core, or the collective unit of A5."""
+
+    AIV = 0
+    CCU = 1
+
+
+class CcuInputSource(IntEnum):
+    """Where the collective unit finds its input: placed by the host, or stored by the kernel."""
+
+    HostManaged = 0
+    AivStored = 1
+
+
+class RdmaBackend(IntEnum):
+    """The network card behind the RDMA engine."""
+
+    NONE = 0
+    HNS_1825 = 1
+
+
+__all__ = [
+    "CcuInputSource",
+    "CollEngine",
+    "DmaEngine",
+    "NotifyOp",
+    "RdmaBackend",
+    "ReduceOp",
+    "WaitCmp",
+]

@@ -1,0 +1,69 @@
+"""Groups of ranks as the rules see them: one view of global memory per member, and a root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import Layout
+from ptokit.base.tensors import GlobalSpec
+from ptokit.isa.facts import Unknown
+
+
+class Group:
+    """What can be asked of a group; members are views, or only their types in a sample."""
+
+    views: Sequence[Any]
+    rootIdx: int
+
+    @property
+    def nranks(self) -> int:
+        return len(self.views)
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The extents of every member."""
+        return tuple(view.shape for view in self.views)
+
+    @property
+    def strides(self) -> tuple[tuple[int, ...], ...]:
+        """The strides of every member, in elements."""
+        return tuple(view.stride for view in self.views)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of a member; they are equal in a legal group."""
+        if not self.views:
+            raise Unknown
+        return self.views[self.rootIdx if 0 <= self.rootIdx < self.nranks else 0].shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._spec.dtype
+
+    @property
+    def layout(self) -> Layout:
+        return self._spec.layout
+
+    @property
+    def _spec(self) -> GlobalSpec:
+        if not self.views:
+            raise Unknown
+        return getattr(self.views[0], "spec", self.views[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.views)
+
+
+@dataclass(frozen=True)
+class GroupSpec(Group):
+    """The type of a group: what a sample says instead of a living one."""
+
+    views: tuple[GlobalSpec, ...]  # type: ignore[assignment]
+    rootIdx: int = 0
+
+    def __str__(self) -> str:
+        first = str(self.views[0]) if self.views else "nothing"
+        return f"{self.nranks} x {first}, root {self.rootIdx}"

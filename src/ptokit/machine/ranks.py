@@ -1,0 +1,218 @@
+"""Ranks: simulated devices that live in one process and take turns.
+
+Each rank has a machine of its own; what they share are symmetric windows, arrays of one shape per
+rank. `run` gives every rank a coroutine: a wait for a signal lets the others go on, and when none
+can, each of them says what it waits for. Without `run` one thread drives the ranks in turn, and a
+wait whose signal has not come is an error at once.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import random
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptokit.base.diagnostics import PtoError, UsageError, fail
+from ptokit.base.layout import Array
+from ptokit.machine.faults import WouldBlock
+from ptokit.machine.objects import GlobalObject
+
+Condition = Callable[[], bool]
+_POLLS = 10_000  # fruitless tests in a row, with nobody else to run, that count as a hang
+
+
+class Rank(NamedTuple):
+    """One device among others."""
+
+    number: int
+    ranks: Ranks
+
+
+_here: ContextVar[Rank | None] = ContextVar("ptokit_rank", default=None)
+
+
+def here() -> Rank | None:
+    """The rank whose program is running; None outside any world."""
+    return _here.get()
+
+
+def enter(rank: Rank) -> contextvars.Token[Rank | None]:
+    """Put a rank in force; give the token back to `leave`."""
+    return _here.set(rank)
+
+
+def leave(token: contextvars.Token[Rank | None]) -> None:
+    _here.reset(token)
+
+
+def wait_for_others(ready: Condition) -> bool:
+    """Let other ranks run until the condition holds; False when none of them can bring it about."""
+    rank = here()
+    return rank is not None and rank.ranks.wait(ready)
+
+
+def poll() -> bool:
+    """Let other ranks go on after a test that failed; False when testing again is hopeless."""
+    rank = here()
+    return rank is None or rank.ranks.poll()
+
+
+def pause() -> None:
+    """A moment at which a random schedule may turn to another rank."""
+    rank = here()
+    if rank is not None:
+        rank.ranks.pause()
+
+
+class _Stream:
+    """A rank with its running program."""
+
+    __slots__ = ("coroutine", "error", "polls", "stuck", "until", "value")
+
+    def __init__(self) -> None:
+        self.coroutine: Any = None
+        self.until: Condition | None = None
+        self.stuck = False  # told that what it waits for will never come
+        self.polls = 0
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    @property
+    def ready(self) -> bool:
+        return self.until is None or self.until()
+
+
+class Ranks:
+    """All ranks of a world: their windows, and whose turn it is."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.members = tuple(Rank(number, self) for number in range(size))
+        self.windows: list[tuple[Array, ...]] = []  # per allocation, one array per rank
+        self._streams: list[_Stream] = []
+        self._turn: _Stream | None = None
+        self._hub: Any = None
+        self._random: random.Random | None = None
+
+    # ---- addresses -------------------------------------------------------------------------------
+
+    def locate(self, tensor: GlobalObject) -> tuple[tuple[Array, ...], int, int] | None:
+        """The window a view lies in, the rank it belongs to, and its byte offset there."""
+        at = tensor.data()
+        address = at.buffer.base + at.offset
+        for window in self.windows:
+            for number, array in enumerate(window):
+                low, high = np.lib.array_utils.byte_bounds(array)
+                if low <= address < high:
+                    return window, number, address - low
+        return None
+
+    # ---- turns -----------------------------------------------------------------------------------
+
+    def run(self, programs: Sequence[Callable[[], Any]], seed: int | None = None) -> list[Any]:
+        """Run one program per rank to the end and return what they return.
+
+        Without a seed a rank runs until it must wait, then the next one goes on; with a seed the
+        choice is random, and the same for the same seed.
+        """
+        import greenlet
+
+        if self._streams:
+            raise fail("world-running", "the ranks of this world are running", kind=UsageError)
+        self._hub = greenlet.getcurrent()
+        self._random = None if seed is None else random.Random(seed)
+
+        def coroutine(stream: _Stream, program: Callable[[], Any]) -> Any:
+            def body() -> None:
+                try:
+                    stream.value = program()
+                except greenlet.GreenletExit:
+                    pass
+                except BaseException as error:
+                    stream.error = error
+
+            made: Any = greenlet.greenlet(body, self._hub)
+            made.gr_context = contextvars.copy_context()
+            return made
+
+        self._streams = [_Stream() for _ in programs]
+        for stream, program in zip(self._streams, programs, strict=True):
+            stream.coroutine = coroutine(stream, program)
+        streams = self._streams
+        try:
+            self._loop()
+        finally:
+            for stream in streams:
+                if not stream.coroutine.dead:
+                    stream.coroutine.throw()
+            self._streams, self._turn = [], None
+        return [stream.value for stream in streams]
+
+    def _loop(self) -> None:
+        last = -1
+        while live := [s for s in self._streams if not s.coroutine.dead]:
+            ready = [s for s in live if s.ready]
+            if not ready:
+                self._give_up(live)
+                return
+            if self._random is not None:
+                chosen = self._random.choice(ready)
+            else:  # the next one in the circle
+                behind = [s for s in ready if self._streams.index(s) > last]
+                chosen = (behind or ready)[0]
+            last = self._streams.index(chosen)
+            chosen.stuck = chosen.polls > _POLLS and len(ready) == 1
+            self._resume(chosen)
+            if chosen.error is not None:
+                chosen.error.add_note(f"on rank {last}")
+                raise chosen.error
+
+    def _resume(self, stream: _Stream) -> None:
+        self._turn = stream
+        stream.coroutine.switch()
+        self._turn = None
+
+    def _give_up(self, live: list[_Stream]) -> None:
+        """Nobody can go on: let each rank say what it waits for."""
+        errors: list[PtoError] = []
+        for stream in live:
+            stream.stuck = True
+            self._resume(stream)
+            if isinstance(stream.error, PtoError):
+                errors.append(stream.error)
+            elif stream.error is not None:
+                raise stream.error
+        raise WouldBlock([d for error in errors for d in error.diagnostics])
+
+    def wait(self, ready: Condition) -> bool:
+        """Give the turn away until the condition holds; False: it never will."""
+        stream = self._turn
+        while not ready():
+            if stream is None or stream.stuck:
+                return False
+            stream.until = ready
+            self._hub.switch()
+            stream.until = None
+        return True
+
+    def poll(self) -> bool:
+        """Give the turn away once."""
+        stream = self._turn
+        if stream is None:
+            return True
+        stream.polls += 1
+        self._hub.switch()
+        return not stream.stuck
+
+    def pause(self) -> None:
+        """In a random schedule, give the turn away now and then."""
+        stream = self._turn
+        if stream is None:
+            return
+        stream.polls = 0
+        if self._random is not None and self._random.random() < 0.5:
+            self._hub.switch()

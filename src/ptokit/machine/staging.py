@@ -1,0 +1,239 @@
+"""Staging: how data crosses from one device to another, through a tile of the vector core.
+
+A chunk is loaded on MTE2 and stored on MTE3, by TLOAD and TSTORE themselves, with the flags that
+order the two pipes in between. Two tiles take turns, so that a load overlaps the store before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import fail
+from ptokit.base.enums import AtomicType
+from ptokit.base.layout import Array
+from ptokit.base.location import Location, Site
+from ptokit.base.tensors import ROW_AND_COLUMN_AXES, GlobalSpec, global_axis_map
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.isa.spec import INSTRUCTIONS, Insn, Pipe
+from ptokit.machine.faults import Unbound
+from ptokit.machine.objects import GlobalObject, Pointer, TileObject
+from ptokit.machine.window import Window
+
+if TYPE_CHECKING:
+    from ptokit.machine.context import Context
+
+
+class Staging:
+    """The staging tiles of one instruction. Leaving the `with` block gives them back as garbage."""
+
+    def __init__(self, ctx: Context, names: Sequence[str]) -> None:
+        self.ctx = ctx
+        self.tiles: list[TileObject] = []
+        for name in names:
+            tile = ctx.operand(name)
+            if tile is None:
+                continue
+            if tile.storage is None:
+                raise fail(
+                    "unbound-tile",
+                    f"{ctx.plan.insn.name}: {name} has no address",
+                    got=[(name, tile)],
+                    fix="bind it first: TASSIGN(tile, address), or use mode='auto'",
+                    site=ctx.site,
+                    kind=Unbound,
+                )
+            self.tiles.append(tile)
+        self._next = 0
+        self._pending: set[tuple[Pipe, Pipe, int]] = set()  # flags that are raised
+        self._last: dict[int, tuple[int, int]] = {}  # sizes of the last chunk of a tile
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._close()
+
+    # ---- whole chunks ----------------------------------------------------------------------------
+
+    def move(
+        self,
+        source: GlobalObject,
+        targets: Sequence[GlobalObject],
+        atomic: AtomicType = AtomicType.AtomicNone,
+    ) -> None:
+        """Load a chunk into the next tile and store it to each of the targets."""
+        which = self._next
+        self._next = (which + 1) % len(self.tiles)
+        self.take(Pipe.MTE3, Pipe.MTE2, which)
+        self.load(which, source)
+        self.order(Pipe.MTE2, Pipe.MTE3, which)
+        for target in targets:
+            self.store(which, target, atomic)
+        self.give(Pipe.MTE3, Pipe.MTE2, which)
+
+    # ---- steps -----------------------------------------------------------------------------------
+
+    def load(self, which: int, source: GlobalObject) -> None:
+        """TLOAD a chunk into a tile."""
+        self._issue("TLOAD", self._tile(which, source), source)
+
+    def store(
+        self, which: int, target: GlobalObject, atomic: AtomicType = AtomicType.AtomicNone
+    ) -> None:
+        """TSTORE a tile to a chunk."""
+        insn = INSTRUCTIONS["TSTORE"]
+        attrs = tuple(atomic if a.type is AtomicType else a.default for a in insn.attrs)
+        self._issue("TSTORE", target, self._tile(which, target), None, attrs=attrs)
+
+    def combine(self, name: str, into: int, other: int, chunk: GlobalObject) -> None:
+        """Combine two tiles with TADD, TMAX or TMIN, in place."""
+        acc, received = self._tile(into, chunk), self._tile(other, chunk)
+        self._issue(name, acc, acc, received)
+
+    def _issue(self, name: str, *operands: Any, attrs: tuple[Any, ...] | None = None) -> None:
+        insn: Insn = INSTRUCTIONS[name]
+        chosen = tuple(a.default for a in insn.attrs) if attrs is None else attrs
+        self.ctx.machine.issue(insn, operands, chosen, self.ctx.site)
+
+    # ---- flags -----------------------------------------------------------------------------------
+
+    def give(self, src: Pipe, dst: Pipe, id: int) -> None:
+        """Raise a flag behind the work of `src`; it stays raised until it is taken."""
+        if self.ctx.mode == "manual":
+            self.take(src, dst, id)
+            self.ctx.machine.sync.set_flag(src, dst, id, self.ctx.site)
+            self._pending.add((src, dst, id))
+
+    def take(self, src: Pipe, dst: Pipe, id: int) -> None:
+        """Hold `dst` until the flag, if it is on its way."""
+        if (src, dst, id) in self._pending:
+            self.ctx.machine.sync.wait_flag(src, dst, id, self.ctx.site)
+            self._pending.remove((src, dst, id))
+
+    def order(self, src: Pipe, dst: Pipe, id: int) -> None:
+        """Let later work of `dst` follow earlier work of `src`."""
+        self.give(src, dst, id)
+        self.take(src, dst, id)
+
+    # ---- tiles and views -------------------------------------------------------------------------
+
+    def part(self, tensor: GlobalObject, chunk: Any) -> GlobalObject:
+        """The view of a chunk: strides and layout of the tensor, extents of the chunk."""
+        spec = tensor.spec
+        at = tensor.data()
+        offset = sum(i * s for i, s in zip(chunk.at, tensor.stride, strict=True))
+        bits = spec.dtype.bits if spec.dtype.is_packed else 8 * spec.itemsize
+        moved = Pointer(at.buffer, spec.dtype, at.offset + offset * bits // 8)
+        static = GlobalSpec.of(spec.dtype, chunk.shape, tensor.stride, spec.layout)
+        return GlobalObject(static, moved, chunk.shape, tensor.stride)
+
+    def _tile(self, which: int, chunk: GlobalObject) -> TileObject:
+        """The tile with a valid region of the size of a chunk."""
+        tile = self.tiles[which]
+        rows, cols = (
+            prod(chunk.shape[a] for a in axes) for axes in ROW_AND_COLUMN_AXES[chunk.spec.layout]
+        )
+        s = tile.spec
+        if rows > s.rows or cols > s.cols:
+            raise self.ctx.fail(
+                "CH-7",
+                "a chunk fits the staging tile",
+                got=[("chunk", f"{rows}x{cols}"), ("tile", s)],
+                fix="use a larger staging tile, or a smaller valid region",
+            )
+        loose = TileSpec.of(
+            s.loc, s.dtype, s.rows, s.cols, s.blayout, DYNAMIC, DYNAMIC, s.slayout, s.fractal,
+            s.pad, s.compact,
+        )  # fmt: skip
+        view = TileObject(loose, rows, cols)
+        view.share(tile)
+        self._last[which] = chunk.shape[3], chunk.shape[4]
+        return view
+
+    def slid(self) -> None:
+        """Note that a window slid over the tensor: DYNAMIC valid sizes keep those of the last."""
+        if not self.ctx.target.is_device:
+            return
+        for which, (rows, cols) in self._last.items():
+            tile = self.tiles[which]
+            dynamic = tile.spec.valid_row == DYNAMIC, tile.spec.valid_col == DYNAMIC
+            tile.SetValidShape(rows if dynamic[0] else tile.vr, cols if dynamic[1] else tile.vc)
+
+    def _close(self) -> None:
+        for src, dst, id in sorted(self._pending):
+            self.take(src, dst, id)
+        for which in self._last:
+            work = _Forget(self.tiles[which])
+            self.ctx.machine.sync.perform(Pipe.MTE3, work, (), self.ctx.site)
+
+    # ---- aliasing --------------------------------------------------------------------------------
+
+    def apart(self, name: str, tensor: GlobalObject, other: str, others: GlobalObject) -> None:
+        """Refuse views that share memory."""
+        if overlap(tensor, others):
+            raise self.ctx.fail(
+                "overlap",
+                f"{name} and {other} share no memory",
+                got=[(name, tensor), (other, others)],
+                fix="copy to a buffer of its own",
+            )
+
+
+class _Forget:
+    """The end of a staging tile: its contents are undefined."""
+
+    def __init__(self, tile: TileObject) -> None:
+        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
+        rows, cols = slice(0, axis_map.rows), slice(0, axis_map.cols)
+        assert tile.storage is not None
+        place = (tile.storage, tile.address, axis_map, tile.spec.dtype)
+        self._window = Window(*place, rows, cols, "staging")
+
+    def run(self, operands: Any, site: Site | Location) -> None:
+        self._window.poison()
+
+
+def same_place(a: GlobalObject, b: GlobalObject) -> bool:
+    """Whether two views are one: equal addresses, extents and strides."""
+    return _address(a) == _address(b) and (a.shape, a.stride) == (b.shape, b.stride)
+
+
+def overlap(a: GlobalObject, b: GlobalObject) -> bool:
+    """Whether two views have an element in common."""
+    if 0 in a.shape or 0 in b.shape:
+        return False
+    (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
+    if low_a >= high_b or low_b >= high_a:
+        return False
+    return bool(np.intersect1d(_touched(a), _touched(b)).size)
+
+
+def _address(view: GlobalObject) -> int:
+    at = view.data()
+    return at.buffer.base + at.offset
+
+
+def _span(view: GlobalObject) -> tuple[int, int]:
+    reach = [(n - 1) * s for n, s in zip(view.shape, view.stride, strict=True)]
+    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+    start, size = _address(view), view.spec.itemsize
+    return start + low * size, start + (high + 1) * size
+
+
+def _touched(view: GlobalObject) -> Array:
+    offsets = global_axis_map(view.shape, view.stride, view.spec.layout).offsets.reshape(-1)
+    if view.spec.dtype.is_packed:
+        return offsets // 2 + _address(view)
+    size = view.spec.itemsize
+    return (offsets[:, None] * size + np.arange(size)).reshape(-1) + _address(view)
