@@ -209,12 +209,14 @@ class Launch:
         path: str = "eager",
         check: bool = True,
         seed: int | None = None,
+        schedule: Schedule | None = None,
         **consts: Any,
     ) -> Run:
         """Run every block; arrays are updated in place.
 
         `check` looks for races, hangs and leftover flags where the author orders the pipes;
-        `seed` runs the cores and pipes in a random but repeatable order.
+        `seed` runs the cores and pipes in a random but repeatable order, `schedule` in a
+        particular one.
         """
         kernel = self.kernel
         if path not in PATHS:
@@ -227,7 +229,7 @@ class Launch:
             chosen,
             kernel.mode if path == "eager" else "manual",
             grid=self.blocks,
-            schedule=Schedule(seed),
+            schedule=schedule or Schedule(seed),
             hazards=check,
             session=running,
         )

@@ -615,6 +615,14 @@ def test_asynchronous_prefetch_returns_an_event() -> None:
         assert not TPREFETCH_ASYNC(source, PrefetchAsyncContext()).valid()
 
 
+def test_asynchronous_prefetch_names_an_operand_that_is_no_context() -> None:
+    class Other:
+        key = "other"
+
+    with device("a2a3", mode="auto"), pytest.raises(ProgramError, match="PrefetchAsyncContext"):
+        TPREFETCH_ASYNC(make("GM f32 16x64"), Other())
+
+
 def test_asynchronous_prefetch_takes_a_contiguous_range() -> None:
     with device("a5", mode="auto"):
         rows = GlobalTensor(noise(float32, (16, 64)))[:, 0:32]

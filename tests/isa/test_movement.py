@@ -16,6 +16,7 @@ from ptokit.base.layout import Array
 from ptokit.frontend.session import current
 from ptokit.isa.samples import parse
 from ptokit.isa.targets import TARGETS as PROFILES
+from ptokit.machine.cluster import cluster_of
 from ptokit.machine.faults import PoisonRead
 from tests.isa.tiles import defined, whole
 from tests.support import random_values
@@ -217,6 +218,30 @@ def test_two_vector_cores_share_a_result(subblock: int) -> None:
         src, dst = filled("Acc f32 32x32", "a5"), make("Vec f32 16x32", "a5")
         TMOV[AccToVecMode.DualModeSplitM](dst, src)
         assert np.array_equal(dst.numpy(), src.numpy()[16 * subblock :][:16])
+
+
+@pytest.mark.parametrize("layout", ["ND", "NZ"])
+def test_results_reach_the_other_vector_core(layout: str) -> None:
+    with device("a5") as machine:
+        cluster = cluster_of(machine.core)
+        src, dst = (
+            Tile.of(parse(text, dtype("f32"), PROFILES["a5"]))  # type: ignore[arg-type]
+            for text in ("Acc f32 32x32", f"Vec f32 16x32 {layout}")
+        )
+        TASSIGN(src, 0)
+        TASSIGN(dst, 256)
+        src.fill(np.arange(1024).reshape(32, 32))
+        TMOV[AccToVecMode.DualModeSplitM](dst, src)
+        other = whole(dst).moved_to(cluster.vector_memory(1))
+        assert np.array_equal(dst.numpy(), src.numpy()[:16])
+        assert other.is_defined()
+        assert np.array_equal(other.read(), src.numpy()[16:])
+        large = Tile.of(parse(f"Vec f32 32x32 {layout}", dtype("f32"), PROFILES["a5"]))  # type: ignore[arg-type]
+        TASSIGN(large, 8192)
+        TMOV[AccToVecMode.SingleModeVec1](large, src)
+        assert not defined(large).any()
+        other = whole(large).moved_to(cluster.vector_memory(1))
+        assert np.array_equal(other.read(), src.numpy())
 
 
 def test_the_pipe_follows_the_path() -> None:

@@ -80,7 +80,7 @@ def forms_by_mnemonic() -> dict[str, list[Form]]:
     for insn in INSTRUCTIONS.values():
         if insn.asm is None:
             continue
-        for form in _forms(insn, insn.asm):
+        for form in _forms(insn):
             for name in (form.mnemonic, *(a for a in insn.asm.aliases)):
                 found.setdefault(name, []).append(form)
     return found
@@ -97,7 +97,12 @@ def _dotted() -> dict[str, list[Form]]:
     return {name.replace(".", "_"): forms for name, forms in forms_by_mnemonic().items()}
 
 
-def _forms(insn: Insn, asm: Asm) -> Iterator[Form]:
+@cache
+def _forms(insn: Insn) -> tuple[Form, ...]:
+    return tuple(_derived(insn, insn.asm)) if insn.asm is not None else ()
+
+
+def _derived(insn: Insn, asm: Asm) -> Iterator[Form]:
     base = asm.name or insn.name.lower()
     for names in insn.forms:
         given = [insn.operand(n) for n in names]
@@ -264,11 +269,10 @@ def attribute_for(attr: Attr, value: Any) -> Attribute:
 def form_of(op: Op) -> Form:
     """The form an operation was written in, from its labels."""
     assert op.insn is not None
-    assert op.insn.asm is not None
     present = set(op.labels) | set(op.result_labels)
     name = op.name.removeprefix("pto.")
     best: Form | None = None
-    for form in _forms(op.insn, op.insn.asm):
+    for form in _forms(op.insn):
         ins = tuple(o for o in form.ins if o.name in op.labels)
         missing = [o for o in form.ins if o.name not in op.labels]
         outs = tuple(o for o in form.outs if o.name in present)

@@ -14,8 +14,8 @@ _NEST = rf"<(?:->|[^<>]|<(?:->|[^<>]|<(?:->|[^<>]|{_FLAT})*>)*>)*>"
 
 _TOKEN = re.compile(
     rf"""
-    (?P<skip>[ \t\r\n]+|//[^\n]*)
-  | (?P<value>%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:\#\d+)?)
+    (?:[ \t\r\n]+|//[^\n]*)*  # stands in front of every token
+    (?:(?P<value>%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:\#\d+)?)
   | (?P<type>![A-Za-z_][\w$.]*(?:{_NEST})?|(?:memref|vector|tensor){_NEST})
   | (?P<attr>\#[A-Za-z_][\w$.-]*(?:{_NEST})?|(?:dense|array|affine_map|strided){_NEST})
   | (?P<symbol>@(?:[A-Za-z_$.][\w$.-]*|"[^"\n]*"))
@@ -24,7 +24,8 @@ _TOKEN = re.compile(
   | (?P<number>-?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?))
   | (?P<word>\.?[A-Za-z_][\w$.]*)
   | (?P<mark>->|\.\.\.|[()\[\]{{}}<>,:=?;*])
-  | (?P<bad>.)
+  | (?P<end>\Z)
+  | (?P<bad>.))
     """,
     re.VERBOSE,
 )
@@ -87,11 +88,9 @@ class Tokens:
         kinds, texts, starts = self.kinds, self.texts, self.starts
         for match in _TOKEN.finditer(source.text):
             kind = match.lastgroup
-            if kind != "skip":
-                assert kind is not None
-                kinds.append(kind)
-                texts.append(match.group())
-                starts.append(match.start())
-        kinds.append("end")
-        texts.append("")
-        starts.append(len(source.text))
+            assert kind is not None
+            kinds.append(kind)
+            texts.append(match[kind])
+            starts.append(match.start(kind))
+            if kind == "end":
+                break

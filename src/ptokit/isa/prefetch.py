@@ -72,12 +72,6 @@ def _is_dense(o: Any) -> bool:
             _is_dense,
             fix="prefetch the rows one by one, or with TPREFETCH",
         ),
-        rule(
-            "context",
-            "the second operand is a PrefetchAsyncContext",
-            lambda o: hasattr(o.context, "GetSession"),
-            fix="context = PrefetchAsyncContext(workspace)",
-        ),
     ],
     asm=None,
     example={"context": "new PrefetchAsyncContext"},
@@ -89,6 +83,13 @@ def TPREFETCH_ASYNC(src: Array, context: Any, ctx: Any) -> Any:
     depends on it. A context with a session of its own uses the first 256 bytes of UB as scratch for
     each call: keep live data elsewhere. In auto mode and on the permissive profile nothing happens.
     """
+    if not hasattr(context, "GetSession"):
+        raise ctx.fail(
+            "context",
+            "the second operand is a PrefetchAsyncContext",
+            got=[("operand", context)],
+            fix="context = PrefetchAsyncContext(workspace)",
+        )
     if not ctx.target.is_device or ctx.mode == "auto":
         return context.post(0)
     if context.externalSession is None:

@@ -186,6 +186,8 @@ def _overlap(a: Any, b: Any) -> bool:
     """Whether the valid regions of two tiles of one memory have a byte in common."""
     if a.loc != b.loc or a.addr >= b.addr + b.nbytes or b.addr >= a.addr + a.nbytes:
         return False
+    if a.addr == b.addr and min(a.vr, a.vc, b.vr, b.vc) > 0:
+        return True  # the first element of every layout lies at the base
     return np.intersect1d(_touched(a), _touched(b)).size > 0
 
 

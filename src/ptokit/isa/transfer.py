@@ -100,10 +100,22 @@ def transfer(
     if isinstance(word, np.ndarray):
         word, missing = _spread(word, src, missing)
     values = _converted(src, o, word, relu == ReluPreMode.NormalRelu)
-    share = _share(mode, src.shape, ctx)
-    dst[...] = values[share]
-    if missing is not None and missing[share].any():
-        ctx.poison_where("dst", missing[share])
+    lands_here = False
+    for core, part in _receivers(mode, src.shape, ctx):
+        lost = None if missing is None else missing[part]
+        window = None if core is None else ctx.on_vector_core("dst", core)
+        if window is None:
+            lands_here = True
+            dst[...] = values[part]
+            if lost is not None and lost.any():
+                ctx.poison_where("dst", lost)
+        else:
+            window.write(values[part])
+            window.mark_defined()
+            if lost is not None:
+                window.poison(lost)
+    if not lands_here:
+        ctx.leave("dst", dst)
 
 
 def _within(size: int) -> slice:
@@ -132,14 +144,25 @@ def _converted(values: Array, o: Any, word: Any, relu: bool) -> Array:
     return values if source is result else values.view(result.np)
 
 
-def _share(mode: AccToVecMode | None, shape: tuple[int, ...], ctx: Any) -> tuple[slice, slice]:
-    """The part that reaches this core's vector memory when two vector cores divide the result."""
-    if mode not in DUAL or not ctx.target.is_device:
-        return slice(None), slice(None)
+def _receivers(
+    mode: AccToVecMode | None, shape: tuple[int, ...], ctx: Any
+) -> list[tuple[int | None, tuple[slice, slice]]]:
+    """Which vector core gets which part; None is wherever dst lies.
+
+    Without the other vector core at hand, a core sees the half of its own sub-block.
+    """
+    everything = slice(None), slice(None)
+    if mode is None or not ctx.target.is_device:
+        return [(None, everything)]
+    if mode not in DUAL:
+        return [(int(mode == AccToVecMode.SingleModeVec1), everything)]
     axis = DUAL.index(mode)
     half = shape[axis] // 2
-    part = slice(half, None) if ctx.core.subblock else slice(0, half)
-    return (part, slice(None)) if axis == 0 else (slice(None), part)
+    parts = [slice(0, half), slice(half, None)]
+    both = [(part, slice(None)) if axis == 0 else (slice(None), part) for part in parts]
+    if ctx.on_vector_core("dst", 1) is None:
+        return [(None, both[ctx.core.subblock])]
+    return [(0, both[0]), (1, both[1])]
 
 
 def share_size(o: Any, rows: int, cols: int) -> tuple[int, int]:

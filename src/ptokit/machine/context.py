@@ -21,7 +21,7 @@ from ptokit.machine.faults import Unbound
 from ptokit.machine.gm import GmAccess, GmWindow
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.ranks import here
-from ptokit.machine.staging import Staging
+from ptokit.machine.staging import Staging, same_place
 from ptokit.machine.window import Window
 
 if TYPE_CHECKING:
@@ -113,6 +113,24 @@ class Context:
     def _handed(self, name: str) -> Window:
         return next(window for label, _, window in self.plan.windows if label == name)
 
+    def on_vector_core(self, name: str, subblock: int) -> Window | None:
+        """The region of a Vec operand in the memory of a vector core; None: it lies there already.
+
+        Tiles that were placed automatically, and those of a core on its own, have no other side.
+        """
+        tile, cluster = self.operand(name), self.core.cluster
+        if cluster is None or tile.storage is not self.core.memory(tile.spec.loc):
+            return None
+        storage = cluster.vector_memory(subblock)
+        return None if storage is tile.storage else self._handed(name).moved_to(storage)
+
+    def leave(self, name: str, array: Array) -> None:
+        """Put back what the region the body was handed held: this run does not write it."""
+        window = self._handed(name)
+        array[...] = window.read()
+        if not window.is_defined():
+            self.poison_where(name, ~window.defined())
+
     def clobber(self, loc: TileType, start: int, stop: int) -> None:
         """Make bytes of a memory of the core undefined: the hardware uses them as scratch."""
         memory = self.core.memory(loc)
@@ -162,6 +180,16 @@ class Context:
     def staging(self, *names: str) -> Staging:
         """The tiles through which data goes from one device to another."""
         return Staging(self, names)
+
+    def same_view(self, a: Any, b: Any) -> bool:
+        """Whether two views of global memory are one and the same."""
+        return same_place(a, b)
+
+    @property
+    def gates(self) -> dict[Any, Any]:
+        """The gates of the collective unit: of all devices, or of a core that plays them all."""
+        rank = here()
+        return self.registers.setdefault("CCU", {}) if rank is None else rank.ranks.gates
 
     @property
     def rank(self) -> int | None:

@@ -43,11 +43,24 @@ class Core:
         """The memory in which tiles of this type live."""
         found = self._memories.get(loc)
         if found is None:
+            owner = self._owner(loc)
+            if owner is not self:
+                return owner.memory(loc)
             if self._elsewhere is not None and loc != self._elsewhere[1]:
                 return self._elsewhere[0].memory(loc)
             space = self.target.spaces[loc]
             found = self._memories[loc] = Storage(space.memory, space.capacity)
         return found
+
+    def _owner(self, loc: TileType) -> Core:
+        """The core whose memory it is: one side of a cluster names tiles of the other by address.
+
+        The cube core reaches the working memory of vector core 0 this way, a vector core L1.
+        """
+        side = {"cube": 0, "vector": "cube"}.get(self.kind)
+        if self.cluster is None or side is None or (loc == TileType.Vec) != (self.kind == "cube"):
+            return self
+        return self.cluster.cores.get(side, self)
 
     def share_memories(self, other: Core, apart: TileType) -> None:
         """Use the memories of another core, except for one."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ptokit.base.diagnostics import Note, where
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.flags import Semaphore
-from ptokit.machine.queues import Wait
+from ptokit.machine.queues import Signal, Wait
 
 if TYPE_CHECKING:
     from ptokit.machine.launch_sync import Stream
@@ -15,23 +15,24 @@ if TYPE_CHECKING:
 
 
 def explain(launch: Launch) -> None:
-    """Report every wait that nothing will end."""
-    stalled = [(q, w) for q in launch.queues.pending if (w := q.stalled) is not None]
+    """Report every wait that nothing will end; those that only follow from one are its notes."""
+    waits: list[tuple[str, Wait]] = []
+    for queue in launch.queues.pending:
+        stalled = queue.stalled
+        if stalled is not None:
+            waits.append((f"PIPE_{queue.pipe.name} of the {queue.core.name}", stalled))
     streams = [s for s in launch.streams if not s.done and s.blocked is not None]
-    graph = [_edge(f"PIPE_{q.pipe.name} of the {q.core.name}", w) for q, w in stalled]
     # A core at its end, or at a barrier, only waits for its own pipes.
-    held = [s for s in streams if s.blocked is not None and s.blocked.semaphores]
-    graph += [_edge(f"the {s.core.name}", s.blocked) for s in held if s.blocked is not None]
-    fifos = _fifos(launch)
-    meeting = [s for s in held if s.blocked is not None and s.blocked.what == "SYNCALL"]
+    held = [(s, s.blocked) for s in streams if s.blocked is not None and s.blocked.semaphores]
+    meeting = [s for s, wait in held if wait.what == "SYNCALL"]
+    waits += [(f"the {s.core.name}", wait) for s, wait in held if s not in meeting]
     if meeting:
         _subset(launch, meeting)
-    for who, wait in [
-        *((f"PIPE_{q.pipe.name} of the {q.core.name}", w) for q, w in stalled),
-        *((f"the {s.core.name}", s.blocked) for s in held if s not in meeting),
-    ]:
-        if wait is None:
-            continue
+    graph = [_edge(who, wait) for who, wait in waits]
+    coming = _coming(launch)
+    roots = [w for w in waits if any(id(s) not in coming for s in w[1].missing)]
+    fifos = _fifos(launch)
+    for who, wait in roots or waits:
         launch.findings.add(
             "E1",
             f"{who} waits forever: {wait.what.removesuffix(' and')}",
@@ -40,7 +41,7 @@ def explain(launch: Launch) -> None:
             fix=wait.hint or _hint(wait.missing),
             notes=[*_last_signals(wait.missing), *graph_notes(graph, who), *fifos],
         )
-    if not stalled and not held:
+    if not waits and not meeting:
         for stream in streams:
             assert stream.blocked is not None
             launch.findings.add(
@@ -48,6 +49,12 @@ def explain(launch: Launch) -> None:
                 f"the {stream.core.name} waits forever: {stream.blocked.what}",
                 stream.blocked.site,
             )
+
+
+def _coming(launch: Launch) -> set[int]:
+    """The semaphores that would be signalled, were it not for another wait."""
+    entries = (e for q in launch.queues.pending for e in q.entries)
+    return {id(s) for e in entries if isinstance(e, Signal) for s in e.semaphores}
 
 
 def _edge(who: str, wait: Wait) -> tuple[str, str, Wait]:

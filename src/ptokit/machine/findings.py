@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 Place = Site | Location
+_RANK = {"E1": 1, "E13": 1, "E2": 2, "E3": 3}  # hangs, then flags out of step, then leftovers
 
 
 class Findings:
@@ -34,11 +35,12 @@ class Findings:
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        return tuple(self._found.values())
+        """All complaints; what names two lines comes before what it leads to."""
+        return tuple(sorted(self._found.values(), key=lambda d: _RANK.get(d.code, 0)))
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
-        return tuple(d for d in self._found.values() if d.severity == "error")
+        return tuple(d for d in self.diagnostics if d.severity == "error")
 
     def add(
         self,

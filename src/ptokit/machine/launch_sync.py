@@ -217,8 +217,14 @@ class LaunchSync(Sync):
 
     # ---- signals in global memory ---------------------------------------------------------------
 
-    def until(self, ready: Callable[[], bool], what: str, site: Place, fix: str = "") -> None:
-        self.block(Wait((), what, site, fix), ready)
+    def until(
+        self,
+        ready: Callable[[], bool],
+        what: str,
+        site: Place,
+        seen: Callable[[], list[tuple[str, object]]],
+    ) -> None:
+        self.block(Wait((), what, site, "notify it first"), ready)
 
     def announce(self, address: int, site: Place) -> None:
         if self.launch.clocks is not None:

@@ -93,6 +93,7 @@ class Ranks:
         self.size = size
         self.members = tuple(Rank(number, self) for number in range(size))
         self.windows: list[tuple[Array, ...]] = []  # per allocation, one array per rank
+        self.gates: dict[Any, Any] = {}  # members that rang the collective unit
         self._streams: list[_Stream] = []
         self._turn: _Stream | None = None
         self._hub: Any = None

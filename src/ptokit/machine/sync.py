@@ -257,10 +257,26 @@ class Sync:
 
     # ---- signals in global memory ---------------------------------------------------------------
 
-    def until(self, ready: Callable[[], bool], what: str, site: Place, fix: str = "") -> None:
-        """Stop the scalar unit until a condition on memory holds, while other devices go on."""
+    def until(
+        self,
+        ready: Callable[[], bool],
+        what: str,
+        site: Place,
+        seen: Callable[[], list[tuple[str, object]]],
+    ) -> None:
+        """Stop the scalar unit until a condition on memory holds, while other devices go on.
+
+        `seen` tells what is there instead, should it never hold.
+        """
         if not ready() and not wait_for_others(ready):
-            raise blocked(what, [], site, fix)
+            raise fail(
+                "would-block",
+                f"{what} would wait forever: nothing else runs that could signal it",
+                got=seen(),
+                fix="notify it first, or run all ranks at once with World.run",
+                site=site,
+                kind=WouldBlock,
+            )
 
     def announce(self, address: int, site: Place) -> None:
         """A signal was written: whoever sees it knows what this core knows."""

@@ -56,6 +56,11 @@ class Window:
         if axis_map.is_matrix and not dtype.is_packed:
             self.view = self._matrix(storage.data, dtype.np)
 
+    def moved_to(self, storage: Storage) -> Window:
+        """The same region at the same address of another memory."""
+        parts = (self._rows, self._cols)
+        return Window(storage, self.offset, self._map, self.dtype, *parts, self.label)
+
     # ---- data ------------------------------------------------------------------------------
 
     def read(self) -> Array:

@@ -107,7 +107,7 @@ def _trace_op(op: Op, result: Accesses) -> None:
         source = next((o for o in op.insn.operands if o.role == "in" and "tile" in o.kinds), None)
         if destination and source:
             dst, src = op.bound(destination.name), op.bound(source.name)
-            if dst is not None and src is not None:
+            if dst is not None and src is not None and _same_memory(dst, src):
                 result.roots[dst] = result.stands_for(src)
                 result.renamed[dst] = (src, op)
     elif op.name == "scf.for":
@@ -117,6 +117,13 @@ def _trace_op(op: Op, result: Accesses) -> None:
     elif op.name == "scf.while":
         for init, arg in zip(op.group("inits"), op.regions[0].args, strict=True):
             _join(result, arg, init)
+
+
+def _same_memory(a: Value, b: Value) -> bool:
+    """Whether one handle can rename the other: scales live apart from the tile they belong to."""
+    if isinstance(a.type, TileBufType) and isinstance(b.type, TileBufType):
+        return a.type.spec.loc == b.type.spec.loc
+    return True
 
 
 def _trace_results(op: Op, result: Accesses) -> None:

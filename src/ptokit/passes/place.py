@@ -41,14 +41,19 @@ class Place(Pass):
 def _place(function: Function, target: Target) -> None:
     accesses = accesses_of(function, target)
     lives = live_ranges(function, accesses)
+    scales = _scales(function, accesses)
+    _live_together(lives, scales)
     by_space: dict[TileType, list[Live]] = {}
     for live in lives:
-        by_space.setdefault(_spec(live).loc, []).append(live)
+        if live.alloc.result not in scales:
+            by_space.setdefault(_spec(live).loc, []).append(live)
     addresses: dict[Value, int] = {}
     for loc, group in by_space.items():
         addresses |= _assign(group, target.spaces[loc], accesses, target)
+    addresses |= {scale: addresses[data] >> 4 for scale, data in scales.items()}
     _rename(accesses, addresses)
     _write(function, addresses)
+    _forget_scale_addresses(function)
 
 
 def _spec(live: Live) -> TileSpec:
@@ -59,6 +64,52 @@ def _spec(live: Live) -> TileSpec:
 
 def _size(live: Live, alignment: int) -> int:
     return -(-_spec(live).nbytes // alignment) * alignment
+
+
+# ---- scales of block-scaled products -----------------------------------------------------------
+
+_SCALED = {TileType.ScaleLeft: TileType.Left, TileType.ScaleRight: TileType.Right}
+
+
+def _scales(function: Function, accesses: Accesses) -> dict[Value, Value]:
+    """Scale tiles with the tile each belongs to: the cube looks at a sixteenth of its address."""
+    found: dict[Value, Value] = {}
+    for op in function.walk():
+        tiles = [v for v in op.operands if op.insn and isinstance(v.type, TileBufType)]
+        by_loc = {v.type.spec.loc: v for v in tiles if isinstance(v.type, TileBufType)}
+        for scale_loc, data_loc in _SCALED.items():
+            if scale_loc in by_loc and data_loc in by_loc:
+                (data, *others) = accesses.stands_for(by_loc[data_loc])
+                for scale in accesses.stands_for(by_loc[scale_loc]):
+                    if others or found.setdefault(scale, data) is not data:
+                        raise ProgramError([_torn(op)])
+    return found
+
+
+def _torn(op: Op) -> Diagnostic:
+    return Diagnostic(
+        "place.scales",
+        "a scale tile belongs to one Left or Right tile, whose address decides its own",
+        op.location,
+        fix="give every buffer of data a scale tile of its own",
+    )
+
+
+def _live_together(lives: list[Live], scales: dict[Value, Value]) -> None:
+    """A tile keeps its place while its scales are in use, and the other way round."""
+    by_value = {live.alloc.result: live for live in lives}
+    for scale, data in scales.items():
+        a, b = by_value[scale], by_value[data]
+        a.start = b.start = min(a.start, b.start)
+        a.stop = b.stop = max(a.stop, b.stop)
+
+
+def _forget_scale_addresses(function: Function) -> None:
+    """Placed tiles need no TGET_SCALE_ADDR any more."""
+    blocks = [function.body, *(r for op in function.walk() for r in op.regions)]
+    for block in blocks:
+        assert block is not None
+        block.ops = [op for op in block.ops if not (op.insn and op.insn.name == "TGET_SCALE_ADDR")]
 
 
 # ---- choosing addresses ------------------------------------------------------------------------

@@ -1,0 +1,154 @@
+"""TREDUCE: the collective that computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptokit.base.comm_enums import CollEngine, ReduceOp
+from ptokit.isa.comm_ccu import reduction, ring
+from ptokit.isa.comm_rules import (
+    CCU,
+    ENGINE,
+    chunk_rules,
+    chunks,
+    covers,
+    engine_rules,
+    group,
+    group_rules,
+    moved_types,
+    only_root,
+    same_type,
+    staging,
+    tensor,
+)
+from ptokit.isa.elementwise import TADD, TMAX, TMIN
+from ptokit.isa.rules import disjoint, same_valid
+from ptokit.isa.spec import Attr, Pipe, insn, rule
+
+_COMBINES = {ReduceOp.Sum: TADD, ReduceOp.Max: TMAX, ReduceOp.Min: TMIN}
+_RECEIVING = ("recvTileData", "pingTileData", "pongTileData")
+_ACC = 0  # the accumulator among the staging tiles; the receiving ones follow
+
+
+def _member(o: Any) -> tuple[int, ...]:
+    return o.parallelGroup.shape
+
+
+@insn(
+    group("in", "the buffers of the members; extents and strides of the root's drive the loop"),
+    tensor("dstGlobalData", "out", "local to the root"),
+    staging("accTileData", "accumulator, a Vec tile; its valid region is the size of a chunk"),
+    staging("recvTileData", "receives the buffers of the others", optional=True),
+    staging("pingTileData", "receives in turn with pongTileData", optional=True),
+    staging("pongTileData", optional=True),
+    CCU,
+    name="comm.TREDUCE",
+    attrs=[ENGINE, Attr("op", ReduceOp, None, "Sum, Max or Min", argument=True)],
+    pipe=None,
+    types=moved_types("dstGlobalData", *(record.types[0] for record in _COMBINES.values())),
+    rules=[
+        same_type("parallelGroup", "dstGlobalData", "accTileData", id="TR-1"),
+        rule(
+            "TR-2",
+            "dstGlobalData and parallelGroup have the same layout",
+            lambda o: o.dstGlobalData.layout == o.parallelGroup.layout,
+            fix="declare the tensors with one layout",
+        ),
+        rule(
+            "TR-4",
+            "op is ReduceOp.Sum, ReduceOp.Max or ReduceOp.Min",
+            lambda o: o.attrs["op"] in tuple(ReduceOp),
+            fix="TREDUCE(group, dst, acc, recv, ReduceOp.Sum)",
+        ),
+        rule(
+            "TR-5",
+            "the receiving tiles have the type of accTileData",
+            lambda o: all(o[n] is None or o[n].spec == o.accTileData.spec for n in _RECEIVING),
+            fix="declare the tiles with one Tile[...] type",
+        ),
+        disjoint("accTileData", *_RECEIVING, id="TR-5"),
+        same_valid("accTileData", *_RECEIVING, id="TR-5"),
+        *group_rules(),
+        *chunk_rules(_member, "parallelGroup", "accTileData", *_RECEIVING),
+        covers("dstGlobalData", _member, "extents", "dstGlobalData covers the buffer of a member"),
+        *engine_rules("TR-E"),
+    ],
+    forms=[
+        f"parallelGroup dstGlobalData accTileData {tiles}{trigger}"
+        for trigger in ("", " trigger")
+        for tiles in ("recvTileData", "pingTileData pongTileData")
+    ],
+    asm=None,
+    example={"parallelGroup": "Group 3 {T} 16x64", "op": "Sum"},
+    more_examples=[
+        {
+            "parallelGroup": "Group 4 f32 16x64",
+            "accTileData": "Vec f32 4x32",
+            "pingTileData": "Vec f32 4x32",
+            "pongTileData": "Vec f32 4x32",
+            "op": "Max",
+        }
+    ],
+    freedom="The order is fixed - the root, then the others ascending - so results are the same "
+    "on every run; the collective unit may choose another order, and the reference uses this one.",
+)
+def TREDUCE(
+    parallelGroup: Any,
+    dstGlobalData: Any,
+    accTileData: Any,
+    recvTileData: Any,
+    pingTileData: Any,
+    pongTileData: Any,
+    trigger: Any,
+    engine: CollEngine,
+    op: ReduceOp,
+    ctx: Any,
+) -> None:
+    """Combine the buffers of all members element by element and store the result at the root.
+
+    Only the root executes it. For each chunk the root's buffer is loaded into the accumulator, the
+    others follow in ascending order and are combined with TADD, TMAX or TMIN in the element type:
+    no wider accumulator. The destination may be the root's own buffer. With two receiving tiles
+    the load of the next buffer overlaps the combination of the current one; results are the same.
+    """
+    if engine == CollEngine.CCU:
+        ring(parallelGroup, trigger, dstGlobalData, ctx, "accTileData", reduction(op))
+        return
+    only_root(parallelGroup, ctx, "TR-R")
+    tile = ctx.ops.accTileData
+    root = parallelGroup[parallelGroup.rootIdx]
+    others = [m for index, m in enumerate(parallelGroup) if index != parallelGroup.rootIdx]
+    with ctx.staging("accTileData", *_RECEIVING) as stage:
+        for member in others if ctx.same_view(dstGlobalData, root) else [root, *others]:
+            stage.apart("dstGlobalData", dstGlobalData, "the buffer of a member", member)
+        parts = list(chunks(root.shape, tile.vr, tile.vc))
+        for part in parts:
+            chunk = stage.part(root, part)
+            _reduce(stage, chunk, [stage.part(m, part) for m in others], _COMBINES[op].name)
+            stage.store(_ACC, stage.part(dstGlobalData, part))
+            stage.order(Pipe.MTE3, Pipe.MTE2, 0)
+        if len(parts) > 1:
+            stage.slid()
+
+
+def _reduce(stage: Any, chunk: Any, others: list[Any], combine: str) -> None:
+    """Bring one chunk of all members together in the accumulator."""
+    receivers = len(stage.tiles) - 1
+    stage.load(_ACC, chunk)
+    if not others:
+        stage.order(Pipe.MTE2, Pipe.MTE3, 0)
+        return
+    stage.give(Pipe.MTE2, Pipe.V, 0)
+    for turn, other in enumerate(others):
+        tile = 1 + turn % receivers
+        if receivers == 1:  # the one tile is free when it has been combined
+            stage.take(Pipe.V, Pipe.MTE2, 0)
+        stage.load(tile, other)
+        stage.give(Pipe.MTE2, Pipe.V, tile)
+        stage.take(Pipe.MTE2, Pipe.V, 0)
+        if receivers == 2:  # so that the tile of the combination before this one is free
+            stage.take(Pipe.V, Pipe.MTE2, 0)
+        stage.take(Pipe.MTE2, Pipe.V, tile)
+        stage.combine(combine, _ACC, tile, chunk)
+        stage.give(Pipe.V, Pipe.MTE2, 0)
+    stage.order(Pipe.V, Pipe.MTE3, 0)
