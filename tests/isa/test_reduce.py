@@ -58,15 +58,6 @@ def lines(name: str, values: Array) -> list[Array]:
     return list(values if "ROW" in name else values.T)
 
 
-def legal(name: str, kinds: str) -> list[Any]:
-    return [
-        pytest.param(target, kind, id=f"{target}-{kind}")
-        for target in TARGETS
-        for kind in map(dtype, kinds.split())
-        if any((kind,) in group.allowed[target] for group in INSTRUCTIONS[name].types)
-    ]
-
-
 # ---- integers: every order gives the same bits ---------------------------------------------------
 
 INTEGER: dict[str, Callable[[int, int], int]] = {

@@ -272,11 +272,12 @@ def TMOV(
     the fix pipe: plainly, with one quantisation word (`preQuantScalar`) or one per column (`fp`),
     then ReLU. Into an NZ Mat tile it writes all rows and whole boxes of columns.
 
-    A mode that names a vector core writes to that core; the dual modes give half of the rows or
-    columns to each, and a core sees the half that belongs to its own sub-block. With `tmp`, scale
-    factors become ZZ boxes: rows are filled up to 16 with zeros, and the source rows read as
-    filling are overwritten. Elements outside the source's valid region may be undefined and stay
-    undefined in dst.
+    A mode that names a vector core writes to the address of dst in the memory of that core; the
+    dual modes give half of the rows or columns to each. Tiles that were placed automatically have
+    no other side: there a core sees the half of its own sub-block. With `tmp`, scale factors become
+    ZZ boxes: rows are filled up to 16 with zeros, and the source rows read as filling are
+    overwritten. Elements outside the source's valid region may be undefined and stay undefined in
+    dst.
     """
     if ctx.ops.src.kind == "conv":
         transfer_weights(dst, src, ctx)

@@ -325,6 +325,16 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
         "scaling": "Vec {T} 1x64",
         "quant_type": "MXFP8",
     },
+    more_examples=[
+        {
+            "dst": "Vec i8 16x64",
+            "src": "Vec f32 16x64",
+            "exp": "Vec u8 1x32",
+            "max": "Vec f32 1x64",
+            "scaling": "Vec f32 1x64",
+            "mx_alg": "NvMxFp8E4M3",
+        }
+    ],
 )
 def TQUANT_MX(
     dst: Array,
@@ -439,6 +449,17 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
         "scaling": "Vec {T} 2x32",
         "mx_alg": "OcpMxFp8E4M3",
     },
+    more_examples=[
+        {
+            "dst": "Vec i8 64x32",
+            "src": "Vec f32 64x32",
+            "exp": "Vec u8 1x64",
+            "max": "Vec f32 2x32",
+            "scaling": "Vec f32 2x32",
+            "mx_alg": "OcpMxFp8E4M3",
+            "interleave": "True",
+        }
+    ],
 )
 def TQUANT_DN(
     dst: Array,

@@ -3,7 +3,7 @@
 Tests run them, the documentation shows them, and the search for violating examples starts from
 them. A record says what its operands look like only where the default does not fit, in a short
 notation: `Vec {T} 16x64`, `Acc f32 32x32 NZ/1024 valid 20x30`, `GM {T} 16x64 DN`,
-`Conv Vec {T} NCHW 1x16x4x8`, a number for a scalar, `new Name` for a helper object, `same dst`
+`Conv Vec {T} NCHW 1x16x4x8`, `Group 3 {T} 16x64` for a view per rank, a number for a scalar, `new Name` for a helper object, `same dst`
 for an operand that must be the object already given as `dst`. A tile whose contents matter, such
 as one of byte offsets, ends in the value to fill it with: `Vec u32 16x8 = 32`.
 """
@@ -20,13 +20,14 @@ from ptokit.base.layout import dense_strides
 from ptokit.base.tensors import ConvSpec, GlobalSpec, matrix_shape, matrix_stride
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec
 from ptokit.isa.facts import ConvFacts, Facts, GlobalFacts, ObjectFacts, Ops, ScalarFacts, TileFacts
+from ptokit.isa.groups import GroupSpec
 from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.targets import Target
 
 _LAYOUTS: dict[str, tuple[BLayout, SLayout]] = {name: pair for pair, name in LAYOUT_NAMES.items()}
 _DEFAULTS = {"global": "GM {T} 16x64", "conv": "Conv Vec {T} NCHW 1x16x4x8", "scalar": "1"}
 
-Spec = TileSpec | GlobalSpec | ConvSpec | int | float | str
+Spec = TileSpec | GlobalSpec | ConvSpec | GroupSpec | int | float | str
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,8 @@ def parse(text: str, kind: DType, target: Target) -> Spec:
         return words[1]
     if head == "GM":
         return _parse_global(words[1:])
+    if head == "Group":
+        return GroupSpec((_parse_global(words[2:]),) * int(words[1]))
     if head == "Conv":
         return _parse_conv(words[1:])
     if head in TileType.__members__:
@@ -225,6 +228,6 @@ def _facts(spec: Spec | None, address: int) -> Facts | None:
         return GlobalFacts(spec)
     if isinstance(spec, ConvSpec):
         return ConvFacts(spec, address=address)
-    if isinstance(spec, str):
+    if isinstance(spec, str | GroupSpec):
         return ObjectFacts(spec)
     return ScalarFacts(None, spec)

@@ -20,7 +20,7 @@ from ptokit.machine.core import Core
 from ptokit.machine.faults import Unbound
 from ptokit.machine.gm import GmAccess, GmWindow
 from ptokit.machine.objects import GlobalObject, Pointer
-from ptokit.machine.ranks import here
+from ptokit.machine.ranks import here, pause, poll
 from ptokit.machine.staging import Staging, same_place
 from ptokit.machine.window import Window
 
@@ -196,6 +196,20 @@ class Context:
         """The device the program runs on, among others; None when it is alone."""
         rank = here()
         return None if rank is None else rank.number
+
+    @property
+    def rank_count(self) -> int | None:
+        """How many devices there are; None when the program knows of no others."""
+        rank = here()
+        return None if rank is None else rank.ranks.size
+
+    def pause(self) -> None:
+        """Let a random schedule turn to another device."""
+        pause()
+
+    def poll(self) -> bool:
+        """Let other devices go on after a test that failed; False: it will never succeed."""
+        return poll()
 
     def rank_of(self, tensor: Any) -> int | None:
         """The device in whose window a view lies; None when it lies in no window."""

@@ -31,6 +31,7 @@ def explain(launch: Launch) -> None:
     graph = [_edge(who, wait) for who, wait in waits]
     coming = _coming(launch)
     roots = [w for w in waits if any(id(s) not in coming for s in w[1].missing)]
+    roots = roots or [w for w in waits if w[1].early]  # a ring of waits: who began it?
     fifos = _fifos(launch)
     for who, wait in roots or waits:
         launch.findings.add(

@@ -71,9 +71,15 @@ class LaunchSync(Sync):
         self.launch.yield_turn()
 
     def wait(
-        self, pipe: Pipe, semaphores: Sequence[Semaphore], what: str, site: Place, hint: str = ""
+        self,
+        pipe: Pipe,
+        semaphores: Sequence[Semaphore],
+        what: str,
+        site: Place,
+        hint: str = "",
+        early: bool = False,
     ) -> None:
-        wait = Wait(semaphores, what, site, hint)
+        wait = Wait(semaphores, what, site, hint, early)
         # In auto mode the compiler puts the order between pipes behind the wait.
         if pipe is Pipe.S or self.machine.mode == "auto" or not self.machine.target.is_device:
             self.block(wait)

@@ -46,6 +46,7 @@ class Wait(NamedTuple):
     what: str
     site: Place
     hint: str = ""
+    early: bool = False  # nothing written before it gives the token
 
     @property
     def missing(self) -> list[Semaphore]:

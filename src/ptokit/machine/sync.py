@@ -59,9 +59,18 @@ class Sync:
             self.give(semaphore, token)
 
     def wait(
-        self, pipe: Pipe, semaphores: Sequence[Semaphore], what: str, site: Place, hint: str = ""
+        self,
+        pipe: Pipe,
+        semaphores: Sequence[Semaphore],
+        what: str,
+        site: Place,
+        hint: str = "",
+        early: bool = False,
     ) -> None:
-        """Hold later work of the pipe until every semaphore has a token; take them."""
+        """Hold later work of the pipe until every semaphore has a token; take them.
+
+        `early`: as the program is written, nothing has given the token yet.
+        """
         missing = [s for s in semaphores if not s.ready]
         if missing:
             raise blocked(what, missing, site, hint)
@@ -122,7 +131,7 @@ class Sync:
         what = f"wait_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id})"
         hint = f"set_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id}) must come first"
         flag = self.flag(src, dst, id)
-        self.wait(dst, (flag,), what, site, hint)
+        self.wait(dst, (flag,), what, site, hint, early=flag.balance < 1)
         flag.balance -= 1
 
     def get_buffer(self, pipe: Pipe, id: int, site: Place) -> None:

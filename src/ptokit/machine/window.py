@@ -194,6 +194,11 @@ class Window:
         """Byte ranges [start, stop) touched, merged and ascending."""
         if 0 in self.shape:
             return
+        whole = (self._map.rows, self._map.cols)
+        if self.shape == whole and self._map.span == whole[0] * whole[1]:
+            bits = 4 if self.dtype.is_packed else 8 * self.dtype.itemsize
+            yield self.offset, self.offset - (-self._map.span * bits // 8)  # no gap anywhere
+            return
         if self.dtype.is_packed:
             yield from byte_ranges(np.unique(self._byte_indices()), 1)
         else:

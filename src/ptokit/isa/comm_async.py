@@ -1,0 +1,188 @@
+"""Asynchronous transfers: a DMA engine outside the core copies flat ranges of global memory.
+
+A call posts the transfer and returns an AsyncEvent; `event.Wait(session)` waits for it. The
+session, built once with BuildAsyncSession, is the channel to the engine.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.comm_enums import DmaEngine
+from ptokit.base.enums import TileType
+from ptokit.isa.comm_rules import same_layout, same_type
+from ptokit.isa.spec import Attr, Operand, Rule, View, insn, rule, scalar, thing
+
+_URMA_MOST = 1 << 28  # bytes of one work request
+_ENGINE = Attr("engine", DmaEngine, DmaEngine.SDMA, "the engine that copies")
+_FLAT = "GM f32 1x64"
+
+
+def _range(name: str, role: str, note: str) -> Operand:
+    return Operand(name, role, kinds=("global",), view=View.OBJECT, note=note)
+
+
+def _nbytes(view: Any) -> int:
+    bits = view.dtype.bits if view.dtype.is_packed else 8 * view.itemsize
+    return prod(view.shape) * bits // 8
+
+
+def _is_flat(view: Any) -> bool:
+    d, s = view.shape, view.stride
+    dense = s[4] == 1 and s[3] == d[4] and all(s[i] == d[i + 1] * s[i + 1] for i in range(3))
+    return dense and d[:4] == (1, 1, 1, 1)
+
+
+def _rules() -> list[Rule]:
+    return [
+        same_type("dstGlobalData", "srcGlobalData", id="AS-1"),
+        same_layout("dstGlobalData", "srcGlobalData", "AS-2"),
+        *(
+            rule(
+                "AS-3",
+                f"{name} is flat: one row of neighbouring elements, every stride that of a dense "
+                "tensor",
+                lambda o, name=name: _is_flat(o[name]),
+                "a2a3 a5",
+                "post the rows one by one, or copy with TPUT or TGET",
+            )
+            for name in ("srcGlobalData", "dstGlobalData")
+        ),
+        rule(
+            "AS-4",
+            "dstGlobalData has at least as many elements as srcGlobalData",
+            lambda o: prod(o.dstGlobalData.shape) >= prod(o.srcGlobalData.shape),
+        ),
+        rule(
+            "session",
+            "the third operand is an AsyncSession",
+            lambda o: hasattr(o.session, "post") or o.session.obj == "AsyncSession",
+            fix="session = AsyncSession(); BuildAsyncSession(scratch, workspace, session)",
+        ),
+        rule(
+            "AS-10",
+            "URMA moves more than 0 and at most 268435456 bytes",
+            lambda o: (
+                o.attrs["engine"] != DmaEngine.URMA
+                or 0 < _nbytes(o.srcGlobalData) <= _URMA_MOST
+            ),
+            fix="post the range in pieces",
+        ),
+        rule(
+            "AS-A",
+            "the only engine is SDMA",
+            lambda o: o.attrs["engine"] == DmaEngine.SDMA,
+            "a2a3",
+        ),
+        rule("peer", "the engine takes no peer", lambda o: o.peer is None, "a2a3"),
+        rule(
+            "AS-C",
+            "RDMA is reserved: its device code is not public",
+            lambda o: o.attrs["engine"] != DmaEngine.RDMA,
+            "a5",
+            "use SDMA or URMA",
+        ),
+    ]
+
+
+def _transfer(session: Any, peer: int | None, engine: DmaEngine, ctx: Any, puts: bool) -> Any:
+    nbytes = _nbytes(ctx.ops.srcGlobalData)
+    if not ctx.target.is_device:  # at once, strides and all
+        source, target = ctx.view("srcGlobalData"), ctx.view("dstGlobalData")
+        target[tuple(slice(0, n) for n in source.shape)] = source
+        return session.done(engine)
+    _check_session(session, peer, engine, ctx)
+    skip = session.commBlockOffset if engine == DmaEngine.SDMA else 0
+    # A5 cannot write outwards by SDMA: the core copies through the scratch of the session.
+    by_core = puts and ctx.target.name == "a5" and engine == DmaEngine.SDMA
+    if by_core:
+        skip = 0
+        if not session.tmpBufSize:
+            raise ctx.fail("scratch", "a put by SDMA copies through the scratch of the session")
+    source = ctx.raw("srcGlobalData", nbytes, skip)
+    target = ctx.raw("dstGlobalData", nbytes, skip)
+    if nbytes and np.shares_memory(source, target):
+        raise ctx.fail("overlap", "source and destination of a transfer share no memory")
+    if engine == DmaEngine.SDMA and session.tmpBufSize:
+        stop = session.tmpBufAddr + session.tmpBufSize
+        ctx.clobber(TileType.Vec, session.tmpBufAddr, stop)
+    target[...] = source
+    ctx.pause()
+    if by_core:
+        return session.done(engine)
+    return session.post(nbytes, session.destRankId if peer is None else peer)
+
+
+def _check_session(session: Any, peer: int | None, engine: DmaEngine, ctx: Any) -> None:
+    if not session.valid:
+        raise ctx.fail(
+            "session-valid",
+            "the session was built",
+            fix="BuildAsyncSession(scratch, workspace, session), and look at what it returns",
+        )
+    if session.engine != engine:
+        raise ctx.fail(
+            "AS-6",
+            "the session was built for the engine of the call",
+            got=[("session", session.engine.name), ("engine", engine.name)],
+            fix=f"BuildAsyncSession[DmaEngine.{engine.name}](...)",
+        )
+    number = session.destRankId if peer is None else peer
+    if engine == DmaEngine.URMA and ctx.rank_count is not None and number >= ctx.rank_count:
+        raise ctx.fail(
+            "AS-11",
+            "the peer is a rank of the world",
+            got=[("peer", number), ("ranks", ctx.rank_count)],
+        )
+
+
+@insn(
+    _range("dstGlobalData", "out", "remote"),
+    _range("srcGlobalData", "in", "local"),
+    thing("session", note="AsyncSession"),
+    scalar("peer", view=View.OBJECT, optional=True, note="rank; URMA on A5"),
+    name="comm.TPUT_ASYNC",
+    attrs=[_ENGINE],
+    pipe=None,
+    targets="a2a3 a5",
+    rules=_rules(),
+    asm=None,
+    example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new AsyncSession"},
+)
+def TPUT_ASYNC(
+    dstGlobalData: Any, srcGlobalData: Any, session: Any, peer: Any, engine: DmaEngine, ctx: Any
+) -> Any:
+    """Start a copy of a flat range to the memory of another device and return its AsyncEvent.
+
+    `event.Wait(session)` waits for it; until then do not touch the destination, nor write the
+    source. Completion of an SDMA event implies that of all earlier ones of its session. On A5 the
+    SDMA engine cannot write outwards: the core copies through the scratch tile of the session, and
+    the event has nothing to wait for. The scratch tile holds garbage afterwards.
+    """
+    return _transfer(session, peer, engine, ctx, puts=True)
+
+
+@insn(
+    _range("dstGlobalData", "out", "local"),
+    _range("srcGlobalData", "in", "remote"),
+    thing("session", note="AsyncSession"),
+    scalar("peer", view=View.OBJECT, optional=True, note="rank; URMA on A5"),
+    name="comm.TGET_ASYNC",
+    attrs=[_ENGINE],
+    pipe=None,
+    targets="a2a3 a5",
+    rules=_rules(),
+    asm=None,
+    example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new AsyncSession"},
+)
+def TGET_ASYNC(
+    dstGlobalData: Any, srcGlobalData: Any, session: Any, peer: Any, engine: DmaEngine, ctx: Any
+) -> Any:
+    """Start a copy of a flat range from the memory of another device and return its AsyncEvent.
+
+    As TPUT_ASYNC, in the other direction; A5 reads by SDMA like A2/A3.
+    """
+    return _transfer(session, peer, engine, ctx, puts=False)
