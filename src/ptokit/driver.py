@@ -6,6 +6,8 @@ m["add"][4](x, y, z)            # four blocks; arrays are updated in place
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,11 @@ from ptokit.ir.parser import parse, parse_file
 from ptokit.ir.printer import print_module
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
-from ptokit.machine.core import Core
 from ptokit.machine.machine import Machine
-from ptokit.passes.functions import is_entry
+from ptokit.machine.scheduler import Schedule, run_cluster
+from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
+from ptokit.passes.to_level2 import SYNC_OPS
 from ptokit.passes.verify import Verify, has_addresses
 
 
@@ -164,15 +167,60 @@ class Launch:
     kernel: Kernel
     blocks: int
 
-    def __call__(self, *args: Any, target: str | Target | None = None) -> Run:
-        """Check the program for the target, run every block, update the arrays in place."""
-        program, function = self.kernel.program, self.kernel.function
+    def __call__(
+        self,
+        *args: Any,
+        target: str | Target | None = None,
+        check: bool = True,
+        seed: int | None = None,
+    ) -> Run:
+        """Check the program for the target, run every block, update the arrays in place.
+
+        `check` looks for races, hangs and leftover flags where the text orders the pipes itself;
+        `seed` runs cores and pipes in a random but repeatable order.
+        """
+        program = self.kernel.program
         chosen = program.target(target)
         module = Verify().run(program.executable(chosen), chosen)
-        function = module.function(function.name) or function
-        mode = "manual" if has_addresses(module) else "auto"
-        machine = Machine(chosen, mode)
-        for block in range(self.blocks):
-            machine.core = Core(chosen, "mix", block)
-            Interpreter(module, machine, self.blocks).launch(function, args)
-        return Run(function.name, chosen, self.blocks, machine)
+        function = module.function(self.kernel.function.name)
+        assert function is not None
+        made: list[Machine] = []
+
+        def body() -> None:
+            machine = made[0]
+            Interpreter(module, machine, self.blocks, machine.subblocks).launch(function, args)
+
+        @contextmanager
+        def in_force(machine: Machine) -> Generator[None]:
+            made.append(machine)
+            yield
+
+        outcome = run_cluster(
+            dict.fromkeys(core_kinds(module), body),
+            chosen,
+            "manual" if orders_pipes(module) else "auto",
+            grid=self.blocks,
+            schedule=Schedule(seed),
+            hazards=check,
+            session=in_force,
+        )
+        return Run(function.name, chosen, self.blocks, outcome.machine)
+
+
+def core_kinds(module: Module) -> tuple[str, ...]:
+    """The kinds of core a program needs: a cluster when it has parts for both, else one core."""
+    named = {kind_of(f) for f in module.functions} | {
+        op.name.removeprefix("pto.section.")
+        for op in module.walk()
+        if op.name.startswith("pto.section.")
+    }
+    return ("cube", "vector") if {"cube", "vector"} <= named else ("mix",)
+
+
+def orders_pipes(module: Module) -> bool:
+    """Whether the text itself orders the pipes, or leaves that to the compiler.
+
+    Files with addresses and no flag at all are meant for a compiler that inserts them.
+    """
+    manual = any(op.name in SYNC_OPS or op.name == "pto.tassign" for op in module.walk())
+    return manual and has_addresses(module)

@@ -126,7 +126,14 @@ def _pointer(param: Value, element: ScalarType, given: Any) -> Pointer:
             got=[("given", type(given).__name__)],
             site=param.location,
         )
-    at = pointer(given, wanted)
+    try:
+        at = pointer(given, wanted)
+    except ValueError as error:  # an element type that no tile has
+        raise fail(
+            "argument-type",
+            f"%{param.name} is an array of {element}: {error}",
+            site=param.location,
+        ) from None
     if at.dtype is not wanted:
         raise fail(
             "argument-type",
