@@ -25,11 +25,11 @@ RECORD = 2  # elements per record: the value, then the bits of its index
 @kernel(mode="auto")
 def topk(x, values, indices, *, k):
     gx, gvalues, gindices = GlobalTensor(x), GlobalTensor(values), GlobalTensor(indices)
-    row, columns, counting = Values(), Index(), Index()
+    row, columns = Values(), Index()
     runs, merged, ordered = Records(), Records(), Records()
     front = Tile[TileType.Vec, float32, 1, RECORD * k]()
     best, where = Tile[TileType.Vec, float32, 1, k](), Tile[TileType.Vec, uint32, 1, k]()
-    TCI(columns, 0, counting)  # 0, 1, 2, ...; the scratch tile keeps it on the vector unit
+    TCI(columns, 0)  # 0, 1, 2, ...
     TSUBVIEW(front, ordered, 0, 0)
     for r in range(x.shape[0]):
         TLOAD(row, gx[r : r + 1, :])

@@ -14,6 +14,7 @@ from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile, conv_class, global_class
+from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample, Spec
 from ptokit.machine.window import Window
 
@@ -48,8 +49,13 @@ def realise(spec: Spec | None, rng: np.random.Generator) -> Any:
         return tile
     if isinstance(spec, GlobalSpec):
         return global_class(spec)(random_values(spec.dtype, (_extent(spec),), rng))
+    if isinstance(spec, GroupSpec):
+        return ptokit.comm.ParallelGroup([realise(v, rng) for v in spec.views], spec.rootIdx)
     if isinstance(spec, str):
-        return getattr(ptokit, spec)()
+        made = getattr(ptokit, spec)()
+        if isinstance(made, ptokit.AsyncSession):
+            made.valid, made.tmpBufSize = True, 256
+        return made
     return spec
 
 

@@ -6,9 +6,12 @@ types, element types, enumerations, and every instruction under its own name.
 
 from __future__ import annotations
 
+from ptokit import comm
+from ptokit.base import comm_enums as _comm_enums
 from ptokit.base import dtypes as _dtypes
 from ptokit.base import enums as _enums
 from ptokit.base import precision as _precision
+from ptokit.base.comm_enums import *
 from ptokit.base.diagnostics import InternalError, NotSupported, ProgramError, PtoError
 from ptokit.base.dtypes import *
 from ptokit.base.enums import *
@@ -53,10 +56,14 @@ from ptokit.kernel import Kernel, kernel
 
 _element_types = [n for n, v in vars(_dtypes).items() if isinstance(v, _dtypes.DType)]
 _enumerations = [
-    n for m in (_enums, _precision) for n, v in vars(m).items() if getattr(v, "__members__", None)
+    n
+    for m in (_enums, _comm_enums, _precision)
+    for n, v in vars(m).items()
+    if getattr(v, "__members__", None)
 ]
 
 __all__ = [
+    "comm",
     "DYNAMIC",
     "DType",
     "dtype",

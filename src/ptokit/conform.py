@@ -143,7 +143,8 @@ class _Run:
             self._make(declared)
         # A case whose calls never mention its own instruction is about binding: its tiles share
         # one address.
-        if case["instr"] not in set(_called(case)) and case.get("calls"):
+        named = case["instr"].replace("comm_", "comm.")
+        if named not in set(_called(case)) and case.get("calls"):
             tiles = [o for o in self.operands.values() if isinstance(o, Bound)]
             for tile in tiles[:-1]:
                 tile.share(tiles[-1])

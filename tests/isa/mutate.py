@@ -11,6 +11,7 @@ from ptokit.base.dtypes import ALL
 from ptokit.base.enums import CompactMode, Layout, PadValue, TileType
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec
+from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample
 from ptokit.isa.spec import Operand, Rule
 from ptokit.isa.verify import code_of, verify
@@ -52,6 +53,12 @@ def variants(spec: Any) -> Iterator[Any]:
             for n in SIZES:
                 yield replace(spec, shape=_with(spec.shape, axis, n))
         yield replace(spec, buffer_size=1)
+    elif isinstance(spec, GroupSpec):
+        yield replace(spec, views=())
+        yield from (replace(spec, rootIdx=root) for root in (-1, 1, spec.nranks))
+        for changed in variants(spec.views[0]):
+            yield replace(spec, views=(changed,) * spec.nranks)
+            yield replace(spec, views=(*spec.views[1:], changed))
     elif isinstance(spec, int | float):
         yield from (-1, 0, 1, 2, 3, 7, 8, 17, 33, 255, 256, 4096, 65536, 1 << 40, 0.5)
 
@@ -77,7 +84,7 @@ def neighbours(sample: Sample) -> Iterator[Sample]:
             yield replace(sample, addresses={name: 48})
     for attr in sample.insn.attrs:
         if issubclass(attr.type, IntEnum):
-            values: Any = list(attr.type)
+            values: Any = [*attr.type, attr.default]
         else:
             values = (
                 (True, False, attr.default)

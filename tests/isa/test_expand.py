@@ -91,7 +91,8 @@ def apply(op: str, kind: DType, a: Array, b: Array, target: str) -> Array:
         elif op == "EXPDIF":
             fused = target == "a5" and kind.name == "f32"
             difference = float(x) - float(y) if fused else float(kind.np.type(x - y))
-            out[place] = math.exp(difference)
+            with np.errstate(over="ignore"):
+                out[place] = math.exp(difference)
         else:
             out[place] = FLOAT[op](float(x), float(y))
     return out

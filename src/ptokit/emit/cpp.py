@@ -17,6 +17,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, CompactMode, Layout, PadValue, SLayout
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
+from ptokit.emit.spelling import IMPLIED, POINTERS, brackets, name_of
 from ptokit.ir.attributes import EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.instructions import run_time_operands, template_arguments
@@ -180,7 +181,7 @@ class _FunctionWriter:
     def alloc_tile(self, op: Op) -> None:
         assert isinstance(op.result.type, TileBufType)
         spec = op.result.type.spec
-        alias = self.types.setdefault(spec, f"Tile{len(self.types)}")
+        alias = self._alias(spec)
         sizes = [op.operand(label) for label in ("valid_row", "valid_col")]
         given = ", ".join(self._use(v) for v in sizes if v is not None)
         name = self._declare(op.result)
@@ -190,6 +191,9 @@ class _FunctionWriter:
             known = self.constants.get(address)
             shown = f"0x{known:x}" if known is not None else self._use(address)
             self._line(f"TASSIGN({name}, {shown});")
+
+    def _alias(self, spec: TileSpec) -> str:
+        return self.types.setdefault(spec, f"Tile{len(self.types)}")
 
     def set_validshape(self, op: Op) -> None:
         tile, rows, cols = (self._use(v) for v in op.operands)
@@ -253,16 +257,24 @@ class _FunctionWriter:
     def _instruction(self, op: Op) -> None:
         insn = op.insn
         assert insn is not None
-        args = [self._use(v) for v in run_time_operands(op) if v is not None]
-        values = template_arguments(op)
-        chosen = [
-            _template_text(v)
-            for a, v in zip(insn.attrs, values, strict=True)
-            if v is not None and not a.argument and v != a.default
-        ]
-        modes = [_template_text(v) for a, v in zip(insn.attrs, values, strict=True) if a.argument]
-        angles = f"<{', '.join(chosen)}>" if chosen else ""
-        call = f"{insn.name}{angles}({', '.join([*args, *modes])})"
+        values = dict(zip((o.name for o in insn.operands), run_time_operands(op), strict=True))
+        for left_out, same_as in IMPLIED.get(insn.name, {}).items():
+            values[left_out] = values[left_out] or values[same_as]
+        present = {name: value for name, value in values.items() if value is not None}
+        args = [self._use(v) for v in present.values()]
+        by_pointer = POINTERS.get(insn.name, set())
+        passed = [f"&{a}" if n in by_pointer else a for n, a in zip(present, args, strict=True)]
+        attrs = list(zip(insn.attrs, template_arguments(op), strict=True))
+        given = {a.name: v for a, v in attrs if v is not None and v != a.default}
+        words = brackets(insn, set(present), given)
+        if words is None:
+            raise self._refuse(f"{insn.name} with {', '.join(given)}", op)
+        chosen = {a.name: v for a, v in attrs}
+        inside = ", ".join(self._bracket(word, present, chosen) for word in words)
+        modes = [_template_text(v) for a, v in attrs if a.argument and v is not None]
+        name = name_of(insn, set(present), given)
+        angles = f"<{inside}>" if inside else ""
+        call = f"{name}{angles}({', '.join([*passed, *modes])})"
         if op.results and isinstance(op.result.type, ScalarType):
             self._local(op, call)
         elif op.results:
@@ -270,6 +282,17 @@ class _FunctionWriter:
             self._line(f"{call};")
         else:
             self._line(f"{call};")
+
+    def _bracket(self, word: str, present: dict[str, Value], chosen: dict[str, Any]) -> str:
+        """A word of a template argument list: a value, the type of an operand or of its elements."""
+        if word.startswith("@"):
+            return _template_text(chosen[word[1:]])
+        name, _, part = word.partition(".")
+        value = present[name]
+        if isinstance(value.type, TileBufType):
+            spec = value.type.spec
+            return spec.dtype.cpp if part else self._alias(spec)
+        return f"decltype({self._use(value)})"
 
     # ---- control flow ----------------------------------------------------------------------
 

@@ -1,39 +1,99 @@
-"""Handles of asynchronous transfers: what TPREFETCH_ASYNC takes and returns.
+"""Handles of asynchronous transfers: what TPUT_ASYNC, TGET_ASYNC and TPREFETCH_ASYNC take and give.
 
-The DMA engine is outside the core. Under eager execution a transfer is complete when the call
-returns, so waiting for one never blocks; the handles exist so that kernels read as on the device.
+The DMA engine is outside the core. Here a transfer is complete when the call returns, so waiting
+for one never blocks; the handles exist so that kernels read as on the device, with the numbers a
+device would give them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+from ptokit.base.comm_enums import DmaEngine, RdmaBackend
+from ptokit.base.diagnostics import fail
+from ptokit.base.enums import TileType
+from ptokit.frontend.session import current
+from ptokit.machine.objects import TileObject
+
+QUEUES = 48  # channels of the SDMA engine
+_PREFETCH_BLOCK = 1 << 26
+_AUTO = 0xFFFFFFFF  # the channel group of the block
+
+
+@dataclass(frozen=True)
+class SdmaBaseConfig:
+    """How a transfer is divided: bytes per entry, an offset to both addresses, queues per core."""
+
+    block_bytes: int = 1 << 20
+    comm_block_offset: int = 0
+    queue_num: int = 1
 
 
 class AsyncSession:
-    """A channel to the DMA engine; built by the first transfer that uses it."""
+    """A channel to a DMA engine; BuildAsyncSession makes it valid."""
+
+    key = "AsyncSession"  # plans do not depend on which session it is
 
     def __init__(self) -> None:
+        self.engine = DmaEngine.SDMA
         self.valid = False
-        self.posted = 0  # transfers so far, the source of handles
+        self.tmpBufAddr = 0  # scratch in UB, and its bytes
+        self.tmpBufSize = 0
+        self.syncId = 0
+        self.channelGroupIdx = _AUTO
+        self.blockBytes = 1 << 20
+        self.commBlockOffset = 0
+        self.queueNum = 1
+        self.destRankId = 0  # the peer of URMA when a call names none
+        self.qpIdx = 0
+        self.rdmaBackend = RdmaBackend.NONE
+        self.myPe = 0
+        self.nextPostId = 0
+        self.usedQueueCount = 0
+        self._heads: dict[int, int] = {}  # of the send queues, per peer
+
+    def post(self, nbytes: int, peer: int = 0, block_bytes: int = 0) -> AsyncEvent:
+        """Note a transfer and return its event; nothing to move gives an event without handle."""
+        if not self.valid or not nbytes:
+            return AsyncEvent(0, self.engine)
+        if self.engine == DmaEngine.URMA:
+            self._heads[peer] = head = self._heads.get(peer, 0) + 1
+            return AsyncEvent(peer << 32 | head, self.engine)
+        entries = -(-nbytes // (block_bytes or self.blockBytes))
+        self.usedQueueCount = max(self.usedQueueCount, min(entries, self.queueNum))
+        self.nextPostId += 1
+        return AsyncEvent(self.usedQueueCount << 58 | self.nextPostId, self.engine)
+
+    def done(self, engine: DmaEngine) -> AsyncEvent:
+        """The event of a transfer that was made without the engine."""
+        return AsyncEvent(0, engine)
+
+    def knows(self, handle: int) -> bool:
+        """Whether the event came from this session."""
+        if self.engine == DmaEngine.URMA:
+            return (handle & 0xFFFFFFFF) <= self._heads.get(handle >> 32, 0)
+        return (handle & (1 << 58) - 1) <= self.nextPostId
 
 
 class AsyncEvent:
     """The completion of one transfer. A handle of 0 means that nothing is pending."""
 
-    def __init__(self, handle: int = 0) -> None:
+    def __init__(self, handle: int = 0, engine: DmaEngine = DmaEngine.SDMA) -> None:
         self.handle = handle
+        self.engine = engine
 
     def valid(self) -> bool:
         """Whether a transfer is behind the event."""
         return self.handle != 0
 
     def Wait(self, session: AsyncSession) -> bool:
-        """Wait for the transfer."""
-        return True
+        """Wait for the transfer; False when the session does not know it."""
+        return self.handle == 0 or session.knows(self.handle)
 
     def Test(self, session: AsyncSession) -> bool:
         """Whether the transfer is complete."""
-        return True
+        return self.Wait(session)
 
     def __repr__(self) -> str:
         return f"<async event {self.handle:#x}>"
@@ -58,10 +118,92 @@ class PrefetchAsyncContext:
         session = self.GetSession()
         if not session.valid:
             session.valid = self.workspace is not None
-        if not session.valid or not nbytes:
+        if session.engine != DmaEngine.SDMA:
             return AsyncEvent()
-        session.posted += 1
-        return AsyncEvent(1 << 58 | session.posted)  # one queue, and the number of the post
+        return session.post(nbytes, block_bytes=_PREFETCH_BLOCK)
 
 
-__all__ = ["AsyncEvent", "AsyncSession", "PrefetchAsyncContext"]
+class _BuildSession:
+    """`BuildAsyncSession(...)`, or with the engine in brackets; True when the session is usable."""
+
+    def __init__(self, engine: DmaEngine) -> None:
+        self._engine = engine
+
+    def __getitem__(self, engine: DmaEngine) -> _BuildSession:
+        return _BuildSession(engine)
+
+    def __call__(self, *args: Any, **more: Any) -> bool:
+        """SDMA: (scratch, workspace, session, syncId, baseConfig, channelGroupIdx).
+
+        URMA: (workspace, session) or (workspace, destRankId, session).
+        """
+        if self._engine == DmaEngine.SDMA:
+            return _build_sdma(*args, **more)
+        if self._engine == DmaEngine.URMA:
+            return _build_urma(*args)
+        raise fail(
+            "BuildAsyncSession.RDMA",
+            "RDMA is reserved: its device code is not public",
+            fix="use DmaEngine.SDMA or DmaEngine.URMA",
+        )
+
+    def __repr__(self) -> str:
+        return f"BuildAsyncSession[DmaEngine.{self._engine.name}]"
+
+
+BuildAsyncSession = _BuildSession(DmaEngine.SDMA)
+
+
+def _build_sdma(
+    scratch: Any,
+    workspace: Any,
+    session: AsyncSession,
+    syncId: int = 0,
+    baseConfig: SdmaBaseConfig | None = None,
+    channelGroupIdx: int = _AUTO,
+) -> bool:
+    if not isinstance(scratch, TileObject) or scratch.spec.loc != TileType.Vec:
+        raise fail(
+            "BuildAsyncSession.BS-1",
+            "the scratch is a Vec tile",
+            got=[("scratch", scratch)],
+            fix="Tile[TileType.Vec, uint8, 1, 256]()",
+        )
+    machine = current()
+    machine.place(scratch)
+    config = baseConfig or SdmaBaseConfig()
+    group = machine.core.block if channelGroupIdx == _AUTO else channelGroupIdx
+    session.valid = (
+        scratch.storage is not None
+        and scratch.spec.nbytes >= 8
+        and 0 <= syncId <= 7
+        and 1 <= config.queue_num <= QUEUES
+        and group < QUEUES // config.queue_num
+        and workspace is not None
+    )
+    session.engine = DmaEngine.SDMA
+    session.tmpBufAddr, session.tmpBufSize = scratch.address, scratch.spec.nbytes
+    session.syncId, session.channelGroupIdx = syncId, group
+    session.blockBytes, session.queueNum = config.block_bytes, config.queue_num
+    session.commBlockOffset = config.comm_block_offset
+    session.nextPostId = session.usedQueueCount = 0
+    return session.valid
+
+
+def _build_urma(workspace: Any, *rest: Any) -> bool:
+    if current().target.name == "a2a3":
+        raise fail("BuildAsyncSession.BS-7", "only A5 has the URMA engine", target="a2a3")
+    *peer, session = rest
+    session.engine = DmaEngine.URMA
+    session.destRankId = int(peer[0]) if peer else 0
+    session.valid = workspace is not None
+    return session.valid
+
+
+__all__ = [
+    "AsyncEvent",
+    "AsyncSession",
+    "BuildAsyncSession",
+    "PrefetchAsyncContext",
+    "SdmaBaseConfig",
+]

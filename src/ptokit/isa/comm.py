@@ -191,9 +191,7 @@ def _forms(other: str) -> list[str]:
         rule(
             "extents",
             "the buffers of the members cover srcGlobalData",
-            lambda o: all(
-                have >= need for have, need in zip(_member(o), _src(o), strict=True)
-            ),
+            lambda o: all(have >= need for have, need in zip(_member(o), _src(o), strict=True)),
             fix="give the members buffers of the extents of the source",
         ),
     ],

@@ -57,17 +57,10 @@ def _rules() -> list[Rule]:
             lambda o: prod(o.dstGlobalData.shape) >= prod(o.srcGlobalData.shape),
         ),
         rule(
-            "session",
-            "the third operand is an AsyncSession",
-            lambda o: hasattr(o.session, "post") or o.session.obj == "AsyncSession",
-            fix="session = AsyncSession(); BuildAsyncSession(scratch, workspace, session)",
-        ),
-        rule(
             "AS-10",
             "URMA moves more than 0 and at most 268435456 bytes",
             lambda o: (
-                o.attrs["engine"] != DmaEngine.URMA
-                or 0 < _nbytes(o.srcGlobalData) <= _URMA_MOST
+                o.attrs["engine"] != DmaEngine.URMA or 0 < _nbytes(o.srcGlobalData) <= _URMA_MOST
             ),
             fix="post the range in pieces",
         ),
@@ -89,6 +82,13 @@ def _rules() -> list[Rule]:
 
 
 def _transfer(session: Any, peer: int | None, engine: DmaEngine, ctx: Any, puts: bool) -> Any:
+    if not hasattr(session, "post"):
+        raise ctx.fail(
+            "session",
+            "the third operand is an AsyncSession",
+            got=[("type", type(session).__name__)],
+            fix="session = AsyncSession(); BuildAsyncSession(scratch, workspace, session)",
+        )
     nbytes = _nbytes(ctx.ops.srcGlobalData)
     if not ctx.target.is_device:  # at once, strides and all
         source, target = ctx.view("srcGlobalData"), ctx.view("dstGlobalData")

@@ -1,157 +1,21 @@
-"""Microscaling quantisation: groups of 32 elements share a power of two (TQUANT with MX formats).
+"""Microscaling quantisation: TQUANT with the MX formats, along a row or down a column.
 
-A result is an element code (E4M3 or E2M1) and, per group, an exponent byte e that stands for the
-scale 2^(e - 127). Three steps make them: the largest magnitude of the group, the exponent from it,
-and the codes of the elements times 2^(127 - e). The steps are here once; the two records say along
-which axis the groups lie and where the results go.
+What is computed is said in `microscaling.py`; here is which tiles are legal and where the codes,
+exponents and scales of each group go.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ptokit.base.convert import convert, to_float32
-from ptokit.base.dtypes import DType, bf16, f4e2m1x2, f8e4m3, f16, f32
-from ptokit.base.enums import (
-    MxQuantAlg,
-    QuantScaleAlg,
-    QuantType,
-    RoundMode,
-    SaturationMode,
-    VecStoreMode,
-)
+from ptokit.base.dtypes import bf16, f16, f32
+from ptokit.base.enums import MxQuantAlg, QuantScaleAlg, QuantType, VecStoreMode
 from ptokit.base.layout import Array
-from ptokit.isa.rules import located, row_major, separate
+from ptokit.isa.microscaling import GROUP, format_of, quantise
+from ptokit.isa.rules import disjoint, located, row_major
 from ptokit.isa.spec import Attr, Extent, Rule, insn, out, rule, src, types
-
-GROUP = 32
-_OFF = SaturationMode.OFF
-_NAN = 0xFF  # the exponent byte of a group that holds a NaN
-
-
-class Format(NamedTuple):
-    """Element format and scale algorithm, however the template arguments name them."""
-
-    fp4: bool
-    nv: bool
-
-
-def _format(attrs: Any) -> Format:
-    alg, quant = attrs["mx_alg"], attrs.get("quant_type")
-    if alg is not None:
-        fp4 = alg in (MxQuantAlg.OcpMxFp4E2M1, MxQuantAlg.NvMxFp4E2M1)
-        return Format(fp4, alg in (MxQuantAlg.NvMxFp8E4M3, MxQuantAlg.NvMxFp4E2M1))
-    return Format(quant == QuantType.MXFP4_E2M1, attrs.get("scale_alg") == QuantScaleAlg.NV)
-
-
-# ---- the three steps ---------------------------------------------------------------------------
-
-
-def _maximum(groups: Array, kind: DType, form: Format, simulated: bool) -> tuple[Array, Array]:
-    """The largest magnitude along the last axis, as f32 and as the words the device stores.
-
-    16-bit magnitudes are compared as integers, so that a NaN wins; f16 is cut to bf16 first, except
-    for the NV scale. The public simulator drops NaN for E4M3 and compares bf16 for E2M1 with OCP.
-    """
-    if simulated and not form.fp4:
-        found = np.fmax.reduce(np.abs(to_float32(groups, kind)), axis=-1)
-        return found, found
-    if simulated and not form.nv:
-        cut = convert(to_float32(groups, kind), f32, bf16, RoundMode.CAST_TRUNC, _OFF)
-        found = to_float32((cut.view(np.uint16) & 0x7FFF).max(axis=-1).view(bf16.np), bf16)
-        return found, found
-    if simulated or kind is f32:
-        found = np.abs(to_float32(groups, kind)).max(axis=-1)
-        return found, found
-    if kind is f16 and not form.nv:
-        groups, kind = convert(groups, f16, bf16, RoundMode.CAST_TRUNC, _OFF), bf16
-    words = (groups.view(np.uint16) & 0x7FFF).max(axis=-1)
-    return to_float32(words.view(kind.np), kind), words
-
-
-def _fields(values: Array) -> tuple[Array, Array]:
-    bits = values.view(np.uint32)
-    return (bits >> 23 & 0xFF).astype(np.int32), bits & 0x7FFFFF
-
-
-def shared_exponent(maximum: Array, form: Format) -> Array:
-    """The exponent byte of each group.
-
-    OCP: the exponent of the maximum less that of the largest code (8 for 448, 2 for 6). NV: the
-    exponent of maximum / 448 or maximum / 6, rounded up, so that no element saturates.
-    """
-    if not form.nv:
-        exponent, mantissa = _fields(maximum)
-        shared = np.maximum(exponent - (2 if form.fp4 else 8), 0)
-        return np.where((exponent == 0xFF) & (mantissa != 0), _NAN, shared).astype(np.uint8)
-    largest = np.float32(6 if form.fp4 else 448)
-    exponent, mantissa = _fields(maximum * (np.float32(1) / largest))
-    tiny = (exponent == 0) & (mantissa <= 0x400000)
-    shared = exponent + ((mantissa != 0) & (exponent < 0xFE) & ~tiny)
-    special = np.where(mantissa == 0, 0xFE, _NAN)
-    return np.where(exponent == 0xFF, special, shared).astype(np.uint8)
-
-
-def scale_bits(exponent: Array) -> Array:
-    """The bits of the f32 number 2^(127 - exponent), NaN for a NaN group."""
-    bits = (0xFE - exponent.astype(np.int64)) << 23
-    bits = np.where(exponent == 0xFE, 0x0040_0000, bits)  # 2^-127 is subnormal
-    return np.where(exponent == _NAN, 0x7FC0_0000, bits).astype(np.uint32)
-
-
-def encode(
-    values: Array, factor: Array, kind: DType, form: Format, *, narrow: bool, simulated: bool
-) -> Array:
-    """The codes of elements times their factor; `narrow` rounds the product to bf16 first."""
-    product = to_float32(values, kind) * factor
-    if narrow:
-        product = to_float32(convert(product, f32, bf16, saturation=_OFF), bf16)
-    if form.fp4:
-        return convert(np.where(np.isnan(product), np.float32(np.inf), product), f32, f4e2m1x2)
-    codes = convert(product, f32, f8e4m3).view(np.uint8)
-    if simulated:  # it knows one NaN and, with the OCP scale, one zero
-        codes = np.where(np.isnan(product), np.uint8(0x7F), codes)
-        codes = np.where((codes == 0x80) & (not form.nv), np.uint8(0), codes)
-    return codes
-
-
-class Result(NamedTuple):
-    """Codes shaped as the groups, and what is stored per group."""
-
-    codes: Array
-    exponent: Array
-    maximum: Array
-    scaling: Array
-
-
-def quantise(groups: Array, ctx: Any, form: Format, *, narrow_e4m3: bool) -> Result:
-    """Quantise groups that lie along the last axis; maximum and scaling as their tiles hold them.
-
-    Devices store 16-bit scales as the bits of a bf16, whatever the element type of the tile says.
-    The permissive profile stores numbers.
-    """
-    kind: DType = ctx.ops.src.dtype
-    simulated = ctx.target.name == "cpu"
-    maximum, words = _maximum(groups, kind, form, simulated)
-    exponent = shared_exponent(maximum, form)
-    bits = scale_bits(exponent)
-    factor = bits.view(np.float32)
-    narrow = kind is bf16 and (form.fp4 or (narrow_e4m3 and not simulated))
-    codes = encode(groups, factor[..., None], kind, form, narrow=narrow, simulated=simulated)
-    if simulated:
-        factor = np.where(exponent == _NAN, maximum, factor)
-        into = (ctx.ops.max.dtype, ctx.ops.scaling.dtype)
-        pairs = zip((maximum, factor), into, strict=True)
-        return Result(codes, exponent, *(convert(v, f32, t, saturation=_OFF) for v, t in pairs))
-    if kind is f32:
-        return Result(codes, exponent, maximum, factor)
-    halves = (bits >> 16).astype(np.uint16)
-    if not form.fp4:
-        halves[exponent == _NAN] = 0x7F81
-    return Result(codes, exponent, words.view(kind.np), halves.view(kind.np))
-
 
 # ---- legality ----------------------------------------------------------------------------------
 
@@ -176,7 +40,7 @@ def _rules() -> list[Rule]:
         rule(
             "fp4-source",
             "src of an E2M1 quantisation is f16 or bf16",
-            lambda o: not _format(o.attrs).fp4 or o.src.dtype in (f16, bf16),
+            lambda o: not format_of(o.attrs).fp4 or o.src.dtype in (f16, bf16),
             "a5",
             "convert with TCVT first",
         ),
@@ -184,7 +48,7 @@ def _rules() -> list[Rule]:
             "code-type",
             "dst is f4e2m1x2 for E2M1; i8 or f8e4m3 for E4M3",
             lambda o: (
-                o.dst.dtype.name in (("f4e2m1x2",) if _format(o.attrs).fp4 else ("i8", "f8e4m3"))
+                o.dst.dtype.name in (("f4e2m1x2",) if format_of(o.attrs).fp4 else ("i8", "f8e4m3"))
             ),
         ),
         rule("exponent-type", "exp is u8", lambda o: o.exp.dtype.name == "u8"),
@@ -206,10 +70,7 @@ def _rules() -> list[Rule]:
         ),
         row_major("dst", "src", "exp", "max", "scaling"),
         located("Vec", "dst", "src", "exp", "max", "scaling"),
-        separate("dst", "src", "exp", "max", "scaling"),
-        separate("exp", "src", "max", "scaling", id="separate-exp"),
-        separate("max", "src", "scaling", id="separate-max"),
-        separate("scaling", "src", id="separate-scaling"),
+        disjoint("dst", "src", "exp", "max", "scaling"),
     ]
 
 
@@ -241,7 +102,7 @@ def _group_words(o: Any) -> slice:
 def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
     """A5 keeps scratch in bytes 16..31 of every exponent row when there are few groups."""
     few = not _is_flat(o) and o.src.vr * _groups(o) < 8
-    if o.target.name == "a5" and few and o.src.dtype is not f32 and not _format(o.attrs).fp4:
+    if o.target.name == "a5" and few and o.src.dtype is not f32 and not format_of(o.attrs).fp4:
         return slice(0, o.src.vr), slice(16, 32)
     return None
 
@@ -309,7 +170,7 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
                 or (
                     o.exp_zz is not None
                     and o.exp_zz.dtype.name == "u8"
-                    and not _format(o.attrs).fp4
+                    and not format_of(o.attrs).fp4
                     and o.src.vr % 16 == 0
                     and _groups(o) % 2 == 0
                 )
@@ -358,7 +219,7 @@ def TQUANT_MX(
     set to 0 first, in src itself. 16-bit scales are stored as the bits of a bf16. `VecStoreMode.NZ`
     also writes the exponents to exp_zz in blocks of 16 rows and 2 groups (simulator only).
     """
-    form = _format(ctx.ops.attrs)
+    form = format_of(ctx.ops.attrs)
     rows, cols = src.shape
     count = _groups(ctx.ops)
     padded = np.zeros((rows, count * GROUP), src.dtype)
@@ -481,7 +342,7 @@ def TQUANT_DN(
     rows, cols = src.shape
     count = rows // GROUP
     groups = src.reshape(count, GROUP, cols).transpose(0, 2, 1)
-    found = quantise(groups, ctx, _format(ctx.ops.attrs), narrow_e4m3=False)
+    found = quantise(groups, ctx, format_of(ctx.ops.attrs), narrow_e4m3=False)
     if ctx.ops.src.dtype is not f32:
         ctx.fill("src", slice(0, rows), slice(cols, ctx.ops.src.cols), 0)
     dst[...] = found.codes.transpose(0, 2, 1).reshape(rows, cols).view(dst.dtype)

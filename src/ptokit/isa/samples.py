@@ -3,9 +3,10 @@
 Tests run them, the documentation shows them, and the search for violating examples starts from
 them. A record says what its operands look like only where the default does not fit, in a short
 notation: `Vec {T} 16x64`, `Acc f32 32x32 NZ/1024 valid 20x30`, `GM {T} 16x64 DN`,
-`Conv Vec {T} NCHW 1x16x4x8`, `Group 3 {T} 16x64` for a view per rank, a number for a scalar, `new Name` for a helper object, `same dst`
-for an operand that must be the object already given as `dst`. A tile whose contents matter, such
-as one of byte offsets, ends in the value to fill it with: `Vec u32 16x8 = 32`.
+`Conv Vec {T} NCHW 1x16x4x8`, `Group 3 {T} 16x64` for a view on each of three ranks, a number for a
+scalar, `new Name` for a helper object, `same dst` for an operand that must be the object already
+given as `dst`. A tile whose contents matter, such as one of byte offsets, ends in the value to fill
+it with: `Vec u32 16x8 = 32`.
 """
 
 from __future__ import annotations

@@ -120,8 +120,9 @@ def pipe_barrier(pipe: int, ctx: Any) -> None:
             "TSYNC drains a pipe that this target can drain by itself",
             lambda o: (
                 o.attrs["OpCode"] is None
-                or o.attrs["OpCode"].pipe in _BARRIERS.get(o.target.name, tuple(Pipe))
+                or o.attrs["OpCode"].pipe in _BARRIERS[o.target.name]
             ),
+            " ".join(_BARRIERS),
             fix="order the pipes with an Event or flags instead",
         ),
     ],

@@ -187,9 +187,16 @@ class _EitherOrder:
     __getitem__ = __getattr__
 
 
+def _tile_and_scalar(o: Any) -> bool:
+    return {o.src0.kind, o.scalar.kind} == {"tile", "scalar"}
+
+
 def _in_either_order(rules: list[Rule]) -> list[Rule]:
+    """The rules asked of whichever source is the tile; silent when there is no telling."""
+
     def adapted(one: Rule) -> Rule:
-        return replace(one, holds=lambda o: one.holds(_EitherOrder(o)))
+        holds = one.holds
+        return replace(one, holds=lambda o: not _tile_and_scalar(o) or holds(_EitherOrder(o)))
 
     return [adapted(one) for one in rules]
 
@@ -212,9 +219,9 @@ def _divides_in_place(o: Any) -> bool:
     ),
     rules=[
         rule(
-            "tile-and-scalar",
-            "one of dividend and divisor is a tile, the other a scalar",
-            lambda o: {o.src0.kind, o.scalar.kind} == {"tile", "scalar"},
+            "sources",
+            "one source is a tile with the element type of dst, the other a scalar",
+            lambda o: _tile_and_scalar(o) and _EitherOrder(o).src.dtype is o.dst.dtype,
             fix="divide two tiles with TDIV",
         ),
         *_in_either_order(with_scalar()),
@@ -253,10 +260,10 @@ def TDIVS(dst: Array, src0: Any, scalar: Any, PrecisionType: DivAlgorithm, ctx: 
     """
     high = PrecisionType == DivAlgorithm.HIGH_PRECISION
     if isinstance(scalar, np.ndarray):
-        dst_by_zero = scalar == 0
+        by_zero = scalar == 0
         dst[...] = quotient(like(scalar, src0), scalar, ctx.target.name, high)
         if ctx.target.is_device and is_integer(scalar) and scalar.itemsize < 8:
-            for row, col in np.argwhere(dst_by_zero):
+            for row, col in np.argwhere(by_zero):
                 ctx.poison("dst", slice(row, row + 1), slice(col, col + 1))
     elif _divides_in_place(ctx.ops):
         reciprocal = np.divide(src0.dtype.type(1), element(scalar, dtype(src0.dtype)))

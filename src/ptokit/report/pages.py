@@ -10,6 +10,7 @@ from ptokit.base.enums import Layout, PadValue
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.isa.asm import text_forms
+from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample, sample, samples
 from ptokit.isa.spec import TARGETS, Attr, Insn, Operand, Pipe, Rule, Types
 from ptokit.isa.targets import TARGETS as PROFILES
@@ -156,7 +157,9 @@ def example_code(shown: Sample) -> list[str]:
         names.append(variable or str(spec))
         if variable:
             lines.append(f"    {variable} = {_construct(spec)}")
-            if shown.insn.operand(name).reads and not isinstance(spec, GlobalSpec | str):
+            if shown.insn.operand(name).reads and not isinstance(
+                spec, GlobalSpec | GroupSpec | str
+            ):
                 lines.append(f"    {variable}.fill(1)")
     chosen = [(a, shown.attrs[a.name]) for a in shown.insn.attrs]
     attrs = [_argument(v) for a, v in chosen if not a.argument and v != a.default]
@@ -183,6 +186,8 @@ def _construct(spec: object) -> str:
         layout = "" if spec.layout == Layout.ND else f", Layout.{spec.layout.name}"
         size = max(prod(spec.shape), 1)
         return f"{kind}{layout}](np.ones({size}, {_numpy_name(spec.dtype)}))"
+    if isinstance(spec, GroupSpec):
+        return f"comm.ParallelGroup([{', '.join(map(_construct, spec.views))}], {spec.rootIdx})"
     if isinstance(spec, ConvSpec):
         shape = ", ".join(map(str, spec.shape))
         return (

@@ -1,0 +1,343 @@
+"""Worlds of simulated devices in one process: ranks, symmetric windows, signals and groups.
+
+    world = World(4)
+    data = world.window((16, 64), float32)      # one array per rank, data[r] is that of rank r
+    done = world.signals()
+
+    def program(rank):
+        right = (rank + 1) % get_rank_num()
+        TPUT(data.tensor(right), GlobalTensor(mine), stage)
+        TNOTIFY(done.signal(right), 1, NotifyOp.Set)
+        TWAIT(done.signal(), 1, WaitCmp.EQ)
+
+    world.run(program)
+
+`run` lets the ranks go on whenever one of them waits. `with world.rank(2):` drives one rank by
+hand instead; a wait whose signal has not come is then an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ptokit.base.comm_enums import CcuInputSource
+from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.dtypes import DType, dtype, f32, i32
+from ptokit.base.layout import Array
+from ptokit.base.tensors import GlobalSpec
+from ptokit.base.tiles import DYNAMIC
+from ptokit.frontend.session import device
+from ptokit.frontend.types import GlobalTensor, Shape, Stride, global_class
+from ptokit.isa.groups import Group
+from ptokit.isa.targets import Target
+from ptokit.machine.objects import GlobalObject, Pointer, pointer
+from ptokit.machine.ranks import Ranks, enter, here, leave
+
+MOST_RANKS = 64
+
+
+# ---- worlds ------------------------------------------------------------------------------------
+
+
+class World:
+    """A number of devices that reach each other's memory."""
+
+    def __init__(
+        self,
+        size: int,
+        target: str | Target = "a2a3",
+        mode: str = "manual",
+        *,
+        defines: Mapping[str, int] | None = None,
+    ) -> None:
+        if not 1 <= size <= MOST_RANKS:
+            raise fail(
+                "world-size",
+                f"a world has 1 to {MOST_RANKS} ranks",
+                got=[("ranks", size)],
+                kind=UsageError,
+            )
+        self.size = size
+        self._ranks = Ranks(size)
+        self._devices = [device(target, mode, defines=defines) for _ in range(size)]
+
+    @contextmanager
+    def rank(self, number: int) -> Generator[Any, None, None]:
+        """Be one of the ranks for a block of code: its machine is in force, and stays as it is."""
+        self._check(number)
+        token = enter(self._ranks.members[number])
+        try:
+            with self._devices[number] as machine:
+                yield machine
+        finally:
+            leave(token)
+
+    def run(self, program: Callable[..., Any], *args: Any, seed: int | None = None) -> list[Any]:
+        """Run `program(rank, *args)` on all ranks at once and return what each of them returns.
+
+        A rank runs until it waits for a signal; then another one goes on. With a seed the ranks
+        alternate at random, the same way for the same seed.
+        """
+
+        def on(number: int) -> Callable[[], Any]:
+            def body() -> Any:
+                with self.rank(number):
+                    return program(number, *args)
+
+            return body
+
+        return self._ranks.run([on(number) for number in range(self.size)], seed)
+
+    def window(
+        self, shape: int | Sequence[int], kind: DType | Any = f32, fill: Any = 0
+    ) -> SymmetricWindow:
+        """Memory at the same place of every rank: one array of this shape per rank."""
+        chosen = dtype(kind)
+        arrays = tuple(np.full(shape, fill, chosen.np) for _ in range(self.size))
+        self._ranks.windows.append(arrays)
+        return SymmetricWindow(self, arrays, chosen)
+
+    def signals(self, *shape: int) -> SymmetricWindow:
+        """Signals of every rank, all 0: one, or a grid of them."""
+        return self.window(shape or (1,), i32)
+
+    def remote(self, view: Any, number: int) -> Any:
+        """The same place in the window of another rank: of a view, or of a pointer."""
+        self._check(number)
+        is_pointer = isinstance(view, Pointer)
+        tensor = _word(view) if is_pointer else view
+        found = self._ranks.locate(tensor)
+        if found is None:
+            raise fail(
+                "remote",
+                "only what lies in a window of the world exists on the other ranks",
+                got=[("view", view)],
+                fix="allocate it with world.window(shape, dtype)",
+            )
+        window, _, offset = found
+        start = pointer(window[number], tensor.spec.dtype)
+        at = Pointer(start.buffer, tensor.spec.dtype, start.offset + offset)
+        if is_pointer:
+            return at
+        spec = tensor.spec
+        sizes = Shape[spec.shape](*tensor.shape), Stride[spec.stride](*tensor.stride)
+        return global_class(spec)(at, *sizes)
+
+    def _check(self, number: int) -> None:
+        if not 0 <= number < self.size:
+            raise fail(
+                "rank",
+                f"a rank of this world lies in 0..{self.size - 1}",
+                got=[("rank", number)],
+            )
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"<world of {self.size} ranks>"
+
+
+class SymmetricWindow:
+    """One array per rank, all of one shape, each in the memory of its rank."""
+
+    def __init__(self, world: World, arrays: tuple[Array, ...], kind: DType) -> None:
+        self.world = world
+        self.arrays = arrays
+        self.dtype = kind
+
+    def __getitem__(self, rank: int) -> Array:
+        return self.arrays[rank]
+
+    def __iter__(self) -> Any:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    @property
+    def local(self) -> Array:
+        """The array of the rank that is running."""
+        return self.arrays[get_rank_id()]
+
+    def _of(self, rank: int | None) -> Array:
+        number = get_rank_id() if rank is None else rank
+        if not 0 <= number < len(self.arrays):
+            most = len(self.arrays) - 1
+            raise fail("rank", f"a rank of this world lies in 0..{most}", got=[("rank", number)])
+        return self.arrays[number]
+
+    def tensor(self, rank: int | None = None) -> GlobalTensor:
+        """The window of a rank, by default of the one that is running, as a GlobalTensor."""
+        array = self._of(rank)
+        missing = 5 - array.ndim
+        shape = (1,) * missing + array.shape
+        stride = (array.size,) * missing + tuple(s // array.itemsize for s in array.strides)
+        return global_class(GlobalSpec.of(self.dtype, shape, stride))(array)
+
+    def signal(self, rank: int | None = None, index: int = 0) -> GlobalTensor:
+        """One signal of a rank, by default of the one that is running."""
+        return Signal(pointer(self._of(rank)) + index)
+
+    def group(self, root: int = 0, ranks: Iterable[int] | None = None) -> ParallelGroup:
+        """The windows of all ranks, or of some, as a group; `root` is an index into it."""
+        chosen = range(len(self.arrays)) if ranks is None else ranks
+        return ParallelGroup([self.tensor(rank) for rank in chosen], root)
+
+    def __repr__(self) -> str:
+        array = self.arrays[0]
+        shape = "x".join(map(str, array.shape))
+        return f"<window of {len(self.arrays)} ranks, {self.dtype.name} {shape}>"
+
+
+def get_rank_id() -> int:
+    """The number of the device that is running; 0 outside any world."""
+    rank = here()
+    return 0 if rank is None else rank.number
+
+
+def get_rank_num() -> int:
+    """How many devices the world has; 1 outside any world."""
+    rank = here()
+    return 1 if rank is None else rank.ranks.size
+
+
+# ---- signals and groups ------------------------------------------------------------------------
+
+
+GlobalSignal = GlobalTensor  # a signal region of any shape
+Signal = GlobalTensor[i32, Shape[1, 1, 1, 1, 1], Stride[1, 1, 1, 1, 1]]
+
+
+class _Signal2DMeta(type):
+    sizes: tuple[int, int] | None = None
+
+    def __getitem__(cls, given: tuple[int, int]) -> type[Signal2D]:
+        rows, cols = given
+        return _grid_class(int(rows), int(cols))
+
+    def __call__(cls, memory: Any, stride: int | None = None) -> GlobalTensor:
+        if cls.sizes is None:
+            raise fail(
+                "signal-type", "a grid of signals has a size", fix="Signal2D[Rows, Cols](ptr)"
+            )
+        rows, cols = cls.sizes
+        kind = GlobalTensor[i32, Shape[1, 1, 1, rows, cols], Stride[1, 1, 1, DYNAMIC, 1]]
+        return kind(memory, None, Stride[1, 1, 1, DYNAMIC, 1](cols if stride is None else stride))
+
+
+class Signal2D(metaclass=_Signal2DMeta):
+    """`Signal2D[Rows, Cols](ptr)` is a dense grid of signals, `(ptr, stride)` one of wider rows."""
+
+
+@cache
+def _grid_class(rows: int, cols: int) -> type[Signal2D]:
+    return _Signal2DMeta(f"Signal2D[{rows}, {cols}]", (Signal2D,), {"sizes": (rows, cols)})
+
+
+class ParallelGroup(Group):
+    """The buffers of the members of a collective, and the index of the root among them.
+
+    `ParallelGroup(tensors, root)`, or `ParallelGroup(tensors, size, root)` as in C++. Indices count
+    inside the group; which rank a member is follows from where its buffer lies.
+    """
+
+    def __init__(self, tensors: Iterable[GlobalObject], *size_and_root: int) -> None:
+        given = tuple(tensors)
+        if len(size_and_root) > 1:
+            size, root = size_and_root
+            if not 0 <= size <= len(given):
+                raise fail(
+                    "group-size",
+                    "a group has at most as many members as tensors are given",
+                    got=[("size", size), ("tensors", len(given))],
+                )
+            given = given[:size]
+        else:
+            root = size_and_root[0] if size_and_root else -1
+        kinds = {(t.spec.dtype, t.spec.layout) for t in given}
+        if len(kinds) > 1:
+            raise fail(
+                "group-type",
+                "all members of a group have one type",
+                got=[(f"member {k}", t.spec) for k, t in enumerate(given)],
+            )
+        self.views = given
+        self.rootIdx = int(root)
+
+    @classmethod
+    def Create(cls, tensors: Iterable[GlobalObject], size: int, root: int) -> ParallelGroup:
+        """Make a group of the first `size` tensors."""
+        return cls(tensors, size, root)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What plans depend on: the types of the members, not where they lie."""
+        return (self.rootIdx, *(view.key for view in self.views))
+
+    @property
+    def addresses(self) -> tuple[int, ...]:
+        """Where the buffers lie."""
+        return tuple(v.data().buffer.base + v.data().offset for v in self.views)
+
+    def GetRootIdx(self) -> int:
+        """The index of the root."""
+        return self.rootIdx
+
+    def GetSize(self) -> int:
+        """The number of members."""
+        return self.nranks
+
+    def empty(self) -> bool:
+        """Whether the group has no members."""
+        return self.nranks == 0
+
+    def __len__(self) -> int:
+        return self.nranks
+
+    def __getitem__(self, index: int) -> GlobalObject:
+        if not 0 <= index < self.nranks:
+            raise fail(
+                "group-index",
+                "the index of a member lies inside the group",
+                got=[("index", index), ("members", self.nranks)],
+            )
+        return self.views[index]
+
+    def __repr__(self) -> str:
+        return f"<group of {self.nranks}, root {self.rootIdx}>"
+
+
+@dataclass
+class CcuTriggerContext:
+    """How a kernel rings the collective unit: the gate, which member it is, whence the input."""
+
+    ckeSlotVA: int = 0
+    mask: int = 1
+    selfIdx: int = 0
+    inputSource: CcuInputSource = CcuInputSource.HostManaged
+    key: ClassVar[str] = "CcuTriggerContext"  # plans do not depend on which one it is
+
+
+def _word(at: Pointer) -> GlobalObject:
+    spec = GlobalSpec.of(at.dtype, (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
+    return GlobalObject(spec, at, spec.shape, spec.stride)
+
+
+__all__ = [
+    "CcuTriggerContext",
+    "GlobalSignal",
+    "ParallelGroup",
+    "Signal",
+    "Signal2D",
+    "SymmetricWindow",
+    "World",
+    "get_rank_id",
+    "get_rank_num",
+]
