@@ -16,7 +16,8 @@ from ptokit.base.layout import Array
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
-from ptokit.frontend.types import GlobalTensor, Tile, conv_class, global_class
+from ptokit.frontend.tensor_types import GlobalTensor, conv_class, global_class
+from ptokit.frontend.types import Tile
 from ptokit.ir.core import Op
 from ptokit.ir.parser import parse as parse_text
 from ptokit.isa import INSTRUCTIONS

@@ -13,7 +13,8 @@ from ptokit.base.layout import Array
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
-from ptokit.frontend.types import Tile, conv_class, global_class
+from ptokit.frontend.tensor_types import conv_class, global_class
+from ptokit.frontend.types import Tile
 from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample, Spec
 from ptokit.machine.window import Window

@@ -31,7 +31,8 @@ from ptokit.isa import INSTRUCTIONS
 
 if TYPE_CHECKING:
     from ptokit.frontend.instruction import RecordEvent, Waitable
-    from ptokit.frontend.types import ConvTile, GlobalTensor, Tile
+    from ptokit.frontend.tensor_types import ConvTile, GlobalTensor
+    from ptokit.frontend.types import Tile
     from ptokit.machine.objects import Pointer
 
     Wait = RecordEvent | Waitable

@@ -40,6 +40,7 @@ class Mutant:
     """One example with one thing taken out."""
 
     line: int
+    function: str  # the function it was taken out of
     removed: str
     source: str
 
@@ -69,21 +70,24 @@ def called(node: ast.AST) -> str:
 
 def mutants(source: str) -> Iterator[Mutant]:
     """Every program that lacks one piece of synchronisation."""
-    lines = source.splitlines()
-    for node in ast.walk(ast.parse(source)):
+    for function in ast.parse(source).body:
+        if isinstance(function, ast.FunctionDef):
+            yield from _mutants_of(function, source)
+
+
+def _mutants_of(function: ast.FunctionDef, source: str) -> Iterator[Mutant]:
+    lines, name = source.splitlines(), function.name
+    for node in ast.walk(function):
         if isinstance(node, ast.Expr) and called(node.value) in SYNC:
             text = ast.get_source_segment(source, node) or ""
-            yield Mutant(node.lineno, text, _without(lines, node, "pass"))
+            yield Mutant(node.lineno, name, text, _without(lines, node, "pass"))
         elif isinstance(node, ast.Call):
             events = [a for a in node.args if isinstance(a, ast.Name) and a.id.startswith("e")]
             for event in events if called(node)[:1] == "T" and called(node) != "TSYNC" else []:
                 rest = [a for a in node.args if a is not event]
                 changed = ast.Call(node.func, rest, node.keywords)
-                yield Mutant(
-                    node.lineno,
-                    f"the event {event.id}",
-                    _without(lines, node, ast.unparse(changed)),
-                )
+                without = _without(lines, node, ast.unparse(changed))
+                yield Mutant(node.lineno, name, f"the event {event.id}", without)
 
 
 def _without(lines: list[str], node: Any, instead: str) -> str:
@@ -154,7 +158,9 @@ def examine(path: Path, count: int, tally: Tally, verbose: bool) -> None:
         for number, mutant in enumerate(mutants(source)):
             changed = Path(folder) / f"{path.stem}_{number}.py"
             changed.write_text(mutant.source, "utf-8")
-            for case, target in manual_cases(load(changed)):
+            cases = manual_cases(load(changed))
+            own = [c for c in cases if c[0].kernel.name == mutant.function]
+            for case, target in own or cases:  # a helper concerns all kernels
                 _judge(path, mutant, case, target, tally, verbose)
 
 

@@ -30,13 +30,17 @@ from ptokit.frontend.pipes import *
 from ptokit.frontend.sections import cube_section, vector_section
 from ptokit.frontend.session import device, reset
 from ptokit.frontend.supports import supports
-from ptokit.frontend.types import (
+from ptokit.frontend.tensor_types import (
     BaseShape2D,
     ConvTile,
     ConvTileShape,
     GlobalTensor,
     Shape,
     Stride,
+    TileShape2D,
+    ptr,
+)
+from ptokit.frontend.types import (
     Tile,
     TileAcc,
     TileAccCompact,
@@ -48,8 +52,6 @@ from ptokit.frontend.types import (
     TileRightCompact,
     TileRightScale,
     TileRightScaleCompact,
-    TileShape2D,
-    ptr,
 )
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.kernel import Kernel, kernel

@@ -32,7 +32,8 @@ from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current, device
-from ptokit.frontend.types import ConvTile, Tile, conv_class, global_class
+from ptokit.frontend.tensor_types import ConvTile, conv_class, global_class
+from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
 from ptokit.machine.window import Window

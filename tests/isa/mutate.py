@@ -82,6 +82,8 @@ def neighbours(sample: Sample) -> Iterator[Sample]:
             yield replace(sample, operands={**sample.operands, name: changed})
         if isinstance(spec, TileSpec | ConvSpec):
             yield replace(sample, addresses={name: 48})
+        if spec is None and sample.insn.operand(name).kinds == ("scalar",):
+            yield replace(sample, operands={**sample.operands, name: 1})
     for attr in sample.insn.attrs:
         if issubclass(attr.type, IntEnum):
             values: Any = [*attr.type, attr.default]

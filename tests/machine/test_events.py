@@ -157,7 +157,7 @@ def test_auto_mode_makes_all_of_it_nothing() -> None:
         SYNCALL()
 
 
-# ---- TSYNC, flags, queries -------------------------------------------------------------------------
+# ---- TSYNC, flags, queries ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.tiles import DYNAMIC, TileSpec
-from ptokit.engines.values import View, bind_arguments
+from ptokit.engines.values import View, bind_arguments, takes_whole_entries
 from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.evaluate import Undefined, evaluate
@@ -39,6 +39,7 @@ class Interpreter:
         default_factory=dict[tuple[Op, int], TileObject]
     )
     pipes: dict[str, Any] = field(default_factory=dict[str, Any])
+    function: Function | None = None  # the one that is running
     _arguments: dict[Op, tuple[Any, ...]] = field(default_factory=dict[Op, tuple[Any, ...]])
 
     def __post_init__(self) -> None:
@@ -59,15 +60,26 @@ class Interpreter:
                 site=function.location,
                 kind=NotSupported,
             )
-        if not self.runs_here(_kind(function)):
+        if not self.runs_here(_kind(function)) or self._is_spare(function):
             return []
         frame: Frame = dict(zip(function.params, args, strict=True))
-        return self.block(function.body, frame)
+        caller, self.function = self.function, function
+        try:
+            return self.block(function.body, frame)
+        finally:
+            self.function = caller
 
     def runs_here(self, kind: str) -> bool:
         """Whether code of a kind of core runs on the core in force."""
         mine = self.machine.core.kind
         return not kind or mine in ("mix", kind)
+
+    def _is_spare(self, function: Function) -> bool:
+        """Whether a vector core has no part: on A5 whole entries go to vector core 0 alone."""
+        core = self.machine.core
+        if core.kind != "vector" or core.subblock == 0 or self.machine.target.name != "a5":
+            return False
+        return _kind(function) == "vector" and takes_whole_entries(function)
 
     # ---- blocks and operations ---------------------------------------------------------------
 

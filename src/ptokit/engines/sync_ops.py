@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.enums import Direction, TileSplitAxis
 from ptokit.base.tiles import DYNAMIC
-from ptokit.engines.values import View
+from ptokit.engines.values import View, takes_whole_entries
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Op
 from ptokit.ir.types import OpaqueType, TileBufType
@@ -193,7 +193,11 @@ def _open(
     run: Interpreter, op: Op, slots: int, local: int, gm: Any, c2v: int, v2c: int, flag: int = 0
 ) -> PipeObject:
     direction = Direction(_number(op.attrs["dir_mask"]))
-    nosplit = op.attrs.get("nosplit") == BoolAttr(True)
+    given = op.attrs.get("nosplit")
+    if isinstance(given, BoolAttr):
+        nosplit = given.value
+    else:  # what is not said follows from the users
+        nosplit = run.function is not None and takes_whole_entries(run.function)
     size = _number(op.attrs["slot_size"])
     spec = PipeSpec(flag, direction, size, slots, local, nosplit)
     memory = gm.pointer if isinstance(gm, View) else gm

@@ -12,7 +12,8 @@ from ptokit.isa import INSTRUCTIONS
 
 if TYPE_CHECKING:
     from ptokit.frontend.instruction import RecordEvent, Waitable
-    from ptokit.frontend.types import GlobalTensor, Tile
+    from ptokit.frontend.tensor_types import GlobalTensor
+    from ptokit.frontend.types import Tile
 
     Wait = RecordEvent | Waitable
 

@@ -33,7 +33,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.session import device
-from ptokit.frontend.types import GlobalTensor, Shape, Stride, global_class
+from ptokit.frontend.tensor_types import GlobalTensor, Shape, Stride, global_class
 from ptokit.isa.groups import Group
 from ptokit.isa.targets import Target
 from ptokit.machine.objects import GlobalObject, Pointer, pointer

@@ -38,7 +38,8 @@ from ptokit.frontend.lowering.symbols import (
     select,
 )
 from ptokit.frontend.lowering.sync import TracedSync
-from ptokit.frontend.types import GlobalTensor, Shape, Stride, Tile, ptr
+from ptokit.frontend.tensor_types import GlobalTensor, Shape, Stride, ptr
+from ptokit.frontend.types import Tile
 from ptokit.ir.attributes import EnumAttr, StringAttr, enumeration_of
 from ptokit.ir.core import Op, Value
 from ptokit.ir.instructions import attribute_for, form_of, text_key

@@ -1,0 +1,260 @@
+"""Views of global memory and convolution tiles as the pages write them, with their sizes.
+
+`Shape[1, 1, 1, 16, DYNAMIC]`, `Stride[...]` and `GlobalTensor[...]` form types; calling a GlobalTensor
+type with an array makes a view of it, uncopied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ptokit.base.diagnostics import fail
+from ptokit.base.dtypes import dtype
+from ptokit.base.enums import Layout, TileType
+from ptokit.base.layout import Array
+from ptokit.base.tensors import (
+    ConvSpec,
+    GlobalSpec,
+    matrix_shape,
+    matrix_stride,
+    matrix_violations,
+)
+from ptokit.base.tiles import DYNAMIC
+from ptokit.frontend.conv_parameters import ConvParameters
+from ptokit.frontend.session import current
+from ptokit.frontend.types import arguments, reject
+from ptokit.isa.verify import recipe
+from ptokit.machine.objects import GlobalObject, Pointer, pointer
+from ptokit.machine.window import Window
+
+# ---- convolution tiles ---------------------------------------------------------------------------
+
+
+class _ShapeMeta(type):
+    dims: tuple[int, ...]
+
+    def __getitem__(cls, given: Any) -> Any:
+        dims = tuple(int(d) for d in arguments(given))
+        return _dims_class(cls, dims)
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+@cache
+def _dims_class(base: Any, dims: tuple[int, ...]) -> Any:
+    name = f"{base.__name__}[{', '.join('DYNAMIC' if d < 0 else str(d) for d in dims)}]"
+    made = _ShapeMeta(name, (base,), {"dims": dims})
+    made.check_rank()  # type: ignore[attr-defined]
+    return made
+
+
+class ConvTileShape(metaclass=_ShapeMeta):
+    """One to six dimensions of a convolution tile."""
+
+    dims: ClassVar[tuple[int, ...]] = ()
+
+    @classmethod
+    def check_rank(cls) -> None:
+        """The rank is checked where the ConvTile is formed."""
+
+
+class _Sizes(metaclass=_ShapeMeta):
+    """Five sizes, some of them DYNAMIC: what Shape and Stride share."""
+
+    dims: ClassVar[tuple[int, ...]] = ()
+
+    def __init__(self, *values: int) -> None:
+        dynamic = self.dims.count(DYNAMIC)
+        if len(values) == 5:
+            self.values = tuple(
+                int(v) if d == DYNAMIC else d for v, d in zip(values, self.dims, strict=True)
+            )
+            return
+        if values and len(values) != dynamic:
+            raise fail(
+                f"SA-000{min(len(values), 4)}",
+                f"{type(self).__name__} is made from exactly as many values as it has DYNAMIC "
+                "dimensions",
+                got=[("values", len(values)), ("DYNAMIC dimensions", dynamic)],
+                fix=recipe("SA-0001"),
+            )
+        given = iter(values or (1,) * dynamic)
+        self.values = tuple(int(next(given)) if d == DYNAMIC else d for d in self.dims)
+
+    @classmethod
+    def check_rank(cls) -> None:
+        if len(cls.dims) != 5:
+            raise fail(
+                "tensor-rank",
+                "global tensors have five dimensions",
+                got=[("dimensions", cls.dims)],
+                fix="put 1 in front for the dimensions you do not need",
+            )
+
+
+class Shape(_Sizes):
+    """`Shape[1, 1, 1, 16, DYNAMIC]`: the sizes of a global tensor."""
+
+
+class Stride(_Sizes):
+    """`Stride[1, 1, 1, 16, 1]`: the strides of a global tensor, in elements."""
+
+
+class _Matrix2D:
+    """`TileShape2D` and `BaseShape2D`: shape and stride of a matrix in a given layout."""
+
+    def __init__(self, name: str, base: Any, sizes: Callable[..., tuple[int, ...]]) -> None:
+        self.__name__ = name
+        self._base = base
+        self._sizes = sizes
+
+    def __getitem__(self, given: Any) -> Any:
+        element, rows, cols, *layout = arguments(given)
+        arrangement = Layout(layout[0]) if layout else Layout.ND
+        kind = dtype(element)
+        reject(matrix_violations(kind, rows, cols, arrangement), self.__name__)
+        return self._base[self._sizes(kind, rows, cols, arrangement)]
+
+
+TileShape2D = _Matrix2D("TileShape2D", Shape, matrix_shape)
+BaseShape2D = _Matrix2D("BaseShape2D", Stride, matrix_stride)
+
+
+class _ConvMeta(type):
+    spec: ConvSpec
+
+    def __getitem__(cls, given: Any) -> type[ConvTile]:
+        loc, element, buffer_size, layout, shape = arguments(given)
+        kind = Layout(layout)
+        spec = ConvSpec.of(TileType(loc), dtype(element), int(buffer_size), kind, shape.dims)
+        reject(spec.violations(), f"ConvTile[{spec}]")
+        return conv_class(spec)
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+class ConvTile(ConvParameters, metaclass=_ConvMeta):
+    """A convolution tile; write `ConvTile[...]` to form its type."""
+
+    TYPE: ClassVar[ConvSpec]
+
+    def __init__(self, *sizes: int) -> None:
+        spec = self.TYPE
+        super().__init__(spec, tuple(1 if n == DYNAMIC else n for n in spec.shape))
+        if sizes:
+            self.SetDynamicShape(*sizes)
+
+    def numpy(self) -> Array:
+        """The contents in the shape of the tile."""
+        window = self._window()
+        if not window.is_defined():
+            raise fail("poison-read", "this tile is not fully written", got=[("tile", self)])
+        return window.read().reshape(self.shape).copy()
+
+    def fill(self, values: Any) -> None:
+        """Write the contents from an array (for set-up and tests, not an instruction)."""
+        window = self._window()
+        window.write(
+            np.broadcast_to(np.asarray(values, self.spec.dtype.np), self.shape).reshape(1, -1)
+        )
+        window.mark_defined()
+
+    def _window(self) -> Window:
+        current().place(self)
+        if self.storage is None:
+            raise fail("unbound-tile", "this tile has no address", got=[("tile", self)])
+        axis_map = self.spec.axis_map(self.shape)
+        rows, cols = slice(0, 1), slice(0, axis_map.cols)
+        return Window(self.storage, self.address, axis_map, self.spec.dtype, rows, cols, "tile")
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@cache
+def conv_class(spec: ConvSpec) -> type[ConvTile]:
+    return _ConvMeta(f"ConvTile[{spec}]", (ConvTile,), {"TYPE": spec})  # type: ignore[return-value]
+
+
+# ---- global tensors ----------------------------------------------------------------------------
+
+
+class _GlobalMeta(type):
+    TYPE: GlobalSpec | None = None
+
+    def __getitem__(cls, given: Any) -> type[GlobalTensor]:
+        element, shape, stride, *layout = arguments(given)
+        kind = Layout(layout[0]) if layout else Layout.ND
+        return global_class(GlobalSpec.of(dtype(element), shape.dims, stride.dims, kind))
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+class GlobalTensor(GlobalObject, metaclass=_GlobalMeta):
+    """A five-dimensional view of an array in global memory.
+
+    `GlobalTensor[float32, Shape[...], Stride[...], Layout.ND](array)` is the full form; a plain
+    `GlobalTensor(array)` takes element type, shape and strides from the array (up to five
+    dimensions, row-major view).
+    """
+
+    TYPE: ClassVar[GlobalSpec | None] = None
+
+    def __init__(
+        self, memory: Any = None, shape: Shape | None = None, stride: Stride | None = None
+    ) -> None:
+        spec = self.TYPE
+        if spec is None:
+            spec = _inferred(memory)
+        sizes = shape.values if shape is not None else tuple(1 if n < 0 else n for n in spec.shape)
+        steps = (
+            stride.values if stride is not None else tuple(1 if n < 0 else n for n in spec.stride)
+        )
+        at = None if memory is None else pointer(memory, spec.dtype)
+        super().__init__(spec, at, sizes, steps)
+
+    @classmethod
+    def sliced(
+        cls, spec: GlobalSpec, pointer: Pointer, shape: tuple[int, ...], stride: tuple[int, ...]
+    ) -> GlobalTensor:
+        return global_class(spec)(pointer)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@cache
+def global_class(spec: GlobalSpec) -> type[GlobalTensor]:
+    return _GlobalMeta(f"GlobalTensor[{spec}]", (GlobalTensor,), {"TYPE": spec})  # type: ignore[return-value]
+
+
+def _inferred(memory: Any) -> GlobalSpec:
+    from ptokit.machine.objects import as_array, element_type
+
+    if memory is None or isinstance(memory, Pointer):
+        raise fail(
+            "tensor-type",
+            "a GlobalTensor without template arguments is made from an array",
+            fix="GlobalTensor(array), or GlobalTensor[DType, Shape[...], Stride[...]](pointer)",
+        )
+    array = as_array(memory)
+    if array.ndim > 5:
+        raise fail("tensor-rank", "global tensors have five dimensions", got=[("ndim", array.ndim)])
+    missing = 5 - array.ndim
+    steps = tuple(s // array.itemsize for s in array.strides)
+    whole = max([n * s for n, s in zip(array.shape, steps, strict=True)], default=1)
+    return GlobalSpec.of(
+        element_type(array), (1,) * missing + array.shape, (whole,) * missing + steps, Layout.ND
+    )
+
+
+def ptr(array: Any, offset: int = 0) -> Pointer:
+    """A pointer to element `offset` of an array, for TASSIGN and GlobalTensor."""
+    return pointer(array) + offset
