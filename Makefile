@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 
-.PHONY: help demo examples test check lint types bench gen conform slow clean
+.PHONY: help demo examples test check lint types bench gen conform slow clean mutants
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -47,6 +47,10 @@ bench: $(DEV) ## Speed, as ratios against plain NumPy
 
 gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 	@$(BIN)/python tools/gen.py
+	@$(BIN)/python tools/races_page.py
+
+mutants: $(DEV) ## Take synchronisation out of the manual examples, piece by piece; all must be found
+	@$(BIN)/python tools/mutants.py
 
 conform: $(RUNTIME) ## Run the recorded cases, when they lie beside the checkout
 	@$(BIN)/ptokit conform ../shared/golden

@@ -89,12 +89,13 @@ def test_order_of_all_bit_patterns(kind: str) -> None:
     values = np.array([-np.inf, np.nan, 3, -np.nan, np.inf, -1], element.np)
     values = np.copysign(values, [-1, 1, 1, -1, 1, -1]).astype(element.np)
     with device("a5", mode="auto"):
-        dst, src = make(f"Vec {kind} 1x128"), make(f"Vec {kind} 1x32 valid 1x6")
+        dst = make(f"Vec {kind} 1x{32 * 8 // element.itemsize}")
+        src = make(f"Vec {kind} 1x32 valid 1x6")
         idx, tmp = make("Vec u32 1x32"), make(f"Vec {kind} 1x32")
         src.fill(values)
         idx.fill(np.arange(32))
         call("TSORT32", dst, src, idx, tmp)
-        got = dst.numpy()[0, : 32 * 8 // element.itemsize]
+        got = dst.numpy()[0]
     assert [i for _, i in unpack(got)][:6] == [1, 4, 2, 5, 0, 3]
     pad = got.view(f"u{element.itemsize}")[-8 // element.itemsize]
     assert pad == (0xFE00 if kind == "f16" else 0xFFC00000)
@@ -218,7 +219,7 @@ def test_lists(target: str, exhausted: bool, data: st.DataObject, kind: str, cou
         if target == "cpu":
             assert sum(executed) == known
         elif exhausted:
-            assert list(executed) == (taken + [0, 0])[:4]
+            assert list(executed) == [*taken, 0, 0][:4]
         else:
             with pytest.raises(ProgramError, match="executed counts"):
                 list(executed)

@@ -185,7 +185,7 @@ def test_an_integer_divided_by_zero_has_no_value() -> None:
         dst = blank("i32", (1, 3))
         call("TDIVS", dst, 10, tile("i32", [[5, 0, 2]]))
         assert defined(dst)[0, :3].tolist() == [True, False, True]
-        with pytest.raises(ProgramError, match="TDIVS.zero-divisor"):
+        with pytest.raises(ProgramError, match=r"TDIVS\.zero-divisor"):
             call("TDIVS", dst, tile("i32", [[5, 0, 2]]), 0)
 
 
@@ -208,7 +208,7 @@ def test_a2a3_divides_in_place_by_the_rounded_reciprocal() -> None:
 def test_division_takes_one_tile_and_one_scalar(operands: str) -> None:
     with device("a5", mode="auto"):
         sources = [tile("f32", [[1.0]]) if o == "tile" else 1.0 for o in operands.split()]
-        with pytest.raises(ProgramError, match="TDIVS.sources"):
+        with pytest.raises(ProgramError, match=r"TDIVS\.sources"):
             call("TDIVS", blank("f32", (1, 1)), *sources)
 
 
@@ -316,7 +316,7 @@ def test_counts_outside_the_width_are_refused_but_wrap_for_long_integers() -> No
     with device("a5", mode="auto"):
         src, dst = tile("i16", [[-8]]), blank("i16", (1, 1))
         for count in (16, -1):
-            with pytest.raises(ProgramError, match="TSHLS.shift-count"):
+            with pytest.raises(ProgramError, match=r"TSHLS\.shift-count"):
                 call("TSHLS", dst, src, count)
         call("TSHRS", dst, src, 1)
         assert dst.numpy() == -4
@@ -382,7 +382,7 @@ def mask_tile(kind: str = "u8", rows: int = 3, cols: int = 64) -> Tile:
 def test_compare_with_a_scalar(target: str, kind: str, mask: str, mode: CmpMode) -> None:
     pool = [0, 1, 3, 100] if dtype(kind).is_integer else [0.0, -0.0, 1.5, NAN]
     values = np.random.default_rng(4).choice(pool, (3, 45)).astype(dtype(kind).np)
-    with device(target, mode="auto"):
+    with device(target, mode="auto"), np.errstate(invalid="ignore"):
         dst = mask_tile(mask)
         number = 1 if dtype(kind).is_integer else 0.0
         call("TCMPS", dst, tile(kind, values), number, mode)
@@ -408,7 +408,7 @@ def test_a2a3_cannot_order_integers() -> None:
     with device("a2a3", mode="auto"):
         dst, src = mask_tile(rows=1), tile("i32", [[1, 2]])
         call("TCMPS", dst, src, 2, CmpMode.NE)
-        with pytest.raises(ProgramError, match="TCMPS.i32-order"):
+        with pytest.raises(ProgramError, match=r"TCMPS\.i32-order"):
             call("TCMPS", dst, src, 2, CmpMode.LT)
 
 

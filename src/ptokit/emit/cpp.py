@@ -14,16 +14,17 @@ from typing import Any
 
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.dtypes import DType
-from ptokit.base.enums import BLayout, CompactMode, Layout, PadValue, SLayout
+from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
 from ptokit.emit.spelling import IMPLIED, POINTERS, brackets, name_of
+from ptokit.emit.words import KEYWORDS, five, template_text, tile_type
 from ptokit.ir.attributes import EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.types import PtrType, ScalarType, TileBufType, ViewType
 
-HEADER = "#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
+HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
 QUERIES = {
     "pto.get_block_idx": "get_block_idx()",
     "pto.get_block_num": "get_block_num()",
@@ -58,6 +59,7 @@ class _FunctionWriter:
     names: dict[Value, str] = field(default_factory=dict[Value, str])
     views: dict[Value, _View] = field(default_factory=dict[Value, _View])
     constants: dict[Value, int] = field(default_factory=dict[Value, int])
+    slots: dict[Value, str] = field(default_factory=dict[Value, str])  # addresses of tiles
     types: dict[TileSpec, str] = field(default_factory=dict[TileSpec, str])
     _taken: set[str] = field(default_factory=set[str])
     _depth: int = 1
@@ -69,7 +71,7 @@ class _FunctionWriter:
         is_entry = "pto.entry" in self.function.attrs
         kind = 'extern "C" __global__ AICORE void' if is_entry else "AICORE void"
         head = [f"{kind} {self.function.name}({params})", "{"]
-        aliases = [f"    using {name} = {_tile_type(spec)};" for spec, name in self.types.items()]
+        aliases = [f"    using {name} = {tile_type(spec)};" for spec, name in self.types.items()]
         return "\n".join([*head, *aliases, *self.lines, "}", ""])
 
     # ---- names and lines -------------------------------------------------------------------
@@ -80,12 +82,15 @@ class _FunctionWriter:
     def _declare(self, value: Value) -> str:
         base = re.sub(r"\W", "_", value.name) or "v"
         base = f"v{base}" if base[0].isdigit() else base
+        self.names[value] = self._unused(base)
+        return self.names[value]
+
+    def _unused(self, base: str) -> str:
         name, n = base, 0
-        while name in self._taken or name in _KEYWORDS:
+        while name in self._taken or name in KEYWORDS:
             n += 1
             name = f"{base}_{n}"
         self._taken.add(name)
-        self.names[value] = name
         return name
 
     def _use(self, value: Value) -> str:
@@ -191,6 +196,7 @@ class _FunctionWriter:
             known = self.constants.get(address)
             shown = f"0x{known:x}" if known is not None else self._use(address)
             self._line(f"TASSIGN({name}, {shown});")
+            self.slots[op.result] = shown
 
     def _alias(self, spec: TileSpec) -> str:
         return self.types.setdefault(spec, f"Tile{len(self.types)}")
@@ -240,8 +246,8 @@ class _FunctionWriter:
             self._tensor(op.result, view)
 
     def _tensor(self, value: Value, view: _View) -> None:
-        shape, shape_args = _five(view.shape, "1")
-        stride, stride_args = _five(view.stride, "1")
+        shape, shape_args = five(view.shape, "1")
+        stride, stride_args = five(view.stride, "1")
         name = self._declare(value)
         kind = (
             f"GlobalTensor<{view.dtype.cpp}, Shape<{shape}>, Stride<{stride}>, "
@@ -271,7 +277,7 @@ class _FunctionWriter:
             raise self._refuse(f"{insn.name} with {', '.join(given)}", op)
         chosen = {a.name: v for a, v in attrs}
         inside = ", ".join(self._bracket(word, present, chosen) for word in words)
-        modes = [_template_text(v) for a, v in attrs if a.argument and v is not None]
+        modes = [template_text(v) for a, v in attrs if a.argument and v is not None]
         name = name_of(insn, set(present), given)
         angles = f"<{inside}>" if inside else ""
         call = f"{name}{angles}({', '.join([*passed, *modes])})"
@@ -279,14 +285,16 @@ class _FunctionWriter:
             self._local(op, call)
         elif op.results:
             self.names[op.result] = args[0]
+            if "addr" in present:
+                self.slots[op.result] = self._use(present["addr"])
             self._line(f"{call};")
         else:
             self._line(f"{call};")
 
     def _bracket(self, word: str, present: dict[str, Value], chosen: dict[str, Any]) -> str:
-        """A word of a template argument list: a value, the type of an operand or of its elements."""
+        """A word in brackets: a value, the type of an operand, or of its elements."""
         if word.startswith("@"):
-            return _template_text(chosen[word[1:]])
+            return template_text(chosen[word[1:]])
         name, _, part = word.partition(".")
         value = present[name]
         if isinstance(value.type, TileBufType):
@@ -298,19 +306,22 @@ class _FunctionWriter:
 
     def loop(self, op: Op) -> None:
         body = op.regions[0]
-        carried = list(zip(body.args[1:], op.group("inits"), op.results, strict=True))
-        for arg, init, result in carried:
-            self._carry(op, arg, self._use(init))
-            self.names[result] = self.names[arg]
+        carried = list(zip(body.args[1:], op.group("inits"), strict=True))
+        for arg, init in carried:
+            self._carry(op, arg, init)
         lower, upper, step = (self._use(op.operand(n)) for n in ("lower", "upper", "step"))  # type: ignore[arg-type]
         i = self._declare(body.args[0])
         advance = f"++{i}" if step == "1" else f"{i} += {step}"
         self._line(f"for (int64_t {i} = {lower}; {i} < {upper}; {advance}) {{")
         self._depth += 1
+        for arg, _ in carried:
+            self._bind(arg)
         self._block(body)
-        self._yield(body, [arg for arg, _, _ in carried])
+        self._yield(op, body.ops[-1].group("args"), body.args[1:])
         self._depth -= 1
         self._line("}")
+        for (arg, _), result in zip(carried, op.results, strict=True):
+            self._take_over(result, arg)
 
     def branch(self, op: Op) -> None:
         for result in op.results:
@@ -322,44 +333,106 @@ class _FunctionWriter:
             self._line(word)
             self._depth += 1
             self._block(region)
-            self._yield(region, op.results)
+            self._yield(op, region.ops[-1].group("args"), op.results)
             self._depth -= 1
         self._line("}")
+        for result in op.results:
+            self._bind(result)
 
     def while_loop(self, op: Op) -> None:
         before, after = op.regions
         for arg, init in zip(before.args, op.operands, strict=True):
-            self._carry(op, arg, self._use(init))
+            self._carry(op, arg, init)
+        stop = before.ops[-1]
+        handed = list(zip(after.args, stop.operands[1:], strict=True))
+        own = [arg for arg, value in handed if value not in before.args]
+        for arg in own:  # computed in the loop, needed behind it
+            self._carry(op, arg, None)
         self._line("while (true) {")
         self._depth += 1
+        for arg in before.args:
+            self._bind(arg)
         self._block(before)
-        stop = before.ops[-1]
-        for value, result, arg in zip(stop.operands[1:], op.results, after.args, strict=True):
-            self.names[result] = self.names[arg] = self._use(value)
+        self._yield(op, [value for arg, value in handed if arg in own], own)
+        for arg, value in handed:
+            if arg not in own:
+                self.names[arg] = self._use(value)
+                self.slots |= {arg: self.slots[value]} if value in self.slots else {}
         self._line(f"if (!({self._use(stop.operands[0])})) break;")
+        for arg in own:
+            self._bind(arg)
         self._block(after)
-        self._yield(after, before.args)
+        self._yield(op, after.ops[-1].group("args"), before.args)
         self._depth -= 1
         self._line("}")
+        for (arg, _), result in zip(handed, op.results, strict=True):
+            self._take_over(result, arg)
 
-    def _carry(self, op: Op, value: Value, init: str | None) -> None:
-        if not isinstance(value.type, ScalarType):
-            raise self._refuse("a tile handle carried through control flow", op)
-        start = f" = {init}" if init is not None else ""
-        self._line(f"{scalar_type(value.type)} {self._declare(value)}{start};")
+    def _carry(self, op: Op, value: Value, init: Value | None) -> None:
+        """Declare a variable for a value that changes: a number, or the address of a tile."""
+        name = self._declare(value)
+        kind = value.type
+        if isinstance(kind, ScalarType):
+            start = f" = {self._use(init)}" if init is not None else ""
+            self._line(f"{scalar_type(kind)} {name}{start};")
+            return
+        if not isinstance(kind, TileBufType) or DYNAMIC in (
+            kind.spec.valid_row,
+            kind.spec.valid_col,
+        ):
+            raise self._refuse(f"a value of type {kind} carried through control flow", op)
+        slot = self.slots[value] = self._unused(f"{name}_address")
+        start = f" = {self._address(op, init)}" if init is not None else ""
+        self._line(f"int64_t {slot}{start};")
 
-    def _yield(self, block: Block, targets: list[Value]) -> None:
-        last = block.ops[-1]
-        for target, value in zip(targets, last.group("args"), strict=True):
-            if self.names[target] != self._use(value):
-                self._line(f"{self.names[target]} = {self._use(value)};")
+    def _bind(self, value: Value) -> None:
+        """Make the tile of a carried handle, at the address it has here."""
+        if value in self.slots:
+            assert isinstance(value.type, TileBufType)
+            self._line(f"{self._alias(value.type.spec)} {self.names[value]};")
+            self._line(f"TASSIGN({self.names[value]}, {self.slots[value]});")
+
+    def _take_over(self, result: Value, arg: Value) -> None:
+        """What a loop leaves behind is what its variable holds at the end."""
+        if arg in self.slots:
+            self._declare(result)
+            self.slots[result] = self.slots[arg]
+            self._bind(result)
+        else:
+            self.names[result] = self.names[arg]
+
+    def _address(self, op: Op, value: Value) -> str:
+        found = self.slots.get(value)
+        if found is None:
+            raise self._refuse("a tile without an address carried through control flow", op)
+        return found
+
+    def _yield(self, op: Op, values: list[Value], targets: list[Value]) -> None:
+        """Assign all targets at once: one that is still to be read is saved first."""
+        pairs: list[tuple[str, str]] = []
+        for target, value in zip(targets, values, strict=True):
+            is_tile = isinstance(target.type, TileBufType)
+            where = self.slots[target] if is_tile else self.names[target]
+            what = self._address(op, value) if is_tile else self._use(value)
+            if where != what:
+                pairs.append((where, what))
+        written: set[str] = set()
+        saved: dict[str, str] = {}
+        for where, what in pairs:
+            if what in written and what not in saved:
+                saved[what] = self._unused(f"{what}_before")
+                self._line(f"const auto {saved[what]} = {what};")
+            written.add(where)
+        for where, what in pairs:
+            self._line(f"{where} = {saved.get(what, what)};")
 
     # ---- synchronisation -------------------------------------------------------------------
 
     def flag(self, op: Op) -> None:
-        values = [op.attrs[k] for k in ("src_pipe", "dst_pipe", "event_id")]
-        named = ", ".join(v.value for v in values if isinstance(v, EnumAttr))
-        self._line(f"{op.name.removeprefix('pto.')}({named});")
+        values = [op.attrs[k] for k in ("src_pipe", "dst_pipe", "event_id") if k in op.attrs]
+        named = [v.value for v in values if isinstance(v, EnumAttr)]
+        named += [f"static_cast<event_t>({self._use(v)})" for v in op.operands]
+        self._line(f"{op.name.removeprefix('pto.').removesuffix('_dyn')}({', '.join(named)});")
 
     def barrier(self, op: Op) -> None:
         pipe = op.attrs["pipe"]
@@ -379,9 +452,6 @@ class _FunctionWriter:
         self._line("trap();")
 
 
-_KEYWORDS = frozenset(
-    ["auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "int", "long", "new", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "typedef", "union", "unsigned", "using", "void", "volatile", "while", "half"]
-)
 _WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
     "pto.alloc_tile": _FunctionWriter.alloc_tile,
     "pto.set_validshape": _FunctionWriter.set_validshape,
@@ -396,6 +466,8 @@ _WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
     "func.return": _FunctionWriter.nothing,
     "pto.set_flag": _FunctionWriter.flag,
     "pto.wait_flag": _FunctionWriter.flag,
+    "pto.set_flag_dyn": _FunctionWriter.flag,
+    "pto.wait_flag_dyn": _FunctionWriter.flag,
     "pto.barrier": _FunctionWriter.barrier,
     "pto.print": _FunctionWriter.print_number,
     "pto.trap": _FunctionWriter.trap,
@@ -405,43 +477,3 @@ _WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
 def _is_used(value: Value, function: Function) -> bool:
     """Whether an instruction takes the view; one that is only divided further needs no object."""
     return any(op.insn is not None and value in op.operands for op in function.walk())
-
-
-def _five(sizes: list[str], fill: str) -> tuple[str, str]:
-    """Five template arguments, -1 where the size is known only at run time, and those sizes."""
-    full = [fill] * (5 - len(sizes)) + sizes
-    static = [n if n.lstrip("-").isdigit() else "-1" for n in full]
-    dynamic = [n for n in full if not n.lstrip("-").isdigit()]
-    return ", ".join(static), ", ".join(dynamic)
-
-
-def _template_text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, DType):
-        return value.cpp
-    name = getattr(value, "name", None)
-    return f"{type(value).__name__}::{name.rstrip('_')}" if name else str(value)
-
-
-def _tile_type(spec: TileSpec) -> str:
-    """The C++ type of a tile; trailing defaults are left out."""
-    words = [f"TileType::{spec.loc.name}", spec.dtype.cpp, str(spec.rows), str(spec.cols)]
-    more = [
-        (f"BLayout::{spec.blayout.name}", spec.blayout == BLayout.RowMajor),
-        (str(spec.valid_row), spec.valid_row == spec.rows),
-        (str(spec.valid_col), spec.valid_col == spec.cols),
-        (f"SLayout::{spec.slayout.name}", spec.slayout == SLayout.NoneBox),
-        (str(spec.fractal), spec.fractal == 512),
-        (_pad(spec.pad), spec.pad == PadValue.Null),
-        (f"CompactMode::{spec.compact.name}", spec.compact == CompactMode.Null),
-    ]
-    while more and more[-1][1]:
-        more.pop()
-    return f"Tile<{', '.join([*words, *(text for text, _ in more)])}>"
-
-
-def _pad(pad: int) -> str:
-    if pad <= PadValue.Min:
-        return f"PadValue::{PadValue(pad).name}"
-    return f"static_cast<PadValue>(0x{pad:x}ULL)"

@@ -17,34 +17,28 @@ from typing import Any
 
 from ptokit.isa.spec import Insn
 
-_MOVES = (
+_PARTS = (
     "",
-    "@stPhase",
     "dst src fp @accToVecMode @reluPreMode",
-    "@stPhase dst src fp @accToVecMode @reluPreMode",
     "dst src @reluPreMode",
-    "@stPhase dst src @reluPreMode",
     "dst src @accToVecMode @reluPreMode",
-    "@stPhase dst src @accToVecMode @reluPreMode",
 )
-_MOVES_FP = ("", "dst src fp @reluPreMode", "@stPhase dst src fp @reluPreMode")
+_PARTS_FP = ("", "dst src fp @reluPreMode")
+
+
+def _with_phase(patterns: Sequence[str]) -> Sequence[str]:
+    return (*patterns, *(f"@stPhase {pattern}".strip() for pattern in patterns))
+
 
 BRACKETS: dict[str, Sequence[str]] = {
-    "TSTORE": (
-        "",
-        "@stPhase",
-        "src dst @atomicType",
-        "@stPhase src dst @atomicType",
-        "src dst @atomicType @reluPreMode",
-        "@stPhase src dst @atomicType @reluPreMode",
-    ),
+    "TSTORE": _with_phase(("", "src dst @atomicType", "src dst @atomicType @reluPreMode")),
     "TSTORE_FP": ("", "src dst fp @atomicType @reluPreMode"),
-    "TMOV": _MOVES,
-    "TMOV_FP": _MOVES_FP,
-    "TEXTRACT": _MOVES,
-    "TEXTRACT_FP": _MOVES_FP,
-    "TINSERT": ("", "@mode", *_MOVES[2:]),
-    "TINSERT_FP": _MOVES_FP,
+    "TMOV": _with_phase(_PARTS),
+    "TMOV_FP": _with_phase(_PARTS_FP),
+    "TEXTRACT": _PARTS,
+    "TEXTRACT_FP": _PARTS_FP,
+    "TINSERT": (*_PARTS, "@mode"),
+    "TINSERT_FP": _PARTS_FP,
     "TFILLPAD": ("", "@mode", "dst @PadVal"),
     "TGATHER": (
         "dst src0 k_value cdst tmp @cmpMode",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ptokit.base.diagnostics import fail
+from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import Layout
 from ptokit.base.location import Location
@@ -129,10 +129,11 @@ def _pointer(param: Value, element: ScalarType, given: Any) -> Pointer:
         )
     try:
         at = pointer(given, wanted)
-    except ValueError as error:  # an element type that no tile has
+    except (PtoError, ValueError) as error:  # nothing the machine can point to
+        why = error.diagnostics[0].message if isinstance(error, PtoError) else str(error)
         raise fail(
             "argument-type",
-            f"%{param.name} is an array of {element}: {error}",
+            f"%{param.name} is an array of {element}: {why}",
             site=param.location,
         ) from None
     if at.dtype is not wanted:

@@ -92,13 +92,13 @@ def scale_bits(exponent: Array) -> Array:
     return np.where(exponent == _NAN, 0x7FC0_0000, bits).astype(np.uint32)
 
 
-def encode(
-    values: Array, factor: Array, kind: DType, form: Format, *, narrow: bool, simulated: bool
-) -> Array:
-    """The codes of elements times their factor; `narrow` rounds the product to bf16 first."""
+def encode(values: Array, factor: Array, kind: DType, form: Format, *, simulated: bool) -> Array:
+    """The codes of elements times their factor, rounded to nearest even and saturated.
+
+    Some targets round the products of bf16 elements to bf16 first. That changes nothing: the factor
+    is a power of two, and a product too small for bf16 is 0 in either code.
+    """
     product = to_float32(values, kind) * factor
-    if narrow:
-        product = to_float32(convert(product, f32, bf16, saturation=_OFF), bf16)
     if form.fp4:
         return convert(np.where(np.isnan(product), np.float32(np.inf), product), f32, f4e2m1x2)
     codes = convert(product, f32, f8e4m3).view(np.uint8)
@@ -117,7 +117,7 @@ class Result(NamedTuple):
     scaling: Array
 
 
-def quantise(groups: Array, ctx: Any, form: Format, *, narrow_e4m3: bool) -> Result:
+def quantise(groups: Array, ctx: Any, form: Format) -> Result:
     """Quantise groups that lie along the last axis; maximum and scaling as their tiles hold them.
 
     Devices store 16-bit scales as the bits of a bf16, whatever the element type of the tile says.
@@ -129,8 +129,7 @@ def quantise(groups: Array, ctx: Any, form: Format, *, narrow_e4m3: bool) -> Res
     exponent = shared_exponent(maximum, form)
     bits = scale_bits(exponent)
     factor = bits.view(np.float32)
-    narrow = kind is bf16 and (form.fp4 or (narrow_e4m3 and not simulated))
-    codes = encode(groups, factor[..., None], kind, form, narrow=narrow, simulated=simulated)
+    codes = encode(groups, factor[..., None], kind, form, simulated=simulated)
     if simulated:
         factor = np.where(exponent == _NAN, maximum, factor)
         into = (ctx.ops.max.dtype, ctx.ops.scaling.dtype)

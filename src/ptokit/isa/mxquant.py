@@ -226,7 +226,7 @@ def TQUANT_MX(
     padded[:, :cols] = src
     if ctx.ops.src.dtype is not f32:
         ctx.fill("src", slice(0, rows), slice(cols, ctx.ops.src.cols), 0)
-    found = quantise(padded.reshape(rows, count, GROUP), ctx, form, narrow_e4m3=True)
+    found = quantise(padded.reshape(rows, count, GROUP), ctx, form)
     dst[...] = found.codes.reshape(rows, -1)[:, : dst.shape[1]].view(dst.dtype)
     exp[...] = found.exponent.reshape(exp.shape)
     max[...] = found.maximum.reshape(-1)
@@ -336,13 +336,12 @@ def TQUANT_DN(
     Written `TQUANT[0, MxQuantAlg.OcpMxFp8E4M3](dst, src, exp, max, scaling)`. Row p, column j of
     exp, max and scaling belongs to rows 32 p .. 32 p + 31 of column j; columns beyond the valid
     ones are untouched. With `interleave` (third bracket argument) the exponents of two neighbouring
-    groups of a column are neighbours in memory: exp[p // 2, 2 j + p % 2]. Otherwise as TQUANT_MX,
-    except that the E4M3 codes of a bf16 src are made from products that were not rounded to bf16.
+    groups of a column are neighbours in memory: exp[p // 2, 2 j + p % 2]. Otherwise as TQUANT_MX.
     """
     rows, cols = src.shape
     count = rows // GROUP
     groups = src.reshape(count, GROUP, cols).transpose(0, 2, 1)
-    found = quantise(groups, ctx, format_of(ctx.ops.attrs), narrow_e4m3=False)
+    found = quantise(groups, ctx, format_of(ctx.ops.attrs))
     if ctx.ops.src.dtype is not f32:
         ctx.fill("src", slice(0, rows), slice(cols, ctx.ops.src.cols), 0)
     dst[...] = found.codes.transpose(0, 2, 1).reshape(rows, cols).view(dst.dtype)

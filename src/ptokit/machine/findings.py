@@ -100,7 +100,7 @@ class Findings:
             message += ": the local ring of the FIFO comes round"
         got = [
             ("bytes", span),
-            ("earlier", f"{earlier.insn.name} {did} {touch.operand}"),
+            ("earlier", f"{earlier.insn.name} {'wrote' if wrote else 'read'} {touch.operand}"),
             ("later", f"{record.insn.name} {does} {use.operand}"),
         ]
         line = where(earlier.site)
