@@ -11,12 +11,10 @@ Teaches: ConvTile and its parameters, SETFMATRIX and its relatives, posM and pos
 convolution is tiled along output positions and along the unrolled columns.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 C1, H, W, C0, OUT = 2, 16, 16, 16, 32  # 32 channels in, 32 out
 FILTER, PAD = 3, 1

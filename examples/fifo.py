@@ -3,8 +3,8 @@
 A TPipe is a ring of slots. The producer pushes; when the ring is full it waits. The consumer pops,
 uses the entry, and gives the slot back. `Split` says how the two vector cores share an entry: each
 has all of it, or they have the upper and the lower rows, or the left and the right columns; in the
-odd splits vector core 0 has one row or column more. On A2/A3 the slots lie in global memory; on A5 in the memory of the
-consumer, unless the direction ends in _GM.
+odd splits vector core 0 has one row or column more. On A2/A3 the slots lie in global memory; on A5
+in the memory of the consumer, unless the direction ends in _GM.
 
 A pipe orders the cores, and nothing inside them. A push reads its tile on PIPE_FIX or PIPE_MTE3. A
 pop through global memory is a load on PIPE_MTE2; without it the entry is there for PIPE_V (or

@@ -8,12 +8,10 @@ Teaches: cube and vector work in one kernel, column-major views (K transposed fo
 softmax, column tiles seen as rows (TRESHAPE), a compile-time option.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 D = 64
 LOWEST = -1.0e30  # instead of -inf: differences of it stay numbers

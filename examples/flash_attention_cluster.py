@@ -4,27 +4,21 @@
     cube: O = P V    <-- weights --
                      -- values -->   vector: total = total * drop + O
 
-Every block takes one tile of queries, each vector core half of its rows. The cube is one step
-ahead: it multiplies the next scores before it waits for weights. On A2/A3 the rings of the FIFOs
-lie in global memory and a popped tile is a copy; on A5 they lie in UB and L1, until TFREE.
+Every block takes one tile of queries, each vector core half of its rows. The cube works one step
+ahead of the weights. The rings lie in global memory (A2/A3), or in UB and L1 (A5) until TFREE.
 
 Teaches: three FIFOs on one cluster, working ahead, one source for both targets.
 """
 
 import numpy as np
-from fifo import at
+from fifo import C2V, UP, V2C, at
 from flash_attention import LOWEST, attention
 from harness import Case, main
 
 from ptokit import *
 
-T, HALF = 64, 32  # all tiles are 64 x 64, the head size included; rows of a vector core
-SLOTS, UP = 2, TileSplitAxis.TILE_UP_DOWN
-ScorePipe = TPipe[0, Direction.DIR_C2V, T * T * 4, SLOTS]
-WeightPipe = TPipe[2, Direction.DIR_V2C, T * T * 2, SLOTS]
-ValuePipe = TPipe[4, Direction.DIR_C2V, T * T * 4, SLOTS]
+T, HALF, SLOTS = 64, 32, 2  # tiles are T x T, the head too; rows of a vector core; depth of FIFOs
 SCORES, VALUES, TILES = 0x0, 0x8000, 0x10000  # popped scores and values in UB; other tiles
-
 Matrix = Tile[TileType.Mat, half, T, T, BLayout.ColMajor, T, T, SLayout.RowMajor]
 MatrixT = Tile[TileType.Mat, half, T, T, BLayout.RowMajor, T, T, SLayout.ColMajor]
 Rows, Weights = Tile[TileType.Vec, float32, HALF, T], Tile[TileType.Vec, half, HALF, T]
@@ -47,9 +41,10 @@ def product(acc, left, right, a_l1, b_l1):
 @kernel(core="mix")
 def flash_attention_cluster(q, k, v, ring_s, ring_p, ring_o, out):
     length, first = k.shape[0], get_block_idx() * T
-    score_pipe = ScorePipe(ptr(ring_s, first * T * SLOTS), SCORES, 0)  # each block has its ring
-    weight_pipe = WeightPipe(ptr(ring_p, first * T * SLOTS), 0, 0)
-    value_pipe = ValuePipe(ptr(ring_o, first * T * SLOTS), VALUES, 0)
+    ring = first * T * SLOTS  # every block has its own
+    score_pipe = TPipe[0, C2V, T * T * 4, SLOTS](ptr(ring_s, ring), SCORES, 0)
+    weight_pipe = TPipe[2, V2C, T * T * 2, SLOTS](ptr(ring_p, ring), 0, 0)
+    value_pipe = TPipe[4, C2V, T * T * 4, SLOTS](ptr(ring_o, ring), VALUES, 0)
     with cube_section():
         gkt = GlobalTensor[half, Shape[1, 1, 1, T, length], Stride[1, 1, 1, 1, T], Layout.DN](k)
         gv, q_l1, p_l1 = GlobalTensor(v), at(Matrix(), TILES), Matrix()  # TPOP binds p_l1

@@ -3,12 +3,10 @@
 Teaches: helper functions called from a kernel, constants that specialise it, several blocks.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 ROWS = 16
 

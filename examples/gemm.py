@@ -4,13 +4,12 @@ Teaches: the cube's memories (L1, L0A, L0B, L0C), NZ tiles, accumulation, lists 
 double buffers, and the same kernel for half, bfloat16 and int8.
 """
 
-from harness import Case, main
-
 import ml_dtypes
 import numpy as np
+from harness import Case, main
 
 from ptokit import *
-from ptokit.kernel import kernel
+
 
 def boxed(kind, rows, cols):
     """A tile of L1 in NZ order, as the loads of the cube want it."""

@@ -9,12 +9,10 @@ waits come out even.
 Teaches: flags in both directions, one event id per buffer, priming and draining.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 TM, TN, TK = 64, 64, 32
 L1_A, L1_B, L0 = 0x0000, 0x4000, 0x0000  # where the buffers begin; A and B have memories of L0 each

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ptokit import PtoError
-from ptokit.kernel import Kernel
+from ptokit.kernels import Kernel
 
 DEVICES = ("a2a3", "a5", "kirin9030", "kirinx90")
 PATHS = ("eager", "lowered")

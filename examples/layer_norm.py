@@ -3,12 +3,10 @@
 Teaches: reductions, tile-scalar arithmetic, broadcasting rows and columns.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 ROWS, COLS, EPS = 32, 64, 1e-5
 Block = Tile[TileType.Vec, float32, ROWS, COLS]

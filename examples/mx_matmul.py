@@ -9,13 +9,11 @@ Teaches: TMATMUL_MX with its scale tiles, MX views of global memory, accumulatio
 a pointer with an offset, helpers shared by an auto and a manual kernel.
 """
 
-from harness import Case, main
-
 import ml_dtypes
 import numpy as np
+from harness import Case, main
 
 from ptokit import *
-from ptokit.kernel import kernel
 
 M, N, K, TK, BLOCK = 64, 64, 256, 64, 32
 FP8, E8M0 = float8_e4m3, float8_e8m0

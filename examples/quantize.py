@@ -7,12 +7,10 @@ Teaches: TQUANT and TDEQUANT, parameters per row, one tile seen in two shapes, t
 an overload chosen by a compile-time option.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 ROWS, COLS = 32, 128
 Block = Tile[TileType.Vec, float32, ROWS, COLS]

@@ -3,12 +3,10 @@
 Teaches: row reductions with their scratch tile, broadcasting a column over a tile.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 ROWS, COLS = 32, 128
 Block = Tile[TileType.Vec, float32, ROWS, COLS]

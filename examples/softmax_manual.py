@@ -7,12 +7,10 @@ work: MTE2 (load), V (compute) and MTE3 (store) each hand a buffer on and get it
 Teaches: pipe_barrier(PIPE_V), double buffering with one event id per buffer, several blocks.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 ROWS, COLS, BLOCKS = 16, 128, 2
 Block = Tile[TileType.Vec, float32, ROWS, COLS]

@@ -8,12 +8,10 @@ Teaches: sorting in steps, a window onto the front of a tile (TSUBVIEW), gatheri
 counting with TCI, tiles of other types over the same bits.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 COLS, RUN = 512, 32
 Values = Tile[TileType.Vec, float32, 1, COLS]

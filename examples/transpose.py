@@ -3,12 +3,10 @@
 Teaches: TTRANS with its scratch tile, and how much scratch it needs.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 ROWS, COLS = 32, 64
 Source = Tile[TileType.Vec, float16, ROWS, COLS]

@@ -3,12 +3,10 @@
 Teaches: tiles, GlobalTensor slices, a loop over run-time sizes, events between pipes.
 """
 
+import numpy as np
 from harness import Case, main
 
-import numpy as np
-
 from ptokit import *
-from ptokit.kernel import kernel
 
 ROWS, COLS = 16, 64
 TileT = Tile[TileType.Vec, float32, ROWS, COLS]

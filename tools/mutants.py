@@ -1,20 +1,30 @@
 """Take one piece of synchronisation out of every manual example at a time, and see who notices.
 
-python tools/mutants.py [--schedules 200] [FILE ...]
+python tools/mutants.py [-v] [--schedules 200] [--jobs 2] [FILE ...]
 
-Each wait, set, barrier, push, pop, free and trailing event is removed on its own. A mutant counts
-as found when the checked run complains. A mutant that passes silently must be harmless: no schedule
-may change its result. The unmodified example must stay silent under many random schedules.
+Each wait, set, barrier, push, pop, free and event is removed on its own, and the mutant runs with
+all checkers on. It is
+
+* found, when the run complains and names the lines the removed one stood between, or its partner;
+* misplaced, when the run complains about something else;
+* harmless, when the run is silent and gives the same bytes under every schedule tried;
+* MISSED, when the run is silent and some schedule gives other bytes.
+
+The unmodified example must be silent under many random schedules: everything else is a false alarm.
+An example may name the cases worth mutating in `MUTATED`; otherwise all its manual cases are.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib.util
+import itertools
+import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -22,82 +32,31 @@ from typing import Any
 
 import numpy as np
 
-from ptokit import PtoError
-from ptokit.machine.explore import schedules
-
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
-SYNC = {
-    "set_flag", "wait_flag", "pipe_barrier", "get_buf", "rls_buf", "TSYNC", "SYNCALL",
-    "PtoSetWaitFlag", "ffts_cross_core_sync", "wait_flag_dev", "set_intra_block",
-    "wait_intra_block", "TPUSH", "TPOP", "TFREE", "TALLOC", "dcci", "dsb",
-}  # fmt: skip
-PROOF = 24  # schedules a silent mutant must survive
+sys.path[:0] = [str(EXAMPLES), str(Path(__file__).resolve().parent)]
+
+from mutation import Mutant, mutants  # noqa: E402
+
+from ptokit import PtoError  # noqa: E402
+from ptokit.base.diagnostics import Diagnostic  # noqa: E402
+from ptokit.machine.explore import schedules  # noqa: E402
+
+PROOF = 20  # schedules a silent mutant must survive: 13 worst cases, then random ones
+RACES = ("E6", "E7", "E8")
+WORDS = ("found", "misplaced", "harmless", "MISSED", "false alarm")
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """One example with one thing taken out."""
+class Verdict:
+    """What became of one mutant, or of an unmodified example, on one case."""
 
-    line: int
-    function: str  # the function it was taken out of
-    removed: str
-    source: str
-
-
-@dataclass
-class Tally:
-    """The counts of the closing line."""
-
-    found: int = 0
-    missed: int = 0
-    harmless: int = 0
-    false_alarms: int = 0
-
-    def __str__(self) -> str:
-        return (
-            f"mutants: {self.found} of {self.found + self.missed} found, {self.harmless} harmless "
-            f"silent, {self.false_alarms} false alarms"
-        )
+    word: str
+    what: str
+    why: str = ""
 
 
-def called(node: ast.AST) -> str:
-    """The name a call goes to, brackets aside."""
-    while isinstance(node, ast.Call | ast.Subscript | ast.Attribute):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def mutants(source: str) -> Iterator[Mutant]:
-    """Every program that lacks one piece of synchronisation."""
-    for function in ast.parse(source).body:
-        if isinstance(function, ast.FunctionDef):
-            yield from _mutants_of(function, source)
-
-
-def _mutants_of(function: ast.FunctionDef, source: str) -> Iterator[Mutant]:
-    lines, name = source.splitlines(), function.name
-    for node in ast.walk(function):
-        if isinstance(node, ast.Expr) and called(node.value) in SYNC:
-            text = ast.get_source_segment(source, node) or ""
-            yield Mutant(node.lineno, name, text, _without(lines, node, "pass"))
-        elif isinstance(node, ast.Call):
-            events = [a for a in node.args if isinstance(a, ast.Name) and a.id.startswith("e")]
-            for event in events if called(node)[:1] == "T" and called(node) != "TSYNC" else []:
-                rest = [a for a in node.args if a is not event]
-                changed = ast.Call(node.func, rest, node.keywords)
-                without = _without(lines, node, ast.unparse(changed))
-                yield Mutant(node.lineno, name, f"the event {event.id}", without)
-
-
-def _without(lines: list[str], node: Any, instead: str) -> str:
-    """The source with a node replaced; all other lines keep their numbers."""
-    first, last = node.lineno - 1, node.end_lineno - 1
-    changed = list(lines)
-    tail = lines[last][node.end_col_offset :]
-    changed[first] = lines[first][: node.col_offset] + instead + tail
-    changed[first + 1 : last + 1] = [""] * (last - first)
-    return "\n".join(changed) + "\n"
+# ---- running -------------------------------------------------------------------------------------
 
 
 def load(path: Path) -> ModuleType:
@@ -111,91 +70,161 @@ def load(path: Path) -> ModuleType:
 
 def manual_cases(module: ModuleType) -> list[tuple[Any, str]]:
     """The cases of an example that order their pipes by hand, per target."""
-    return [
-        (case, target)
-        for case in module.CASES
-        if case.kernel.mode == "manual"
-        for target in case.targets
-    ]
+    chosen = getattr(module, "MUTATED", module.CASES)
+    return [(c, target) for c in chosen if c.kernel.mode == "manual" for target in c.targets]
 
 
-def run(case: Any, target: str, check: bool, **how: Any) -> str:
-    """Run a case; return what went wrong, in one line."""
+def run(case: Any, target: str, **how: Any) -> tuple[tuple[Diagnostic, ...], list[bytes]]:
+    """Run a case; return the complaints, and the bytes of all its arrays."""
     arguments = list(case.inputs(np.random.default_rng(7)))
-    wanted = case.expected(*arguments)
     try:
-        case.kernel[case.blocks](*arguments, target=target, check=check, **how, **case.consts)
+        case.kernel[case.blocks](*arguments, target=target, **how, **case.consts)
     except PtoError as error:
-        return f"{error.diagnostics[0].location}: {error.diagnostics[0].message}"
-    for got, want in zip(arguments[-case.outputs :], wanted, strict=True):
-        a, b = np.asarray(got, np.float64), np.asarray(want, np.float64)
-        if not np.abs(a - b).max() <= case.rtol * max(np.abs(b).max(), 1e-30):
-            return "wrong result"
-    return ""
+        return error.diagnostics, []
+    return (), [np.asarray(a).tobytes() for a in arguments]
 
 
-def survives(case: Any, target: str) -> str:
-    """Whether no schedule changes the result; otherwise what changed it."""
-    for schedule in schedules(PROOF):
-        complaint = run(case, target, False, schedule=schedule)
-        if complaint:
-            return f"{schedule}: {complaint}"
-    return ""
+def is_right(case: Any, target: str) -> bool:
+    """Whether the case still computes what it should."""
+    return not case.run(target, "eager")
 
 
-def examine(path: Path, count: int, tally: Tally, verbose: bool) -> None:
-    """Check one example and all its mutants."""
-    source = path.read_text("utf-8")
-    cases = manual_cases(load(path))
-    for case, target in cases:
-        for seed in (None, *range(count)):
-            complaint = run(case, target, True, seed=seed)
-            if complaint:
-                tally.false_alarms += 1
-                print(f"{path.name}: {case.name} on {target}, seed {seed}: {complaint}")
-                break
+# ---- judging -------------------------------------------------------------------------------------
+
+
+def judge(mutant: Mutant, case: Any, target: str, expected: list[bytes], proof: int) -> Verdict:
+    """Run a mutant and say what it is."""
+    what = f"{mutant} [{case.name}, {target}]"
+    complaints, got = run(case, target)
+    if complaints:
+        why = "; ".join(f"{d.code} {_first(d)}" for d in complaints[:3])
+        placed = any(fits(d, mutant) for d in complaints)
+        return Verdict("found" if placed else "misplaced", what, why)
+    if got != expected:
+        return Verdict("MISSED", what, "silent, and other bytes in order")
+    for schedule in schedules(proof):
+        complaints, got = run(case, target, schedule=schedule)
+        if complaints:
+            return Verdict("MISSED", what, f"silent in order, but {schedule}: {_first(complaints[0])}")
+        if got != expected:
+            return Verdict("MISSED", what, f"silent, and other bytes with {schedule}")
+    return Verdict("harmless", what)
+
+
+def _first(found: Diagnostic) -> str:
+    lines = ", ".join(map(str, lines_of(found)))
+    return f"lines {lines}: {found.message.splitlines()[0]}"
+
+
+def lines_of(found: Diagnostic) -> list[int]:
+    """The lines a complaint points at, its own first."""
+    places = [found.location, *(n.location for n in found.notes)]
+    return list(dict.fromkeys(p.line for p in places if p is not None))
+
+
+def fits(found: Diagnostic, mutant: Mutant) -> bool:
+    """Whether a complaint leads to what was removed.
+
+    A race names two lines with the removed one between them: in the text, or around a loop. A hang
+    or a leftover names the partner: the other end of the same flag, or of the same FIFO.
+    """
+    lines = lines_of(found)
+    if not lines:
+        return False
+    if found.code in RACES or (found.code == "E10" and "PIPE_" in found.message):
+        return mutant.between(lines[0], lines[1] if len(lines) > 1 else lines[0])
+    return any(mutant.is_partner(line) for line in lines)
+
+
+# ---- the work of one process ---------------------------------------------------------------------
+
+
+def judge_mutants(path: Path, first: int, step: int, proof: int) -> list[Verdict]:
+    """Every `step`-th mutant of an example."""
+    expected = {(c.name, t): run(c, t)[1] for c, t in manual_cases(load(path))}
+    found: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
-        for number, mutant in enumerate(mutants(source)):
+        for number, mutant in enumerate(mutants(path.read_text("utf-8"))):
+            if number % step != first:
+                continue
             changed = Path(folder) / f"{path.stem}_{number}.py"
             changed.write_text(mutant.source, "utf-8")
-            cases = manual_cases(load(changed))
-            own = [c for c in cases if c[0].kernel.name == mutant.function]
-            for case, target in own or cases:  # a helper concerns all kernels
-                _judge(path, mutant, case, target, tally, verbose)
+            for case, target in manual_cases(load(changed)):
+                if mutant.reaches(case.kernel.name):
+                    found.append(judge(mutant, case, target, expected[case.name, target], proof))
+    return found
 
 
-def _judge(path: Path, mutant: Mutant, case: Any, target: str, tally: Tally, verbose: bool) -> None:
-    complaint = run(case, target, True)
-    if complaint:
-        tally.found += 1
-        verdict = f"found: {complaint.replace(chr(10), ' ')}"
-    else:
-        changed = survives(case, target)
-        tally.harmless += not changed
-        tally.missed += bool(changed)
-        verdict = f"MISSED: {changed}" if changed else "harmless"
-    if verbose or verdict.startswith("MISSED"):
-        print(f"{path.name}:{mutant.line} [{target}] without {mutant.removed}: {verdict}")
+def watch_original(path: Path, count: int, first: int, step: int) -> list[Verdict]:
+    """The unmodified example under random schedules; the cases of a kernel share them."""
+    found: list[Verdict] = []
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for case, target in manual_cases(load(path)):
+        groups.setdefault((case.kernel.name, target), []).append(case)
+    for (_, target), cases in groups.items():
+        chosen = itertools.cycle(cases)
+        for seed, case in zip(range(max(count, 2 * len(cases))), chosen, strict=False):
+            if seed % step == first:
+                found += _alarms(path, case, target, seed)
+    return found
+
+
+def _alarms(path: Path, case: Any, target: str, seed: int) -> Iterable[Verdict]:
+    complaints, _ = run(case, target, seed=seed)
+    if complaints:
+        what = f"{path.name} [{case.name}, {target}, seed {seed}]"
+        yield Verdict("false alarm", what, _first(complaints[0]))
+
+
+def examine(
+    pool: ProcessPoolExecutor, jobs: int, path: Path, count: int, proof: int
+) -> Iterator[Verdict]:
+    """Check one example and all its mutants."""
+    parts = 4 * jobs  # small pieces, so that nobody waits long for the last one
+    work = [pool.submit(watch_original, path, count, i, parts) for i in range(parts)]
+    work += [pool.submit(judge_mutants, path, i, parts, proof) for i in range(parts)]
+    for number, part in enumerate(work):
+        if sys.stderr.isatty():
+            print(f"\r{path.name:<28} {number}/{len(work)}", end="\r", file=sys.stderr)
+        yield from part.result()
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def closing_line(tally: Counter[str]) -> str:
+    """The one line that says it all."""
+    all_bad = tally["found"] + tally["misplaced"] + tally["MISSED"]
+    return (
+        f"mutants: {tally['found']} of {all_bad} found, {tally['harmless']} harmless silent, "
+        f"{tally['false alarm']} false alarms"
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--schedules", type=int, default=200)
-    parser.add_argument("-v", "--verbose", action="store_true")
+    parser.add_argument("--schedules", type=int, default=200, help="for the unmodified examples")
+    parser.add_argument("--proof", type=int, default=PROOF, help="schedules for a silent mutant")
+    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8))
+    parser.add_argument("-v", "--verbose", action="store_true", help="every verdict")
     options = parser.parse_args()
-    sys.path.insert(0, str(EXAMPLES))
-    tally = Tally()
-    files = options.files or [
-        p for p in sorted(EXAMPLES.glob("*.py")) if 'mode="manual"' in p.read_text("utf-8")
-    ]
-    for path in files:
-        before = (tally.found, tally.harmless)
-        examine(path, options.schedules, tally, options.verbose)
-        found, harmless = tally.found - before[0], tally.harmless - before[1]
-        print(f"{path.name:<28} {found} found, {harmless} harmless")
-    print(tally)
-    return 1 if tally.missed or tally.false_alarms else 0
+    tally: Counter[str] = Counter()
+    files = options.files or sorted(EXAMPLES.glob("*.py"))
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for path in files:
+            if path.stem in ("harness", "run_all") or not manual_cases(load(path)):
+                continue
+            here: Counter[str] = Counter()
+            for verdict in examine(pool, options.jobs, path, options.schedules, options.proof):
+                here[verdict.word] += 1
+                if options.verbose or verdict.word not in ("found", "harmless"):
+                    print(f"{verdict.word}: {verdict.what}: {verdict.why}")
+            counts = ", ".join(f"{here[w]} {w}" for w in WORDS if here[w])
+            print(f"{path.name:<28} {counts}", flush=True)
+            tally += here
+    print(closing_line(tally))
+    return 1 if tally["MISSED"] or tally["misplaced"] or tally["false alarm"] else 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,9 @@ types, element types, enumerations, and every instruction under its own name.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ptokit import comm
 from ptokit.base import comm_enums as _comm_enums
 from ptokit.base import dtypes as _dtypes
@@ -17,7 +20,6 @@ from ptokit.base.dtypes import *
 from ptokit.base.enums import *
 from ptokit.base.precision import *
 from ptokit.base.tiles import DYNAMIC
-from ptokit.driver import load, loads
 from ptokit.frontend import api as _api
 from ptokit.frontend import asynchronous as _asynchronous
 from ptokit.frontend import events as _events
@@ -54,7 +56,27 @@ from ptokit.frontend.types import (
     TileRightScaleCompact,
 )
 from ptokit.isa.sort_records import MrgSortExecutedNumList
-from ptokit.kernel import Kernel, kernel
+
+if TYPE_CHECKING:
+    from ptokit.driver import load, loads
+    from ptokit.kernels import Kernel, kernel
+
+# What needs IR, passes and engines loads when it is first used: `import ptokit` stays quick.
+_LATE = {
+    "Kernel": "ptokit.kernels",
+    "kernel": "ptokit.kernels",
+    "load": "ptokit.driver",
+    "loads": "ptokit.driver",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LATE.get(name)
+    if module is None:
+        raise AttributeError(f"module 'ptokit' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(module), name)
+    return found
+
 
 _element_types = [n for n, v in vars(_dtypes).items() if isinstance(v, _dtypes.DType)]
 _enumerations = [

@@ -166,13 +166,13 @@ ROW_ORDERS = {
 }
 
 
-@pytest.mark.parametrize("cols", [1, 5, 63, 64, 65, 100, 128, 129, 200, 256, 321, 455, 700])
+@pytest.mark.parametrize("cols", [1, 5, 64, 65, 100, 128, 129, 200, 321, 455, 700, 1400])
 @pytest.mark.parametrize("kind", ["f16", "f32"])
 @pytest.mark.parametrize(("name", "target"), ROW_ORDERS)
 def test_order_of_rows(name: str, target: str, kind: str, cols: int) -> None:
     element = dtype(kind)
     near_one = (0.9, 1.1) if "PROD" in name else (-3, 3)
-    values = np.random.default_rng(cols).uniform(*near_one, (4, cols)).astype(element.np)
+    values = np.random.default_rng(cols).uniform(*near_one, (12, cols)).astype(element.np)
     lanes = 256 // element.itemsize
     expected = [ROW_ORDERS[name, target](list(row), lanes) for row in values]
     with device(target, mode="auto"):
@@ -402,6 +402,29 @@ def test_scratch_of_row_indices(form: str, enough: int) -> None:
 
     assert broken(enough) == set()
     assert broken(enough - 8) == {"TROWARGMAX.tmp-size"}
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "cols", "enough"),
+    [
+        (False, "f16", 40, 3 * 48),
+        (False, "f16", 200, 3 * 128),
+        (False, "f32", 40, 2 * 40),
+        (True, "f16", 200, 2 * 128),
+    ],
+)
+def test_scratch_of_column_indices(value: bool, kind: str, cols: int, enough: int) -> None:
+    """A counter and a best value per column of a step; the index form of f16 also an index."""
+    region = f"1x256 valid 1x{cols}"
+    dst = f"Vec {kind} {region}" if value else None
+    index = f"Vec {'i16' if value else 'i32'} {region}"
+
+    def broken(size: int) -> set[str]:
+        src = f"Vec {kind} 4x256 valid 4x{cols}"
+        return codes("TCOLARGMIN", "a2a3", dst, index, src, f"Vec {kind} 1x{size}")
+
+    assert broken(enough) == set()
+    assert broken(enough - 1) == {"TCOLARGMIN.tmp-size"}
 
 
 def test_tree_needs_half_the_rows() -> None:

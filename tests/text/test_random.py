@@ -77,7 +77,7 @@ def _region(draw: st.DrawFn, builder: Builder, known: list[Value], depth: int, w
 
 def _instruction(draw: st.DrawFn, builder: Builder, known: list[Value]) -> None:
     form = draw(st.sampled_from(FORMS))
-    choices = list(attributes(form.insn))
+    choices = list(attributes(form))
     attrs = draw(st.sampled_from(choices)) if choices and draw(st.booleans()) else {}
     operands: dict[str, Value] = {}
     for operand in (*form.ins, *form.outs):

@@ -10,7 +10,7 @@ from ptokit.base.convert import element, number
 from ptokit.base.dtypes import DType, u8, u32
 from ptokit.base.enums import HistByte
 from ptokit.base.layout import Array
-from ptokit.isa.rules import located, row_major, separate
+from ptokit.isa.rules import located, row_major, separate, static_valid_fits
 from ptokit.isa.spec import Asm, Attr, Pipe, Rule, insn, out, rule, scalar, src, tmp, types
 
 _A5 = "a5 kirin9030 kirinx90"
@@ -33,6 +33,7 @@ _TCI_SCRATCH = {4: 768, 2: 1792}
     ],
     # The event table says S for every form, but the vector forms run on V.
     pipe=lambda o: Pipe.S if o.target.name == "a2a3" and o.tmp is None else Pipe.V,
+    ops={"TCI": Pipe.S},
     types=types(a2a3="i16 u16 i32 u32", a5="i16 u16 i32 u32", kirin="i16 u16 i32 u32"),
     rules=[
         rule(
@@ -53,6 +54,7 @@ _TCI_SCRATCH = {4: 768, 2: 1792}
             lambda o: o.dst.itemsize in (2, 4),
             "a2a3",
         ),
+        *static_valid_fits("dst", "tmp"),
         located("Vec", "dst", "tmp", on=_DEVICES),
         rule(
             "tmp-size",
@@ -96,6 +98,7 @@ def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ctx: Any)
         kirin="i32 i16 i8 u32 u16 u8 f16 f32",
     ),
     rules=[
+        *static_valid_fits("dst"),
         row_major("dst"),
         located("Vec", "dst"),
         rule(
@@ -164,6 +167,7 @@ def _counters(base: int, steps: Array) -> list[Array]:
     types=types(a5="i32 u32", cpu="i32 u32"),
     rules=[
         rule("rounds", "Rounds is 7 or 10", lambda o: o.attrs["Rounds"] in (7, 10)),
+        *static_valid_fits("dst"),
         row_major("dst"),
         located("Vec", "dst", on="a5"),
     ],
@@ -227,6 +231,7 @@ def _histogram_rules() -> list[Rule]:
             "the byte to count lies in the element: BYTE_0 or BYTE_1 of u16, any of u32",
             lambda o: 0 <= o.attrs["byte"] < o.src.itemsize,
         ),
+        *static_valid_fits("dst", "src", "idx"),
         row_major("dst", "src"),
         located("Vec", "dst", "src", "idx", on=on),
         rule(

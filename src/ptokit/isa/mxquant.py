@@ -14,7 +14,7 @@ from ptokit.base.dtypes import bf16, f16, f32
 from ptokit.base.enums import MxQuantAlg, QuantScaleAlg, QuantType, VecStoreMode
 from ptokit.base.layout import Array
 from ptokit.isa.microscaling import GROUP, format_of, quantise
-from ptokit.isa.rules import disjoint, located, row_major
+from ptokit.isa.rules import disjoint, located, row_major, static_valid_fits
 from ptokit.isa.spec import Attr, Extent, Rule, insn, out, rule, src, types
 
 # ---- legality ----------------------------------------------------------------------------------
@@ -68,6 +68,7 @@ def _rules() -> list[Rule]:
             "dst has the rows and columns of src",
             lambda o: (o.dst.rows, o.dst.cols) == (o.src.rows, o.src.cols),
         ),
+        *static_valid_fits("dst", "src", "exp", "max", "scaling"),
         row_major("dst", "src", "exp", "max", "scaling"),
         located("Vec", "dst", "src", "exp", "max", "scaling"),
         disjoint("dst", "src", "exp", "max", "scaling"),

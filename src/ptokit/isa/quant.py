@@ -17,6 +17,7 @@ from ptokit.isa.rules import (
     same_dtype,
     same_valid_shape,
     separate,
+    static_valid_fits,
 )
 from ptokit.isa.spec import Asm, Attr, Extent, insn, out, rule, src, tmp, types
 
@@ -115,6 +116,7 @@ _PARAMETER_RULES = [
             "INT8_ASYM takes an offset tile",
             lambda o: o.attrs["quant_type"] != _ASYM or o.offset is not None,
         ),
+        *static_valid_fits("dst", "src", "scale", "offset", "tmp"),
         row_major("dst", "src"),
         located("Vec", "dst", "src", "scale", "tmp", "offset"),
         _PARAMETER_RULES,
@@ -201,6 +203,7 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
             "elements of scale and offset are f32",
             lambda o: o.scale.dtype is f32 and o.offset.dtype is f32,
         ),
+        *static_valid_fits("dst", "src", "scale", "offset"),
         row_major("dst", "src"),
         same_dtype("scale", "offset"),
         rule(

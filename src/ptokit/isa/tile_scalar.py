@@ -24,7 +24,6 @@ from ptokit.isa.numerics import (
     truncated_remainder,
 )
 from ptokit.isa.pointwise import (
-    A5_FAMILY,
     DEVICES,
     arithmetic,
     not_empty,
@@ -65,7 +64,7 @@ def with_scalar(source: str = "src", layout: str = "a2a3") -> list[Rule]:
         arithmetic(source),
         *same_valid_shape("dst", source, rows="PA-0020", cols="PA-0017"),
         not_empty("dst", on="a2a3"),
-        *static_valid_fits("dst", source, on=A5_FAMILY),
+        *static_valid_fits("dst", source),
         plain("dst", source, on=layout),
         located("Vec", "dst", source, id="SA-0231", on=DEVICES),
         whole_overlap("dst", source),
@@ -215,7 +214,7 @@ def _divides_in_place(o: Any) -> bool:
         a2a3="i16 i32 f16 f32",
         a5="i16 u16 i32 u32 i64 u64 f16 f32",
         kirin="i16 u16 i32 u32 f16 f32",
-        ids={"a2a3": "SA-0152", "a5": "SA-0152"},
+        ids="SA-0152",
     ),
     rules=[
         rule(
@@ -408,6 +407,7 @@ _AXPY = "f16,f16 f32,f32 f32,f16"
         arithmetic("dst"),
         *same_valid_shape("dst", "src", rows="PA-0020", cols="PA-0017"),
         not_empty("dst", on="a2a3"),
+        *static_valid_fits("dst", "src"),
         located("Vec", "dst", "src", on=DEVICES),
         plain("dst", "src", on="a2a3"),
         whole_overlap("dst", "src"),

@@ -23,6 +23,7 @@ from ptokit.isa.masks import (
     unpack_mask,
 )
 from ptokit.isa.pointwise import (
+    A5_FAMILY,
     DEVICES,
     arithmetic,
     on_a2a3,
@@ -227,13 +228,14 @@ def TCMPS(dst: Array, src0: Array, scalar: Any, mode: CmpMode, ctx: Any) -> None
         a2a3="i16 u16 i32 u32 f16 bf16 f32",
         a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 f32",
         kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-        ids={"a2a3": "SA-0327", "a5": "SA-0328"},
+        ids={"a2a3": "SA-0327", **dict.fromkeys(A5_FAMILY.split(), "SA-0328")},
     ),
     rules=[
         *is_mask("mask"),
         *mask_fits("mask", of="dst"),
         same_dtype("dst", "src"),
         *same_valid_shape("dst", "src", rows="PA-0020", cols="PA-0017"),
+        *static_valid_fits("dst", "mask", "src"),
         plain("dst", "src", on=DEVICES),
         located("Vec", "dst", "mask", "src", on=DEVICES),
         whole_overlap("dst", "src"),

@@ -1,0 +1,125 @@
+"""The programs that lack one piece of synchronisation, made from the source of an example."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+FLAGS = {"set_flag", "wait_flag", "PtoSetWaitFlag"}
+FIFO = {"TPUSH", "TPOP", "TFREE", "TALLOC"}
+SYNC = FLAGS | FIFO | {
+    "pipe_barrier", "get_buf", "rls_buf", "TSYNC", "SYNCALL", "ffts_cross_core_sync",
+    "wait_flag_dev", "set_intra_block", "wait_intra_block", "dcci", "dsb",
+}  # fmt: skip
+METHODS = {"Wait", "Record"}  # of events
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One example with one thing taken out; all other lines keep their numbers."""
+
+    line: int
+    removed: str
+    source: str
+    function: str  # in which it stood
+    original: str
+
+    @cached_property
+    def _tree(self) -> ast.Module:
+        return ast.parse(self.original)
+
+    @cached_property
+    def _functions(self) -> dict[str, ast.FunctionDef]:
+        return {n.name: n for n in ast.walk(self._tree) if isinstance(n, ast.FunctionDef)}
+
+    def reaches(self, kernel: str) -> bool:
+        """Whether a kernel runs the changed line."""
+        todo, seen = [kernel], set[str]()
+        while todo:
+            name = todo.pop()
+            if name in seen or name not in self._functions:
+                continue
+            seen.add(name)
+            nodes = ast.walk(self._functions[name])
+            todo += [called(n) for n in nodes if isinstance(n, ast.Call)]
+        return self.function in seen
+
+    def between(self, later: int, earlier: int) -> bool:
+        """Whether the removed line lies between two lines of the program, or a loop joins them."""
+        return True
+
+    def is_partner(self, line: int) -> bool:
+        """Whether a line is the other end of what was removed."""
+        return True
+
+    def __str__(self) -> str:
+        return f"line {self.line} without {self.removed}"
+
+
+def called(node: ast.AST) -> str:
+    """The name a call goes to, brackets and methods aside."""
+    while isinstance(node, ast.Call | ast.Subscript | ast.Attribute):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def mutants(source: str) -> Iterator[Mutant]:
+    """Every program that lacks one piece of synchronisation."""
+    tree = ast.parse(source)
+    lines = source.splitlines()
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        events = _events(function)
+        for node in ast.walk(function):
+            for changed, instead, what in _changes(node, events):
+                text = _without(lines, changed, instead)
+                yield Mutant(changed.lineno, what, text, function.name, source)
+
+
+def _events(function: ast.FunctionDef) -> set[str]:
+    """The names that hold events, or lists of them."""
+    found: set[str] = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and any(
+            called(n) == "Event" for n in ast.walk(node.value) if isinstance(n, ast.Call)
+        ):
+            for target in node.targets:
+                found |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return found
+
+
+def _changes(node: ast.AST, events: set[str]) -> Iterator[tuple[Any, str, str]]:
+    """What can be taken out here: the node, what stands there instead, and its name."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if called(call) in SYNC or (method in METHODS and called(call) in events):
+            rest = next((a for a in call.args if method == "Record"), None)
+            yield node, "pass" if rest is None else ast.unparse(rest), ast.unparse(node)
+    if not isinstance(node, ast.Call):
+        return
+    if called(node) == "Event" and node.args:  # the work is done, and nobody is told
+        yield node, f"({ast.unparse(node.args[0])}, {ast.unparse(node.func)}())[1]", "the record"
+    elif called(node)[:1] == "T" and called(node) not in SYNC:
+        for event in [a for a in node.args if called(a) in events or _is_event(a, events)]:
+            rest = ast.Call(node.func, [a for a in node.args if a is not event], node.keywords)
+            yield node, ast.unparse(rest), f"the event {ast.unparse(event)}"
+
+
+def _is_event(node: ast.AST, events: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in events
+
+
+def _without(lines: list[str], node: Any, instead: str) -> str:
+    """The source with a node replaced; all other lines keep their numbers."""
+    first, last = node.lineno - 1, node.end_lineno - 1
+    changed = list(lines)
+    tail = lines[last][node.end_col_offset :]
+    changed[first] = lines[first][: node.col_offset] + instead + tail
+    changed[first + 1 : last + 1] = [""] * (last - first)
+    return "\n".join(changed) + "\n"
