@@ -335,6 +335,8 @@ CASES = [
     if split <= LEFT or (kernel is cube_to_vector and target == "a2a3")  # others have no odd splits
     for slots in (1, 2, 3, 8)
 ]
+# Every split and every depth once, for those who take the examples apart.
+MUTATED = [c for c in CASES if c.consts["slots"] == 2 or c.consts["split"] == UP]
 
 if __name__ == "__main__":
     main(CASES)

@@ -43,8 +43,16 @@ def flash_attention(q, k, v, mask, work_s, work_p, work_o, out, *, scale, causal
 
     q_l1, v_l1, p_l1 = boxed(TQ, D)(), boxed(TK, D)(), boxed(TQ, TK)()
     kt_l1 = boxed(D, TK, BLayout.RowMajor, SLayout.ColMajor)()
-    q_l0, kt_l0, s_acc = TileLeft[half, TQ, D](), TileRight[half, D, TK](), TileAcc[float32, TQ, TK]()
-    p_l0, v_l0, o_acc = TileLeft[half, TQ, TK](), TileRight[half, TK, D](), TileAcc[float32, TQ, D]()
+    q_l0, kt_l0, s_acc = (
+        TileLeft[half, TQ, D](),
+        TileRight[half, D, TK](),
+        TileAcc[float32, TQ, TK](),
+    )
+    p_l0, v_l0, o_acc = (
+        TileLeft[half, TQ, TK](),
+        TileRight[half, TK, D](),
+        TileAcc[float32, TQ, D](),
+    )
 
     scores, scratch, weights = Scores(), Scores(), Weights()
     total, part = Output(), Output()

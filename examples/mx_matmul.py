@@ -25,8 +25,12 @@ S = TK // BLOCK  # scales per row of a tile
 ScalesA = Tile[TileType.Mat, E8M0, M, S, ROW, M, S, SLayout.RowMajor, 32]
 ScalesB = Tile[TileType.Mat, E8M0, S, N, COL, S, N, SLayout.ColMajor, 32]
 # Scales travel in pairs: the last dimension of a view is 2.
-ViewA = GlobalTensor[E8M0, Shape[1, 1, M, S // 2, 2], Stride[1, 1, K // BLOCK, 2, 1], Layout.MX_A_ND]
-ViewB = GlobalTensor[E8M0, Shape[1, 1, N, S // 2, 2], Stride[1, 1, K // BLOCK, 2, 1], Layout.MX_B_DN]
+ViewA = GlobalTensor[
+    E8M0, Shape[1, 1, M, S // 2, 2], Stride[1, 1, K // BLOCK, 2, 1], Layout.MX_A_ND
+]
+ViewB = GlobalTensor[
+    E8M0, Shape[1, 1, N, S // 2, 2], Stride[1, 1, K // BLOCK, 2, 1], Layout.MX_B_DN
+]
 
 
 def load(tiles, a, a_scale, b, b_scale, k):

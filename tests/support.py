@@ -53,10 +53,7 @@ def realise(spec: Spec | None, rng: np.random.Generator) -> Any:
     if isinstance(spec, GroupSpec):
         return ptokit.comm.ParallelGroup([realise(v, rng) for v in spec.views], spec.rootIdx)
     if isinstance(spec, str):
-        made = getattr(ptokit, spec)()
-        if isinstance(made, ptokit.AsyncSession):
-            made.valid, made.tmpBufSize = True, 256
-        return made
+        return getattr(ptokit, spec)()
     return spec
 
 

@@ -84,11 +84,6 @@ def run(case: Any, target: str, **how: Any) -> tuple[tuple[Diagnostic, ...], lis
     return (), [np.asarray(a).tobytes() for a in arguments]
 
 
-def is_right(case: Any, target: str) -> bool:
-    """Whether the case still computes what it should."""
-    return not case.run(target, "eager")
-
-
 # ---- judging -------------------------------------------------------------------------------------
 
 
@@ -98,14 +93,16 @@ def judge(mutant: Mutant, case: Any, target: str, expected: list[bytes], proof: 
     complaints, got = run(case, target)
     if complaints:
         why = "; ".join(f"{d.code} {_first(d)}" for d in complaints[:3])
-        placed = any(fits(d, mutant) for d in complaints)
+        placed = any(fits(d, mutant, case.kernel.name) for d in complaints)
         return Verdict("found" if placed else "misplaced", what, why)
     if got != expected:
         return Verdict("MISSED", what, "silent, and other bytes in order")
     for schedule in schedules(proof):
         complaints, got = run(case, target, schedule=schedule)
         if complaints:
-            return Verdict("MISSED", what, f"silent in order, but {schedule}: {_first(complaints[0])}")
+            return Verdict(
+                "MISSED", what, f"silent in order, but {schedule}: {_first(complaints[0])}"
+            )
         if got != expected:
             return Verdict("MISSED", what, f"silent, and other bytes with {schedule}")
     return Verdict("harmless", what)
@@ -122,7 +119,7 @@ def lines_of(found: Diagnostic) -> list[int]:
     return list(dict.fromkeys(p.line for p in places if p is not None))
 
 
-def fits(found: Diagnostic, mutant: Mutant) -> bool:
+def fits(found: Diagnostic, mutant: Mutant, kernel: str) -> bool:
     """Whether a complaint leads to what was removed.
 
     A race names two lines with the removed one between them: in the text, or around a loop. A hang
@@ -132,7 +129,7 @@ def fits(found: Diagnostic, mutant: Mutant) -> bool:
     if not lines:
         return False
     if found.code in RACES or (found.code == "E10" and "PIPE_" in found.message):
-        return mutant.between(lines[0], lines[1] if len(lines) > 1 else lines[0])
+        return mutant.between(kernel, lines[-1], lines[0])
     return any(mutant.is_partner(line) for line in lines)
 
 

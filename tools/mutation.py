@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,37 +28,78 @@ class Mutant:
     source: str
     function: str  # in which it stood
     original: str
+    events: tuple[str, ...] = ()  # the names of the events it was about
 
     @cached_property
-    def _tree(self) -> ast.Module:
-        return ast.parse(self.original)
-
-    @cached_property
-    def _functions(self) -> dict[str, ast.FunctionDef]:
-        return {n.name: n for n in ast.walk(self._tree) if isinstance(n, ast.FunctionDef)}
+    def _program(self) -> Program:
+        return Program(self.original)
 
     def reaches(self, kernel: str) -> bool:
         """Whether a kernel runs the changed line."""
-        todo, seen = [kernel], set[str]()
-        while todo:
-            name = todo.pop()
-            if name in seen or name not in self._functions:
-                continue
-            seen.add(name)
-            nodes = ast.walk(self._functions[name])
-            todo += [called(n) for n in nodes if isinstance(n, ast.Call)]
-        return self.function in seen
+        return self.function in self._program.reached(kernel)
 
-    def between(self, later: int, earlier: int) -> bool:
-        """Whether the removed line lies between two lines of the program, or a loop joins them."""
-        return True
+    def between(self, kernel: str, first: int, second: int) -> bool:
+        """Whether the removed line lies between two others, in the text or around a loop."""
+        program = self._program
+        places = [program.places(kernel, line) for line in (self.line, first, second)]
+        return any(
+            low <= here <= high if low <= high else here >= low or here <= high
+            for here, low, high in itertools.product(*places)
+        )
 
     def is_partner(self, line: int) -> bool:
-        """Whether a line is the other end of what was removed."""
-        return True
+        """Whether a line is the other end of what was removed: of a flag, an event or a FIFO."""
+        text = self.original.splitlines()[line - 1]
+        name = re.match(r"\w*", self.removed)
+        assert name is not None
+        if name[0] in FLAGS:
+            return any(f in text for f in FLAGS) and _pipes(text) == _pipes(self.removed)
+        if name[0] in FIFO:
+            fifo = re.search(r"\((\w+)", self.removed)
+            assert fifo is not None
+            return fifo[1] in text and any(word in text for word in (*FIFO, "TPipe"))
+        return bool(set(self.events) & set(re.findall(r"\w+", text)))
 
     def __str__(self) -> str:
         return f"line {self.line} without {self.removed}"
+
+
+class Program:
+    """Which functions an example calls, and where."""
+
+    def __init__(self, source: str) -> None:
+        nodes = ast.walk(ast.parse(source))
+        self._functions = {n.name: n for n in nodes if isinstance(n, ast.FunctionDef)}
+
+    def _calls(self, name: str) -> list[tuple[int, str]]:
+        nodes = ast.walk(self._functions[name])
+        found = [(n.lineno, called(n)) for n in nodes if isinstance(n, ast.Call)]
+        return [(line, callee) for line, callee in found if callee in self._functions]
+
+    def reached(self, kernel: str) -> set[str]:
+        """The functions that run when a kernel does."""
+        todo, seen = [kernel], set[str]()
+        while todo:
+            name = todo.pop()
+            if name in self._functions and name not in seen:
+                seen.add(name)
+                todo += [callee for _, callee in self._calls(name)]
+        return seen
+
+    def places(self, kernel: str, line: int) -> list[float]:
+        """Where a line of a helper runs, in terms of the lines of the kernel."""
+        at = self._functions[kernel]
+        if at.lineno <= line <= (at.end_lineno or line):
+            return [line]
+        found: list[float] = []
+        for call, callee in self._calls(kernel):
+            # Inside a call, order follows the lines of the helper.
+            found += [call + place * 1e-6 for place in self.places(callee, line)]
+        return found
+
+
+def _pipes(text: str) -> list[str]:
+    return re.findall(r"PIPE_\w+", text)
 
 
 def called(node: ast.AST) -> str:
@@ -78,7 +120,8 @@ def mutants(source: str) -> Iterator[Mutant]:
         for node in ast.walk(function):
             for changed, instead, what in _changes(node, events):
                 text = _without(lines, changed, instead)
-                yield Mutant(changed.lineno, what, text, function.name, source)
+                names = tuple(events & set(re.findall(r"\w+", what)))
+                yield Mutant(changed.lineno, what, text, function.name, source, names)
 
 
 def _events(function: ast.FunctionDef) -> set[str]:
@@ -104,7 +147,8 @@ def _changes(node: ast.AST, events: set[str]) -> Iterator[tuple[Any, str, str]]:
     if not isinstance(node, ast.Call):
         return
     if called(node) == "Event" and node.args:  # the work is done, and nobody is told
-        yield node, f"({ast.unparse(node.args[0])}, {ast.unparse(node.func)}())[1]", "the record"
+        without = f"({ast.unparse(node.args[0])}, {ast.unparse(node.func)}())[1]"
+        yield node, without, f"the record of {', '.join(events)}"
     elif called(node)[:1] == "T" and called(node) not in SYNC:
         for event in [a for a in node.args if called(a) in events or _is_event(a, events)]:
             rest = ast.Call(node.func, [a for a in node.args if a is not event], node.keywords)

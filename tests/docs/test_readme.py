@@ -10,7 +10,12 @@ import pytest
 from ptokit import PtoError
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+GENERATED = {"races-and-hangs.md"}  # its programs are wrong on purpose; it has a test of its own
+PAGES = [
+    ROOT / "README.md",
+    *sorted(p for p in (ROOT / "docs/guide").glob("*.md") if p.name not in GENERATED),
+]
+FENCED = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)  # code is not a link
 BLOCK = re.compile(r"^```python(?: raises=(\S+))?\n(.*?)^```$", re.M | re.S)
 
 
@@ -37,7 +42,7 @@ def test_links_lead_somewhere() -> None:
     broken = [
         f"{page.relative_to(ROOT)} -> {link}"
         for page in pages
-        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8"))
+        for link in re.findall(r"\]\(([^)#:]+)\)", FENCED.sub("", page.read_text("utf-8")))
         if not (page.parent / link).exists()
     ]
     assert not broken

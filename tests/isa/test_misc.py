@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptokit import GlobalTensor, device
+from ptokit import TADDS, TASSIGN, TLOAD, TPRINT, GlobalTensor, device, kernel
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import BLayout, HistByte, PrintFormat, TileType
@@ -274,6 +274,21 @@ def test_cube_tiles_are_printed_through_global_memory(capsys: pytest.CaptureFixt
         call("TPRINT", acc, GlobalTensor(room))
     assert (room == np.arange(256).reshape(16, 16)).all()
     assert capsys.readouterr().out.splitlines()[3] == " ".join(f"{n:8.4f}" for n in range(16, 32))
+
+
+def test_printing_orders_all_pipes(capsys: pytest.CaptureFixture[str]) -> None:
+    kind = Tile.of(TileSpec.of(TileType.Vec, dtype("f32"), 2, 8)).__class__
+
+    @kernel(mode="manual")
+    def show(x: Any) -> None:
+        loaded = kind()
+        TASSIGN(loaded, 0)
+        TLOAD(loaded, GlobalTensor(x))
+        TPRINT(loaded)  # no event between the load and the two that follow
+        TADDS(loaded, loaded, 1.0)
+
+    show[1](np.full((2, 8), 7, np.float32), target="a2a3")
+    assert capsys.readouterr().out.count("7.0000") == 16
 
 
 def test_the_scalar_instructions_return_what_they_say() -> None:

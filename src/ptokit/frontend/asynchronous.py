@@ -10,13 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ptokit.base.comm_enums import DmaEngine, RdmaBackend
 from ptokit.base.diagnostics import fail
+from ptokit.base.dtypes import u8
 from ptokit.base.enums import TileType
 from ptokit.frontend.session import current
+from ptokit.frontend.types import Tile
 from ptokit.machine.objects import TileObject
 
 QUEUES = 48  # channels of the SDMA engine
+_WORKSPACE = 40960  # bytes of global memory a session needs
 _PREFETCH_BLOCK = 1 << 26
 _AUTO = 0xFFFFFFFF  # the channel group of the block
 
@@ -154,6 +159,19 @@ class _BuildSession:
 BuildAsyncSession = _BuildSession(DmaEngine.SDMA)
 
 
+def async_session(engine: DmaEngine = DmaEngine.SDMA, address: int = 0) -> AsyncSession:
+    """A session ready for use, with a workspace and 256 bytes of scratch at an address of UB."""
+    session, workspace = AsyncSession(), np.zeros(_WORKSPACE, np.uint8)
+    if engine == DmaEngine.SDMA:
+        scratch, machine = Tile[TileType.Vec, u8, 1, 256](), current()
+        if machine.mode == "manual":
+            scratch.bind(machine.core.memory(TileType.Vec), address)
+        BuildAsyncSession(scratch, workspace, session)
+    else:
+        BuildAsyncSession[engine](workspace, session)
+    return session
+
+
 def _build_sdma(
     scratch: Any,
     workspace: Any,
@@ -206,4 +224,5 @@ __all__ = [
     "BuildAsyncSession",
     "PrefetchAsyncContext",
     "SdmaBaseConfig",
+    "async_session",
 ]

@@ -181,7 +181,9 @@ def _fits(attr: Attr, value: Any) -> bool:
     """Whether a bracket argument is meant for a parameter; flags may be written 0 and 1."""
     if attr.choices and value not in attr.choices:
         return False
-    if isinstance(value, IntEnum) or issubclass(attr.type, IntEnum | DType):
+    if isinstance(value, IntEnum):  # an IntEnum is an int, but never meant as a plain one
+        return issubclass(attr.type, IntEnum) and isinstance(value, attr.type)
+    if issubclass(attr.type, IntEnum | DType):
         return isinstance(value, attr.type)
     if attr.type is bool:
         return isinstance(value, bool) or value in (0, 1)

@@ -87,7 +87,7 @@ def _transfer(session: Any, peer: int | None, engine: DmaEngine, ctx: Any, puts:
             "session",
             "the third operand is an AsyncSession",
             got=[("type", type(session).__name__)],
-            fix="session = AsyncSession(); BuildAsyncSession(scratch, workspace, session)",
+            fix="session = async_session()",
         )
     nbytes = _nbytes(ctx.ops.srcGlobalData)
     if not ctx.target.is_device:  # at once, strides and all
@@ -150,7 +150,9 @@ def _check_session(session: Any, peer: int | None, engine: DmaEngine, ctx: Any) 
     targets="a2a3 a5",
     rules=_rules(),
     asm=None,
-    example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new AsyncSession"},
+    example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new async_session"},
+    setup="scratch = Tile[TileType.Vec, u8, 1, 256](); "
+    "BuildAsyncSession(scratch, np.zeros(1 << 16, np.uint8), session)",
 )
 def TPUT_ASYNC(
     dstGlobalData: Any, srcGlobalData: Any, session: Any, peer: Any, engine: DmaEngine, ctx: Any
@@ -176,7 +178,9 @@ def TPUT_ASYNC(
     targets="a2a3 a5",
     rules=_rules(),
     asm=None,
-    example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new AsyncSession"},
+    example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new async_session"},
+    setup="scratch = Tile[TileType.Vec, u8, 1, 256](); "
+    "BuildAsyncSession(scratch, np.zeros(1 << 16, np.uint8), session)",
 )
 def TGET_ASYNC(
     dstGlobalData: Any, srcGlobalData: Any, session: Any, peer: Any, engine: DmaEngine, ctx: Any

@@ -25,6 +25,7 @@ from ptokit.base.enums import (
 from ptokit.isa.spec import Attr, Operand, Rule, View, insn, rule, thing
 
 FLAG_IDS = 16  # cross-core flags of a cluster
+_SAMPLE_PIPE = "new TPipe[0, Direction.DIR_C2V, 4096, 2](np.zeros(8192, np.uint8), 0, 0)"
 _NO, _UP, _LEFT = (
     TileSplitAxis.TILE_NO_SPLIT,
     TileSplitAxis.TILE_UP_DOWN,
@@ -229,6 +230,7 @@ def _split_attr(note: str) -> Attr:
         ),
     ],
     asm=None,
+    example={"pipe": _SAMPLE_PIPE, "gmTensor": "GM f32 16x64"},
 )
 def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
     """Reserve the next slot of a FIFO for the producer and show it as a GlobalTensor.
@@ -331,6 +333,8 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
         ),
     ],
     asm=None,
+    example={"pipe": _SAMPLE_PIPE, "tile": "Acc f32 16x64"},
+    setup="tile.fill(1)",
 )
 def TPUSH(
     pipe: Any,
@@ -390,6 +394,8 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
         _entry_fits("tile"),
     ],
     asm=None,
+    example={"pipe": _SAMPLE_PIPE, "tile": "Vec f32 16x64"},
+    setup="acc = TileAcc[f32, 16, 64](); acc.fill(1); TPUSH(pipe, acc)",
 )
 def TPOP(
     pipe: Any, tile: Any, gmTensor: Any, subBlockId: Any, Split: TileSplitAxis, ctx: Any
@@ -429,6 +435,9 @@ def TPOP(
     forms=["pipe", "pipe gmTensor"],
     rules=_global_directions(),
     asm=None,
+    example={"pipe": _SAMPLE_PIPE},
+    setup="acc, tile = TileAcc[f32, 16, 64](), Tile[TileType.Vec, f32, 16, 64](); "
+    "acc.fill(1); TPUSH(pipe, acc); TPOP(pipe, tile)",
 )
 def TFREE(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
     """Give a consumed slot back to the producer, after the last read of the entry.

@@ -116,7 +116,7 @@ def _source_is_reachable(o: Any) -> bool:
     Operand("src", "in", kinds=("tile", "global"), view=_view),
     Operand("tmp", "tmp", kinds=("global",), view=View.STORAGE, optional=True),
     attrs=[Attr("Format", PrintFormat, PrintFormat.Width8_Precision4, "field width and digits")],
-    pipe=Pipe.ALL,  # every pipe is drained before the scalar unit looks
+    pipe=Pipe.S,  # once every pipe is drained: see the body
     types=types("src", a2a3=_PRINTED, a5=_PRINTED),
     rules=[
         rule(
@@ -152,6 +152,7 @@ def TPRINT(src: Any, tmp: Array | None, Format: PrintFormat, ctx: Any) -> None:
     first. The permissive profile prints `TPRINT rows x cols` and the valid region only. Devices
     need a debug build (`-D_DEBUG --cce-enable-print`).
     """
+    ctx.machine.sync.barrier(Pipe.ALL, ctx.site)
     field = _FIELDS[Format]
     if ctx.ops.src.kind == "global":
         _print_global(src, ctx.ops.src, field)

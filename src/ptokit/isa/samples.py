@@ -145,8 +145,8 @@ def parse(text: str, kind: DType, target: Target) -> Spec:
     """Read one operand of the notation."""
     words = text.replace("{T}", kind.name).split()
     head = words[0]
-    if head == "new":
-        return words[1]
+    if head == "new":  # the name of a helper class, or a whole expression
+        return text.removeprefix("new ").strip()
     if head == "GM":
         return _parse_global(words[1:])
     if head == "Group":

@@ -155,6 +155,7 @@ class Insn:
     cost: str
     ops: Mapping[str, Pipe]
     example: Mapping[str, str]
+    setup: str  # statements that the example needs before the call, divided by semicolons
     more_examples: tuple[Mapping[str, str], ...]  # "on" lists the targets of one
     body: Callable[..., Any]
     doc: str
@@ -197,6 +198,7 @@ def insn(
     cost: str = "",
     ops: Mapping[str, Pipe] | None = None,
     example: Mapping[str, str] | None = None,
+    setup: str = "",
     more_examples: Iterable[Mapping[str, str]] = (),
     freedom: str = "",
     returns: str = "",
@@ -236,6 +238,7 @@ def insn(
             cost=cost or family,
             ops=MappingProxyType(dict(ops or {})),
             example=MappingProxyType(dict(example or {})),
+            setup=setup,
             more_examples=tuple(MappingProxyType(dict(each)) for each in more_examples),
             body=body,
             doc=inspect.cleandoc(body.__doc__ or ""),

@@ -22,7 +22,7 @@ from ptokit.machine.faults import WouldBlock
 from ptokit.machine.objects import GlobalObject
 
 Condition = Callable[[], bool]
-_POLLS = 10_000  # fruitless tests in a row, with nobody else to run, that count as a hang
+_POLLS = 2_000  # fruitless tests of every rank that can run at all, which count as a hang
 
 
 class Rank(NamedTuple):
@@ -166,7 +166,7 @@ class Ranks:
                 behind = [s for s in ready if self._streams.index(s) > last]
                 chosen = (behind or ready)[0]
             last = self._streams.index(chosen)
-            chosen.stuck = chosen.polls > _POLLS and len(ready) == 1
+            chosen.stuck = all(s.polls > _POLLS for s in ready)
             self._resume(chosen)
             if chosen.error is not None:
                 chosen.error.add_note(f"on rank {last}")

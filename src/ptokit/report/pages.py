@@ -153,14 +153,16 @@ def example_code(shown: Sample) -> list[str]:
     for name, spec in shown.operands.items():
         if spec is None:
             continue
-        variable = name if not isinstance(spec, int | float) else None
-        names.append(variable or str(spec))
-        if variable:
-            lines.append(f"    {variable} = {_construct(spec)}")
-            if shown.insn.operand(name).reads and not isinstance(
-                spec, GlobalSpec | GroupSpec | str
-            ):
-                lines.append(f"    {variable}.fill(1)")
+        if isinstance(spec, int | float):
+            names.append(str(spec))
+            continue
+        names.append(shown.same.get(name, name))
+        if name not in shown.same:
+            lines.append(f"    {name} = {_construct(spec)}")
+        reads = shown.insn.operand(name).reads
+        if reads and isinstance(spec, TileSpec | ConvSpec):
+            lines.append(f"    {names[-1]}.fill({shown.contents.get(name, 1)})")
+    lines += [f"    {line.strip()}" for line in shown.insn.setup.split(";") if line.strip()]
     chosen = [(a, shown.attrs[a.name]) for a in shown.insn.attrs]
     attrs = [_argument(v) for a, v in chosen if not a.argument and v != a.default]
     names += [_argument(v) for a, v in chosen if a.argument and v is not None]
@@ -178,7 +180,7 @@ def _argument(value: object) -> str:
 def _construct(spec: object) -> str:
     """Python source that makes an operand of this type."""
     if isinstance(spec, str):
-        return f"{spec}()"
+        return f"{spec}()" if spec.isidentifier() else spec
     if isinstance(spec, GlobalSpec):
         shape = ", ".join(map(str, spec.shape))
         stride = ", ".join(map(str, spec.stride))
