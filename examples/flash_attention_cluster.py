@@ -98,8 +98,7 @@ def flash_attention_cluster(q, k, v, ring_s, ring_p, ring_o, out):
             PtoSetWaitFlag[PIPE_MTE2, PIPE_V]()
             TADD(total, total, part)
             TFREE[UP](value_pipe)
-            PtoSetWaitFlag[PIPE_V, PIPE_MTE2]()  # the local slots come round
-            PtoSetWaitFlag[PIPE_MTE3, PIPE_V]()  # the weights are pushed
+            # No flags backward: values come when the weights, and all before them, are through.
         pipe_barrier(PIPE_V)
         TROWEXPANDDIV(total, total, norm)
         PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()

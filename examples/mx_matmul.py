@@ -24,13 +24,9 @@ DataB = Tile[TileType.Mat, FP8, TK, N, COL, TK, N, SLayout.RowMajor]
 S = TK // BLOCK  # scales per row of a tile
 ScalesA = Tile[TileType.Mat, E8M0, M, S, ROW, M, S, SLayout.RowMajor, 32]
 ScalesB = Tile[TileType.Mat, E8M0, S, N, COL, S, N, SLayout.ColMajor, 32]
-# Scales travel in pairs: the last dimension of a view is 2.
-ViewA = GlobalTensor[
-    E8M0, Shape[1, 1, M, S // 2, 2], Stride[1, 1, K // BLOCK, 2, 1], Layout.MX_A_ND
-]
-ViewB = GlobalTensor[
-    E8M0, Shape[1, 1, N, S // 2, 2], Stride[1, 1, K // BLOCK, 2, 1], Layout.MX_B_DN
-]
+# Scales travel in pairs: the last dimension of a view is 2. Both matrices have M = N rows of them.
+Rows, Steps = Shape[1, 1, M, S // 2, 2], Stride[1, 1, K // BLOCK, 2, 1]
+ViewA, ViewB = (GlobalTensor[E8M0, Rows, Steps, x] for x in (Layout.MX_A_ND, Layout.MX_B_DN))
 
 
 def load(tiles, a, a_scale, b, b_scale, k):
@@ -41,41 +37,40 @@ def load(tiles, a, a_scale, b, b_scale, k):
     TLOAD(tiles[3], ViewB(ptr(b_scale, k // BLOCK)))
 
 
-def move(l0, l1):
-    """L1 to the cube's own memories, scales included."""
-    for i in static_range(4):
-        TMOV(l0[i], l1[i])
+def multiply(acc, l0, is_first):
+    """Start a sum, or add to it: `l0` is the left tile, its scales, the right tile, its scales."""
+    if is_first:
+        TMATMUL_MX(acc, *l0)
+    else:
+        TMATMUL_MX(acc, acc, *l0)
 
 
 @kernel(mode="auto")
 def mx_matmul(a, a_scale, b, b_scale, c):
     l1 = [DataA(), ScalesA(), DataB(), ScalesB()]
-    left, right, acc = TileLeft[FP8, M, TK](), TileRight[FP8, TK, N](), TileAcc[float32, M, N]()
-    left_scale, right_scale = TileLeftScale[E8M0, M, S](), TileRightScale[E8M0, S, N]()
+    left, left_scale = TileLeft[FP8, M, TK](), TileLeftScale[E8M0, M, S]()
+    right, right_scale = TileRight[FP8, TK, N](), TileRightScale[E8M0, S, N]()
+    l0, acc = [left, left_scale, right, right_scale], TileAcc[float32, M, N]()
     TGET_SCALE_ADDR(left_scale, left)
     TGET_SCALE_ADDR(right_scale, right)
     for k in static_range(0, K, TK):
         load(l1, a, a_scale, b, b_scale, k)
-        move([left, left_scale, right, right_scale], l1)
-        if k == 0:
-            TMATMUL_MX(acc, left, left_scale, right, right_scale)
-        else:
-            TMATMUL_MX(acc, acc, left, left_scale, right, right_scale)
+        for i in static_range(4):
+            TMOV(l0[i], l1[i])
+        multiply(acc, l0, k == 0)
     TSTORE(GlobalTensor(c), acc)
 
 
 @kernel(mode="manual")
 def mx_matmul_manual(a, a_scale, b, b_scale, c):
-    """The same with one buffer of each kind, and every address and flag by hand."""
+    """The same with every address and flag by hand."""
     l1 = [DataA(), ScalesA(), DataB(), ScalesB()]
-    left, right, acc = TileLeft[FP8, M, TK](), TileRight[FP8, TK, N](), TileAcc[float32, M, N]()
-    left_scale, right_scale = TileLeftScale[E8M0, M, S](), TileRightScale[E8M0, S, N]()
+    left, left_scale = TileLeft[FP8, M, TK](), TileLeftScale[E8M0, M, S]()
+    right, right_scale = TileRight[FP8, TK, N](), TileRightScale[E8M0, S, N]()
+    l0, acc = [left, left_scale, right, right_scale], TileAcc[float32, M, N]()
     for i in static_range(4):
         TASSIGN(l1[i], i * 0x2000)
-    TASSIGN(left, 0x1000)
-    TASSIGN(left_scale, 0x1000 >> 4)
-    TASSIGN(right, 0x2000)
-    TASSIGN(right_scale, 0x2000 >> 4)
+        TASSIGN(l0[i], 0x1000 if i % 2 == 0 else 0x1000 >> 4)  # every tile has its own memory
     TASSIGN(acc, 0)
     set_flag(PIPE_MTE1, PIPE_MTE2, EVENT_ID0)  # L1 is free
     set_flag(PIPE_M, PIPE_MTE1, EVENT_ID0)  # L0 is free
@@ -85,14 +80,12 @@ def mx_matmul_manual(a, a_scale, b, b_scale, c):
         set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0)
         wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0)
         wait_flag(PIPE_M, PIPE_MTE1, EVENT_ID0)
-        move([left, left_scale, right, right_scale], l1)
+        for i in static_range(4):
+            TMOV(l0[i], l1[i])
         set_flag(PIPE_MTE1, PIPE_MTE2, EVENT_ID0)
         set_flag(PIPE_MTE1, PIPE_M, EVENT_ID0)
         wait_flag(PIPE_MTE1, PIPE_M, EVENT_ID0)
-        if k == 0:
-            TMATMUL_MX(acc, left, left_scale, right, right_scale)
-        else:
-            TMATMUL_MX(acc, acc, left, left_scale, right, right_scale)
+        multiply(acc, l0, k == 0)
         set_flag(PIPE_M, PIPE_MTE1, EVENT_ID0)
     set_flag(PIPE_M, PIPE_FIX, EVENT_ID0)
     wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0)

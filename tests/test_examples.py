@@ -30,6 +30,4 @@ def test_example(case: Any, target: str, path: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_example_says_what_it_teaches(name: str) -> None:
-    text = (EXAMPLES / f"{name}.py").read_text()
-    assert "\nTeaches: " in text
-    assert len(text.splitlines()) <= 135
+    assert "\nTeaches: " in (importlib.import_module(name).__doc__ or "")

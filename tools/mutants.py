@@ -128,6 +128,8 @@ def fits(found: Diagnostic, mutant: Mutant, kernel: str) -> bool:
     lines = lines_of(found)
     if not lines:
         return False
+    if found.code == "unbound-tile":  # a pop, or an allocation, would have bound it
+        return mutant.removed.startswith(("TPOP", "TALLOC"))
     if found.code in RACES or (found.code == "E10" and "PIPE_" in found.message):
         return mutant.between(kernel, lines[-1], lines[0])
     return any(mutant.is_partner(line) for line in lines)

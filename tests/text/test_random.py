@@ -11,7 +11,7 @@ from ptokit.ir.core import Block, Function, Module, Value
 from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
 from ptokit.ir.rewrite import clone, same_module
-from ptokit.ir.types import F32, I1, I32, INDEX, Type, ViewType
+from ptokit.ir.types import F32, I1, I32, INDEX, OpaqueType, TileBufType, Type, ViewType
 from tests.text.table import attributes, forms, type_of
 
 FORMS = [
@@ -19,6 +19,9 @@ FORMS = [
     for form in forms()
     if all(type_of(None, o, False) is not None for o in (*form.ins, *form.outs))
 ]
+# What no operation makes out of nothing is handed in.
+PARAMETERS = (INDEX, I1, I32, F32, ViewType("partition_tensor_view", (16, 64), F32))
+PARAMETERS += (OpaqueType("pipe"),)
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,6}|[0-9]{1,3}", fullmatch=True)
 
 
@@ -30,10 +33,7 @@ def modules(draw: st.DrawFn) -> Module:
 
 def _function(draw: st.DrawFn, number: int) -> Function:
     body = Block()
-    body.args = [
-        Value(draw(NAMES), type_, body)
-        for type_ in (INDEX, I1, I32, F32, ViewType("partition_tensor_view", (16, 64), F32))
-    ]
+    body.args = [Value(draw(NAMES), type_, body) for type_ in PARAMETERS]
     _fill(draw, body, list(body.args), 0)
     Builder(body).op("func.return")
     return Function(f"f{number}", body)
@@ -91,12 +91,8 @@ def _some(draw: st.DrawFn, builder: Builder, known: list[Value], type_: Type) ->
     fitting = [v for v in known if v.type == type_]
     if fitting:
         return draw(st.sampled_from(fitting))
-    if type_ == I32:
-        made = builder.constant(1, I32)
-    elif str(type_).startswith("!pto.tile_buf"):
-        made = builder.op("pto.alloc_tile", {}, [type_], names=[draw(NAMES)]).result
-    else:
-        made = builder.op("pto.declare_tile", {}, [type_], names=[draw(NAMES)]).result
+    assert isinstance(type_, TileBufType), type_
+    made = builder.op("pto.alloc_tile", {}, [type_], names=[draw(NAMES)]).result
     known.append(made)
     return made
 

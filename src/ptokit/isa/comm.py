@@ -16,6 +16,7 @@ from ptokit.isa.comm_rules import (
     CCU,
     DEVICES,
     ENGINE,
+    PIPES,
     chunk_rules,
     chunks,
     covers,
@@ -76,6 +77,7 @@ def _copy(dst: Any, src: Any, ctx: Any, atomic: AtomicType = AtomicType.AtomicNo
     name="comm.TPUT",
     attrs=[Attr("atomicType", AtomicType, AtomicType.AtomicNone, "add to what is there")],
     pipe=None,
+    ops=PIPES,
     types=moved_types("srcGlobalData"),
     rules=[
         _copy_rules("TPUT"),
@@ -126,6 +128,7 @@ def TPUT(
     staging("pongTile", _PONG, optional=True),
     name="comm.TGET",
     pipe=None,
+    ops=PIPES,
     types=moved_types("srcGlobalData"),
     rules=_copy_rules("TGET"),
     asm=None,
@@ -185,6 +188,7 @@ def _forms(other: str) -> list[str]:
     name="comm.TBROADCAST",
     attrs=[ENGINE],
     pipe=None,
+    ops=PIPES,
     types=moved_types("srcGlobalData"),
     rules=[
         _collective_rules("TB", "srcGlobalData", _src),
@@ -246,6 +250,7 @@ def TBROADCAST(
     name="comm.TGATHER",
     attrs=[ENGINE],
     pipe=None,
+    ops=PIPES,
     types=moved_types("dstGlobalData"),
     rules=[
         _collective_rules("TGA", "dstGlobalData", _member),
@@ -305,6 +310,7 @@ def TGATHER(
     name="comm.TSCATTER",
     attrs=[ENGINE],
     pipe=None,
+    ops=PIPES,
     types=moved_types("srcGlobalData"),
     rules=[
         _collective_rules("TSC", "srcGlobalData", _member),

@@ -13,8 +13,10 @@ import numpy as np
 
 from ptokit.base.comm_enums import CcuInputSource, ReduceOp
 from ptokit.isa.comm_rules import Dims, stacked
+from ptokit.isa.elementwise import TADD, TMAX, TMIN
 from ptokit.isa.spec import Pipe
 
+COMBINES = {ReduceOp.Sum: TADD, ReduceOp.Max: TMAX, ReduceOp.Min: TMIN}
 Work = Callable[[Any, Any], None]
 
 
@@ -79,16 +81,16 @@ def scatter(group: Any, src: Any) -> None:
 
 def reduction(op: ReduceOp) -> Work:
     """Combine the members: the root first, then the others in order."""
-    combine = {ReduceOp.Sum: np.add, ReduceOp.Max: np.maximum, ReduceOp.Min: np.minimum}[op]
+    combine = COMBINES[op].body
 
     def reduce(group: Any, dst: Any) -> None:
         total = group[group.rootIdx].numpy().copy()
         for index, member in enumerate(group):
             if index != group.rootIdx:
-                combine(total, member.numpy(), out=total)
+                combine(total, total, member.numpy())
         _part(dst, group.shape)[...] = total
 
     return reduce
 
 
-__all__ = ["broadcast", "gather", "reduction", "ring", "scatter"]
+__all__ = ["COMBINES", "broadcast", "gather", "reduction", "ring", "scatter"]

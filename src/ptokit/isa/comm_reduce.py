@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.comm_enums import CollEngine, ReduceOp
-from ptokit.isa.comm_ccu import reduction, ring
+from ptokit.isa.comm_ccu import COMBINES, reduction, ring
 from ptokit.isa.comm_rules import (
     CCU,
     ENGINE,
@@ -17,15 +17,14 @@ from ptokit.isa.comm_rules import (
     group_rules,
     moved_types,
     only_root,
+    same_layout,
     same_type,
     staging,
     tensor,
 )
-from ptokit.isa.elementwise import TADD, TMAX, TMIN
 from ptokit.isa.rules import disjoint, same_valid
 from ptokit.isa.spec import Attr, Pipe, insn, rule
 
-_COMBINES = {ReduceOp.Sum: TADD, ReduceOp.Max: TMAX, ReduceOp.Min: TMIN}
 _RECEIVING = ("recvTileData", "pingTileData", "pongTileData")
 _ACC = 0  # the accumulator among the staging tiles; the receiving ones follow
 
@@ -45,15 +44,11 @@ def _member(o: Any) -> tuple[int, ...]:
     name="comm.TREDUCE",
     attrs=[ENGINE, Attr("op", ReduceOp, None, "Sum, Max or Min", argument=True)],
     pipe=None,
-    types=moved_types("dstGlobalData", *(record.types[0] for record in _COMBINES.values())),
+    ops={"TLOAD": Pipe.MTE2, "TADD, TMAX, TMIN": Pipe.V, "TSTORE_VEC": Pipe.MTE3},
+    types=moved_types("dstGlobalData", *(record.types[0] for record in COMBINES.values())),
     rules=[
         same_type("parallelGroup", "dstGlobalData", "accTileData", id="TR-1"),
-        rule(
-            "TR-2",
-            "dstGlobalData and parallelGroup have the same layout",
-            lambda o: o.dstGlobalData.layout == o.parallelGroup.layout,
-            fix="declare the tensors with one layout",
-        ),
+        same_layout("dstGlobalData", "parallelGroup", "TR-2"),
         rule(
             "TR-4",
             "op is ReduceOp.Sum, ReduceOp.Max or ReduceOp.Min",
@@ -124,7 +119,7 @@ def TREDUCE(
         parts = list(chunks(root.shape, tile.vr, tile.vc))
         for part in parts:
             chunk = stage.part(root, part)
-            _reduce(stage, chunk, [stage.part(m, part) for m in others], _COMBINES[op].name)
+            _reduce(stage, chunk, [stage.part(m, part) for m in others], COMBINES[op].name)
             stage.store(_ACC, stage.part(dstGlobalData, part))
             stage.order(Pipe.MTE3, Pipe.MTE2, 0)
         if len(parts) > 1:

@@ -14,11 +14,13 @@ from ptokit.base.comm_enums import CollEngine
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.load import TLOAD
 from ptokit.isa.rules import disjoint, listed, located, same_valid
-from ptokit.isa.spec import Attr, Operand, Rule, Types, View, rule, thing
+from ptokit.isa.spec import Attr, Operand, Pipe, Rule, Types, View, rule, thing
 from ptokit.isa.store import TSTORE
 
 DEVICES = "a2a3 a5"  # those that have a link to others
 ENGINE = Attr("engine", CollEngine, CollEngine.AIV, "CCU: the collective unit of A5 moves the data")
+
+PIPES = {"TLOAD": Pipe.MTE2, "TSTORE_VEC": Pipe.MTE3}  # what a copy issues, chunk by chunk
 
 Dims = tuple[int, ...]
 ShapeOf = Callable[[Any], Dims]

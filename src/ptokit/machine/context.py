@@ -17,7 +17,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.spec import Pipe, View
 from ptokit.isa.targets import Target
 from ptokit.machine.core import Core
-from ptokit.machine.faults import Unbound
+from ptokit.machine.faults import Unbound, WouldBlock
 from ptokit.machine.gm import GmAccess, GmWindow
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.ranks import here, pause, poll
@@ -207,9 +207,16 @@ class Context:
         """Let a random schedule turn to another device."""
         pause()
 
-    def poll(self) -> bool:
-        """Let other devices go on after a test that failed; False: it will never succeed."""
-        return poll()
+    def poll(self, what: str) -> None:
+        """Let other devices go on after a test that failed, unless it can never succeed."""
+        if not poll():
+            raise fail(
+                "would-block",
+                f"{what} would go on forever: nothing else runs that could signal it",
+                fix="notify the signal, or end the loop",
+                site=self.site,
+                kind=WouldBlock,
+            )
 
     def rank_of(self, tensor: Any) -> int | None:
         """The device in whose window a view lies; None when it lies in no window."""

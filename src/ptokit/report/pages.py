@@ -26,7 +26,7 @@ def signature(insn: Insn) -> list[str]:
 
 def cpp_signature(insn: Insn) -> list[str]:
     """The C++ forms: template arguments in angle brackets."""
-    return [f"{call}, events...);" for call in _calls(insn, "<{}>")]
+    return [f"{call}, events...);".replace("comm.", "comm::") for call in _calls(insn, "<{}>")]
 
 
 def _calls(insn: Insn, brackets: str) -> list[str]:
@@ -44,11 +44,11 @@ def kinds(operand: Operand) -> str:
 
 def pipe_name(insn: Insn) -> str:
     """The pipe, or how it is chosen."""
+    listed = ", ".join(f"{op}: {pipe.name}" for op, pipe in insn.ops.items())
     if insn.pipe is None:
-        return "none (no work is issued)"
+        return f"those of its parts ({listed})" if listed else "none (no work is issued)"
     if isinstance(insn.pipe, Pipe):
         return insn.pipe.name
-    listed = ", ".join(f"{op}: {pipe.name}" for op, pipe in insn.ops.items())
     return f"by operand location ({listed})" if listed else "by operand location"
 
 
