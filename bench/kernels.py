@@ -17,10 +17,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
-import flash_attention as fa  # noqa: E402
-from gemm import gemm  # noqa: E402
+import flash_attention as fa
+from gemm import gemm
 
-from ptokit import float32, half  # noqa: E402
+from ptokit import float32, half
 
 ROUNDS = 5
 

@@ -78,9 +78,8 @@ def flash_attention(q, k, v, mask, work_s, work_p, work_o, out, *, scale, causal
             TSTORE(gs, s_acc)
             TLOAD(scores, gs)
             TMULS(scores, scores, scale)
-            if causal:
-                if j == i:  # the tile on the diagonal: keys of the future are masked
-                    TADD(scores, scores, diagonal)
+            if causal and j == i:  # the tile on the diagonal: keys of the future are masked
+                TADD(scores, scores, diagonal)
             # Online softmax.
             TROWMAX(new_top, scores, scratch)
             TMAX(new_top_, new_top_, top_)

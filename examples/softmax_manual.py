@@ -1,8 +1,8 @@
 """Softmax over rows in manual mode, with two buffers so that loads overlap the arithmetic.
 
 On A2/A3 two vector instructions that depend on each other need a barrier of their pipe between
-them; A5 keeps that order by itself. Between pipes flags do the
-work: MTE2 (load), V (compute) and MTE3 (store) each hand a buffer on and get it back.
+them; A5 keeps that order by itself. Between pipes flags do the work: MTE2 (load), V (compute) and
+MTE3 (store) each hand a buffer on and get it back.
 
 Teaches: pipe_barrier(PIPE_V), double buffering with one event id per buffer, several blocks.
 """

@@ -22,6 +22,9 @@ HEADER = '''"""The instructions as Python sees them{what}: names, signatures, do
 Generated from the instruction table by tools/gen.py; do not edit.
 """
 
+# Each class narrows the general call of Instruction to its own operands, for editors only.
+# pyright: reportIncompatibleMethodOverride=false, reportNoOverloadImplementation=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

@@ -3,6 +3,7 @@
 from ptokit import *
 
 Block = Tile[TileType.Vec, float32, 16, 64]
+Column = Tile[TileType.Vec, float32, 16, 1, BLayout.ColMajor]
 
 
 @kernel(mode="auto")
@@ -101,6 +102,22 @@ def with_events(x, y):
     loaded = Event[Op.TLOAD, Op.TADDS](TLOAD(a, GlobalTensor(x)))
     added = Event[Op.TADDS, Op.TSTORE_VEC](TADDS(b, a, 1.0, loaded))
     TSTORE(GlobalTensor(y), b, added)
+
+
+@kernel(mode="auto")
+def hidden_scratch(x, y):
+    """A temporary that the pages leave out of the text goes along all the same."""
+    block, scratch, codes = Block(), Block(), Tile[TileType.Vec, int8, 16, 64]()
+    scale, zero = Column(), Column()
+    flat = Tile[TileType.Vec, float32, 1, 16]()
+    TRESHAPE(flat, scale)
+    TEXPANDS(flat, 4.0)
+    TLOAD(block, GlobalTensor(x))
+    TQUANT[QuantType.INT8_SYM](codes, block, scale, scratch)
+    TRESHAPE(flat, zero)
+    TEXPANDS(flat, 0.0)
+    TDEQUANT(block, codes, scale, zero)
+    TSTORE(GlobalTensor(y), block)
 
 
 # ---- kernels that cannot be lowered ------------------------------------------------------------

@@ -28,6 +28,7 @@ RUNS = [
     (k.dynamic_valid, (5,), None),
     (k.tiles_from_a_list, (), lambda x: x * 6),
     (k.with_events, (), lambda x: x + 1),
+    (k.hidden_scratch, (), lambda x: np.rint(x * 4) * 4),
 ]
 
 

@@ -65,16 +65,21 @@ def overload_of(form: Form) -> tuple[str, ...]:
     return next((each for each in form.insn.forms if set(each) == names), ())
 
 
+def asked_by(form: Form) -> dict[str, Attribute]:
+    """The attributes without which a form cannot be told from another."""
+    insn = form.insn
+    needed = insn.when.get(overload_of(form), {})
+    return {
+        text_key(insn, a): attribute_for(a, needed[a.name]) for a in insn.attrs if a.name in needed
+    }
+
+
 def module_of(
     form: Form, is_value: bool = False, attrs: dict[str, Attribute] | None = None
 ) -> Module | None:
     """A module with one operation of this form; None when an operand has no type in text."""
     insn = form.insn
-    needed = insn.when.get(overload_of(form), {})
-    asked = {
-        text_key(insn, a): attribute_for(a, needed[a.name]) for a in insn.attrs if a.name in needed
-    }
-    attrs = asked | (attrs or {}) or None
+    attrs = asked_by(form) | (attrs or {}) or None
     target = next((TARGETS[t] for t in ("a2a3", "a5", "kirin9030") if t in insn.targets), None)
     specs = sample(insn, target or TARGETS["cpu"], {}).operands
     body = Block()

@@ -3,6 +3,9 @@
 Generated from the instruction table by tools/gen.py; do not edit.
 """
 
+# Each class narrows the general call of Instruction to its own operands, for editors only.
+# pyright: reportIncompatibleMethodOverride=false, reportNoOverloadImplementation=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload

@@ -137,7 +137,8 @@ def read_ssa(reader: Reader, head: Head, forms: list[Form]) -> Op:
     """`%a, %b {attrs} : (T, T) -> T`, the form of Level 1 and of the assembly lines."""
     attrs: dict[str, Attribute] = {}
     ins = Listed()
-    while reader.kind == "value":
+    # Line breaks mean nothing: behind an instruction without operands the next line follows.
+    while reader.kind == "value" and not reader.starts_statement():
         ins.read(reader)
         if not reader.accept(","):
             break

@@ -132,6 +132,18 @@ class Reader:
         self.at += 1
         return self.texts[self.at - 1]
 
+    def starts_statement(self) -> bool:
+        """Whether the values from here on are results: `%a =`, `%a, %b =` or `%a:2 =`."""
+        at = self.at
+        while self.kinds[at] == "value":
+            behind = self.texts[at + 1]
+            if behind == "=" or (behind == ":" and self.kinds[at + 2] == "number"):
+                return True
+            if behind != ",":
+                return False
+            at += 2
+        return False
+
     def string(self) -> str:
         text = self.take("string", "a string")
         return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m.group(1), m.group(1)), text[1:-1])

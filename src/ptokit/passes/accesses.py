@@ -108,7 +108,7 @@ def _trace_op(op: Op, result: Accesses) -> None:
         if destination and source:
             dst, src = op.bound(destination.name), op.bound(source.name)
             if dst is not None and src is not None and _same_memory(dst, src):
-                result.roots[dst] = result.stands_for(src)
+                _join(result, dst, src)  # a handle may be bound again: it stands for all of them
                 result.renamed[dst] = (src, op)
     elif op.name == "scf.for":
         body = op.regions[0]
