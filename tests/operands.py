@@ -18,8 +18,11 @@ from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import GlobalTensor, conv_class, global_class
 from ptokit.frontend.types import Tile
+from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.core import Op
 from ptokit.ir.parser import parse as parse_text
+from ptokit.ir.printer import print_module
+from ptokit.ir.rewrite import same_module
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.samples import Sample, parse
 from ptokit.isa.targets import TARGETS
@@ -96,6 +99,14 @@ def instruction_in(text: str) -> Op:
     return found
 
 
+def printed(text: str) -> list[str]:
+    """The lines of a text in any of the assembly forms after reading and printing it."""
+    module = parse_text(text)
+    again = print_asm(module) if looks_like(text) else print_module(module)
+    assert same_module(module, parse_text(again)), again
+    return [line.strip() for line in again.splitlines()]
+
+
 __all__ = [
     "TileType",
     "bits",
@@ -104,6 +115,7 @@ __all__ = [
     "instruction_in",
     "make",
     "noise",
+    "printed",
     "tensor",
     "whole",
 ]

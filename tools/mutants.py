@@ -44,6 +44,7 @@ from ptokit.machine.explore import schedules  # noqa: E402
 
 PROOF = 20  # schedules a silent mutant must survive: 13 worst cases, then random ones
 RACES = ("E6", "E7", "E8")
+UNFILLED = ("unbound-tile", "unbound-tensor", "poison-read")  # what an entry was to be put into
 WORDS = ("found", "misplaced", "harmless", "MISSED", "false alarm")
 
 
@@ -123,12 +124,13 @@ def fits(found: Diagnostic, mutant: Mutant, kernel: str) -> bool:
     """Whether a complaint leads to what was removed.
 
     A race names two lines with the removed one between them: in the text, or around a loop. A hang
-    or a leftover names the partner: the other end of the same flag, or of the same FIFO.
+    or a leftover names the partner: the other end of the same flag, or of the same FIFO. Without a
+    pop, the line that uses the entry finds nothing there.
     """
     lines = lines_of(found)
     if not lines:
         return False
-    if found.code == "unbound-tile":  # a pop, or an allocation, would have bound it
+    if found.code in UNFILLED:
         return mutant.removed.startswith(("TPOP", "TALLOC"))
     if found.code in RACES or (found.code == "E10" and "PIPE_" in found.message):
         return mutant.between(kernel, lines[-1], lines[0])
@@ -138,13 +140,13 @@ def fits(found: Diagnostic, mutant: Mutant, kernel: str) -> bool:
 # ---- the work of one process ---------------------------------------------------------------------
 
 
-def judge_mutants(path: Path, first: int, step: int, proof: int) -> list[Verdict]:
+def judge_mutants(path: Path, first: int, step: int, proof: int, line: int = 0) -> list[Verdict]:
     """Every `step`-th mutant of an example."""
     expected = {(c.name, t): run(c, t)[1] for c, t in manual_cases(load(path))}
     found: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, mutant in enumerate(mutants(path.read_text("utf-8"))):
-            if number % step != first:
+            if number % step != first or line not in (0, mutant.line):
                 continue
             changed = Path(folder) / f"{path.stem}_{number}.py"
             changed.write_text(mutant.source, "utf-8")
@@ -176,12 +178,12 @@ def _alarms(path: Path, case: Any, target: str, seed: int) -> Iterable[Verdict]:
 
 
 def examine(
-    pool: ProcessPoolExecutor, jobs: int, path: Path, count: int, proof: int
+    pool: ProcessPoolExecutor, jobs: int, path: Path, count: int, proof: int, line: int = 0
 ) -> Iterator[Verdict]:
     """Check one example and all its mutants."""
     parts = 4 * jobs  # small pieces, so that nobody waits long for the last one
     work = [pool.submit(watch_original, path, count, i, parts) for i in range(parts)]
-    work += [pool.submit(judge_mutants, path, i, parts, proof) for i in range(parts)]
+    work += [pool.submit(judge_mutants, path, i, parts, proof, line) for i in range(parts)]
     for number, part in enumerate(work):
         if sys.stderr.isatty():
             print(f"\r{path.name:<28} {number}/{len(work)}", end="\r", file=sys.stderr)
@@ -205,17 +207,19 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--schedules", type=int, default=200, help="for the unmodified examples")
     parser.add_argument("--proof", type=int, default=PROOF, help="schedules for a silent mutant")
+    parser.add_argument("--line", type=int, default=0, help="only mutants of this line")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8))
     parser.add_argument("-v", "--verbose", action="store_true", help="every verdict")
     options = parser.parse_args()
     tally: Counter[str] = Counter()
+    how = (options.schedules, options.proof, options.line)
     files = options.files or sorted(EXAMPLES.glob("*.py"))
     with ProcessPoolExecutor(options.jobs) as pool:
         for path in files:
             if path.stem in ("harness", "run_all") or not manual_cases(load(path)):
                 continue
             here: Counter[str] = Counter()
-            for verdict in examine(pool, options.jobs, path, options.schedules, options.proof):
+            for verdict in examine(pool, options.jobs, path, *how):
                 here[verdict.word] += 1
                 if options.verbose or verdict.word not in ("found", "harmless"):
                     print(f"{verdict.word}: {verdict.what}: {verdict.why}")

@@ -129,8 +129,8 @@ __all__ = [
     "NotSupported",
     "InternalError",
 ]
-__all__ += _element_types
-__all__ += _enumerations
+__all__ += _element_types  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ += _enumerations  # pyright: ignore[reportUnsupportedDunderAll]
 __all__ += _api.__all__
 __all__ += _asynchronous.__all__
 __all__ += _events.__all__

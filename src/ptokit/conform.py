@@ -229,7 +229,7 @@ class _Run:
         run = instruction[template] if template else instruction
         printed = StringIO()
         with redirect_stdout(printed):
-            result = run(*(self._value(a) for a in call["args"]))
+            result: Any = run(*(self._value(a) for a in call["args"]))
         self.extra["text"] = self.extra.get("text", "") + printed.getvalue()
         if result is not None:
             self.extra["result"] = result
@@ -273,11 +273,12 @@ class _Run:
             text
             for key, expected in self.arrays.items()
             if key.endswith((".out", ".out2d"))
-            and (text := self._compare(*key.rsplit(".", 1), expected))
+            and (text := self._compare(key, expected))
         ]
         return "; ".join(complaints)
 
-    def _compare(self, name: str, kind: str, expected: Array) -> str:
+    def _compare(self, key: str, expected: Array) -> str:
+        name, _, kind = key.rpartition(".")
         operand = self.operands.get(name)
         if operand is None:
             return self._compare_extra(name, expected)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, UsageError, fail
 from ptokit.engines.reference import Interpreter
-from ptokit.ir.asmform import print_asm
+from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
 from ptokit.ir.lexer import comments_of
@@ -43,9 +43,9 @@ def loads(text: str, name: str = "<text>") -> Program:
 def formatted(path: str | Path) -> str:
     """The canonical text of a file, with its comments."""
     module = parse_file(path)
-    if level_of(module) == "sync":
-        return print_asm(module)
-    return print_module(module, comments=comments_of(Path(path).read_text("utf-8")))
+    text = Path(path).read_text("utf-8")
+    write = print_asm if looks_like(text) else print_module
+    return write(module, comments=comments_of(text))
 
 
 def module_target(module: Module) -> Target:

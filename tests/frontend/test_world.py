@@ -25,7 +25,7 @@ def told(event: RecordEvent, signal: Any, value: int = 1) -> None:
     TNOTIFY(signal, value, NotifyOp.AtomicAdd)
 
 
-# ---- a ring all-reduce -----------------------------------------------------------------------------
+# ---- a ring all-reduce ---------------------------------------------------------------------------
 
 
 def ring_all_reduce(
@@ -38,7 +38,7 @@ def ring_all_reduce(
     for step in range(2 * ranks - 2):
         # First every slice collects its sum on the way round, then the sums go round.
         outgoing, incoming = (rank - step) % ranks, (rank - step - 1) % ranks
-        there = world_of(data).remote(GlobalTensor(inbox.local[step]), right)
+        there = data.world.remote(GlobalTensor(inbox.local[step]), right)
         event = TPUT(there, GlobalTensor(data.local[outgoing]), stage)
         told(event, arrived.signal(right))
         TWAIT(arrived.signal(), step + 1, WaitCmp.GE)
@@ -53,10 +53,6 @@ def ring_all_reduce(
             PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3](5, 5)
         TSTORE(target, mine)
         PtoSetWaitFlag[PIPE_MTE3, PIPE_MTE2](5, 5)
-
-
-def world_of(window: SymmetricWindow) -> World:
-    return window.world
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1, 2])
@@ -91,7 +87,7 @@ def test_ring_inside_launches(seed: int | None) -> None:
     assert all((array == 6).all() for array in data)
 
 
-# ---- collectives from a root -----------------------------------------------------------------------
+# ---- collectives from a root ---------------------------------------------------------------------
 
 
 def test_scatter_reduce_broadcast_from_the_root() -> None:
@@ -129,7 +125,7 @@ def test_only_the_root_executes_a_collective() -> None:
         TGATHER(part.group(root=1), whole, CHUNK())
 
 
-# ---- ranks and windows -----------------------------------------------------------------------------
+# ---- ranks and windows ---------------------------------------------------------------------------
 
 
 def test_ranks_know_who_they_are() -> None:
@@ -163,7 +159,8 @@ def test_remote_views_keep_their_place() -> None:
         pointer = world.remote(ptr(data.local, 12), 0)
     expected = np.zeros((6, 10))
     expected[2:4, 3:7] = 1
-    assert (data[2] == expected).all() and not data[1].any()
+    assert (data[2] == expected).all()
+    assert not data[1].any()
     assert pointer.offset == 48
     with pytest.raises(ProgramError, match="in a window"):
         world.remote(GlobalTensor(np.zeros((2, 2), np.float32)), 1)
@@ -314,7 +311,7 @@ def test_seeds_choose_the_turns() -> None:
     assert len({tuple(order(seed)) for seed in range(5)}) > 1
 
 
-# ---- asynchronous transfers ------------------------------------------------------------------------
+# ---- asynchronous transfers ----------------------------------------------------------------------
 
 
 def test_async_put_to_the_neighbour() -> None:
@@ -326,7 +323,8 @@ def test_async_put_to_the_neighbour() -> None:
         session = async_session()
         mine = np.full(32, rank, np.float32)
         event = TPUT_ASYNC(inbox.tensor(right), GlobalTensor(mine), session)
-        assert event.valid() and event.Wait(session)
+        assert event.valid()
+        assert event.Wait(session)
         TNOTIFY(word.signal(right), 1, NotifyOp.Set)
         TWAIT(word.signal(), 1, WaitCmp.EQ)
         return float(inbox.local.mean())
@@ -337,8 +335,9 @@ def test_async_put_to_the_neighbour() -> None:
 def test_urma_peers_are_ranks() -> None:
     world = World(2, target="a5")
     inbox = world.window(32)
-    with world.rank(0), pytest.raises(ProgramError) as error:
+    with world.rank(0):
         session = async_session(DmaEngine.URMA)
         mine = GlobalTensor(np.zeros(32, np.float32))
-        TPUT_ASYNC[DmaEngine.URMA](inbox.tensor(1), mine, session, 2)
+        with pytest.raises(ProgramError) as error:
+            TPUT_ASYNC[DmaEngine.URMA](inbox.tensor(1), mine, session, 2)
     assert error.value.codes == ("comm.TPUT_ASYNC.AS-11",)

@@ -23,7 +23,6 @@ from tests.operands import bits, noise
 EXTENTS = st.tuples(*([st.integers(1, 3)] * 3), st.integers(1, 9), st.integers(1, 20))
 KINDS = st.sampled_from([f32, f16, i8, i32, u16])
 TARGETS = st.sampled_from(["a2a3", "a5", "cpu"])
-NEW = pytest.param
 
 
 def view(kind: Any, shape: tuple[int, ...], room: tuple[int, ...] = (0,) * 5) -> Any:
@@ -72,7 +71,11 @@ def test_copy_moves_every_element(shape, room, rows, cols, kind, target, double,
 def test_the_tile_keeps_the_size_of_the_last_chunk() -> None:
     """DYNAMIC valid sizes change when a window slides over the tensor, and only then."""
     with device("a2a3"):
-        src, dst, tile = view(f32, (1, 1, 1, 10, 20)), view(f32, (1, 1, 1, 10, 20)), stage(f32, 4, 8)
+        src, dst, tile = (
+            view(f32, (1, 1, 1, 10, 20)),
+            view(f32, (1, 1, 1, 10, 20)),
+            stage(f32, 4, 8),
+        )
         TPUT(dst, src, tile)
         assert (tile.GetValidRow(), tile.GetValidCol()) == (2, 4)
         small = view(f32, (1, 1, 1, 1, 3))
@@ -96,7 +99,9 @@ def test_other_layouts(layout: Layout) -> None:
     G = GlobalTensor[kind, T, S, layout]
     slayout = SLayout.RowMajor if layout == Layout.NZ else SLayout.NoneBox
     with device("a5"):
-        tile = at(Tile[TileType.Vec, kind, 16, 16, BLayout.ColMajor, DYNAMIC, DYNAMIC, slayout](16, 16), 0)
+        tile = at(
+            Tile[TileType.Vec, kind, 16, 16, BLayout.ColMajor, DYNAMIC, DYNAMIC, slayout](16, 16), 0
+        )
         src, dst = G(noise(kind, (2048,))), G(np.zeros(2048, np.float16))
         TPUT(dst, src, tile)
         assert same(dst, src.numpy())
@@ -132,8 +137,8 @@ def test_copies_name_what_is_wrong() -> None:
             assert code in error.value.codes, code
         with pytest.raises(Unbound):
             TPUT(a, b, Tile[TileType.Vec, float32, 8, 16]())
+        short = GlobalTensor[float32, Shape[1, 1, 1, 8, 16], Stride[1, 1, 1, 16, 1]]
         with pytest.raises(OutOfBounds):
-            short = GlobalTensor[float32, Shape[1, 1, 1, 8, 16], Stride[1, 1, 1, 16, 1]]
             TPUT(short(np.zeros(100, np.float32)), b, tile)
 
 
@@ -324,7 +329,9 @@ def test_wait_and_test_look_at_every_element(values, wanted, cmp) -> None:
 
 
 def test_an_empty_region_is_satisfied() -> None:
-    nothing = GlobalTensor[int32, Shape[1, 1, 1, 0, 4], Stride[1, 1, 1, 4, 1]](np.zeros(4, np.int32))
+    nothing = GlobalTensor[int32, Shape[1, 1, 1, 0, 4], Stride[1, 1, 1, 4, 1]](
+        np.zeros(4, np.int32)
+    )
     with device("a2a3"):
         TWAIT(nothing, 5, WaitCmp.EQ)
         assert TTEST(nothing, 5, WaitCmp.EQ)
@@ -359,7 +366,8 @@ def test_async_copies_a_flat_range(transfer: Any, target: str) -> None:
         src, dst = flat(f32, 50), flat(f32, 64)
         rest = dst.numpy()[..., 50:].copy()
         event = transfer(dst, src, session)
-        assert event.Wait(session) and event.Test(session)
+        assert event.Wait(session)
+        assert event.Test(session)
         got = dst.numpy()
         assert (bits(got[..., :50]) == bits(src.numpy())).all()
         assert (bits(got[..., 50:]) == bits(rest)).all()
@@ -421,7 +429,8 @@ def test_sessions_that_cannot_be_built(change: str, argument: dict[str, Any]) ->
             argument.get("config"),
             argument.get("group", 0),
         )
-        assert not built and not session.valid
+        assert not built
+        assert not session.valid
         with pytest.raises(ProgramError, match="session-valid"):
             TPUT_ASYNC(flat(f32, 8), flat(f32, 8), session)
 

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 from ptokit import *
+from ptokit.driver import loads
+from ptokit.ir.parser import parse
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.asm import inputs, mnemonic, outputs, text_forms
+from ptokit.isa.asm import text_forms
 from ptokit.isa.targets import TARGETS
 from ptokit.machine.faults import OutOfBounds, Unbound
+from tests.operands import instruction_in, printed
 
 KIB = 1024
 DEVICES = ("a2a3", "a5", "kirin9030", "kirinx90")
@@ -90,16 +93,94 @@ def test_no_mathematical_meaning(a2a3: None) -> None:
 # ---- assembly -----------------------------------------------------------------------------------
 
 
-def test_text_forms_take_tile_and_address_and_have_no_result() -> None:
-    """'tassign %tile, %addr'; 'pto.tassign %tile, %addr'; 'pto.tassign ins(%tile, %addr : ...)'."""
-    record = INSTRUCTIONS["TASSIGN"]
-    assert mnemonic(record) == "tassign"
-    assert [o.name for o in inputs(record)] == ["obj", "addr"]
-    assert outputs(record) == []
-    forms = text_forms(record)
-    assert forms["sync"].startswith("tassign %obj, %addr : ")
-    assert forms["l1"].startswith("pto.tassign %obj, %addr : ")
+BUF = (
+    "!pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=16, v_row=16, v_col=16, blayout=row_major, "
+    "slayout=none_box, fractal=512, pad=0>"
+)
+SYNC = """\
+.arg %tile : !pto.tile<16x16xf32>;
+.const %addr = 4096 : index;
+tassign %tile, %addr : !pto.tile<16x16xf32>, index;
+"""
+LEVEL_1 = """\
+func.func @f(%tile: !pto.tile<16x16xf32>, %addr: i64) {
+  pto.tassign %tile, %addr : !pto.tile<16x16xf32>, i64
+  return
+}
+"""
+LEVEL_2 = f"""\
+func.func @f(%tile: {BUF}, %addr: i64) {{
+  pto.tassign ins(%tile, %addr : {BUF}, i64)
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize("text", [SYNC, LEVEL_1, LEVEL_2], ids=["sync", "level1", "level2"])
+def test_assembly_forms(text: str) -> None:
+    """'tassign %tile, %addr : !pto.tile<...>, index'; 'pto.tassign %tile, %addr : !pto.tile<...>,
+    dtype'; 'pto.tassign ins(%tile, %addr : !pto.tile_buf<...>, dtype)': read, and printed back."""
+    op = instruction_in(text)
+    assert op.insn is TASSIGN.insn
+    assert op.labels == ("obj", "addr")
+    assert not op.results
+    assert {line.strip() for line in text.splitlines()} <= set(printed(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SYNC.replace("addr : !pto.tile<16x16xf32>", "addr : !pto.tile<...>"),
+        LEVEL_1.replace("addr : !pto.tile<16x16xf32>, i64", "addr : !pto.tile<...>, dtype"),
+        LEVEL_2.replace(f"addr : {BUF}, i64", "addr : !pto.tile_buf<...>, dtype"),
+    ],
+    ids=["sync", "level1", "level2"],
+)
+def test_types_may_be_left_out_as_on_the_page(text: str) -> None:
+    """'!pto.tile<...>', 'dtype': the operands tell what stands there."""
+    assert "..." in text
+    assert not any("..." in line for line in printed(text))
+
+
+def test_assembly_examples_with_their_comments() -> None:
+    """'# Manual mode: bind the resources explicitly ...', and the optional bindings the comment
+    shows, 'pto.tassign %arg0, @tile(0x1000)'."""
+    text = """
+    # Manual mode: bind the resources explicitly, then issue the instruction.
+    # pto.tassign %arg0, @tile(0x3000)
+    func.func @f(%arg0: !pto.tile<16x16xf32>, %arg1: !pto.tile<16x16xf32>) {
+      pto.tassign %arg0, @tile(0x1000)
+      pto.tassign %arg1, @tile(0x2000)  # bound elsewhere
+      return
+    }
+    """
+    first, second = (op for op in parse(text).walk() if op.insn is not None)
+    assert [str(op.operand("addr").owner.attrs["value"]) for op in (first, second)] == [
+        "4096 : index",
+        "8192 : index",
+    ]
+    assert "pto.tassign %arg0, %addr : !pto.tile<16x16xf32>, index" in printed(text)
+
+
+def test_the_documentation_shows_the_forms_of_the_page() -> None:
+    forms = text_forms(INSTRUCTIONS["TASSIGN"])
+    assert forms["sync"] == "tassign %obj, %addr : !pto.tile<...>, dtype"
+    assert forms["l1"] == "pto.tassign %obj, %addr : !pto.tile<...>, dtype"
     assert forms["l2"] == "pto.tassign ins(%obj, %addr : !pto.tile_buf<...>, dtype)"
+
+
+def test_lowering_places_the_tile() -> None:
+    """'TASSIGN is usually introduced by bufferisation/lowering, when SSA tiles are mapped to
+    physical storage': placement gives every tile of the text its address."""
+    program = """
+    func.func @f(%scalar: f32) {
+      %a = pto.texpands %scalar : f32 -> !pto.tile<16x16xf32>
+      %b = pto.tadd %a, %a : (!pto.tile<16x16xf32>, !pto.tile<16x16xf32>) -> !pto.tile<16x16xf32>
+      return
+    }
+    """
+    placed = str(loads(program).convert("l3"))
+    assert placed.count("pto.alloc_tile addr = %") == placed.count("pto.alloc_tile") == 2
 
 
 # ---- form 1: run-time address -------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from ptokit import *
 from ptokit.base.dtypes import ALL, dtype
-from tests.operands import codes, flood, instruction_in, make, whole
+from tests.operands import codes, flood, instruction_in, make, printed, whole
 
 A2A3_VEC = "i32 i16 f16 f32"
 A2A3_MAT = "i8 u8 i16 u16 i32 u32 f16 bf16 f32"
@@ -76,6 +76,18 @@ def test_assembly_forms(text: str) -> None:
     """'%dst = texpands %scalar : f32, !pto.tile<...>', '%dst = pto.texpands %scalar : dtype ->
     !pto.tile<...>' and 'pto.texpands ins(%scalar : dtype) outs(%dst : !pto.tile_buf<...>)'."""
     assert instruction_in(text).insn is TEXPANDS.insn
+    assert {line.strip() for line in text.splitlines()} <= set(printed(text))
+
+
+def test_assembly_examples() -> None:
+    """'# Auto mode: ...', then '%dst = pto.texpands %scalar : dtype -> !pto.tile<...>': the types
+    the page leaves out are those of the values; a result must say its own."""
+    text = LEVEL_1.replace("  %dst", "  # Auto mode: the compiler places the tile.\n  %dst")
+    assert printed(text.replace("%scalar : f32 ->", "%scalar : dtype ->")) == printed(LEVEL_1)
+    elided = LEVEL_2.replace(
+        f"(%scalar : f32) outs(%dst : {BUF})", "(%scalar : dtype) outs(%dst : !pto.tile_buf<...>)"
+    )
+    assert printed(elided) == printed(LEVEL_2)
 
 
 # ---- C++ interface -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 from ptokit import *
 from ptokit.base.dtypes import ALL, dtype
-from tests.operands import bits, codes, flood, instruction_in, make, noise, whole
+from tests.operands import bits, codes, flood, instruction_in, make, noise, printed, whole
 
 ELEVEN = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32"]
 A5_TYPES = [*ELEVEN, *["i4", "f8e4m3", "f8e5m2", "f8e8m0", "hif8", "f4e2m1x2", "f4e1m2x2"]]
@@ -107,7 +107,7 @@ SYNC = """\
 """
 LEVEL_1 = f"""\
 func.func @f(%mem: {MEM}) {{
-  %dst = pto.tload %mem : {MEM} -> !pto.tile<vec, f32, 16, 16, row_major, none_box, 512, null>
+  %dst = pto.tload %mem : {MEM} -> !pto.tile<mat, f32, 16, 16, col_major, row_major, 512, null>
   return
 }}
 """
@@ -123,8 +123,19 @@ func.func @f(%mem: {MEM}, %dst: {BUF}) {{
 def test_assembly_forms(text: str) -> None:
     """'%t0 = tload %sv[%c0, %c0] : ...', '%dst = pto.tload %mem : ... -> ...' and
     'pto.tload ins(%mem : ...) outs(%dst : ...)' are the three written forms."""
-    op = instruction_in(text)
-    assert op.insn is TLOAD.insn
+    assert instruction_in(text).insn is TLOAD.insn
+    assert {line.strip() for line in text.splitlines()} <= set(printed(text))
+
+
+def test_assembly_examples() -> None:
+    """'# Manual mode: ...', '%dst = pto.tload %mem : !pto.partition_tensor_view<MxNxdtype> ->' with
+    the tile type on the next line; 'pto.tload ins(...) outs(%dst : !pto.tile_buf<...>)'."""
+    broken = LEVEL_1.replace("-> !pto", "->\n!pto").replace("  %dst", "  # Manual mode\n  %dst")
+    assert printed(broken) == printed(LEVEL_1)
+    elided = LEVEL_2.replace(f"outs(%dst : {BUF})", "outs(%dst : !pto.tile_buf<...>)")
+    assert printed(elided) == printed(LEVEL_2)
+    elided = SYNC.replace("(!pto.memref<16x16xf32>, index", "(!pto.memref<...>, index")
+    assert printed(elided) == printed(SYNC)
 
 
 # ---- C++ interface -----------------------------------------------------------------------------

@@ -10,7 +10,8 @@ import pytest
 
 from ptokit import *
 from ptokit.base.dtypes import ALL, dtype
-from tests.operands import bits, codes, flood, instruction_in, make, noise, whole
+from ptokit.driver import loads
+from tests.operands import bits, codes, flood, instruction_in, make, noise, printed, whole
 
 NINE = "u32 i32 f32 u16 i16 f16 bf16 u8 i8".split()  # noqa: SIM905 - as on the page
 TARGETS = ("a2a3", "a5")
@@ -98,6 +99,26 @@ def test_assembly_forms(text: str) -> None:
     """'%dst = ttrans %src : ...', '%dst = pto.ttrans %src : ...' and 'pto.ttrans ins(%src : ...)
     outs(%dst : ...)'; 'lowering may introduce an internal temporary tile'."""
     assert instruction_in(text).insn is TTRANS.insn
+    assert {line.strip() for line in text.splitlines()} <= set(printed(text))
+
+
+@pytest.mark.parametrize("text", [SYNC, LEVEL_1], ids=["sync", "level1"])
+def test_assembly_examples(text: str) -> None:
+    """'# Manual mode: ...', then '%dst = ttrans %src : !pto.tile<...> -> !pto.tile<...>' as it
+    stands: the types the page leaves out are that of the source."""
+    kind = "!pto.tile<16x16xf32>"
+    elided = text.replace(f"{kind} -> {kind}", "!pto.tile<...> -> !pto.tile<...>  # as it stands")
+    assert elided != text
+    assert printed(elided) == printed(text)
+
+
+def test_lowering_introduces_the_temporary_tile() -> None:
+    """'Lowering may introduce an internal temporary tile': Level 1 has none, Level 2 gets one of
+    the size the formula asks for."""
+    level_2 = str(loads(LEVEL_1).convert("l2"))
+    assert "pto.ttrans ins(%src, %tmp : " in level_2
+    (made,) = [line for line in level_2.splitlines() if "%tmp = pto.alloc_tile" in line]
+    assert "dtype=f32, rows=16, cols=16" in made
 
 
 # ---- C++ interface -----------------------------------------------------------------------------

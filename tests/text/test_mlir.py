@@ -13,7 +13,9 @@ from tests.text.table import forms, module_of
 xdsl_context = pytest.importorskip("xdsl.context")
 
 HERE = Path(__file__).parent
-PROGRAMS = [p for p in sorted((HERE / "programs").glob("*.pto")) if p.stem != "assembly"]
+PROGRAMS = [
+    p for p in sorted((HERE / "programs").glob("*.pto")) if not p.stem.startswith("assembly")
+]
 
 
 def read(text: str) -> int:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ptokit import *
-from ptokit.machine.objects import TileObject
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Shown:
     source: str
     result: Any
     expected: Any
-    tiles: dict[str, TileObject]
+    tiles: dict[str, Any]
     mistake_text: str
     mistake: Callable[[], object]
 
@@ -34,7 +33,7 @@ def _body(kernel: Callable[..., Any]) -> str:
 # ---- vector add --------------------------------------------------------------------------------
 
 
-def add_kernel(x: Any, y: Any, z: Any) -> dict[str, TileObject]:
+def add_kernel(x: Any, y: Any, z: Any) -> dict[str, Any]:
     TileT = Tile[TileType.Vec, float32, 16, 64]
     a, b, c = TileT(), TileT(), TileT()
     TASSIGN[0x0000](a)
@@ -64,7 +63,7 @@ def vector_add() -> Shown:
 # ---- transpose ---------------------------------------------------------------------------------
 
 
-def transpose_kernel(x: Any, y: Any) -> dict[str, TileObject]:
+def transpose_kernel(x: Any, y: Any) -> dict[str, Any]:
     src = Tile[TileType.Vec, float16, 32, 64]()
     dst = Tile[TileType.Vec, float16, 64, 32]()
     tmp = Tile[TileType.Vec, float16, 64, 32]()
@@ -92,7 +91,7 @@ def transpose() -> Shown:
 # ---- matmul ------------------------------------------------------------------------------------
 
 
-def matmul_kernel(x: Any, y: Any, z: Any) -> dict[str, TileObject]:
+def matmul_kernel(x: Any, y: Any, z: Any) -> dict[str, Any]:
     NZ = (BLayout.ColMajor, 64, 64, SLayout.RowMajor)
     a_l1, b_l1 = Tile[TileType.Mat, half, 64, 64, *NZ](), Tile[TileType.Mat, half, 64, 64, *NZ]()
     a, b = TileLeft[half, 64, 64](), TileRight[half, 64, 64]()

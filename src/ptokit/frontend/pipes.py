@@ -12,13 +12,15 @@ from functools import cache
 from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import fail
-from ptokit.base.enums import Direction
+from ptokit.base.enums import Direction, FIFOType, VecCubeRatio
 from ptokit.frontend.session import current
 from ptokit.isa.pipes import FLAG_IDS, FixpipeParams, PipeSpec
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.fifo import PipeObject
+from ptokit.machine.mpipe import MPipeObject, mpipe_spec
+from ptokit.machine.objects import TileObject
 
-__all__ = ["FixpipeParams", "TPipe", "cube", "subblock"]
+__all__ = ["FixpipeParams", "TMPipe", "TPipe", "cube", "subblock"]
 
 
 class _PipeMeta(type):
@@ -94,6 +96,64 @@ class TPipe(PipeObject, metaclass=_PipeMeta):
 def pipe_class(spec: PipeSpec) -> type[TPipe]:
     """The one class with these template arguments."""
     return _PipeMeta(str(spec), (TPipe,), {"SPEC": spec})  # type: ignore[return-value]
+
+
+class _MPipeMeta(type):
+    ARGS: tuple[Any, ...] | None = None
+
+    def __getitem__(cls, given: Any) -> type[TMPipe]:
+        args: list[Any] = list(given) if isinstance(given, tuple) else [given]
+        # SyncT, the fourth argument, has no effect; it may be left out here.
+        if len(args) > 3 and not (isinstance(args[3], type) and issubclass(args[3], TileObject)):
+            del args[3]
+        if not 5 <= len(args) <= 8:
+            raise fail(
+                "TMPipe.arguments",
+                "TMPipe takes FlagID, FIFOType, Depth, TileProd and TileCons, and up to three more",
+                got=[("arguments", args)],
+                fix="TMPipe[FlagID, FIFOType, Depth, SyncT, TileProd, TileCons, EN_UNIT_FLAG, "
+                "LocalDepth, VCRatio]",
+            )
+        defaults: list[Any] = [False, 2, VecCubeRatio.V2C1_VECS]
+        return mpipe_class(tuple(args + defaults[len(args) - 5 :]))
+
+    def __repr__(cls) -> str:
+        return cls.__name__
+
+
+class TMPipe(MPipeObject, metaclass=_MPipeMeta):
+    """The older FIFO, used with `TPUSH(tile, pipe)`, `TPOP(tile, pipe)` and `TFREE(pipe)`.
+
+    `TMPipe[...](memory, address)`: the slots in global memory and the consumer's local buffer; or
+    `TMPipe[...](address)` for slots in UB or L1.
+    """
+
+    ARGS: ClassVar[tuple[Any, ...] | None] = None
+
+    def __init__(self, fifo_base: Any, local_base: int = 0) -> None:
+        if self.ARGS is None:
+            raise fail("pipe-type", "TMPipe is not a type yet", fix="form one first: TMPipe[...]")
+        flag, fifo, depth, producer, consumer, unit_flag, local_depth, ratio = self.ARGS
+        machine = current()
+        spec = mpipe_spec(
+            int(flag),
+            FIFOType(fifo),
+            int(depth),
+            producer.spec_for(machine.target),
+            consumer.spec_for(machine.target),
+            bool(unit_flag),
+            int(local_depth),
+            VecCubeRatio(ratio),
+            machine.target.name,
+        )
+        super().__init__(spec, machine, fifo_base, int(local_base))
+
+
+@cache
+def mpipe_class(args: tuple[Any, ...]) -> type[TMPipe]:
+    """The one class with these template arguments."""
+    name = f"TMPipe[{args[0]}, {FIFOType(args[1]).name}, {args[2]}]"
+    return _MPipeMeta(name, (TMPipe,), {"ARGS": args})  # type: ignore[return-value]
 
 
 # ---- which core a single instruction stream speaks for ------------------------------------------

@@ -11,6 +11,7 @@ destination first (`tadd %dst, %src0, %src1`) is read where the line has no `=`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from ptokit.base.diagnostics import Diagnostic, fail
@@ -24,11 +25,11 @@ from ptokit.ir.attributes import (
     float_text,
 )
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.insntext import read_ssa
+from ptokit.ir.insntext import read_ssa, write_signature
 from ptokit.ir.instructions import forms_of, mnemonics
-from ptokit.ir.lexer import Source
+from ptokit.ir.lexer import Comment, Source
 from ptokit.ir.reader import Abandon, Head, Reader
-from ptokit.ir.types import FunctionType, Type
+from ptokit.ir.types import Type
 from ptokit.ir.typetext import suggestion
 
 _LINE = re.compile(r"\s*(?:%[\w.]+(?:\s*,\s*%[\w.]+)*\s*=\s*)?([A-Za-z_.][\w.]*)")
@@ -39,7 +40,7 @@ def looks_like(text: str) -> bool:
     """Whether a text is in assembly form: its first line is a directive or a bare mnemonic."""
     for line in text.splitlines():
         code = line.partition("//")[0].strip()
-        if not code:
+        if not code or code.split()[0] == "#":
             continue
         if code.startswith((".arg", ".const")):
             return True
@@ -68,6 +69,7 @@ class _AsmReader(Reader):
             try:
                 self._line(block)
             except Abandon:
+                self.implied.clear()
                 self._next_line(start)
         block.ops.append(Op("func.return", location=self.place()))
         return Module([function], location=self.place(0))
@@ -125,7 +127,8 @@ class _AsmReader(Reader):
                 suggestion(word, known),
             )
         op = read_ssa(self, head, forms)
-        block.ops.append(op)
+        block.ops += [*self.implied, op]
+        self.implied.clear()
         for value, (name, place) in zip(op.results, head.results, strict=False):
             value.owner = op
             self.define(name, value, place)
@@ -137,8 +140,11 @@ class _AsmReader(Reader):
 # ---- printing ----------------------------------------------------------------------------------
 
 
-def print_asm(module: Module) -> str:
-    """The assembly form of a module that consists of plain Level 1 lines."""
+def print_asm(module: Module, comments: Sequence[Comment] = ()) -> str:
+    """The assembly form of a module that consists of plain Level 1 lines.
+
+    Comments of its source stay in front of, or behind, the line they belong to.
+    """
     if len(module.functions) != 1 or module.functions[0].body is None:
         raise fail(
             "asm-form",
@@ -148,12 +154,17 @@ def print_asm(module: Module) -> str:
         )
     body = module.functions[0].body
     names = _names(body)
-    lines = [f".arg {names[a]} : {a.type};" for a in body.args]
-    for op in body.ops:
-        if op.name == "func.return":
-            continue
-        lines.append(_line(op, names))
-    return "\n".join(lines) + "\n"
+    lines = [(a.location.line, f".arg {names[a]} : {a.type};") for a in body.args]
+    ops = [op for op in body.ops if op.name != "func.return"]
+    lines += [(op.location.line, _line(op, names)) for op in ops]
+    left = list(comments)
+    found: list[str] = []
+    for number, text in lines:
+        while left and (left[0].line < number or (left[0].line == number and left[0].is_own_line)):
+            found.append(left.pop(0).text)
+        behind = f"  {left.pop(0).text}" if left and left[0].line == number else ""
+        found.append(text + behind)
+    return "\n".join([*found, *(c.text for c in left)]) + "\n"
 
 
 def _names(body: Block) -> dict[Value, str]:
@@ -192,13 +203,11 @@ def _line(op: Op, names: dict[Value, str]) -> str:
             operands.append(names[value])
     results = ", ".join(names[r] for r in op.results)
     attrs = ", ".join(f"{key} = {_attribute(value)}" for key, value in op.attrs.items())
-    types: list[Type] = [v.type for v in op.operands]
-    signature = FunctionType(tuple(types), tuple(r.type for r in op.results))
     return (
         (f"{results} = " if results else "")
         + f"{op.name.removeprefix('pto.')} {', '.join(operands)}"
         + (f" {{{attrs}}}" if attrs else "")
-        + f" : {signature};"
+        + f" : {write_signature(op, 'sync')};"
     )
 
 

@@ -35,7 +35,7 @@ class Listed:
     indices: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
 
     def read(self, reader: Reader) -> None:
-        self.values.append(reader.value())
+        self.values.append(reader.address() if reader.sees("@tile") else reader.value())
         self.tokens.append(reader.at - 1)
         found: list[Value] = []
         if reader.accept("["):
@@ -138,7 +138,7 @@ def read_ssa(reader: Reader, head: Head, forms: list[Form]) -> Op:
     attrs: dict[str, Attribute] = {}
     ins = Listed()
     # Line breaks mean nothing: behind an instruction without operands the next line follows.
-    while reader.kind == "value" and not reader.starts_statement():
+    while reader.sees("@tile") or (reader.kind == "value" and not reader.starts_statement()):
         ins.read(reader)
         if not reader.accept(","):
             break
@@ -359,13 +359,27 @@ def _write_ssa(printer: Printer, op: Op) -> str:
         else:
             names.append(printer.name(value))
     attrs = f" {dict_text(op.attrs)}" if op.attrs else ""
+    listed = f" {', '.join(names)}" if names else ""
+    return f"{listed}{attrs} : {write_signature(op, 'l1')}"
+
+
+def write_signature(op: Op, form: str) -> str:
+    """The types behind the colon, in the spelling the pages have for the form."""
     inputs = tuple(v.type for v in op.operands)
-    signature = str(FunctionType(inputs, tuple(v.type for v in op.results)))
+    results = tuple(v.type for v in op.results)
+    if op.insn is not None and op.insn.asm is not None and form in op.insn.asm.plain:
+        return ", ".join(map(str, inputs + results))
     if op.results and (len(inputs) == 1 or op.result_labels[0] in op.labels):
         # One operand needs no parentheses; a new handle to an operand shows only that operand.
-        signature = f"{inputs[0]} -> {', '.join(str(r.type) for r in op.results)}"
-    listed = f" {', '.join(names)}" if names else ""
-    return f"{listed}{attrs} : {signature}"
+        return f"{inputs[0]} -> {', '.join(map(str, results))}"
+    return str(FunctionType(inputs, results))
 
 
-__all__ = ["forms_of", "read_instruction", "read_signature", "read_ssa", "write_instruction"]
+__all__ = [
+    "forms_of",
+    "read_instruction",
+    "read_signature",
+    "read_ssa",
+    "write_instruction",
+    "write_signature",
+]

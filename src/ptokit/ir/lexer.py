@@ -1,5 +1,7 @@
 """From text to tokens. Types and attributes with their brackets are one token each, so the parser
-can look a spelling it has met before up instead of reading it again."""
+can look a spelling it has met before up instead of reading it again.
+
+A comment starts with `//`, or with `#` and a space as on the instruction pages."""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ _NEST = rf"<(?:->|[^<>]|<(?:->|[^<>]|<(?:->|[^<>]|{_FLAT})*>)*>)*>"
 
 _TOKEN = re.compile(
     rf"""
-    (?:[ \t\r\n]+|//[^\n]*)*  # stands in front of every token
+    (?:[ \t\r\n]+|//[^\n]*|\#(?=\s|\Z)[^\n]*)*  # stands in front of every token
     (?:(?P<value>%(?:\d+|[A-Za-z_$.-][\w$.-]*)(?:\#\d+)?)
   | (?P<type>![A-Za-z_][\w$.]*(?:{_NEST})?|(?:memref|vector|tensor){_NEST})
   | (?P<attr>\#[A-Za-z_][\w$.-]*(?:{_NEST})?|(?:dense|array|affine_map|strided){_NEST})
@@ -55,7 +57,7 @@ class Source:
         )
 
 
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?P<lead>^[ \t]*)?(?P<comment>//[^\n]*)', re.MULTILINE)
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?P<lead>^[ \t]*)?(?P<comment>(?://|#(?=\s|\Z))[^\n]*)', re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -273,11 +273,13 @@ class Parser(Reader):
             head.results = self._result_names()
             op = self._operation(head)
         except Abandon:
+            self.implied.clear()
             self._recover(start)
             for name, place in head.results:
                 self.values[name] = Value(name[1:], ElidedType("<unknown>"), None, place)
             return
-        block.ops.append(op)
+        block.ops += [*self.implied, op]
+        self.implied.clear()
         for value, (name, place) in zip(op.results, head.results, strict=False):
             value.owner = op
             self.define(name, value, place)

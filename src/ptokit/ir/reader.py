@@ -32,7 +32,7 @@ from ptokit.ir.attributes import (
 )
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.lexer import Source, Tokens
-from ptokit.ir.types import I64, ElidedType, FunctionType, ScalarType, Type, same_type
+from ptokit.ir.types import I64, INDEX, ElidedType, FunctionType, ScalarType, Type, same_type
 from ptokit.ir.typetext import SpellingError, is_scalar, parse_type, suggestion
 
 
@@ -65,6 +65,7 @@ class Reader:
         self.at = 0
         self.errors: list[Diagnostic] = []
         self.values: dict[str, Value] = {}
+        self.implied: list[Op] = []  # constants that the operation at hand spells in place
         self.type_aliases: dict[str, Type] = {}
         self.attr_aliases: dict[str, Attribute] = {}
 
@@ -161,6 +162,18 @@ class Reader:
             raise self.unexpected("an integer") from None
 
     # ---- values ------------------------------------------------------------------------------
+
+    def address(self) -> Value:
+        """`@tile(0x1000)`: an on-chip address in place; a constant of its own behind the scenes."""
+        place = self.place()
+        self.expect("@tile")
+        self.expect("(")
+        attrs: dict[str, Attribute] = {"value": IntAttr(self.integer(), INDEX)}
+        self.expect(")")
+        op = Op("arith.constant", attrs=attrs, location=place, result_labels=("result",))
+        op.results = [Value("addr", INDEX, op, place)]
+        self.implied.append(op)
+        return op.results[0]
 
     def value(self) -> Value:
         """A use of a value. An undefined one is noted and stands in for itself."""

@@ -204,6 +204,12 @@ def _tile_text(spec: TileSpec, is_value: bool) -> str:
     valid_row, valid_col = ("?" if n == DYNAMIC else n for n in (spec.valid_row, spec.valid_col))
     compact = f", compact={int(spec.compact)}" if spec.compact else ""
     blayout, slayout = _name(BLAYOUTS, spec.blayout), _name(SLAYOUTS, spec.slayout)
+    if is_value and not compact and (spec.valid_row, spec.valid_col) == (spec.rows, spec.cols):
+        pad = next((word for word, value in PADS.items() if value == spec.pad), int(spec.pad))
+        return (
+            f"!pto.tile<{LOCATION_NAMES[spec.loc]}, {element}, {spec.rows}, {spec.cols}, "
+            f"{blayout}, {slayout}, {spec.fractal}, {pad}>"
+        )
     return (
         f"!pto.{'tile' if is_value else 'tile_buf'}<loc={LOCATION_NAMES[spec.loc]}, "
         f"dtype={element}, rows={spec.rows}, cols={spec.cols}, v_row={valid_row}, "

@@ -7,6 +7,8 @@ documentation ask this module; none of them knows an instruction.
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from ptokit.isa.spec import Insn, Operand
 
 FORMS = ("sync", "l1", "l2")
@@ -44,43 +46,82 @@ def outputs(insn: Insn) -> list[Operand]:
 
 
 def text_forms(insn: Insn) -> dict[str, str]:
-    """The pattern of each form the instruction has, as its page shows it."""
+    """The pattern of each form the instruction has, as its page shows it: a line per overload."""
     if insn.asm is None:
         return {}
+    # Overloads that leave an operand to its default, or to a template argument, are C++ only.
+    needed = {o.name for o in insn.operands if not o.optional}
+    overloads = [names for names in insn.forms if needed <= set(names)]
     written = {"sync": _sync, "l1": _level1, "l2": _level2}
-    return {form: written[form](insn) for form in FORMS if form in insn.asm.forms}
+    return {
+        form: "\n".join(dict.fromkeys(written[form](insn, names) for names in overloads))
+        for form in FORMS
+        if form in insn.asm.forms
+    }
 
 
-def _sync(insn: Insn) -> str:
-    return _ssa(insn, "sync", mnemonic(insn))
+def _sync(insn: Insn, names: tuple[str, ...]) -> str:
+    return _ssa(insn, names, "sync", _full_mnemonic(insn, names))
 
 
-def _level1(insn: Insn) -> str:
-    return _ssa(insn, "l1", "pto." + mnemonic(insn))
+def _level1(insn: Insn, names: tuple[str, ...]) -> str:
+    return _ssa(insn, names, "l1", "pto." + _full_mnemonic(insn, names))
 
 
-def _ssa(insn: Insn, form: str, name: str) -> str:
-    needed = [o for o in inputs(insn, form) if not o.optional]
-    results = [o for o in outputs(insn) if "global" not in o.kinds and not o.optional]
-    stored = [o for o in outputs(insn) if "global" in o.kinds]
-    operands = needed + stored
+def _full_mnemonic(insn: Insn, names: tuple[str, ...]) -> str:
+    assert insn.asm is not None
+    return mnemonic(insn) + "".join(s for o, s in insn.asm.suffixes.items() if o in names)
+
+
+def _ssa(insn: Insn, names: tuple[str, ...], form: str, name: str) -> str:
+    given = [o for o in inputs(insn, form) if o.name in names]
+    written = [o for o in outputs(insn) if o.name in names]
+    results = [o for o in written if "global" not in o.kinds]
+    operands = given + [o for o in written if "global" in o.kinds]
     left = ", ".join(f"%{o.name}" for o in results)
-    args = ", ".join(f"%{o.name}" for o in operands)
+    args = ", ".join(f"%{o.name}" for o in operands) + _attributes(insn, names)
+    line = f"{left} = {name} {args}" if left else f"{name} {args}".rstrip()
     kinds = [_type(o, "tile") for o in operands]
-    source = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
-    target = ", ".join(_type(o, "tile") for o in results) or "()"
-    lead = f"{left} = " if left else ""
-    return f"{lead}{name} {args} : {source} -> {target}"
+    types = [_type(o, "tile") for o in results]
+    if insn.asm is not None and form in insn.asm.plain:
+        return f"{line} : {', '.join(kinds + types)}"
+    return f"{line} : {_listed(kinds)} -> {_listed(types)}"
 
 
-def _level2(insn: Insn) -> str:
-    ins, outs = ([o for o in side if not o.optional] for side in (inputs(insn), outputs(insn)))
-    parts = [f"pto.{mnemonic(insn)}"]
+def _listed(types: list[str]) -> str:
+    return types[0] if len(types) == 1 else f"({', '.join(types)})"
+
+
+def _level2(insn: Insn, names: tuple[str, ...]) -> str:
+    ins, outs = ([o for o in side if o.name in names] for side in (inputs(insn), outputs(insn)))
+    parts = [f"pto.{_full_mnemonic(insn, names)}"]
     for word, side in (("ins", ins), ("outs", outs)):
         if side:
-            names = ", ".join(f"%{o.name}" for o in side)
-            parts.append(f"{word}({names} : {', '.join(_type(o, 'tile_buf') for o in side)})")
+            listed = ", ".join(f"%{o.name}" for o in side)
+            inside = _attributes(insn, names) if word == "ins" else ""
+            types = ", ".join(_type(o, "tile_buf") for o in side)
+            parts.append(f"{word}({listed}{inside} : {types})")
     return " ".join(parts)
+
+
+def _attributes(insn: Insn, names: tuple[str, ...]) -> str:
+    """The attributes a line shows: those with a place among the operands."""
+    asm = insn.asm
+    assert asm is not None
+    shown = [
+        (asm.attrs.get(a.name, a.name), a.default)
+        for a in insn.attrs
+        if a.name in asm.place and a.default is not None
+        if a.name not in asm.beside or asm.beside[a.name] in names
+    ]
+    return f" {{{', '.join(f'{key} = {_elided(value)}' for key, value in shown)}}}" * bool(shown)
+
+
+def _elided(value: object) -> str:
+    """A value of an attribute; which member of an enumeration stays open, as types do."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "#pto<...>" if isinstance(value, IntEnum) else f"{value} : i32"
 
 
 def _type(operand: Operand, tile: str) -> str:

@@ -101,7 +101,7 @@ def _capacity(o: Any) -> int:
             ),
         ),
     ],
-    asm=Asm(ins=("obj", "addr"), outs=()),
+    asm=Asm(ins=("obj", "addr"), outs=(), plain=frozenset({"sync", "l1"})),
     example={"obj": "Vec {T} 16x64", "Addr": "0x400"},
     more_examples=[{"obj": "Vec f32 16x64", "addr": "0x1000"}],
 )

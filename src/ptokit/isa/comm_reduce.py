@@ -141,9 +141,8 @@ def _reduce(stage: Any, chunk: Any, others: list[Any], combine: str) -> None:
         stage.load(tile, other)
         stage.give(Pipe.MTE2, Pipe.V, tile)
         stage.take(Pipe.MTE2, Pipe.V, 0)
-        if receivers == 2:  # so that the tile of the combination before this one is free
-            stage.take(Pipe.V, Pipe.MTE2, 0)
         stage.take(Pipe.MTE2, Pipe.V, tile)
         stage.combine(combine, _ACC, tile, chunk)
+        # Raising the flag again takes the one before: MTE2 lags two combinations behind at most.
         stage.give(Pipe.V, Pipe.MTE2, 0)
     stage.order(Pipe.V, Pipe.MTE3, 0)

@@ -10,7 +10,7 @@ from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.memory import DEVICES, in_types, need
 from ptokit.isa.rules import located
-from ptokit.isa.spec import Pipe, View, insn, out, scalar, types
+from ptokit.isa.spec import Asm, Pipe, View, insn, out, scalar, types
 
 _MOST_BLOCKS = 32767  # repeat count of the fill engine, in 32-byte blocks
 _FEATURES = {Layout.NC1HWC0: 5, Layout.FRACTAL_Z: 5, Layout.NDC1HWC0: 6, Layout.FRACTAL_Z_3D: 6}
@@ -99,6 +99,7 @@ _WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
             "fill a larger tile in parts",
         ),
     ],
+    asm=Asm(plain=frozenset({"sync"})),
     example={"dst": "Mat {T} 16x64"},
     more_examples=[
         {"dst": "Vec f32 16x64 valid 13x50"},

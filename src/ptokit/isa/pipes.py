@@ -247,7 +247,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
         end.wait_free(Split)
     gmTensor.point_to(end.slot_pointer(gmTensor, Split))
     end.allocated()
-    state.tileIndex += 1
+    end.advance()
 
 
 @insn(
@@ -362,7 +362,7 @@ def TPUSH(
     if state.getAllocateStatus() and pipe.asks_for_space(state.tileIndex):
         end.wait_free(Split)
     end.write(tile, Split, Config)
-    state.tileIndex += 1
+    end.advance()
     if state.getRecordStatus():
         end.notify_ready(Split)
 
@@ -423,7 +423,7 @@ def TPOP(
             end.taken()
         elif state.getFreeStatus() and pipe.announces_space(state.tileIndex):
             end.notify_free(Split)
-    state.tileIndex += 1
+    end.advance()
 
 
 @insn(

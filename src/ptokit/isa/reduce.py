@@ -367,7 +367,12 @@ def _binary(o: Any) -> bool:
             "leave tmp and isBinary out",
         ),
     ],
-    asm=Asm(tmp=frozenset({"l1", "l2"}), attrs={"isBinary": "isBinary"}),
+    asm=Asm(
+        tmp=frozenset({"l1", "l2"}),
+        attrs={"isBinary": "isBinary"},
+        place={"isBinary": "ins"},
+        beside={"isBinary": "tmp"},
+    ),
     example=_COLUMN_EXAMPLE,
     more_examples=[
         {"dst": "Vec f32 1x64", "src": "Vec f32 16x64", "tmp": "Vec f32 16x64", "isBinary": "True"}

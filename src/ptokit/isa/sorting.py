@@ -364,6 +364,7 @@ _apart = separate("dst", "src0").holds
         outs=("dst", "executedNumList"),
         attrs={"exhausted": "exhausted"},
         place={"exhausted": "ins"},
+        beside={"exhausted": "src1"},
     ),
     example={"dst": "Vec {T} 1x512", "src0": "Vec {T} 1x512", "blockLen": "64"},
     more_examples=[

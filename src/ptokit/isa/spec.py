@@ -128,10 +128,14 @@ class Asm:
     # Where Level 2 writes an attribute: behind `outs(...)` unless listed here as "ins" (inside the
     # parentheses) or "ins," (inside, after a comma).
     place: Mapping[str, str] = field(default_factory=dict[str, str])  # template name -> place
+    # Template name -> the operand without which the attribute says nothing.
+    beside: Mapping[str, str] = field(default_factory=dict[str, str])
     suffixes: Mapping[str, str] = field(default_factory=dict[str, str])  # operand given -> ".acc"
     aliases: tuple[str, ...] = ()  # further mnemonics that are read, never printed
     is_paired: bool = False  # `ins(%a : T, %b : T)` instead of `ins(%a, %b : T, T)`
     order: tuple[str, ...] | None = None  # operands of the generic form, when not ins then outs
+    # Forms whose types are one plain list, operands then results: `%a, %b : T, U`, no arrow.
+    plain: frozenset[str] = frozenset()
 
 
 DERIVED = Asm()  # everything follows from the name and the operands

@@ -66,6 +66,12 @@ def entry_move(
     return found
 
 
+def push_view(end: End, tile: TileObject, spec: GlobalSpec, pipe: Pipe) -> Move:
+    """A push into a slot that is arranged as `spec` says."""
+    whole = (slice(0, tile.vr), slice(0, tile.vc))
+    return _move(end, pipe, ("tile", local_bytes(tile)), [("slot", _view(end, spec), whole)])
+
+
 def local_bytes(tile: TileObject) -> Window:
     """The valid region of a tile."""
     assert tile.storage is not None

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from ptokit.base.diagnostics import ProgramError
+from typing import Any
+
+from ptokit.base.diagnostics import ProgramError, PtoError
 
 
 class PoisonRead(ProgramError):  # noqa: N818 - named after what happened
     """A byte was read that nothing wrote."""
+
+    plan: Any = None  # what read it
+    operand: str = ""
+    window: Any = None
 
 
 class OutOfBounds(ProgramError):  # noqa: N818
@@ -19,3 +25,10 @@ class Unbound(ProgramError):  # noqa: N818
 
 class WouldBlock(ProgramError):  # noqa: N818
     """The only thread of execution would wait for something that nobody can provide."""
+
+
+def read_by(error: PtoError, plan: Any, operand: str, window: Any) -> PtoError:
+    """The error, with what was about to read."""
+    if isinstance(error, PoisonRead):
+        error.plan, error.operand, error.window = plan, operand, window
+    return error

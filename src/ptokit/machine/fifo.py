@@ -440,6 +440,10 @@ class End:
     def _perform(self, move: Any) -> None:
         self.ctx.machine.sync.perform(move.pipe, move, None, self.ctx.site)
 
+    def advance(self) -> None:
+        """Go on to the next entry."""
+        self.state.tileIndex += 1
+
     # ---- bookkeeping for the checker ------------------------------------------------------------
 
     def allocated(self) -> None:

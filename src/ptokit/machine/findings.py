@@ -104,7 +104,7 @@ class Findings:
             ("later", f"{record.insn.name} {does} {use.operand}"),
         ]
         line = where(earlier.site)
-        fix = _remedy(here, there, earlier, record, line, where(record.site))
+        fix = remedy(here, there, earlier, record, line, where(record.site))
         notes = [Note(f"the other access, {earlier.insn.name}", line)]
         once = (kind, code)
         self.add(code, message, record.site, got=got, fix=fix, notes=notes, once=once)
@@ -141,7 +141,7 @@ def _ing(did: str) -> str:
     return {"written": "writing", "read": "reading"}[did]
 
 
-def _remedy(
+def remedy(
     here: Core, there: Core, earlier: Record, later: Record, first: Location, second: Location
 ) -> str:
     """Which order is missing, and where its two ends belong."""

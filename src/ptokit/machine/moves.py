@@ -16,7 +16,7 @@ from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.isa.facts import Ops
 from ptokit.isa.spec import Insn, Pipe
-from ptokit.machine.faults import PoisonRead
+from ptokit.machine.faults import PoisonRead, read_by
 from ptokit.machine.gm import GmWindow
 from ptokit.machine.records import Record
 from ptokit.machine.window import Window
@@ -77,7 +77,7 @@ class Move:
             return place.array().copy()
         if not place.is_defined():
             row, col = place.first_poison()
-            raise fail(
+            error = fail(
                 "poison-read",
                 f"{self.insn.name} reads {name}[{row}, {col}], which nothing has written",
                 got=[("memory", place.storage.name)],
@@ -86,6 +86,7 @@ class Move:
                 target=self.ops.target.name,
                 kind=PoisonRead,
             )
+            raise read_by(error, self, name, place)
         return place.read().copy()
 
 

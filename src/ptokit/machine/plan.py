@@ -19,7 +19,7 @@ from ptokit.base.location import Location, Site
 from ptokit.isa.facts import Ops
 from ptokit.isa.spec import Extent, Insn, Operand, Pipe, View
 from ptokit.machine.context import Context
-from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound
+from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound, read_by
 from ptokit.machine.gm import GmAccess, GmWindow
 from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
 from ptokit.machine.records import Record
@@ -249,7 +249,7 @@ class Plan:
     ) -> PtoError:
         """Build the error for a read of undefined elements."""
         row, col = window.first_poison(part)
-        return fail(
+        error = fail(
             "poison-read",
             f"{self.insn.name} reads {declared.name}[{row}, {col}], which nothing has written",
             got=[(declared.name, self.ops[declared.name]), ("memory", window.storage.name)],
@@ -258,6 +258,7 @@ class Plan:
             target=self.ops.target.name,
             kind=PoisonRead,
         )
+        return read_by(error, self, declared.name, window)
 
 
 def _extent(view: View | Extent, tile: TileObject, axis_map: AxisMap) -> tuple[slice, slice]:

@@ -23,6 +23,7 @@ from ptokit.machine.clocks import Clocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.deadlock import explain
+from ptokit.machine.early_reads import note_early_read
 from ptokit.machine.findings import Findings
 from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
@@ -182,6 +183,8 @@ class Launch:
 
     def _together(self, error: PtoError) -> PtoError:
         """The error of a program, with the hazards found before it, which may explain it."""
+        if note_early_read(self, error):
+            return ProgramError(self.findings.errors)
         if not self.findings.errors:
             return error
         return type(error)((*self.findings.errors, *error.diagnostics))

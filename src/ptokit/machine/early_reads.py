@@ -1,0 +1,71 @@
+"""Early reads: bytes read before the instruction that writes them, which was issued, has run.
+
+To the reading instruction the bytes are poison. But when their writer stands in the queue of a
+pipe, the fault is a missing order between two lines, and that is what the author must be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.diagnostics import Note, PtoError, where
+from ptokit.machine.faults import PoisonRead
+from ptokit.machine.findings import remedy
+from ptokit.machine.queues import PipeQueue, Work
+
+if TYPE_CHECKING:
+    from ptokit.machine.scheduler import Launch
+
+
+def note_early_read(launch: Launch, error: PtoError) -> bool:
+    """Report a read of poison as a race, when the writer is on its way."""
+    if not isinstance(error, PoisonRead) or error.window is None or not launch.careful:
+        return False
+    found = _writer(launch.queues.pending, error.window)
+    if found is None:
+        return False
+    queue, work, operand = found
+    reader, writer = error.plan, work.plan
+    (problem,) = error.diagnostics
+    line, here = where(work.site), problem.location
+    assert here is not None
+    at_home = any(m is error.window.storage for m in queue.core.memories.values())
+    by = f"PIPE_{writer.pipe.name}" + ("" if at_home else f" of the {queue.core.name}")
+    other = queue.core if at_home else launch.machine.core
+    same = reader.pipe is writer.pipe and at_home
+    low, high = _span(error.window)
+    launch.findings.add(
+        "E8" if same else "E6",
+        f"{reader.insn.name} on PIPE_{reader.pipe.name} reads {error.operand} before "
+        f"{writer.insn.name} on {by} has written the same bytes (RAW)",
+        here,
+        got=[
+            ("bytes", f"{error.window.storage.name} 0x{low:x}..0x{high:x}"),
+            ("earlier", f"{writer.insn.name} writes {operand}"),
+            ("later", f"{reader.insn.name} reads {error.operand}"),
+        ],
+        fix=remedy(other, queue.core, writer, reader, line, here),
+        notes=[Note(f"the other access, {writer.insn.name}", line)],
+    )
+    return True
+
+
+def _writer(queues: Iterable[PipeQueue], window: Any) -> tuple[PipeQueue, Work, str] | None:
+    """The first instruction in a queue that will write some of these bytes."""
+    low, high = _span(window)
+    for queue in queues:
+        for entry in queue.entries:
+            if not isinstance(entry, Work):
+                continue
+            for operand, writes, other in entry.plan.windows:
+                if writes and other.storage is window.storage:
+                    start, stop = _span(other)
+                    if start < high and low < stop:
+                        return queue, entry, operand
+    return None
+
+
+def _span(window: Any) -> tuple[int, int]:
+    ranges = list(window.ranges())
+    return ranges[0][0], ranges[-1][1]
