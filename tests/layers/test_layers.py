@@ -19,9 +19,9 @@ LAYERS = [
     ["base"],
     ["isa"],
     ["ir", "machine"],
-    ["frontend", "passes", "engines", "timing", "emit"],
+    ["frontend", "passes", "engines", "emit"],
     ["report"],
-    ["driver", "kernel", "comm"],
+    ["driver", "kernels", "comm"],
     ["__init__"],  # the public names
     ["conform_pipes"],
     ["conform"],

@@ -141,6 +141,16 @@ def _form(mode: TFillPadMode, rules: list[Rule]) -> list[Rule]:
     return _when(lambda o: not _is_mat(o) and o.attrs["mode"] == mode, rules)
 
 
+def _room() -> Rule:
+    """The one thing the permissive profile asks; devices compare the capacities."""
+    return rule(
+        "room",
+        "dst has room for the valid rows and columns of src",
+        lambda o: o.src.vr <= o.dst.rows and o.src.vc <= o.dst.cols,
+        "cpu",
+    )
+
+
 def _vec_only() -> Rule:
     return rule(
         "location",
@@ -253,6 +263,7 @@ def _clear_mat(dst: Array, src: Array, missing: Array | None, ctx: Any) -> None:
             lambda o: o.dst.loc == o.src.loc and o.dst.loc in (TileType.Vec, TileType.Mat),
             DEVICES,
         ),
+        _room(),
         _when(lambda o: not _is_mat(o), _vec_rules()),
         _form(TFillPadMode.Normal, _normal_rules()),
         _form(TFillPadMode.InPlace, _in_place_rules()),
@@ -298,7 +309,7 @@ def TFILLPAD(dst: Array, src: Array, ctx: Any) -> None:
     src("src", view=_source, carries=True),
     ops={"TFILLPAD_VEC": Pipe.V},
     targets=DEVICES,
-    rules=[_vec_only(), _vec_rules(), _in_place_rules()],
+    rules=[_vec_only(), _room(), _vec_rules(), _in_place_rules()],
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={"dst": "Vec f32 16x64 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
 )
@@ -316,7 +327,7 @@ def TFILLPAD_INPLACE(dst: Array, src: Array, ctx: Any) -> None:
     src("src", view=_source, carries=True),
     ops={"TFILLPAD_VEC": Pipe.V},
     targets=DEVICES,
-    rules=[_vec_only(), _vec_rules(), _expand_rules()],
+    rules=[_vec_only(), _room(), _vec_rules(), _expand_rules()],
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={"dst": "Vec f32 24x96 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
 )

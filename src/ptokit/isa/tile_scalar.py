@@ -433,29 +433,32 @@ _THREE_TILES = rule(
     fix="declare them with the same template arguments",
 )
 _WITH_TWO_TILES = (out("dst"), src("src0"), scalar(), src("src1"))
+_COMMON_NUMBERS = types(a2a3="i16 i32 f16 f32", a5="i16 i32 f16 f32")
 
 
 @insn(
     *_WITH_TWO_TILES,
-    targets="cpu",
+    types=_COMMON_NUMBERS,
     rules=[_THREE_TILES, *pointwise("dst", "src0", "src1")],
 )
 def TADDSC(dst: Array, src0: Array, scalar: float, src1: Array) -> None:
     """Add a scalar and a tile to a tile: (src0 + scalar) + src1, from left to right.
 
-    No device implements it; use TADDS followed by TADD there. The three tiles have one type.
+    No device has it as one instruction: it stands for TADDS followed by TADD, with a rounding after
+    each. The three tiles have one type.
     """
     np.add(src0 + element(scalar, dtype(src0.dtype)), src1, out=dst)
 
 
 @insn(
     *_WITH_TWO_TILES,
-    targets="cpu",
+    types=_COMMON_NUMBERS,
     rules=[_THREE_TILES, *pointwise("dst", "src0", "src1")],
 )
 def TSUBSC(dst: Array, src0: Array, scalar: float, src1: Array) -> None:
     """Subtract a scalar from a tile and add a tile: (src0 - scalar) + src1, from left to right.
 
-    No device implements it; use TSUBS followed by TADD there. The three tiles have one type.
+    No device has it as one instruction: it stands for TSUBS followed by TADD, with a rounding after
+    each. The three tiles have one type.
     """
     np.add(src0 - element(scalar, dtype(src0.dtype)), src1, out=dst)

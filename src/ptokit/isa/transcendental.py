@@ -137,13 +137,14 @@ def TRSQRT(dst: Array, src: Array, tmp: Array) -> None:
     ],
     freedom=ACCURACY,
 )
-def TRECIP(dst: Array, src: Array) -> None:
+def TRECIP(dst: Array, src: Array, PrecisionType: RecipAlgorithm, ctx: Any) -> None:
     """Take the reciprocal; 1 / 0 is an infinity.
 
-    The instruction is TDIVS with the scalar 1 as dividend. A2/A3 fills the destination with ones
-    first, so there it must not be the source.
+    The instruction is TDIVS with the scalar 1 as dividend, and HIGH_PRECISION means what it means
+    there. A2/A3 fills the destination with ones first, so there it must not be the source.
     """
-    dst[...] = quotient(np.ones_like(src), src)
+    high = PrecisionType == RecipAlgorithm.HIGH_PRECISION
+    dst[...] = quotient(np.ones_like(src), src, ctx.target.name, high)
 
 
 # ---- powers ------------------------------------------------------------------------------------
