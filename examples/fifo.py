@@ -97,7 +97,7 @@ def cube_to_vector(x, b, ring, y, *, way, split, slots, entries, lanes=2):
             PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE1]()
             multiply(acc, left, right, x_l1)
             PtoSetWaitFlag[PIPE_MTE1, PIPE_MTE2]()
-            TPUSH[NO if split > LEFT else split](pipe, acc)  # only a pop divides an odd entry
+            TPUSH[split](pipe, acc)
             PtoSetWaitFlag[PIPE_FIX, PIPE_M]()
     with vector_section():
         row, col, mine, wide = share(split, rows, cols)
@@ -291,6 +291,9 @@ MEANING = {  # what NumPy says of one entry
 }
 
 
+TILES_ONLY = (cube_to_vector, vector_to_cube, there_and_back)  # the text has no others
+
+
 def case(kernel, target, way, split, slots):
     """One way of using a pipe, with enough entries to go round the ring twice."""
     rows, cols = R - (split == UP_ODD), C - (split == LEFT_ODD)
@@ -309,7 +312,7 @@ def case(kernel, target, way, split, slots):
         inputs,
         lambda x, b, *rest: (MEANING[kernel](x, b),),
         targets=(target,),
-        paths=("eager",),
+        paths=("eager", "lowered") if kernel in TILES_ONLY else ("eager",),
         consts={
             "way": way,
             "split": split,

@@ -6,14 +6,14 @@ m["add"][4](x, y, z)            # four blocks; arrays are updated in place
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, UsageError, fail
 from ptokit.engines.reference import Interpreter
+from ptokit.frontend.launch import launch
+from ptokit.frontend.session import current
 from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
@@ -23,7 +23,6 @@ from ptokit.ir.printer import print_module
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
 from ptokit.machine.machine import Machine
-from ptokit.machine.scheduler import Schedule, run_cluster
 from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.to_level2 import SYNC_OPS
@@ -171,38 +170,35 @@ class Launch:
         self,
         *args: Any,
         target: str | Target | None = None,
-        check: bool = True,
+        check: bool | str = True,
         seed: int | None = None,
+        jobs: int = 1,
     ) -> Run:
         """Check the program for the target, run every block, update the arrays in place.
 
         `check` looks for races, hangs and leftover flags where the text orders the pipes itself;
-        `seed` runs cores and pipes in a random but repeatable order.
+        "explore" also compares the bytes of many schedules. `seed` runs cores and pipes in a
+        random but repeatable order, `jobs` spreads the blocks over processes.
         """
         program = self.kernel.program
         chosen = program.target(target)
         module = Verify().run(program.executable(chosen), chosen)
         function = module.function(self.kernel.function.name)
         assert function is not None
-        made: list[Machine] = []
 
         def body() -> None:
-            machine = made[0]
+            machine = current()
             Interpreter(module, machine, self.blocks, machine.subblocks).launch(function, args)
 
-        @contextmanager
-        def in_force(machine: Machine) -> Generator[None]:
-            made.append(machine)
-            yield
-
-        outcome = run_cluster(
+        outcome = launch(
             dict.fromkeys(core_kinds(module), body),
             chosen,
             "manual" if orders_pipes(module) else "auto",
             grid=self.blocks,
-            schedule=Schedule(seed),
+            seed=seed,
             hazards=check,
-            session=in_force,
+            arrays=args,
+            jobs=jobs,
         )
         return Run(function.name, chosen, self.blocks, outcome.machine)
 

@@ -28,9 +28,10 @@ from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
 from ptokit.base.tiles import TileSpec
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines.reference import Interpreter
+from ptokit.frontend.launch import Schedule, launch
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.sections import guarded
-from ptokit.frontend.session import MODES, current, running
+from ptokit.frontend.session import MODES, current
 from ptokit.ir.core import Module
 from ptokit.ir.printer import print_module
 from ptokit.ir.types import TileBufType
@@ -38,7 +39,6 @@ from ptokit.isa.spec import TARGETS as DEVICES
 from ptokit.isa.targets import Target, target
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import as_array
-from ptokit.machine.scheduler import Schedule, run_cluster
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.liveness import live_ranges
@@ -207,16 +207,18 @@ class Launch:
         *args: Any,
         target: str | Target | None = None,
         path: str = "eager",
-        check: bool = True,
+        check: bool | str = True,
         seed: int | None = None,
         schedule: Schedule | None = None,
+        jobs: int = 1,
         **consts: Any,
     ) -> Run:
         """Run every block; arrays are updated in place.
 
         `check` looks for races, hangs and leftover flags where the author orders the pipes;
+        "explore" also runs the kernel under many schedules, which must all give the same bytes.
         `seed` runs the cores and pipes in a random but repeatable order, `schedule` in a
-        particular one.
+        particular one. `jobs` spreads the blocks over processes.
         """
         kernel = self.kernel
         if path not in PATHS:
@@ -224,14 +226,16 @@ class Launch:
         chosen = kernel._target(target)
         started = time.perf_counter()
         body = (self._eager if path == "eager" else self._lowered)(chosen, args, consts)
-        outcome = run_cluster(
+        outcome = launch(
             dict.fromkeys(CORES[kernel.core], body),
             chosen,
             kernel.mode if path == "eager" else "manual",
             grid=self.blocks,
-            schedule=schedule or Schedule(seed),
+            seed=seed,
+            schedule=schedule,
             hazards=check,
-            session=running,
+            arrays=args,
+            jobs=jobs,
         )
         seconds = time.perf_counter() - started
         return Run(kernel.name, chosen, kernel.mode, path, self.blocks, seconds, outcome.machine)

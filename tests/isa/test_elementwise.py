@@ -18,7 +18,13 @@ from ptokit.base.diagnostics import ProgramError
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
-from ptokit.base.precision import DivAlgorithm, FmodAlgorithm, PowAlgorithm, RemAlgorithm
+from ptokit.base.precision import (
+    DivAlgorithm,
+    FmodAlgorithm,
+    PowAlgorithm,
+    RecipAlgorithm,
+    RemAlgorithm,
+)
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
@@ -441,6 +447,17 @@ def test_a2a3_destroys_the_sources_of_an_integer_remainder() -> None:
             call("TREM", blank(kind, (1, 2)), src0, src1, tile(kind, np.zeros((1, 127))))
             assert defined(src0)[0, 0] == survives
             assert defined(src1)[0, 0] == survives
+
+
+@pytest.mark.parametrize("high", [0, 1])
+def test_a_reciprocal_is_one_divided_by_the_tile(high: int) -> None:
+    """Bit for bit, also in the sequence of A5 that flushes tiny quotients of f16."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).reshape(64, 1024)
+    with device("a5", mode="auto"), np.errstate(all="ignore"):
+        src, one, two = tile("f16", every), blank("f16", every.shape), blank("f16", every.shape)
+        call("TRECIP", one, src, template=(RecipAlgorithm(high),))
+        call("TDIVS", two, 1.0, src, template=(DivAlgorithm(high),))
+        assert same_bits(one.numpy(), two.numpy())
 
 
 def placed(kind: str, address: int, rows: int = 4, cols: int = 32) -> Tile:

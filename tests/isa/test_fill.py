@@ -151,3 +151,13 @@ def test_nothing_happens_without_a_valid_region() -> None:
         src.fill(1)
         call("TFILLPAD", dst, src)
         assert not defined(dst).any()
+
+
+def test_the_source_fits_into_the_destination() -> None:
+    with device("cpu", mode="auto"):
+        src = vec("f32", 16, 32, (13, 30))
+        written(src, 1)
+        for dst in (vec("f32", 8, 32, (8, 32)), vec("f32", 16, 16, (16, 16))):
+            for name in ("TFILLPAD", "TFILLPAD_EXPAND", "TFILLPAD_INPLACE"):
+                with pytest.raises(ProgramError, match=f"{name}.room"):
+                    call(name, dst, src)

@@ -299,13 +299,14 @@ def test_axpy_accumulates(into: str, of: str) -> None:
 
 def test_three_operand_sums_go_from_left_to_right() -> None:
     a, b = np.array([[1e4]], "f2"), np.array([[-1e4]], "f2")
-    with device("cpu", mode="auto"):
-        dst, x, y = blank("f16", (1, 1)), tile("f16", a), tile("f16", b)
-        call("TADDSC", dst, x, 3.0, y)
-        assert dst.numpy()[0, 0] == (a + np.float16(3) + b)[0, 0] == 0.0
-        call("TSUBSC", dst, x, 8.0, y)
-        assert dst.numpy()[0, 0] == -8.0
-    with device("a5", mode="auto"), pytest.raises(ProgramError, match="does not exist on a5"):
+    for target in ("cpu", "a2a3", "a5"):
+        with device(target, mode="auto"):
+            dst, x, y = blank("f16", (1, 1)), tile("f16", a), tile("f16", b)
+            call("TADDSC", dst, x, 3.0, y)
+            assert dst.numpy()[0, 0] == (a + np.float16(3) + b)[0, 0] == 0.0
+            call("TSUBSC", dst, x, 8.0, y)
+            assert dst.numpy()[0, 0] == -8.0
+    with device("kirin9030", mode="auto"), pytest.raises(ProgramError, match="does not exist on"):
         call("TADDSC", *(tile("f16", a) for _ in range(2)), 3.0, tile("f16", b))
 
 

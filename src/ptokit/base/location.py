@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -52,9 +52,9 @@ class Site:
         return _resolve(self.code, self.lasti)
 
 
-@lru_cache(maxsize=4096)
 def _resolve(code: CodeType, lasti: int) -> Location:
-    line, end_line, col, end_col = list(code.co_positions())[lasti // 2]
+    # Not cached: equal code objects of two files would share an entry.
+    line, end_line, col, end_col = next(islice(code.co_positions(), lasti // 2, None))
     if line is None or col is None:
         return Location(code.co_filename, line or code.co_firstlineno)
     stop = end_col if end_line == line and end_col is not None else 0

@@ -1,4 +1,7 @@
-"""`ptokit check FILE... --target a2a3,a5`: every rule of every target, on text."""
+"""`ptokit check FILE... --target a2a3,a5`: every rule of every target, on text.
+
+With `--run` the program also runs, with every checker on, and each kind of fault gets a verdict.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,14 @@ from typing import Annotated
 import typer
 
 from ptokit.base.diagnostics import Diagnostic, PtoError
+from ptokit.cli.check_run import run_checked
 from ptokit.driver import load
 from ptokit.isa.targets import target
+from ptokit.machine.codes import CODES
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(help="PTO text files.")],
+    files: Annotated[list[Path], typer.Argument(help="PTO text files; with --run also examples.")],
     targets: Annotated[
         str,
         typer.Option("--target", help="Targets, with commas; default: what each file asks for."),
@@ -23,21 +28,41 @@ def command(
     level: Annotated[
         int, typer.Option("--level", min=0, max=3, help="3: every tile needs an address.")
     ] = 0,
+    run: Annotated[
+        bool, typer.Option("--run", help="Run with all checkers on; a verdict per kind of fault.")
+    ] = False,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option("--arg", help="With --run FILE.pto: a number or .npy file per parameter."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print diagnostics as JSON.")] = False,
 ) -> None:
     """Check programs against the rules; exit 1 when one breaks a rule."""
     names = [target(name).name for name in targets.split(",") if name]
     found: list[Diagnostic] = []
     for path in files:
-        found += _check(path, names, level)
+        if path.suffix != ".py":
+            found += _check(path, names, level)
+        if run and not any(d.severity == "error" for d in found):
+            found += run_checked(path, names, arg or [])
     errors = sum(d.severity == "error" for d in found)
     if as_json:
         typer.echo(json.dumps([d.to_json() for d in found], indent=1))
     else:
         for diagnostic in found:
             typer.echo(diagnostic.render())
+        if run:
+            _verdicts(found)
         typer.echo(f"{len(files)} files, {errors} errors, {len(found) - errors} warnings")
     raise typer.Exit(1 if errors else 0)
+
+
+def _verdicts(found: list[Diagnostic]) -> None:
+    """One line per kind of fault: silent, or how often it was found."""
+    counts = {code: sum(d.code == code for d in found) for code in CODES}
+    for code, (meaning, _) in CODES.items():
+        verdict = "ok" if not counts[code] else f"{counts[code]} found"
+        typer.echo(f"{code:<4} {verdict:<9} {meaning.split('. ')[0].split(': ')[0].rstrip('.')}")
 
 
 def _check(path: Path, names: list[str], level: int) -> list[Diagnostic]:

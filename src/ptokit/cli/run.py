@@ -24,6 +24,11 @@ def command(
     target: Annotated[
         str | None, typer.Option("--target", help="Default: what the module asks for, or a2a3.")
     ] = None,
+    schedule: Annotated[
+        int | None,
+        typer.Option("--schedule", help="Seed of a random, repeatable order of cores and pipes."),
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes for the blocks.")] = 1,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the arrays the kernel changed.")
     ] = None,
@@ -35,16 +40,21 @@ def command(
     program = load(file)
     kernel = program[entry] if entry else program.entry()
     words = args or []
+    values = arguments(kernel, words)
+    before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
+    kernel[grid](*values, target=target, seed=schedule, jobs=jobs)
+    _report(kernel, words, values, before, out, in_place)
+
+
+def arguments(kernel: Kernel, words: list[str]) -> list[Any]:
+    """The values of a kernel's parameters, from the words of the command line."""
     params = kernel.function.params
     if len(words) != len(params):
         raise _usage(
             f"@{kernel.function.name} takes {len(params)} arguments, {len(words)} given",
             ", ".join(f"%{p.name}: {p.type}" for p in params),
         )
-    values = [_argument(p, word) for p, word in zip(params, words, strict=True)]
-    before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
-    kernel[grid](*values, target=target)
-    _report(kernel, words, values, before, out, in_place)
+    return [_argument(p, word) for p, word in zip(params, words, strict=True)]
 
 
 def _usage(message: str, fix: str = "") -> Exception:

@@ -17,12 +17,21 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
-from ptokit.emit.spelling import IMPLIED, POINTERS, brackets, name_of
+from ptokit.emit.spelling import (
+    ARRAYS,
+    IMPLIED,
+    METHODS,
+    ONLY_WITH,
+    POINTERS,
+    brackets,
+    name_of,
+)
 from ptokit.emit.words import KEYWORDS, five, template_text, tile_type
 from ptokit.ir.attributes import EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.types import PtrType, ScalarType, TileBufType, ViewType
+from ptokit.isa.spec import Insn
 
 HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
 QUERIES = {
@@ -268,8 +277,7 @@ class _FunctionWriter:
             values[left_out] = values[left_out] or values[same_as]
         present = {name: value for name, value in values.items() if value is not None}
         args = [self._use(v) for v in present.values()]
-        by_pointer = POINTERS.get(insn.name, set())
-        passed = [f"&{a}" if n in by_pointer else a for n, a in zip(present, args, strict=True)]
+        passed = self._arguments(insn, dict(zip(present, args, strict=True)))
         attrs = list(zip(insn.attrs, template_arguments(op), strict=True))
         given = {a.name: v for a, v in attrs if v is not None and v != a.default}
         words = brackets(insn, set(present), given)
@@ -277,10 +285,15 @@ class _FunctionWriter:
             raise self._refuse(f"{insn.name} with {', '.join(given)}", op)
         chosen = {a.name: v for a, v in attrs}
         inside = ", ".join(self._bracket(word, present, chosen) for word in words)
-        modes = [template_text(v) for a, v in attrs if a.argument and v is not None]
+        passed += [
+            template_text(v)
+            for a, v in attrs
+            if a.argument and v is not None and ONLY_WITH.get(a.name, "") in {"", *present}
+        ]
         name = name_of(insn, set(present), given)
-        angles = f"<{inside}>" if inside else ""
-        call = f"{name}{angles}({', '.join([*passed, *modes])})"
+        if insn.name in METHODS:
+            name = f"{passed.pop(0)}.{METHODS[insn.name]}"
+        call = f"{name}{f'<{inside}>' if inside else ''}({', '.join(passed)})"
         if op.results and isinstance(op.result.type, ScalarType):
             self._local(op, call)
         elif op.results:
@@ -290,6 +303,16 @@ class _FunctionWriter:
             self._line(f"{call};")
         else:
             self._line(f"{call};")
+
+    def _arguments(self, insn: Insn, values: dict[str, str]) -> list[str]:
+        """The arguments of a call: some go by pointer, some numbers together in an array."""
+        for kind, names in ARRAYS.get(insn.name, {}).items():
+            array = self._unused(kind.removeprefix("TRandom").lower())
+            numbers = [f"static_cast<uint32_t>({values.pop(n)})" for n in names]
+            self._line(f"{kind} {array} = {{{', '.join(numbers)}}};")
+            values[array] = array
+        by_pointer = POINTERS.get(insn.name, set())
+        return [f"&{a}" if n in by_pointer else a for n, a in values.items()]
 
     def _bracket(self, word: str, present: dict[str, Value], chosen: dict[str, Any]) -> str:
         """A word in brackets: a value, the type of an operand, or of its elements."""

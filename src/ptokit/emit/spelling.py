@@ -70,6 +70,20 @@ POINTERS = {
     "TQUANT_DN": {"exp", "max", "scaling"},
 }
 
+# Instructions that are methods of their first operand.
+METHODS = {"GETVAL": "GetValue", "SETVAL": "SetValue"}
+
+# Numbers that C++ takes as an array: its type, and the numbers.
+ARRAYS = {
+    "TRANDOM": {
+        "TRandomKey": ("key0", "key1"),
+        "TRandomCounter": ("counter0", "counter1", "counter2", "counter3"),
+    }
+}
+
+# Arguments behind the operands that exist only beside another operand.
+ONLY_WITH = {"isBinary": "tmp"}
+
 # Operands C++ wants written out although they may be left out here: they are another operand.
 IMPLIED = {"TMATMUL_ACC": {"cInMatrix": "cOutMatrix"}}
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ptokit.base.diagnostics import UsageError, fail
-from ptokit.base.dtypes import DType
+from ptokit.base.diagnostics import PtoError, UsageError, fail
+from ptokit.base.dtypes import ALL, DType
 from ptokit.base.dtypes import dtype as find_dtype
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.samples import sample
+from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
+from ptokit.isa.verify import verify
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,43 @@ def supports(
     kind = find_dtype(dtype)
     if kind not in device.dtypes:
         return Answer(False, f"{device.name} has no element type {kind.name}")
-    for group in insn.types:
-        combos = group.allowed.get(device.name)
-        if combos is not None and not any(kind in combo for combo in combos):
-            legal = sorted({t.name for combo in combos for t in combo})
-            names = ", ".join(group.of)
-            return Answer(
-                False, f"{names} of {insn.name} on {device.name} takes only {' '.join(legal)}"
-            )
-    return Answer(True)
+    listed = insn.types[0].allowed.get(device.name) if insn.types else None
+    if listed is None:  # rules decide; the permissive profile has none about element types
+        return _tried(insn, device, kind) if device.is_device else Answer(True)
+    if any(kind in combo for combo in listed):
+        return Answer(True)
+    legal = " ".join(t.name for t in ALL if any(t in combo for combo in listed))
+    names = " and ".join(insn.types[0].of)
+    return Answer(False, f"{insn.name} on {device.name} takes only {legal} ({names})")
+
+
+def _tried(insn: Insn, device: Target, kind: DType) -> Answer:
+    """Whether a sample call of the record may have an element type."""
+    reasons: list[str] = []
+    if any("object" in o.kinds for o in insn.operands):
+        return Answer(True)  # what is moved through a pipe is the pipe's business
+    for example in (insn.example, *insn.more_examples):
+        if device.name not in example.get("on", device.name).split():
+            continue
+        for retyped in _retyped(example, kind):
+            try:
+                facts = sample(insn, device, {insn.operands[0].name: kind}, retyped).facts()
+            except PtoError:
+                continue  # a tile of these sizes cannot have the type
+            found = verify(insn, facts)
+            if not found:
+                return Answer(True)
+            reasons.append(found[0].message)
+    return Answer(False, reasons[0] if reasons else f"{insn.name} does not take {kind.name} tiles")
+
+
+def _retyped(example: Mapping[str, str], kind: DType) -> Iterator[dict[str, str]]:
+    """The example with one of its element types replaced, for each that data may have."""
+    data = [text for text in example.values() if not text.startswith("Scaling")]
+    words = {word for text in data for word in text.split()}
+    known = [t.name for t in ALL if t.name in words]
+    for name in known or [kind.name]:
+        yield {
+            key: " ".join(kind.name if word == name else word for word in text.split())
+            for key, text in example.items()
+        }

@@ -124,9 +124,13 @@ class Launch:
         schedule: Schedule | None = None,
         hazards: bool = True,
         keep: int | None = 10_000,
+        blocks: range | None = None,
+        done: Callable[[int], None] | None = None,
     ) -> None:
         self.target = target
         self.grid = grid
+        self.blocks = blocks if blocks is not None else range(grid)  # those that run here
+        self.done = done  # told of every block that has ended
         self.schedule = schedule or Schedule()
         self.machine = LaunchMachine(self, target, mode, keep)
         self.machine.blocks = grid
@@ -146,7 +150,7 @@ class Launch:
         self._random = random.Random(self.schedule.seed)
         self._spare: list[Cluster] = []
         self._numbers = 0
-        self._started = 0
+        self._started = self.blocks.start
         self._hub: Any = None
         self._failure: BaseException | None = None
 
@@ -193,13 +197,13 @@ class Launch:
         width = 1 if self.schedule.seed is None else 4
         while True:
             live = [s for s in self.streams if not s.done]
-            if not live and self._started == self.grid:
+            if not live and self._started == self.blocks.stop:
                 break
-            if len({s.core.block for s in live}) < width and self._started < self.grid:
+            if len({s.core.block for s in live}) < width and self._started < self.blocks.stop:
                 self._start_block()
                 continue
             if not self._step(live):
-                if self._started < self.grid:
+                if self._started < self.blocks.stop:
                     self._start_block()  # somebody waits for blocks that have not begun
                     continue
                 if wait_for_others(lambda waiting=live: any(s.ready for s in waiting)):
@@ -316,6 +320,8 @@ class Launch:
             core.begin_again()
         cluster.begin_again()
         self._spare.append(cluster)
+        if self.done is not None:
+            self.done(block)
 
     def wait_turn(self) -> None:
         """Called by a core that cannot go on: let the others run until it can."""
@@ -337,9 +343,13 @@ def run_cluster(
     schedule: Schedule | None = None,
     hazards: bool = True,
     session: Callable[[Machine], Any] | None = None,
+    blocks: range | None = None,
+    done: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Run programs and raise all that is wrong with them; `session` makes the machine current."""
-    launch = Launch(target, mode, grid=grid, schedule=schedule, hazards=hazards)
+    launch = Launch(
+        target, mode, grid=grid, schedule=schedule, hazards=hazards, blocks=blocks, done=done
+    )
     if session is None:
         outcome = launch.run(programs)
     else:

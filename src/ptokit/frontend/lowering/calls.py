@@ -24,6 +24,7 @@ from ptokit.frontend.events import (
     get_subblockid,
 )
 from ptokit.frontend.instruction import Instruction, Specialised
+from ptokit.frontend.lowering import fifos
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.interpreter import Interpreter
 from ptokit.frontend.lowering.loops import RunTimeRange
@@ -38,6 +39,8 @@ from ptokit.frontend.lowering.symbols import (
     select,
 )
 from ptokit.frontend.lowering.sync import TracedSync
+from ptokit.frontend.pipes import TPipe
+from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import GlobalTensor, Shape, Stride, ptr
 from ptokit.frontend.types import Tile
 from ptokit.ir.attributes import EnumAttr, StringAttr, enumeration_of
@@ -77,6 +80,8 @@ class Tracer:
         """Write the instruction; operands follow the record, None is left out."""
         if insn.family == "sync":
             return self.sync.issue(insn, operands)
+        if insn.family == "pipes":
+            return fifos.issue(self.emitter, insn, operands, attrs)
         if insn.family == "binding" and operands and isinstance(operands[0], TileSymbol):
             bound = self._bind(insn, operands, attrs)
             if bound:
@@ -227,14 +232,14 @@ def _construct(emitter: Emitter, kind: type, args: list[Any]) -> Any:
         return _make_tile(emitter, kind, args)
     if issubclass(kind, GlobalTensor):
         return _make_view(emitter, kind, args)
+    if issubclass(kind, TPipe) and kind.SPEC is not None:
+        return fifos.make_pipe(emitter, current().target, kind.SPEC, args)
     if issubclass(kind, Shape | Stride) and _has_symbol(args):
         return _Sizes(kind, args)
     return None
 
 
 def _make_tile(emitter: Emitter, kind: Any, args: list[Any]) -> TileSymbol:
-    from ptokit.frontend.session import current
-
     if kind.spec_for is None:
         raise emitter.fail("tile-type", "Tile is not a type yet", "Tile[TileType.Vec, ...]()")
     spec: TileSpec = kind.spec_for(current().target)

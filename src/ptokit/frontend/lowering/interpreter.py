@@ -79,6 +79,7 @@ class Scope:
     file: str
     first_line: int
     indent: int
+    depth: int = 0  # of regions that were open when it was called
 
 
 class Interpreter(Loops):
@@ -106,7 +107,8 @@ class Interpreter(Loops):
         outer = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
         saved, here = self.scope, self.emitter.location
         file = inspect.getsourcefile(function) or "<kernel>"
-        self.scope = Scope(dict(bound.arguments), outer, file, first_line, indent)
+        depth = self.emitter.depth
+        self.scope = Scope(dict(bound.arguments), outer, file, first_line, indent, depth)
         self._stack.append(function)
         try:
             self.block(tree.body)
@@ -150,7 +152,7 @@ class Interpreter(Loops):
             "Try": "errors cannot be caught inside a kernel; check before launching",
             "Break": "end the loop by its condition: `while` with a flag, or min() in range()",
             "Continue": "put the rest of the body under `if`",
-            "ListComp": "build lists of tiles in a static_range loop",
+            "GeneratorExp": "write a list: [... for i in range(n)]",
             "Yield": "a kernel returns nothing",
             "Lambda": "define a helper function with def",
             "Global": "pass the value as a parameter",
@@ -194,7 +196,7 @@ class Interpreter(Loops):
         self.assign(node.target, result)
 
     def do_Return(self, node: ast.Return) -> None:
-        if self.emitter.depth > 0:
+        if self.emitter.depth > self.scope.depth:
             raise self.emitter.fail(
                 "return",
                 "a kernel returns only at its end or at the end of a branch of its body",
@@ -322,6 +324,24 @@ class Interpreter(Loops):
             else:
                 found.append(self.value(each))
         return found
+
+    def get_ListComp(self, node: ast.ListComp) -> list[Any]:
+        """A list whose length is known: of tiles, addresses, types."""
+        saved = dict(self.scope.names)
+        found: list[Any] = []
+        self._comprehend(node.generators, lambda: found.append(self.value(node.elt)))
+        self.scope.names = saved  # its variables are its own
+        return found
+
+    def _comprehend(self, loops: Sequence[ast.comprehension], emit: Callable[[], None]) -> None:
+        if not loops:
+            emit()
+            return
+        first, *rest = loops
+        for each in self.value(first.iter):
+            self.assign(first.target, each)
+            if all(self.value(test) for test in first.ifs):
+                self._comprehend(rest, emit)
 
     def get_Dict(self, node: ast.Dict) -> dict[Any, Any]:
         pairs = zip(node.keys, node.values, strict=True)

@@ -1,0 +1,85 @@
+"""FIFOs in a kernel being lowered: opening a TPipe, pushing, popping and freeing tiles.
+
+The text knows entries as tiles only; what it has no operation for says so by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptokit.base.enums import Direction, TileSplitAxis
+from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.symbols import PointerSymbol, TileSymbol
+from ptokit.ir.attributes import Attribute, BoolAttr, IntAttr
+from ptokit.ir.core import Value
+from ptokit.ir.types import I32, OpaqueType, ScalarType
+from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.spec import Insn
+from ptokit.isa.targets import Target
+
+_I8 = ScalarType("i8")
+
+
+class PipeSymbol:
+    """A TPipe of the kernel. `value` is its handle in the IR."""
+
+    operand_kind = "object"
+
+    def __init__(self, spec: PipeSpec, value: Value) -> None:
+        self.spec = spec
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<pipe {self.spec}>"
+
+
+def make_pipe(emitter: Emitter, target: Target, spec: PipeSpec, args: list[Any]) -> PipeSymbol:
+    """Write the opening of a FIFO."""
+    if spec.EN_UNIT_FLAG:
+        raise emitter.fail("pipe", "a TPipe with unit flags cannot be lowered yet", _EAGERLY)
+    memory, c2v, v2c = (*args, *(None, 0, 0)[len(args) :])
+    attrs: dict[str, Attribute] = {
+        "dir_mask": IntAttr(int(spec.DirType), _I8),
+        "slot_size": IntAttr(spec.SlotSize, I32),
+        "slot_num": IntAttr(spec.SlotNum, I32),
+    }
+    # The consumer's slots: in UB for the vector cores, in L1 for the cube core.
+    pairs = [
+        ("local_addr", emitter.constant(int(c2v), I32)),
+        ("peer_local_addr", emitter.constant(int(v2c), I32)),
+    ]
+    name = "pto.initialize_l2l_pipe"
+    if not (target.name == "a5" and spec.DirType < Direction.DIR_C2V_GM):
+        name = "pto.initialize_l2g2l_pipe"
+        attrs["local_slot_num"] = IntAttr(spec.LocalSlotNum, I32)
+        if not isinstance(memory, PointerSymbol):
+            raise emitter.fail(
+                "pipe",
+                "the slots of this pipe lie in global memory",
+                "pass an array parameter, or ptr(array, offset), as GM_SLOT_BUFFER",
+            )
+        pairs.insert(0, ("gm_addr", memory.value))
+    attrs["flag_base"] = IntAttr(spec.FlagID, I32)
+    if spec.IsNoSplit:
+        attrs["nosplit"] = BoolAttr(True)
+    op = emitter.emit(name, pairs, [("pipe", OpaqueType("pipe"))], attrs, hint="pipe")
+    return PipeSymbol(spec, op.result)
+
+
+def issue(emitter: Emitter, insn: Insn, operands: Any, attrs: tuple[Any, ...]) -> None:
+    """Write an instruction of a FIFO."""
+    given = dict(zip((o.name for o in insn.operands), operands, strict=True))
+    chosen = dict(zip((a.name for a in insn.attrs), attrs, strict=True))
+    tile, pipe = given.get("tile"), given["pipe"]
+    if insn.name == "TALLOC" or given.get("gmTensor") is not None:
+        raise emitter.fail("pipe", f"{insn.name} of a GlobalTensor cannot be lowered", _EAGERLY)
+    if given.get("subBlockId") is not None or chosen.get("Config") is not None:
+        what = "a sub-block id" if chosen.get("Config") is None else "a conversion"
+        raise emitter.fail("pipe", f"{insn.name} with {what} cannot be lowered", _EAGERLY)
+    pairs = [("tile", tile.value)] if isinstance(tile, TileSymbol) else []
+    pairs.append(("pipe_handle", pipe.value))
+    split = IntAttr(int(TileSplitAxis(chosen["Split"])), _I8)
+    emitter.emit(f"pto.{insn.name.lower()}", pairs, [], {"split": split})
+
+
+_EAGERLY = "push and pop whole tiles, or run the kernel eagerly"

@@ -1,0 +1,98 @@
+"""Blocks of a grid spread over processes.
+
+Each process runs a share of the blocks on its own copy of global memory and reports the bytes it
+changed; they are put together in the order of the blocks. Blocks that write the same bytes cannot
+run apart - the order would decide - and are told so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import InternalError, PtoError, fail
+from ptokit.base.layout import Array
+
+Change = tuple[Array, Array]  # byte positions, and what they hold now
+
+
+def shares(blocks: int, jobs: int) -> list[range]:
+    """Divide the blocks into runs of nearly equal length, one per process."""
+    edges = [blocks * n // jobs for n in range(jobs + 1)]
+    return [range(a, b) for a, b in itertools.pairwise(edges) if a < b]
+
+
+def spread(run: Callable[[range], Any], arrays: Sequence[Array], blocks: int, jobs: int) -> None:
+    """Run all blocks in `jobs` processes; `run` executes a share of them."""
+    context = multiprocessing.get_context("fork")  # programs are closures, which cannot be sent
+    memory = [a for a in _distinct(arrays) if a.flags.writeable]
+    workers: list[tuple[Any, Any]] = []
+    for share in shares(blocks, jobs):
+        ours, theirs = context.Pipe(duplex=False)
+        worker = context.Process(target=_work, args=(run, share, memory, theirs))
+        worker.start()
+        theirs.close()
+        workers.append((worker, ours))
+    answers: list[Any] = []
+    for worker, ours in workers:
+        try:
+            answers.append(ours.recv())
+        except EOFError:
+            answers.append(None)
+        worker.join()
+    for answer in answers:
+        if isinstance(answer, PtoError):
+            raise answer
+        if answer is None:
+            raise fail("jobs", "a process ended without an answer", kind=InternalError)
+    _put_together(memory, answers)
+
+
+def _distinct(arrays: Sequence[Array]) -> list[Array]:
+    found: dict[int, Array] = {}
+    for array in arrays:
+        found.setdefault(id(array), array)
+    return list(found.values())
+
+
+def _work(run: Callable[[range], Any], share: range, memory: list[Array], answer: Any) -> None:
+    before = [a.copy() for a in memory]
+    try:
+        run(share)
+        answer.send([_changed(a, b) for a, b in zip(memory, before, strict=True)])
+    except PtoError as error:
+        answer.send(error)
+    finally:
+        answer.close()
+
+
+def _flat(array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _changed(array: Array, before: Array) -> Change:
+    now = _flat(array)
+    where = np.flatnonzero(now != _flat(before))
+    return where, now[where]
+
+
+def _put_together(memory: list[Array], answers: list[list[Change]]) -> None:
+    for index, array in enumerate(memory):
+        flat = _flat(array).copy()
+        owner = np.zeros(flat.size, np.uint8)
+        for changes in answers:
+            where, values = changes[index]
+            if (owner[where] & (flat[where] != values)).any():
+                raise fail(
+                    "jobs-conflict",
+                    "blocks of different processes wrote different values to the same bytes",
+                    got=[("array", f"{array.dtype} {array.shape}")],
+                    fix="run these blocks in one process: leave jobs out",
+                )
+            flat[where] = values
+            owner[where] = 1
+        array[...] = flat.view(array.dtype).reshape(array.shape)

@@ -1,0 +1,106 @@
+"""Ways to launch: schedules, exploration, processes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ptokit import *
+
+Block = Tile[TileType.Vec, float32, 8, 32]
+
+
+@kernel(mode="manual")
+def scale_block(x, y):
+    """Each block scales its own rows."""
+    row = get_block_idx() * 8
+    t = Block()
+    TASSIGN[0x0](t)
+    e = Event[Op.TLOAD, Op.TMULS](TLOAD(t, GlobalTensor(x)[row : row + 8, :]))
+    e2 = Event[Op.TMULS, Op.TSTORE_VEC](TMULS(t, t, 2.0, e))
+    TSTORE(GlobalTensor(y)[row : row + 8, :], t, e2)
+
+
+@kernel(mode="manual")
+def same_rows(x, y):
+    """All blocks write the same rows, each its own number."""
+    t = Block()
+    TASSIGN[0x0](t)
+    TEXPANDS(t, float(get_block_idx() + 1))
+    e = Event[Op.TEXPANDS, Op.TSTORE_VEC]()
+    e.Record()
+    TSTORE(GlobalTensor(y)[0:8, :], t, e)
+
+
+@kernel(mode="manual")
+def racy(x, y):
+    """The store does not wait for the vector unit."""
+    t = Block()
+    TASSIGN[0x0](t)
+    e = Event[Op.TLOAD, Op.TMULS](TLOAD(t, GlobalTensor(x)[0:8, :]))
+    TMULS(t, t, 2.0, e)
+    TSTORE(GlobalTensor(y)[0:8, :], t)
+
+
+def arrays(blocks: int) -> tuple[np.ndarray, np.ndarray]:
+    x = np.random.default_rng(0).standard_normal((8 * blocks, 32)).astype(np.float32)
+    return x, np.zeros_like(x)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3, 5])
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_blocks_over_processes_give_the_same_arrays(jobs: int, path: str) -> None:
+    x, y = arrays(5)
+    scale_block[5](x, y, jobs=jobs, path=path)
+    assert np.array_equal(y, x * 2)
+
+
+def test_blocks_that_write_the_same_bytes_cannot_run_apart() -> None:
+    x, y = arrays(2)
+    with pytest.raises(ProgramError, match="wrote different values to the same bytes"):
+        same_rows[2](x, y, jobs=2, check=False)
+
+
+def test_an_error_in_a_process_arrives_with_its_line() -> None:
+    x, y = arrays(4)
+    with pytest.raises(ProgramError) as caught:
+        racy[4](x, y, jobs=2)
+    assert caught.value.codes[0] in ("E6", "E7")
+    assert "TSTORE(GlobalTensor(y)[0:8, :], t)" in str(caught.value)
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    results = []
+    for _ in range(2):
+        x, y = arrays(4)
+        same_rows[4](x, y, seed=11, check=False)
+        results.append(y)
+    assert np.array_equal(*results)
+
+
+def test_exploration_passes_a_right_kernel_and_keeps_its_result() -> None:
+    x, y = arrays(3)
+    scale_block[3](x, y, check="explore")
+    assert np.array_equal(y, x * 2)
+
+
+def test_exploration_finds_what_one_schedule_hides() -> None:
+    x, y = arrays(1)
+    racy[1](x, y, check=False)
+    assert np.array_equal(y, x * 2), "in order the mistake does not show"
+    from ptokit.frontend.launch import explore
+
+    def body() -> None:
+        racy.function(x, y)
+
+    (found,) = explore({"mix": body}, [x, y])
+    assert found.code == "schedule-dependent"
+    assert "late" in dict(found.got)["schedule"]
+
+
+def test_options_are_checked() -> None:
+    x, y = arrays(1)
+    with pytest.raises(PtoError, match="check is True, False or"):
+        scale_block[1](x, y, check="everything")
+    with pytest.raises(PtoError, match="jobs a positive number"):
+        scale_block[1](x, y, jobs=0)

@@ -1,0 +1,103 @@
+"""Mutants of kernels: every piece of synchronisation that matters is missed when it is gone.
+
+`make mutants` does this to all manual examples; here are the smallest of them, and proof that the
+tool itself tells found from harmless from missed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+@pytest.fixture(scope="module")
+def tool() -> Any:
+    before = list(sys.path)
+    sys.path.insert(0, str(ROOT / "tools"))
+    yield importlib.import_module("mutants")
+    sys.path[:] = before
+
+
+def words(verdicts: Any) -> Counter[str]:
+    return Counter(v.word for v in verdicts)
+
+
+def test_every_flag_of_a_small_example(tool: ModuleType) -> None:
+    verdicts = tool.judge_mutants(EXAMPLES / "vector_add.py", 0, 1, 6)
+    assert words(verdicts) == {"found": 12 * 4}, "12 flags on 4 targets"
+
+
+@pytest.mark.parametrize("statement", ["TPUSH", "TPOP", "TFREE"])
+def test_the_ends_of_fifos(tool: ModuleType, statement: str) -> None:
+    path = EXAMPLES / "flash_attention_cluster.py"
+    lines = path.read_text("utf-8").splitlines()
+    chosen = [n for n, text in enumerate(lines, 1) if text.strip().startswith(f"{statement}[")]
+    verdicts = [v for n in chosen[:2] for v in tool.judge_mutants(path, 0, 1, 4, n)]
+    # A pop through global memory has given the slot back: TFREE does nothing on A2/A3.
+    harmless = 2 if statement == "TFREE" else 0
+    assert words(verdicts) == {"found": 4 - harmless} | ({"harmless": 2} if harmless else {})
+
+
+EVENTS = """
+import numpy as np
+from harness import Case
+from ptokit import *
+
+Block = Tile[TileType.Vec, float32, 16, 16]
+
+@kernel
+def add(x, z):
+    a, b = Block(), Block()
+    TASSIGN(a, 0x0)
+    TASSIGN(b, 0x400)
+    loaded = Event[Op.TLOAD, Op.TADDS](TLOAD(a, GlobalTensor(x)))
+    added = Event[Op.TADDS, Op.TSTORE_VEC](TADDS(b, a, 1.0, loaded))
+    pipe_barrier(PIPE_V)
+    TSTORE(GlobalTensor(z), b, added)
+
+CASES = [Case("add", add, lambda rng: (rng.random((16, 16), np.float32), np.zeros((16, 16), "f4")),
+              lambda x, z: (x + 1,), targets=("a2a3",))]
+"""
+
+
+def test_events(tool: ModuleType, tmp_path: Path) -> None:
+    """Two records and two waits matter; the barrier, with nothing behind it, does not."""
+    path = tmp_path / "events.py"
+    path.write_text(EVENTS, "utf-8")
+    verdicts = tool.judge_mutants(path, 0, 1, 8)
+    assert words(verdicts) == {"found": 4, "harmless": 1}
+    assert "pipe_barrier" in next(v.what for v in verdicts if v.word == "harmless")
+
+
+def test_a_checker_that_sees_nothing_is_found_out(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.py"
+    path.write_text(EVENTS, "utf-8")
+    blind = tool.run
+
+    monkeypatch.setattr(tool, "run", lambda *a, **how: blind(*a, check=False, **how))
+    counted = words(tool.judge_mutants(path, 0, 1, 16))
+    assert counted["MISSED"] >= 1
+    line = tool.closing_line(counted)
+    assert line.startswith("mutants: ")
+    assert not line.startswith(f"mutants: {counted['found'] + counted['MISSED']} of")
+
+
+def test_a_complaint_about_a_correct_example_is_a_false_alarm(
+    tool: ModuleType, tmp_path: Path
+) -> None:
+    path = tmp_path / "events.py"
+    path.write_text(EVENTS, "utf-8")
+    assert tool.watch_original(path, 5, 0, 1) == []
+    path.write_text(EVENTS.replace(", b, added)", ", b)"), "utf-8")
+    assert words(tool.watch_original(path, 5, 0, 1)) == {"false alarm": 5}

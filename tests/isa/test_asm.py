@@ -1,0 +1,78 @@
+"""The text patterns that pages show: one line per overload, with the attributes it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.asm import text_forms
+
+TILE, BUF = "!pto.tile<...>", "!pto.tile_buf<...>"
+COMPARED = "%src0, %src1 {cmpMode = #pto<...>}"
+TREE = "%src, %tmp {isBinary = false}"
+BOTH = "%dstVal, %dstIdx = pto.tcolargmax"
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "lines"),
+    [
+        ("TADD", "l1", [f"%dst = pto.tadd %src0, %src1 : ({TILE}, {TILE}) -> {TILE}"]),
+        ("TADD", "l2", [f"pto.tadd ins(%src0, %src1 : {BUF}, {BUF}) outs(%dst : {BUF})"]),
+        (
+            "TCMP",
+            "l2",
+            [f"pto.tcmp ins({COMPARED} : {BUF}, {BUF}) outs(%dst : {BUF})"],
+        ),
+        ("TCI", "l1", [f"%dst = pto.tci %start {{descending = false}} : dtype -> {TILE}"]),
+        (
+            "TCOLSUM",
+            "l2",
+            [
+                f"pto.tcolsum ins(%src : {BUF}) outs(%dst : {BUF})",
+                f"pto.tcolsum ins({TREE} : {BUF}, {BUF}) outs(%dst : {BUF})",
+            ],
+        ),
+        (
+            "TCOLARGMAX",
+            "l1",
+            [
+                f"%dstIdx = pto.tcolargmax %src, %tmp : ({TILE}, {TILE}) -> {TILE}",
+                f"{BOTH} %src, %tmp : ({TILE}, {TILE}) -> ({TILE}, {TILE})",
+            ],
+        ),
+        (
+            "TDEINTERLEAVE",
+            "sync",
+            [
+                f"%dst0, %dst1 = tdeinterleave %src0, %src1 : ({TILE}, {TILE}) -> ({TILE}, {TILE})",
+                f"%dst0, %dst1 = tdeinterleave %src : {TILE} -> ({TILE}, {TILE})",
+            ],
+        ),
+    ],
+)
+def test_patterns(name: str, form: str, lines: list[str]) -> None:
+    assert text_forms(INSTRUCTIONS[name])[form].splitlines() == lines
+
+
+def test_overloads_may_have_a_mnemonic_of_their_own() -> None:
+    lines = text_forms(INSTRUCTIONS["TMATMUL_MX"])["l2"].splitlines()
+    names = [line.partition(" ")[0] for line in lines]
+    assert names == ["pto.tmatmul.mx", "pto.tmatmul.mx.acc", "pto.tmatmul.mx.bias"]
+
+
+def test_attributes_appear_only_where_they_mean_something() -> None:
+    blocks, *lists = text_forms(INSTRUCTIONS["TMRGSORT"])["l1"].splitlines()
+    assert "exhausted" not in blocks
+    assert len(lists) == 3
+    assert all("{exhausted = false}" in line for line in lists)
+
+
+@pytest.mark.parametrize("name", [n for n, insn in INSTRUCTIONS.items() if insn.asm is not None])
+def test_every_text_form_has_a_pattern(name: str) -> None:
+    insn = INSTRUCTIONS[name]
+    assert insn.asm is not None
+    forms = text_forms(insn)
+    assert set(forms) == insn.asm.forms
+    for text in forms.values():
+        assert text
+        assert "  " not in text
