@@ -108,12 +108,12 @@ def flash_attention_cluster(q, k, v, ring_s, ring_p, ring_o, out):
 def inputs(rng, blocks=2, length=256):
     q, k, v = (rng.standard_normal((n, T)).astype(np.float16) for n in (blocks * T, length, length))
     rings = [np.zeros((blocks, SLOTS, T, T), kind) for kind in ("f4", "f2", "f4")]
-    return q / np.float16(8), k, v, *rings, np.zeros((blocks * T, T), np.float32)  # 8: sqrt(T)
+    return q / 8, k, v, *rings, np.zeros((blocks * T, T), np.float32)  # 8: sqrt(T)
 
 
 CASES = [
     Case("flash attention, cluster", flash_attention_cluster, inputs, rtol=2e-3, blocks=2,
-         expected=lambda q, k, v, *_: attention(False)(q * np.float16(8), k, v), targets=("a2a3", "a5"))
+         expected=lambda q, k, v, *_: attention(False)(q * 8, k, v), targets=("a2a3", "a5"))
 ]  # fmt: skip
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ types, element types, enumerations, and every instruction under its own name.
 
 from __future__ import annotations
 
+from enum import EnumType as _EnumType
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,7 @@ _enumerations = [
     n
     for m in (_enums, _comm_enums, _precision)
     for n, v in vars(m).items()
-    if getattr(v, "__members__", None)
+    if isinstance(v, _EnumType) and v.__members__
 ]
 
 __all__ = [

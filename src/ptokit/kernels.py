@@ -41,6 +41,7 @@ from ptokit.machine.machine import Machine
 from ptokit.machine.objects import as_array
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.insert_sync import InsertSync
+from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
 from ptokit.passes.place import Place
 from ptokit.passes.verify import Verify
@@ -115,18 +116,24 @@ class Kernel:
         )
         found = self._lowered.get(key)
         if found is None:
-            found = lower_function(
-                cast(FunctionType, self.function), arguments, chosen, self.mode, self.core
-            )
-            Verify().run(found, chosen)
+            found = Verify().run(self._traced(chosen, arguments), chosen)
             if self.mode == "auto":
                 found = InsertSync().run(Place().run(found, chosen), chosen)
             self._lowered[key] = found
         return found
 
-    def text(self, *args: Any, target: str | Target | None = None, **consts: Any) -> str:
-        """PTO text of the kernel for these arguments."""
-        return print_module(self.lower(*args, target=target, **consts))
+    def text(
+        self, *args: Any, form: str = "", target: str | Target | None = None, **consts: Any
+    ) -> str:
+        """PTO text of the kernel for these arguments.
+
+        `form` is "sync", "l1", "l2" or "l3"; left out, it is Level 3 with every address and flag.
+        """
+        chosen = self._target(target)
+        if not form or (form == "l3" and self.mode == "auto"):
+            return print_module(self.lower(*args, target=chosen, **consts))
+        plain = self._traced(chosen, self._bind(args, consts))
+        return print_module(ConvertLevel(form).run(plain, chosen))
 
     def cpp(self, *args: Any, target: str | Target | None = None, **consts: Any) -> str:
         """A PTO C++ kernel for these arguments."""
@@ -138,10 +145,11 @@ class Kernel:
         found: dict[str, tuple[Diagnostic, ...]] = {}
         for name in names:
             try:
-                self.lower(*args, target=name, **consts)
-                found[name] = ()
+                module = self.lower(*args, target=name, **consts)
             except ProgramError as error:
                 found[name] = error.diagnostics
+            else:  # what remains are warnings, such as tiles that overlap while both are live
+                found[name] = tuple(Verify().check(module, target(name)))
         return Report(self.name, found)
 
     def memory_map(self, *args: Any, target: str | Target | None = None, **consts: Any) -> Map:
@@ -162,6 +170,11 @@ class Kernel:
                     life = (live.start, live.stop)
                     placed.append(Placed(handle.name, *where, str(spec), life))
         return Map(self.name, tuple(placed))
+
+    def _traced(self, chosen: Target, arguments: dict[str, Any]) -> Module:
+        """The kernel as it is written, before any pass."""
+        function = cast(FunctionType, self.function)
+        return lower_function(function, arguments, chosen, self.mode, self.core)
 
     # ---- arguments -------------------------------------------------------------------------
 
@@ -281,15 +294,23 @@ class Report:
     kernel: str
     found: dict[str, tuple[Diagnostic, ...]]
 
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """All complaints of all targets."""
+        return [d for found in self.found.values() for d in found]
+
     def __bool__(self) -> bool:
-        return not any(self.found.values())
+        return not any(d.severity == "error" for d in self.diagnostics)
 
     def __str__(self) -> str:
         lines = [f"{self.kernel}:"]
         for name, diagnostics in self.found.items():
-            verdict = "ok" if not diagnostics else f"{len(diagnostics)} errors"
+            errors = sum(d.severity == "error" for d in diagnostics)
+            warnings = len(diagnostics) - errors
+            verdict = f"{errors} errors" if errors else "ok"
+            verdict += f", {warnings} warnings" if warnings else ""
             codes = ", ".join(dict.fromkeys(d.code for d in diagnostics))
-            lines.append(f"  {name:<10} {verdict:<10} {codes}")
+            lines.append(f"  {name:<10} {verdict:<18} {codes}".rstrip())
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import traceback
 
+import numpy as np
 import pytest
 
 import ptokit
 from ptokit import *
+from ptokit.machine.faults import OutOfBounds
 
 V = TileType.Vec
 
@@ -59,7 +61,7 @@ def test_no_frame_or_file_of_ours_shows() -> None:
     assert package not in str(caught.value)
     frames = traceback.extract_tb(caught.value.__traceback__)
     inside = [f for f in frames if f.filename.startswith(package)]
-    assert len(inside) <= 2, "at most the call itself, never the machine"
+    assert len(inside) == 1, "the call itself, never the machine"
 
 
 def test_poison_names_the_element() -> None:
@@ -84,7 +86,20 @@ def test_poison_names_the_element() -> None:
         (lambda a: device("a6"), "there is no target 'a6'"),
         (lambda a: device("a5", mode="fast"), "mode is one of"),
         (lambda a: Tile[V, "float99", 8, 8], "float99"),
-        (lambda a: Tile[V], "Tile takes TileType, DType, Rows, Cols"),
+        (lambda a: Tile[V], "Tile does not take these template arguments: their number is wrong"),
+        (lambda a: Tile["Vec", float32, 8, 8], "write TileType.Vec, not 'Vec'"),
+        (lambda a: Tile[V, float32, 8.5, 8], "cannot be interpreted as an integer"),
+        (lambda a: Tile[V, float32, 8, 8, SLayout.RowMajor], "SLayout.RowMajor is not a BLayout"),
+        (lambda a: TileLeft[half, 64], "fix: TileLeft[DType, Rows, Cols, ValidRow, ValidCol]"),
+        (lambda a: ConvTile[V, half], "fix: ConvTile[Loc, DType, BufferSize, Layout"),
+        (lambda a: GlobalTensor[float32], "fix: GlobalTensor[DType, Shape[...], Stride[...]"),
+        (lambda a: TLOAD(a, np.zeros((16, 16))), "once it is wrapped: GlobalTensor(array)"),
+        (lambda a: TADD(type(a), a, a), "a tile is made by calling its type"),
+        (lambda a: TADD(dst=a, src0=a, src1=a), "given in order, without names"),
+        (lambda a: TASSIGN[0](obj=a), "given in order, without names"),
+        (lambda a: a.fill(np.zeros((3, 3))), "got: values = (3, 3), valid region = (16, 16)"),
+        (lambda a: Event[TLOAD, TADD], "fix: name the operations by their class"),
+        (lambda a: GlobalTensor(np.zeros((4, 4), np.float32))[0:5], "0 <= start < stop <= 4"),
         (lambda a: supports("TAD"), "there is no instruction 'TAD'"),
     ],
 )
@@ -96,6 +111,29 @@ def test_wrong_calls_get_a_sentence(call: object, sentence: str) -> None:
             call(a)  # type: ignore[operator]
     assert sentence in str(caught.value)
     assert "test_messages.py" in caught_line(caught.value) or "lambda" in caught_line(caught.value)
+
+
+def test_a_name_that_no_enumeration_has_gets_the_nearest() -> None:
+    for attribute, meant in (
+        (lambda: TileType.Vek, "TileType has no member 'Vek'; did you mean Vec?"),
+        (lambda: RoundMode.CAST_RNE, "did you mean CAST_RINT?"),
+        (lambda: BLayout.Column, "one of RowMajor, ColMajor"),
+        (lambda: Op.TLOADD, "did you mean Op.TLOAD?"),
+    ):
+        with pytest.raises(AttributeError) as caught:
+            attribute()
+        assert meant in str(caught.value)
+    assert not hasattr(TileType, "Vek")
+
+
+@pytest.mark.parametrize("address", [-32, 192 * 1024 - 32])
+def test_a_tile_outside_its_memory_cannot_be_looked_into(address: int) -> None:
+    with device("a2a3"):
+        tile = Tile[V, float32, 16, 16]()
+        TASSIGN(tile, address)
+        for look in (tile.numpy, lambda: tile.fill(0)):
+            with pytest.raises(OutOfBounds, match="the tile lies inside UB"):
+                look()
 
 
 def test_template_type_arguments_are_checked_against_the_operands() -> None:

@@ -169,3 +169,39 @@ CANNOT = {
     unknown_name: ("lower.name", "name 'nowhere' is not defined"),
     false_at_compile_time: ("lower.assert", "sixteen rows"),
 }
+
+
+# ---- kernels for the checks ----------------------------------------------------------------------
+
+
+@kernel(mode="auto")
+def straight(x, y):
+    t = Block()
+    TLOAD(t, GlobalTensor(x))
+    TADDS(t, t, 1.0)
+    TSTORE(GlobalTensor(y), t)
+
+
+@kernel(mode="manual")
+def overlapping(x, y):
+    a, b, c = Block(), Block(), Block()
+    TASSIGN[0x0000](a)
+    TASSIGN[0x0800](b)
+    TASSIGN[0x2000](c)
+    TLOAD(a, GlobalTensor(x))
+    TEXPANDS(b, 1.0)
+    TADD(c, a, a)
+
+
+@kernel(mode="manual")
+def beyond_the_end(x):
+    a = Block()
+    TASSIGN[0x2F800](a)
+    TLOAD(a, GlobalTensor(x))
+
+
+@kernel(mode="manual")
+def misaligned(x):
+    a = Block()
+    TASSIGN[0x10](a)
+    TLOAD(a, GlobalTensor(x))

@@ -114,3 +114,30 @@ def test_cpp_of_a_kernel() -> None:
         "TADDS(b, a, cst);",
     ):
         assert expected in lines
+
+
+@pytest.mark.parametrize("form", ["sync", "l1", "l2", "l3"])
+def test_text_in_every_form(form: str) -> None:
+    y = np.zeros_like(X)
+    text = k.straight.text(X, y, form=form)
+    marks = {"sync": "tadds %", "l1": "pto.tadds %", "l2": "outs(", "l3": "addr ="}
+    assert marks[form] in text
+    assert ("pto.set_flag" in text) == (form == "l3")
+
+
+def test_tiles_that_overlap_while_live_are_a_warning() -> None:
+    report = k.overlapping.check("a2a3,a5", X, np.zeros_like(X))
+    assert report
+    assert "a2a3       ok, 1 warnings" in str(report)
+    (first, _) = report.diagnostics
+    assert first.code == "tile-overlap"
+    assert "%b overwrites bytes of %a" in first.message
+
+
+@pytest.mark.parametrize(
+    ("kernel", "code"), [(k.beyond_the_end, "SA-0353"), (k.misaligned, "SA-0354")]
+)
+def test_addresses_of_manual_kernels_are_checked_statically(kernel: Kernel, code: str) -> None:
+    report = kernel.check("a2a3", X)
+    assert not report
+    assert code in [d.code for d in report.diagnostics]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from ptokit.base.enums import Choice
 
 
-class NotifyOp(IntEnum):
+class NotifyOp(Choice):
     """What TNOTIFY does to the signal."""
 
     AtomicAdd = 0
     Set = 1
 
 
-class WaitCmp(IntEnum):
+class WaitCmp(Choice):
     """How TWAIT and TTEST compare a signal; the numbers are not those of CmpMode."""
 
     EQ = 0
@@ -23,7 +23,7 @@ class WaitCmp(IntEnum):
     LE = 5
 
 
-class ReduceOp(IntEnum):
+class ReduceOp(Choice):
     """How TREDUCE combines the buffers of the members."""
 
     Sum = 0
@@ -31,7 +31,7 @@ class ReduceOp(IntEnum):
     Min = 2
 
 
-class DmaEngine(IntEnum):
+class DmaEngine(Choice):
     """Which engine carries out an asynchronous transfer."""
 
     SDMA = 0
@@ -39,21 +39,21 @@ class DmaEngine(IntEnum):
     RDMA = 2
 
 
-class CollEngine(IntEnum):
+class CollEngine(Choice):
     """Who moves the data of a collective: the vector core, or the collective unit of A5."""
 
     AIV = 0
     CCU = 1
 
 
-class CcuInputSource(IntEnum):
+class CcuInputSource(Choice):
     """Where the collective unit finds its input: placed by the host, or stored by the kernel."""
 
     HostManaged = 0
     AivStored = 1
 
 
-class RdmaBackend(IntEnum):
+class RdmaBackend(Choice):
     """The network card behind the RDMA engine."""
 
     NONE = 0

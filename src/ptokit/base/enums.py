@@ -1,16 +1,38 @@
 """The enumerations of the PTO vocabulary, with the names and values a kernel author writes.
 
-They are plain ``IntEnum`` classes: the value is the one the instruction set fixes, so it may be
+They are ``IntEnum`` classes: the value is the one the instruction set fixes, so it may be
 stored in a register word or printed in an attribute without a second table.
 """
 
 from __future__ import annotations
 
 import struct
-from enum import IntEnum
+from difflib import get_close_matches
+from enum import EnumType, IntEnum
+from typing import Any
 
 
-class TileType(IntEnum):
+class _Named(EnumType):
+    """Says which members there are when a name is none of them."""
+
+    def __getattr__(cls, name: str) -> Any:
+        members = cls.__members__
+        if name in members:
+            return members[name]
+        if name.startswith("_"):
+            raise AttributeError(name)
+        near = get_close_matches(name, members, 1)
+        meant = (
+            f"did you mean {cls.__name__}.{near[0]}?" if near else f"one of {', '.join(members)}"
+        )
+        raise AttributeError(f"{cls.__name__} has no member {name!r}; {meant}")
+
+
+class Choice(IntEnum, metaclass=_Named):
+    """The base of every enumeration here."""
+
+
+class TileType(Choice):
     """Memory space of a tile (template parameter Loc)."""
 
     Vec = 0  # vector working memory (UB)
@@ -25,14 +47,14 @@ class TileType(IntEnum):
     Ctrl = 9  # control token carried through a scalar FIFO
 
 
-class BLayout(IntEnum):
+class BLayout(Choice):
     """Outer order."""
 
     RowMajor = 0  # boxes (or elements when unboxed) advance along a row first
     ColMajor = 1  # boxes (or elements) advance down a column first
 
 
-class SLayout(IntEnum):
+class SLayout(Choice):
     """Inner (box) order."""
 
     NoneBox = 0  # no inner box: plain 2-D array
@@ -40,7 +62,7 @@ class SLayout(IntEnum):
     ColMajor = 2  # inside a box elements advance down the column
 
 
-class Layout(IntEnum):
+class Layout(Choice):
     """Arrangement of a GlobalTensor or ConvTile."""
 
     ND = 0  # row-major view
@@ -68,7 +90,7 @@ class Layout(IntEnum):
     MAX = 22  # number of members
 
 
-class PadValue(IntEnum):
+class PadValue(Choice):
     """Pad constant of a tile."""
 
     Null = 0  # no padding requested
@@ -79,7 +101,7 @@ class PadValue(IntEnum):
     CustomBase = 4294967296
 
 
-class CompactMode(IntEnum):
+class CompactMode(Choice):
     """Storage packing hint."""
 
     Null = 0  # tile storage pitch is its capacity
@@ -89,7 +111,7 @@ class CompactMode(IntEnum):
     RowAlignedPadding = 3  # TFILLPAD on Mat pads only rows up to the next multiple of 16
 
 
-class RoundMode(IntEnum):
+class RoundMode(Choice):
     """Conversion rounding."""
 
     CAST_NONE = 0  # no rounding mode requested
@@ -101,28 +123,28 @@ class RoundMode(IntEnum):
     CAST_ODD = 6  # to odd (Von Neumann)
 
 
-class SaturationMode(IntEnum):
+class SaturationMode(Choice):
     """SaturationMode."""
 
     ON = 0  # clamp on overflow (CTRL bit 59 = 0)
     OFF = 1  # wrap / propagate on overflow (CTRL bit 59 = 1)
 
 
-class AtomicType(IntEnum):
+class AtomicType(Choice):
     """AtomicType."""
 
     AtomicNone = 0  # plain write
     AtomicAdd = 1  # read-add-write, one element at a time
 
 
-class ReluPreMode(IntEnum):
+class ReluPreMode(Choice):
     """ReluPreMode."""
 
     NoRelu = 0
     NormalRelu = 1  # max(x,0) in the fix pipe
 
 
-class STPhase(IntEnum):
+class STPhase(Choice):
     """Unit-flag phase of a fix-pipe store (value goes to the unit-flag field)."""
 
     Unspecified = 0  # unit-flag synchronisation off
@@ -130,7 +152,7 @@ class STPhase(IntEnum):
     Final = 3  # check the unit flag and release the accumulator
 
 
-class AccPhase(IntEnum):
+class AccPhase(Choice):
     """Unit-flag phase of TMATMUL."""
 
     Unspecified = 0
@@ -139,7 +161,7 @@ class AccPhase(IntEnum):
     Final = 3  # last accumulation; the result may be drained
 
 
-class AccToVecMode(IntEnum):
+class AccToVecMode(Choice):
     """Destination of an Acc to Vec move."""
 
     SingleModeVec0 = 0  # whole result to vector core 0
@@ -148,7 +170,7 @@ class AccToVecMode(IntEnum):
     DualModeSplitN = 3  # left half of the columns to core 0, right half to core 1
 
 
-class MaskPattern(IntEnum):
+class MaskPattern(Choice):
     """TGATHER/TSCATTER mask form; the bit string is read from its right end."""
 
     P0101 = 1  # 1st of every 2
@@ -160,7 +182,7 @@ class MaskPattern(IntEnum):
     P1111 = 7  # all
 
 
-class CmpMode(IntEnum):
+class CmpMode(Choice):
     """CmpMode."""
 
     EQ = 0
@@ -171,7 +193,7 @@ class CmpMode(IntEnum):
     GE = 5
 
 
-class TileSplitAxis(IntEnum):
+class TileSplitAxis(Choice):
     """TileSplitAxis."""
 
     TILE_NO_SPLIT = 0  # one vector core (AIV0) takes everything
@@ -181,7 +203,7 @@ class TileSplitAxis(IntEnum):
     TILE_LEFT_RIGHT_ODD = 4  # odd column count, AIV0 takes one column more
 
 
-class Direction(IntEnum):
+class Direction(Choice):
     """Direction."""
 
     UNDEFINED = 0
@@ -194,7 +216,7 @@ class Direction(IntEnum):
     DIR_BOTH_GM = 7  # A5 only
 
 
-class FIFOType(IntEnum):
+class FIFOType(Choice):
     """Legacy TMPipe only."""
 
     GM_FIFO = 0  # ring in global memory
@@ -203,7 +225,7 @@ class FIFOType(IntEnum):
     CTRL_FIFO = 3  # scalar token
 
 
-class VecCubeRatio(IntEnum):
+class VecCubeRatio(Choice):
     """Legacy TMPipe only."""
 
     V1C1_VEC0 = 0  # one vector core, number 0
@@ -211,7 +233,7 @@ class VecCubeRatio(IntEnum):
     V2C1_VECS = 2  # two vector cores per cube core
 
 
-class TFillPadMode(IntEnum):
+class TFillPadMode(Choice):
     """TFillPadMode."""
 
     Normal = 0  # same shape, copies
@@ -219,7 +241,7 @@ class TFillPadMode(IntEnum):
     Expand = 2  # destination may be larger
 
 
-class SetFmatrixMode(IntEnum):
+class SetFmatrixMode(Choice):
     """SetFmatrixMode."""
 
     FMATRIX_A_AUTO = 0  # TIMG2COL programs register set A itself
@@ -228,21 +250,21 @@ class SetFmatrixMode(IntEnum):
     FMATRIX_B_MANUAL = 3  # user programs set B beforehand
 
 
-class TInsertMode(IntEnum):
+class TInsertMode(Choice):
     """TInsertMode."""
 
     SPLIT2 = 2  # split the transfer into two bursts
     SPLIT4 = 3  # split the transfer into four bursts
 
 
-class Coalesce(IntEnum):
+class Coalesce(Choice):
     """Coalesce."""
 
     Row = 0  # one index per table row
     Elem = 1  # one index per element
 
 
-class GatherOOB(IntEnum):
+class GatherOOB(Choice):
     """GatherOOB."""
 
     Undefined = 0  # no bounds test
@@ -251,7 +273,7 @@ class GatherOOB(IntEnum):
     Zero = 3  # write 0
 
 
-class ScatterOOB(IntEnum):
+class ScatterOOB(Choice):
     """ScatterOOB."""
 
     Undefined = 0  # no bounds test
@@ -260,7 +282,7 @@ class ScatterOOB(IntEnum):
     Wrap = 3  # index mod cap
 
 
-class ScatterAtomicOp(IntEnum):
+class ScatterAtomicOp(Choice):
     """ScatterAtomicOp."""
 
     None_ = 0
@@ -269,35 +291,35 @@ class ScatterAtomicOp(IntEnum):
     Min = 3
 
 
-class ScatterConflict(IntEnum):
+class ScatterConflict(Choice):
     """ScatterConflict."""
 
     Last = 0  # largest source position wins
     Default = 1  # unordered
 
 
-class GatherExec(IntEnum):
+class GatherExec(Choice):
     """A5 only, GM to L1 element gather."""
 
     Scalar = 0  # AIC scalar loop
     Simt = 1  # AIV SIMT kernel on sub-block 0
 
 
-class GatherAxis(IntEnum):
+class GatherAxis(Choice):
     """GatherAxis."""
 
     GATHER_ROW = 0
     GATHER_COL = 1
 
 
-class ScatterAxis(IntEnum):
+class ScatterAxis(Choice):
     """ScatterAxis."""
 
     SCATTER_ROW = 0
     SCATTER_COL = 1
 
 
-class LayoutMode_t(IntEnum):
+class LayoutMode_t(Choice):
     """Fix-pipe output arrangement (TPUSH config)."""
 
     NZ2NZ = 0
@@ -305,21 +327,21 @@ class LayoutMode_t(IntEnum):
     NZ2DN = 2
 
 
-class ClipReluMode_t(IntEnum):
+class ClipReluMode_t(Choice):
     """ClipReluMode_t."""
 
     NOCLIP_RELU = 0
     CLIP_RELU = 1
 
 
-class DequantType(IntEnum):
+class DequantType(Choice):
     """DequantType."""
 
     SCALAR = 0
     TENSOR = 1
 
 
-class QuantMode_t(IntEnum):
+class QuantMode_t(Choice):
     """QuantMode_t."""
 
     NoQuant = 0
@@ -339,7 +361,7 @@ class QuantMode_t(IntEnum):
     VQS322BF16_PRE = 36  # int32 to bfloat16, per column
 
 
-class QuantType(IntEnum):
+class QuantType(Choice):
     """QuantType."""
 
     MXFP8 = 0
@@ -348,14 +370,14 @@ class QuantType(IntEnum):
     INT8_ASYM = 3
 
 
-class QuantScaleAlg(IntEnum):
+class QuantScaleAlg(Choice):
     """QuantScaleAlg."""
 
     OCP = 0
     NV = 1
 
 
-class MxQuantAlg(IntEnum):
+class MxQuantAlg(Choice):
     """MxQuantAlg."""
 
     OcpMxFp8E4M3 = 0
@@ -365,21 +387,21 @@ class MxQuantAlg(IntEnum):
     Hif4 = 4
 
 
-class VecStoreMode(IntEnum):
+class VecStoreMode(Choice):
     """VecStoreMode."""
 
     ND = 0
     NZ = 1
 
 
-class TCopyMode(IntEnum):
+class TCopyMode(Choice):
     """TCopyMode."""
 
     SHALLOW_COPY = 0
     DEEP_COPY = 1
 
 
-class SyncAllMode(IntEnum):
+class SyncAllMode(Choice):
     """SyncAllMode."""
 
     Hard = 0  # hardware barrier
@@ -387,7 +409,7 @@ class SyncAllMode(IntEnum):
     Soft = 1
 
 
-class SyncCoreType(IntEnum):
+class SyncCoreType(Choice):
     """SyncCoreType."""
 
     AIVOnly = 0
@@ -395,7 +417,7 @@ class SyncCoreType(IntEnum):
     Mix = 2
 
 
-class PrintFormat(IntEnum):
+class PrintFormat(Choice):
     """PrintFormat."""
 
     Width8_Precision4 = 0
@@ -403,7 +425,7 @@ class PrintFormat(IntEnum):
     Width10_Precision6 = 2
 
 
-class VFImplKind(IntEnum):
+class VFImplKind(Choice):
     """Loop shape hint of the A5 vector kernels."""
 
     VFIMPL_DEFAULT = 0
@@ -413,7 +435,7 @@ class VFImplKind(IntEnum):
     VFIMPL_2D_POST_UPDATE = 4
 
 
-class HistByte(IntEnum):
+class HistByte(Choice):
     """HistByte."""
 
     BYTE_0 = 0
@@ -422,7 +444,7 @@ class HistByte(IntEnum):
     BYTE_3 = 3
 
 
-class TileLayoutCustom(IntEnum):
+class TileLayoutCustom(Choice):
     """Internal: layout name derived from BLayout+SLayout."""
 
     ND = 0
@@ -433,7 +455,7 @@ class TileLayoutCustom(IntEnum):
     NONE = 5
 
 
-class ChipArch(IntEnum):
+class ChipArch(Choice):
     """ChipArch."""
 
     A2A3 = 0
@@ -444,7 +466,7 @@ class ChipArch(IntEnum):
     UNKNOWN = 255
 
 
-class GridDirection(IntEnum):
+class GridDirection(Choice):
     """A2A3 GridPipe overloads only."""
 
     SOURCE = 0  # injected from GM/host, TPOP only
@@ -454,7 +476,7 @@ class GridDirection(IntEnum):
     SOUTH = 4
 
 
-class GridSpan(IntEnum):
+class GridSpan(Choice):
     """A2A3 GridPipe overloads only."""
 
     ROW = 0  # east and west arms

@@ -11,8 +11,11 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.dtypes import ALL
+from ptokit.frontend.supports import supports
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.spec import TARGETS, Insn
+from ptokit.isa.spec import TARGETS, Insn, Types
+from ptokit.isa.targets import TARGETS as PROFILES
 from ptokit.report.pages import markdown
 
 
@@ -60,20 +63,32 @@ def _listing(insns: list[Insn]) -> Table:
 
 
 def _matrix(insns: list[Insn]) -> Table:
+    """A line per instruction and list of element types; targets with the same list share it."""
     table = Table(title="Element types per instruction and target", title_justify="left", box=None)
-    for column in ("instruction", "of", *TARGETS):
-        table.add_column(column)
+    for column in ("instruction", "targets", "element types"):
+        table.add_column(column, no_wrap=column != "element types")
     for insn in insns:
-        groups = insn.types or (None,)
-        for group in groups:
-            cells: list[str] = []
+        for group in insn.types or (None,):
+            lists: dict[str, list[str]] = {}
             for target in TARGETS:
-                if target not in insn.targets:
-                    cells.append("-")
-                elif group is None:
-                    cells.append("any")
-                else:
-                    combos = group.allowed.get(target, frozenset())
-                    cells.append(" ".join(sorted(",".join(t.name for t in c) for c in combos)))
-            table.add_row(insn.name, ",".join(group.of) if group else "", *cells)
+                lists.setdefault(_types_on(insn, group, target), []).append(target)
+            for types, targets in lists.items():
+                shared = " ".join(targets) if len(targets) < len(TARGETS) else "all"
+                table.add_row(insn.name, shared.replace("kirin9030 kirinx90", "kirin"), types)
     return table
+
+
+def _types_on(insn: Insn, group: Types | None, target: str) -> str:
+    if target not in insn.targets:
+        return "-"
+    combos = group.allowed.get(target) if group is not None else None
+    if group is None or combos is None:  # rules decide
+        known = [kind for kind in ALL if kind in PROFILES[target].dtypes]
+        taken = [kind for kind in known if supports(insn.name, target=target, dtype=kind)]
+        return "any" if taken == known else " ".join(kind.name for kind in taken)
+    order = {kind: place for place, kind in enumerate(ALL)}
+    ordered = sorted(combos, key=lambda combo: [order[kind] for kind in combo])
+    if all(len(set(combo)) == 1 for combo in combos):
+        ordered = [combo[:1] for combo in ordered]  # one type for all of them
+    of = "" if group is insn.types[0] and len(group.of) == 1 else f"{','.join(group.of)}: "
+    return of + " ".join(",".join(kind.name for kind in combo) for combo in ordered)

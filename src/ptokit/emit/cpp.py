@@ -26,7 +26,7 @@ from ptokit.emit.spelling import (
     brackets,
     name_of,
 )
-from ptokit.emit.words import KEYWORDS, five, template_text, tile_type
+from ptokit.emit.words import KEYWORDS, QUERIES, SECTIONS, five, template_text, tile_type
 from ptokit.ir.attributes import EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.instructions import run_time_operands, template_arguments
@@ -34,13 +34,6 @@ from ptokit.ir.types import PtrType, ScalarType, TileBufType, ViewType
 from ptokit.isa.spec import Insn
 
 HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
-QUERIES = {
-    "pto.get_block_idx": "get_block_idx()",
-    "pto.get_block_num": "get_block_num()",
-    "pto.get_subblock_idx": "get_subblockid()",
-    "pto.get_subblock_num": "get_subblockdim()",
-}
-SECTIONS = {"pto.section.cube": "__DAV_CUBE__", "pto.section.vector": "__DAV_VEC__"}
 
 
 def emit_cpp(module: Module) -> str:

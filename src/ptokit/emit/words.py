@@ -1,4 +1,4 @@
-"""Words of C++: type names of tiles, template arguments, reserved names."""
+"""Words of C++: type names of tiles, template arguments, questions, reserved names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from typing import Any
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout
 from ptokit.base.tiles import TileSpec
+
+QUERIES = {
+    "pto.get_block_idx": "get_block_idx()",
+    "pto.get_block_num": "get_block_num()",
+    "pto.get_subblock_idx": "get_subblockid()",
+    "pto.get_subblock_num": "get_subblockdim()",
+}
+SECTIONS = {"pto.section.cube": "__DAV_CUBE__", "pto.section.vector": "__DAV_VEC__"}
 
 KEYWORDS = frozenset(  # and the names of PTO that a value of a kernel may collide with
     """

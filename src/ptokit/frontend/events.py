@@ -7,6 +7,7 @@ the compiler orders everything and events do nothing.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar
 
@@ -16,7 +17,6 @@ from ptokit.frontend.session import current
 from ptokit.isa.opcodes import OpCode, op_codes
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.isa.sync import EVENT_IDS, cross_core_message
-from ptokit.isa.verify import recipe
 
 PIPE_S, PIPE_V, PIPE_M = Pipe.S, Pipe.V, Pipe.M
 PIPE_MTE1, PIPE_MTE2, PIPE_MTE3 = Pipe.MTE1, Pipe.MTE2, Pipe.MTE3
@@ -90,7 +90,9 @@ class _OpNames:
     def __getattr__(self, name: str) -> OpCode:
         found = op_codes().get(name)
         if found is None:
-            raise AttributeError(f"there is no operation class Op.{name}")
+            near = get_close_matches(name, op_codes(), 1)
+            meant = f"; did you mean Op.{near[0]}?" if near else ""
+            raise AttributeError(f"there is no operation class Op.{name}{meant}")
         return found
 
     def __dir__(self) -> list[str]:
@@ -124,7 +126,7 @@ class _EventMeta(type):
                     code,
                     f"{which} of an Event is an operation class with a pipe of its own",
                     got=[(which, one)],
-                    fix=recipe(code),
+                    fix="name the operations by their class: Event[Op.TLOAD, Op.TADD]",
                 )
         if not 0 <= int(number) < EVENT_IDS:
             raise fail("E4", f"the event id lies in 0..{EVENT_IDS - 1}", got=[("EventID", number)])

@@ -8,6 +8,7 @@ page, wait events last. Which overload is meant follows from the number and kind
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -48,14 +49,20 @@ class Instruction:
         chosen = self if insn is self.insn else Instruction(insn)
         return Specialised(chosen, *_template(insn, args))
 
-    def __call__(self, *args: Any) -> RecordEvent:
+    def __call__(self, *args: Any, **named: Any) -> RecordEvent:
         """Run the instruction: operands in page order, then any wait events."""
-        if self._plain and len(args) == self._arity:
-            return self.issue(args, self._defaults)
-        left_out = self._matched.get(tuple(map(type, args)))
-        if left_out is not None:
-            return self.issue(args + left_out, self._defaults)
-        return self.call(args, self._defaults, ())
+        try:
+            if named:
+                raise _no_names(self.insn, named)
+            if self._plain and len(args) == self._arity:
+                return self.issue(args, self._defaults)
+            left_out = self._matched.get(tuple(map(type, args)))
+            if left_out is not None:
+                return self.issue(args + left_out, self._defaults)
+            return self.call(args, self._defaults, ())
+        except PtoError as error:
+            # The diagnostic names the user's line; our frames would only bury it.
+            raise error.with_traceback(None) from error.__cause__
 
     def call(
         self, args: tuple[Any, ...], attrs: tuple[Any, ...], types: tuple[Any, ...]
@@ -99,9 +106,6 @@ class Instruction:
         machine = current()
         try:
             value = machine.issue(self.insn, operands, attrs, site)
-        except PtoError as error:
-            # The diagnostic names the user's line; our frames would only bury it.
-            raise error.with_traceback(None) from error.__cause__
         except AttributeError as error:
             _blame_operands(self.insn, operands, error)
             raise
@@ -130,9 +134,14 @@ class Specialised:
         self._attrs = attrs
         self._types = types
 
-    def __call__(self, *args: Any) -> RecordEvent:
+    def __call__(self, *args: Any, **named: Any) -> RecordEvent:
         """Run the instruction with these template arguments."""
-        return self._instruction.call(args, self._attrs, self._types)
+        try:
+            if named:
+                raise _no_names(self._instruction.insn, named)
+            return self._instruction.call(args, self._attrs, self._types)
+        except PtoError as error:
+            raise error.with_traceback(None) from error.__cause__
 
 
 # ---- template arguments ------------------------------------------------------------------------
@@ -235,16 +244,14 @@ def _run_time_modes(
 def _match(insn: Insn, args: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Find the overload that takes these arguments and lay them out in record order."""
     named = {a.name: value for a, value in zip(insn.attrs, attrs, strict=True)}
-    for form in insn.forms:
-        if len(form) != len(args) or not insn.takes(form, named):
-            continue
-        declared = [insn.operand(name) for name in form]
-        if all(_accepts(o, a) for o, a in zip(declared, args, strict=True)):
-            given = {o.name: _converted(o, a) for o, a in zip(declared, args, strict=True)}
-            return tuple(given.get(o.name) for o in insn.operands)
-    spread = _spread(args)
-    if len(spread) > len(args):
-        return _match(insn, spread, attrs)
+    for values in (args, _spread(args)):
+        for form in insn.forms:
+            if len(form) != len(values) or not insn.takes(form, named):
+                continue
+            declared = [insn.operand(name) for name in form]
+            if all(_accepts(o, a) for o, a in zip(declared, values, strict=True)):
+                given = {o.name: _converted(o, a) for o, a in zip(declared, values, strict=True)}
+                return tuple(given.get(o.name) for o in insn.operands)
     raise _no_overload(insn, args)
 
 
@@ -285,7 +292,7 @@ def _converted(operand: Operand, value: Any) -> Any:
 
 def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
     forms = " | ".join(f"{insn.name}({', '.join(form)})" for form in insn.forms)
-    described = ", ".join(f"{kind_of(a)} ({type(a).__name__})" for a in args)
+    described = ", ".join(map(_described, args))
     wanted = {o.name: "/".join(o.kinds) for o in insn.operands}
     fitting = (f for f in insn.forms if len(f) == len(args))
     pairs = ((insn.operand(n), a) for f in fitting for n, a in zip(f, args, strict=True))
@@ -294,8 +301,37 @@ def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
         refused[0] if refused else f"{insn.name}.operands",
         f"no form of {insn.name} takes these operands",
         got=[("operands", described or "none")],
-        fix=f"{forms}, then wait events; kinds: "
+        fix=_hint(insn, args)
+        + f"{forms}, then wait events; kinds: "
         + ", ".join(f"{name}: {kinds}" for name, kinds in wanted.items()),
+    )
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the type {value.__name__}"
+    if isinstance(value, np.ndarray):
+        return f"array ({value.dtype})"
+    return f"{kind_of(value)} ({type(value).__name__})"
+
+
+def _hint(insn: Insn, args: tuple[Any, ...]) -> str:
+    """What is most likely meant where the mistake is a common one."""
+    if any(isinstance(a, type) and issubclass(a, TileObject | ConvObject) for a in args):
+        return "a tile is made by calling its type, tile = TileT(); "
+    if any(isinstance(a, np.ndarray) for a in args) and any(
+        "global" in o.kinds for o in insn.operands
+    ):
+        return "an array is global memory once it is wrapped: GlobalTensor(array); "
+    return ""
+
+
+def _no_names(insn: Insn, named: Mapping[str, Any]) -> PtoError:
+    return fail(
+        f"{insn.name}.operands",
+        f"the operands of {insn.name} are given in order, without names",
+        got=[("names", ", ".join(named))],
+        fix=" | ".join(f"{insn.name}({', '.join(form)})" for form in insn.forms),
     )
 
 

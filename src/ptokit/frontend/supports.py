@@ -10,6 +10,7 @@ from ptokit.base.diagnostics import PtoError, UsageError, fail
 from ptokit.base.dtypes import ALL, DType
 from ptokit.base.dtypes import dtype as find_dtype
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.rules import listed as joined
 from ptokit.isa.samples import sample
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
@@ -60,28 +61,29 @@ def supports(
     if any(kind in combo for combo in listed):
         return Answer(True)
     legal = " ".join(t.name for t in ALL if any(t in combo for combo in listed))
-    names = " and ".join(insn.types[0].of)
-    return Answer(False, f"{insn.name} on {device.name} takes only {legal} ({names})")
+    names = joined(insn.types[0].of)
+    return Answer(False, f"{insn.name} on {device.name} takes only {legal} as {names}")
 
 
 def _tried(insn: Insn, device: Target, kind: DType) -> Answer:
     """Whether a sample call of the record may have an element type."""
     reasons: list[str] = []
-    if any("object" in o.kinds for o in insn.operands):
-        return Answer(True)  # what is moved through a pipe is the pipe's business
+    moved = [o for o in insn.operands if {"tile", "global"} & set(o.kinds)]
+    if not moved or any("object" in o.kinds for o in insn.operands):
+        return Answer(True)  # no element types, or those of what a pipe was made for
     for example in (insn.example, *insn.more_examples):
         if device.name not in example.get("on", device.name).split():
             continue
         for retyped in _retyped(example, kind):
             try:
-                facts = sample(insn, device, {insn.operands[0].name: kind}, retyped).facts()
+                facts = sample(insn, device, {moved[0].name: kind}, retyped).facts()
             except PtoError:
                 continue  # a tile of these sizes cannot have the type
             found = verify(insn, facts)
             if not found:
                 return Answer(True)
             reasons.append(found[0].message)
-    return Answer(False, reasons[0] if reasons else f"{insn.name} does not take {kind.name} tiles")
+    return Answer(False, reasons[0] if reasons else f"{insn.name} does not take {kind.name}")
 
 
 def _retyped(example: Mapping[str, str], kind: DType) -> Iterator[dict[str, str]]:

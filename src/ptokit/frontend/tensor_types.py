@@ -1,6 +1,6 @@
 """Views of global memory and convolution tiles as the pages write them, with their sizes.
 
-`Shape[1, 1, 1, 16, DYNAMIC]`, `Stride[...]` and `GlobalTensor[...]` form types; calling a GlobalTensor
+X
 type with an array makes a view of it, uncopied.
 """
 
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from operator import index
 from typing import Any, ClassVar
-
-import numpy as np
 
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import dtype
@@ -26,8 +25,9 @@ from ptokit.base.tensors import (
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.conv_parameters import ConvParameters
 from ptokit.frontend.session import current
-from ptokit.frontend.types import arguments, reject
+from ptokit.frontend.types import arguments, broadcast, check_place, choice, reject, template
 from ptokit.isa.verify import recipe
+from ptokit.machine.faults import PoisonRead
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
 from ptokit.machine.window import Window
 
@@ -129,9 +129,10 @@ class _ConvMeta(type):
     spec: ConvSpec
 
     def __getitem__(cls, given: Any) -> type[ConvTile]:
-        loc, element, buffer_size, layout, shape = arguments(given)
-        kind = Layout(layout)
-        spec = ConvSpec.of(TileType(loc), dtype(element), int(buffer_size), kind, shape.dims)
+        with template("ConvTile", "ConvTile[Loc, DType, BufferSize, Layout, ConvTileShape]", given):
+            loc, element, buffer_size, layout, shape = arguments(given)
+            space, kind = choice(TileType, loc), choice(Layout, layout)
+            spec = ConvSpec.of(space, dtype(element), index(buffer_size), kind, shape.dims)
         reject(spec.violations(), f"ConvTile[{spec}]")
         return conv_class(spec)
 
@@ -154,22 +155,26 @@ class ConvTile(ConvParameters, metaclass=_ConvMeta):
         """The contents in the shape of the tile."""
         window = self._window()
         if not window.is_defined():
-            raise fail("poison-read", "this tile is not fully written", got=[("tile", self)])
+            raise fail(
+                "poison-read",
+                "this tile is not fully written",
+                got=[("tile", self)],
+                fix="load or compute all of its shape first",
+                kind=PoisonRead,
+            )
         return window.read().reshape(self.shape).copy()
 
     def fill(self, values: Any) -> None:
         """Write the contents from an array (for set-up and tests, not an instruction)."""
         window = self._window()
-        window.write(
-            np.broadcast_to(np.asarray(values, self.spec.dtype.np), self.shape).reshape(1, -1)
-        )
+        window.write(broadcast(values, self.spec.dtype, self.shape).reshape(1, -1))
         window.mark_defined()
 
     def _window(self) -> Window:
         current().place(self)
-        if self.storage is None:
-            raise fail("unbound-tile", "this tile has no address", got=[("tile", self)])
         axis_map = self.spec.axis_map(self.shape)
+        check_place(self, axis_map)
+        assert self.storage is not None
         rows, cols = slice(0, 1), slice(0, axis_map.cols)
         return Window(self.storage, self.address, axis_map, self.spec.dtype, rows, cols, "tile")
 
@@ -189,9 +194,12 @@ class _GlobalMeta(type):
     TYPE: GlobalSpec | None = None
 
     def __getitem__(cls, given: Any) -> type[GlobalTensor]:
-        element, shape, stride, *layout = arguments(given)
-        kind = Layout(layout[0]) if layout else Layout.ND
-        return global_class(GlobalSpec.of(dtype(element), shape.dims, stride.dims, kind))
+        pattern = "GlobalTensor[DType, Shape[...], Stride[...], Layout], or GlobalTensor(array)"
+        with template("GlobalTensor", pattern, given):
+            element, shape, stride, *layout = arguments(given)
+            kind = choice(Layout, *layout) if layout else Layout.ND
+            spec = GlobalSpec.of(dtype(element), shape.dims, stride.dims, kind)
+        return global_class(spec)
 
     def __repr__(cls) -> str:
         return cls.__name__

@@ -8,24 +8,28 @@ in force when the tile is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from enum import IntEnum
 from functools import cache
-from typing import Any, ClassVar, cast
+from operator import index
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, where
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout, TileType
-from ptokit.base.layout import Array
+from ptokit.base.enums import BLayout, Choice, CompactMode, PadValue, SLayout, TileType
+from ptokit.base.layout import Array, AxisMap
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.targets import Target
-from ptokit.isa.verify import recipe
+from ptokit.isa.verify import recipe, shown
+from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound
 from ptokit.machine.objects import TileObject
 from ptokit.machine.window import Window
 
+E = TypeVar("E", bound=Choice)
 _LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
 
 
@@ -49,7 +53,83 @@ def arguments(given: Any) -> tuple[Any, ...]:
     return given if isinstance(given, tuple) else (given,)
 
 
+class template:  # noqa: N801 - reads as a word in a with statement
+    """Turns a wrong number or kind of template arguments into a sentence with the pattern."""
+
+    def __init__(self, what: str, pattern: str, given: Any) -> None:
+        self._what = what
+        self._pattern = pattern
+        self._given = arguments(given)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if not isinstance(error, TypeError | ValueError | AttributeError):
+            return
+        reason = str(error)
+        if "unpack" in reason or "positional argument" in reason:
+            reason = "their number is wrong"
+        raise fail(
+            f"{self._what}.arguments",
+            f"{self._what} does not take these template arguments: {reason}",
+            got=[("arguments", ", ".join(map(shown, self._given)))],
+            fix=self._pattern,
+        ) from None
+
+
+def choice(kind: type[E], value: Any) -> E:
+    """The member of an enumeration; another enumeration's member is never meant."""
+    if isinstance(value, IntEnum) and not isinstance(value, kind):
+        raise ValueError(f"{shown(value)} is not a {kind.__name__}")
+    if isinstance(value, str) and value in kind.__members__:
+        raise ValueError(f"write {kind.__name__}.{value}, not {value!r}")
+    return kind(value)
+
+
+def broadcast(values: Any, element: DType, shape: tuple[int, ...]) -> Array:
+    """Values for a tile, in its element type and shape."""
+    try:
+        return np.broadcast_to(np.asarray(values, element.np), shape)
+    except ValueError as error:
+        raise fail(
+            "fill-shape",
+            "the values have the shape of the valid region, or are one number",
+            got=[("values", np.shape(values)), ("valid region", shape)],
+            fix="shape the array like the tile",
+        ) from error
+
+
+def check_place(tile: Any, axis_map: AxisMap) -> None:
+    """The tile must have an address at which all of it lies in the memory."""
+    storage = tile.storage
+    if storage is None:
+        raise fail(
+            "unbound-tile",
+            "this tile has no address",
+            got=[("tile", tile)],
+            fix="bind it first: TASSIGN(tile, address), or use mode='auto'",
+            kind=Unbound,
+        )
+    bits = 4 if tile.spec.dtype.is_packed else 8 * tile.spec.itemsize
+    stop = tile.address - (-axis_map.span * bits // 8)
+    if tile.address < 0 or stop > storage.nbytes:
+        raise fail(
+            "memory-bounds",
+            f"the tile lies inside {storage.name}",
+            got=[("address", hex(tile.address)), ("end", hex(stop)), ("size", hex(storage.nbytes))],
+            fix="bind the tile to a lower address, or make it smaller",
+            kind=OutOfBounds,
+        )
+
+
 # ---- tiles -------------------------------------------------------------------------------------
+
+
+_PATTERN = (
+    "Tile[Loc, DType, Rows, Cols, BLayout, ValidRow, ValidCol, SLayout, SFractalSize, PadValue, "
+    "CompactMode]"
+)
 
 
 class TileMeta(type):
@@ -58,17 +138,8 @@ class TileMeta(type):
     spec_for: Callable[[Target], TileSpec] | None = None
 
     def __getitem__(cls, given: Any) -> type[Tile]:
-        args = arguments(given)
-        try:
-            spec = _tile_spec(*args)
-        except (TypeError, ValueError) as error:
-            raise fail(
-                "tile-arguments",
-                f"Tile takes TileType, DType, Rows, Cols and up to seven more: {error}",
-                got=[("arguments", args)],
-                fix="Tile[Loc, DType, Rows, Cols, BLayout, ValidRow, ValidCol, SLayout, "
-                "SFractalSize, PadValue, CompactMode]",
-            ) from None
+        with template("Tile", _PATTERN, given):
+            spec = _tile_spec(*arguments(given))
         reject(spec.violations(), f"Tile[{spec}]")
         return tile_class(spec)
 
@@ -135,13 +206,15 @@ class Tile(TileObject, metaclass=TileMeta):
                 "poison-read",
                 f"element [{row}, {col}] of this tile was never written",
                 got=[("tile", self)],
+                fix="load or compute it first; an instruction writes only the valid region of dst",
+                kind=PoisonRead,
             )
         return window.read().copy()
 
     def fill(self, values: Any) -> None:
         """Write the valid region from an array (for set-up and tests, not an instruction)."""
         window = self._window()
-        window.write(np.broadcast_to(np.asarray(values, self.spec.dtype.np), window.shape))
+        window.write(broadcast(values, self.spec.dtype, window.shape))
         window.mark_defined()
 
     def GetValue(self, offset: int) -> int | float:
@@ -154,9 +227,9 @@ class Tile(TileObject, metaclass=TileMeta):
 
     def _window(self) -> Window:
         current().place(self)
-        if self.storage is None:
-            raise fail("unbound-tile", "this tile has no address", got=[("tile", self)])
         axis_map = self.spec.axis_map(self.vr, self.vc)
+        check_place(self, axis_map)
+        assert self.storage is not None
         rows, cols = slice(0, self.vr), slice(0, self.vc)
         return Window(self.storage, self.address, axis_map, self.spec.dtype, rows, cols, "tile")
 
@@ -178,17 +251,17 @@ def _tile_spec(
     compact: Any = CompactMode.Null,
 ) -> TileSpec:
     return TileSpec.of(
-        TileType(loc),
+        choice(TileType, loc),
         dtype(element),
-        int(rows),
-        int(cols),
-        BLayout(blayout),
-        valid_row,
-        valid_col,
-        SLayout(slayout),
-        int(fractal),
-        int(pad),
-        CompactMode(compact),
+        index(rows),
+        index(cols),
+        choice(BLayout, blayout),
+        None if valid_row is None else index(valid_row),
+        None if valid_col is None else index(valid_col),
+        choice(SLayout, slayout),
+        index(fractal),
+        index(pad),
+        choice(CompactMode, compact),
     )
 
 
@@ -200,6 +273,7 @@ def _valid_sizes(spec: TileSpec, given: tuple[int, ...]) -> tuple[int, int]:
             "tile-constructor",
             "a tile is made with one argument per DYNAMIC valid size",
             got=[("arguments", given), ("DYNAMIC sizes", wanted), ("tile", spec)],
+            fix="declare ValidRow or ValidCol DYNAMIC to give them here, TileT(rows, cols)",
         )
     values = iter(given)
     rows, cols = (int(next(values)) if size == DYNAMIC else size for size in static)
@@ -208,6 +282,7 @@ def _valid_sizes(spec: TileSpec, given: tuple[int, ...]) -> tuple[int, int]:
             "valid-capacity",
             "the valid region lies inside the tile",
             got=[("valid", f"{rows}x{cols}"), ("tile", spec)],
+            fix=f"at most {spec.rows} rows and {spec.cols} columns, or declare a larger tile",
         )
     return rows, cols
 
@@ -236,8 +311,12 @@ class _Alias:
         self._compact = compact
 
     def __getitem__(self, given: Any) -> type[Tile]:
-        element, rows, cols, *valid = arguments(given)
-        return self._class(dtype(element), rows, cols, tuple(valid))
+        pattern = f"{self.__name__}[DType, Rows, Cols, ValidRow, ValidCol]"
+        with template(self.__name__, pattern, given):
+            element, rows, cols, *valid = arguments(given)
+            sizes = tuple(None if n is None else index(n) for n in valid)
+            parameters = dtype(element), index(rows), index(cols), sizes
+        return self._class(*parameters)
 
     @cache  # noqa: B019 - the aliases live as long as the module
     def _class(

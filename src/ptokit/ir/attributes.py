@@ -311,7 +311,7 @@ _OTHERS: dict[str, type[IntEnum]] = {
     for module in (enums, precision)
     for name, kind in vars(module).items()
     if isinstance(kind, type) and issubclass(kind, IntEnum) and kind not in _BY_CLASS
-    if kind is not IntEnum and _snake(name) not in ENUMERATIONS
+    if kind.__members__ and _snake(name) not in ENUMERATIONS
 }
 ENUM_NAMES = frozenset(ENUMERATIONS) | frozenset(_OTHERS)
 

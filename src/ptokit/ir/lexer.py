@@ -57,7 +57,9 @@ class Source:
         )
 
 
-_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?P<lead>^[ \t]*)?(?P<comment>(?://|#(?=\s|\Z))[^\n]*)', re.MULTILINE)
+_COMMENT = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"|(?P<lead>^[ \t]*)?(?P<comment>(?://|#(?=\s|\Z))[^\n]*)', re.MULTILINE
+)
 
 
 @dataclass(frozen=True)

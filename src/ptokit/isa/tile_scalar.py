@@ -365,6 +365,10 @@ def TFMODS(dst: Array, src: Array, scalar: float, PrecisionType: FmodSAlgorithm,
         ),
     ],
     asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
+    more_examples=[
+        dict.fromkeys(("dst", "base", "tmp"), "Vec bf16 16x64")
+        | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}
+    ],
     freedom=TPOW.freedom,
 )
 def TPOWS(dst: Array, base: Array, exp: float, tmp: Array, ctx: Any) -> None:

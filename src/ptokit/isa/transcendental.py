@@ -151,7 +151,6 @@ def TRECIP(dst: Array, src: Array, PrecisionType: RecipAlgorithm, ctx: Any) -> N
 
 _DEFAULT_TYPES = frozenset({dt.i8, dt.u8, dt.i16, dt.u16, dt.i32, dt.u32, dt.f16, dt.f32})
 _HIGH_TYPES = frozenset({dt.f16, dt.bf16, dt.f32})
-HIGH_PRECISION_EXAMPLES = [{"dst": "Vec bf16 16x64", "PrecisionType": "HIGH_PRECISION", "on": "a5"}]
 
 
 def _for_f32(asked: Rule) -> Rule:
@@ -190,7 +189,10 @@ def _for_f32(asked: Rule) -> Rule:
         _for_f32(disjoint("dst", "base", "exp", "tmp", on="a2a3")),
     ],
     asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
-    more_examples=HIGH_PRECISION_EXAMPLES,
+    more_examples=[
+        dict.fromkeys(("dst", "base", "exp", "tmp"), "Vec bf16 16x64")
+        | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}
+    ],
     freedom=ACCURACY,
 )
 def TPOW(dst: Array, base: Array, exp: Array, tmp: Array, ctx: Any) -> None:

@@ -120,6 +120,7 @@ class TileObject(Bound):
                     "valid-capacity",
                     f"{name} lies between 0 and the capacity of the tile",
                     got=[(name, new), ("capacity", most)],
+                    fix=f"at most {most}, or declare a larger tile",
                 )
         self.vr, self.vc = rows, cols
         self.refresh()
@@ -387,6 +388,7 @@ def _part(index: slice | int, extent: int, what: str) -> tuple[int, int]:
         raise fail(
             "slice-range",
             f"a slice of {what} lies inside the view and has step 1",
-            got=[("slice", f"{index.start}:{index.stop}:{index.step}"), (what, extent)],
+            got=[("slice", str(index)), (what, extent)],
+            fix=f"0 <= start < stop <= {extent}; negative positions and steps are not taken",
         )
     return start, stop - start

@@ -299,13 +299,14 @@ def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
             )
         shape = args[1].values if len(args) > 1 else _ones(spec.shape)
         stride = args[2].values if len(args) > 2 else _ones(spec.stride)
+    rank = _rank(spec, shape)
     values = {
-        "shape": [as_value(emitter, n, INDEX) for n in shape],
-        "strides": [as_value(emitter, n, INDEX) for n in stride],
+        "shape": [as_value(emitter, n, INDEX) for n in shape[-rank:]],
+        "strides": [as_value(emitter, n, INDEX) for n in stride[-rank:]],
     }
     pairs = [("ptr", at.value), *((k, v) for k, vs in values.items() for v in vs)]
     element = ScalarType(spec.dtype.mlir)
-    static = tuple(n if isinstance(n, int) else DYNAMIC for n in shape)
+    static = _static(shape[-rank:])
     attrs = {}
     if spec.layout != Layout.ND:
         layouts = enumeration_of(Layout)
@@ -318,6 +319,11 @@ def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
         hint="view",
     )
     return partition(emitter, spec, view.result, (0,) * 5, shape, stride)
+
+
+def _rank(spec: GlobalSpec, shape: tuple[Any, ...]) -> int:
+    """Dimensions to write: a plain matrix needs two, the others are 1."""
+    return 2 if shape[:3] == (1, 1, 1) and spec.layout in (Layout.ND, Layout.DN) else 5
 
 
 def _ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -333,13 +339,15 @@ def partition(
     stride: tuple[Any, ...],
 ) -> GlobalSymbol:
     """A part of a view; sizes that are known are part of its type."""
-    static = tuple(n if isinstance(n, int) else DYNAMIC for n in shape)
+    assert isinstance(whole.type, ViewType)
+    rank = len(whole.type.shape)
     pairs = [("source", whole)]
-    pairs += [("offsets", as_value(emitter, n, INDEX)) for n in start]
-    pairs += [("sizes", as_value(emitter, n, INDEX)) for n in shape]
-    kind = ViewType("partition_tensor_view", static, ScalarType(spec.dtype.mlir))
+    pairs += [("offsets", as_value(emitter, n, INDEX)) for n in start[-rank:]]
+    pairs += [("sizes", as_value(emitter, n, INDEX)) for n in shape[-rank:]]
+    sizes = _static(shape[-rank:])
+    kind = ViewType("partition_tensor_view", sizes, ScalarType(spec.dtype.mlir))
     op = emitter.emit("pto.partition_view", pairs, [("result", kind)], hint="part")
-    part = GlobalSpec.of(spec.dtype, static, _static(stride), spec.layout)
+    part = GlobalSpec.of(spec.dtype, _static(shape), _static(stride), spec.layout)
     symbol = GlobalSymbol(part, op.result, whole, start, shape, stride)
     symbol.lower_item = lambda index: _slice(emitter, symbol, index)
     return symbol

@@ -37,7 +37,8 @@ def make_pipe(emitter: Emitter, target: Target, spec: PipeSpec, args: list[Any])
     """Write the opening of a FIFO."""
     if spec.EN_UNIT_FLAG:
         raise emitter.fail("pipe", "a TPipe with unit flags cannot be lowered yet", _EAGERLY)
-    memory, c2v, v2c = (*args, *(None, 0, 0)[len(args) :])
+    defaults: list[Any] = [None, 0, 0]
+    memory, c2v, v2c = args + defaults[len(args) :]
     attrs: dict[str, Attribute] = {
         "dir_mask": IntAttr(int(spec.DirType), _I8),
         "slot_size": IntAttr(spec.SlotSize, I32),

@@ -1,0 +1,107 @@
+"""FIFOs in lowered kernels: the operations of the text, the same bytes, and what has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptokit import *
+from ptokit.ir.parser import parse
+from ptokit.ir.printer import print_module
+from ptokit.ir.rewrite import same_module
+
+UP = TileSplitAxis.TILE_UP_DOWN
+V2C, V2C_GM = Direction.DIR_V2C, Direction.DIR_V2C_GM
+Half = Tile[TileType.Vec, half, 16, 32]
+Whole = Tile[TileType.Mat, half, 32, 32, BLayout.ColMajor, 32, 32, SLayout.RowMajor]
+Slot = GlobalTensor[half, Shape[1, 1, 1, 16, 32], Stride[1, 1, 1, 32, 1]]
+
+
+def at(tile: Any, address: int) -> Any:
+    TASSIGN(tile, address)
+    return tile  # from a helper that is called inside a section
+
+
+@kernel(core="mix")
+def square(x: Any, ring: Any, y: Any, *, way: Any) -> None:
+    """y = x x; the halves of x come from the vector cores."""
+    pipe = TPipe[2, way, 2048, 2](ring, 0, 0)
+    with vector_section():
+        tile = at(Half(), 0)
+        first = get_subblockid() * 16
+        TLOAD(tile, GlobalTensor(x)[first : first + 16, :])
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
+        TPUSH[UP](pipe, tile)
+    with cube_section():
+        whole = Whole()
+        left, right, acc = [
+            at(kind(), 0)
+            for kind in (TileLeft[half, 32, 32], TileRight[half, 32, 32], TileAcc[float32, 32, 32])
+        ]
+        TPOP[UP](pipe, whole)
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE1]()
+        TMOV(left, whole)
+        TMOV(right, whole)
+        if way == V2C:
+            TFREE[UP](pipe)
+        PtoSetWaitFlag[PIPE_MTE1, PIPE_M]()
+        TMATMUL(acc, left, right)
+        PtoSetWaitFlag[PIPE_M, PIPE_FIX]()
+        TSTORE(GlobalTensor(y), acc)
+
+
+@kernel(core="mix")
+def with_slots(ring: Any) -> None:
+    pipe = TPipe[0, V2C, 2048, 2](ring, 0, 0)
+    with vector_section():
+        slot = GlobalTensor(ring)
+        TALLOC[UP](pipe, slot)
+
+
+@kernel(core="mix")
+def with_unit_flags(ring: Any) -> None:
+    TPipe[0, V2C, 2048, 2, 2, False, True](ring, 0, 0)
+
+
+def arrays() -> tuple[Any, Any, Any]:
+    x = np.random.default_rng(0).integers(-3, 4, (32, 32)).astype(np.float16)
+    return x, np.zeros((2, 32, 32), np.float16), np.zeros((32, 32), np.float32)
+
+
+WAYS = [("a2a3", V2C), ("a5", V2C), ("a5", V2C_GM)]
+
+
+@pytest.mark.parametrize(("target", "way"), WAYS)
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_both_paths(target: str, way: Any, path: str, seed: int | None) -> None:
+    x, ring, y = arrays()
+    square[1](x, ring, y, target=target, path=path, seed=seed, way=way)
+    assert np.array_equal(y, x.astype("f4") @ x.astype("f4"))
+
+
+@pytest.mark.parametrize(("target", "way"), WAYS)
+def test_text(target: str, way: Any) -> None:
+    """Rings in the consumer's memory need no global memory, and have an operation of their own."""
+    module = square.lower(*arrays(), target=target, way=way)
+    text = print_module(module)
+    opening = "pto.initialize_l2l_pipe" if way == V2C and target == "a5" else "l2g2l_pipe"
+    assert opening in text
+    assert "flag_base = 2" in text
+    assert text.count("{split = 1}") == (3 if way == V2C else 2)
+    assert same_module(parse(text, "kernel.pto"), module)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (with_slots, "TALLOC of a GlobalTensor cannot be lowered"),
+        (with_unit_flags, "unit flags cannot be lowered"),
+    ],
+)
+def test_what_the_text_has_no_operation_for(wrong: Kernel, message: str) -> None:
+    with pytest.raises(PtoError, match=message) as caught:
+        wrong.lower(np.zeros((32, 32), np.float16))
+    assert caught.value.diagnostics[0].code == "lower.pipe"
