@@ -42,8 +42,11 @@ types: $(DEV) ## Static types
 
 check: lint types test ## Lint, types and tests
 
-bench: $(DEV) ## Speed, as ratios against plain NumPy
+bench: $(DEV) ## Speed: instructions, whole kernels, lowering, text (bench/README.md)
 	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/kernels.py
+	@$(BIN)/python bench/lowering.py
+	@$(BIN)/python bench/text.py
 
 gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 	@$(BIN)/python tools/gen.py

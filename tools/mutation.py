@@ -12,10 +12,9 @@ from typing import Any
 
 FLAGS = {"set_flag", "wait_flag", "PtoSetWaitFlag"}
 FIFO = {"TPUSH", "TPOP", "TFREE", "TALLOC"}
-SYNC = FLAGS | FIFO | {
-    "pipe_barrier", "get_buf", "rls_buf", "TSYNC", "SYNCALL", "ffts_cross_core_sync",
-    "wait_flag_dev", "set_intra_block", "wait_intra_block", "dcci", "dsb",
-}  # fmt: skip
+CROSS = {"ffts_cross_core_sync", "wait_flag_dev", "set_intra_block", "wait_intra_block"}
+BUFFERS = {"get_buf", "rls_buf"}
+SYNC = FLAGS | FIFO | CROSS | BUFFERS | {"pipe_barrier", "TSYNC", "SYNCALL", "dcci", "dsb"}
 METHODS = {"Wait", "Record"}  # of events
 
 
@@ -58,6 +57,11 @@ class Mutant:
             fifo = re.search(r"\((\w+)", self.removed)
             assert fifo is not None
             return fifo[1] in text and any(word in text for word in (*FIFO, "TPipe"))
+        if name[0] in CROSS:
+            return any(word in text for word in CROSS)
+        if name[0] in BUFFERS:
+            number = self.removed.rpartition(",")[2]
+            return any(word in text for word in BUFFERS) and number in text
         return bool(set(self.events) & set(re.findall(r"\w+", text)))
 
     def __str__(self) -> str:

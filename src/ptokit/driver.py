@@ -25,6 +25,7 @@ from ptokit.isa.targets import Target, target
 from ptokit.machine.machine import Machine
 from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
+from ptokit.passes.scales import with_scale_memories
 from ptokit.passes.to_level2 import SYNC_OPS
 from ptokit.passes.verify import Verify, has_addresses
 
@@ -116,10 +117,12 @@ class Program:
         return Verify(level).check(self.executable(chosen), chosen)
 
     def executable(self, on: Target) -> Module:
-        """The module as it is checked and run: assembly lines get views for their arguments."""
-        if level_of(self.module) == "sync":
-            return ConvertLevel("l1").run(self.module, on)
-        return self.module
+        """The module as it is checked and run: assembly lines get views for their arguments, and
+        scale tiles the memory their use asks for."""
+        module = self.module
+        if level_of(module) == "sync":
+            module = ConvertLevel("l1").run(module, on)
+        return with_scale_memories(module)
 
     def convert(self, to: str, on: str | Target | None = None) -> Program:
         """The program at another level: sync, l1, l2 or l3."""

@@ -37,6 +37,28 @@ def test_targets_with_overrides() -> None:
     assert "did you mean PTO_UBUF_SIZE_BYTES?" in err
 
 
+def test_sizes_can_be_overridden_wherever_a_program_is_checked_or_run(tmp_path: Path) -> None:
+    """A tile of 256 KB fits into UB of A2A3 only with -D PTO_UBUF_SIZE_BYTES=262144."""
+    kind = "!pto.tile_buf<vec, 256x256xf32>"
+    text = f"""func.func @f(%s: f32) {{
+      %t = pto.alloc_tile : {kind}
+      pto.texpands ins(%s : f32) outs(%t : {kind})
+      return
+    }}"""
+    (tmp_path / "big.pto").write_text(text)
+    big = str(tmp_path / "big.pto")
+    roomy = ("-D", "PTO_UBUF_SIZE_BYTES=262144")
+    assert ptokit("asm", big, "--to", "l3")[0] == 1
+    code, placed, err = ptokit("asm", big, "--to", "l3", *roomy)
+    assert code == 0, err
+    (tmp_path / "placed.pto").write_text(placed)
+    at = str(tmp_path / "placed.pto")
+    for words in (("check", at), ("run", at, "1.0")):
+        assert ptokit(*words)[0] == 1
+        code, out, err = ptokit(*words, *roomy)
+        assert code == 0, out + err
+
+
 def test_isa_page_listing_and_matrix() -> None:
     assert "element by element" in ptokit("isa", "tadd")[1]
     assert "TLOAD" in ptokit("isa")[1]

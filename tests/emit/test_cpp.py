@@ -66,6 +66,8 @@ def test_the_table_of_spellings_speaks_of_instructions() -> None:
 def test_what_cpp_cannot_say_is_refused() -> None:
     move = INSTRUCTIONS["TMOV"]
     assert brackets(move, {"dst", "src"}, {"grp_axis": 0}) is None
+    gather = INSTRUCTIONS["MGATHER"]
+    assert brackets(gather, {"dst", "src", "indexes", "scratch"}, {}) is None
     tile = TileBufType(TileSpec.of(TileType.Vec, dtype("f32"), 16, 64))
     text = f"""
     func.func @f(%n: index) {{

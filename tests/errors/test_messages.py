@@ -115,8 +115,8 @@ def test_wrong_calls_get_a_sentence(call: object, sentence: str) -> None:
 
 def test_a_name_that_no_enumeration_has_gets_the_nearest() -> None:
     for attribute, meant in (
-        (lambda: TileType.Vek, "TileType has no member 'Vek'; did you mean Vec?"),
-        (lambda: RoundMode.CAST_RNE, "did you mean CAST_RINT?"),
+        (lambda: TileType.Vek, "TileType has no member 'Vek'; did you mean TileType.Vec?"),
+        (lambda: RoundMode.CAST_RNE, "did you mean RoundMode.CAST_RINT?"),
         (lambda: BLayout.Column, "one of RowMajor, ColMajor"),
         (lambda: Op.TLOADD, "did you mean Op.TLOAD?"),
     ):

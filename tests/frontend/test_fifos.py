@@ -16,7 +16,6 @@ UP = TileSplitAxis.TILE_UP_DOWN
 V2C, V2C_GM = Direction.DIR_V2C, Direction.DIR_V2C_GM
 Half = Tile[TileType.Vec, half, 16, 32]
 Whole = Tile[TileType.Mat, half, 32, 32, BLayout.ColMajor, 32, 32, SLayout.RowMajor]
-Slot = GlobalTensor[half, Shape[1, 1, 1, 16, 32], Stride[1, 1, 1, 32, 1]]
 
 
 def at(tile: Any, address: int) -> Any:

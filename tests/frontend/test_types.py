@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
+from ctypes import c_uint8
+
 import numpy as np
 import pytest
 
@@ -110,6 +113,11 @@ def test_buffers_and_dlpack_are_arrays_too() -> None:
     g = GlobalTensor[uint8, Shape[1, 1, 1, 1, 16], Stride[16, 16, 16, 16, 1]](raw)
     g.numpy()[...] = 3
     assert raw == bytearray([3] * 16)
+    for numbers in (array("B", range(16)), (c_uint8 * 16)(*range(16)), bytes(range(16))):
+        view = GlobalTensor[uint8, Shape[1, 1, 1, 1, 16], Stride[16, 16, 16, 16, 1]](numbers)
+        assert view.numpy().ravel().tolist() == list(range(16))
+    with pytest.raises(ProgramError, match="given as an array or a pointer"):
+        GlobalTensor([1.0, 2.0])
 
     class Exporter:
         def __init__(self, array: np.ndarray) -> None:
@@ -153,6 +161,8 @@ def test_access_outside_the_array_is_an_error_that_says_where() -> None:
     assert "last element = 23" in text
     assert "array elements = 20" in text
     assert "test_types.py" in text
+    with pytest.raises(OutOfBounds, match="array elements = 20"):
+        GT(x).numpy()
 
 
 def test_an_unbound_tile_cannot_be_used_in_manual_mode() -> None:

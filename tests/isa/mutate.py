@@ -38,6 +38,7 @@ def variants(spec: Any) -> Iterator[Any]:
             yield replace(spec, rows=n, cols=n, valid_row=n, valid_col=n)
         yield from (replace(spec, pad=p) for p in PadValue)
         yield from (replace(spec, compact=c) for c in CompactMode)
+        yield from (replace(spec, valid_row=DYNAMIC), replace(spec, valid_col=DYNAMIC))
     elif isinstance(spec, GlobalSpec):
         yield from (replace(spec, dtype=t) for t in ALL)
         yield from (replace(spec, layout=layout) for layout in Layout)

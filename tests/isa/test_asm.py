@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from ptokit.ir.dialects import DEFINITIONS
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.asm import text_forms
+from ptokit.isa.asm import OPERATIONS, text_forms
 
 TILE, BUF = "!pto.tile<...>", "!pto.tile_buf<...>"
 COMPARED = "%src0, %src1 {cmpMode = #pto<...>}"
@@ -76,3 +79,12 @@ def test_every_text_form_has_a_pattern(name: str) -> None:
     for text in forms.values():
         assert text
         assert "  " not in text
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_of_their_own_are_known_to_the_dialect(name: str) -> None:
+    word = OPERATIONS[name].rpartition(" = pto.")[2].removeprefix("pto.")
+    mnemonic = re.match(r"[a-z_.0-9]*", word)
+    assert mnemonic is not None
+    assert f"pto.{mnemonic[0]}" in DEFINITIONS
+    assert INSTRUCTIONS[name].asm is None

@@ -324,3 +324,21 @@ def test_a2a3_scatters_whole_rows_of_an_nz_table() -> None:
         after = bits(table.numpy()).transpose(2, 3, 0, 1, 4).reshape(32, 32)
         before[2], before[30] = bits(whole(src).read())[1], bits(whole(src).read())[2]
         assert (after == before).all()
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_a5_wants_to_know_the_valid_sizes(target: str) -> None:
+    with device(target, mode="auto"):
+        table = make("GM f32 20x64")
+        for rows, valid in ((True, "?x64"), (True, "?x?"), (False, "16x?")):
+            dst = make(f"Vec f32 16x64 valid {valid}")
+            dst.SetValidShape(16, 64)
+            idx = indices(
+                "Vec i32 1x16" if rows else "Vec i32 16x64", np.zeros(16 if rows else 1024)
+            )
+            gather = MGATHER[ROW if rows else ELEM]
+            if target == "a2a3":
+                gather(dst, table, idx)
+            else:
+                with pytest.raises(ProgramError, match=r"MGATHER\.static-sizes"):
+                    gather(dst, table, idx)

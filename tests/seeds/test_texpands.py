@@ -257,6 +257,20 @@ def test_convolution_tiles_are_filled_over_their_shape(target: str, tile: str) -
     assert (dst.numpy() == 3).all()
 
 
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_the_buffer_of_a_convolution_tile_beyond_its_shape_stays(target: str) -> None:
+    """'Within the shape': a buffer of 4096 elements, of which the shape in force takes 512."""
+    Features = ConvTileShape[1, DYNAMIC, 4, 4, 16]
+    with device(target, mode="auto") as machine:
+        dst = ConvTile[TileType.Mat, half, 4096, Layout.NC1HWC0, Features](2)
+        machine.place(dst)
+        flood(dst)
+        TEXPANDS(dst, 1.0)
+        elements = dst.storage.data[dst.address :][: 2 * 4096].view(np.float16)
+        assert (elements[:512] == 1).all()
+        assert (elements[512:].view(np.uint16) == 0x5A5A).all()
+
+
 # ---- examples ----------------------------------------------------------------------------------
 
 

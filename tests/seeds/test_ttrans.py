@@ -289,6 +289,14 @@ def test_size_of_tmp_for_matrices(kind: str, h: int, w: int) -> None:
         assert found("a2a3", dst, src, f"Vec u8 1x{smaller}") == {"TTRANS.tmp-size"}
 
 
+@pytest.mark.parametrize("target", ["a2a3", "a5", "kirin9030", "kirinx90"])
+def test_a_tmp_that_is_too_small_is_refused_on_every_device(target: str) -> None:
+    """'The C++ API needs tmp, of the size given by the formulas below.'"""
+    tiles = "Vec f32 32x32", "Vec f32 32x32"
+    assert not found(target, *tiles, "Vec f32 32x32")
+    assert found(target, *tiles, "Vec f32 31x32") == {"TTRANS.tmp-size"}
+
+
 def round_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 

@@ -79,6 +79,19 @@ def test_assembly_lines_read_back(name: str) -> None:
     assert print_asm(parse(text, name)) == text
 
 
+def test_assembly_lines_stay_assembly_lines_and_keep_their_comments(tmp_path: Path) -> None:
+    text = """\
+# As the instruction pages write comments.
+.arg %src : !pto.tile<16x16xf32>;  // the source
+// in between
+%dst = ttrans %src : !pto.tile<16x16xf32> -> !pto.tile<16x16xf32>;  # behind
+# at the end
+"""
+    file = tmp_path / "lines.pto"
+    file.write_text(text)
+    assert formatted(file) == text
+
+
 def pieces(path: Path) -> list[tuple[int, str]]:
     """The programs of a file with the number of lines in front of each."""
     found: list[tuple[int, str]] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from importlib import import_module
+from typing import Annotated
 
 import typer
 
@@ -80,6 +81,12 @@ def main() -> None:
             err=True,
         )
         sys.exit(3)
+
+
+Defines = Annotated[
+    list[str] | None,
+    typer.Option("-D", help="Override a size or alignment: -D PTO_UBUF_SIZE_BYTES=262144."),
+]
 
 
 def parse_defines(defines: list[str]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ptokit.cli import Defines, parse_defines
 from ptokit.driver import load
 from ptokit.ir.printer import print_module
 
@@ -31,11 +32,13 @@ def command(
     generic: Annotated[
         bool, typer.Option("--generic", help="Print the generic form of MLIR.")
     ] = False,
+    define: Defines = None,
 ) -> None:
     """Print a program in another form: assembly lines, Level 1, 2 or 3."""
     program = load(file)
     if to is not None:
-        program = program.convert(to.value, target)
+        chosen = program.target(target).override(parse_defines(define or []))
+        program = program.convert(to.value, chosen)
     if generic:
         module = program.executable(program.target(target))
         text = print_module(module, generic=True)

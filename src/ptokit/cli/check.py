@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from ptokit.base.diagnostics import Diagnostic, PtoError
+from ptokit.cli import Defines, parse_defines
 from ptokit.cli.check_run import run_checked
 from ptokit.driver import load
 from ptokit.isa.targets import target
@@ -36,15 +37,17 @@ def command(
         typer.Option("--arg", help="With --run FILE.pto: a number or .npy file per parameter."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print diagnostics as JSON.")] = False,
+    define: Defines = None,
 ) -> None:
     """Check programs against the rules; exit 1 when one breaks a rule."""
     names = [target(name).name for name in targets.split(",") if name]
+    overrides = parse_defines(define or [])
     found: list[Diagnostic] = []
     for path in files:
         if path.suffix != ".py":
-            found += _check(path, names, level)
+            found += _check(path, names, level, overrides)
         if run and not any(d.severity == "error" for d in found):
-            found += run_checked(path, names, arg or [])
+            found += run_checked(path, names, arg or [], overrides)
     errors = sum(d.severity == "error" for d in found)
     if as_json:
         typer.echo(json.dumps([d.to_json() for d in found], indent=1))
@@ -65,14 +68,14 @@ def _verdicts(found: list[Diagnostic]) -> None:
         typer.echo(f"{code:<4} {verdict:<9} {meaning.split('. ')[0].split(': ')[0].rstrip('.')}")
 
 
-def _check(path: Path, names: list[str], level: int) -> list[Diagnostic]:
+def _check(path: Path, names: list[str], level: int, overrides: dict[str, int]) -> list[Diagnostic]:
     try:
         program = load(path)
     except PtoError as error:
         return list(error.diagnostics)
     merged: dict[Diagnostic, list[str]] = {}
     for name in names or [program.target().name]:
-        for found in program.check(name, level):
+        for found in program.check(target(name).override(overrides), level):
             merged.setdefault(replace(found, target=""), []).append(name)
     # The same complaint on several targets is shown once, with all of them.
     return [replace(d, target=", ".join(on)) for d, on in merged.items()]

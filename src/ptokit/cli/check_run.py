@@ -12,26 +12,33 @@ import numpy as np
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, fail
 from ptokit.cli.run import arguments
 from ptokit.driver import load
+from ptokit.isa.targets import target
 
 
-def run_checked(path: Path, targets: list[str], words: list[str]) -> list[Diagnostic]:
+def run_checked(
+    path: Path, targets: list[str], words: list[str], overrides: dict[str, int]
+) -> list[Diagnostic]:
     """Run with all checkers on and return every complaint."""
-    return _run_example(path, targets) if path.suffix == ".py" else _run_text(path, targets, words)
+    if path.suffix == ".py":
+        return _run_example(path, targets, overrides)
+    return _run_text(path, targets, words, overrides)
 
 
-def _run_text(path: Path, targets: list[str], words: list[str]) -> list[Diagnostic]:
+def _run_text(
+    path: Path, targets: list[str], words: list[str], overrides: dict[str, int]
+) -> list[Diagnostic]:
     program = load(path)
     kernel = program.entry()
     found: list[Diagnostic] = []
     for name in targets or [program.target().name]:
         try:
-            kernel[1](*arguments(kernel, words), target=name)
+            kernel[1](*arguments(kernel, words), target=target(name).override(overrides))
         except PtoError as error:
             found += error.diagnostics
     return found
 
 
-def _run_example(path: Path, targets: list[str]) -> list[Diagnostic]:
+def _run_example(path: Path, targets: list[str], overrides: dict[str, int]) -> list[Diagnostic]:
     """Run the kernels of a Python file that lists them as `CASES`."""
     found: list[Diagnostic] = []
     for case in _cases(path):
@@ -40,7 +47,8 @@ def _run_example(path: Path, targets: list[str]) -> list[Diagnostic]:
                 continue
             values = list(case.inputs(np.random.default_rng(7)))
             try:
-                case.kernel[case.blocks](*values, target=name, **case.consts)
+                chosen = target(name).override(overrides)
+                case.kernel[case.blocks](*values, target=chosen, **case.consts)
             except PtoError as error:
                 found += error.diagnostics
     return found

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from ptokit.base.diagnostics import UsageError, fail
+from ptokit.cli import Defines, parse_defines
 from ptokit.driver import Kernel, load
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
@@ -35,6 +36,7 @@ def command(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Write changed arrays back to their files.")
     ] = False,
+    define: Defines = None,
 ) -> None:
     """Run a program; say which arrays it changed, and write them out on request."""
     program = load(file)
@@ -42,7 +44,8 @@ def command(
     words = args or []
     values = arguments(kernel, words)
     before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
-    kernel[grid](*values, target=target, seed=schedule, jobs=jobs)
+    chosen = program.target(target).override(parse_defines(define or []))
+    kernel[grid](*values, target=chosen, seed=schedule, jobs=jobs)
     _report(kernel, words, values, before, out, in_place)
 
 

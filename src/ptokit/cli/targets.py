@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from ptokit.cli import parse_defines
+from ptokit.cli import Defines, parse_defines
 from ptokit.isa.targets import TARGETS
 
 
 def command(
-    define: Annotated[
-        list[str] | None,
-        typer.Option("-D", help="Override a size or alignment: -D PTO_UBUF_SIZE_BYTES=262144."),
-    ] = None,
+    define: Defines = None,
 ) -> None:
     """Show every target's memory spaces: capacity, alignment and the macro that overrides it."""
     overrides = parse_defines(define or [])

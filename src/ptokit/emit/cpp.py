@@ -275,7 +275,8 @@ class _FunctionWriter:
         given = {a.name: v for a, v in attrs if v is not None and v != a.default}
         words = brackets(insn, set(present), given)
         if words is None:
-            raise self._refuse(f"{insn.name} with {', '.join(given)}", op)
+            said = ", ".join([*present, *given])
+            raise self._refuse(f"{insn.name} with {said}", op)
         chosen = {a.name: v for a, v in attrs}
         inside = ", ".join(self._bracket(word, present, chosen) for word in words)
         passed += [

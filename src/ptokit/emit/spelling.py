@@ -84,6 +84,9 @@ ARRAYS = {
 # Arguments behind the operands that exist only beside another operand.
 ONLY_WITH = {"isBinary": "tmp"}
 
+# Operands whose overload has no default for a template argument.
+ASKS_FOR = {"MGATHER": {"scratch": "coalesce"}}
+
 # Operands C++ wants written out although they may be left out here: they are another operand.
 IMPLIED = {"TMATMUL_ACC": {"cInMatrix": "cOutMatrix"}}
 
@@ -101,6 +104,9 @@ def brackets(insn: Insn, present: set[str], given: Mapping[str, Any]) -> list[st
 
     `given` holds the template arguments that differ from their default.
     """
+    for operand, attr in ASKS_FOR.get(insn.name, {}).items():
+        if operand in present and attr not in given:
+            return None
     own = [a.name for a in insn.attrs if not a.argument]
     chosen = {name for name in own if name in given}
     name = name_of(insn, present, given)

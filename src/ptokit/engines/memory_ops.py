@@ -11,9 +11,10 @@ from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
 from ptokit.engines.values import View, dense, element_of, layout_of
-from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, StringAttr
+from ptokit.ir.attributes import ArrayAttr, DenseAttr, EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.types import TileBufType
+from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.objects import Pointer, TileObject
 
@@ -73,7 +74,8 @@ def _tensor_view(run: Interpreter, op: Op, frame: Frame) -> None:
     given = op.attrs.get("layout")
     known = isinstance(given, EnumAttr)
     layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
-    frame[op.result] = View(at, element_of(op.result.type, op.location), shape, stride, layout)
+    element = element_of(op.result.type, op.location)
+    frame[op.result] = View(at, element, shape, stride, layout, known)
 
 
 def _partition(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -247,7 +249,20 @@ def _dense(run: Interpreter, op: Op, frame: Frame) -> None:
     frame[op.result] = View(moved, source.dtype, shape, stride or dense(shape))
 
 
+def _constant(run: Interpreter, op: Op, frame: Frame) -> None:
+    """Four constant counts are a list of executed records; other constants are numbers."""
+    value = op.attrs["value"]
+    if not isinstance(value, DenseAttr) or str(value.type) != "vector<4xi16>":
+        run.arithmetic(op, frame)
+        return
+    counts = [int(n) & 0xFFFF for n in value.numbers]
+    executed = MrgSortExecutedNumList()
+    executed.set(counts * 4 if len(counts) == 1 else counts)
+    frame[op.result] = executed
+
+
 HANDLERS: dict[str, Handler] = {
+    "arith.constant": _constant,
     "pto.addptr": _addptr,
     "pto.load_scalar": _load_scalar,
     "pto.store_scalar": _store_scalar,

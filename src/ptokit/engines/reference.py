@@ -16,8 +16,9 @@ from ptokit.engines.values import View, bind_arguments, takes_whole_entries
 from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.evaluate import Undefined, evaluate
-from ptokit.ir.instructions import run_time_operands, scratch_type, template_arguments
-from ptokit.ir.types import TileBufType, on_target
+from ptokit.ir.instructions import literal, run_time_operands, template_arguments
+from ptokit.ir.scratch import scratch_types
+from ptokit.ir.types import TileBufType, is_column_tile, on_target
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import TileObject
 
@@ -41,6 +42,9 @@ class Interpreter:
     pipes: dict[str, Any] = field(default_factory=dict[str, Any])
     function: Function | None = None  # the one that is running
     _arguments: dict[Op, tuple[Any, ...]] = field(default_factory=dict[Op, tuple[Any, ...]])
+    _scratch: dict[Op, dict[str, TileBufType]] = field(
+        default_factory=dict[Op, dict[str, TileBufType]]
+    )
 
     def __post_init__(self) -> None:
         from ptokit.engines import memory_ops, sync_ops
@@ -122,13 +126,14 @@ class Interpreter:
                 alias = op.operand(label)
                 frame[result] = self.tile(op, result) if alias is None else frame[alias]
         operands: list[Any] = []
-        for declared, value in zip(insn.operands, run_time_operands(op), strict=True):
+        values = run_time_operands(op)
+        for declared, value in zip(insn.operands, values, strict=True):
             if value is not None:
-                operands.append(self.operand(frame[value]))
-            elif declared.role == "tmp" and not declared.optional:
-                operands.append(self.scratch(op))
+                operands.append(self.operand(frame[value], values))
+            elif declared.role == "tmp":
+                operands.append(self.scratch(op, declared.name))
             else:
-                operands.append(None)
+                operands.append(literal(op, declared))
         attrs = self._arguments.get(op)
         if attrs is None:
             attrs = self._arguments[op] = template_arguments(op)
@@ -137,9 +142,11 @@ class Interpreter:
             if not label:
                 frame[result] = given
 
-    def operand(self, value: Any) -> Any:
-        """A run-time value as the machine takes it."""
-        return value.tensor() if isinstance(value, View) else value
+    def operand(self, value: Any, beside: tuple[Value | None, ...]) -> Any:
+        """A run-time value as the machine takes it, beside the other operands."""
+        if not isinstance(value, View):
+            return value
+        return value.tensor(any(is_column_tile(v.type) for v in beside if v is not None))
 
     # ---- tiles -------------------------------------------------------------------------------
 
@@ -184,10 +191,15 @@ class Interpreter:
         lease = self.machine.pool.lease(name, tile.spec.nbytes)
         tile.bind(lease.storage, 0, lease)
 
-    def scratch(self, op: Op) -> TileObject:
-        """A temporary that the text leaves out."""
-        spec = scratch_type(op).spec
-        made = TileObject(spec, spec.rows, spec.cols)
+    def scratch(self, op: Op, name: str) -> TileObject | None:
+        """A temporary that the text leaves out; None where nothing needs it."""
+        types = self._scratch.get(op)
+        if types is None:
+            types = self._scratch[op] = scratch_types(op, self.machine.target)
+        if name not in types:
+            return None
+        spec = types[name].spec
+        made = TileObject(spec, spec.valid_row, spec.valid_col)
         self.give_storage(made)
         return made
 

@@ -6,7 +6,7 @@ views need something of their own: the text counts one to five dimensions, the m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -21,7 +21,7 @@ from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Function, Value
 from ptokit.ir.evaluate import bits_of, round_to, wrap
-from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType
+from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType, is_column
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
 
 
@@ -34,15 +34,19 @@ class View:
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     layout: Layout = Layout.ND
+    is_given: bool = True  # the layout was written; else it follows from the strides
 
     def part(self, offsets: list[int], sizes: list[int]) -> View:
         """A window of the view."""
         moved = self.pointer + sum(o * s for o, s in zip(offsets, self.stride, strict=True))
-        return View(moved, self.dtype, tuple(sizes), self.stride, self.layout)
+        return replace(self, pointer=moved, shape=tuple(sizes))
 
-    def tensor(self) -> GlobalObject:
-        """The view as the machine knows it."""
-        spec = _five(self.dtype, self.shape, self.stride, self.layout)
+    def tensor(self, in_columns: bool = False) -> GlobalObject:
+        """The view as the machine knows it; `in_columns`: it is moved from or to a column tile."""
+        layout = self.layout
+        if in_columns and not self.is_given and is_column(self.shape, self.stride):
+            layout = Layout.DN
+        spec = _five(self.dtype, self.shape, self.stride, layout)
         return GlobalObject(spec, self.pointer, spec.shape, spec.stride)
 
 

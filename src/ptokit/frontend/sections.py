@@ -21,7 +21,6 @@ from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ptokit.frontend.session import current
-from ptokit.ir.core import Block
 
 if TYPE_CHECKING:
     from ptokit.frontend.lowering.interpreter import Interpreter
@@ -46,6 +45,8 @@ class Section:
 
     def lower(self, interpreter: Interpreter, body: Callable[[], None]) -> None:
         """Write the section as an operation with a region."""
+        from ptokit.ir.core import Block  # only lowering needs the IR: `import ptokit` stays quick
+
         block = Block()
         with interpreter.emitter.region(block):
             body()

@@ -1,7 +1,7 @@
 """Views of global memory and convolution tiles as the pages write them, with their sizes.
 
-X
-type with an array makes a view of it, uncopied.
+`Shape[1, 1, 1, 16, DYNAMIC]`, `Stride[...]` and `GlobalTensor[...]` form types; calling a
+GlobalTensor type with an array makes a view of it, uncopied.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
     %a = tload %x[%o, %o] : (!pto.memref<16x64xf32>, index, index) -> !pto.tile<16x64xf32>;
 
 The lines become one function; arguments are its parameters. The newer spelling that puts the
-destination first (`tadd %dst, %src0, %src1`) is read where the line has no `=`.
+destination first and attributes last, `tcmps %dst, %src, 0 : !pto.tile<16x64xf32> #cmp=gt`, is read
+where a line has no `=` behind its first names; writing to the same name again makes a new tile.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ptokit.ir.attributes import (
 )
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.insntext import read_ssa, write_signature
-from ptokit.ir.instructions import forms_of, mnemonics
+from ptokit.ir.instructions import Form, forms_of, mnemonics
 from ptokit.ir.lexer import Comment, Source
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import Type
@@ -34,6 +35,16 @@ from ptokit.ir.typetext import suggestion
 
 _LINE = re.compile(r"\s*(?:%[\w.]+(?:\s*,\s*%[\w.]+)*\s*=\s*)?([A-Za-z_.][\w.]*)")
 _STRUCTURED = ("module", "func.func", "func", "return")
+# Names of attributes and values in the newer spelling that differ from ours.
+_KEYS = {"cmp": "cmpMode", "rnd": "rmode", "atomic": "atomicType"}
+_VALUES = {
+    ("rnd", "rne"): "RINT",
+    ("rnd", "rz"): "TRUNC",
+    ("rnd", "rp"): "CEIL",
+    ("rnd", "rm"): "FLOOR",
+    ("atomic", "none"): "atomic_none",
+    ("atomic", "add"): "atomic_add",
+}
 
 
 def looks_like(text: str) -> bool:
@@ -107,6 +118,8 @@ class _AsmReader(Reader):
         self.define(name, op.results[0], place)
 
     def _instruction(self, block: Block) -> None:
+        if self.kind == "word" and self.texts[self.at + 1] == ":":
+            self.at += 2  # a label; nothing jumps
         head = Head("", self.place())
         while self.kind == "value":
             head.results.append((self.text, self.place()))
@@ -126,12 +139,64 @@ class _AsmReader(Reader):
                 head.location,
                 suggestion(word, known),
             )
+        is_newer = not head.results and self._destinations(head, forms)
         op = read_ssa(self, head, forms)
         block.ops += [*self.implied, op]
         self.implied.clear()
         for value, (name, place) in zip(op.results, head.results, strict=False):
             value.owner = op
+            if is_newer:
+                self.values.pop(name, None)  # the name stands for the new tile from here on
             self.define(name, value, place)
+
+    def _destinations(self, head: Head, forms: list[Form]) -> bool:
+        """Take the destinations if they stand in front of the sources."""
+        at, names, given = self.at, [self.at], 0
+        while self.kinds[at] in ("value", "number"):
+            given += 1
+            at += 1
+            if self.texts[at] == "[":
+                while self.texts[at] not in ("]", ""):
+                    at += 1
+                at += self.texts[at] == "]"
+            if self.texts[at] == "!loc":
+                at += 3
+            if self.texts[at] != ",":
+                break
+            at += 1
+            names.append(at)
+        for form in forms:
+            results = [o for o in form.outs if "global" not in o.kinds]
+            others = len(form.outs) - len(results)
+            counts = {len(f.ins) + others for f in (form, form.without_scratch)}
+            if not results or given - len(results) not in counts:
+                continue
+            for start in names[: len(results)]:
+                head.results.append((self.texts[start], self.place(start)))
+            self.at = names[len(results)] if len(results) < len(names) else at
+            return True
+        return False
+
+    def suffixes(self, attrs: dict[str, Attribute], keys: dict[str, str]) -> None:
+        """`#key=value` behind the operands or the types; the page's short names are understood."""
+        while self.kind == "attr" and self.texts[self.at + 1] == "=":
+            place = self.place()
+            given = self.text[1:]
+            self.at += 2
+            key = _KEYS.get(given, given)
+            if key not in keys:
+                raise self.fail(
+                    f"there is no attribute {given} here",
+                    "bad-attribute",
+                    place,
+                    suggestion(given, keys) or f"its attributes: {', '.join(keys)}",
+                )
+            word = _VALUES.get((given, self.text))
+            if word is None:
+                attrs[key] = self.attribute(keys[key])
+            else:
+                self.at += 1
+                attrs[key] = self.enum(keys[key], word, self.at - 1)
 
     def block(self, args: list[tuple[str, Value]] | None = None) -> Block:
         raise self.fail("assembly lines have no blocks")

@@ -219,7 +219,10 @@ def _read_keys(reader: Reader, piece: Piece, draft: Draft, definition: Definitio
             reader.note("bad-attribute", f"{definition.name} needs {key}", where)
     for key in given:
         listed = ", ".join(k for k, _, _ in keys)
-        reader.note("bad-attribute", f"{definition.name} has no {key}; it takes {listed}", where)
+        newer = "several pipes told apart by an id are a newer dialect" if key == "id" else ""
+        reader.note(
+            "bad-attribute", f"{definition.name} has no {key}; it takes {listed}", where, newer
+        )
 
 
 def _read_mixed(reader: Reader, piece: Piece, draft: Draft) -> None:

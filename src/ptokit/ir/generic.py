@@ -18,7 +18,7 @@ from ptokit.ir.attributes import (
 )
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS, Definition
-from ptokit.ir.instructions import Form, accepts, alias_labels, form_of, forms_of
+from ptokit.ir.instructions import Form, alias_labels, form_of, forms_of
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import FunctionType, ScalarType, Type, same_type
 from ptokit.isa.spec import Insn
@@ -146,7 +146,7 @@ def _instruction(
         if len(operands) != len(raw.operands):
             continue
         pairs = zip(operands, raw.operands, strict=True)
-        if all(accepts(form.insn.operand(n), v.type) for n, v in pairs):
+        if all(form.accepts(form.insn.operand(n), v.type) for n, v in pairs):
             values = reader.make_results(head, results)
             places = [o.name for o in (*form.ins, *form.outs)]
             given = dict(zip(operands, raw.operands, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ptokit.ir.attributes import Attribute, dict_text
+from ptokit.ir.attributes import Attribute, FloatAttr, IntAttr, dict_text
 from ptokit.ir.core import Op, Value
 from ptokit.ir.instructions import (
     FOREIGN_KEYS,
@@ -16,6 +16,7 @@ from ptokit.ir.instructions import (
     find_form,
     form_of,
     forms_of,
+    literal_keys,
     template_value,
 )
 from ptokit.ir.reader import Head, Reader
@@ -35,7 +36,12 @@ class Listed:
     indices: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
 
     def read(self, reader: Reader) -> None:
-        self.values.append(reader.address() if reader.sees("@tile") else reader.value())
+        if reader.sees("@tile"):
+            self.values.append(reader.address())
+        elif reader.kind == "number":
+            self.values.append(reader.immediate(self.types))
+        else:
+            self.values.append(reader.value())
         self.tokens.append(reader.at - 1)
         found: list[Value] = []
         if reader.accept("["):
@@ -43,6 +49,8 @@ class Listed:
                 if found:
                     reader.expect(",")
                 found.append(reader.value())
+        if reader.sees("!loc"):
+            reader.at += 3  # `!loc=vec`: the type says it as well
         self.indices.append(tuple(found))
 
     @property
@@ -138,14 +146,20 @@ def read_ssa(reader: Reader, head: Head, forms: list[Form]) -> Op:
     attrs: dict[str, Attribute] = {}
     ins = Listed()
     # Line breaks mean nothing: behind an instruction without operands the next line follows.
-    while reader.sees("@tile") or (reader.kind == "value" and not reader.starts_statement()):
+    while (
+        reader.sees("@tile")
+        or reader.kind == "number"
+        or (reader.kind == "value" and not reader.starts_statement())
+    ):
         ins.read(reader)
         if not reader.accept(","):
             break
     keys = _declared(forms)
     if reader.sees("{"):
         attrs.update(reader.attr_dict(keys))
+    reader.suffixes(attrs, keys)
     results = read_signature(reader, ins, len(head.results))
+    reader.suffixes(attrs, keys)
     return build(reader, head, forms, ins, Listed(), attrs, results)
 
 
@@ -278,8 +292,14 @@ def _no_form(
 
 def _check_attrs(reader: Reader, head: Head, form: Form, attrs: dict[str, Attribute]) -> None:
     known = attr_keys(form.insn)
+    literals = literal_keys(form.insn)
     for key, value in attrs.items():
         attr = known.get(key)
+        if key in literals:
+            if not isinstance(value, IntAttr | FloatAttr) or literals[key] in form.ins:
+                what = f"{key} is a number, given once: as an attribute or as an operand"
+                reader.note("bad-attribute", f"{head.name}: {what}", head.location)
+            continue
         if attr is not None:
             try:
                 template_value(attr, value)

@@ -14,12 +14,11 @@ from enum import IntEnum
 from functools import cache
 from typing import Any
 
-from ptokit.base.enums import TileType
-from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import (
     Attribute,
     BoolAttr,
     EnumAttr,
+    FloatAttr,
     IntAttr,
     enumeration_of,
 )
@@ -63,6 +62,12 @@ class Form:
         memory = tuple(o for o in self.outs if "global" in o.kinds)
         results = tuple(o for o in self.outs if o not in memory)
         return Form(self.insn, self.mnemonic, self.ins + memory, results)
+
+    def accepts(self, operand: Operand, type_: Type) -> bool:
+        """Whether an operand of this form may have a type."""
+        if isinstance(type_, ScalarType) and self.insn.asm is not None:
+            return "scalar" in operand.kinds or operand.name in self.insn.asm.numbers
+        return accepts(operand, type_)
 
     def __str__(self) -> str:
         ins = ", ".join(f"%{o.name}" for o in self.ins)
@@ -118,6 +123,9 @@ def _derived(insn: Insn, asm: Asm) -> Iterator[Form]:
             outs = tuple(insn.operand(n) for n in asm.outs if n in names)
         suffix = "".join(s for operand, s in asm.suffixes.items() if operand in names)
         yield Form(insn, base + suffix, ins, outs)
+        written = tuple(o for o in ins if o.name not in asm.literals)
+        if written != ins:
+            yield Form(insn, base + suffix, written, outs)
 
 
 def mnemonics() -> list[str]:
@@ -169,7 +177,7 @@ def _takes(form: Form, ins: Sequence[Type], outs: Sequence[Type | None]) -> bool
     if len(form.ins) != len(ins) or len(form.outs) != len(outs):
         return False
     pairs = (*zip(form.ins, ins, strict=True), *zip(form.outs, outs, strict=True))
-    return all(type_ is None or accepts(operand, type_) for operand, type_ in pairs)
+    return all(type_ is None or form.accepts(operand, type_) for operand, type_ in pairs)
 
 
 def accepts(operand: Operand, type_: Type) -> bool:
@@ -215,9 +223,27 @@ def attr_keys(insn: Insn) -> dict[str, Attr]:
 
 
 @cache
+def literal_keys(insn: Insn) -> dict[str, Operand]:
+    """Operands that may be written as attributes, by their key."""
+    assert insn.asm is not None
+    return {key: insn.operand(name) for name, key in insn.asm.literals.items()}
+
+
+def literal(op: Op, operand: Operand) -> int | float | None:
+    """The number an attribute gives for an operand; None when it is not written like that."""
+    assert op.insn is not None
+    assert op.insn.asm is not None
+    key = op.insn.asm.literals.get(operand.name)
+    given = op.attrs.get(key) if key else None
+    return given.value if isinstance(given, IntAttr | FloatAttr) else None
+
+
+@cache
 def declared_types(insn: Insn) -> dict[str, str]:
     """What the reader is told about each key: the enumeration or type of its value."""
-    return {key: _declared(attr) for key, attr in attr_keys(insn).items()}
+    return {key: _declared(attr) for key, attr in attr_keys(insn).items()} | dict.fromkeys(
+        literal_keys(insn), "i32"
+    )
 
 
 def _declared(attr: Attr) -> str:
@@ -307,12 +333,3 @@ def destinations(op: Op) -> list[Value]:
     writes = {o.name for o in op.insn.operands if o.writes}
     written = [v for v, label in zip(op.operands, op.labels, strict=True) if label in writes]
     return written + [r for r in op.results if isinstance(r.type, TileBufType)]
-
-
-def scratch_type(op: Op) -> TileBufType:
-    """A type for a temporary the text leaves out: as large as the largest tile of the operation."""
-    types = [v.type for v in (*op.operands, *op.results)]
-    tiles = [t for t in types if isinstance(t, TileBufType) and t.spec.loc == TileType.Vec]
-    tiles = tiles or [t for t in types if isinstance(t, TileBufType)]
-    spec = max((t.spec for t in tiles), key=lambda s: s.nbytes)
-    return TileBufType(TileSpec.of(spec.loc, spec.dtype, spec.rows, spec.cols))

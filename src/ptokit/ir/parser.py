@@ -137,6 +137,8 @@ class Parser(Reader):
             return
         if not self.sees("func.func"):
             near = suggestion(self.text, ("func.func", "module"))
+            if self.sees("func"):
+                near += " (the language with func @name and bare mnemonics is obsolete)"
             raise self.fail(
                 f"expected a function or a module, found {self.text!r}",
                 fix=near or "operations belong inside func.func @name(...) { ... }",
@@ -317,6 +319,13 @@ class Parser(Reader):
     def operation(self, head: Head) -> Op:
         definition = DEFINITIONS.get(head.name)
         forms = forms_of(head.name[4:]) if head.name.startswith("pto.") else None
+        if head.name == "pto.subview" and self.texts[self.at + 2] == "offsets":
+            raise self.fail(
+                "pto.subview of a tensor view is an obsolete spelling",
+                "unknown-op",
+                head.location,
+                "write pto.partition_view %view, offsets = [...], sizes = [%rows, %cols]",
+            )
         if forms is not None:
             return read_instruction(self, head, forms)
         if definition is not None:
@@ -332,6 +341,20 @@ class Parser(Reader):
                 "not-supported",
                 head.location,
                 "write this part with tile instructions",
+            )
+        if head.name.startswith("affine."):
+            return self.fail(
+                f"{head.name} is left behind by an obsolete lowering; ptokit reads arith instead",
+                "not-supported",
+                head.location,
+                "start from the file before the compiler lowered it",
+            )
+        if re.fullmatch(r"pto\.talloc_to_ai[cv]", head.name):
+            return self.fail(
+                f"{head.name} belongs to pipes of global tensors, which ptokit does not know",
+                "not-supported",
+                head.location,
+                "push tiles: pto.tpush_to_aiv, pto.tpop_from_aic",
             )
         if head.name.endswith("_dps"):
             return self.fail(

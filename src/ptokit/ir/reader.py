@@ -32,7 +32,16 @@ from ptokit.ir.attributes import (
 )
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.lexer import Source, Tokens
-from ptokit.ir.types import I64, INDEX, ElidedType, FunctionType, ScalarType, Type, same_type
+from ptokit.ir.types import (
+    I64,
+    INDEX,
+    ElidedType,
+    FunctionType,
+    ScalarType,
+    TileBufType,
+    Type,
+    same_type,
+)
 from ptokit.ir.typetext import SpellingError, is_scalar, parse_type, suggestion
 
 
@@ -168,12 +177,32 @@ class Reader:
         place = self.place()
         self.expect("@tile")
         self.expect("(")
-        attrs: dict[str, Attribute] = {"value": IntAttr(self.integer(), INDEX)}
+        attr = IntAttr(self.integer(), INDEX)
         self.expect(")")
-        op = Op("arith.constant", attrs=attrs, location=place, result_labels=("result",))
-        op.results = [Value("addr", INDEX, op, place)]
+        return self._implied("addr", attr, place)
+
+    def immediate(self, beside: list[Type]) -> Value:
+        """A number in place of a scalar; hexadecimal digits beside f32 tiles are its bits."""
+        place = self.place()
+        text = self.take("number", "a number")
+        f32 = ScalarType("f32")
+        if "x" in text and any(
+            isinstance(t, TileBufType) and t.spec.dtype.mlir == "f32" for t in beside
+        ):
+            return self._implied("imm", FloatAttr(float_of_bits(int(text, 16), f32), f32), place)
+        if "x" in text or text.lstrip("-").isdigit():
+            return self._implied("imm", IntAttr(int(text, 0), ScalarType("i32")), place)
+        return self._implied("imm", FloatAttr(float(text), f32), place)
+
+    def _implied(self, name: str, attr: IntAttr | FloatAttr, place: Location) -> Value:
+        """A constant that an operation spells in place."""
+        op = Op("arith.constant", attrs={"value": attr}, location=place, result_labels=("result",))
+        op.results = [Value(name, attr.type, op, place)]
         self.implied.append(op)
         return op.results[0]
+
+    def suffixes(self, attrs: dict[str, Attribute], keys: dict[str, str]) -> None:
+        """Attributes behind an operation, in the forms that have them there."""
 
     def value(self) -> Value:
         """A use of a value. An undefined one is noted and stands in for itself."""

@@ -244,3 +244,15 @@ def on_target(spec: TileSpec, left_layout: str) -> TileSpec:
         return spec
     fields = (spec.valid_row, spec.valid_col, spec.slayout, spec.fractal, spec.pad, spec.compact)
     return TileSpec.of(spec.loc, spec.dtype, spec.rows, spec.cols, wanted, *fields)
+
+
+def is_column(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    """Whether a view is one column of adjacent elements: row- and column-major are the same."""
+    return len(shape) > 1 and shape[-1] == 1 and stride[-2] == 1
+
+
+def is_column_tile(type_: object) -> bool:
+    """Whether a type is that of a column-major vector tile, which loads from such a column."""
+    if not isinstance(type_, TileBufType) or type_.spec.loc != TileType.Vec:
+        return False
+    return type_.spec.blayout == BLayout.ColMajor and type_.spec.slayout == SLayout.NoneBox

@@ -2,7 +2,8 @@
 
 Everything here follows from operand roles and the record's `Asm`: destinations become results (sync
 form, Level 1) or `outs` (Level 2), sources become operands or `ins`. Parser, printer and the
-documentation ask this module; none of them knows an instruction.
+documentation ask this module; none of them knows an instruction. What orders work, or moves it
+between cores, is in text an operation with a syntax of its own: those are listed for the pages.
 """
 
 from __future__ import annotations
@@ -17,6 +18,29 @@ _TYPES = {
     "tile": "!pto.tile<...>",
     "conv": "!pto.tile<...>",
     "global": "!pto.partition_tensor_view<...>",
+}
+
+_FLAG = "[<PIPE_...>, <PIPE_...>, <EVENT_ID...>]"
+_ENTRY = "(%tile, %pipe : !pto.tile_buf<...>, !pto.pipe<...>) {split = 0}"
+_MOVED = "(%dst, %src, %session : ..., ..., !pto.async_session) -> !pto.async_event"
+OPERATIONS = {
+    "set_flag": f"pto.set_flag{_FLAG}",
+    "wait_flag": f"pto.wait_flag{_FLAG}",
+    "pipe_barrier": "pto.barrier <PIPE_...>",
+    "TSYNC": "pto.barrier_sync[<...>]",
+    "get_buf": "pto.get_buf[<...>, 0]",
+    "rls_buf": "pto.rls_buf[<...>, 0]",
+    "ffts_cross_core_sync": "pto.sync.set <PIPE_...>, 0",
+    "wait_flag_dev": "pto.sync.wait <PIPE_...>, 0",
+    "set_intra_block": "pto.sync.set <PIPE_...>, 0",
+    "wait_intra_block": "pto.sync.wait <PIPE_...>, 0",
+    "load_scalar": "%value = pto.load_scalar %ptr[%offset] : !pto.ptr<...> -> dtype",
+    "store_scalar": "pto.store_scalar %value, %ptr[%offset] : !pto.ptr<...>, dtype",
+    "TPUSH": f"pto.tpush{_ENTRY}",
+    "TPOP": f"pto.tpop{_ENTRY}",
+    "TFREE": "pto.tfree(%pipe : !pto.pipe<...>) {split = 0}",
+    "comm.TPUT_ASYNC": f"%event = pto.tput_async{_MOVED}",
+    "comm.TGET_ASYNC": f"%event = pto.tget_async{_MOVED}",
 }
 
 
@@ -48,7 +72,7 @@ def outputs(insn: Insn) -> list[Operand]:
 def text_forms(insn: Insn) -> dict[str, str]:
     """The pattern of each form the instruction has, as its page shows it: a line per overload."""
     if insn.asm is None:
-        return {}
+        return {"l2": OPERATIONS[insn.name]} if insn.name in OPERATIONS else {}
     # Overloads that leave an operand to its default, or to a template argument, are C++ only.
     needed = {o.name for o in insn.operands if not o.optional}
     overloads = [names for names in insn.forms if needed <= set(names)]

@@ -72,6 +72,8 @@ EVERYTHING = (slice(None), slice(None))
         ins=("src0", "src1", "k_value", "tmp", "offset"),
         outs=("dst", "cdst"),
         attrs={"maskPattern": "maskPattern", "cmpMode": "cmpMode"},
+        literals={"offset": "offset"},
+        numbers=frozenset({"k_value"}),
     ),
     example={"dst": "Vec {T} 16x64", "src0": "Vec {T} 16x64", "maskPattern": "P0101"},
     more_examples=[
@@ -197,6 +199,8 @@ def _hits(src0: Array, k_value: Array, mode: CmpMode, o: Any) -> Array:
     """Which elements compare with the threshold of their row."""
     compare = np.greater if mode == CmpMode.GT else np.equal
     kind = o.src0.dtype
+    if np.ndim(k_value) == 0:  # one number for all rows, as text may write it
+        return compare(src0, kind.np.type(k_value))
     if o.target.name == "a5":
         elements, threshold = _as_a5_compares(src0, k_value, kind)
     else:  # the threshold is a signed integer, converted to the type of the elements

@@ -293,6 +293,7 @@ COMPARISON_RULES: list[Rule] = [
         "comparing: k_value has integers as wide as the elements of src0",
         lambda o: (
             not by_comparison(o)
+            or o.k_value.kind == "scalar"
             or (o.k_value.dtype.is_integer and o.k_value.itemsize == o.src0.itemsize)
         ),
         "a2a3",
@@ -310,7 +311,11 @@ COMPARISON_RULES: list[Rule] = [
     rule(
         "compare-threshold",
         "comparing: k_value is u16 or u32",
-        lambda o: not by_comparison(o) or o.k_value.dtype in (dt.u16, dt.u32),
+        lambda o: (
+            not by_comparison(o)
+            or o.k_value.kind == "scalar"
+            or o.k_value.dtype in (dt.u16, dt.u32)
+        ),
         "a5",
     ),
     rule(
@@ -334,7 +339,11 @@ COMPARISON_RULES: list[Rule] = [
         "compare-rows",
         "comparing: dst has a row, cdst and k_value an element, for each valid row of src0",
         lambda o: (
-            not by_comparison(o) or min(o.dst.rows, o.cdst.numel, o.k_value.numel) >= o.src0.vr
+            not by_comparison(o)
+            or (
+                min(o.dst.rows, o.cdst.numel) >= o.src0.vr
+                and (o.k_value.kind == "scalar" or o.k_value.numel >= o.src0.vr)
+            )
         ),
         COMPARING,
     ),

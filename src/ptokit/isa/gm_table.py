@@ -15,6 +15,7 @@ import numpy as np
 
 from ptokit.base.enums import Coalesce, Layout, TileType
 from ptokit.base.layout import Array
+from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.memory import Predicate, both, in_types, need, view_rows_cols
 from ptokit.isa.spec import Attr, Rule, View, rule
 
@@ -113,6 +114,11 @@ def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) 
         if (o.indexes.vr, o.indexes.vc) == (o[tile].vr, 1) and o[tile].vr > 1:
             return o.indexes.layout == "DN"
         return (o.indexes.vr, o.indexes.vc) == (1, o[tile].vr) and o.indexes.layout == "ND"
+
+    def fixed(o: Any) -> int:
+        """How many of the four valid sizes are known statically."""
+        sizes = (t for n in (tile, "indexes") for t in (o[n].valid_row, o[n].valid_col))
+        return sum(size != DYNAMIC for size in sizes)
 
     return [
         rule(
@@ -233,6 +239,15 @@ def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) 
             f"indexes and {tile} have the same valid rows and columns",
             lambda o: not rows(o) and o.indexes.kind == "tile",
             lambda o: (o.indexes.vr, o.indexes.vc) == (o[tile].vr, o[tile].vc),
+        ),
+        need(
+            "static-sizes",
+            "a5",
+            f"the valid sizes of {tile} and indexes are static (for single elements: or all "
+            "DYNAMIC)",
+            listed,
+            lambda o: fixed(o) == 4 or (fixed(o) == 0 and not rows(o)),
+            "declare the valid rows and columns in the tile types",
         ),
         need(
             "simt-budget",

@@ -137,6 +137,17 @@ def _global_directions() -> list[Rule]:
     ]
 
 
+def _one_way() -> Rule:
+    """Tiles go through global memory in one direction per pipe."""
+    return rule(
+        "tile-direction",
+        "tiles do not go through a pipe of direction DIR_BOTH_GM",
+        lambda o: o.tile is None or getattr(o.pipe, "DirType", None) != Direction.DIR_BOTH_GM,
+        "a5",
+        "use two pipes, DIR_C2V_GM and DIR_V2C_GM",
+    )
+
+
 def _splits(text: str, allowed: tuple[TileSplitAxis, ...], on: str | None = None) -> Rule:
     return rule("split", text, lambda o: o.attrs["Split"] in allowed, on)
 
@@ -264,6 +275,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
     forms=["pipe tile", "pipe tile subBlockId", "pipe gmTensor", "tile pipe"],
     rules=[
         *_global_directions(),
+        _one_way(),
         _tile_is("Acc or Vec", (TileType.Acc, TileType.Vec, TileType.Ctrl), cpu=(TileType.Mat,)),
         _splits(
             "Split of a push is TILE_NO_SPLIT, TILE_UP_DOWN or TILE_LEFT_RIGHT; only a pop divides "
@@ -389,6 +401,7 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
     forms=["pipe tile", "pipe tile subBlockId", "pipe gmTensor", "tile pipe"],
     rules=[
         *_global_directions(),
+        _one_way(),
         _tile_is("Vec or Mat", (TileType.Vec, TileType.Mat, TileType.Ctrl)),
         _splits("Split of a pop is not odd on this target", (_NO, _UP, _LEFT), "a5"),
         _entry_fits("tile"),

@@ -134,6 +134,7 @@ _PARAMETER_RULES = [
         ins=("src", "scale", "offset"),
         forms=frozenset({"l1", "l2"}),
         attrs={"quant_type": "quant_type"},
+        supplied=frozenset({"tmp"}),
     ),
     example={
         "dst": "Vec i8 16x64",

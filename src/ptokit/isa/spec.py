@@ -136,6 +136,11 @@ class Asm:
     order: tuple[str, ...] | None = None  # operands of the generic form, when not ins then outs
     # Forms whose types are one plain list, operands then results: `%a, %b : T, U`, no arrow.
     plain: frozenset[str] = frozenset()
+    # Operands that may be written as an attribute instead -> its key.
+    literals: Mapping[str, str] = field(default_factory=dict[str, str])
+    numbers: frozenset[str] = frozenset()  # tiles for which one number may stand, the same for all
+    # Optional temporaries that files do not write although a target wants one: they are supplied.
+    supplied: frozenset[str] = frozenset()
 
 
 DERIVED = Asm()  # everything follows from the name and the operands

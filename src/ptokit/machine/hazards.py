@@ -201,7 +201,8 @@ class HazardLog:
         known = self.clocks.of(agent)
         partner = Pipe.FIX if record.pipe is Pipe.M else Pipe.M
         other = agent - record.pipe + partner
-        for use in uses:
+        # TMATMUL_ACC names its accumulator twice; that is one step.
+        for use in {id(u.region): u for u in uses}.values():
             if use.region.memory != "L0C":
                 continue
             unit = self._units.setdefault(id(use.region), _Unit(use.region))

@@ -18,6 +18,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tensors import CONV_PARAMETERS, ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa.facts import ConvFacts, GlobalFacts, TileFacts
+from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.memory import Lease, Storage
 
 
@@ -241,8 +242,12 @@ def as_array(value: Any) -> Array:
         return value
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
-    if hasattr(value, "__array_interface__") or isinstance(value, bytearray | memoryview):
+    if hasattr(value, "__array_interface__"):
         return np.asarray(value)
+    try:
+        return np.asarray(memoryview(value))
+    except TypeError:
+        pass
     raise fail(
         "SA-0053",
         "global memory is given as an array or a pointer",
@@ -372,7 +377,17 @@ class GlobalObject:
         at = self.data()
         size = self.spec.itemsize
         strides = tuple(s * size for s in self.stride)
-        return np.ndarray(self.shape, self.spec.dtype.np, at.buffer.data, at.offset, strides)
+        try:
+            return np.ndarray(self.shape, self.spec.dtype.np, at.buffer.data, at.offset, strides)
+        except ValueError:
+            pass
+        raise fail(
+            "gm-bounds",
+            "the view lies inside its array",
+            got=[("view", self), ("array elements", at.buffer.nbytes // size)],
+            fix="check shape, stride and pointer of the GlobalTensor against the array",
+            kind=OutOfBounds,
+        )
 
     def __str__(self) -> str:
         where = "unbound" if self.pointer is None else repr(self.pointer)

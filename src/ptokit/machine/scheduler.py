@@ -310,8 +310,9 @@ class Launch:
         assert cluster is not None
         at_block_end(self, cluster, [s.core for s in ended])
         self.streams = [s for s in self.streams if s.core.block != block]
+        for stream in ended:  # a core without a program has no number, and no queues
+            self.queues.drop(stream.core)
         for core in {id(c): c for c in cluster.cores.values()}.values():
-            self.queues.drop(core)
             memories = core.memories.values()
             for memory in memories:
                 memory.poison()

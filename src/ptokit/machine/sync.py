@@ -138,7 +138,8 @@ class Sync:
         """Acquire a buffer: wait for the pipes that acquired it earlier to release it."""
         held = self.core.buffers
         mine = held.get((id, pipe))
-        if mine is not None and not mine.given:
+        # As the program is written: the pipe itself may lag behind.
+        if mine is not None and not mine.balance:
             raise fail(
                 "get-buf-twice",
                 f"a pipe holds a buffer at most once: PIPE_{pipe.name} has buffer {id} already",
@@ -155,13 +156,14 @@ class Sync:
     def release_buffer(self, pipe: Pipe, id: int, site: Place) -> None:
         """Release a buffer behind the earlier work of the pipe."""
         mine = self.core.buffers.get((id, pipe))
-        if mine is None or mine.given:
+        if mine is None or mine.balance:
             raise fail(
                 "rls-buf-unheld",
                 f"PIPE_{pipe.name} releases buffer {id}, which it does not hold",
                 fix="pair every rls_buf with one get_buf on the same pipe",
                 site=site,
             )
+        mine.balance += 1
         self.signal(pipe, (mine,), site)
 
     # ---- flags between the cores of a cluster ---------------------------------------------------

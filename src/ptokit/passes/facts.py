@@ -28,6 +28,7 @@ from ptokit.ir.types import (
     ShapedType,
     TileBufType,
     ViewType,
+    is_column,
     on_target,
 )
 from ptokit.ir.typetext import is_local
@@ -53,6 +54,7 @@ class View:
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     layout: Layout | None = None
+    is_given: bool = True  # the layout was written; else it follows from the strides
 
 
 @dataclass
@@ -85,8 +87,8 @@ class Known:
         found = None if value is None else self.numbers.get(value)
         return int(found) if found is not None else None
 
-    def facts(self, value: Value | None) -> Facts | None:
-        """The facts of an operand."""
+    def facts(self, value: Value | None, in_columns: bool = False) -> Facts | None:
+        """The facts of an operand; `in_columns` says that it is moved from or to a column tile."""
         if value is None:
             return None
         type_ = value.type
@@ -104,7 +106,10 @@ class Known:
         if isinstance(type_, ViewType) or (
             isinstance(type_, ShapedType) and type_.kind == "memref"
         ):
-            return global_facts(self.view(value))
+            view = self.view(value)
+            if in_columns and not view.is_given and is_column(view.shape, view.stride):
+                view = replace(view, layout=Layout.DN)
+            return global_facts(view)
         return ObjectFacts(_OPAQUE)
 
     def view(self, value: Value) -> View:
@@ -148,13 +153,15 @@ class Known:
         given = op.attrs.get("layout")
         layout = Layout[given.value.upper()] if isinstance(given, EnumAttr) else None
         element = type_.element.dtype or dtype("i8")
-        return View(element, shape, stride, layout or inferred_layout(shape, stride))
+        found = layout or inferred_layout(shape, stride)
+        return View(element, shape, stride, found, layout is not None)
 
     def _partition(self, op: Op) -> View:
         type_ = op.result.type
         assert isinstance(type_, ViewType | ShapedType)
         source = self.view(op.operands[0])
-        shape = _merge(type_.shape, self._sizes(op.group("sizes")))
+        sizes = self._sizes(op.group("sizes"))
+        shape = _merge(_aligned(type_.shape, len(sizes)), sizes)
         if len(shape) != len(source.stride):
             return View(source.dtype, shape, (DYNAMIC,) * len(shape), source.layout)
         return replace(source, shape=shape)
@@ -190,6 +197,11 @@ def _merge(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     if len(shape) != len(sizes):
         return shape
     return tuple(s if s != DYNAMIC else n for s, n in zip(shape, sizes, strict=True))
+
+
+def _aligned(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The sizes of a type with more or fewer leading ones than the view it is taken from."""
+    return (1,) * (rank - len(shape)) + shape[max(0, len(shape) - rank) :]
 
 
 def inferred_layout(shape: tuple[int, ...], stride: tuple[int, ...]) -> Layout:

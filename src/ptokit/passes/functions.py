@@ -23,7 +23,9 @@ def check_functions(module: Module, plans_addresses: bool) -> Iterator[Diagnosti
         yield from _kernel_kind(function)
         yield from _reserved(function, module, plans_addresses)
         yield from _pops(function)
+        yield from _front_end_splits(function)
         yield from _low_level_pipes(function, module)
+    yield from _peer_splits(module)
     yield from _recursion(module)
 
 
@@ -148,6 +150,42 @@ def _pops(function: Function) -> Iterator[Diagnostic]:
                 {"result": type_.spec},
                 "write v_row=?, v_col=? in its type, or leave the operands out",
             )
+
+
+def _users(function: Function) -> list[Op]:
+    """The operations of a front end that move entries through a pipe."""
+    names = {f"pto.{name}" for name in (*CUBE_OPS, *VECTOR_OPS) if "initialize" not in name}
+    return [op for op in function.walk() if op.name in names]
+
+
+def _front_end_splits(function: Function) -> Iterator[Diagnostic]:
+    """A pipe that says it splits its entries is not used whole."""
+    whole = any(_number(op.attrs.get("split")) == 0 for op in _users(function))
+    for op in function.walk():
+        if not op.name.endswith("_initialize_pipe") or not whole:
+            continue
+        if op.attrs.get("nosplit") == BoolAttr(False):
+            yield complaint(
+                op, "pipe-split", "explicit 'nosplit = false' conflicts with a user of split = 0"
+            )
+
+
+def _peer_splits(module: Module) -> Iterator[Diagnostic]:
+    """Entries are split on both ends of a pipe or on neither."""
+    for function in module.functions:
+        imports = (o for o in function.walk() if o.name == "pto.import_reserved_buffer")
+        for name in {_symbol(o.attrs.get("peer_func")): None for o in imports}:
+            peer = module.function(name)
+            pushed = [o for o in _users(function) if "tpush" in o.name]
+            taken = [] if peer is None else [o for o in _users(peer) if "tpush" not in o.name]
+            kinds = [{bool(_number(o.attrs.get("split"))) for o in ops} for ops in (pushed, taken)]
+            if all(kinds) and len(kinds[0] | kinds[1]) > 1:
+                yield complaint(
+                    taken[0],
+                    "pipe-split",
+                    f"conflicting pipe split usage: @{function.name} and @{name} disagree",
+                    {"pushed with split": pushed[0].attrs.get("split", 0)},
+                )
 
 
 # ---- pipes as lowering makes them ----------------------------------------------------------------

@@ -62,7 +62,7 @@ class ConvertLevel(Pass):
         if found == "sync":
             module, found = from_asm(module), "l1"
         if found == "l1" and self.to in ("l2", "l3"):
-            module, found = to_level2(module), "l2"
+            module, found = to_level2(module, target), "l2"
         if found == "l3" and self.to != "l3":
             module, found = without_addresses(module, target), "l2"
         if found == "l2" and self.to in ("l1", "sync"):

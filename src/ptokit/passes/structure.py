@@ -211,6 +211,7 @@ def check_tensor_view(op: Op, scene: Scene) -> Iterator[Diagnostic]:
             "view-rank",
             "as many sizes and strides as the view has dimensions",
             {"shape": len(shape), "strides": len(strides), "rank": len(type_.shape)},
+            _rank_advice(type_, len(shape)),
         )
         return
     pointer = op.operands[0].type
@@ -268,13 +269,17 @@ def check_partition(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         return
     offsets, sizes = op.group("offsets"), op.group("sizes")
     rank = len(source.shape)
-    if not len(offsets) == len(sizes) == rank == len(result.shape):
+    # The result may have more or fewer leading dimensions of size 1 than the view.
+    extra = result.shape[: max(0, len(result.shape) - rank)]
+    lost = [scene.known.number(v) for v in sizes[: max(0, rank - len(result.shape))]]
+    if not len(offsets) == len(sizes) == rank or {*extra, *lost} - {1, None}:
         yield complaint(
             op,
             "view-rank",
             "as many offsets and sizes as the view has dimensions",
             {"offsets": len(offsets), "sizes": len(sizes), "rank": rank}
             | {"result rank": len(result.shape)},
+            _rank_advice(source, len(sizes)),
         )
         return
     if source.element != result.element:
@@ -284,7 +289,16 @@ def check_partition(op: Op, scene: Scene) -> Iterator[Diagnostic]:
             "view and partition have one element type",
             {"view": source.element, "partition": result.element},
         )
-    yield from _static_sizes(op, result.shape, sizes, scene)
+    count = min(rank, len(result.shape))
+    yield from _static_sizes(op, result.shape[-count:], sizes[-count:], scene)
+
+
+def _rank_advice(view: ViewType | ShapedType, dimensions: int) -> str:
+    """Older files wrote the number of dimensions where the type lists them."""
+    if view.shape != (dimensions,):
+        return ""
+    wanted = f"<{'?x' * dimensions}{view.element}>"
+    return f"{view} is obsolete for a view of {dimensions} dimensions: write {wanted}"
 
 
 def check_scalar_access(op: Op, scene: Scene) -> Iterator[Diagnostic]:

@@ -9,7 +9,7 @@ from ptokit.base.enums import TileType
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.instructions import scratch_type
+from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import (
     INDEX,
     ElidedType,
@@ -29,11 +29,11 @@ SYNC_OPS = (
 )
 
 
-def to_level2(module: Module) -> Module:
+def to_level2(module: Module, target: Target) -> Module:
     """Level 1 to Level 2, in place."""
     for function in module.functions:
         if function.body is not None:
-            _Buffers(function).run()
+            _Buffers(function, target).run()
     return module
 
 
@@ -45,8 +45,9 @@ def buffer_type(type_: Type) -> Type:
 class _Buffers:
     """Gives buffers to the tiles of one function."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, target: Target) -> None:
         self._function = function
+        self._target = target
         self._homes: dict[Value, Value] = {}  # results that live in a buffer made elsewhere
 
     def run(self) -> None:
@@ -89,11 +90,9 @@ class _Buffers:
             op.labels += (label,)
         op.results = [r for r, _ in kept]
         op.result_labels = tuple(label for _, label in kept)
-        for declared in insn.operands:
-            missing = declared.role == "tmp" and not declared.optional
-            if missing and op.operand(declared.name) is None:
-                op.operands.append(_alloc(scratch_type(op), "tmp", op, ops))
-                op.labels += (declared.name,)
+        for name, type_ in scratch_types(op, self._target).items():
+            op.operands.append(_alloc(type_, "tmp", op, ops))
+            op.labels += (name,)
 
     def _loop(self, op: Op, ops: list[Op]) -> None:
         """Tiles carried around a loop stay in one buffer: in at the start, back at the end."""

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.ir.core import Block, Function, Module, Op
-from ptokit.ir.instructions import run_time_operands, scratch_type, template_arguments
-from ptokit.ir.types import ScalarType, TileBufType, on_target
+from ptokit.ir.instructions import literal, run_time_operands, template_arguments
+from ptokit.ir.scratch import scratch_types
+from ptokit.ir.types import ScalarType, TileBufType, is_column_tile, on_target
 from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
@@ -94,19 +95,22 @@ class _Checker:
             for d in tile_type(op, r.type.spec, scene)
         ]
         named: dict[str, Facts | None] = {}
-        for declared, value in zip(insn.operands, run_time_operands(op), strict=True):
-            facts = scene.known.facts(value)
+        values = run_time_operands(op)
+        in_columns = any(is_column_tile(v.type) for v in values if v is not None)
+        for declared, value in zip(insn.operands, values, strict=True):
+            facts = scene.known.facts(value, in_columns)
             if value is not None and isinstance(facts, ScalarFacts):
                 facts = self._scalar(op, declared.name, facts, value.type, made)
-            if facts is None and declared.role == "tmp" and not declared.optional:
-                spec = on_target(scratch_type(op).spec, self._target.left_layout)
-                facts = TileFacts(spec)
+            if value is None and (number := literal(op, declared)) is not None:
+                facts = ScalarFacts(None, number)
             named[declared.name] = facts
         arguments = template_arguments(op)
         key = (insn, *named.values(), *arguments)
         verdict = self._verdicts.get(key)
         if verdict is None:
             chosen = {a.name: v for a, v in zip(insn.attrs, arguments, strict=True)}
+            for name, type_ in scratch_types(op, self._target, named).items():
+                named[name] = TileFacts(on_target(type_.spec, self._target.left_layout))
             verdict = verify(insn, Ops(named, chosen, self._target, self._mode))
             self._verdicts[key] = verdict
         return made + [replace(d, location=op.location) for d in verdict]

@@ -1,0 +1,108 @@
+"""Temporaries that a text leaves out: which ones an instruction needs, and of what type.
+
+The pages of several instructions hide their scratch tile, and files of other tools leave some out.
+Whoever checks, runs or lowers such a line supplies a tile of its own; its type is the first of a
+few likely ones that the rules of the instruction accept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from ptokit.base.enums import BLayout, TileType
+from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.ir.core import Op
+from ptokit.ir.instructions import literal, run_time_operands, template_arguments
+from ptokit.ir.types import ScalarType, TileBufType, on_target
+from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
+from ptokit.isa.spec import Operand
+from ptokit.isa.targets import Target
+from ptokit.isa.verify import verify
+
+_WIDER = (1, 2, 4, 8)  # how many times as wide as a tile of the operation a temporary may be
+
+
+def missing_scratch(op: Op) -> list[Operand]:
+    """The temporaries that were left out and must be supplied."""
+    insn = op.insn
+    assert insn is not None
+    assert insn.asm is not None
+    given = {*op.labels, *op.result_labels}
+    left_out = [o for o in insn.operands if o.role == "tmp" and o.name not in given]
+    if not left_out:
+        return []
+    names = {o.name for o in insn.operands if o.name in given}
+    is_overload = any(set(form) == names for form in insn.forms)
+    others = {o.name for o in insn.operands if o.role == "tmp" or o.name in insn.asm.literals}
+    asked = {
+        name
+        for form in insn.forms
+        if set(form) - others == names - others and not is_overload
+        for name in form
+    }
+    return [o for o in left_out if not o.optional or o.name in insn.asm.supplied or o.name in asked]
+
+
+def scratch_types(
+    op: Op, target: Target, named: dict[str, Facts | None] | None = None
+) -> dict[str, TileBufType]:
+    """A type for each temporary that was left out; `named` are the facts of the other operands."""
+    missing = missing_scratch(op)
+    if not missing:
+        return {}
+    insn = op.insn
+    assert insn is not None
+    facts = _facts(op, target) if named is None else named
+    candidates = list(_candidates([f.spec for f in facts.values() if isinstance(f, TileFacts)]))
+    template = zip((a.name for a in insn.attrs), template_arguments(op), strict=True)
+    attrs = dict(template)
+    best, fewest = candidates[0], -1
+    for spec in candidates:
+        mine = TileFacts(on_target(spec, target.left_layout))
+        known = facts | {o.name: mine for o in missing}
+        if facts is not named and any(
+            known[o.name] is None for o in insn.operands if not o.optional
+        ):
+            break  # an operand of a kind whose facts only the whole program tells
+        broken = len(verify(insn, Ops(known, attrs, target, "auto")))
+        if fewest < 0 or broken < fewest:
+            best, fewest = spec, broken
+        if not broken:
+            break
+    return {o.name: TileBufType(best) for o in missing}
+
+
+def _facts(op: Op, target: Target) -> dict[str, Facts | None]:
+    """What the types of an operation tell."""
+    assert op.insn is not None
+    found: dict[str, Facts | None] = {}
+    for declared, value in zip(op.insn.operands, run_time_operands(op), strict=True):
+        type_ = None if value is None else value.type
+        if isinstance(type_, TileBufType):
+            found[declared.name] = TileFacts(on_target(type_.spec, target.left_layout))
+        elif isinstance(type_, ScalarType):
+            found[declared.name] = ScalarFacts(type_.dtype)
+        else:
+            number = literal(op, declared)
+            found[declared.name] = None if number is None else ScalarFacts(None, number)
+    return found
+
+
+def _candidates(tiles: list[TileSpec]) -> Iterator[TileSpec]:
+    """Row-major tiles with the shapes and element types of others, the largest first."""
+    tiles = [s for s in tiles if s.loc == TileType.Vec] or tiles
+    tiles = sorted(tiles, key=lambda s: -s.nbytes)
+    elements = list(dict.fromkeys(s.dtype for s in tiles))
+    seen: set[TileSpec] = set()
+    for wider, shape in product(_WIDER, tiles):
+        for element in (shape.dtype, *elements):
+            line = max(1, 32 // element.itemsize)
+            cols = -(-shape.cols * wider // line) * line
+            valid = (shape.valid_row, shape.valid_col)
+            regions = [(None, None)] if DYNAMIC in valid else [(None, None), valid]
+            for region in regions:
+                spec = TileSpec.of(shape.loc, element, shape.rows, cols, BLayout.RowMajor, *region)
+                if spec not in seen:
+                    seen.add(spec)
+                    yield spec
