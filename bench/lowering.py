@@ -1,6 +1,6 @@
 """Time from a Python kernel of 500 instructions to a verified, placed and synchronised module.
 
-    python bench/lowering.py        goal: under 150 ms
+python bench/lowering.py        goal: under 150 ms
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from ptokit.ir.core import Op
 
-HEAD = '''
+HEAD = """
 from ptokit import *
 
 T = Tile[TileType.Vec, float32, 8, 64]
@@ -24,7 +24,7 @@ T = Tile[TileType.Vec, float32, 8, 64]
 def big(x, y):
     gx, gy = GlobalTensor(x), GlobalTensor(y)
     a, b, c, d = T(), T(), T(), T()
-'''
+"""
 STEPS = (
     "    TLOAD(a, gx[0:8, :])",
     "    TLOAD(b, gx[8:16, :])",

@@ -69,13 +69,15 @@ def tload() -> Row:
     TASSIGN[0](tile)
     x, z = np.ones((128, 128), np.float32), np.zeros((128, 128), np.float32)
     view = GlobalTensor(x)
-    return compare(
-        "TLOAD 128x128 f32", lambda: TLOAD(tile, view), lambda: np.copyto(z, x), 5_000
-    )
+    return compare("TLOAD 128x128 f32", lambda: TLOAD(tile, view), lambda: np.copyto(z, x), 5_000)
 
 
 def tmatmul() -> Row:
-    a, b, acc = TileLeft[half, 128, 128](), TileRight[half, 128, 128](), TileAcc[float32, 128, 128]()
+    a, b, acc = (
+        TileLeft[half, 128, 128](),
+        TileRight[half, 128, 128](),
+        TileAcc[float32, 128, 128](),
+    )
     for tile in (a, b, acc):
         TASSIGN[0](tile)
     a.fill(1)
@@ -106,9 +108,7 @@ def main() -> None:
         return
     print(f"{'instruction':<26}{'ptokit us':>10}{'numpy us':>10}{'overhead us':>13}")
     for row in rows:
-        print(
-            f"{row.what:<26}{row.ptokit_us:>10.2f}{row.numpy_us:>10.2f}{row.overhead_us:>13.2f}"
-        )
+        print(f"{row.what:<26}{row.ptokit_us:>10.2f}{row.numpy_us:>10.2f}{row.overhead_us:>13.2f}")
     print(f"import ptokit: {imported:.3f} s")
 
 

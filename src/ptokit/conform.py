@@ -272,8 +272,7 @@ class _Run:
         complaints = [
             text
             for key, expected in self.arrays.items()
-            if key.endswith((".out", ".out2d"))
-            and (text := self._compare(key, expected))
+            if key.endswith((".out", ".out2d")) and (text := self._compare(key, expected))
         ]
         return "; ".join(complaints)
 

@@ -26,6 +26,11 @@ BOTH = "%dstVal, %dstIdx = pto.tcolargmax"
             "l2",
             [f"pto.tcmp ins({COMPARED} : {BUF}, {BUF}) outs(%dst : {BUF})"],
         ),
+        (
+            "TLOAD",
+            "sync",
+            [f"%dst = tload %src[%row, %col] : (!pto.memref<...>, index, index) -> {TILE}"],
+        ),
         ("TCI", "l1", [f"%dst = pto.tci %start {{descending = false}} : dtype -> {TILE}"]),
         (
             "TCOLSUM",

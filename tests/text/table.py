@@ -22,6 +22,8 @@ from ptokit.ir.types import (
     Type,
     ViewType,
 )
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.asm import inputs, mnemonic, outputs
 from ptokit.isa.samples import Spec, sample
 from ptokit.isa.spec import Operand
 from ptokit.isa.targets import TARGETS
@@ -37,6 +39,24 @@ def forms() -> list[Form]:
     return list(found.values())
 
 
+def documented(text: str) -> list[Form]:
+    """The lines the pages document in one form of the text: "sync", "l1" or "l2"."""
+    found: dict[tuple[str, str, tuple[str, ...]], Form] = {}
+    for insn in INSTRUCTIONS.values():
+        if insn.asm is None or text not in insn.asm.forms:
+            continue
+        needed = {o.name for o in insn.operands if not o.optional}
+        for names in insn.forms:
+            if not needed <= set(names):
+                continue
+            ins = tuple(o for o in inputs(insn, text) if o.name in names)
+            outs = tuple(o for o in outputs(insn) if o.name in names and o not in ins)
+            suffix = "".join(s for o, s in insn.asm.suffixes.items() if o in names)
+            form = Form(insn, mnemonic(insn) + suffix, ins, outs)
+            found[insn.name, form.mnemonic, tuple(o.name for o in (*ins, *outs))] = form
+    return list(found.values())
+
+
 def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
     """The type with which the text writes an operand; None when it has none."""
     if isinstance(spec, TileSpec):
@@ -47,6 +67,8 @@ def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
         return ScalarType("f32")
     if isinstance(spec, int):
         return I32
+    if "conv" in operand.kinds and "tile" not in operand.kinds:  # text has no type of its own
+        return TileBufType(TileSpec.of(TileType.Mat, dtype("f16"), 16, 64), is_value)
     if "object" in operand.kinds:
         return OpaqueType("pipe")
     if "tile" in operand.kinds:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from ptokit.ir.asmform import print_asm
 from ptokit.ir.instructions import Form, attr_keys, template_value
 from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
 from ptokit.ir.rewrite import same_module
-from tests.text.table import attributes, forms, module_of
+from tests.text.table import attributes, documented, forms, module_of
 
 FORMS = forms()
 
@@ -23,9 +24,40 @@ def test_forms_round_trip(form: Form, is_value: bool) -> None:
     module = module_of(form, is_value)
     if module is None:
         pytest.skip("an operand has no type in text")
+    if is_value and form.insn.name == "TMRGSORT" and "tmp" in [o.name for o in form.ins]:
+        pytest.skip("lines with results leave tmp out, or it would be a further list")
     for generic in (False, True):
         text = print_module(module, generic=generic)
         assert same_module(module, parse(text)), text
+
+
+@pytest.mark.parametrize("form", documented("sync"), ids=name_of)
+def test_assembly_lines_round_trip(form: Form) -> None:
+    for attrs in ({}, *attributes(form)):
+        module = module_of(form, is_value=True, attrs=attrs)
+        assert module is not None
+        text = print_asm(module)
+        again = parse(text, "f.pto")
+        assert same_module(module, again), text
+        assert print_asm(again) == text
+
+
+@pytest.mark.parametrize("form", documented("l1"), ids=name_of)
+def test_documented_level1_lines_round_trip(form: Form) -> None:
+    module = module_of(form, is_value=True)
+    assert module is not None
+    text = print_module(module)
+    assert f" pto.{form.mnemonic} " in f"{text.replace(chr(10), ' ')} ", text
+    assert same_module(module, parse(text)), text
+
+
+@pytest.mark.parametrize("form", documented("l2"), ids=name_of)
+def test_documented_level2_lines_round_trip(form: Form) -> None:
+    module = module_of(form)
+    assert module is not None
+    text = print_module(module)
+    assert f" pto.{form.mnemonic}" in text, text
+    assert same_module(module, parse(text)), text
 
 
 @pytest.mark.parametrize("form", FORMS, ids=name_of)

@@ -118,7 +118,7 @@ class _AsmReader(Reader):
         self.define(name, op.results[0], place)
 
     def _instruction(self, block: Block) -> None:
-        if self.kind == "word" and self.texts[self.at + 1] == ":":
+        if self.kind == "word" and self.texts[self.at + 1] == ":" and forms_of(self.text) is None:
             self.at += 2  # a label; nothing jumps
         head = Head("", self.place())
         while self.kind == "value":
@@ -270,7 +270,7 @@ def _line(op: Op, names: dict[Value, str]) -> str:
     attrs = ", ".join(f"{key} = {_attribute(value)}" for key, value in op.attrs.items())
     return (
         (f"{results} = " if results else "")
-        + f"{op.name.removeprefix('pto.')} {', '.join(operands)}"
+        + f"{op.name.removeprefix('pto.')} {', '.join(operands)}".rstrip()
         + (f" {{{attrs}}}" if attrs else "")
         + f" : {write_signature(op, 'sync')};"
     )
@@ -291,5 +291,6 @@ def _attribute(attr: Attribute) -> str:
     if isinstance(attr, EnumAttr):
         enum = enumeration(attr.enum)
         word = attr.value if enum.of is None else enum.member_of(attr.value).name
+        word = word if enum.spelling(word) == attr.value else attr.value
         return f"#pto.{attr.enum}<{word}>"
     return str(attr)

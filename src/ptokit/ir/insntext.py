@@ -223,6 +223,8 @@ def build(
     extra = [v for indices in ins.indices for v in indices]
     spread = [*ins.types, *(v.type for v in extra)]
     written: list[Type | None] = [*outs.types, *results]
+    if results:  # lines with results hide their temporaries, unless the page shows them
+        forms = [*(f.without_scratch for f in forms if f.hides_scratch), *forms]
     form = (
         find_form(forms, ins.types, written, attrs)
         or find_form(forms, ins.types, list(outs.types), attrs)

@@ -57,6 +57,13 @@ class Form:
         return Form(self.insn, self.mnemonic, kept, self.outs)
 
     @property
+    def hides_scratch(self) -> bool:
+        """Whether it has temporaries that lines with results leave out."""
+        asm = self.insn.asm
+        assert asm is not None
+        return "l1" not in asm.tmp and any(o.role == "tmp" for o in self.ins)
+
+    @property
     def with_memory_as_operand(self) -> Form:
         """As Level 1 writes it: global memory is no result, so it follows the operands."""
         memory = tuple(o for o in self.outs if "global" in o.kinds)

@@ -20,6 +20,7 @@ _TYPES = {
     "global": "!pto.partition_tensor_view<...>",
 }
 
+_PLACED = ("!pto.memref<...>", "index", "index")
 _FLAG = "[<PIPE_...>, <PIPE_...>, <EVENT_ID...>]"
 _ENTRY = "(%tile, %pipe : !pto.tile_buf<...>, !pto.pipe<...>) {split = 0}"
 _MOVED = "(%dst, %src, %session : ..., ..., !pto.async_session) -> !pto.async_event"
@@ -99,13 +100,17 @@ def _full_mnemonic(insn: Insn, names: tuple[str, ...]) -> str:
 
 def _ssa(insn: Insn, names: tuple[str, ...], form: str, name: str) -> str:
     given = [o for o in inputs(insn, form) if o.name in names]
-    written = [o for o in outputs(insn) if o.name in names]
-    results = [o for o in written if "global" not in o.kinds]
-    operands = given + [o for o in written if "global" in o.kinds]
+    outs = [o for o in outputs(insn) if o.name in names]
+    results = [o for o in outs if "global" not in o.kinds]
+    operands = given + [o for o in outs if "global" in o.kinds]
     left = ", ".join(f"%{o.name}" for o in results)
-    args = ", ".join(f"%{o.name}" for o in operands) + _attributes(insn, names)
+    placed = insn.asm.indexed if insn.asm is not None and form == "sync" else ""
+    written = [f"%{o.name}[%row, %col]" if o.name == placed else f"%{o.name}" for o in operands]
+    args = ", ".join(written) + _attributes(insn, names)
     line = f"{left} = {name} {args}" if left else f"{name} {args}".rstrip()
-    kinds = [_type(o, "tile") for o in operands]
+    kinds = [
+        kind for o in operands for kind in (_PLACED if o.name == placed else (_type(o, "tile"),))
+    ]
     types = [_type(o, "tile") for o in results]
     if insn.asm is not None and form in insn.asm.plain:
         return f"{line} : {', '.join(kinds + types)}"

@@ -30,7 +30,7 @@ from ptokit.isa.memory import (
     view_rows_cols,
 )
 from ptokit.isa.mx_load import HIF4, MX, MX_EXAMPLES, MX_RULES, one_row_of_scales
-from ptokit.isa.spec import Pipe, View, gm_in, insn, out, rule, types
+from ptokit.isa.spec import Asm, Pipe, View, gm_in, insn, out, rule, types
 
 
 def _tile(o: Any) -> bool:
@@ -399,6 +399,7 @@ _COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
     out("dst", kinds=("tile", "conv"), view=_landing, unspecified=_left_open),
     gm_in("src", view=lambda o: View.WHOLE if o.dst.kind == "conv" else View.VALID),
     pipe=Pipe.MTE2,
+    asm=Asm(indexed="src"),
     types=types(
         "dst",
         a2a3=_COMMON_TYPES + " bf16",

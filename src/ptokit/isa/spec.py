@@ -136,6 +136,7 @@ class Asm:
     order: tuple[str, ...] | None = None  # operands of the generic form, when not ins then outs
     # Forms whose types are one plain list, operands then results: `%a, %b : T, U`, no arrow.
     plain: frozenset[str] = frozenset()
+    indexed: str = ""  # the memory operand that assembly lines write with a place: %src[%row, %col]
     # Operands that may be written as an attribute instead -> its key.
     literals: Mapping[str, str] = field(default_factory=dict[str, str])
     numbers: frozenset[str] = frozenset()  # tiles for which one number may stand, the same for all

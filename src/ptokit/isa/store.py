@@ -385,7 +385,7 @@ def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
             "do it on the tile first (TQUANT, TRELU)",
         ),
     ],
-    asm=Asm(attrs=_TEXT, is_paired=True, order=("src", "dst", "preQuantScalar")),
+    asm=Asm(attrs=_TEXT, is_paired=True, order=("src", "dst", "preQuantScalar"), indexed="dst"),
     more_examples=[
         {"dst": "GM f32 32x16 DN", "src": "Vec f32 32x16 DN"},
         {"dst": "GM f16 32x64 NZ", "src": "Vec f16 32x64 NZ"},
@@ -466,7 +466,7 @@ def _plane(dst: Array, o: Any) -> Array:
         store_conversions("fp"),
         same_extent("src", "dst", lambda o: True, "CA-0002", "cpu"),
     ],
-    asm=Asm(name="tstore_fp", attrs=_TEXT),
+    asm=Asm(name="tstore_fp", attrs=_TEXT, indexed="dst"),
     example={"dst": "GM i8 32x32", "src": "Acc i32 32x32", "fp": "Scaling u64 1x32"},
 )
 def TSTORE_FP(

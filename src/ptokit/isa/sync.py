@@ -119,8 +119,7 @@ def pipe_barrier(pipe: int, ctx: Any) -> None:
             "SA-0096",
             "TSYNC drains a pipe that this target can drain by itself",
             lambda o: (
-                o.attrs["OpCode"] is None
-                or o.attrs["OpCode"].pipe in _BARRIERS[o.target.name]
+                o.attrs["OpCode"] is None or o.attrs["OpCode"].pipe in _BARRIERS[o.target.name]
             ),
             " ".join(_BARRIERS),
             fix="order the pipes with an Event or flags instead",
