@@ -15,6 +15,7 @@ from ptokit.ir.core import Block, Function, Module, Value
 from ptokit.ir.instructions import Form, attribute_for, forms_by_mnemonic, text_key
 from ptokit.ir.types import (
     I32,
+    INDEX,
     OpaqueType,
     ScalarType,
     ShapedType,
@@ -26,7 +27,7 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.asm import inputs, mnemonic, outputs
 from ptokit.isa.samples import Spec, sample
 from ptokit.isa.spec import Operand
-from ptokit.isa.targets import TARGETS
+from ptokit.isa.targets import TARGETS, Target
 
 
 def forms() -> list[Form]:
@@ -97,12 +98,16 @@ def asked_by(form: Form) -> dict[str, Attribute]:
 
 
 def module_of(
-    form: Form, is_value: bool = False, attrs: dict[str, Attribute] | None = None
+    form: Form,
+    is_value: bool = False,
+    attrs: dict[str, Attribute] | None = None,
+    target: Target | None = None,
 ) -> Module | None:
     """A module with one operation of this form; None when an operand has no type in text."""
     insn = form.insn
     attrs = asked_by(form) | (attrs or {}) or None
-    target = next((TARGETS[t] for t in ("a2a3", "a5", "kirin9030") if t in insn.targets), None)
+    devices = (TARGETS[t] for t in ("a2a3", "a5", "kirin9030") if t in insn.targets)
+    target = target or next(devices, None)
     specs = sample(insn, target or TARGETS["cpu"], {}).operands
     body = Block()
     given: dict[str, Value] = {}
@@ -138,3 +143,20 @@ def attributes(form: Form) -> Iterator[dict[str, Attribute]]:
             if attr.name in fixed and fixed[attr.name] != value:
                 continue
             yield {text_key(insn, attr): attribute_for(attr, value)}
+
+
+def indexed(module: Module) -> Module:
+    """The same module with a place behind every memory operand, as assembly lines write it."""
+    body = module.functions[0].body
+    assert body is not None
+    row, col = Value("row", INDEX, body), Value("col", INDEX, body)
+    body.args += [row, col]
+    for op in body.ops:
+        operands: list[Value] = []
+        labels: list[str] = []
+        for value, label in zip(op.operands, op.labels, strict=True):
+            is_memory = isinstance(value.type, ViewType)
+            operands += [value, row, col] if is_memory else [value]
+            labels += [label, *[f"{label}.index"] * 2] if is_memory else [label]
+        op.operands, op.labels = operands, tuple(labels)
+    return module

@@ -71,7 +71,7 @@ def test_formatting_is_idempotent_and_keeps_comments(path: Path, tmp_path: Path)
         assert comment.rstrip() in text
 
 
-@pytest.mark.parametrize("name", ["assembly.pto", "assembly_seed_pages.pto"])
+@pytest.mark.parametrize("name", sorted(p.name for p in (HERE / "programs").glob("assembly*.pto")))
 def test_assembly_lines_read_back(name: str) -> None:
     module = parse_file(HERE / "programs" / name)
     text = print_asm(module)

@@ -9,7 +9,7 @@ from ptokit.ir.instructions import Form, attr_keys, template_value
 from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
 from ptokit.ir.rewrite import same_module
-from tests.text.table import attributes, documented, forms, module_of
+from tests.text.table import attributes, documented, forms, indexed, module_of
 
 FORMS = forms()
 
@@ -34,12 +34,14 @@ def test_forms_round_trip(form: Form, is_value: bool) -> None:
 @pytest.mark.parametrize("form", documented("sync"), ids=name_of)
 def test_assembly_lines_round_trip(form: Form) -> None:
     for attrs in ({}, *attributes(form)):
-        module = module_of(form, is_value=True, attrs=attrs)
-        assert module is not None
-        text = print_asm(module)
-        again = parse(text, "f.pto")
-        assert same_module(module, again), text
-        assert print_asm(again) == text
+        for place in (lambda module: module, indexed):
+            module = module_of(form, is_value=True, attrs=attrs)
+            assert module is not None
+            module = place(module)
+            text = print_asm(module)
+            again = parse(text, "f.pto")
+            assert same_module(module, again), text
+            assert print_asm(again) == text
 
 
 @pytest.mark.parametrize("form", documented("l1"), ids=name_of)

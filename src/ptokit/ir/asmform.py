@@ -27,7 +27,7 @@ from ptokit.ir.attributes import (
 )
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.insntext import read_ssa, write_signature
-from ptokit.ir.instructions import Form, forms_of, mnemonics
+from ptokit.ir.instructions import FOREIGN_KEYS, Form, forms_of, mnemonics
 from ptokit.ir.lexer import Comment, Source
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import Type
@@ -189,7 +189,7 @@ class _AsmReader(Reader):
                     f"there is no attribute {given} here",
                     "bad-attribute",
                     place,
-                    suggestion(given, keys) or f"its attributes: {', '.join(keys)}",
+                    suggestion(given, keys) or f"its attributes: {_listed(keys)}",
                 )
             word = _VALUES.get((given, self.text))
             if word is None:
@@ -200,6 +200,10 @@ class _AsmReader(Reader):
 
     def block(self, args: list[tuple[str, Value]] | None = None) -> Block:
         raise self.fail("assembly lines have no blocks")
+
+
+def _listed(keys: dict[str, str]) -> str:
+    return ", ".join(key for key in keys if key not in FOREIGN_KEYS) or "none"
 
 
 # ---- printing ----------------------------------------------------------------------------------

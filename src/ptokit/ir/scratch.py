@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from ptokit.base.dtypes import u8
 from ptokit.base.enums import BLayout, TileType
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.core import Op
@@ -20,6 +21,7 @@ from ptokit.isa.spec import Operand
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
 
+_LONGER = (0, 1)  # rows that a temporary may have more than a tile of the operation
 _WIDER = (1, 2, 4, 8)  # how many times as wide as a tile of the operation a temporary may be
 
 
@@ -93,16 +95,18 @@ def _candidates(tiles: list[TileSpec]) -> Iterator[TileSpec]:
     """Row-major tiles with the shapes and element types of others, the largest first."""
     tiles = [s for s in tiles if s.loc == TileType.Vec] or tiles
     tiles = sorted(tiles, key=lambda s: -s.nbytes)
-    elements = list(dict.fromkeys(s.dtype for s in tiles))
+    elements = list(dict.fromkeys((*(s.dtype for s in tiles), u8)))
     seen: set[TileSpec] = set()
-    for wider, shape in product(_WIDER, tiles):
+    for longer, wider, shape in product(_LONGER, _WIDER, tiles):
         for element in (shape.dtype, *elements):
             line = max(1, 32 // element.itemsize)
             cols = -(-shape.cols * wider // line) * line
             valid = (shape.valid_row, shape.valid_col)
             regions = [(None, None)] if DYNAMIC in valid else [(None, None), valid]
             for region in regions:
-                spec = TileSpec.of(shape.loc, element, shape.rows, cols, BLayout.RowMajor, *region)
+                spec = TileSpec.of(
+                    shape.loc, element, shape.rows + longer, cols, BLayout.RowMajor, *region
+                )
                 if spec not in seen:
                     seen.add(spec)
                     yield spec

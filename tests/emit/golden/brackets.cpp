@@ -19,7 +19,7 @@ extern "C" __global__ AICORE void brackets(__gm__ float *x, __gm__ float *y, __g
     Tile3 count;
     Tile4 pairs;
     Tile5 part(n);
-    GlobalTensor<float, Shape<1, 1, 1, -1, 64>, Stride<4096, 4096, 4096, 64, 1>, Layout::ND> part_1(x, Shape<1, 1, 1, -1, 64>(n), Stride<4096, 4096, 4096, 64, 1>());
+    GlobalTensor<float, Shape<1, 1, 1, -1, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part_1(x, Shape<1, 1, 1, -1, 64>(n), Stride<1, 1, 1, 64, 1>());
     TLOAD(part, part_1);
     TEXP(block, block);
     TDIV<DivAlgorithm::HIGH_PRECISION>(block, block, block);
@@ -27,6 +27,6 @@ extern "C" __global__ AICORE void brackets(__gm__ float *x, __gm__ float *y, __g
     TCI<Tile3, uint32_t, false>(count, 7);
     TGATHER<Tile3, Tile4, MaskPattern::P1010, GatherAxis::GATHER_ROW>(count, pairs);
     TCVT(part, part, RoundMode::CAST_FLOOR);
-    GlobalTensor<float, Shape<1, 1, 1, -1, 64>, Stride<4096, 4096, 4096, 64, 1>, Layout::ND> part_2(z, Shape<1, 1, 1, -1, 64>(n), Stride<4096, 4096, 4096, 64, 1>());
+    GlobalTensor<float, Shape<1, 1, 1, -1, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part_2(z, Shape<1, 1, 1, -1, 64>(n), Stride<1, 1, 1, 64, 1>());
     TSTORE<Tile5, decltype(part_2), AtomicType::AtomicAdd>(part_2, part);
 }

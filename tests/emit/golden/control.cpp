@@ -23,7 +23,7 @@ extern "C" __global__ AICORE void control(__gm__ float *x, __gm__ float *y, __gm
         const int64_t v = (i < 3 ? i : 3);
         const int64_t v_1 = v * 16;
         const int64_t v_2 = v_1 + 16;
-        GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<4096, 4096, 4096, 64, 1>, Layout::ND> part(x + v_1 * 64);
+        GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part(x + v_1 * 64);
         TLOAD(a_1, part);
         const bool v_3 = first > 5;
         int64_t first_1;
@@ -54,6 +54,6 @@ extern "C" __global__ AICORE void control(__gm__ float *x, __gm__ float *y, __gm
     }
     TMULS(a_2, a_2, second_1);
     pipe_barrier(PIPE_ALL);
-    GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1024, 1024, 1024, 64, 1>, Layout::ND> part_1(z);
+    GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part_1(z);
     TSTORE(part_1, a_2);
 }

@@ -20,10 +20,10 @@ extern "C" __global__ AICORE void product(__gm__ half *a, __gm__ half *b, __gm__
     TASSIGN(right, 0x0);
     Tile3 acc;
     TASSIGN(acc, 0x0);
-    GlobalTensor<half, Shape<1, 1, 1, 64, 64>, Stride<4096, 4096, 4096, 64, 1>, Layout::ND> part(a);
+    GlobalTensor<half, Shape<1, 1, 1, 64, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part(a);
     TLOAD(left_l1, part);
     set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
-    GlobalTensor<half, Shape<1, 1, 1, 64, 64>, Stride<4096, 4096, 4096, 64, 1>, Layout::ND> part_1(b);
+    GlobalTensor<half, Shape<1, 1, 1, 64, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part_1(b);
     TLOAD(right_l1, part_1);
     set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID1);
     wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
@@ -35,7 +35,7 @@ extern "C" __global__ AICORE void product(__gm__ half *a, __gm__ half *b, __gm__
     TMATMUL(acc, left, right);
     TMATMUL_ACC(acc, acc, left, right);
     set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
-    GlobalTensor<float, Shape<1, 1, 1, 64, 64>, Stride<4096, 4096, 4096, 64, 1>, Layout::ND> part_2(c);
+    GlobalTensor<float, Shape<1, 1, 1, 64, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part_2(c);
     wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
     TSTORE<Tile3, decltype(part_2), AtomicType::AtomicNone, ReluPreMode::NormalRelu>(part_2, acc);
     pipe_barrier(PIPE_ALL);
