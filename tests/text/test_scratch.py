@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from ptokit.driver import loads
+from ptokit.driver import load, loads
 from ptokit.ir.instructions import Form
+from ptokit.ir.printer import print_module
 from ptokit.ir.scratch import missing_scratch
 from ptokit.isa.targets import TARGETS, Target
 from ptokit.passes.levels import ConvertLevel
+from ptokit.passes.spell_out import spelled_out
 from ptokit.passes.verify import Verify
 from tests.text.table import asked_by, forms, module_of
 
@@ -113,3 +117,24 @@ def test_quantisation_without_its_temporary_runs(target: str) -> None:
     z = np.zeros((16, 64), "i1")
     program["k"][1](x, y, z, target=target)
     assert np.array_equal(z, np.rint(x * y.reshape(-1)[:16, None]))
+
+
+def test_a_program_can_be_spelled_out() -> None:
+    line = f"pto.trem ins(%a, %b : {TILE}, {TILE}) outs(%d : {TILE})"
+    program = loads(kernel(line))
+    whole = spelled_out(program.module, program.target())
+    (op,) = [o for o in whole.walk() if o.name == "pto.trem"]
+    assert set(op.labels) == {"src0", "src1", "tmp", "dst"}
+    assert spelled_out(whole, program.target()) is whole
+    assert not loads(print_module(whole)).check()
+
+
+def test_a_number_in_an_attribute_becomes_an_operand() -> None:
+    program = load(Path(__file__).parent / "programs" / "other_tools.pto")
+    whole = spelled_out(program.module, program.target())
+    first, second, third, _ = [o for o in whole.walk() if o.name == "pto.tgather"]
+    assert "offset" in first.labels
+    assert "offset" in second.labels
+    assert "offset" not in third.labels  # left out: the numbering starts with 0
+    assert "offset" not in first.attrs
+    assert not loads(print_module(whole)).check()

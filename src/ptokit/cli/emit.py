@@ -9,6 +9,7 @@ import typer
 
 from ptokit.driver import load
 from ptokit.emit.cpp import emit_cpp
+from ptokit.passes.spell_out import spelled_out
 
 
 def command(
@@ -17,7 +18,8 @@ def command(
     out: Annotated[Path | None, typer.Option("-o", help="Write here instead of printing.")] = None,
 ) -> None:
     """Write a program as PTO C++ for the real tool chain."""
-    source = emit_cpp(load(file).module)
+    program = load(file)
+    source = emit_cpp(spelled_out(program.module, program.target()))
     if out is None:
         typer.echo(source)
     else:
