@@ -46,7 +46,10 @@ class Printer:
 
     def declare(self, value: Value) -> str:
         """Choose a name: the value's own where it is free, otherwise with a number behind."""
-        wish = name = value.name or "0"
+        wish = value.name or "0"
+        if wish[0].isdigit() and not wish.isdigit():
+            wish = f"_{wish}"  # a name that starts with a digit is a number
+        name = wish
         number = 0
         while name in self._taken:
             number += 1

@@ -77,7 +77,7 @@ class HazardLog:
         uses = self._uses.get(plan)
         if uses is None:
             uses = self._uses[plan] = self._tile_uses(record)
-            self._phases[plan] = _phase(plan)
+            self._phases[plan] = phase_of(plan)
         if record.gm:
             uses += self._gm_uses(record)
         if not uses:
@@ -242,7 +242,7 @@ class _Unit:
         self.last = record
 
 
-def _phase(plan: Any) -> int:
+def phase_of(plan: Any) -> int:
     """The unit-flag phase of an instruction; 0 when it takes no part in a handshake."""
     if getattr(plan, "phase", 0):
         return plan.phase

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Barrier, Signal, Wait, Work
 from ptokit.machine.sync import Place, Sync, double_set, overflow
+from ptokit.machine.unit_flags import UnitFlags
 
 if TYPE_CHECKING:
     from ptokit.machine.scheduler import Launch
@@ -56,6 +58,7 @@ class LaunchSync(Sync):
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch.machine)
         self.launch = launch
+        self._units = UnitFlags()
         self.members: dict[str, int] = {}  # how many cores of each kind the launch has
         self.meetings: dict[Any, Meeting] = {}
         self.rounds: dict[Any, int] = {}  # (barrier, core): how often it was entered
@@ -109,8 +112,19 @@ class LaunchSync(Sync):
     def perform(self, pipe: Pipe, work: Any, operands: Any, site: Place) -> None:
         queues = self.launch.queues
         entry = Work(work, operands, site, dict(self.core.registers))
-        queues.submit(queues.of(self.core, pipe), entry)
+        with self.handed_over(work, pipe, site):
+            queues.submit(queues.of(self.core, pipe), entry)
         self.launch.yield_turn()
+
+    @contextmanager
+    def handed_over(self, work: Any, pipe: Pipe, site: Place) -> Generator[None, None, None]:
+        """Put the unit flags of a piece of work around it, when pipes have queues of their own."""
+        waits, signals = self._units.around(work, pipe) if self.launch.queued else ((), ())
+        if waits:
+            self.wait(pipe, waits, "the unit flag of an accumulator", site)
+        yield
+        if signals:
+            self.signal(pipe, signals, site)
 
     def barrier(self, pipe: Pipe, site: Place) -> None:
         if pipe is Pipe.ALL:

@@ -106,7 +106,8 @@ class LaunchMachine(Machine):
         queue = launch.queues.of(core, pipe)
         if launch.queued or queue.entries:
             work = Work(plan, frozen(operands), site, dict(core.registers))
-            launch.queues.submit(queue, work)
+            with launch.sync.handed_over(plan, pipe, site):
+                launch.queues.submit(queue, work)
             launch.yield_turn()
             return None
         return plan.run(operands, site)
