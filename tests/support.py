@@ -52,8 +52,8 @@ def realise(spec: Spec | None, rng: np.random.Generator) -> Any:
         return global_class(spec)(random_values(spec.dtype, (_extent(spec),), rng))
     if isinstance(spec, GroupSpec):
         return ptokit.comm.ParallelGroup([realise(v, rng) for v in spec.views], spec.rootIdx)
-    if isinstance(spec, str):
-        return getattr(ptokit, spec)()
+    if isinstance(spec, str):  # a helper class, or an expression that makes the object
+        return eval(f"{spec}()" if spec.isidentifier() else spec, {**vars(ptokit), "np": np})
     return spec
 
 
@@ -69,6 +69,7 @@ def run_sample(sample: Sample, seed: int = 0) -> dict[str, Any]:
     operands |= {name: operands[other] for name, other in sample.same.items()}
     for name, value in sample.contents.items():
         operands[name].fill(value)
+    exec(sample.insn.setup, {**vars(ptokit), "np": np, **operands})
     attrs = tuple(sample.attrs[a.name] for a in sample.insn.attrs)
     here = ptokit.base.location.Location("sample", 1)
     current().issue(sample.insn, tuple(operands.values()), attrs, here)

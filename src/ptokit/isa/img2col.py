@@ -241,10 +241,10 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
         ),
     ],
     asm=Asm(forms=frozenset({"l1", "l2"}), ins=("src",), outs=("dst",)),
-    example={"dst": "Left {T} 16x64", "src": "Conv Mat {T} NC1HWC0 1x2x4x4x8"},
-    setup="src.SetChannelSize(16); src.SetFmapH(4); src.SetFmapW(4); src.SetFilterH(2); "
-    "src.SetFilterW(2); src.SetPadListArray([0, 1, 0, 1]); SETFMATRIX(src); "
-    "SET_IMG2COL_PADDING(src)",
+    example={"dst": "Left {T} 16x64", "src": "Conv Mat {T} NC1HWC0 1x2x4x4x{C0}"},
+    setup="src.SetChannelSize(src.GetShape(1) * src.GetShape(4)); src.SetFmapH(4); "
+    "src.SetFmapW(4); src.SetFilterH(2); src.SetFilterW(2); src.SetPadListArray([0, 1, 0, 1]); "
+    "SETFMATRIX(src); SET_IMG2COL_PADDING(src)",
 )
 def TIMG2COL(
     dst: Array,

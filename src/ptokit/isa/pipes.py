@@ -241,7 +241,11 @@ def _split_attr(note: str) -> Attr:
         ),
     ],
     asm=None,
-    example={"pipe": _SAMPLE_PIPE, "gmTensor": "GM f32 16x64"},
+    example={
+        "pipe": _SAMPLE_PIPE,
+        "pipe@a5": _SAMPLE_PIPE.replace("C2V", "C2V_GM"),
+        "gmTensor": "GM f32 16x64",
+    },
 )
 def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
     """Reserve the next slot of a FIFO for the producer and show it as a GlobalTensor.

@@ -3,8 +3,8 @@
 Tests run them, the documentation shows them, and the search for violating examples starts from
 them. A record says what its operands look like only where the default does not fit, in a short
 notation: `Vec {T} 16x64`, `Acc f32 32x32 NZ/1024 valid 20x30`, `GM {T} 16x64 DN`,
-`Conv Vec {T} NCHW 1x16x4x8`, `Group 3 {T} 16x64` for a view on each of three ranks, a number for a
-scalar, `new Name` for a helper object, `same dst` for an operand that must be the object already
+`Conv Vec {T} NC1HWC0 1x2x4x4x{C0}` ({C0}: channels in 32 bytes), `Group 3 {T} 16x64` for a view on
+each of three ranks, a number for a scalar, `new Name` for a helper object, `same dst` for an operand that must be the object already
 given as `dst`. A tile whose contents matter, such as one of byte offsets, ends in the value to fill
 it with: `Vec u32 16x8 = 32`.
 """
@@ -143,7 +143,8 @@ def _combinations(insn: Insn, target: Target) -> list[dict[str, DType]]:
 
 def parse(text: str, kind: DType, target: Target) -> Spec:
     """Read one operand of the notation."""
-    words = text.replace("{T}", kind.name).split()
+    block = str(32 // kind.itemsize)  # channels in one block of a convolution layout
+    words = text.replace("{T}", kind.name).replace("{C0}", block).split()
     head = words[0]
     if head == "new":  # the name of a helper class, or a whole expression
         return text.removeprefix("new ").strip()
