@@ -2,11 +2,14 @@
 
 Tests run them, the documentation shows them, and the search for violating examples starts from
 them. A record says what its operands look like only where the default does not fit, in a short
-notation: `Vec {T} 16x64`, `Acc f32 32x32 NZ/1024 valid 20x30`, `GM {T} 16x64 DN`,
-`Conv Vec {T} NC1HWC0 1x2x4x4x{C0}` ({C0}: channels in 32 bytes), `Group 3 {T} 16x64` for a view on
-each of three ranks, a number for a scalar, `new Name` for a helper object, `same dst` for an operand that must be the object already
-given as `dst`. A tile whose contents matter, such as one of byte offsets, ends in the value to fill
-it with: `Vec u32 16x8 = 32`.
+notation:
+
+* `Vec {T} 16x64`, `Acc f32 32x32 NZ/1024 valid 20x30`: a tile; {T} is the element type in hand;
+* `GM {T} 16x64 DN`: a view of global memory; `Group 3 {T} 16x64`: one on each of three ranks;
+* `Conv Mat {T} NC1HWC0 1x2x4x4x{C0}`: a convolution tile; {C0} is the channels in 32 bytes;
+* a number for a scalar, `new Name` or `new expression` for a helper object;
+* `same dst` for an operand that must be the object already given as `dst`;
+* `Vec u32 16x8 = 32` for a tile whose contents matter, such as one of byte offsets.
 """
 
 from __future__ import annotations
