@@ -38,8 +38,10 @@ class UnitFlags:
 
     def around(self, work: Any, pipe: Pipe) -> Steps:
         """The semaphores before and behind a piece of work, in program order."""
+        if pipe not in (Pipe.M, Pipe.FIX):
+            return (), ()
         phase = phase_of(work)
-        if not phase or pipe not in (Pipe.M, Pipe.FIX):
+        if not phase:
             return (), ()
         places = {
             (window.storage.uid, window.offset)
