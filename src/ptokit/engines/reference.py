@@ -42,6 +42,9 @@ class Interpreter:
     pipes: dict[str, Any] = field(default_factory=dict[str, Any])
     function: Function | None = None  # the one that is running
     _arguments: dict[Op, tuple[Any, ...]] = field(default_factory=dict[Op, tuple[Any, ...]])
+    _values: dict[Op, tuple[Value | None, ...]] = field(
+        default_factory=dict[Op, tuple[Value | None, ...]]
+    )
     _scratch: dict[Op, dict[str, TileBufType]] = field(
         default_factory=dict[Op, dict[str, TileBufType]]
     )
@@ -126,7 +129,9 @@ class Interpreter:
                 alias = op.operand(label)
                 frame[result] = self.tile(op, result) if alias is None else frame[alias]
         operands: list[Any] = []
-        values = run_time_operands(op)
+        values = self._values.get(op)
+        if values is None:
+            values = self._values[op] = run_time_operands(op)
         for declared, value in zip(insn.operands, values, strict=True):
             if value is not None:
                 operands.append(self.operand(frame[value], values))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
@@ -39,14 +40,20 @@ CLASS_PIPES = {
 def _pipe(op: Op, key: str) -> Pipe:
     attr = op.attrs[key]
     assert isinstance(attr, EnumAttr)
-    if attr.enum != "pipe":
-        return CLASS_PIPES[attr.value]
-    name = attr.value.removeprefix("PIPE_")
-    if name not in Pipe.__members__:
+    found = _named(attr.enum, attr.value)
+    if found is None:
         raise fail(
             "pipe", f"{op.name}: there is no pipe {attr.value}", site=op.location, kind=NotSupported
         )
-    return Pipe[name]
+    return found
+
+
+@cache
+def _named(enum: str, value: str) -> Pipe | None:
+    """The pipe an attribute names; flags are most of a program, so this is asked often."""
+    if enum != "pipe":
+        return CLASS_PIPES[value]
+    return Pipe.__members__.get(value.removeprefix("PIPE_"))
 
 
 def _number(attr: Attribute | None, default: int = 0) -> int:
