@@ -1454,6 +1454,19 @@ class _TQUANT_DN(Instruction):
 TQUANT_DN = _TQUANT_DN(INSTRUCTIONS["TQUANT_DN"])
 
 
+class _TQUANT_HIF4(Instruction):
+    """Quantise bf16 to HiFloat4 with three-level scales; no supported device has it."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, dst: Tile, src: Tile, exp: Tile, max: Tile, scaling: Tile, *events: Wait
+        ) -> RecordEvent: ...
+
+
+TQUANT_HIF4 = _TQUANT_HIF4(INSTRUCTIONS["TQUANT_HIF4"])
+
+
 class _TPARTADD(Instruction):
     """Add two tiles where both are defined, and copy the one that is where only one is."""
 
@@ -2544,6 +2557,7 @@ __all__ = [
     "TMOV_FP",
     "TQUANT_MX",
     "TQUANT_DN",
+    "TQUANT_HIF4",
     "TPARTADD",
     "TPARTMUL",
     "TPARTMAX",

@@ -353,3 +353,20 @@ def TQUANT_DN(
         exp[...] = pairs.transpose(0, 2, 1).reshape(exp.shape)
     else:
         exp[...] = found.exponent
+
+
+@insn(
+    out("dst", note="f4e1m2x2, two codes per byte"),
+    src("src", note="bf16"),
+    out("exp", note="u8: three levels of scales"),
+    out("max", note="bf16 scratch"),
+    out("scaling", note="bf16"),
+    targets="",
+    asm=None,
+)
+def TQUANT_HIF4(dst: Array, src: Array, exp: Array, max: Array, scaling: Array) -> None:
+    """Quantise bf16 to HiFloat4 with three-level scales; no supported device has it.
+
+    In C++ it is TQUANT with MxQuantAlg::Hif4, which the MX forms of TQUANT refuse by name.
+    """
+    raise NotImplementedError("HiFloat4 exists on no supported target")
