@@ -116,3 +116,21 @@ def test_conform_without_a_manifest(tmp_path: Path) -> None:
     assert code == 2
     assert "there is no manifest.json" in err
     assert "Traceback" not in err
+
+
+def test_a_deviation_hides_nothing_that_it_does_not_explain(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listed case is disputed only when zeroing the damaged bytes makes it agree."""
+    from ptokit import conform
+
+    entry = {"why": "known damage", "damaged": "a", "cleared_by": "dst"}
+    monkeypatch.setattr(conform, "deviations", lambda: {"TADD/*": entry})
+    right, wrong, *_ = conform.load_cases(folder)
+    assert conform.run_case(folder, wrong).status == "failed"
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    lost = x.copy()
+    lost.reshape(-1).view(np.uint8)[:32] = 0
+    np.savez(folder / "right.npz", **{"a.in2d": x, "b.in2d": x, "dst.out2d": lost + x})
+    verdict = conform.run_case(folder, right)
+    assert (verdict.status, "known damage" in verdict.reason) == ("disputed", True)
