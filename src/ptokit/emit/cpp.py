@@ -17,15 +17,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
-from ptokit.emit.spelling import (
-    ARRAYS,
-    IMPLIED,
-    METHODS,
-    ONLY_WITH,
-    POINTERS,
-    brackets,
-    name_of,
-)
+from ptokit.emit.spelling import brackets, name_of
 from ptokit.emit.words import KEYWORDS, QUERIES, SECTIONS, five, template_text, tile_type
 from ptokit.ir.attributes import EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
@@ -266,7 +258,7 @@ class _FunctionWriter:
         insn = op.insn
         assert insn is not None
         values = dict(zip((o.name for o in insn.operands), run_time_operands(op), strict=True))
-        for left_out, same_as in IMPLIED.get(insn.name, {}).items():
+        for left_out, same_as in insn.cpp.implied.items():
             values[left_out] = values[left_out] or values[same_as]
         present = {name: value for name, value in values.items() if value is not None}
         args = [self._use(v) for v in present.values()]
@@ -279,14 +271,15 @@ class _FunctionWriter:
             raise self._refuse(f"{insn.name} with {said}", op)
         chosen = {a.name: v for a, v in attrs}
         inside = ", ".join(self._bracket(word, present, chosen) for word in words)
+        beside = insn.asm.beside if insn.asm else {}
         passed += [
             template_text(v)
             for a, v in attrs
-            if a.argument and v is not None and ONLY_WITH.get(a.name, "") in {"", *present}
+            if a.argument and v is not None and beside.get(a.name, "") in {"", *present}
         ]
         name = name_of(insn, set(present), given)
-        if insn.name in METHODS:
-            name = f"{passed.pop(0)}.{METHODS[insn.name]}"
+        if insn.cpp.method:
+            name = f"{passed.pop(0)}.{insn.cpp.method}"
         call = f"{name}{f'<{inside}>' if inside else ''}({', '.join(passed)})"
         if op.results and isinstance(op.result.type, ScalarType):
             self._local(op, call)
@@ -300,13 +293,12 @@ class _FunctionWriter:
 
     def _arguments(self, insn: Insn, values: dict[str, str]) -> list[str]:
         """The arguments of a call: some go by pointer, some numbers together in an array."""
-        for kind, names in ARRAYS.get(insn.name, {}).items():
+        for kind, names in insn.cpp.arrays.items():
             array = self._unused(kind.removeprefix("TRandom").lower())
             numbers = [f"static_cast<uint32_t>({values.pop(n)})" for n in names]
             self._line(f"{kind} {array} = {{{', '.join(numbers)}}};")
             values[array] = array
-        by_pointer = POINTERS.get(insn.name, set())
-        return [f"&{a}" if n in by_pointer else a for n, a in values.items()]
+        return [f"&{a}" if n in insn.cpp.pointers else a for n, a in values.items()]
 
     def _bracket(self, word: str, present: dict[str, Value], chosen: dict[str, Any]) -> str:
         """A word in brackets: a value, the type of an operand, or of its elements."""

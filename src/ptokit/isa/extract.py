@@ -8,8 +8,10 @@ from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.extract_rules import corner, corner1, corner_rules, operand_rules, vector_rules
 from ptokit.isa.rules import separate
-from ptokit.isa.spec import Asm, Pipe, insn, out, rule, scalar, src
+from ptokit.isa.spec import Asm, Cpp, Pipe, insn, out, rule, scalar, src
 from ptokit.isa.transfer import (
+    PARTS,
+    PARTS_FP,
     RELU,
     VEC_MODE,
     is_row,
@@ -220,6 +222,7 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
             "on": "a5 kirin9030 kirinx90",
         },
     ],
+    cpp=Cpp(PARTS),
 )
 def TEXTRACT(
     dst: Array,
@@ -318,6 +321,7 @@ def _two_windows(dst: Array, dst1: Array, src: Array, ctx: Any) -> None:
             "on": "kirin9030 kirinx90",
         },
     ],
+    cpp=Cpp(PARTS_FP),
 )
 def TEXTRACT_FP(
     dst: Array,

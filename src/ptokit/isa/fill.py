@@ -12,7 +12,7 @@ from ptokit.base.enums import CompactMode, PadValue, TFillPadMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.fixpipe import convert_out
 from ptokit.isa.rules import row_major, separate, unboxed, whole_overlap
-from ptokit.isa.spec import Asm, Attr, Extent, Pipe, Rule, insn, out, rule, src
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Pipe, Rule, insn, out, rule, src
 from ptokit.isa.transfer import c0, up, whole
 
 DEVICES = "a2a3 a5 kirin9030 kirinx90"
@@ -286,6 +286,7 @@ def _clear_mat(dst: Array, src: Array, missing: Array | None, ctx: Any) -> None:
             "on": "a2a3",
         },
     ],
+    cpp=Cpp(("", "@mode", "dst @PadVal")),
 )
 def TFILLPAD(dst: Array, src: Array, ctx: Any) -> None:
     """Copy the valid part of a tile and fill what lies beside it with the pad value of dst.

@@ -25,7 +25,7 @@ from ptokit.isa.gather_forms import (
 from ptokit.isa.lane_masks import selected
 from ptokit.isa.pointwise import A5_FAMILY, on_a2a3, plain
 from ptokit.isa.rules import located, same_size, separate
-from ptokit.isa.spec import Asm, Attr, View, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, Cpp, View, insn, out, rule, scalar, src, tmp, types
 from ptokit.isa.vector_rules import BLOCK_BYTES, ceil_to, lanes, per_block, rows_16bit
 
 EVERYTHING = (slice(None), slice(None))
@@ -119,6 +119,13 @@ EVERYTHING = (slice(None), slice(None))
             "on": "a5",
         },
     ],
+    cpp=Cpp(
+        (
+            "dst src0 k_value cdst tmp @cmpMode",
+            "",
+            "dst src0 @maskPattern @gatherType",
+        )
+    ),
 )
 def TGATHER(
     dst: Array,

@@ -33,7 +33,7 @@ from ptokit.isa.gm_table import (
     touched,
 )
 from ptokit.isa.memory import as_bits_of, both, in_types, need
-from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, gm_in, insn, out, rule, src, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Pipe, View, gm_in, insn, out, rule, src, types
 
 
 def _to_mat(o: Any) -> bool:
@@ -160,6 +160,7 @@ _MAT_RULES = [
             "on": TABLE_DEVICES,
         },
     ],
+    cpp=Cpp(asks_for={"scratch": "coalesce"}),
 )
 def MGATHER(
     dst: Array, src: Array, indexes: Array, scratch: Array | None, gatherOob: GatherOOB, ctx: Any

@@ -8,8 +8,10 @@ from ptokit.base.dtypes import dtype
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TInsertMode
 from ptokit.base.layout import Array
 from ptokit.isa.rules import separate
-from ptokit.isa.spec import Asm, Attr, Pipe, Rule, inout, insn, rule, scalar, src
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, inout, insn, rule, scalar, src
 from ptokit.isa.transfer import (
+    PARTS,
+    PARTS_FP,
     RELU,
     VEC_MODE,
     c0,
@@ -275,6 +277,7 @@ def _vector_rules() -> list[Rule]:
             "on": "a5 kirin9030 kirinx90",
         },
     ],
+    cpp=Cpp((*PARTS, "@mode")),
 )
 def TINSERT(
     dst: Array,
@@ -349,6 +352,7 @@ def TINSERT(
             "on": KIRIN,
         },
     ],
+    cpp=Cpp(PARTS_FP),
 )
 def TINSERT_FP(
     dst: Array,

@@ -31,7 +31,7 @@ from ptokit.isa.cube import (
     same_accumulator,
     settled,
 )
-from ptokit.isa.spec import Asm, Attr, Pipe, insn, rule
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, rule
 
 # ---- TMATMUL -------------------------------------------------------------------------------------
 
@@ -82,6 +82,7 @@ def TMATMUL(cMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any) -> None:
     asm=Asm(name="tmatmul.acc", ins=("cInMatrix", "aMatrix", "bMatrix"), outs=("cOutMatrix",)),
     example={"cOutMatrix": "Acc {T} 32x48", "cInMatrix": "same cOutMatrix", **_MATMUL},
     freedom=FREEDOM,
+    cpp=Cpp(implied={"cInMatrix": "cOutMatrix"}),
 )
 def TMATMUL_ACC(
     cOutMatrix: Array, cInMatrix: Array | None, aMatrix: Array, bMatrix: Array, ctx: Any

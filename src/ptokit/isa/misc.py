@@ -11,7 +11,7 @@ from ptokit.base.dtypes import DType, u8, u32
 from ptokit.base.enums import HistByte
 from ptokit.base.layout import Array
 from ptokit.isa.rules import located, row_major, separate, static_valid_fits
-from ptokit.isa.spec import Asm, Attr, Pipe, Rule, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, out, rule, scalar, src, tmp, types
 
 _A5 = "a5 kirin9030 kirinx90"
 _DEVICES = "a2a3 " + _A5
@@ -75,6 +75,7 @@ _TCI_SCRATCH = {4: 768, 2: 1792}
         place={"descending": "ins"},
     ),
     example={"dst": "Vec {T} 1x64", "start": "3", "tmp": "Vec i32 1x512"},
+    cpp=Cpp(("dst tmp dst.T @descending", "dst dst.T @descending")),
 )
 def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ctx: Any) -> None:
     """Write consecutive integers into a row: start, start + 1, ... or start, start - 1, ...
@@ -120,6 +121,7 @@ def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ctx: Any)
         attrs={"isUpperOrLower": "upperOrLower"},
         place={"isUpperOrLower": "ins"},
     ),
+    cpp=Cpp(("dst @isUpperOrLower",)),
 )
 def TTRI(dst: Array, diagonal: int, isUpperOrLower: int) -> None:
     """Write a triangular matrix of ones and zeros.
@@ -172,6 +174,12 @@ def _counters(base: int, steps: Array) -> list[Array]:
         located("Vec", "dst", on="a5"),
     ],
     asm=Asm(attrs={"Rounds": "rounds"}, place={"Rounds": "ins"}),
+    cpp=Cpp(
+        arrays={
+            "TRandomKey": ("key0", "key1"),
+            "TRandomCounter": ("counter0", "counter1", "counter2", "counter3"),
+        }
+    ),
 )
 def TRANDOM(
     dst: Array,
@@ -282,6 +290,7 @@ def _histogram_rules() -> list[Rule]:
             "byte": "BYTE_1",
         }
     ],
+    cpp=Cpp(("@byte",)),
 )
 def THISTOGRAM(dst: Array, src: Array, idx: Array, byte: HistByte) -> None:
     """Count one byte of every element, row by row, into a cumulative histogram of 256 bins.
@@ -330,6 +339,7 @@ def _scalar_access(tile: str) -> list[Rule]:
     rules=_scalar_access("src"),
     asm=Asm(name="tgetval", forms=frozenset({"l2"})),
     returns="src",
+    cpp=Cpp(method="GetValue"),
 )
 def GETVAL(src: Array, offset: int, ctx: Any) -> float:
     """Read one element in the scalar unit and return it as a Python number.
@@ -354,6 +364,7 @@ def GETVAL(src: Array, offset: int, ctx: Any) -> float:
         forms=frozenset({"l2"}),
         order=("dst", "offset", "val"),
     ),
+    cpp=Cpp(method="SetValue"),
 )
 def SETVAL(dst: Array, offset: int, val: float, ctx: Any) -> None:
     """Write one element in the scalar unit; all others keep their value.

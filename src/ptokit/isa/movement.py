@@ -8,8 +8,10 @@ from ptokit.base.enums import AccToVecMode, ReluPreMode
 from ptokit.base.layout import Array
 from ptokit.isa.move_rules import operand_rules, scale_rules, table_rules, vector_rules
 from ptokit.isa.rules import separate
-from ptokit.isa.spec import Asm, Attr, Pipe, insn, out, rule, scalar, src, tmp
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, out, rule, scalar, src, tmp
 from ptokit.isa.transfer import (
+    PARTS,
+    PARTS_FP,
     PHASE,
     RELU,
     VEC_MODE,
@@ -251,6 +253,7 @@ OPS = {
             "on": "a5 kirinx90",
         },
     ],
+    cpp=Cpp(PARTS, first=PHASE.name),
 )
 def TMOV(
     dst: Array,
@@ -347,6 +350,7 @@ def _box_scales(dst: Array, src: Array, grp_axis: int, ctx: Any) -> None:
             "on": "kirin9030 kirinx90",
         },
     ],
+    cpp=Cpp(PARTS_FP),
 )
 def TMOV_FP(dst: Array, src: Array, fp: Array, reluPreMode: ReluPreMode, ctx: Any) -> None:
     """Move an accumulator with a quantisation word per column: dst(r, c) = quant(src(r, c), fp[c]).

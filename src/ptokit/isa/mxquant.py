@@ -15,7 +15,7 @@ from ptokit.base.enums import MxQuantAlg, QuantScaleAlg, QuantType, VecStoreMode
 from ptokit.base.layout import Array
 from ptokit.isa.microscaling import GROUP, format_of, quantise
 from ptokit.isa.rules import disjoint, located, row_major, static_valid_fits
-from ptokit.isa.spec import Attr, Extent, Rule, insn, out, rule, src, types
+from ptokit.isa.spec import Attr, Cpp, Extent, Rule, insn, out, rule, src, types
 
 # ---- legality ----------------------------------------------------------------------------------
 
@@ -197,6 +197,14 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
             "mx_alg": "NvMxFp8E4M3",
         }
     ],
+    cpp=Cpp(
+        (
+            "@grp_axis @mx_alg",
+            "@quant_type @store_mode",
+            "@quant_type dst src exp max scaling @scale_alg",
+        ),
+        pointers=frozenset({"exp", "max", "scaling", "exp_zz"}),
+    ),
 )
 def TQUANT_MX(
     dst: Array,
@@ -322,6 +330,10 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
             "interleave": "True",
         }
     ],
+    cpp=Cpp(
+        ("@grp_axis @mx_alg", "@grp_axis @mx_alg @interleave"),
+        pointers=frozenset({"exp", "max", "scaling"}),
+    ),
 )
 def TQUANT_DN(
     dst: Array,

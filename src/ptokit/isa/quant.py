@@ -19,7 +19,7 @@ from ptokit.isa.rules import (
     separate,
     static_valid_fits,
 )
-from ptokit.isa.spec import Asm, Attr, Extent, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, insn, out, rule, src, tmp, types
 
 _BLOCK = 8  # f32 elements in the 32 bytes that carry a row's value on A2/A3
 _SYM, _ASYM = QuantType.INT8_SYM, QuantType.INT8_ASYM
@@ -143,6 +143,7 @@ _PARAMETER_RULES = [
         "tmp": "Vec f32 16x64",
         "quant_type": "INT8_SYM",
     },
+    cpp=Cpp(("@quant_type",), pointers=frozenset({"offset"})),
 )
 def TQUANT(
     dst: Array,

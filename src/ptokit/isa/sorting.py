@@ -24,6 +24,7 @@ from ptokit.isa.sort_records import (
 from ptokit.isa.spec import (
     Asm,
     Attr,
+    Cpp,
     Extent,
     Operand,
     insn,
@@ -378,6 +379,14 @@ _apart = separate("dst", "src0").holds
         for names, flag in ((_LISTS, "True"), (_LISTS[:2], "False"))
     ],
     freedom="Unsorted input may come out in any order; the reference merges by the heads.",
+    cpp=Cpp(
+        (
+            "dst tmp src0 src1 src2 src3 @exhausted",
+            "dst tmp src0 src1 src2 @exhausted",
+            "dst tmp src0 src1 @exhausted",
+            "",
+        )
+    ),
 )
 def TMRGSORT(
     dst: Array,

@@ -144,6 +144,29 @@ class Asm:
     supplied: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class Cpp:
+    """How C++ writes the call where it is not simply `NAME<template arguments>(operands)`.
+
+    A pattern is a list of words: `@attr` is the value of a template argument, `operand` the type of
+    an operand, `operand.T` its element type; the empty pattern is a call without brackets. The
+    first pattern that can be written and shows every argument that differs from its default is
+    taken. None: the template arguments in the order of the record, as far as they are needed.
+    """
+
+    brackets: tuple[str, ...] | None = None
+    pointers: frozenset[str] = frozenset()  # operands taken by pointer
+    method: str = ""  # the call is this method of the first operand
+    # Numbers taken together as an array: its type -> the operands.
+    arrays: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    # Operand -> the template argument that has no default beside it.
+    asks_for: Mapping[str, str] = field(default_factory=dict[str, str])
+    # Operand that may be left out here but not in C++ -> the operand it then is.
+    implied: Mapping[str, str] = field(default_factory=dict[str, str])
+    first: str = ""  # the template argument that, where it is given, stands before the pattern
+
+
+PLAIN_CALL = Cpp()
 DERIVED = Asm()  # everything follows from the name and the operands
 PipeOf = Pipe | Callable[[Ops], Pipe] | None
 
@@ -162,6 +185,7 @@ class Insn:
     rules: tuple[Rule, ...]
     forms: tuple[tuple[str, ...], ...]
     asm: Asm | None
+    cpp: Cpp
     cost: str
     ops: Mapping[str, Pipe]
     example: Mapping[str, str]
@@ -205,6 +229,7 @@ def insn(
     rules: Iterable[Rule | Iterable[Rule]] = (),
     forms: Iterable[str] = (),
     asm: Asm | None = DERIVED,
+    cpp: Cpp = PLAIN_CALL,
     cost: str = "",
     ops: Mapping[str, Pipe] | None = None,
     example: Mapping[str, str] | None = None,
@@ -245,6 +270,7 @@ def insn(
             rules=tuple(_flat(rules)),
             forms=tuple(tuple(f.split()) for f in forms) or _default_forms(operands),
             asm=asm,
+            cpp=cpp,
             cost=cost or family,
             ops=MappingProxyType(dict(ops or {})),
             example=MappingProxyType(dict(example or {})),
@@ -304,6 +330,16 @@ def _check(record: Insn) -> None:
         assert set(form) <= set(declared), f"{where}: form {form} names an unknown operand"
     for group in record.types:
         assert set(group.of) <= set(declared), f"{where}: types of unknown operands {group.of}"
+    unknown = _words(record.cpp) - set(expected)
+    assert not unknown, f"{where}: the C++ call names unknown {sorted(unknown)}"
+
+
+def _words(cpp: Cpp) -> set[str]:
+    """The operands and template arguments that a C++ call names."""
+    inside = {w.lstrip("@").partition(".")[0] for p in cpp.brackets or () for w in p.split()}
+    pairs = {word for pair in (cpp.asks_for, cpp.implied) for item in pair.items() for word in item}
+    numbers = {name for names in cpp.arrays.values() for name in names}
+    return (inside | cpp.pointers | pairs | numbers | {cpp.first}) - {""}
 
 
 # ---- short words for the definitions -----------------------------------------------------------

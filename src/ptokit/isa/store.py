@@ -36,6 +36,7 @@ from ptokit.isa.rules import located
 from ptokit.isa.spec import (
     Asm,
     Attr,
+    Cpp,
     Operand,
     Pipe,
     Rule,
@@ -401,6 +402,7 @@ def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
         {"dst": "GM f32 1x1x32x4x8 NCHW", "src": "Acc f32 32x32", "on": "a5 cpu"},
         {"dst": "GM f32 1x32x1x4x8 NCDHW", "src": "Acc f32 32x32", "on": "a5 cpu"},
     ],
+    cpp=Cpp(("", "src dst @atomicType", "src dst @atomicType @reluPreMode"), first="stPhase"),
 )
 def TSTORE(
     dst: Array,
@@ -468,6 +470,7 @@ def _plane(dst: Array, o: Any) -> Array:
     ],
     asm=Asm(name="tstore_fp", attrs=_TEXT, indexed="dst"),
     example={"dst": "GM i8 32x32", "src": "Acc i32 32x32", "fp": "Scaling u64 1x32"},
+    cpp=Cpp(("", "src dst fp @atomicType @reluPreMode")),
 )
 def TSTORE_FP(
     dst: Array, src: Array, fp: Array, atomicType: AtomicType, reluPreMode: ReluPreMode, ctx: Any

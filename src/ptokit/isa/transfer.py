@@ -27,6 +27,15 @@ RELU = Attr("reluPreMode", ReluPreMode, ReluPreMode.NoRelu, "max(x, 0) on the wa
 PHASE = Attr("stPhase", STPhase, None, "unit-flag phase of the drain; the data is the same")
 VEC_MODE = Attr("accToVecMode", AccToVecMode, None, "which vector core receives an accumulator")
 
+# The template arguments of the C++ calls that move a part of a tile.
+PARTS = (
+    "",
+    "dst src fp @accToVecMode @reluPreMode",
+    "dst src @reluPreMode",
+    "dst src @accToVecMode @reluPreMode",
+)
+PARTS_FP = ("", "dst src fp @reluPreMode")
+
 
 # ---- paths -------------------------------------------------------------------------------------
 
