@@ -251,6 +251,7 @@ def insn(
     that share a name but not the roles of their operands are records of their own: `overload_of`
     says under which name they are called, the template arguments tell them apart (see
     `Attr.choices`). `when` names the template arguments that only some forms of one record take.
+    `cpp` says how C++ writes the call where that does not follow from the rest.
     `helpers` are functions users reach through the instruction, such as `TTRANS.tmp_bytes(dst,
     src)`.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import Note, where
+from ptokit.isa import INSTRUCTIONS
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.queues import Signal, Wait
@@ -122,7 +123,7 @@ def _fifos(launch: Launch) -> list[Note]:
         last = None
         for pipe in objects:
             for (what, role), (count, site) in pipe.history.items():
-                if what in ("TPUSH", "TPOP", "TFREE", "TALLOC"):
+                if what in INSTRUCTIONS:
                     who = "cube core" if role == "cube" else f"vector core {role}"
                     acts.append(f"{count} {what} by the {who}")
                     last = where(site)

@@ -18,6 +18,7 @@ from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.rewrite import clone
 from ptokit.ir.types import I64, TileBufType
+from ptokit.isa.binding import TGET_SCALE_ADDR
 from ptokit.isa.targets import Space, Target
 from ptokit.passes.accesses import Accesses, accesses_of
 from ptokit.passes.base import Pass
@@ -109,7 +110,7 @@ def _forget_scale_addresses(function: Function) -> None:
     blocks = [function.body, *(r for op in function.walk() for r in op.regions)]
     for block in blocks:
         assert block is not None
-        block.ops = [op for op in block.ops if not (op.insn and op.insn.name == "TGET_SCALE_ADDR")]
+        block.ops = [op for op in block.ops if op.insn is not TGET_SCALE_ADDR]
 
 
 # ---- choosing addresses ------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ptokit.base.tiles import TileSpec
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.rewrite import clone
 from ptokit.ir.types import TileBufType
+from ptokit.isa.binding import TGET_SCALE_ADDR
 
 _OPERANDS = {"aScaleMatrix": TileType.ScaleLeft, "bScaleMatrix": TileType.ScaleRight}
 _SIDES = {TileType.Left: TileType.ScaleLeft, TileType.Right: TileType.ScaleRight}
@@ -71,7 +72,7 @@ def _is_scaling(value: Value) -> bool:
 def _side(op: Op) -> TileType | None:
     """The scales that belong to the tile whose address they are derived from."""
     source = op.operand("src")
-    if op.name != "pto.tget_scale_addr" or source is None:
+    if op.insn is not TGET_SCALE_ADDR or source is None:
         return None
     return _SIDES.get(source.type.spec.loc) if isinstance(source.type, TileBufType) else None
 

@@ -72,7 +72,7 @@ def issue(emitter: Emitter, insn: Insn, operands: Any, attrs: tuple[Any, ...]) -
     given = dict(zip((o.name for o in insn.operands), operands, strict=True))
     chosen = dict(zip((a.name for a in insn.attrs), attrs, strict=True))
     tile, pipe = given.get("tile"), given["pipe"]
-    if insn.name == "TALLOC" or given.get("gmTensor") is not None:
+    if given.get("gmTensor") is not None:
         raise emitter.fail("pipe", f"{insn.name} of a GlobalTensor cannot be lowered", _EAGERLY)
     if given.get("subBlockId") is not None or chosen.get("Config") is not None:
         what = "a sub-block id" if chosen.get("Config") is None else "a conversion"
