@@ -205,19 +205,25 @@ def _decode_floats(values: Array, src: DType) -> NDArray[np.float32]:
     """The exact values as float32, which holds all of them. NaNs come out canonical."""
     if src is dt.f32:
         return values
-    table = float_format(src).values
+    table = _half_values() if src is dt.f16 else float_format(src).values
     if table is not None:
-        return table[values.view(np.uint8)]
-    if src is dt.bf16:
-        floats = np.left_shift(values.view(np.uint16), 16, dtype=np.uint32).view(np.float32)
-    else:
-        floats = values.astype(np.float32)
+        return table.take(values.view(src.uint), mode="wrap")  # which looks for no bad index
+    floats = np.left_shift(values.view(np.uint16), 16, dtype=np.uint32).view(np.float32)
     nans = np.isnan(floats)
     if nans.any():
         # What a cast leaves of a NaN's payload differs between processors.
         bits = floats.view(np.uint32)
         bits[nans] = bits[nans] & _F32_SIGN | _F32_NAN
     return floats
+
+
+@cache
+def _half_values() -> NDArray[np.float32]:
+    """The value of every half: looking up takes half the time of a cast."""
+    values = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    nans = np.isnan(values)
+    values[nans] = np.copysign(np.float32(np.nan), values[nans])
+    return values
 
 
 # --------------------------------------------------------------------------------------- integers

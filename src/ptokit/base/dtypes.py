@@ -13,6 +13,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, cast
 
 import ml_dtypes
@@ -79,7 +80,7 @@ class DType:
         """Whether arrays of :attr:`np` hold encodings instead of numbers NumPy can compute with."""
         return self.np == numpy.uint8 and self.name != "u8"
 
-    @property
+    @cached_property
     def uint(self) -> numpy.dtype[Any]:
         """The unsigned NumPy integer of the same storage size: the bits of an element."""
         return numpy.dtype(f"u{self.itemsize}")

@@ -9,6 +9,7 @@ numbers, and reading, writing and computing addresses are written once for all o
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -73,6 +74,43 @@ class AxisMap:
             grid = grid[..., None] + np.arange(extent, dtype=np.int64) * stride
         return grid.transpose(self.row_axes + self.col_axes).reshape(self.rows, self.cols)
 
+    @cached_property
+    def stretches(self) -> tuple[int, int, int] | None:
+        """Length, pitch and count of equal stretches of elements that make the map up, if any do.
+
+        A dense map is one stretch, rows inside a wider matrix are many.
+        """
+        live = [(s, n) for n, s in zip(self.shape, self.strides, strict=True) if n != 1]
+        merged: list[tuple[int, int]] = []  # stride and extent, innermost first
+        for stride, extent in sorted(live):
+            if merged and stride == merged[-1][0] * merged[-1][1]:
+                merged[-1] = (merged[-1][0], merged[-1][1] * extent)
+            else:
+                merged.append((stride, extent))
+        length = merged.pop(0)[1] if merged and merged[0][0] == 1 else 1
+        if len(merged) > 1 or 0 in self.shape or (merged and merged[0][0] <= length):
+            return None
+        pitch, count = merged[0] if merged else (length, 1)
+        return length, pitch, count
+
+    def axes(self, rows: int, cols: int) -> tuple[Axes, Axes] | None:
+        """The axes behind the first `rows` and `cols`, each list outermost first.
+
+        None when a box would be cut.
+        """
+        found = _cut(self._merged(self.row_axes), rows), _cut(self._merged(self.col_axes), cols)
+        return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+    def _merged(self, axes: tuple[int, ...]) -> Axes:
+        """Axes with their strides, those that continue one another taken together."""
+        found: Axes = []
+        for extent, stride in ((self.shape[a], self.strides[a]) for a in axes):
+            if found and (extent == 1 or found[-1][0] == 1 or found[-1][1] == extent * stride):
+                found[-1] = (found[-1][0] * extent, found[-1][1] if extent == 1 else stride)
+            else:
+                found.append((extent, stride))
+        return found
+
     def array(self, buffer: Array, offset: int, dtype: np.dtype[Any]) -> Array:
         """View `buffer` (bytes) from byte `offset` on as the strided N-dimensional array."""
         size = dtype.itemsize
@@ -94,6 +132,49 @@ class AxisMap:
             )
         whole = self.array(buffer, offset, dtype)
         return whole.transpose(self.row_axes + self.col_axes).reshape(self.rows, self.cols)
+
+
+Axes = list[tuple[int, int]]  # extent and stride in elements, outermost first
+
+
+def _cut(axes: Axes, count: int) -> Axes | None:
+    """The axes behind the first `count` elements, when they are whole steps of the outermost."""
+    inner = prod(extent for extent, _ in axes[1:])
+    if count % inner or count > inner * axes[0][0]:
+        return None
+    return [(count // inner, axes[0][1]), *axes[1:]]
+
+
+def common_steps(lists: Sequence[Axes]) -> list[int] | None:
+    """Extents, outermost first, into which the axes of every list can be divided."""
+    marks: set[int] = set()
+    for axes in lists:
+        size = 1
+        for extent, _ in reversed(axes):
+            size *= extent
+            marks.add(size)
+    steps: list[int] = []
+    before = 1
+    for mark in sorted(marks):
+        if mark % before:
+            return None
+        steps.append(mark // before)
+        before = mark
+    return steps[::-1]
+
+
+def divided(axes: Axes, steps: Sequence[int]) -> list[int]:
+    """The stride of every step, when axes are divided into these extents."""
+    strides: list[int] = []
+    rest = list(axes)
+    extent, stride = rest.pop()
+    for step in reversed(steps):
+        if extent == 1 and rest:
+            extent, stride = rest.pop()
+        strides.append(stride)
+        extent //= step
+        stride *= step
+    return strides[::-1]
 
 
 def flat_map(size: int) -> AxisMap:

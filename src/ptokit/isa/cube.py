@@ -90,12 +90,14 @@ def rest_of_fractals(name: str, m: Size) -> Callable[[Any], Parts | None]:
 def result(name: str = "cMatrix", m: Size = m_of, role: str = "out") -> Operand:
     """The accumulator: m x n of it, whatever its own valid region."""
     make = out if role == "out" else inout
-    return make(name, view=lambda o: (m(o), n_of(o)), unspecified=rest_of_fractals(name, m))
+    rest = rest_of_fractals(name, m)
+    return make(name, view=lambda o: (m(o), n_of(o)), boxes=True, unspecified=rest)
 
 
 def old_result(m: Size = m_of) -> Operand:
     """The accumulator the sum starts from, where it is named separately."""
-    return src("cInMatrix", view=lambda o: (m(o), n_of(o)), note="the storage of cOutMatrix")
+    note = "the storage of cOutMatrix"
+    return src("cInMatrix", view=lambda o: (m(o), n_of(o)), boxes=True, note=note)
 
 
 def left(m: Size = m_of, k: Size = k_of) -> Operand:
@@ -342,34 +344,41 @@ TF32_ON, TF32_ROUND = 1 << 46, 1 << 47  # bits of the control register
 _TF32_BITS = {"a2a3": 11, "a5": 10}  # mantissa bits that are left
 
 
-def product(ctx: Any, a: Array, b: Array) -> Array:
-    """Multiply two matrices, exactly for integers (as int64), in float32 otherwise."""
+def product(ctx: Any, a: Array, b: Array, shape: tuple[int, ...]) -> Array:
+    """Multiply two matrices, exactly for integers (as int64), in float32 otherwise.
+
+    `shape` is that of the accumulator: its boxes of columns may be apart.
+    """
     kinds = ctx.ops.aMatrix.dtype, ctx.ops.bMatrix.dtype
     if kinds[0].is_integer and kinds[1].is_integer:
-        return _integer_product(a, b, *kinds)
-    return multiply(_float_operand(ctx, a, kinds[0]), _float_operand(ctx, b, kinds[1]))
+        return _integer_product(a, b, *kinds, shape)
+    return multiply(_float_operand(ctx, a, kinds[0]), _float_operand(ctx, b, kinds[1]), shape)
 
 
-def multiply(a: Array, b: Array) -> Array:
-    """The host's matrix product, in bands of rows small enough for it to stay on one thread.
+def multiply(a: Array, b: Array, shape: tuple[int, ...]) -> Array:
+    """The host's matrix product, laid out as the accumulator has it, so that sums need no copy.
 
-    A product of this size gains little from a second thread and waits for milliseconds when the
-    machine is busy.
+    It goes in bands of rows small enough for the host to stay on one thread: a product of this size
+    gains little from a second one and waits for milliseconds when the machine is busy.
     """
-    total = np.empty((a.shape[0], b.shape[1]), a.dtype)
-    band = max(16, _ONE_THREAD // b.size)
-    for row in range(0, a.shape[0], band):
-        np.matmul(a[row : row + band], b, out=total[row : row + band])
-    return total
+    rows, cols = shape[0], shape[-1]
+    panels = b.reshape(b.shape[0], -1, cols).transpose(1, 0, 2)
+    total = np.empty((panels.shape[0], rows, cols), a.dtype)
+    band = max(16, _ONE_THREAD // (b.shape[0] * cols))
+    for row in range(0, rows, band):
+        np.matmul(a[row : row + band], panels, out=total[:, row : row + band])
+    return total.transpose(1, 0, 2) if len(shape) == 3 else total[0]
 
 
-def _integer_product(a: Array, b: Array, left: DType, right: DType) -> Array:
+def _integer_product(
+    a: Array, b: Array, left: DType, right: DType, shape: tuple[int, ...]
+) -> Array:
     """An exact product modulo 2^64, on the widest units that keep every partial sum exact."""
     bound = a.shape[1] * _largest(left) * _largest(right)
     wide = np.float32 if bound <= 1 << 24 else np.float64 if bound <= 1 << 53 else np.int64
     if dt.i4 in (left, right):
         a, b = convert(a, left, dt.i8), convert(b, right, dt.i8)
-    return multiply(a.astype(wide), b.astype(wide)).astype(np.int64)
+    return multiply(a.astype(wide), b.astype(wide), shape).astype(np.int64)
 
 
 def _largest(kind: DType) -> int:
@@ -394,6 +403,11 @@ def settled(ctx: Any, c: str, total: Array) -> Array:
         return total.astype(kind.np)
     floats = total if total.dtype in (np.float32, np.float64) else total.astype(np.float64)
     return from_float(floats, kind, saturation=SaturationMode.OFF)
+
+
+def start(values: Array, c: Array) -> Array:
+    """What a sum starts from - old sums, or a row of biases - with the boxes of the result."""
+    return values.reshape(-1, *c.shape[1:])
 
 
 def require_same_storage(ctx: Any, c: str) -> None:

@@ -399,6 +399,7 @@ _COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
     out("dst", kinds=("tile", "conv"), view=_landing, unspecified=_left_open),
     gm_in("src", view=lambda o: View.WHOLE if o.dst.kind == "conv" else View.VALID),
     pipe=Pipe.MTE2,
+    pointwise=_tile,
     asm=Asm(indexed="src"),
     types=types(
         "dst",
@@ -452,10 +453,10 @@ def TLOAD(dst: Array, src: Array, ctx: Any) -> None:
     profile sets the whole tile to its pad value first.
     """
     bits = as_bits_of(src, dst)
-    if dst.shape == src.shape and dst.ndim == 2:
-        dst[...] = bits
-    elif ctx.ops.dst.kind == "conv":
+    if ctx.ops.dst.kind == "conv":
         load_conv(dst, bits, ctx.ops)
+    elif dst.shape == src.shape:
+        dst[...] = bits
     else:
         _surround(dst, ctx.ops)
         dst[: src.shape[0], : src.shape[1]] = bits

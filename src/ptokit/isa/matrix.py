@@ -30,6 +30,7 @@ from ptokit.isa.cube import (
     right,
     same_accumulator,
     settled,
+    start,
 )
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, rule
 
@@ -65,7 +66,7 @@ def TMATMUL(cMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any) -> None:
     int8 products are summed in int32 modulo 2^32, floats in float32 (in f16 on Kirin). The phase is
     the unit flag for the store that follows and has no effect on numbers.
     """
-    cMatrix[...] = settled(ctx, "cMatrix", product(ctx, aMatrix, bMatrix))
+    cMatrix[...] = settled(ctx, "cMatrix", product(ctx, aMatrix, bMatrix, cMatrix.shape))
 
 
 @insn(
@@ -93,8 +94,9 @@ def TMATMUL_ACC(
     cOutMatrix holds; cInMatrix must be the same storage and may be left out.
     """
     require_same_storage(ctx, "cOutMatrix")
-    start = cOutMatrix if cInMatrix is None else cInMatrix
-    cOutMatrix[...] = settled(ctx, "cOutMatrix", product(ctx, aMatrix, bMatrix) + start)
+    old = start(cOutMatrix if cInMatrix is None else cInMatrix, cOutMatrix)
+    total = product(ctx, aMatrix, bMatrix, cOutMatrix.shape) + old
+    cOutMatrix[...] = settled(ctx, "cOutMatrix", total)
 
 
 @insn(
@@ -117,7 +119,8 @@ def TMATMUL_BIAS(cMatrix: Array, aMatrix: Array, bMatrix: Array, biasData: Array
     Sizes, element types and what is left undefined are those of TMATMUL; biasData is one row of n
     elements of the accumulator's type.
     """
-    cMatrix[...] = settled(ctx, "cMatrix", product(ctx, aMatrix, bMatrix) + biasData)
+    total = product(ctx, aMatrix, bMatrix, cMatrix.shape) + start(biasData, cMatrix)
+    cMatrix[...] = settled(ctx, "cMatrix", total)
 
 
 # ---- TGEMV ---------------------------------------------------------------------------------------
@@ -142,7 +145,7 @@ def TGEMV(cMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any) -> None:
     rest of the touched accumulator boxes is not. The permissive profile takes as many rows as
     aMatrix has.
     """
-    cMatrix[...] = settled(ctx, "cMatrix", product(ctx, aMatrix, bMatrix))
+    cMatrix[...] = settled(ctx, "cMatrix", product(ctx, aMatrix, bMatrix, cMatrix.shape))
 
 
 @insn(
@@ -167,7 +170,7 @@ def TGEMV_ACC(
     As TGEMV; the hardware adds to what cOutMatrix holds, so cInMatrix must be the same storage.
     """
     require_same_storage(ctx, "cOutMatrix")
-    total = product(ctx, aMatrix, bMatrix) + cInMatrix
+    total = product(ctx, aMatrix, bMatrix, cOutMatrix.shape) + start(cInMatrix, cOutMatrix)
     cOutMatrix[...] = settled(ctx, "cOutMatrix", total)
 
 
@@ -190,7 +193,8 @@ def TGEMV_BIAS(cMatrix: Array, aMatrix: Array, bMatrix: Array, biasData: Array, 
 
     As TGEMV; biasData is one row of n elements of the accumulator's type.
     """
-    cMatrix[...] = settled(ctx, "cMatrix", product(ctx, aMatrix, bMatrix) + biasData)
+    total = product(ctx, aMatrix, bMatrix, cMatrix.shape) + start(biasData, cMatrix)
+    cMatrix[...] = settled(ctx, "cMatrix", total)
 
 
 # ---- modes ---------------------------------------------------------------------------------------

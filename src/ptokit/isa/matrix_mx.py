@@ -32,6 +32,7 @@ from ptokit.isa.cube import (
     same_accumulator,
     settled,
     shapes_agree,
+    start,
 )
 from ptokit.isa.spec import Asm, Operand, Pipe, Rule, insn, rule, src, types
 
@@ -51,6 +52,7 @@ def _operands(m: Size) -> tuple[Operand, ...]:
             "cInMatrix",
             "in",
             view=lambda o: (m(o), n_of(o)),
+            boxes=True,
             optional=True,
             space="Acc",
             note="accumulate form: the storage of cMatrix",
@@ -174,20 +176,21 @@ def _rules(m: Size) -> list[Rule]:
     ]
 
 
-def _scaled_product(
+def _multiply_scaled(
     ctx: Any,
     a: Array,
     a_scale: Array,
     b: Array,
     b_scale: Array,
-    start: Array | None,
-) -> Array:
+    old: Array | None,
+    c: Array,
+) -> None:
     """Scale, multiply and add in float64, where nothing overflows; round once to the result."""
     kinds = ctx.ops.aMatrix.dtype, ctx.ops.bMatrix.dtype
     rows = to_float64(a, kinds[0]) * _spread(a_scale, ctx.ops.aScaleMatrix.dtype, 1, a.shape[1])
     cols = to_float64(b, kinds[1]) * _spread(b_scale, ctx.ops.bScaleMatrix.dtype, 0, a.shape[1])
-    total = multiply(rows, cols)
-    return settled(ctx, "cMatrix", total if start is None else total + start)
+    total = multiply(rows, cols, c.shape)
+    c[...] = settled(ctx, "cMatrix", total if old is None else total + start(old, c))
 
 
 def _spread(scales: Array, kind: DType, axis: int, k: int) -> Array:
@@ -264,8 +267,8 @@ def TMATMUL_MX(
     the data's address, so the scale tiles must be bound there. Scale 0xFF counts as NaN.
     """
     require_same_storage(ctx, "cMatrix")
-    start = biasData if cInMatrix is None else cInMatrix
-    cMatrix[...] = _scaled_product(ctx, aMatrix, aScaleMatrix, bMatrix, bScaleMatrix, start)
+    old = biasData if cInMatrix is None else cInMatrix
+    _multiply_scaled(ctx, aMatrix, aScaleMatrix, bMatrix, bScaleMatrix, old, cMatrix)
 
 
 @insn(
@@ -311,8 +314,8 @@ def TGEMV_MX(
     profile takes as many rows as aMatrix has.
     """
     require_same_storage(ctx, "cMatrix")
-    start = biasData if cInMatrix is None else cInMatrix
-    cMatrix[...] = _scaled_product(ctx, aMatrix, aScaleMatrix, bMatrix, bScaleMatrix, start)
+    old = biasData if cInMatrix is None else cInMatrix
+    _multiply_scaled(ctx, aMatrix, aScaleMatrix, bMatrix, bScaleMatrix, old, cMatrix)
 
 
 @insn(

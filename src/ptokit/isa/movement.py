@@ -130,6 +130,9 @@ OPS = {
         Attr("grp_axis", int, 1, "ZZ form: groups along the columns (1) or the rows (0) of src"),
     ],
     pipe=pipe_of,
+    pointwise=lambda o: (
+        o.src.kind == "tile" and o.fp is None and o.tmp is None and o.attrs["accToVecMode"] is None
+    ),
     ops=OPS,
     targets="a2a3 a5 kirin9030 kirinx90",
     forms=["dst src", "dst src preQuantScalar", "dst src fp", "dst src tmp"],

@@ -66,6 +66,9 @@ class Operand:
     view: Region = View.VALID
     optional: bool = False
     note: str = ""
+    # Handed over with its boxes of columns apart where they lie, as (rows, boxes, columns of a box);
+    # a plain matrix where the layout has no such boxes or the region cuts them.
+    boxes: bool = False
     carries: bool = False  # may hold undefined elements: the body passes their state on itself
     space: str = ""  # tells apart overloads whose operands differ only in their memory space
     refused: str = ""  # the assertion id under which an argument of any other kind is reported
@@ -193,6 +196,9 @@ class Insn:
     more_examples: tuple[Mapping[str, str], ...]  # "on" lists the targets of one
     body: Callable[..., Any]
     doc: str
+    # Whether the body treats its arrays element by element, whatever shape they share: boxed
+    # operands are then handed over as arrays of more dimensions, where they lie.
+    pointwise: Callable[[Ops], bool] | None
     freedom: str  # what the hardware leaves open and the reference engine decides
     returns: str  # the operand whose element type the number a call returns has; "": an event
     overload_of: str  # the name it is called by, when that is the name of another record
@@ -235,6 +241,7 @@ def insn(
     example: Mapping[str, str] | None = None,
     setup: str = "",
     more_examples: Iterable[Mapping[str, str]] = (),
+    pointwise: Callable[[Ops], bool] | None = None,
     freedom: str = "",
     returns: str = "",
     overload_of: str = "",
@@ -279,6 +286,7 @@ def insn(
             more_examples=tuple(MappingProxyType(dict(each)) for each in more_examples),
             body=body,
             doc=inspect.cleandoc(body.__doc__ or ""),
+            pointwise=pointwise,
             freedom=freedom,
             returns=returns,
             overload_of=overload_of,

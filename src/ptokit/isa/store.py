@@ -354,6 +354,7 @@ def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
     scalar("preQuantScalar", optional=True, note="quantisation word of 64 bits, Acc only"),
     attrs=[PHASE, ATOMIC, RELU],
     pipe=lambda o: Pipe.FIX if o.src.kind == "tile" and is_accumulator(o) else Pipe.MTE3,
+    pointwise=lambda o: o.src.kind == "tile" and o.dst.layout != Layout.NCDHW,
     ops={"TSTORE_VEC": Pipe.MTE3, "TSTORE_MAT": Pipe.MTE3, "TSTORE_ACC": Pipe.FIX},
     types=types(
         "src",

@@ -111,7 +111,7 @@ class Context:
             raise self.plan.poisoned(window, declared, self.site, part)
 
     def _handed(self, name: str) -> Window:
-        return next(window for label, _, window in self.plan.windows if label == name)
+        return self.plan.handed[name]
 
     def on_vector_core(self, name: str, subblock: int) -> Window | None:
         """The region of a Vec operand in the memory of a vector core; None: it lies there already.

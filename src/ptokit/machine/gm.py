@@ -8,19 +8,21 @@ could have been built per plan.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 
 import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
-from ptokit.base.layout import Array, AxisMap, flat_map
+from ptokit.base.layout import Array, Axes, AxisMap, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import all_axes, global_axis_map
 from ptokit.isa.spec import Insn, Operand, View
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, GmBuffer
+from ptokit.machine.regions import Ranges, Rows, evenly
 from ptokit.machine.window import Window, byte_ranges
 
 
@@ -51,6 +53,18 @@ class GmAccess:
         self.scatters = self.writes and not self.in_place
         self.strides = tuple(s * size for s in strides or ())
 
+    def axes(self) -> tuple[Axes, Axes] | None:
+        """The axes behind the rows and the columns of the matrix, if the body is handed one."""
+        if self.dtype.is_packed or self.shape != (self.map.rows, self.map.cols) or 0 in self.shape:
+            return None
+        return self.map.axes(*self.shape)
+
+    def hand_over(self, shape: tuple[int, ...], strides: Sequence[int]) -> None:
+        """Hand the memory itself to the body, as an array with these strides in elements."""
+        size = self.dtype.itemsize
+        self.shape, self.strides = shape, tuple(stride * size for stride in strides)
+        self.in_place, self.scatters = True, False
+
     def open(self, tensor: GlobalObject, site: Site | Location) -> GmWindow:
         """Return the window, after checking that it lies inside its array."""
         at = tensor.pointer or tensor.data()
@@ -73,26 +87,21 @@ class GmAccess:
         return Window(storage, offset, self.map, self.dtype, rows, cols, "GM")
 
     @cached_property
-    def extents(self) -> list[tuple[int, int]]:
-        """Byte ranges relative to the pointer, merged and ascending."""
+    def extents(self) -> Rows | Ranges:
+        """The bytes behind the pointer that are touched."""
+        size, stretches = self.dtype.itemsize, self.map.stretches
+        if stretches is not None and not self.dtype.is_packed:
+            length, pitch, count = stretches
+            return Rows(0, length * size, pitch * size, count)
         offsets = np.sort(self.map.offsets, axis=None)
         if not offsets.size:
-            return []
+            return ()
         if self.dtype.is_packed:
-            return list(byte_ranges(np.unique(offsets // 2), 1))
-        size = self.dtype.itemsize
-        return list(byte_ranges(offsets * size, size))
-
-    @cached_property
-    def reach(self) -> object:
-        """Equal for accesses that touch the same bytes behind their pointer; quick to hash."""
-        extents = self.extents
-        if len(extents) < 2:
-            return tuple(extents)
-        (start, stop), second = extents[0], extents[1][0]
-        rows = len(extents)
-        even = [(start + i * (second - start), stop + i * (second - start)) for i in range(rows)]
-        return (start, stop, second, rows) if even == extents else tuple(extents)
+            found = byte_ranges(np.unique(offsets // 2), 1)
+        else:
+            found = byte_ranges(offsets * size, size)
+        ranges = tuple(found)
+        return evenly(ranges) or ranges
 
     def _outside(
         self, tensor: GlobalObject, buffer: GmBuffer, offset: int, site: Site | Location
@@ -138,7 +147,7 @@ class GmWindow:
     @property
     def signature(self) -> tuple[int, object]:
         """Equal for windows over the same bytes."""
-        return self._buffer.base + self._offset, self._access.reach
+        return self._buffer.base + self._offset, self._access.extents
 
     @property
     def in_place(self) -> bool:
@@ -151,10 +160,18 @@ class GmWindow:
         matrix = values.reshape(access.map.rows, access.map.cols)
         access.window(self._buffer, self._offset).write(matrix)
 
-    def ranges(self) -> list[tuple[int, int]]:
-        """Byte ranges in the address space of the host, where arrays that overlap do overlap."""
-        base = self._buffer.base + self._offset
-        return [(base + start, base + stop) for start, stop in self._access.extents]
+    @property
+    def place(self) -> Rows | Ranges:
+        """The bytes in the address space of the host, where arrays that overlap do overlap."""
+        base, extents = self._buffer.base + self._offset, self._access.extents
+        if isinstance(extents, Rows):
+            return extents.behind(base)
+        return tuple((base + start, base + stop) for start, stop in extents)
+
+    def ranges(self) -> Ranges:
+        """The bytes as ascending ranges."""
+        place = self.place
+        return place.ranges if isinstance(place, Rows) else place
 
 
 def _axis_map(tensor: GlobalObject, view: View) -> AxisMap:

@@ -130,7 +130,7 @@ class HazardLog:
         found: list[Use] = []
         for operand, writes, window in record.gm:
             key = window.signature
-            region = self._gm.get(key) or self._gm.add(key, window.ranges())
+            region = self._gm.get(key) or self._gm.add(key, window.place)
             if region is not None:
                 found.append(Use(operand, writes, region, None, atomic and writes))
                 if self.scalar.busy or record.pipe is Pipe.S:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptokit.base.diagnostics import InternalError, NotSupported, PtoError, fail
-from ptokit.base.layout import Array, AxisMap, flat_map
+from ptokit.base.layout import Array, AxisMap, common_steps, divided, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.isa.facts import Ops
 from ptokit.isa.spec import Extent, Insn, Operand, Pipe, View
@@ -57,6 +57,7 @@ class Plan:
         self._fetch: list[tuple[int, Callable[[Any], Any]]] = []  # arguments made for each run
         self._store: list[tuple[int, Window]] = []  # copies to be scattered afterwards
         self._gm: list[tuple[int, GmAccess]] = []
+        self.handed: dict[str, Window] = {}  # what the body is handed of each tile operand
         self._args: list[Any] = []
         for index, (declared, value) in enumerate(zip(insn.operands, operands, strict=True)):
             self._args.append(self._argument(index, declared, value, site))
@@ -65,6 +66,8 @@ class Plan:
             for a, v in zip(insn.attrs, attrs, strict=True)
             if a.name in insn.body_parameters
         }
+        if insn.pointwise is not None and (self._fetch or self._store) and insn.pointwise(ops):
+            self._hand_over_boxes()
         self._wants_ctx = insn.wants_ctx
         # Transfers move bits and have no flags to raise; one that adds on the way hides its own.
         self._quiet = self.pipe in (Pipe.MTE2, Pipe.MTE3)
@@ -82,7 +85,7 @@ class Plan:
             assert isinstance(view, View)
             self._gm.append((index, GmAccess(value, view, declared, self.insn)))
             return None
-        window = self._window(declared, view, value, site)
+        window = self.handed[declared.name] = self._window(declared, view, value, site)
         if declared.reads:
             if not declared.carries:
                 self._reads.append((window, declared))
@@ -96,6 +99,8 @@ class Plan:
             left_open = self._window(declared, part, value, site)
             self.windows.append((declared.name, True, left_open))
             self._scratch.append(left_open)
+        if declared.boxes and (boxes := _columns_apart(window)) is not None:
+            return boxes
         shape = value.shape if isinstance(value, ConvObject) else window.shape
         if view is View.STORAGE or isinstance(view, slice):
             shape = window.shape[1:]
@@ -109,6 +114,36 @@ class Plan:
             kind = window.dtype.np
             self._fetch.append((index, lambda _: np.empty(shape, kind)))
         return None
+
+    def _hand_over_boxes(self) -> None:
+        """Hand operands over where they lie, in the boxes of their layouts, instead of copies.
+
+        A matrix of boxes is an array of four dimensions; any other layout can be divided the same
+        way. All operands must have one shape, or nothing changes.
+        """
+        position = {o.name: index for index, o in enumerate(self.insn.operands)}
+        places: list[tuple[int, Window | GmAccess]] = [
+            (position[name], window) for name, window in self.handed.items()
+        ]
+        places += self._gm
+        axes = [place.axes() for _, place in places]
+        if len({place.shape for _, place in places}) != 1 or None in axes:
+            return
+        rows = common_steps([pair[0] for pair in axes if pair])
+        cols = common_steps([pair[1] for pair in axes if pair])
+        if rows is None or cols is None:
+            return
+        shape = (*rows, *cols)
+        for (index, place), pair in zip(places, axes, strict=True):
+            assert pair is not None
+            strides = divided(pair[0], rows) + divided(pair[1], cols)
+            if isinstance(place, Window):
+                self._args[index] = place.over(shape, strides)
+            else:
+                place.hand_over(shape, strides)
+        moved = {index for index, _ in places}
+        self._fetch = [entry for entry in self._fetch if entry[0] not in moved]
+        self._store = [entry for entry in self._store if entry[0] not in moved]
 
     def _window(
         self, declared: Operand, view: View | Extent, value: Any, site: Site | Location
@@ -270,3 +305,12 @@ def _extent(view: View | Extent, tile: TileObject, axis_map: AxisMap) -> tuple[s
     assert isinstance(view, tuple)
     rows, cols = (part if isinstance(part, slice) else slice(0, part) for part in view)
     return rows, cols
+
+
+def _columns_apart(window: Window) -> Array | None:
+    """The memory as (rows, boxes of columns, columns of a box), if it is made of such boxes."""
+    axes = window.axes()
+    if axes is None or len(axes[0]) > 1 or len(axes[1]) != 2:
+        return None
+    extents, strides = zip(*axes[0], *axes[1], strict=True)
+    return window.over(extents, strides)

@@ -7,13 +7,38 @@ regions are peers exactly when they share one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 Ranges = tuple[tuple[int, int], ...]
 _BUCKET = 16  # an index entry covers 64 KiB of addresses
+
+
+class Rows(NamedTuple):
+    """Stretches of `width` bytes, `count` of them, each `pitch` behind the one before."""
+
+    start: int
+    width: int
+    pitch: int
+    count: int
+
+    @property
+    def ranges(self) -> Ranges:
+        starts = range(self.start, self.start + self.pitch * self.count, self.pitch)
+        return tuple((start, start + self.width) for start in starts)
+
+    def behind(self, base: int) -> Rows:
+        """The same stretches behind another address."""
+        return Rows(base + self.start, self.width, self.pitch, self.count)
+
+
+def evenly(ranges: Ranges) -> Rows | None:
+    """Ascending ranges as stretches of one length at one distance; None where they are not."""
+    (start, stop), count = ranges[0], len(ranges)
+    pitch = ranges[1][0] - start if count > 1 else stop - start
+    rows = Rows(start, stop - start, pitch, count)
+    return rows if rows.ranges == ranges else None
 
 
 class Touch(NamedTuple):
@@ -29,37 +54,41 @@ class Touch(NamedTuple):
 class Region:
     """Bytes of one memory, and who touched them last."""
 
-    __slots__ = ("memory", "peers", "pitch", "ranges", "reads", "start", "stop", "width", "writes")
+    __slots__ = ("_ranges", "memory", "peers", "reads", "rows", "start", "stop", "writes")
 
-    def __init__(self, memory: str, ranges: Ranges) -> None:
+    def __init__(self, memory: str, place: Rows | Ranges) -> None:
         self.memory = memory
-        self.ranges = ranges
-        self.start, self.stop = ranges[0][0], ranges[-1][1]
-        self.width = ranges[0][1] - ranges[0][0]
-        # Rows of equal length at equal distance, the usual case; 0: not of that shape.
-        self.pitch = _pitch(ranges, self.width)
+        self.rows = place if isinstance(place, Rows) else evenly(place)
+        self._ranges = None if isinstance(place, Rows) else place
+        if self.rows is not None:
+            self.start = self.rows.start
+            self.stop = self.start + self.rows.pitch * (self.rows.count - 1) + self.rows.width
+        else:
+            assert self._ranges is not None
+            self.start, self.stop = self._ranges[0][0], self._ranges[-1][1]
         self.peers: list[Region] = [self]
         self.writes: dict[int, Touch] = {}
         self.reads: dict[int, Touch] = {}
+
+    @property
+    def ranges(self) -> Ranges:
+        """The bytes, as ascending ranges [start, stop)."""
+        if self._ranges is None:
+            assert self.rows is not None
+            self._ranges = self.rows.ranges
+        return self._ranges
 
     def overlaps(self, other: Region) -> bool:
         """Whether the two have a byte in common."""
         if self.stop <= other.start or other.stop <= self.start:
             return False
-        one, two = len(self.ranges) == 1, len(other.ranges) == 1
-        if one and two:
-            return True
-        pitch = other.pitch if one else self.pitch
-        if pitch and (two or pitch == other.pitch):
-            return self._rows_meet(other, pitch)
+        mine, others = self.rows, other.rows
+        if mine is not None and others is not None:
+            if mine.count == 1 == others.count:
+                return True
+            if mine.count == 1 or others.count == 1 or mine.pitch == others.pitch:
+                return _rows_meet(mine, others)
         return _ranges_meet(self.ranges, other.ranges)
-
-    def _rows_meet(self, other: Region, pitch: int) -> bool:
-        """Rows of one pitch: some distance of whole rows brings two of them together."""
-        distance = other.start - self.start
-        low = (distance - self.width) // pitch + 1
-        high = -(-(distance + other.width) // pitch) - 1
-        return max(low, 1 - len(other.ranges)) <= min(high, len(self.ranges) - 1)
 
     def common(self, other: Region) -> tuple[int, int]:
         """The first stretch of bytes the two share."""
@@ -86,12 +115,11 @@ class RegionIndex:
     def get(self, key: Any) -> Region | None:
         return self._known.get(key)
 
-    def add(self, key: Any, ranges: Iterable[tuple[int, int]]) -> Region | None:
-        """The region under this key, made and connected when it is new; None when empty."""
-        found = tuple(ranges)
-        if not found:
+    def add(self, key: Any, place: Rows | Ranges) -> Region | None:
+        """Make the region of this key and connect it; None when it is empty."""
+        if not place:
             return None
-        region = Region(self.memory, found)
+        region = Region(self.memory, place)
         seen: set[int] = set()
         for bucket in range(region.start >> _BUCKET, (region.stop - 1 >> _BUCKET) + 1):
             listed = self._buckets.setdefault(bucket, [])
@@ -111,13 +139,13 @@ class RegionIndex:
             region.forget()
 
 
-def _pitch(ranges: Ranges, width: int) -> int:
-    if len(ranges) == 1:
-        return 0
-    pitch = ranges[1][0] - ranges[0][0]
-    start = ranges[0][0]
-    even = all(a == start + i * pitch and b - a == width for i, (a, b) in enumerate(ranges))
-    return pitch if even else 0
+def _rows_meet(mine: Rows, others: Rows) -> bool:
+    """Rows of one pitch: some distance of whole rows brings two of them together."""
+    pitch = others.pitch if mine.count == 1 else mine.pitch
+    distance = others.start - mine.start
+    low = (distance - mine.width) // pitch + 1
+    high = -(-(distance + others.width) // pitch) - 1
+    return max(low, 1 - others.count) <= min(high, mine.count - 1)
 
 
 def _ranges_meet(first: Ranges, second: Ranges) -> bool:
