@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, UsageError, fail
-from ptokit.engines.reference import Interpreter
+from ptokit.engines.reference import Interpreter, Prepared
 from ptokit.frontend.launch import launch
 from ptokit.frontend.session import current
 from ptokit.ir.asmform import looks_like, print_asm
@@ -189,9 +189,11 @@ class Launch:
         function = module.function(self.kernel.function.name)
         assert function is not None
 
+        prepared = Prepared(module)
+
         def body() -> None:
             machine = current()
-            Interpreter(module, machine, self.blocks, machine.subblocks).launch(function, args)
+            Interpreter(prepared, machine, self.blocks, machine.subblocks).launch(function, args)
 
         outcome = launch(
             dict.fromkeys(core_kinds(module), body),

@@ -27,7 +27,7 @@ import numpy as np
 from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
 from ptokit.base.tiles import TileSpec
 from ptokit.emit.cpp import emit_cpp
-from ptokit.engines.reference import Interpreter
+from ptokit.engines.reference import Interpreter, Prepared
 from ptokit.frontend.launch import Schedule, launch
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.sections import guarded
@@ -81,6 +81,7 @@ class Kernel:
     target: Target | None = None
     core: str = "single"
     _lowered: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
+    _prepared: dict[Module, Prepared] = field(default_factory=dict[Module, Prepared])
 
     @property
     def name(self) -> str:
@@ -268,11 +269,14 @@ class Launch:
     ) -> Callable[[], Any]:
         kernel = self.kernel
         module = kernel.lower(*args, target=chosen, **consts)
+        prepared = kernel._prepared.get(module)
+        if prepared is None:
+            prepared = kernel._prepared[module] = Prepared(module)
         passed = tuple(_positional(kernel.function, kernel._bind(args, consts)))
 
         def body() -> None:
             machine = current()
-            run = Interpreter(module, machine, self.blocks, machine.subblocks)
+            run = Interpreter(prepared, machine, self.blocks, machine.subblocks)
             run.launch(module.functions[0], passed)
 
         return body

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ptokit.base.diagnostics import ProgramError
-from ptokit.engines.reference import Interpreter
+from ptokit.engines.reference import Interpreter, Prepared
 from ptokit.frontend.session import current, running
 from ptokit.ir.core import Module
 from ptokit.isa.targets import target
@@ -27,7 +27,7 @@ def run(module: Module, on: str, mode: str, schedule: Schedule | None = None) ->
     arrays = [rng.standard_normal(shape).astype(np.float32) for _ in range(ARRAYS)]
 
     def body() -> None:
-        Interpreter(module, current()).launch(module.functions[0], tuple(arrays))
+        Interpreter(Prepared(module), current()).launch(module.functions[0], tuple(arrays))
 
     run_cluster({"mix": body}, target(on), mode, schedule=schedule, session=running)
     return arrays

@@ -32,7 +32,8 @@ itself, one to a wide float to the value divided by the local spacing, one to a 
 
 from __future__ import annotations
 
-from functools import cache
+import math
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,12 @@ def element(value: int | float, dst: DType) -> Any:
     Integers wrap, a float loses its fraction on the way to an integer; a float type takes the
     nearest value, ties to even, and beyond its range infinity.
     """
+    return _element(value, math.copysign(1, value) if value == 0 else 0, dst)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _element(value: int | float, sign: float, dst: DType) -> Any:
+    """`sign` tells the two zeros apart, which are equal."""
     if isinstance(value, int) and dst.is_integer:
         bits = value & ((1 << dst.bits) - 1)
         return np.array([bits], dst.uint).view(dst.np)[0]
@@ -205,9 +212,11 @@ def _decode_floats(values: Array, src: DType) -> NDArray[np.float32]:
     """The exact values as float32, which holds all of them. NaNs come out canonical."""
     if src is dt.f32:
         return values
-    table = _half_values() if src is dt.f16 else float_format(src).values
+    if src is dt.f16:
+        return _half_values().take(values.view(np.uint16), mode="wrap")  # no index can be wrong
+    table = float_format(src).values
     if table is not None:
-        return table.take(values.view(src.uint), mode="wrap")  # which looks for no bad index
+        return table[values.view(np.uint8)]
     floats = np.left_shift(values.view(np.uint16), 16, dtype=np.uint32).view(np.float32)
     nans = np.isnan(floats)
     if nans.any():

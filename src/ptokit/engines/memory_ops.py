@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptokit.base.diagnostics import NotSupported, fail
+from ptokit.base.dtypes import i8
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
-from ptokit.engines.values import View, dense, element_of, layout_of
+from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic
+from ptokit.engines.values import Form, View, dense, element_of, layout_of
 from ptokit.ir.attributes import ArrayAttr, DenseAttr, EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.types import TileBufType
@@ -19,7 +21,7 @@ from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.objects import Pointer, TileObject
 
 if TYPE_CHECKING:
-    from ptokit.engines.reference import Frame, Handler, Interpreter
+    from ptokit.engines.reference import Interpreter
 
 
 # ---- pointers ----------------------------------------------------------------------------------
@@ -75,31 +77,46 @@ def _tensor_view(run: Interpreter, op: Op, frame: Frame) -> None:
     known = isinstance(given, EnumAttr)
     layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
     element = element_of(op.result.type, op.location)
-    frame[op.result] = View(at, element, shape, stride, layout, known)
+    frame[op.result] = View(at, Form(element, shape, stride, layout, known))
 
 
-def _partition(run: Interpreter, op: Op, frame: Frame) -> None:
-    view: View = frame[op.operands[0]]
-    offsets = [frame[v] for v in op.group("offsets")]
-    sizes = [frame[v] for v in op.group("sizes")]
-    if not len(offsets) == len(sizes) == len(view.shape):
-        raise fail("view-rank", f"{op.name}: as many offsets as dimensions", site=op.location)
-    if min(sizes, default=1) < 0:
-        raise fail("view-size", f"{op.name}: sizes are not negative", site=op.location)
-    frame[op.result] = view.part(offsets, sizes)
+def _partition(op: Op) -> Step:
+    source, result = op.operands[0], op.result
+    offsets, sizes = op.group("offsets"), op.group("sizes")
+    # The form of the view and of its window at the last run: a loop takes windows of one form.
+    last: tuple[Form | None, Form] = (None, Form(i8, (), ()))
+
+    def step(run: Interpreter, frame: Frame) -> None:
+        nonlocal last
+        view: View = frame[source]
+        extents = tuple([frame[v] for v in sizes])
+        before, after = last
+        if view.form is not before or after.shape != extents:
+            if not len(offsets) == len(sizes) == len(view.form.shape):
+                raise fail(
+                    "view-rank", f"{op.name}: as many offsets as dimensions", site=op.location
+                )
+            if min(extents, default=1) < 0:
+                raise fail("view-size", f"{op.name}: sizes are not negative", site=op.location)
+            after = view.form.sized(extents)
+            last = view.form, after
+        frame[result] = view.part([frame[v] for v in offsets], after)
+
+    return step
 
 
 def _dimension(run: Interpreter, op: Op, frame: Frame) -> None:
     view: View = frame[op.operands[0]]
     index = frame[op.operands[1]]
-    if not 0 <= index < len(view.shape):
+    shape = view.form.shape
+    if not 0 <= index < len(shape):
         raise fail(
             "view-rank",
-            f"{op.name}: the view has {len(view.shape)} dimensions",
+            f"{op.name}: the view has {len(shape)} dimensions",
             got=[("dimension", index)],
             site=op.location,
         )
-    frame[op.result] = view.shape[index]
+    frame[op.result] = shape[index]
 
 
 # ---- tiles -------------------------------------------------------------------------------------
@@ -246,28 +263,30 @@ def _dense(run: Interpreter, op: Op, frame: Frame) -> None:
         ]
     moved: Pointer = source.pointer + sum(lists["offsets"])
     shape, stride = tuple(lists["sizes"]), tuple(lists["strides"])
-    frame[op.result] = View(moved, source.dtype, shape, stride or dense(shape))
+    frame[op.result] = View(moved, Form(source.form.dtype, shape, stride or dense(shape)))
 
 
-def _constant(run: Interpreter, op: Op, frame: Frame) -> None:
+def _constant(op: Op) -> Step:
     """Four constant counts are a list of executed records; other constants are numbers."""
     value = op.attrs["value"]
     if not isinstance(value, DenseAttr) or str(value.type) != "vector<4xi16>":
-        run.arithmetic(op, frame)
-        return
+        return arithmetic(op)
     counts = [int(n) & 0xFFFF for n in value.numbers]
-    executed = MrgSortExecutedNumList()
-    executed.set(counts * 4 if len(counts) == 1 else counts)
-    frame[op.result] = executed
+
+    def step(run: Interpreter, frame: Frame) -> None:
+        executed = MrgSortExecutedNumList()
+        executed.set(counts * 4 if len(counts) == 1 else counts)
+        frame[op.result] = executed
+
+    return step
 
 
+PREPARED: dict[str, Prepare] = {"arith.constant": _constant, "pto.partition_view": _partition}
 HANDLERS: dict[str, Handler] = {
-    "arith.constant": _constant,
     "pto.addptr": _addptr,
     "pto.load_scalar": _load_scalar,
     "pto.store_scalar": _store_scalar,
     "pto.make_tensor_view": _tensor_view,
-    "pto.partition_view": _partition,
     "pto.get_tensor_view_dim": _dimension,
     "pto.alloc_tile": _alloc,
     "pto.declare_tile": _declare,

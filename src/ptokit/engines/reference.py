@@ -6,57 +6,101 @@ instructions are issued to the machine, and every error carries the line of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.tiles import DYNAMIC, TileSpec
-from ptokit.engines.values import View, bind_arguments, takes_whole_entries
+from ptokit.engines import memory_ops, sync_ops
+from ptokit.engines.issue import instruction
+from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic, handled
+from ptokit.engines.values import bind_arguments, takes_whole_entries
 from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.evaluate import Undefined, evaluate
-from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.scratch import scratch_types
-from ptokit.ir.types import TileBufType, is_column_tile, on_target
+from ptokit.ir.types import TileBufType, on_target
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import TileObject
+from ptokit.machine.plan import Plan
 
-Frame = dict[Value, Any]
-Handler = Callable[["Interpreter", Op, Frame], None]
+
+class Code(NamedTuple):
+    """A block prepared for running."""
+
+    steps: tuple[Step, ...]
+    results: tuple[Value, ...]  # what its last operation hands on
+
+
+class Prepared:
+    """A module prepared for running, block by block as they are first reached."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._code: dict[Block, Code] = {}
+
+    def code(self, block: Block) -> Code:
+        found = self._code.get(block)
+        if found is None:
+            found = self._code[block] = _prepare(block)
+        return found
+
+
+def _prepare(block: Block) -> Code:
+    steps: list[Step] = []
+    for op in block.ops:
+        if op.name in _TERMINATORS:
+            return Code(tuple(steps), tuple(op.operands))
+        steps.append(_step(op))
+    return Code(tuple(steps), ())
+
+
+def _step(op: Op) -> Step:
+    if op.insn is not None:
+        return instruction(op)
+    prepare = PREPARED.get(op.name)
+    if prepare is not None:
+        return prepare(op)
+    handler = HANDLERS.get(op.name)
+    return arithmetic(op) if handler is None else handled(handler, op)
 
 
 @dataclass
 class Interpreter:
-    """Runs functions of a module on one core of a machine."""
+    """Runs functions of a prepared module on one core of a machine."""
 
-    module: Module
+    prepared: Prepared
     machine: Machine
     blocks: int = 1  # the size of the grid
     subblocks: int = 1  # vector cores per block that take part
-    handlers: dict[str, Handler] = field(default_factory=dict[str, Handler])
     # Storage belongs to the operation that allocates it: a loop gets the same tile every time.
     storage: dict[tuple[Op, int], TileObject] = field(
         default_factory=dict[tuple[Op, int], TileObject]
     )
     pipes: dict[str, Any] = field(default_factory=dict[str, Any])
     function: Function | None = None  # the one that is running
-    _arguments: dict[Op, tuple[Any, ...]] = field(default_factory=dict[Op, tuple[Any, ...]])
-    _values: dict[Op, tuple[Value | None, ...]] = field(
-        default_factory=dict[Op, tuple[Value | None, ...]]
+    # Of an instruction: the keys of its operands when it ran last, and the plan they led to.
+    plans: dict[Op, tuple[list[Any], Plan]] = field(
+        default_factory=dict[Op, tuple[list[Any], "Plan"]]
     )
     _scratch: dict[Op, dict[str, TileBufType]] = field(
         default_factory=dict[Op, dict[str, TileBufType]]
     )
 
-    def __post_init__(self) -> None:
-        from ptokit.engines import memory_ops, sync_ops
-
-        self.handlers = {**CONTROL, **memory_ops.HANDLERS, **sync_ops.HANDLERS}
+    @property
+    def module(self) -> Module:
+        return self.prepared.module
 
     def launch(self, function: Function, args: tuple[Any, ...]) -> None:
         """Run a kernel with the caller's arguments."""
-        self.call(function, bind_arguments(function, args))
+        machine = self.machine
+        before, machine.is_quiet = machine.is_quiet, not machine.defers
+        try:
+            with np.errstate(all="ignore"):  # once, instead of for every instruction
+                self.call(function, bind_arguments(function, args))
+        finally:
+            machine.is_quiet = before
 
     def call(self, function: Function, args: list[Any]) -> list[Any]:
         """Run a function with run-time values; a function of another kind of core does nothing."""
@@ -92,66 +136,10 @@ class Interpreter:
 
     def block(self, block: Block, frame: Frame) -> list[Any]:
         """Run a block and return what its last operation hands on."""
-        for op in block.ops:
-            if op.insn is not None:
-                self.instruction(op, frame)
-                continue
-            handler = self.handlers.get(op.name)
-            if handler is not None:
-                handler(self, op, frame)
-            elif op.name in _TERMINATORS:
-                return [frame[v] for v in op.operands]
-            else:
-                self.arithmetic(op, frame)
-        return []
-
-    def arithmetic(self, op: Op, frame: Frame) -> None:
-        """Evaluate an operation of `arith`."""
-        try:
-            found = evaluate(op, [frame[v] for v in op.operands])
-        except Undefined as error:
-            raise fail("arith", f"{op.name}: {error}", site=op.location) from None
-        if found is None:
-            raise fail(
-                "not-supported",
-                f"{op.name} cannot be executed",
-                site=op.location,
-                kind=NotSupported,
-            )
-        frame.update(zip(op.results, found, strict=True))
-
-    def instruction(self, op: Op, frame: Frame) -> None:
-        """Issue an instruction of the table."""
-        insn = op.insn
-        assert insn is not None
-        for result, label in zip(op.results, op.result_labels, strict=True):
-            if isinstance(result.type, TileBufType):
-                alias = op.operand(label)
-                frame[result] = self.tile(op, result) if alias is None else frame[alias]
-        operands: list[Any] = []
-        values = self._values.get(op)
-        if values is None:
-            values = self._values[op] = run_time_operands(op)
-        for declared, value in zip(insn.operands, values, strict=True):
-            if value is not None:
-                operands.append(self.operand(frame[value], values))
-            elif declared.role == "tmp":
-                operands.append(self.scratch(op, declared.name))
-            else:
-                operands.append(literal(op, declared))
-        attrs = self._arguments.get(op)
-        if attrs is None:
-            attrs = self._arguments[op] = template_arguments(op)
-        given = self.machine.issue(insn, operands, attrs, op.location)
-        for result, label in zip(op.results, op.result_labels, strict=True):
-            if not label:
-                frame[result] = given
-
-    def operand(self, value: Any, beside: tuple[Value | None, ...]) -> Any:
-        """A run-time value as the machine takes it, beside the other operands."""
-        if not isinstance(value, View):
-            return value
-        return value.tensor(any(is_column_tile(v.type) for v in beside if v is not None))
+        code = self.prepared.code(block)
+        for step in code.steps:
+            step(self, frame)
+        return [frame[v] for v in code.results]
 
     # ---- tiles -------------------------------------------------------------------------------
 
@@ -281,7 +269,8 @@ def _section(run: Interpreter, op: Op, frame: Frame) -> None:
         run.block(op.regions[0], frame)
 
 
-CONTROL: dict[str, Handler] = {
+PREPARED: dict[str, Prepare] = {**memory_ops.PREPARED, **sync_ops.PREPARED}
+HANDLERS: dict[str, Handler] = {
     "scf.for": _for,
     "scf.if": _if,
     "scf.while": _while,
@@ -290,4 +279,6 @@ CONTROL: dict[str, Handler] = {
     "func.call": _call,
     "pto.section.cube": _section,
     "pto.section.vector": _section,
+    **memory_ops.HANDLERS,
+    **sync_ops.HANDLERS,
 }

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.enums import Direction, TileSplitAxis
 from ptokit.base.tiles import DYNAMIC
+from ptokit.engines.steps import Frame, Handler, Prepare, Step
 from ptokit.engines.values import View, takes_whole_entries
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Op
@@ -19,7 +19,7 @@ from ptokit.machine.fifo import PipeObject
 from ptokit.machine.objects import TileObject
 
 if TYPE_CHECKING:
-    from ptokit.engines.reference import Frame, Handler, Interpreter
+    from ptokit.engines.reference import Interpreter
 
 # The pipe that carries a class of operations out.
 CLASS_PIPES = {
@@ -48,9 +48,8 @@ def _pipe(op: Op, key: str) -> Pipe:
     return found
 
 
-@cache
 def _named(enum: str, value: str) -> Pipe | None:
-    """The pipe an attribute names; flags are most of a program, so this is asked often."""
+    """The pipe an attribute names."""
     if enum != "pipe":
         return CLASS_PIPES[value]
     return Pipe.__members__.get(value.removeprefix("PIPE_"))
@@ -62,9 +61,7 @@ def _number(attr: Attribute | None, default: int = 0) -> int:
     return attr.value if isinstance(attr, IntAttr) else default
 
 
-def _event_id(op: Op, frame: Frame) -> int:
-    dynamic = op.operand("event_id")
-    number = _number(op.attrs.get("event_id")) if dynamic is None else frame[dynamic]
+def _event_id(op: Op, number: int) -> int:
     if not 0 <= number <= 7:
         raise fail(
             "event-id",
@@ -84,12 +81,26 @@ def _ends(op: Op) -> tuple[Pipe, Pipe]:
     return _pipe(op, "src_op"), _pipe(op, "dst_op")
 
 
-def _set_flag(run: Interpreter, op: Op, frame: Frame) -> None:
-    run.machine.sync.set_flag(*_ends(op), _event_id(op, frame), op.location)
+def _set_flag(op: Op) -> Step:
+    src, dst = _ends(op)
+    site, number = op.location, op.operand("event_id")
+    if number is not None:
+        return lambda run, frame: run.machine.sync.set_flag(
+            src, dst, _event_id(op, frame[number]), site
+        )
+    id = _event_id(op, _number(op.attrs.get("event_id")))
+    return lambda run, frame: run.machine.sync.set_flag(src, dst, id, site)
 
 
-def _wait_flag(run: Interpreter, op: Op, frame: Frame) -> None:
-    run.machine.sync.wait_flag(*_ends(op), _event_id(op, frame), op.location)
+def _wait_flag(op: Op) -> Step:
+    src, dst = _ends(op)
+    site, number = op.location, op.operand("event_id")
+    if number is not None:
+        return lambda run, frame: run.machine.sync.wait_flag(
+            src, dst, _event_id(op, frame[number]), site
+        )
+    id = _event_id(op, _number(op.attrs.get("event_id")))
+    return lambda run, frame: run.machine.sync.wait_flag(src, dst, id, site)
 
 
 def _barrier(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -306,13 +317,15 @@ def _free(run: Interpreter, op: Op, frame: Frame) -> None:
     _transfer(run, op, frame, "TFREE", None)
 
 
-HANDLERS: dict[str, Handler] = {
+PREPARED: dict[str, Prepare] = {
     "pto.set_flag": _set_flag,
     "pto.wait_flag": _wait_flag,
     "pto.set_flag_dyn": _set_flag,
     "pto.wait_flag_dyn": _wait_flag,
     "pto.record_event": _set_flag,
     "pto.wait_event": _wait_flag,
+}
+HANDLERS: dict[str, Handler] = {
     "pto.barrier": _barrier,
     "pto.barrier_sync": _barrier,
     "pto.get_buf": _get_buffer,

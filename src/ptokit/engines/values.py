@@ -6,7 +6,7 @@ views need something of their own: the text counts one to five dimensions, the m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -25,28 +25,60 @@ from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType, is_
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
 
 
-@dataclass(frozen=True)
+class Form:
+    """What a view is apart from its pointer; strides in elements. Views of one form share it."""
+
+    __slots__ = ("_specs", "dtype", "is_given", "layout", "shape", "stride")
+
+    def __init__(
+        self,
+        dtype: DType,
+        shape: tuple[int, ...],
+        stride: tuple[int, ...],
+        layout: Layout = Layout.ND,
+        is_given: bool = True,
+    ) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.stride = stride
+        self.layout = layout
+        self.is_given = is_given  # the layout was written; else it follows from the strides
+        self._specs: dict[bool, GlobalSpec] = {}
+
+    def sized(self, sizes: tuple[int, ...]) -> Form:
+        """The form of a window of so many elements."""
+        return Form(self.dtype, sizes, self.stride, self.layout, self.is_given)
+
+    def spec(self, in_columns: bool) -> GlobalSpec:
+        """The view as the machine knows it; `in_columns`: it is moved from or to a column tile."""
+        found = self._specs.get(in_columns)
+        if found is None:
+            layout = self.layout
+            if in_columns and not self.is_given and is_column(self.shape, self.stride):
+                layout = Layout.DN
+            found = self._specs[in_columns] = _five(self.dtype, self.shape, self.stride, layout)
+        return found
+
+
 class View:
-    """A view of global memory; strides in elements."""
+    """A view of global memory."""
 
-    pointer: Pointer
-    dtype: DType
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    layout: Layout = Layout.ND
-    is_given: bool = True  # the layout was written; else it follows from the strides
+    __slots__ = ("form", "pointer")
 
-    def part(self, offsets: list[int], sizes: list[int]) -> View:
-        """A window of the view."""
-        moved = self.pointer + sum(o * s for o, s in zip(offsets, self.stride, strict=True))
-        return replace(self, pointer=moved, shape=tuple(sizes))
+    def __init__(self, pointer: Pointer, form: Form) -> None:
+        self.pointer = pointer
+        self.form = form
+
+    def part(self, offsets: Sequence[int], form: Form) -> View:
+        """A window of the view: where it starts, and its form."""
+        skipped = 0
+        for offset, stride in zip(offsets, self.form.stride, strict=True):
+            skipped += offset * stride
+        return View(self.pointer + skipped, form)
 
     def tensor(self, in_columns: bool = False) -> GlobalObject:
-        """The view as the machine knows it; `in_columns`: it is moved from or to a column tile."""
-        layout = self.layout
-        if in_columns and not self.is_given and is_column(self.shape, self.stride):
-            layout = Layout.DN
-        spec = _five(self.dtype, self.shape, self.stride, layout)
+        """The view as an operand of an instruction."""
+        spec = self.form.spec(in_columns)
         return GlobalObject(spec, self.pointer, spec.shape, spec.stride)
 
 
@@ -165,7 +197,7 @@ def _view(param: Value, type_: ViewType | ShapedType, given: Any) -> View:
                 site=param.location,
             )
         shape = tuple(a if n == DYNAMIC else n for n, a in zip(shape, actual, strict=True))
-    return View(at, type_.element.dtype or dtype("i8"), shape, dense(shape))
+    return View(at, Form(type_.element.dtype or dtype("i8"), shape, dense(shape)))
 
 
 def element_of(type_: Type, site: Location) -> DType:

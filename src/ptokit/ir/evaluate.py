@@ -19,6 +19,7 @@ from ptokit.ir.dialects.arith import predicates
 from ptokit.ir.types import ScalarType, Type
 
 Number = int | float
+Meaning = Callable[[Sequence[Number]], tuple[Number, ...]]
 
 
 class Undefined(ArithmeticError):  # noqa: N818 - the result is, not the caller
@@ -27,29 +28,40 @@ class Undefined(ArithmeticError):  # noqa: N818 - the result is, not the caller
 
 def evaluate(op: Op, args: Sequence[Number]) -> tuple[Number, ...] | None:
     """The results of an `arith` operation; None when it is something else."""
+    compute = meaning(op)
+    return None if compute is None else compute(args)
+
+
+def meaning(op: Op) -> Meaning | None:
+    """What an `arith` operation computes, found once for all its runs; None: something else."""
     name = op.name.removeprefix("arith.")
     if name == "constant":
-        return _constant(op)
+        value = _constant(op)
+        return None if value is None else lambda args: value
     kind = op.results[0].type if op.results else None
     if not op.name.startswith("arith.") or kind is None:
         return None
     if name in ("cmpi", "cmpf"):
         number = op.attrs["predicate"]
         assert isinstance(number, IntAttr)
-        return (int(_compare(op, predicates(op.name)[number.value], args)),)
+        predicate = predicates(op.name)[number.value]
+        return lambda args: (int(_compare(op, predicate, args)),)
     if name == "select":
-        return (args[1] if args[0] else args[2],)
+        return lambda args: (args[1] if args[0] else args[2],)
     bits = bits_of(op.operands[0].type)
     if name in _WIDE:
-        return _wide(name, bits, [int(a) for a in args])
+        return lambda args: _wide(name, bits, [int(a) for a in args])
     if name in _CASTS:
-        return (_CASTS[name](args[0], bits, kind),)
+        cast = _CASTS[name]
+        return lambda args: (cast(args[0], bits, kind),)
     if name in _INTEGER:
-        return (wrap(_INTEGER[name](int(args[0]), int(args[1]), bits), bits),)
+        whole = _INTEGER[name]
+        return lambda args: (wrap(whole(int(args[0]), int(args[1]), bits), bits),)
     if name == "negf":
-        return (round_to(-args[0], kind),)
+        return lambda args: (round_to(-args[0], kind),)
     if name in _FLOAT:
-        return (round_to(_FLOAT[name](float(args[0]), float(args[1])), kind),)
+        real = _FLOAT[name]
+        return lambda args: (round_to(real(float(args[0]), float(args[1])), kind),)
     return None
 
 

@@ -245,4 +245,5 @@ def TCVT(dst: Array, src: Array, tmp: Array, mode: RoundMode, NeedSetCtrl: bool,
     else:
         values = convert(src, source, target, rounding, saturation)
     dst[:, : src.shape[1]] = values
-    dst[:, src.shape[1] :] = 0
+    if dst.shape != src.shape:
+        dst[:, src.shape[1] :] = 0

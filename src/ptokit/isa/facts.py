@@ -37,6 +37,16 @@ class TileFacts:
     address: int | None = None
     kind: str = field(default="tile", init=False)
 
+    # Asked most often; the others take the longer way through `__getattr__`.
+
+    @property
+    def loc(self) -> TileType:
+        return self.spec.loc
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
     @property
     def vr(self) -> int:
         """Valid rows in force."""
@@ -195,16 +205,16 @@ class Ops:
     def __init__(
         self, operands: dict[str, Facts | None], attrs: dict[str, Any], target: Target, mode: str
     ) -> None:
+        # The operands are attributes: rules and bodies ask for little else.
+        self.__dict__.update(operands)
         self._operands = operands
         self.attrs = attrs
         self.target = target
         self.mode = mode
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self._operands[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __getitem__(self, name: str) -> Any:
         return self._operands[name]

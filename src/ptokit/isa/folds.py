@@ -40,13 +40,23 @@ def first_extreme(values: Array, axis: int, *, largest: bool) -> Array:
     return np.where(nans.take(0, axis=axis), 0, found)
 
 
+def extreme(values: Array, axis: int, *, largest: bool) -> Array:
+    """The extreme along an axis, bit for bit the element that such a scan finds."""
+    found = (np.maximum if largest else np.minimum).reduce(values, axis=axis, keepdims=True)
+    # Among zeros of both signs the first one counts, and NaNs have rules of their own.
+    if values.dtype.kind in "iu" or not (np.equal(found, 0) | np.isnan(found)).any():
+        return found
+    index = np.expand_dims(first_extreme(values, axis, largest=largest), axis)
+    return np.take_along_axis(values, index, axis=axis)
+
+
 def across(op: Op, values: Array) -> Array:
-    """Combine the lanes of every row: neighbours first, then neighbouring results."""
-    while (lanes := values.shape[1]) > 1:
+    """Combine the lanes, the last axis: neighbours first, then neighbouring results."""
+    while (lanes := values.shape[-1]) > 1:
         even = lanes // 2 * 2
-        pairs = op(values[:, 0:even:2], values[:, 1:even:2])
-        values = pairs if even == lanes else np.concatenate((pairs, values[:, even:]), axis=1)
-    return values[:, 0]
+        pairs = op(values[..., 0:even:2], values[..., 1:even:2])
+        values = pairs if even == lanes else np.concatenate((pairs, values[..., even:]), axis=-1)
+    return values[..., 0]
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -57,13 +67,15 @@ def row_sums(values: Array, target: str) -> Array:
     if values.dtype.kind in "iu":
         return np.add.reduce(values, axis=1, dtype=values.dtype)
     lanes = REGISTER_BYTES // values.itemsize
-    chunks = [values[:, c : c + lanes] for c in range(0, values.shape[1], lanes)]
+    rows, cols = values.shape
     if target == "a2a3":
+        chunks = [values[:, c : c + lanes] for c in range(0, cols, lanes)]
         return across(np.add, _add_chunks(chunks, lanes))
-    total = np.zeros(values.shape[0], values.dtype)
-    for chunk in chunks:
-        total = total + across(np.add, chunk)
-    return total
+    whole = cols // lanes * lanes
+    total = np.zeros(rows, values.dtype)
+    for part in across(np.add, values[:, :whole].reshape(rows, whole // lanes, lanes)).T:
+        total = total + part
+    return total if whole == cols else total + across(np.add, values[:, whole:])
 
 
 def _add_chunks(chunks: list[Array], lanes: int) -> Array:

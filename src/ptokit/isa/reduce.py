@@ -15,7 +15,7 @@ from ptokit.base import dtypes as dt
 from ptokit.base.convert import convert
 from ptokit.base.layout import Array
 from ptokit.isa.folds import (
-    first_extreme,
+    extreme,
     fold_rows,
     row_products,
     row_sums,
@@ -262,7 +262,7 @@ def TROWMAX(dst: Array, src: Array, tmp: Array) -> None:
     free of NaN. tmp is scratch that only a2a3 uses; one of the type and shape of src is always
     large enough.
     """
-    dst[...] = np.take_along_axis(src, first_extreme(src, 1, largest=True)[:, None], axis=1)
+    dst[...] = extreme(src, 1, largest=True)
 
 
 @insn(
@@ -283,7 +283,7 @@ def TROWMIN(dst: Array, src: Array, tmp: Array) -> None:
     free of NaN. tmp is scratch that only a2a3 uses; one of the type and shape of src is always
     large enough.
     """
-    dst[...] = np.take_along_axis(src, first_extreme(src, 1, largest=False)[:, None], axis=1)
+    dst[...] = extreme(src, 1, largest=False)
 
 
 # ---- operands and rules of the columns -----------------------------------------------------------
@@ -438,7 +438,7 @@ def TCOLMAX(dst: Array, src: Array, ctx: Any) -> None:
     there the columns behind dst are lost. The permissive profile also widens f16 and bf16 to f32.
     """
     if src.size:
-        found = np.take_along_axis(src, first_extreme(src, 0, largest=True)[None], axis=0)
+        found = extreme(src, 0, largest=True)
         kinds = ctx.ops.src.dtype, ctx.ops.dst.dtype
         dst[...] = found if kinds[0] is kinds[1] else convert(found, *kinds)
 
@@ -459,4 +459,4 @@ def TCOLMIN(dst: Array, src: Array) -> None:
     there the columns behind dst are lost.
     """
     if src.size:
-        dst[...] = np.take_along_axis(src, first_extreme(src, 0, largest=False)[None], axis=0)
+        dst[...] = extreme(src, 0, largest=False)

@@ -66,7 +66,7 @@ class Operand:
     view: Region = View.VALID
     optional: bool = False
     note: str = ""
-    # Handed over with its boxes of columns apart where they lie, as (rows, boxes, columns of a box);
+    # Handed over where it lies, with its boxes apart: (rows, boxes of columns, columns of a box);
     # a plain matrix where the layout has no such boxes or the region cuts them.
     boxes: bool = False
     carries: bool = False  # may hold undefined elements: the body passes their state on itself

@@ -105,7 +105,8 @@ def transfer(
     """
     o = ctx.ops
     missing = ctx.undefined("src")
-    ctx.demand("src", (_within(o.src.vr - corner[0]), _within(o.src.vc - corner[1])))
+    if missing is not None:
+        ctx.demand("src", (_within(o.src.vr - corner[0]), _within(o.src.vc - corner[1])))
     if isinstance(word, np.ndarray):
         word, missing = _spread(word, src, missing)
     values = _converted(src, o, word, relu == ReluPreMode.NormalRelu)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class Context:
     """Passed to bodies that take `ctx`: the operands' facts, the target, registers and poison."""
 
+    __slots__ = ("_operands", "machine", "plan", "site", "touched")
+
     def __init__(
         self, machine: Machine, plan: Plan, operands: Sequence[Any], site: Site | Location
     ) -> None:

@@ -17,8 +17,8 @@ from ptokit.machine.records import Record
 from ptokit.machine.regions import Region, Touch
 
 if TYPE_CHECKING:
-    from ptokit.machine.hazards import Use
     from ptokit.machine.machine import Machine
+    from ptokit.machine.regions import Use
 
 Place = Site | Location
 _RANK = {"E1": 1, "E13": 1, "E2": 2, "E3": 3}  # hangs, then flags out of step, then leftovers
@@ -77,7 +77,8 @@ class Findings:
         wrote: bool,
     ) -> None:
         """Two accesses that nothing orders."""
-        key = (id(record.plan), id(touch.record.plan), use.operand, touch.operand, agent)
+        other = touch.operand(peer, wrote)
+        key = (id(record.plan), id(touch.record.plan), use.operand, other, agent)
         if key in self._seen:
             return
         self._seen.add(key)
@@ -100,7 +101,7 @@ class Findings:
             message += ": the local ring of the FIFO comes round"
         got = [
             ("bytes", span),
-            ("earlier", f"{earlier.insn.name} {'wrote' if wrote else 'read'} {touch.operand}"),
+            ("earlier", f"{earlier.insn.name} {'wrote' if wrote else 'read'} {other}"),
             ("later", f"{record.insn.name} {does} {use.operand}"),
         ]
         line = where(earlier.site)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.enums import AccPhase, AtomicType, STPhase
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
-from ptokit.machine.clocks import Clocks, agent_of, join
+from ptokit.machine.clocks import PIPES, Clocks, join
 from ptokit.machine.gm import GmWindow
 from ptokit.machine.moves import Move
 from ptokit.machine.records import Record
-from ptokit.machine.regions import Region, RegionIndex, Touch
+from ptokit.machine.regions import Region, RegionIndex, Touch, Use
 from ptokit.machine.scalar_cache import ScalarCaches
 from ptokit.machine.window import Window
 
@@ -39,21 +39,6 @@ def barrier_pipes(target: Target) -> frozenset[Pipe]:
     return frozenset(pipes | {Pipe.V} if target.vector_needs_barrier else pipes)
 
 
-class Use:
-    """One operand of a plan as the log sees it."""
-
-    __slots__ = ("atomic", "operand", "region", "streams", "writes")
-
-    def __init__(
-        self, operand: str, writes: bool, region: Region, streams: Any, atomic: bool
-    ) -> None:
-        self.operand = operand
-        self.writes = writes
-        self.region = region
-        self.streams = streams  # how the bytes are walked; equal walks keep their order
-        self.atomic = atomic
-
-
 class HazardLog:
     """Who touched which bytes last, and the conflicts found so far."""
 
@@ -63,10 +48,11 @@ class HazardLog:
         self.findings = findings
         self.scalar = ScalarCaches(findings)
         self._barriers = barrier_pipes(machine.target)
-        self._uses: dict[Any, tuple[Use, ...]] = {}  # of a plan: its tiles
-        self._phases: dict[Any, int] = {}  # of a plan: its unit-flag phase
+        # Of a plan: what it does to its tiles, its unit-flag phase, whether it adds atomically.
+        self._uses: dict[Any, tuple[tuple[Use, ...], int, bool]] = {}
         self._local: dict[int, RegionIndex] = {}
         self._gm = RegionIndex("GM")
+        self._gm_known: dict[Any, Use] = {}  # by operand, access and the bytes it reaches
         self._units: dict[int, _Unit] = {}
 
     # ---- what a record touches ------------------------------------------------------------------
@@ -74,25 +60,23 @@ class HazardLog:
     def see(self, record: Record) -> None:
         """Check the accesses of a record against earlier ones, then remember them."""
         plan = record.plan
-        uses = self._uses.get(plan)
-        if uses is None:
-            uses = self._uses[plan] = self._tile_uses(record)
-            self._phases[plan] = phase_of(plan)
+        known = self._uses.get(plan)
+        if known is None:
+            known = self._tile_uses(record), phase_of(plan), _is_atomic(record)
+            self._uses[plan] = known
+        uses, phase, atomic = known
         if record.gm:
-            uses += self._gm_uses(record)
+            uses += self._gm_uses(record, atomic)
         if not uses:
             return
-        core = self.machine.core
-        agent = agent_of(core, record.pipe)
+        agent = self.machine.core.number * PIPES + record.pipe
         time = self.clocks.tick(agent)
-        phase = self._phases[plan]
         if phase:
             self._handshake(record, uses, agent, time, phase)
-        for use in uses:
-            self._check(use, record, agent, time)
+        self._check(record, uses, agent, time)
         clock = self.clocks.release(agent) if phase else None
+        touch = Touch(time, record, uses, agent, clock)
         for use in uses:
-            touch = Touch(time, record, use.operand, agent, clock)
             region = use.region
             if not use.writes:
                 region.reads[agent] = touch
@@ -101,7 +85,8 @@ class HazardLog:
             else:
                 # Whatever came before is ordered before this write, or was reported.
                 region.writes = {agent: touch}
-                region.reads = {}
+                if region.reads:
+                    region.reads = {}
 
     def _tile_uses(self, record: Record) -> tuple[Use, ...]:
         windows = record.plan.windows
@@ -125,16 +110,20 @@ class HazardLog:
         key = tuple(window.ranges())
         return index.get(key) or index.add(key, key)
 
-    def _gm_uses(self, record: Record) -> tuple[Use, ...]:
-        atomic = AtomicType.AtomicAdd in record.plan.ops.attrs.values()
+    def _gm_uses(self, record: Record, atomic: bool) -> tuple[Use, ...]:
         found: list[Use] = []
         for operand, writes, window in record.gm:
-            key = window.signature
-            region = self._gm.get(key) or self._gm.add(key, window.place)
-            if region is not None:
-                found.append(Use(operand, writes, region, None, atomic and writes))
-                if self.scalar.busy or record.pipe is Pipe.S:
-                    self._through_cache(record, window, writes)
+            key = (operand, writes, atomic, window.signature)
+            use = self._gm_known.get(key)
+            if use is None:
+                place = window.signature
+                region = self._gm.get(place) or self._gm.add(place, window.place)
+                if region is None:
+                    continue
+                use = self._gm_known[key] = Use(operand, writes, region, None, atomic and writes)
+            found.append(use)
+            if self.scalar.busy or record.pipe is Pipe.S:
+                self._through_cache(record, window, writes)
         return tuple(found)
 
     def _through_cache(self, record: Record, window: GmWindow, writes: bool) -> None:
@@ -151,34 +140,51 @@ class HazardLog:
 
     # ---- conflicts ------------------------------------------------------------------------------
 
-    def _check(self, use: Use, record: Record, agent: int, time: int) -> None:
+    def _check(self, record: Record, uses: tuple[Use, ...], agent: int, time: int) -> None:
+        """Look for earlier accesses that are not known to be complete."""
         known = self.clocks.of(agent)
-        own: list[tuple[Region, Touch, bool]] = []
-        crossed = False
-        for peer in use.region.peers:
-            tables = (peer.writes, peer.reads) if use.writes else (peer.writes,)
-            for table in tables:
-                for other, touch in table.items():
-                    if known.get(other, 0) >= touch.time:
-                        continue
-                    wrote = table is peer.writes
-                    if other == agent:
-                        own.append((peer, touch, wrote))
-                    elif self._conflict(use, peer, touch, record, agent, wrote):
-                        crossed = True
-        for peer, touch, wrote in own:
-            # Order inside the pipe would come back with the order that was missing above.
-            if not crossed and self._same_pipe(use, peer, touch, record, time):
+        complete = known.get
+        for use in uses:
+            suspects: list[tuple[Region, Touch, bool]] | None = None
+            for peer in use.region.peers:
+                for touch in peer.writes.values():
+                    if complete(touch.agent, 0) < touch.time:
+                        suspects = suspects or []
+                        suspects.append((peer, touch, True))
+                if use.writes and peer.reads:
+                    for touch in peer.reads.values():
+                        if complete(touch.agent, 0) < touch.time:
+                            suspects = suspects or []
+                            suspects.append((peer, touch, False))
+            if suspects is not None:
+                self._judge(use, suspects, record, agent, time)
+
+    def _judge(
+        self,
+        use: Use,
+        suspects: list[tuple[Region, Touch, bool]],
+        record: Record,
+        agent: int,
+        time: int,
+    ) -> None:
+        crossed, known = False, self.clocks.of(agent)
+        for peer, touch, wrote in suspects:
+            # What was reported counts as ordered from then on.
+            if touch.agent != agent and known.get(touch.agent, 0) < touch.time:
+                crossed |= self._conflict(use, peer, touch, record, agent, wrote)
+        if crossed or record.pipe not in self._barriers:
+            return  # order inside the pipe would come back with the order that was missing
+        for peer, touch, wrote in suspects:
+            if touch.agent == agent and self._same_pipe(use, peer, touch, time):
                 self._conflict(use, peer, touch, record, agent, wrote)
 
-    def _same_pipe(self, use: Use, peer: Region, touch: Touch, record: Record, time: int) -> bool:
+    def _same_pipe(self, use: Use, peer: Region, touch: Touch, time: int) -> bool:
         """Whether the order of one pipe does not protect this pair."""
-        if touch.time == time or record.pipe not in self._barriers:
+        if touch.time == time:
             return False
         if use.streams is None or peer is not use.region:
             return True
-        earlier = self._uses[touch.record.plan]
-        return not any(u.region is peer and u.streams == use.streams for u in earlier)
+        return not any(u.region is peer and u.streams == use.streams for u in touch.uses)
 
     def _conflict(
         self, use: Use, peer: Region, touch: Touch, record: Record, agent: int, wrote: bool

@@ -15,8 +15,8 @@ from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
-from ptokit.machine.queues import Barrier, Signal, Wait, Work
-from ptokit.machine.sync import Place, Sync, double_set, overflow
+from ptokit.machine.queues import Barrier, PipeQueue, Signal, Wait, Work
+from ptokit.machine.sync import UNLIMITED, Place, Sync, double_set, overflow
 from ptokit.machine.unit_flags import UnitFlags
 
 if TYPE_CHECKING:
@@ -59,6 +59,12 @@ class LaunchSync(Sync):
         super().__init__(launch.machine)
         self.launch = launch
         self._units = UnitFlags()
+        # Pipes work at once, no other core is let in between, and waits hold only their pipe.
+        self._prompt = (
+            not launch.schedule.queued
+            and launch.machine.mode == "manual"
+            and launch.target.is_device
+        )
         self.members: dict[str, int] = {}  # how many cores of each kind the launch has
         self.meetings: dict[Any, Meeting] = {}
         self.rounds: dict[Any, int] = {}  # (barrier, core): how often it was entered
@@ -92,6 +98,51 @@ class LaunchSync(Sync):
             queues = self.launch.queues
             queues.submit(queues.of(self.core, pipe), wait)
         self.launch.yield_turn()
+
+    # Flags are two thirds of a synchronised program. Where every pipe works at once, what `signal`
+    # and `wait` would put into a queue and take out again is done right away.
+
+    def flag(self, src: Pipe, dst: Pipe, id: int) -> Flag:
+        core = self.machine.core
+        found = core.flags.get((src, dst, id))
+        if found is None:
+            queues = self.launch.queues
+            title = f"the flag {src.name} -> {dst.name} {id} of the {core.name}"
+            found = Flag(title, queues.of(core, src), queues.of(core, dst))
+            core.flags[src, dst, id] = found
+        assert isinstance(found, Flag)
+        return found
+
+    def set_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
+        flag = self.machine.core.flags.get((src, dst, id))
+        if not isinstance(flag, Flag) or flag.source.entries or not self._prompt or flag.balance:
+            super().set_flag(src, dst, id, site)
+            return
+        queue, clocks = flag.source, self.launch.clocks
+        flag.balance = 1
+        flag.last_set = site
+        clock = clocks.release(queue.agent) if clocks is not None else None
+        flag.given += 1
+        flag.tokens.append(Token(site, queue.title, clock))
+        if flag.waiters:
+            self.launch.queues.wake(flag)
+
+    def wait_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
+        flag = self.machine.core.flags.get((src, dst, id))
+        if (
+            not isinstance(flag, Flag)
+            or dst is Pipe.S
+            or flag.target.entries
+            or not self._prompt
+            or not flag.tokens
+        ):
+            super().wait_flag(src, dst, id, site)
+            return
+        flag.balance -= 1
+        clock = flag.take().clock
+        if clock is not None:
+            assert self.launch.clocks is not None
+            join(self.launch.clocks.of(flag.target.agent), clock)
 
     def block(self, wait: Wait, until: Callable[[], bool] | None = None) -> None:
         """Stop the scalar unit of the running core until the wait can pass."""
@@ -265,6 +316,17 @@ class LaunchSync(Sync):
     def fence(self, site: Place) -> None:
         if self.launch.log is not None:
             self.launch.log.scalar.fence(self.core)
+
+
+class Flag(Semaphore):
+    """A flag inside a core, with the queues of the pipe that raises it and of the one it holds."""
+
+    __slots__ = ("source", "target")
+
+    def __init__(self, title: str, source: PipeQueue, target: PipeQueue) -> None:
+        super().__init__(title, UNLIMITED)
+        self.source = source
+        self.target = target
 
 
 class _Door(Semaphore):

@@ -14,7 +14,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.location import Location, Site
-from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts
+from ptokit.isa.facts import Facts, GlobalFacts, ObjectFacts, Ops, ScalarFacts, TileFacts
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
@@ -40,6 +40,7 @@ class Machine:
         self.pool = StoragePool()
         self.records: deque[Record] = deque(maxlen=keep)
         self.watch: Callable[[Record], None] | None = None  # told of every record, when set
+        self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings
         self.sync = Sync(self)
         self._plans: dict[tuple[Any, ...], Plan] = {}
 
@@ -51,7 +52,11 @@ class Machine:
         site: Site | Location,
     ) -> Any:
         """Execute one instruction. `operands` and `attrs` follow the record; None is left out."""
-        return self.plan(insn, operands, attrs, site).run(operands, site)
+        return self.carry_out(self.plan(insn, operands, attrs, site), operands, site)
+
+    def carry_out(self, plan: Plan, operands: Sequence[Any], site: Site | Location) -> Any:
+        """Execute an instruction whose plan is known."""
+        return plan.run(operands, site)
 
     def plan(
         self,
@@ -72,6 +77,11 @@ class Machine:
                 self._plans.clear()
             self._plans[(insn, attrs, *keys)] = plan
         return plan
+
+    @property
+    def defers(self) -> bool:
+        """Whether instructions may run after they were issued."""
+        return False
 
     def note(self, record: Record) -> None:
         """Keep a record and tell whoever watches."""
@@ -100,11 +110,33 @@ class Machine:
         self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Site | Location
     ) -> Plan:
         ops = self.facts(insn, operands, attrs)
-        location = site if isinstance(site, Location) else site.location
-        found = verify(insn, ops, location)
-        if found:
-            raise ProgramError(found)
+        question = _question(insn, ops, attrs)
+        if question is None or question not in _legal:
+            location = site if isinstance(site, Location) else site.location
+            found = verify(insn, ops, location)
+            if found:
+                raise ProgramError(found)
+            if question is not None:
+                if len(_legal) >= _MAX_PLANS:
+                    _legal.clear()
+                _legal.add(question)
         return Plan(self, insn, operands, attrs, ops, site)
+
+
+_legal: set[tuple[Any, ...]] = set()  # what was verified before: a launch repeats the one before it
+
+
+def _question(insn: Insn, ops: Ops, attrs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """All that the rules of an instruction look at; None where they look into objects."""
+    facts: list[Any] = []
+    for _, fact in ops:
+        if isinstance(fact, ScalarFacts):
+            facts.append((type(fact.known), fact.known))
+        elif fact is None or isinstance(fact, TileFacts | GlobalFacts):
+            facts.append(fact)
+        else:
+            return None
+    return (insn, ops.target, ops.mode, attrs, *facts)
 
 
 def facts_of(value: Any) -> Facts | None:

@@ -8,7 +8,6 @@ after. Global memory is opened per run, since its pointer moves.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 NUMBERS = (int, float, bool)
-_NOTHING = nullcontext()
+GmWindows = tuple[tuple[str, bool, GmWindow], ...]  # (operand, written, where)
+_NO_GM: GmWindows = ()
 
 
 class Plan:
@@ -69,9 +69,9 @@ class Plan:
         if insn.pointwise is not None and (self._fetch or self._store) and insn.pointwise(ops):
             self._hand_over_boxes()
         self._wants_ctx = insn.wants_ctx
+        self._body = insn.body
         # Transfers move bits and have no flags to raise; one that adds on the way hides its own.
-        self._quiet = self.pipe in (Pipe.MTE2, Pipe.MTE3)
-        self._simple = not (self._fetch or self._store or self._gm or self._wants_ctx)
+        self._quiet = self.pipe in (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
 
     def _argument(self, index: int, declared: Operand, value: Any, site: Site | Location) -> Any:
         """Return what the body is handed, or None when it is made anew for each run."""
@@ -210,12 +210,32 @@ class Plan:
         for window, declared in self._reads:
             if window.clean != window.storage.epoch and not window.is_defined():
                 raise self.poisoned(window, declared, site)
-        if self._simple:
-            with np.errstate(all="ignore"):
-                result = self.insn.body(*self._args, **self._attrs)
-            gm: tuple[tuple[str, bool, GmWindow], ...] = ()
-        else:
-            result, gm = self._run_general(operands, site)
+        machine = self.machine
+        args, gm, context = self._args, _NO_GM, None
+        if self._fetch or self._gm:
+            args, gm = self._arguments(operands, site)
+        more = self._attrs
+        if self._wants_ctx:
+            context = Context(machine, self, operands, site)
+            more = {"ctx": context, **more}
+        try:
+            if self._quiet or machine.is_quiet:
+                result = self._body(*args, **more)
+            else:
+                with np.errstate(all="ignore"):
+                    result = self._body(*args, **more)
+        except PtoError:
+            raise
+        except Exception as error:
+            raise self._failed(error, site) from error
+        for index, window in self._store:
+            window.write(args[index])
+        if gm:
+            for (index, access), (_, _, opened) in zip(self._gm, gm, strict=True):
+                if access.scatters:
+                    opened.write_back(args[index])
+        if context is not None and context.touched:
+            gm = (*gm, *context.touched)
         for window in self._writes:
             if window.clean != window.storage.epoch:
                 window.mark_defined()
@@ -224,15 +244,16 @@ class Plan:
         while self.undefined:
             window, where = self.undefined.pop()
             window.poison(where)
-        machine, record = self.machine, Record(self.insn, self.pipe, site, self, gm)
+        record = Record(self.insn, self.pipe, site, self, gm)
         machine.records.append(record)
         if machine.watch is not None:
             machine.watch(record)
         return result
 
-    def _run_general(
+    def _arguments(
         self, operands: Sequence[Any], site: Site | Location
-    ) -> tuple[Any, tuple[tuple[str, bool, GmWindow], ...]]:
+    ) -> tuple[list[Any], GmWindows]:
+        """What the body is handed in this run, and the global memory it reaches."""
         args = self._args.copy()
         for index, fetch in self._fetch:
             args[index] = fetch(operands[index])
@@ -241,39 +262,25 @@ class Plan:
             window = access.open(operands[index], site)
             gm.append((access.name, access.writes, window))
             args[index] = window.array()
-        context = Context(self.machine, self, operands, site) if self._wants_ctx else None
-        try:
-            with _NOTHING if self._quiet else np.errstate(all="ignore"):
-                if context is None:
-                    result = self.insn.body(*args, **self._attrs)
-                else:
-                    result = self.insn.body(*args, ctx=context, **self._attrs)
-        except PtoError:
-            raise
-        except NotImplementedError as error:
-            raise fail(
+        return args, tuple(gm)
+
+    def _failed(self, error: Exception, site: Site | Location) -> PtoError:
+        """What a body raised, as an error of ours."""
+        if isinstance(error, NotImplementedError):
+            return fail(
                 f"{self.insn.name}.not-supported",
                 f"{self.insn.name}: {error}",
                 site=site,
                 target=self.ops.target.name,
                 kind=NotSupported,
-            ) from error
-        except Exception as error:
-            raise fail(
-                "internal",
-                f"{self.insn.name} failed inside ptokit: {type(error).__name__}: {error}",
-                fix="this is a bug of ptokit; please report it with the kernel",
-                site=site,
-                kind=InternalError,
-            ) from error
-        for index, window in self._store:
-            window.write(args[index])
-        for (index, access), (_, _, window) in zip(self._gm, gm, strict=True):
-            if access.scatters:
-                window.write_back(args[index])
-        if context is not None:
-            gm += context.touched
-        return result, tuple(gm)
+            )
+        return fail(
+            "internal",
+            f"{self.insn.name} failed inside ptokit: {type(error).__name__}: {error}",
+            fix="this is a bug of ptokit; please report it with the kernel",
+            site=site,
+            kind=InternalError,
+        )
 
     def poisoned(
         self,

@@ -71,12 +71,13 @@ Entry = Work | Signal | Wait | Learn | Barrier
 class PipeQueue:
     """What one pipe of one core still has to do."""
 
-    __slots__ = ("agent", "core", "entries", "pipe")
+    __slots__ = ("agent", "core", "entries", "pipe", "title")
 
     def __init__(self, core: Core, pipe: Pipe) -> None:
         self.core = core
         self.pipe = pipe
         self.agent = agent_of(core, pipe)
+        self.title = f"PIPE_{pipe.name} of the {core.name}"
         self.entries: deque[Entry] = deque()
 
     @property
@@ -203,7 +204,7 @@ class Queues:
             self._run(queue.core, entry)
         elif isinstance(entry, Signal):
             clock = clocks.release(queue.agent) if clocks is not None else None
-            token = Token(entry.site, f"PIPE_{queue.pipe.name} of the {queue.core.name}", clock)
+            token = Token(entry.site, queue.title, clock)
             for semaphore in entry.semaphores:
                 self.give(semaphore, token)
         elif isinstance(entry, Wait):

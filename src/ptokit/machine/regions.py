@@ -7,6 +7,7 @@ regions are peers exactly when they share one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,21 +17,21 @@ _BUCKET = 16  # an index entry covers 64 KiB of addresses
 
 
 class Rows(NamedTuple):
-    """Stretches of `width` bytes, `count` of them, each `pitch` behind the one before."""
+    """Stretches of `width` bytes, `number` of them, each `pitch` behind the one before."""
 
     start: int
     width: int
     pitch: int
-    count: int
+    number: int
 
     @property
     def ranges(self) -> Ranges:
-        starts = range(self.start, self.start + self.pitch * self.count, self.pitch)
+        starts = range(self.start, self.start + self.pitch * self.number, self.pitch)
         return tuple((start, start + self.width) for start in starts)
 
     def behind(self, base: int) -> Rows:
         """The same stretches behind another address."""
-        return Rows(base + self.start, self.width, self.pitch, self.count)
+        return Rows(base + self.start, self.width, self.pitch, self.number)
 
 
 def evenly(ranges: Ranges) -> Rows | None:
@@ -42,13 +43,33 @@ def evenly(ranges: Ranges) -> Rows | None:
 
 
 class Touch(NamedTuple):
-    """The last access of an agent to a region."""
+    """An instruction that was the last of its agent to access a region."""
 
     time: int
     record: Any
-    operand: str
+    uses: Sequence[Use]  # all its accesses
     agent: int
     clock: Any = None  # what was complete before it, where a handshake will need it
+
+    def operand(self, region: Region, wrote: bool) -> str:
+        """The operand through which it accessed a region."""
+        found = (u.operand for u in self.uses if u.region is region and u.writes == wrote)
+        return next(found, "")
+
+
+class Use:
+    """One operand of an instruction as the hazard log sees it."""
+
+    __slots__ = ("atomic", "operand", "region", "streams", "writes")
+
+    def __init__(
+        self, operand: str, writes: bool, region: Region, streams: Any, atomic: bool
+    ) -> None:
+        self.operand = operand
+        self.writes = writes
+        self.region = region
+        self.streams = streams  # how the bytes are walked; equal walks keep their order
+        self.atomic = atomic
 
 
 class Region:
@@ -62,7 +83,7 @@ class Region:
         self._ranges = None if isinstance(place, Rows) else place
         if self.rows is not None:
             self.start = self.rows.start
-            self.stop = self.start + self.rows.pitch * (self.rows.count - 1) + self.rows.width
+            self.stop = self.start + self.rows.pitch * (self.rows.number - 1) + self.rows.width
         else:
             assert self._ranges is not None
             self.start, self.stop = self._ranges[0][0], self._ranges[-1][1]
@@ -84,9 +105,9 @@ class Region:
             return False
         mine, others = self.rows, other.rows
         if mine is not None and others is not None:
-            if mine.count == 1 == others.count:
+            if mine.number == 1 == others.number:
                 return True
-            if mine.count == 1 or others.count == 1 or mine.pitch == others.pitch:
+            if mine.number == 1 or others.number == 1 or mine.pitch == others.pitch:
                 return _rows_meet(mine, others)
         return _ranges_meet(self.ranges, other.ranges)
 
@@ -141,11 +162,11 @@ class RegionIndex:
 
 def _rows_meet(mine: Rows, others: Rows) -> bool:
     """Rows of one pitch: some distance of whole rows brings two of them together."""
-    pitch = others.pitch if mine.count == 1 else mine.pitch
+    pitch = others.pitch if mine.number == 1 else mine.pitch
     distance = others.start - mine.start
     low = (distance - mine.width) // pitch + 1
     high = -(-(distance + others.width) // pitch) - 1
-    return max(low, 1 - others.count) <= min(high, mine.count - 1)
+    return max(low, 1 - others.number) <= min(high, mine.number - 1)
 
 
 def _ranges_meet(first: Ranges, second: Ranges) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
 from ptokit.base.location import Location, Site
-from ptokit.isa.spec import Insn, Pipe
+from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.aftermath import at_block_end, at_core_end, at_end, at_pipe
 from ptokit.machine.clocks import Clocks
@@ -28,8 +28,10 @@ from ptokit.machine.findings import Findings
 from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine
+from ptokit.machine.plan import Plan
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
 from ptokit.machine.ranks import wait_for_others
+from ptokit.machine.sync import PIPES_OF
 
 Program = Callable[[], Any]
 MANUAL = frozenset(
@@ -80,19 +82,16 @@ class LaunchMachine(Machine):
         super().__init__(target, mode, keep=keep)
         self.launch = launch
 
-    def issue(
-        self,
-        insn: Insn,
-        operands: Sequence[Any],
-        attrs: tuple[Any, ...],
-        site: Site | Location,
-    ) -> Any:
+    @property
+    def defers(self) -> bool:
+        return self.launch.queued
+
+    def carry_out(self, plan: Plan, operands: Sequence[Any], site: Site | Location) -> Any:
         """Issue one instruction from the core that is running."""
-        launch, core = self.launch, self.core
-        plan = self.plan(insn, operands, attrs, site)
-        pipe = plan.pipe
+        launch, core, insn, pipe = self.launch, self.core, plan.insn, plan.pipe
         if launch.careful:
-            at_pipe(launch.findings, core, plan, operands, site)
+            if core.pipes or pipe not in PIPES_OF[core.kind]:
+                at_pipe(launch.findings, core, plan, operands, site)
         elif insn.name in MANUAL and self.mode == "auto":
             launch.findings.add(
                 "E15",
