@@ -1,11 +1,11 @@
 """Whole kernels: what the checks cost, and how we compare with NumPy and Triton's interpreter.
 
-    python bench/kernels.py     goals: checks on/off <= 3, Triton's interpreter >= 5 times our time
+    python bench/kernels.py     goals: NumPy's time x 3, checks on/off <= 3, Triton's time / 5
 
-Flash attention (S=1024, D=64, 128x128 tiles) and GEMM (512^3, f16, 128x128x64 tiles), lowered path.
-The kernels are those of examples/; only our attention also passes its tiles through a workspace in
-global memory. All run on one thread; every result is compared with the definition in float64;
-rounds are interleaved and the best one counts.
+Flash attention (S=1024, D=64, 128x128 tiles) and GEMM (512^3, f16, 128x128x64 tiles), lowered path
+with all checks. NumPy does the same tile steps, the trips of attention through its workspace
+included; Triton keeps those tiles to itself. All run on one thread; every result is compared with
+the definition in float64; rounds are interleaved and the best one counts.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from gemm import gemm
 
 from ptokit import float32, half
 
-ROUNDS = 5
-MOST_FOR_CHECKS, LEAST_TO_TRITON = 3, 5
+ROUNDS = 7
+MOST_FOR_CHECKS, MOST_TO_NUMPY, LEAST_TO_TRITON = 3, 3, 5
 
 # The ways to the same result, by name, and that result.
 Ways = dict[str, Callable[[], np.ndarray]]
@@ -78,19 +78,25 @@ def attention_ways(triton: Any) -> tuple[Ways, np.ndarray]:
 
     def numpy_tiles() -> np.ndarray:
         out = np.zeros((1024, 64), np.float32)
+        work_s, work_p = np.zeros((128, 128), np.float32), np.zeros((128, 128), np.float16)
+        work_o = np.zeros((128, 64), np.float32)
         for i in range(0, 1024, 128):
             top = np.full((128, 1), -1e30, np.float32)
             norm = np.zeros((128, 1), np.float32)
             total = np.zeros((128, 64), np.float32)
             left = q[i : i + 128].astype(np.float32)
             for j in range(0, 1024, 128):
-                s = left @ k[j : j + 128].astype(np.float32).T * np.float32(0.125)
+                work_s[...] = left @ k[j : j + 128].astype(np.float32).T
+                s = work_s * np.float32(0.125)
                 new = np.maximum(top, s.max(axis=1, keepdims=True))
-                s = np.exp(s - new)
+                s -= new
+                np.exp(s, out=s)
                 drop = np.exp(top - new)
                 norm = norm * drop + s.sum(axis=1, keepdims=True)
-                p = s.astype(np.float16).astype(np.float32)
-                total = total * drop + p @ v[j : j + 128].astype(np.float32)
+                work_p[...] = s
+                work_o[...] = work_p.astype(np.float32) @ v[j : j + 128].astype(np.float32)
+                total *= drop
+                total += work_o
                 top = new
             out[i : i + 128] = total / norm
         return out
@@ -120,7 +126,7 @@ def main() -> None:
         import triton_kernels as triton
     head = f"{'kernel':<29}{'ptokit ms':>10}{'unchecked ms':>14}{'on/off':>8}{'numpy ms':>10}"
     print(head + f"{'ratio':>7}" + (f"{'triton ms':>11}{'faster':>8}" if triton else ""))
-    costs, gains = [], []
+    costs, ratios, gains = [], [], []
     for name, ways in (
         ("GEMM 512^3 f16", gemm_ways),
         ("flash attention S=1024 D=64", attention_ways),
@@ -128,12 +134,14 @@ def main() -> None:
         ms = measure(*ways(triton))
         on, off, plain = ms["on"], ms["off"], ms["numpy"]
         costs.append(on / off)
+        ratios.append(on / plain)
         row = f"{name:<29}{on:>10.1f}{off:>14.1f}{on / off:>8.2f}{plain:>10.1f}{on / plain:>7.2f}"
         if triton:
             gains.append(ms["triton"] / on)
             row += f"{ms['triton']:>11.1f}{gains[-1]:>7.1f}x"
         print(row)
     met = {True: "met", False: "MISSED"}
+    print(f"goal: ratio to NumPy <= {MOST_TO_NUMPY}: {met[max(ratios) <= MOST_TO_NUMPY]}")
     print(f"goal: on/off <= {MOST_FOR_CHECKS}: {met[max(costs) <= MOST_FOR_CHECKS]}")
     if triton:
         goal = f"goal: {LEAST_TO_TRITON}x faster than the Triton interpreter"

@@ -68,6 +68,8 @@ def convert(
         return convert(values.reshape(1), src, dst, round_mode, saturation).reshape(())
     if src is dst:
         return values.copy()
+    if dst is dt.f32 and src.is_float:
+        return _decode_floats(values, src)
     with np.errstate(all="ignore"):
         if src.is_integer:
             integers = _decode_integers(values, src)
@@ -75,8 +77,6 @@ def convert(
                 return _int_to_int(integers, src, dst, saturation)
             return _int_to_float(integers, src, dst, round_mode, saturation)
         floats = _decode_floats(values, src)
-        if dst is dt.f32:
-            return floats
         if dst.is_integer:
             return _float_to_int(floats, dst, round_mode, saturation)
         if holds_every_value_of(dst, src):
@@ -322,6 +322,8 @@ def _float_to_float(
         codes = _codes_of_upper_halves(dst, mode, saturation)[upper_half]
     elif from_single and dst is dt.bf16 and _is_nearest_even(mode):
         codes = _single_to_bf16_nearest(values, saturation)
+    elif from_single and dst is dt.f16 and _is_nearest_even(mode):
+        codes = _single_to_half_nearest(values, saturation)
     elif (dst is dt.f16 or dst is dt.f32) and _is_nearest_even(mode):
         codes = _cast_nearest(values, dst, saturation)
     else:
@@ -350,10 +352,33 @@ def _single_to_bf16_nearest(values: Array, saturation: SaturationMode) -> Array:
     return _with_special_cases(codes, special, values, dt.bf16, saturation)
 
 
+def _single_to_half_nearest(values: Array, saturation: SaturationMode) -> Array:
+    """Round with integers, which takes a third of the time of a cast."""
+    bits = values.view(np.uint32)
+    magnitude = bits & 0x7FFF_FFFF
+    rounded = magnitude >> 13
+    rounded &= 1
+    rounded += magnitude
+    rounded += 0xC800_0FFF  # to the exponents of half, and half a unit less one; see above
+    rounded >>= 13
+    codes = rounded.astype(np.uint16)
+    sign = np.right_shift(bits, 16, out=magnitude)
+    sign &= 0x8000
+    np.bitwise_or(codes, sign, out=codes, casting="unsafe")
+    rounded -= 0x0400
+    special = rounded >= 0x7800  # outside the normal range of half
+    if special.any():
+        codes[special] = _cast_nearest(values[special], dt.f16, saturation)
+    return codes
+
+
 def _cast_nearest(values: Array, dst: DType, saturation: SaturationMode) -> Array:
     """NumPy's own cast, which rounds correctly between float16, float32 and float64."""
     limits = float_format(dst)
-    codes = values.astype(dst.np).view(dst.uint)
+    cast = values.astype(dst.np)
+    codes = cast.view(dst.uint)
+    if dst is dt.f32 and np.isfinite(cast).all():  # faster than a look at the codes
+        return codes
     special = codes & (limits.sign_bit - 1) > limits.max_code
     return _with_special_cases(codes, special, values, dst, saturation)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.engines.steps import Frame, Step
 from ptokit.engines.values import View
-from ptokit.ir.core import Op, Value
+from ptokit.ir.core import Op
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.types import TileBufType, is_column_tile
 from ptokit.machine.plan import NUMBERS
@@ -21,36 +21,41 @@ def instruction(op: Op) -> Step:
     assert insn is not None
     values = run_time_operands(op)
     # An operand is a value of the program, or a number written in its place, or left out.
-    sources = [
-        (value, None if value is not None or declared.role == "tmp" else literal(op, declared))
-        for declared, value in zip(insn.operands, values, strict=True)
-    ]
-    given = [value for value in values if value is not None]
-    views = [i for i, v in enumerate(values) if v is not None and _may_be_view(v)]
-    in_columns = any(is_column_tile(value.type) for value in given)
-    scratch = [
-        (index, declared.name)
-        for index, (declared, value) in enumerate(zip(insn.operands, values, strict=True))
-        if value is None and declared.role == "tmp"
-    ]
+    literals: list[tuple[int, int | float]] = []
+    scratch: list[tuple[int, str]] = []
+    for index, (declared, value) in enumerate(zip(insn.operands, values, strict=True)):
+        if value is None and declared.role == "tmp":
+            scratch.append((index, declared.name))
+        elif value is None and (number := literal(op, declared)) is not None:
+            literals.append((index, number))
+    tiles = [i for i, v in enumerate(values) if v is not None and isinstance(v.type, TileBufType)]
+    views = [i for i, v in enumerate(values) if v is not None and i not in tiles]
+    others = views + [index for index, _ in scratch]  # what is left out, or a literal, stays so
+    in_columns = any(is_column_tile(value.type) for value in values if value is not None)
     labelled = list(zip(op.results, op.result_labels, strict=True))
-    tiles = [(r, op.operand(label)) for r, label in labelled if isinstance(r.type, TileBufType)]
+    made = [(r, op.operand(label)) for r, label in labelled if isinstance(r.type, TileBufType)]
     numbers = [result for result, label in labelled if not label]
 
     def step(run: Interpreter, frame: Frame) -> None:
-        for tile, alias in tiles:
+        for tile, alias in made:
             frame[tile] = run.tile(op, tile) if alias is None else frame[alias]
-        operands: list[Any] = [
-            number if value is None else frame[value] for value, number in sources
-        ]
+        operands: list[Any] = [None if value is None else frame[value] for value in values]
         for index in views:
             view = operands[index]
             if view.__class__ is View:
                 operands[index] = view.tensor(in_columns)
+        for index, number in literals:
+            operands[index] = number
         for index, name in scratch:
             operands[index] = run.scratch(op, name)
         # Most instructions of a loop find their operands where they were.
-        keys = [o if o is None or o.__class__ in NUMBERS else o.key for o in operands]
+        keys: list[Any] = [operands[i].key for i in tiles]
+        for index in others:
+            operand: Any = operands[index]
+            if operand is None or operand.__class__ in NUMBERS:
+                keys.append(operand)
+            else:
+                keys.append(operand.key)
         known = run.plans.get(op)
         machine = run.machine
         if known is not None and known[0] == keys:
@@ -63,7 +68,3 @@ def instruction(op: Op) -> Step:
             frame[number] = result
 
     return step
-
-
-def _may_be_view(value: Value) -> bool:
-    return not isinstance(value.type, TileBufType)

@@ -101,11 +101,11 @@ def old_result(m: Size = m_of) -> Operand:
 
 
 def left(m: Size = m_of, k: Size = k_of) -> Operand:
-    return src("aMatrix", view=lambda o: (m(o), k(o)))
+    return src("aMatrix", view=lambda o: (m(o), k(o)), boxes=True)
 
 
 def right(k: Size = k_of) -> Operand:
-    return src("bMatrix", view=lambda o: (k(o), n_of(o)))
+    return src("bMatrix", view=lambda o: (k(o), n_of(o)), boxes=True)
 
 
 def bias_row(optional: bool = False) -> Operand:
@@ -344,18 +344,34 @@ TF32_ON, TF32_ROUND = 1 << 46, 1 << 47  # bits of the control register
 _TF32_BITS = {"a2a3": 11, "a5": 10}  # mantissa bits that are left
 
 
-def product(ctx: Any, a: Array, b: Array, shape: tuple[int, ...]) -> Array:
-    """Multiply two matrices, exactly for integers (as int64), in float32 otherwise.
+def accumulate(
+    ctx: Any, name: str, c: Array, a: Array, b: Array, start: Array | None = None
+) -> None:
+    """Put a x b into the accumulator, added to what the sum starts from: old sums, or a bias row.
 
-    `shape` is that of the accumulator: its boxes of columns may be apart.
+    Integers are multiplied exactly, everything else in float32. All come with their boxes apart.
     """
     kinds = ctx.ops.aMatrix.dtype, ctx.ops.bMatrix.dtype
+    if start is not None:
+        start = start.reshape(-1, *c.shape[1:])
     if kinds[0].is_integer and kinds[1].is_integer:
-        return _integer_product(a, b, *kinds, shape)
-    return multiply(_float_operand(ctx, a, kinds[0]), _float_operand(ctx, b, kinds[1]), shape)
+        total = _integer_product(a, b, *kinds, c.shape)
+    else:
+        left = _float_operand(ctx, a, kinds[0]).reshape(c.shape[0], -1)
+        right = _float_operand(ctx, b, kinds[1]).reshape(left.shape[1], -1)
+        if start is None and c.dtype == np.float32:
+            multiply(left, right, c.shape, c)
+            return
+        total = multiply(left, right, c.shape)
+    if start is not None:
+        if total.dtype == start.dtype == c.dtype:
+            np.add(total, start, out=c)
+            return
+        total = total + start
+    c[...] = settled(ctx, name, total)
 
 
-def multiply(a: Array, b: Array, shape: tuple[int, ...]) -> Array:
+def multiply(a: Array, b: Array, shape: tuple[int, ...], out: Array | None = None) -> Array:
     """The host's matrix product, laid out as the accumulator has it, so that sums need no copy.
 
     It goes in bands of rows small enough for the host to stay on one thread: a product of this size
@@ -363,17 +379,22 @@ def multiply(a: Array, b: Array, shape: tuple[int, ...]) -> Array:
     """
     rows, cols = shape[0], shape[-1]
     panels = b.reshape(b.shape[0], -1, cols).transpose(1, 0, 2)
-    total = np.empty((panels.shape[0], rows, cols), a.dtype)
+    if out is None:
+        found = np.empty((panels.shape[0], rows, cols), a.dtype)
+    else:
+        found = out.reshape(rows, -1, cols).transpose(1, 0, 2)
     band = max(16, _ONE_THREAD // (b.shape[0] * cols))
     for row in range(0, rows, band):
-        np.matmul(a[row : row + band], panels, out=total[:, row : row + band])
-    return total.transpose(1, 0, 2) if len(shape) == 3 else total[0]
+        np.matmul(a[row : row + band], panels, out=found[:, row : row + band])
+    return found.transpose(1, 0, 2).reshape(shape)
 
 
 def _integer_product(
     a: Array, b: Array, left: DType, right: DType, shape: tuple[int, ...]
 ) -> Array:
     """An exact product modulo 2^64, on the widest units that keep every partial sum exact."""
+    a = a.reshape(shape[0], -1)
+    b = b.reshape(a.shape[1], -1)
     bound = a.shape[1] * _largest(left) * _largest(right)
     wide = np.float32 if bound <= 1 << 24 else np.float64 if bound <= 1 << 53 else np.int64
     if dt.i4 in (left, right):
@@ -403,11 +424,6 @@ def settled(ctx: Any, c: str, total: Array) -> Array:
         return total.astype(kind.np)
     floats = total if total.dtype in (np.float32, np.float64) else total.astype(np.float64)
     return from_float(floats, kind, saturation=SaturationMode.OFF)
-
-
-def start(values: Array, c: Array) -> Array:
-    """What a sum starts from - old sums, or a row of biases - with the boxes of the result."""
-    return values.reshape(-1, *c.shape[1:])
 
 
 def require_same_storage(ctx: Any, c: str) -> None:

@@ -42,6 +42,8 @@ def convert_out(
     for two things: the Kirin targets scale to int16 where others shift, and the `cpu` profile
     computes as the public simulator does (see `_to_b8`).
     """
+    if word is None and src is dst and not relu:
+        return values
     with np.errstate(all="ignore"):
         if word is None:
             result = _cast(values, src, dst, target)
@@ -53,8 +55,6 @@ def convert_out(
 
 def _cast(values: Array, src: DType, dst: DType, target: str) -> Array:
     """Convert without a word. Devices know f32 to f16, bf16 and f32, and the identity."""
-    if src is dst:
-        return values
     if dst.is_integer:  # only the permissive profile comes here with another type: a C cast
         wrap = SaturationMode.OFF if src.is_integer else SaturationMode.ON
         return convert(values, src, dst, RoundMode.CAST_TRUNC, wrap)

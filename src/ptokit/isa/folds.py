@@ -52,6 +52,12 @@ def extreme(values: Array, axis: int, *, largest: bool) -> Array:
 
 def across(op: Op, values: Array) -> Array:
     """Combine the lanes, the last axis: neighbours first, then neighbouring results."""
+    *rows, lanes = values.shape
+    if lanes and lanes & lanes - 1 == 0:  # then neighbours stay neighbours without their rows
+        values = values.reshape(-1)
+        for _ in range(lanes.bit_length() - 1):
+            values = op(values[0::2], values[1::2])
+        return values.reshape(rows)
     while (lanes := values.shape[-1]) > 1:
         even = lanes // 2 * 2
         pairs = op(values[..., 0:even:2], values[..., 1:even:2])

@@ -15,6 +15,7 @@ from ptokit.isa.cube import (
     PHASE,
     TF32_ON,
     TF32_ROUND,
+    accumulate,
     bias_row,
     bias_rules,
     gemv_k,
@@ -23,14 +24,11 @@ from ptokit.isa.cube import (
     left,
     matmul_rules,
     old_result,
-    product,
     products,
     require_same_storage,
     result,
     right,
     same_accumulator,
-    settled,
-    start,
 )
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, rule
 
@@ -66,7 +64,7 @@ def TMATMUL(cMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any) -> None:
     int8 products are summed in int32 modulo 2^32, floats in float32 (in f16 on Kirin). The phase is
     the unit flag for the store that follows and has no effect on numbers.
     """
-    cMatrix[...] = settled(ctx, "cMatrix", product(ctx, aMatrix, bMatrix, cMatrix.shape))
+    accumulate(ctx, "cMatrix", cMatrix, aMatrix, bMatrix)
 
 
 @insn(
@@ -94,9 +92,8 @@ def TMATMUL_ACC(
     cOutMatrix holds; cInMatrix must be the same storage and may be left out.
     """
     require_same_storage(ctx, "cOutMatrix")
-    old = start(cOutMatrix if cInMatrix is None else cInMatrix, cOutMatrix)
-    total = product(ctx, aMatrix, bMatrix, cOutMatrix.shape) + old
-    cOutMatrix[...] = settled(ctx, "cOutMatrix", total)
+    old = cOutMatrix if cInMatrix is None else cInMatrix
+    accumulate(ctx, "cOutMatrix", cOutMatrix, aMatrix, bMatrix, old)
 
 
 @insn(
@@ -119,8 +116,7 @@ def TMATMUL_BIAS(cMatrix: Array, aMatrix: Array, bMatrix: Array, biasData: Array
     Sizes, element types and what is left undefined are those of TMATMUL; biasData is one row of n
     elements of the accumulator's type.
     """
-    total = product(ctx, aMatrix, bMatrix, cMatrix.shape) + start(biasData, cMatrix)
-    cMatrix[...] = settled(ctx, "cMatrix", total)
+    accumulate(ctx, "cMatrix", cMatrix, aMatrix, bMatrix, biasData)
 
 
 # ---- TGEMV ---------------------------------------------------------------------------------------
@@ -145,7 +141,7 @@ def TGEMV(cMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any) -> None:
     rest of the touched accumulator boxes is not. The permissive profile takes as many rows as
     aMatrix has.
     """
-    cMatrix[...] = settled(ctx, "cMatrix", product(ctx, aMatrix, bMatrix, cMatrix.shape))
+    accumulate(ctx, "cMatrix", cMatrix, aMatrix, bMatrix)
 
 
 @insn(
@@ -170,8 +166,7 @@ def TGEMV_ACC(
     As TGEMV; the hardware adds to what cOutMatrix holds, so cInMatrix must be the same storage.
     """
     require_same_storage(ctx, "cOutMatrix")
-    total = product(ctx, aMatrix, bMatrix, cOutMatrix.shape) + start(cInMatrix, cOutMatrix)
-    cOutMatrix[...] = settled(ctx, "cOutMatrix", total)
+    accumulate(ctx, "cOutMatrix", cOutMatrix, aMatrix, bMatrix, cInMatrix)
 
 
 @insn(
@@ -193,8 +188,7 @@ def TGEMV_BIAS(cMatrix: Array, aMatrix: Array, bMatrix: Array, biasData: Array, 
 
     As TGEMV; biasData is one row of n elements of the accumulator's type.
     """
-    total = product(ctx, aMatrix, bMatrix, cMatrix.shape) + start(biasData, cMatrix)
-    cMatrix[...] = settled(ctx, "cMatrix", total)
+    accumulate(ctx, "cMatrix", cMatrix, aMatrix, bMatrix, biasData)
 
 
 # ---- modes ---------------------------------------------------------------------------------------

@@ -32,7 +32,6 @@ from ptokit.isa.cube import (
     same_accumulator,
     settled,
     shapes_agree,
-    start,
 )
 from ptokit.isa.spec import Asm, Operand, Pipe, Rule, insn, rule, src, types
 
@@ -187,10 +186,14 @@ def _multiply_scaled(
 ) -> None:
     """Scale, multiply and add in float64, where nothing overflows; round once to the result."""
     kinds = ctx.ops.aMatrix.dtype, ctx.ops.bMatrix.dtype
+    a = a.reshape(c.shape[0], -1)
+    b = b.reshape(a.shape[1], -1)
     rows = to_float64(a, kinds[0]) * _spread(a_scale, ctx.ops.aScaleMatrix.dtype, 1, a.shape[1])
     cols = to_float64(b, kinds[1]) * _spread(b_scale, ctx.ops.bScaleMatrix.dtype, 0, a.shape[1])
     total = multiply(rows, cols, c.shape)
-    c[...] = settled(ctx, "cMatrix", total if old is None else total + start(old, c))
+    if old is not None:
+        total = total + old.reshape(-1, *c.shape[1:])
+    c[...] = settled(ctx, "cMatrix", total)
 
 
 def _spread(scales: Array, kind: DType, axis: int, k: int) -> Array:

@@ -66,8 +66,9 @@ class Operand:
     view: Region = View.VALID
     optional: bool = False
     note: str = ""
-    # Handed over where it lies, with its boxes apart: (rows, boxes of columns, columns of a box);
-    # a plain matrix where the layout has no such boxes or the region cuts them.
+    # Handed over where it lies, its boxes as further dimensions: what makes up the rows, then the
+    # columns; results have (rows, boxes of columns, columns of a box). A plain matrix where the
+    # layout has no such boxes or the region cuts them.
     boxes: bool = False
     carries: bool = False  # may hold undefined elements: the body passes their state on itself
     space: str = ""  # tells apart overloads whose operands differ only in their memory space

@@ -27,20 +27,15 @@ class Clocks:
 
     def __init__(self) -> None:
         self.count: defaultdict[int, int] = defaultdict(int)  # instructions started so far
-        self._known: defaultdict[int, Clock] = defaultdict(dict)
+        self.known: defaultdict[int, Clock] = defaultdict(dict)  # what an agent comes after
 
     def of(self, agent: int) -> Clock:
         """What the next instruction of an agent comes after."""
-        return self._known[agent]
-
-    def tick(self, agent: int) -> int:
-        """The time of the next instruction of an agent."""
-        self.count[agent] = now = self.count[agent] + 1
-        return now
+        return self.known[agent]
 
     def release(self, agent: int) -> Clock:
         """What a signal behind the work of an agent proves."""
-        clock = self._known[agent].copy()
+        clock = self.known[agent].copy()
         clock[agent] = self.count[agent]
         return clock
 
@@ -49,26 +44,26 @@ class Clocks:
         if clock is None:
             return
         for agent in agents:
-            join(self._known[agent], clock)
+            join(self.known[agent], clock)
 
     def barrier(self, agent: int) -> None:
         """Complete the earlier work of an agent before its later work."""
-        self._known[agent][agent] = self.count[agent]
+        self.known[agent][agent] = self.count[agent]
 
     def barrier_all(self, core: Core) -> Clock:
         """Complete all work of a core before all its later work; return what is known then."""
         agents = range(core.number * PIPES, (core.number + 1) * PIPES)
         everything: Clock = {}
         for agent in agents:
-            join(everything, self._known[agent])
+            join(everything, self.known[agent])
             everything[agent] = self.count[agent]
         for agent in agents:
-            self._known[agent] = everything.copy()
+            self.known[agent] = everything.copy()
         return everything
 
     def is_before(self, earlier: int, time: int, agent: int) -> bool:
         """Whether an instruction is complete before the next one of `agent` starts."""
-        return self._known[agent].get(earlier, 0) >= time
+        return self.known[agent].get(earlier, 0) >= time
 
 
 def join(into: Clock, other: Clock) -> None:

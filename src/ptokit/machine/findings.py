@@ -14,7 +14,7 @@ from ptokit.machine.clocks import PIPES
 from ptokit.machine.core import Core
 from ptokit.machine.moves import Move
 from ptokit.machine.records import Record
-from ptokit.machine.regions import Region, Touch
+from ptokit.machine.regions import Region
 
 if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
@@ -71,22 +71,22 @@ class Findings:
         machine: Machine,
         use: Use,
         peer: Region,
-        touch: Touch,
+        earlier: Record,
         record: Record,
         agent: int,
         wrote: bool,
     ) -> None:
         """Two accesses that nothing orders."""
-        other = touch.operand(peer, wrote)
-        key = (id(record.plan), id(touch.record.plan), use.operand, other, agent)
+        other = earlier.operand(peer, wrote)
+        key = (id(record.plan), id(earlier.plan), use.operand, other, agent)
         if key in self._seen:
             return
         self._seen.add(key)
-        earlier, first, second = touch.record, touch.record.pipe, record.pipe
-        here, there = self._core(agent), self._core(touch.agent)
+        first, second = earlier.pipe, record.pipe
+        here, there = self._core(agent), self._core(earlier.agent)
         kind = ("WAW" if use.writes else "RAW") if wrote else "WAR"
         ring = not wrote and isinstance(record.plan, Move) and use.region.memory != "GM"
-        same_pipe = agent == touch.agent
+        same_pipe = agent == earlier.agent
         code = _code(same_pipe, use.region.memory, ring)
         does, did = ("writes" if use.writes else "reads"), ("written" if wrote else "read")
         low, high = use.region.common(peer)

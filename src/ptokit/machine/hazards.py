@@ -12,10 +12,11 @@ from ptokit.base.enums import AccPhase, AtomicType, STPhase
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.clocks import PIPES, Clocks, join
+from ptokit.machine.flags import Clock
 from ptokit.machine.gm import GmWindow
 from ptokit.machine.moves import Move
 from ptokit.machine.records import Record
-from ptokit.machine.regions import Region, RegionIndex, Touch, Use
+from ptokit.machine.regions import Region, RegionIndex, Use
 from ptokit.machine.scalar_cache import ScalarCaches
 from ptokit.machine.window import Window
 
@@ -69,22 +70,25 @@ class HazardLog:
             uses += self._gm_uses(record, atomic)
         if not uses:
             return
-        agent = self.machine.core.number * PIPES + record.pipe
-        time = self.clocks.tick(agent)
+        clocks = self.clocks
+        record.uses = uses
+        record.agent = agent = self.machine.core.number * PIPES + plan.pipe
+        record.time = clocks.count[agent] = clocks.count[agent] + 1
         if phase:
-            self._handshake(record, uses, agent, time, phase)
-        self._check(record, uses, agent, time)
-        clock = self.clocks.release(agent) if phase else None
-        touch = Touch(time, record, uses, agent, clock)
+            self._handshake(record, phase)
+        self._check(record, clocks.known[agent])
+        record.clock = clocks.release(agent) if phase else None
         for use in uses:
             region = use.region
             if not use.writes:
-                region.reads[agent] = touch
+                region.reads[agent] = record
             elif use.atomic:
-                region.writes[agent] = touch  # others may add at the same time
+                region.additions[agent] = record  # others may add at the same time
             else:
                 # Whatever came before is ordered before this write, or was reported.
-                region.writes = {agent: touch}
+                region.write = record
+                if region.additions:
+                    region.additions = {}
                 if region.reads:
                     region.reads = {}
 
@@ -140,83 +144,95 @@ class HazardLog:
 
     # ---- conflicts ------------------------------------------------------------------------------
 
-    def _check(self, record: Record, uses: tuple[Use, ...], agent: int, time: int) -> None:
+    def _check(self, record: Record, known: Clock) -> None:
         """Look for earlier accesses that are not known to be complete."""
-        known = self.clocks.of(agent)
-        complete = known.get
-        for use in uses:
-            suspects: list[tuple[Region, Touch, bool]] | None = None
+        complete, agent = known.get, record.agent
+        # Most pipes keep their own order.
+        ordered = agent if record.plan.pipe not in self._barriers else -1
+        for use in record.uses:
+            # Nearly every access finds all earlier ones complete: this loop must be short.
             for peer in use.region.peers:
-                for touch in peer.writes.values():
-                    if complete(touch.agent, 0) < touch.time:
-                        suspects = suspects or []
-                        suspects.append((peer, touch, True))
-                if use.writes and peer.reads:
-                    for touch in peer.reads.values():
-                        if complete(touch.agent, 0) < touch.time:
-                            suspects = suspects or []
-                            suspects.append((peer, touch, False))
-            if suspects is not None:
-                self._judge(use, suspects, record, agent, time)
+                last = peer.write
+                if last and complete(last.agent, 0) < last.time and last.agent != ordered:
+                    break
+                if peer.additions:
+                    break
+                if use.writes:
+                    for other, earlier in peer.reads.items():
+                        if complete(other, 0) < earlier.time and other != ordered:
+                            break
+                    else:
+                        continue
+                    break
+            else:
+                continue
+            suspects = self._suspects(use, known, ordered)
+            if suspects:
+                self._judge(use, suspects, record, known)
+
+    def _suspects(self, use: Use, known: Clock, ordered: int) -> list[tuple[Region, Record, bool]]:
+        """Accesses to the same bytes that may not be complete; `ordered` keeps its own order."""
+        found: list[tuple[Region, Record, bool]] = []
+        for peer in use.region.peers:
+            for wrote, earlier in (
+                *((True, r) for r in peer.writes),
+                *((False, r) for r in (peer.reads.values() if use.writes else ())),
+            ):
+                if known.get(earlier.agent, 0) < earlier.time and earlier.agent != ordered:
+                    found.append((peer, earlier, wrote))
+        return found
 
     def _judge(
-        self,
-        use: Use,
-        suspects: list[tuple[Region, Touch, bool]],
-        record: Record,
-        agent: int,
-        time: int,
+        self, use: Use, suspects: list[tuple[Region, Record, bool]], record: Record, known: Clock
     ) -> None:
-        crossed, known = False, self.clocks.of(agent)
-        for peer, touch, wrote in suspects:
+        crossed, agent = False, record.agent
+        for peer, earlier, wrote in suspects:
             # What was reported counts as ordered from then on.
-            if touch.agent != agent and known.get(touch.agent, 0) < touch.time:
-                crossed |= self._conflict(use, peer, touch, record, agent, wrote)
-        if crossed or record.pipe not in self._barriers:
+            if earlier.agent != agent and known.get(earlier.agent, 0) < earlier.time:
+                crossed |= self._conflict(use, peer, earlier, record, wrote)
+        if crossed:
             return  # order inside the pipe would come back with the order that was missing
-        for peer, touch, wrote in suspects:
-            if touch.agent == agent and self._same_pipe(use, peer, touch, time):
-                self._conflict(use, peer, touch, record, agent, wrote)
+        for peer, earlier, wrote in suspects:
+            if earlier.agent == agent and self._same_pipe(use, peer, earlier, record):
+                self._conflict(use, peer, earlier, record, wrote)
 
-    def _same_pipe(self, use: Use, peer: Region, touch: Touch, time: int) -> bool:
+    def _same_pipe(self, use: Use, peer: Region, earlier: Record, record: Record) -> bool:
         """Whether the order of one pipe does not protect this pair."""
-        if touch.time == time:
+        if earlier is record:
             return False
         if use.streams is None or peer is not use.region:
             return True
-        return not any(u.region is peer and u.streams == use.streams for u in touch.uses)
+        return not any(u.region is peer and u.streams == use.streams for u in earlier.uses)
 
     def _conflict(
-        self, use: Use, peer: Region, touch: Touch, record: Record, agent: int, wrote: bool
+        self, use: Use, peer: Region, earlier: Record, record: Record, wrote: bool
     ) -> bool:
         """Report a pair, unless its order does not matter; from then on, take it as ordered."""
-        if use.atomic and wrote and _is_atomic(touch.record):
+        if use.atomic and wrote and _is_atomic(earlier):
             return False
-        if use.region is peer and wrote and use.writes and _twins(record, touch.record):
+        if use.region is peer and wrote and use.writes and _twins(record, earlier):
             return False
-        self.findings.race(self.machine, use, peer, touch, record, agent, wrote)
-        self.clocks.acquire((agent,), {touch.agent: touch.time})
+        self.findings.race(self.machine, use, peer, earlier, record, record.agent, wrote)
+        self.clocks.acquire((record.agent,), {earlier.agent: earlier.time})
         return True
 
     # ---- unit flags -----------------------------------------------------------------------------
 
-    def _handshake(
-        self, record: Record, uses: tuple[Use, ...], agent: int, time: int, phase: int
-    ) -> None:
+    def _handshake(self, record: Record, phase: int) -> None:
         """Cube unit and fix pipe hand an accumulator over by themselves, tile by tile."""
-        known = self.clocks.of(agent)
+        known = self.clocks.of(record.agent)
         partner = Pipe.FIX if record.pipe is Pipe.M else Pipe.M
-        other = agent - record.pipe + partner
+        other = record.agent - record.pipe + partner
         # TMATMUL_ACC names its accumulator twice; that is one step.
-        for use in {id(u.region): u for u in uses}.values():
+        for use in {id(u.region): u for u in record.uses}.values():
             if use.region.memory != "L0C":
                 continue
             unit = self._units.setdefault(id(use.region), _Unit(use.region))
             unit.step(record, phase, self.findings, self.machine)
             for peer in use.region.peers:
-                for touch in (peer.writes.get(other), peer.reads.get(other)):
-                    if touch is not None and touch.clock is not None:
-                        join(known, touch.clock)
+                for earlier in (*peer.writes, *peer.reads.values()):
+                    if earlier.agent == other and earlier.clock is not None:
+                        join(known, earlier.clock)
 
     def open_units(self) -> list[Record]:
         """The instructions that left a handshake open."""

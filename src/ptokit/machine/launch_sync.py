@@ -121,7 +121,11 @@ class LaunchSync(Sync):
         queue, clocks = flag.source, self.launch.clocks
         flag.balance = 1
         flag.last_set = site
-        clock = clocks.release(queue.agent) if clocks is not None else None
+        clock = None
+        if clocks is not None:
+            agent = queue.agent
+            clock = clocks.known[agent].copy()
+            clock[agent] = clocks.count[agent]
         flag.given += 1
         flag.tokens.append(Token(site, queue.title, clock))
         if flag.waiters:
@@ -139,10 +143,11 @@ class LaunchSync(Sync):
             super().wait_flag(src, dst, id, site)
             return
         flag.balance -= 1
-        clock = flag.take().clock
-        if clock is not None:
+        flag.taken += 1
+        token = flag.last_taken = flag.tokens.popleft()
+        if token.clock is not None:
             assert self.launch.clocks is not None
-            join(self.launch.clocks.of(flag.target.agent), clock)
+            join(self.launch.clocks.known[flag.target.agent], token.clock)
 
     def block(self, wait: Wait, until: Callable[[], bool] | None = None) -> None:
         """Stop the scalar unit of the running core until the wait can pass."""

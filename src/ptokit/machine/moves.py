@@ -69,7 +69,7 @@ class Move:
                 place.mark_defined()
             else:
                 _store(place, part)
-        self.machine.note(Record(self.insn, self.pipe, site, self, self.gm))  # type: ignore[arg-type]
+        self.machine.note(Record(self, site, self.gm))  # type: ignore[arg-type]
 
     def _fetch(self, site: Site | Location) -> Array:
         name, place = self._source

@@ -21,14 +21,13 @@ from ptokit.machine.context import Context
 from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound, read_by
 from ptokit.machine.gm import GmAccess, GmWindow
 from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
-from ptokit.machine.records import Record
+from ptokit.machine.records import GmWindows, Record
 from ptokit.machine.window import Window
 
 if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 NUMBERS = (int, float, bool)
-GmWindows = tuple[tuple[str, bool, GmWindow], ...]  # (operand, written, where)
 _NO_GM: GmWindows = ()
 
 
@@ -99,7 +98,7 @@ class Plan:
             left_open = self._window(declared, part, value, site)
             self.windows.append((declared.name, True, left_open))
             self._scratch.append(left_open)
-        if declared.boxes and (boxes := _columns_apart(window)) is not None:
+        if declared.boxes and (boxes := _boxes(window, whole_rows=declared.writes)) is not None:
             return boxes
         shape = value.shape if isinstance(value, ConvObject) else window.shape
         if view is View.STORAGE or isinstance(view, slice):
@@ -244,7 +243,7 @@ class Plan:
         while self.undefined:
             window, where = self.undefined.pop()
             window.poison(where)
-        record = Record(self.insn, self.pipe, site, self, gm)
+        record = Record(self, site, gm)
         machine.records.append(record)
         if machine.watch is not None:
             machine.watch(record)
@@ -314,10 +313,10 @@ def _extent(view: View | Extent, tile: TileObject, axis_map: AxisMap) -> tuple[s
     return rows, cols
 
 
-def _columns_apart(window: Window) -> Array | None:
-    """The memory as (rows, boxes of columns, columns of a box), if it is made of such boxes."""
+def _boxes(window: Window, *, whole_rows: bool) -> Array | None:
+    """The memory with the boxes of its layout as further dimensions, if it is made of boxes."""
     axes = window.axes()
-    if axes is None or len(axes[0]) > 1 or len(axes[1]) != 2:
+    if axes is None or len(axes[1]) < 2 or (whole_rows and len(axes[0]) > 1):
         return None
     extents, strides = zip(*axes[0], *axes[1], strict=True)
     return window.over(extents, strides)

@@ -120,6 +120,7 @@ class Queues:
         self.give = give
         self.late = late
         self._queues: dict[tuple[int, Pipe], PipeQueue] = {}
+        self.held: set[PipeQueue] = set()  # those with something left to do
         self._busy = False
         self._awake: deque[PipeQueue] = deque()
 
@@ -137,13 +138,14 @@ class Queues:
 
     def drop(self, core: Core) -> None:
         """Forget a core that has ended."""
-        for pipe in Pipe:
-            self._queues.pop((core.number, pipe), None)
+        for queue in self.of_core(core):
+            self.held.discard(queue)
+            del self._queues[core.number, queue.pipe]
 
     @property
     def pending(self) -> list[PipeQueue]:
         """The queues with something left to do."""
-        return [q for q in self._queues.values() if q.entries]
+        return [q for q in self._queues.values() if q in self.held]
 
     def idle(self, core: Core) -> bool:
         """Whether every pipe of a core has done all it was given."""
@@ -153,9 +155,11 @@ class Queues:
         """Carry an entry out, or queue it behind what the pipe still waits for."""
         if (self.late and queue.pipe is not Pipe.S) or queue.entries:
             queue.entries.append(entry)
+            self.held.add(queue)
             return
         if isinstance(entry, Wait) and entry.missing:
             queue.entries.append(entry)
+            self.held.add(queue)
             self._listen(queue, entry)
             return
         self.carry_out(queue, entry)
@@ -187,15 +191,20 @@ class Queues:
             if isinstance(head, Wait) and head.missing:
                 self._listen(queue, head)
                 return
-            queue.entries.popleft()
+            self._drop(queue, 0)
             self.carry_out(queue, head)
             most -= 1
 
     def overtake(self, queue: PipeQueue, index: int) -> None:
         """Let a transfer complete before those in front of it."""
         entry = queue.entries[index]
-        del queue.entries[index]
+        self._drop(queue, index)
         self.carry_out(queue, entry)
+
+    def _drop(self, queue: PipeQueue, index: int) -> None:
+        del queue.entries[index]
+        if not queue.entries:
+            self.held.discard(queue)
 
     def carry_out(self, queue: PipeQueue, entry: Entry) -> None:
         """Do what an entry says."""

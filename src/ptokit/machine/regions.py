@@ -7,7 +7,6 @@ regions are peers exactly when they share one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,21 +41,6 @@ def evenly(ranges: Ranges) -> Rows | None:
     return rows if rows.ranges == ranges else None
 
 
-class Touch(NamedTuple):
-    """An instruction that was the last of its agent to access a region."""
-
-    time: int
-    record: Any
-    uses: Sequence[Use]  # all its accesses
-    agent: int
-    clock: Any = None  # what was complete before it, where a handshake will need it
-
-    def operand(self, region: Region, wrote: bool) -> str:
-        """The operand through which it accessed a region."""
-        found = (u.operand for u in self.uses if u.region is region and u.writes == wrote)
-        return next(found, "")
-
-
 class Use:
     """One operand of an instruction as the hazard log sees it."""
 
@@ -75,7 +59,9 @@ class Use:
 class Region:
     """Bytes of one memory, and who touched them last."""
 
-    __slots__ = ("_ranges", "memory", "peers", "reads", "rows", "start", "stop", "writes")
+    __slots__ = (
+        "_ranges", "additions", "memory", "peers", "reads", "rows", "start", "stop", "write"
+    )  # fmt: skip
 
     def __init__(self, memory: str, place: Rows | Ranges) -> None:
         self.memory = memory
@@ -88,8 +74,19 @@ class Region:
             assert self._ranges is not None
             self.start, self.stop = self._ranges[0][0], self._ranges[-1][1]
         self.peers: list[Region] = [self]
-        self.writes: dict[int, Touch] = {}
-        self.reads: dict[int, Touch] = {}
+        # Records: the last write, atomic additions since then by agent, and reads by agent.
+        self.write: Any = None
+        self.additions: dict[int, Any] = {}
+        self.reads: dict[int, Any] = {}
+
+    @property
+    def writes(self) -> list[Any]:
+        """The last write and the atomic additions since then."""
+        return (
+            [*self.additions.values()]
+            if self.write is None
+            else [self.write, *self.additions.values()]
+        )
 
     @property
     def ranges(self) -> Ranges:
@@ -121,7 +118,8 @@ class Region:
 
     def forget(self) -> None:
         """Start over: the memory is given to somebody else."""
-        self.writes.clear()
+        self.write = None
+        self.additions.clear()
         self.reads.clear()
 
 

@@ -102,8 +102,9 @@ class LaunchMachine(Machine):
             )
         if insn.pipe is None or pipe is Pipe.S:
             return plan.run(operands, site)
-        queue = launch.queues.of(core, pipe)
-        if launch.queued or queue.entries:
+        queues = launch.queues
+        if launch.queued or (queues.held and queues.of(core, pipe).entries):
+            queue = queues.of(core, pipe)
             work = Work(plan, frozen(operands), site, dict(core.registers))
             with launch.sync.handed_over(plan, pipe, site):
                 launch.queues.submit(queue, work)

@@ -22,6 +22,7 @@ class Window:
     """Rows and columns of an operand's address map, over one memory."""
 
     __slots__ = (
+        "_boxes",
         "_cols",
         "_map",
         "_rows",
@@ -52,6 +53,7 @@ class Window:
         self.clean = -1  # the epoch at which every byte was last seen defined
         self._map = axis_map
         self._rows, self._cols = rows, cols
+        self._boxes: Array | None = None  # the memory itself, by the axes behind rows and columns
         self.view: Array | None = None
         if axis_map.is_matrix and not dtype.is_packed:
             self.view = self._matrix(storage.data, dtype.np)
@@ -81,7 +83,12 @@ class Window:
             return self.view
         if self.dtype.is_packed:
             return self._unpack(self.storage.data)
-        return self._matrix(self.storage.data, self.dtype.np)
+        boxes = self._boxes
+        if boxes is None:
+            axes = self._map.row_axes + self._map.col_axes
+            whole = self._map.array(self.storage.data, self.offset, self.dtype.np)
+            boxes = self._boxes = whole.transpose(axes)
+        return boxes.reshape(self._map.rows, self._map.cols)[self._rows, self._cols]
 
     def write(self, values: Array) -> None:
         """Store all elements."""
