@@ -12,10 +12,11 @@ from typing import Any
 
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.tiles import DYNAMIC, TileSpec
-from ptokit.engines.values import View, bind_arguments, takes_whole_entries
+from ptokit.engines.values import View, bind_arguments
 from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.evaluate import Undefined, evaluate
+from ptokit.ir.fifos import takes_whole_entries
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import TileBufType, is_column_tile, on_target

@@ -18,7 +18,6 @@ from ptokit.base.enums import Layout
 from ptokit.base.location import Location
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
-from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Function, Value
 from ptokit.ir.evaluate import bits_of, round_to, wrap
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType, is_column
@@ -175,9 +174,3 @@ def element_of(type_: Type, site: Location) -> DType:
     if found is None:
         raise fail("element-type", f"{type_.element} is no element type", site=site)
     return found
-
-
-def takes_whole_entries(function: Function) -> bool:
-    """Whether a function uses pipes, and never splits an entry between the vector cores."""
-    splits = [op.attrs["split"] for op in function.walk() if "split" in op.attrs]
-    return bool(splits) and all(isinstance(s, IntAttr) and s.value == 0 for s in splits)
