@@ -130,6 +130,26 @@ def one_vector_core(ring, signals):
 
 
 @kernel(core="mix")
+def slots(ring, *, way):
+    """Slots in hand: views without memory, which TALLOC and TPOP point at them."""
+    pipe = TPipe[0, way, 8192, 2](ring, 0, 0)
+    with cube_section():
+        acc = Scores()
+        TASSIGN(acc, 0)
+        slot = GlobalTensor[float32, Shape[1, 1, 1, 32, 64], Stride[1, 1, 1, 64, 1]]()
+        TALLOC[LEFT](pipe, slot)
+        TSTORE(slot, acc)
+        TPUSH[LEFT](pipe, slot)
+    with vector_section():
+        columns = Tile[TileType.Vec, float32, 32, 32]()
+        TASSIGN(columns, 0)
+        part = GlobalTensor[float32, Shape[1, 1, 1, 32, 32], Stride[1, 1, 1, 64, 1]]()
+        TPOP[LEFT](pipe, part)
+        TLOAD(columns, part)
+        TFREE[LEFT](pipe, part)
+
+
+@kernel(core="mix")
 def through_memory(ring):
     """A5 through global memory: a direction with a name of its own, and no TFREE."""
     pipe = TPipe[0, Direction.DIR_C2V_GM, 8192, 8, 2, True](ring, 0, 0)

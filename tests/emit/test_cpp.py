@@ -13,7 +13,7 @@ import pytest
 
 from ptokit import Kernel, PtoError
 from ptokit.base.dtypes import dtype
-from ptokit.base.enums import TileType
+from ptokit.base.enums import Direction, TileType
 from ptokit.base.tiles import TileSpec
 from ptokit.driver import load, loads
 from ptokit.emit.cpp import emit_cpp
@@ -64,6 +64,12 @@ def compare(source: str, name: str, config: pytest.Config) -> None:
     assert source == path.read_text()
 
 
+@pytest.mark.parametrize(("on", "way"), [("a2a3", "DIR_C2V"), ("a5", "DIR_C2V_GM")])
+def test_slots_in_hand(on: str, way: str, pytestconfig: pytest.Config) -> None:
+    source = k.slots.cpp(RING, target=on, way=Direction[way])
+    compare(source, f"slots_{on}.cpp", pytestconfig)
+
+
 @pytest.mark.parametrize("name", ["pipes", "pipe_handles"])
 def test_texts_are_written_as_expected(name: str, pytestconfig: pytest.Config) -> None:
     program = load(HERE / f"{name}.pto")
@@ -112,6 +118,29 @@ def test_what_needs_another_part_of_the_program(line: str, message: str) -> None
         emit_cpp(loads(text).module, target("a5"))
     assert caught.value.diagnostics[0].location is not None
     assert caught.value.diagnostics[0].location.line == 3
+
+
+def test_only_a_view_without_memory_is_a_slot() -> None:
+    view = "!pto.partition_tensor_view<8x8xf32>"
+    text = f"""
+    func.func @f(%gm: !pto.ptr<f32>, %at: i32) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      %p = pto.initialize_l2g2l_pipe {{dir_mask = 2, slot_size = 256, slot_num = 2, flag_base = 0}}
+        (%gm : !pto.ptr<f32>, %at : i32) -> !pto.pipe
+      %v = pto.make_tensor_view %gm, shape = [%c8, %c8], strides = [%c8, %c1]
+        : !pto.tensor_view<8x8xf32>
+      %w = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%c8, %c8]
+        : !pto.tensor_view<8x8xf32> -> {view}
+      pto.talloc(%w, %p : {view}, !pto.pipe) {{split = 0}}
+      return
+    }}
+    """
+    program = loads(text)
+    assert [complaint.code for complaint in program.check()] == ["pipe-entry"]
+    with pytest.raises(PtoError, match="a view that has memory of its own"):
+        emit_cpp(program.module, target("a2a3"))
 
 
 def test_results_of_functions_are_refused() -> None:

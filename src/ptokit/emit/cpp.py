@@ -170,19 +170,24 @@ class _FunctionWriter(ControlFlow, Fifos):
         assert element is not None
         self._line(f"__gm__ {element.cpp} *{self._declare(op.result)} = {base} + {offset};")
 
-    def make_view(self, op: Op) -> None:
+    def make_view(self, op: Op, pointer: str = "") -> None:
         assert isinstance(op.result.type, ViewType)
         element = op.result.type.element.dtype
         assert element is not None
         given = op.attrs.get("layout")
         layout = Layout[given.value.upper()] if isinstance(given, EnumAttr) else Layout.ND
         self.views[op.result] = GlobalView(
-            self._use(op.operands[0]),
+            pointer or self._use(op.operands[0]),
             element,
             [self._use(v) for v in op.group("shape")],
             [self._use(v) for v in op.group("strides")],
             layout,
         )
+
+    def declare_view(self, op: Op) -> None:
+        """A view without memory; TALLOC or TPOP points it at a slot."""
+        self.make_view(op, "nullptr")
+        self._tensor(op.result, self.views[op.result])
 
     def partition(self, op: Op) -> None:
         whole = self.views[op.operands[0]]
@@ -251,6 +256,7 @@ _WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
     "pto.addptr": _FunctionWriter.addptr,
     "pto.make_tensor_view": _FunctionWriter.make_view,
     "pto.partition_view": _FunctionWriter.partition,
+    "pto.declare_view": _FunctionWriter.declare_view,
     "scf.for": _FunctionWriter.loop,
     "scf.if": _FunctionWriter.branch,
     "scf.while": _FunctionWriter.while_loop,

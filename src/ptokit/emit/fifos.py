@@ -6,7 +6,14 @@ from ptokit.base.enums import TileSplitAxis
 from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.calls import Calls
 from ptokit.ir.core import Op, Value
-from ptokit.ir.fifos import buffer_address, instruction_of, pipe_spec, split_of
+from ptokit.ir.fifos import (
+    buffer_address,
+    entry_of,
+    instruction_of,
+    is_slot,
+    pipe_spec,
+    split_of,
+)
 from ptokit.ir.types import OpaqueType, TileBufType
 
 _FRONT_END = Value("pipe", OpaqueType("pipe"))  # its operations name no pipe: there is one
@@ -39,10 +46,14 @@ class Fifos(Calls):
         pipe = op.operand("pipe_handle") or _FRONT_END
         if pipe not in self.pipes:
             raise self._refuse(f"{op.name} in a function that opens no pipe", op)
-        tile = op.results[0] if op.results else op.operand("tile")
+        entry = entry_of(op)
         if op.results:
             self._popped(op)
-        present = {"pipe": pipe} if tile is None else {"pipe": pipe, "tile": tile}
+        elif entry is not None and not isinstance(entry.type, TileBufType) and not is_slot(entry):
+            raise self._refuse(f"{op.name} of a view that has memory of its own", op)
+        present = {"pipe": pipe}
+        if entry is not None:
+            present["tile" if isinstance(entry.type, TileBufType) else "gmTensor"] = entry
         attrs = {a.name: a.default for a in insn.attrs} | {"Split": TileSplitAxis(split_of(op))}
         self._line(f"{self._call(op, insn, present, attrs)};")
 

@@ -10,7 +10,7 @@ import numpy as np
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
-from ptokit.engines.values import View, dense, element_of, layout_of
+from ptokit.engines.values import View, dense, element_of, layout_of, slot_view
 from ptokit.ir.attributes import ArrayAttr, DenseAttr, EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.types import TileBufType
@@ -76,6 +76,16 @@ def _tensor_view(run: Interpreter, op: Op, frame: Frame) -> None:
     layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
     element = element_of(op.result.type, op.location)
     frame[op.result] = View(at, element, shape, stride, layout, known)
+
+
+def _declare_view(run: Interpreter, op: Op, frame: Frame) -> None:
+    """A view without memory is an object: a FIFO points it at its slots."""
+    shape, stride = (tuple(frame[v] for v in op.group(n)) for n in ("shape", "strides"))
+    given = op.attrs.get("layout")
+    known = isinstance(given, EnumAttr)
+    layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
+    element = element_of(op.result.type, op.location)
+    frame[op.result] = slot_view(element, shape, stride, layout, op.location)
 
 
 def _partition(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -268,6 +278,7 @@ HANDLERS: dict[str, Handler] = {
     "pto.store_scalar": _store_scalar,
     "pto.make_tensor_view": _tensor_view,
     "pto.partition_view": _partition,
+    "pto.declare_view": _declare_view,
     "pto.get_tensor_view_dim": _dimension,
     "pto.alloc_tile": _alloc,
     "pto.declare_tile": _declare,

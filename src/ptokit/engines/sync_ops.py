@@ -16,7 +16,7 @@ from ptokit.ir.types import OpaqueType, TileBufType
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Pipe
 from ptokit.machine.fifo import PipeObject
-from ptokit.machine.objects import TileObject
+from ptokit.machine.objects import GlobalObject, TileObject
 
 if TYPE_CHECKING:
     from ptokit.engines.reference import Frame, Handler, Interpreter
@@ -245,10 +245,18 @@ def _pipe_of(run: Interpreter, op: Op, frame: Frame) -> PipeObject:
     return found
 
 
-def _transfer(run: Interpreter, op: Op, frame: Frame, name: str, tile: Any) -> None:
-    """Issue one of the pipe instructions; they share the order pipe, tile, ..."""
+def _transfer(run: Interpreter, op: Op, frame: Frame, name: str, entry: Any) -> None:
+    """Issue one of the pipe instructions; an entry is a tile, or a slot in hand."""
     insn = INSTRUCTIONS[name]
-    given = {"pipe": _pipe_of(run, op, frame), "tile": tile}
+    if isinstance(entry, View):
+        raise fail(
+            "pipe-entry",
+            f"{op.name}: an entry is a tile, or a view without memory",
+            fix="make the view with pto.declare_view",
+            site=op.location,
+        )
+    kind = "gmTensor" if isinstance(entry, GlobalObject) else "tile"
+    given = {"pipe": _pipe_of(run, op, frame), kind: entry}
     split = {"Split": TileSplitAxis(_number(op.attrs.get("split")))}
     operands = [given.get(o.name) for o in insn.operands]
     attrs = tuple(split.get(a.name, a.default) for a in insn.attrs)
@@ -275,7 +283,12 @@ def _pop(run: Interpreter, op: Op, frame: Frame) -> None:
 
 
 def _free(run: Interpreter, op: Op, frame: Frame) -> None:
-    _transfer(run, op, frame, "TFREE", None)
+    slot = op.operand("slot")
+    _transfer(run, op, frame, "TFREE", None if slot is None else frame[slot])
+
+
+def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
+    _transfer(run, op, frame, "TALLOC", frame[op.operands[0]])
 
 
 HANDLERS: dict[str, Handler] = {
@@ -311,4 +324,5 @@ HANDLERS: dict[str, Handler] = {
     "pto.tfree_from_aic": _free,
     "pto.tfree_from_aiv": _free,
     "pto.tfree": _free,
+    "pto.talloc": _alloc,
 }

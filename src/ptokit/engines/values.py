@@ -60,6 +60,38 @@ def _five(
     )
 
 
+class SlotView(GlobalObject):
+    """A view that has no memory until a FIFO points it at a slot."""
+
+    __slots__ = ("declared",)
+
+    def __init__(self, view: GlobalSpec, declared: Location) -> None:
+        super().__init__(view, None, view.shape, view.stride)
+        self.declared = declared
+
+    def data(self) -> Pointer:
+        if self.pointer is None:
+            raise fail(
+                "unbound-tensor",
+                "this view is used before it points at a slot",
+                got=[("view", self.spec)],
+                fix="TALLOC or TPOP it first",
+                site=self.declared,
+            )
+        return self.pointer
+
+
+def slot_view(
+    element: DType,
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    layout: Layout,
+    declared: Location,
+) -> SlotView:
+    """A view without memory, made by an operation at `declared`."""
+    return SlotView(_five(element, shape, stride, layout), declared)
+
+
 def layout_of(shape: tuple[int, ...], stride: tuple[int, ...]) -> Layout:
     """Column-major when the rows are adjacent and the columns are not, else row-major."""
     return Layout.DN if len(stride) > 1 and stride[-2] == 1 != stride[-1] else Layout.ND

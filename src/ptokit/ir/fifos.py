@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ptokit.base.diagnostics import fail
 from ptokit.base.enums import Direction
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
-from ptokit.ir.core import Function, Module, Op
+from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import fifo
 from ptokit.ir.types import TileBufType
 from ptokit.isa import INSTRUCTIONS
@@ -25,6 +25,16 @@ TRANSFERS = tuple(d.name for d in fifo.DEFINITIONS if "split" in d.attr_types)
 def instruction_of(op: Op) -> Insn:
     """The instruction behind a transfer: `pto.tpush_to_aiv` is a TPUSH."""
     return INSTRUCTIONS[op.name.removeprefix("pto.").partition("_")[0].upper()]
+
+
+def entry_of(op: Op) -> Value | None:
+    """What a transfer moves, a tile or a slot in hand; a TFREE may name none."""
+    return op.results[0] if op.results else op.operand("tile") or op.operand("slot")
+
+
+def is_slot(value: Value) -> bool:
+    """Whether a view is one that a FIFO may point at its slots."""
+    return isinstance(value.owner, Op) and value.owner.name == "pto.declare_view"
 
 
 def split_of(op: Op) -> int:
