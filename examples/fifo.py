@@ -289,9 +289,6 @@ MEANING = {  # what NumPy says of one entry
 }
 
 
-TILES_ONLY = (cube_to_vector, vector_to_cube, there_and_back)  # the text has no others
-
-
 def case(kernel, target, way, split, slots):
     """One way of using a pipe, with enough entries to go round the ring twice."""
     rows, cols = R - (split == UP_ODD), C - (split == LEFT_ODD)
@@ -310,7 +307,6 @@ def case(kernel, target, way, split, slots):
         inputs,
         lambda x, b, *rest: (MEANING[kernel](x, b),),
         targets=(target,),
-        paths=("eager", "lowered") if kernel in TILES_ONLY else ("eager",),
         consts={
             "way": way,
             "split": split,

@@ -138,7 +138,8 @@ class Kernel:
 
     def cpp(self, *args: Any, target: str | Target | None = None, **consts: Any) -> str:
         """A PTO C++ kernel for these arguments."""
-        return emit_cpp(self.lower(*args, target=target, **consts))
+        chosen = self._target(target)
+        return emit_cpp(self.lower(*args, target=chosen, **consts), chosen)
 
     def check(self, targets: str, *args: Any, **consts: Any) -> Report:
         """Verify the kernel for several targets at once: "all", or names with commas."""

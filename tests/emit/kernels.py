@@ -81,3 +81,83 @@ def product(a, b, c):
     TMATMUL(acc, left, right)
     TMATMUL_ACC(acc, left, right)
     TSTORE[AtomicType.AtomicNone, ReluPreMode.NormalRelu](GlobalTensor(c), acc)
+
+
+Scores = TileAcc[float32, 32, 64]
+HalfRows, HalfColumns = Tile[TileType.Vec, float32, 16, 64], Tile[TileType.Vec, half, 32, 32]
+Weights = Tile[TileType.Mat, half, 32, 64, BLayout.ColMajor, 32, 64, SLayout.RowMajor]
+UP, LEFT = TileSplitAxis.TILE_UP_DOWN, TileSplitAxis.TILE_LEFT_RIGHT
+
+
+@kernel(core="mix")
+def cluster(ring, weights):
+    """FIFOs both ways: rows go out, columns come back. The first ring begins somewhere inside."""
+    there = TPipe[0, Direction.DIR_C2V, 8192, 2](ptr(ring, get_block_idx() * 4096), 0x8000, 0)
+    back = TPipe[2, Direction.DIR_V2C, 4096, 4, 3](weights, 0, 0x4000)
+    with cube_section():
+        acc, popped = Scores(), Weights()
+        TASSIGN(acc, 0x400)
+        for _ in range(3):
+            TPUSH[UP](there, acc)
+            TPOP[LEFT](back, popped)
+            TFREE[LEFT](back)
+    with vector_section():
+        rows, columns = HalfRows(), HalfColumns()
+        TASSIGN(columns, 0)
+        for _ in range(3):
+            TPOP[UP](there, rows)
+            TFREE[UP](there)
+            TPUSH[LEFT](back, columns)
+
+
+@kernel(core="mix")
+def one_vector_core(ring, signals):
+    """Entries that are not divided; one pipe for both directions; the base of the signals."""
+    set_ffts_base_addr(signals)
+    pipe = TPipe[4, Direction.DIR_BOTH, 8192, 2](ring, 0, 0)
+    with cube_section():
+        acc, popped = Scores(), Weights()
+        TASSIGN(acc, 0)
+        TPUSH(pipe, acc)
+        TPOP(pipe, popped)
+        TFREE(pipe)
+    with vector_section():
+        whole, answer = Tile[TileType.Vec, float32, 32, 64](), Tile[TileType.Vec, half, 32, 64]()
+        TASSIGN(answer, 0x8000)
+        TPOP(pipe, whole)
+        TFREE(pipe)
+        TPUSH(pipe, answer)
+
+
+@kernel(core="mix")
+def slots(ring, *, way):
+    """Slots in hand: views without memory, which TALLOC and TPOP point at them."""
+    pipe = TPipe[0, way, 8192, 2](ring, 0, 0)
+    with cube_section():
+        acc = Scores()
+        TASSIGN(acc, 0)
+        slot = GlobalTensor[float32, Shape[1, 1, 1, 32, 64], Stride[1, 1, 1, 64, 1]]()
+        TALLOC[LEFT](pipe, slot)
+        TSTORE(slot, acc)
+        TPUSH[LEFT](pipe, slot)
+    with vector_section():
+        columns = Tile[TileType.Vec, float32, 32, 32]()
+        TASSIGN(columns, 0)
+        part = GlobalTensor[float32, Shape[1, 1, 1, 32, 32], Stride[1, 1, 1, 64, 1]]()
+        TPOP[LEFT](pipe, part)
+        TLOAD(columns, part)
+        TFREE[LEFT](pipe, part)
+
+
+@kernel(core="mix")
+def through_memory(ring):
+    """A5 through global memory: a direction with a name of its own, and no TFREE."""
+    pipe = TPipe[0, Direction.DIR_C2V_GM, 8192, 8, 2, True](ring, 0, 0)
+    with cube_section():
+        acc = Scores()
+        TASSIGN(acc, 0)
+        TPUSH(pipe, acc)
+    with vector_section():
+        whole = Tile[TileType.Vec, float32, 32, 64]()
+        if get_subblockid() == 0:
+            TPOP(pipe, whole)

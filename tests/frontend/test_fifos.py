@@ -51,12 +51,72 @@ def square(x: Any, ring: Any, y: Any, *, way: Any) -> None:
         TSTORE(GlobalTensor(y), acc)
 
 
+Slot = GlobalTensor[half, Shape[1, 1, 1, 16, 32], Stride[1, 1, 1, 32, 1]]
+Entry = GlobalTensor[half, Shape[1, 1, 1, 32, 32], Stride[1, 1, 1, 32, 1]]
+
+
 @kernel(core="mix")
-def with_slots(ring: Any) -> None:
+def through_slots(x: Any, ring: Any, y: Any, *, way: Any) -> None:
+    """y = x, twice as many entries as slots, with the slots in hand."""
+    pipe = TPipe[2, way, 2048, 2](ring, 0, 0)
+    with vector_section():
+        tile, slot = at(Half(), 0), Slot()
+        first = get_subblockid() * 16
+        for i in range(4):
+            TLOAD(tile, GlobalTensor(x)[i * 32 + first : i * 32 + first + 16, :])
+            PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
+            TALLOC[UP](pipe, slot)
+            TSTORE(slot, tile)
+            TPUSH[UP](pipe, slot)
+            PtoSetWaitFlag[PIPE_MTE3, PIPE_MTE2]()
+    with cube_section():
+        left, right, acc = [
+            at(kind(), 0)
+            for kind in (TileLeft[half, 32, 32], TileRight[half, 32, 32], TileAcc[float32, 32, 32])
+        ]
+        whole, one = at(Whole(), 0), at(Whole(), 0x1000)
+        entry = Entry()
+        TLOAD(one, GlobalTensor(x)[128:160, :])
+        for i in range(4):
+            TPOP[UP](pipe, entry)
+            TLOAD(whole, entry)
+            TFREE[UP](pipe, entry)
+            PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE1]()
+            TMOV(left, whole)
+            TMOV(right, one)
+            PtoSetWaitFlag[PIPE_MTE1, PIPE_M]()
+            PtoSetWaitFlag[PIPE_MTE1, PIPE_MTE2]()
+            TMATMUL(acc, left, right)
+            PtoSetWaitFlag[PIPE_M, PIPE_FIX]()
+            PtoSetWaitFlag[PIPE_M, PIPE_MTE1]()
+            TSTORE(GlobalTensor(y)[i * 32 : i * 32 + 32, :], acc)
+            PtoSetWaitFlag[PIPE_FIX, PIPE_M]()
+
+
+@kernel(core="mix")
+def with_memory(ring: Any) -> None:
     pipe = TPipe[0, V2C, 2048, 2](ring, 0, 0)
     with vector_section():
         slot = GlobalTensor(ring)
         TALLOC[UP](pipe, slot)
+
+
+@kernel(core="mix")
+def with_part_of_a_slot(ring: Any) -> None:
+    with vector_section():
+        Slot()[0:8, :]
+
+
+@kernel(core="mix")
+def with_sizes_of_run_time(ring: Any) -> None:
+    GlobalTensor[half, Shape[1, 1, 1, DYNAMIC, 32], Stride[1, 1, 1, 32, 1]]()
+
+
+@kernel(core="mix")
+def too_early(ring: Any) -> None:
+    with vector_section():
+        tile, slot = at(Half(), 0), Slot()
+        TLOAD(tile, slot)
 
 
 @kernel(core="mix")
@@ -81,6 +141,43 @@ def test_both_paths(target: str, way: Any, path: str, seed: int | None) -> None:
     assert np.array_equal(y, x.astype("f4") @ x.astype("f4"))
 
 
+SLOT_WAYS = [("a2a3", V2C), ("a5", V2C_GM)]
+
+
+def slot_arrays() -> tuple[Any, Any, Any]:
+    x = np.random.default_rng(0).integers(-3, 4, (160, 32)).astype(np.float16)
+    x[128:] = np.eye(32)
+    return x, np.zeros((2, 32, 32), np.float16), np.zeros((128, 32), np.float32)
+
+
+@pytest.mark.parametrize(("target", "way"), SLOT_WAYS)
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_slots_in_hand(target: str, way: Any, path: str, seed: int | None) -> None:
+    x, ring, y = slot_arrays()
+    through_slots[1](x, ring, y, target=target, path=path, seed=seed, way=way)
+    assert np.array_equal(y, x[:128].astype("f4"))
+
+
+@pytest.mark.parametrize(("target", "way"), SLOT_WAYS)
+def test_text_of_slots(target: str, way: Any) -> None:
+    module = through_slots.lower(*slot_arrays(), target=target, way=way)
+    text = print_module(module)
+    view = "!pto.partition_tensor_view<16x32xf16>"
+    assert f"pto.talloc(%slot, %pipe : {view}, !pto.pipe) {{split = 1}}" in text
+    assert f"pto.tpush(%slot, %pipe : {view}, !pto.pipe) {{split = 1}}" in text
+    whole = "!pto.partition_tensor_view<32x32xf16>"
+    assert f"pto.tfree(%pipe : !pto.pipe, %entry : {whole}) {{split = 1}}" in text
+    assert same_module(parse(text, "kernel.pto"), module)
+
+
+def test_a_slot_used_before_it_is_allocated() -> None:
+    with pytest.raises(PtoError, match="used before it points at a slot") as caught:
+        too_early[1](np.zeros((32, 32), np.float16), target="a2a3", path="lowered")
+    assert caught.value.diagnostics[0].location is not None
+    assert caught.value.diagnostics[0].location.file.endswith("test_fifos.py")
+
+
 @pytest.mark.parametrize(("target", "way"), WAYS)
 def test_text(target: str, way: Any) -> None:
     """Rings in the consumer's memory need no global memory, and have an operation of their own."""
@@ -96,11 +193,13 @@ def test_text(target: str, way: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (with_slots, "TALLOC of a GlobalTensor cannot be lowered"),
+        (with_memory, "TALLOC of a GlobalTensor that has memory of its own cannot be lowered"),
         (with_unit_flags, "unit flags cannot be lowered"),
+        (with_part_of_a_slot, "a slot of a FIFO is moved as a whole"),
+        (with_sizes_of_run_time, "sizes and strides known at compile time"),
     ],
 )
 def test_what_the_text_has_no_operation_for(wrong: Kernel, message: str) -> None:
     with pytest.raises(PtoError, match=message) as caught:
         wrong.lower(np.zeros((32, 32), np.float16))
-    assert caught.value.diagnostics[0].code == "lower.pipe"
+    assert caught.value.diagnostics[0].code.startswith("lower.")

@@ -19,7 +19,8 @@ def command(
 ) -> None:
     """Write a program as PTO C++ for the real tool chain."""
     program = load(file)
-    source = emit_cpp(spelled_out(program.module, program.target()))
+    target = program.target()
+    source = emit_cpp(spelled_out(program.module, target), target)
     if out is None:
         typer.echo(source)
     else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout
 from ptokit.base.tiles import TileSpec
+from ptokit.isa.pipes import PipeSpec
 
 QUERIES = {
     "pto.get_block_idx": "get_block_idx()",
@@ -14,7 +16,7 @@ QUERIES = {
     "pto.get_subblock_idx": "get_subblockid()",
     "pto.get_subblock_num": "get_subblockdim()",
 }
-SECTIONS = {"pto.section.cube": "__DAV_CUBE__", "pto.section.vector": "__DAV_VEC__"}
+SECTIONS = {"cube": "__DAV_CUBE__", "vector": "__DAV_VEC__"}  # kinds of cores
 
 KEYWORDS = frozenset(  # and the names of PTO that a value of a kernel may collide with
     """
@@ -60,6 +62,14 @@ def tile_type(spec: TileSpec) -> str:
     while more and more[-1][1]:
         more.pop()
     return f"Tile<{', '.join([*words, *(text for text, _ in more)])}>"
+
+
+def pipe_type(spec: PipeSpec) -> str:
+    """The C++ type of a FIFO; trailing defaults are left out."""
+    given = [getattr(spec, f.name) for f in fields(spec)]
+    while given and given[-1] == fields(spec)[len(given) - 1].default:
+        given.pop()
+    return f"TPipe<{', '.join(map(template_text, given))}>"
 
 
 def _pad(pad: int) -> str:

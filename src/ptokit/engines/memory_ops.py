@@ -12,7 +12,7 @@ from ptokit.base.dtypes import i8
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
 from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic
-from ptokit.engines.values import Form, View, dense, element_of, layout_of
+from ptokit.engines.values import Form, View, dense, element_of, layout_of, slot_view
 from ptokit.ir.attributes import ArrayAttr, DenseAttr, EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.types import TileBufType
@@ -78,6 +78,16 @@ def _tensor_view(run: Interpreter, op: Op, frame: Frame) -> None:
     layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
     element = element_of(op.result.type, op.location)
     frame[op.result] = View(at, Form(element, shape, stride, layout, known))
+
+
+def _declare_view(run: Interpreter, op: Op, frame: Frame) -> None:
+    """A view without memory is an object: a FIFO points it at its slots."""
+    shape, stride = (tuple(frame[v] for v in op.group(n)) for n in ("shape", "strides"))
+    given = op.attrs.get("layout")
+    known = isinstance(given, EnumAttr)
+    layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
+    element = element_of(op.result.type, op.location)
+    frame[op.result] = slot_view(element, shape, stride, layout, op.location)
 
 
 def _partition(op: Op) -> Step:
@@ -287,6 +297,7 @@ HANDLERS: dict[str, Handler] = {
     "pto.load_scalar": _load_scalar,
     "pto.store_scalar": _store_scalar,
     "pto.make_tensor_view": _tensor_view,
+    "pto.declare_view": _declare_view,
     "pto.get_tensor_view_dim": _dimension,
     "pto.alloc_tile": _alloc,
     "pto.declare_tile": _declare,

@@ -16,9 +16,10 @@ from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.engines import memory_ops, sync_ops
 from ptokit.engines.issue import instruction
 from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic, handled
-from ptokit.engines.values import bind_arguments, takes_whole_entries
+from ptokit.engines.values import bind_arguments
 from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.fifos import takes_whole_entries
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import TileBufType, on_target
 from ptokit.machine.machine import Machine

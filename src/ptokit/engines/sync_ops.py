@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
-from ptokit.base.enums import Direction, TileSplitAxis
+from ptokit.base.enums import TileSplitAxis
 from ptokit.base.tiles import DYNAMIC
 from ptokit.engines.steps import Frame, Handler, Prepare, Step
-from ptokit.engines.values import View, takes_whole_entries
-from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
+from ptokit.engines.values import View
+from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Op
+from ptokit.ir.fifos import buffer_address, pipe_spec
 from ptokit.ir.types import OpaqueType, TileBufType
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.pipes import PipeSpec
 from ptokit.isa.spec import Pipe
 from ptokit.machine.fifo import PipeObject
-from ptokit.machine.objects import TileObject
+from ptokit.machine.objects import GlobalObject, TileObject
 
 if TYPE_CHECKING:
     from ptokit.engines.reference import Interpreter
@@ -185,39 +185,18 @@ def _cross_wait(run: Interpreter, op: Op, frame: Frame) -> None:
 # ---- pipes -------------------------------------------------------------------------------------
 
 
-def _reserve(run: Interpreter, op: Op, frame: Frame) -> None:
-    frame[op.result] = _number(op.attrs.get("base"))
+def _buffer(run: Interpreter, op: Op, frame: Frame) -> None:
+    assert run.function is not None
+    found = buffer_address(op, run.function, run.module)
+    if found is None:
+        peer, name = op.attrs.get("peer_func"), op.attrs.get("name")
+        raise fail("peer-buffer", f"{op.name}: {peer} reserves no buffer {name}", site=op.location)
+    frame[op.result] = found
 
 
-def _import(run: Interpreter, op: Op, frame: Frame) -> None:
-    peer_name = op.attrs.get("peer_func")
-    assert isinstance(peer_name, SymbolAttr)
-    peer = run.module.function(peer_name.name)
-    found = [
-        o
-        for o in (peer.walk() if peer else ())
-        if o.name == "pto.reserve_buffer" and o.attrs.get("name") == op.attrs.get("name")
-    ]
-    if not found:
-        raise fail(
-            "peer-buffer",
-            f"{op.name}: {peer_name} reserves no buffer {op.attrs.get('name')}",
-            site=op.location,
-        )
-    frame[op.result] = _number(found[0].attrs.get("base"))
-
-
-def _open(
-    run: Interpreter, op: Op, slots: int, local: int, gm: Any, c2v: int, v2c: int, flag: int = 0
-) -> PipeObject:
-    direction = Direction(_number(op.attrs["dir_mask"]))
-    given = op.attrs.get("nosplit")
-    if isinstance(given, BoolAttr):
-        nosplit = given.value
-    else:  # what is not said follows from the users
-        nosplit = run.function is not None and takes_whole_entries(run.function)
-    size = _number(op.attrs["slot_size"])
-    spec = PipeSpec(flag, direction, size, slots, local, nosplit)
+def _open(run: Interpreter, op: Op, gm: Any, c2v: int, v2c: int) -> PipeObject:
+    assert run.function is not None
+    spec = pipe_spec(op, run.function, run.machine.target)
     memory = gm.pointer if isinstance(gm, View) else gm
     try:
         return PipeObject(spec, run.machine, memory, c2v, v2c)
@@ -240,16 +219,12 @@ def _at(error: PtoError, op: Op) -> PtoError:
 
 
 def _front_pipe(run: Interpreter, op: Op, frame: Frame) -> None:
-    """Eight slots for one direction, four each for two."""
-    both = _number(op.attrs["dir_mask"]) == 3
-    slots = 4 if both else 8
-    local = 2 if run.machine.target.name == "a5" and both else slots
     gm = op.operand("gm_slot_buffer")
     c2v, v2c = op.operand("c2v_consumer_buf"), op.operand("v2c_consumer_buf")
     assert c2v is not None
     assert v2c is not None
     memory = None if gm is None else frame[gm]
-    run.pipes[_here(run)] = _open(run, op, slots, local, memory, frame[c2v], frame[v2c])
+    run.pipes[_here(run)] = _open(run, op, memory, frame[c2v], frame[v2c])
 
 
 def _here(run: Interpreter) -> str:
@@ -260,13 +235,10 @@ def _here(run: Interpreter) -> str:
 def _low_pipe(run: Interpreter, op: Op, frame: Frame) -> None:
     gm, local, peer = (op.operand(n) for n in ("gm_addr", "local_addr", "peer_local_addr"))
     assert local is not None
-    slots = _number(op.attrs["slot_num"])
-    kept = _number(op.attrs.get("local_slot_num"), slots)
     first = frame[local]
     second = first if peer is None else frame[peer]
     memory = None if gm is None else frame[gm]
-    flag = _number(op.attrs.get("flag_base"))
-    frame[op.result] = _open(run, op, slots, kept, memory, first, second, flag)
+    frame[op.result] = _open(run, op, memory, first, second)
 
 
 def _pipe_of(run: Interpreter, op: Op, frame: Frame) -> PipeObject:
@@ -284,10 +256,18 @@ def _pipe_of(run: Interpreter, op: Op, frame: Frame) -> PipeObject:
     return found
 
 
-def _transfer(run: Interpreter, op: Op, frame: Frame, name: str, tile: Any) -> None:
-    """Issue one of the pipe instructions; they share the order pipe, tile, ..."""
+def _transfer(run: Interpreter, op: Op, frame: Frame, name: str, entry: Any) -> None:
+    """Issue one of the pipe instructions; an entry is a tile, or a slot in hand."""
     insn = INSTRUCTIONS[name]
-    given = {"pipe": _pipe_of(run, op, frame), "tile": tile}
+    if isinstance(entry, View):
+        raise fail(
+            "pipe-entry",
+            f"{op.name}: an entry is a tile, or a view without memory",
+            fix="make the view with pto.declare_view",
+            site=op.location,
+        )
+    kind = "gmTensor" if isinstance(entry, GlobalObject) else "tile"
+    given = {"pipe": _pipe_of(run, op, frame), kind: entry}
     split = {"Split": TileSplitAxis(_number(op.attrs.get("split")))}
     operands = [given.get(o.name) for o in insn.operands]
     attrs = tuple(split.get(a.name, a.default) for a in insn.attrs)
@@ -314,7 +294,12 @@ def _pop(run: Interpreter, op: Op, frame: Frame) -> None:
 
 
 def _free(run: Interpreter, op: Op, frame: Frame) -> None:
-    _transfer(run, op, frame, "TFREE", None)
+    slot = op.operand("slot")
+    _transfer(run, op, frame, "TFREE", None if slot is None else frame[slot])
+
+
+def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
+    _transfer(run, op, frame, "TALLOC", frame[op.operands[0]])
 
 
 PREPARED: dict[str, Prepare] = {
@@ -337,8 +322,8 @@ HANDLERS: dict[str, Handler] = {
     "pto.eventid_array_set": _id_set,
     "pto.sync.set": _cross_set,
     "pto.sync.wait": _cross_wait,
-    "pto.reserve_buffer": _reserve,
-    "pto.import_reserved_buffer": _import,
+    "pto.reserve_buffer": _buffer,
+    "pto.import_reserved_buffer": _buffer,
     "pto.aic_initialize_pipe": _front_pipe,
     "pto.aiv_initialize_pipe": _front_pipe,
     "pto.initialize_l2g2l_pipe": _low_pipe,
@@ -352,4 +337,5 @@ HANDLERS: dict[str, Handler] = {
     "pto.tfree_from_aic": _free,
     "pto.tfree_from_aiv": _free,
     "pto.tfree": _free,
+    "pto.talloc": _alloc,
 }

@@ -18,7 +18,6 @@ from ptokit.base.enums import Layout
 from ptokit.base.location import Location
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
-from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Function, Value
 from ptokit.ir.evaluate import bits_of, round_to, wrap
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType, is_column
@@ -91,6 +90,38 @@ def _five(
     return GlobalSpec.of(
         element, (1,) * missing + shape, (max(whole, 1),) * missing + stride, layout
     )
+
+
+class SlotView(GlobalObject):
+    """A view that has no memory until a FIFO points it at a slot."""
+
+    __slots__ = ("declared",)
+
+    def __init__(self, view: GlobalSpec, declared: Location) -> None:
+        super().__init__(view, None, view.shape, view.stride)
+        self.declared = declared
+
+    def data(self) -> Pointer:
+        if self.pointer is None:
+            raise fail(
+                "unbound-tensor",
+                "this view is used before it points at a slot",
+                got=[("view", self.spec)],
+                fix="TALLOC or TPOP it first",
+                site=self.declared,
+            )
+        return self.pointer
+
+
+def slot_view(
+    element: DType,
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    layout: Layout,
+    declared: Location,
+) -> SlotView:
+    """A view without memory, made by an operation at `declared`."""
+    return SlotView(_five(element, shape, stride, layout), declared)
 
 
 def layout_of(shape: tuple[int, ...], stride: tuple[int, ...]) -> Layout:
@@ -207,9 +238,3 @@ def element_of(type_: Type, site: Location) -> DType:
     if found is None:
         raise fail("element-type", f"{type_.element} is no element type", site=site)
     return found
-
-
-def takes_whole_entries(function: Function) -> bool:
-    """Whether a function uses pipes, and never splits an entry between the vector cores."""
-    splits = [op.attrs["split"] for op in function.walk() if "split" in op.attrs]
-    return bool(splits) and all(isinstance(s, IntAttr) and s.value == 0 for s in splits)

@@ -22,7 +22,7 @@ from ptokit.base.enums import (
     TileSplitAxis,
     TileType,
 )
-from ptokit.isa.spec import Attr, Operand, Rule, View, insn, rule, thing
+from ptokit.isa.spec import Attr, Cpp, Operand, Rule, View, insn, rule, thing
 
 FLAG_IDS = 16  # cross-core flags of a cluster
 _SAMPLE_PIPE = "new TPipe[0, Direction.DIR_C2V, 4096, 2](np.zeros(8192, np.uint8), 0, 0)"
@@ -241,6 +241,7 @@ def _split_attr(note: str) -> Attr:
         ),
     ],
     asm=None,
+    cpp=Cpp(brackets=("pipe gmTensor @Split",)),
     example={
         "pipe": _SAMPLE_PIPE,
         "pipe@a5": _SAMPLE_PIPE.replace("C2V", "C2V_GM"),
@@ -349,6 +350,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
         ),
     ],
     asm=None,
+    cpp=Cpp(brackets=("pipe tile @Split", "pipe gmTensor @Split")),
     example={"pipe": _SAMPLE_PIPE, "tile": "Acc f32 16x64"},
     setup="tile.fill(1)",
 )
@@ -411,6 +413,7 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
         _entry_fits("tile"),
     ],
     asm=None,
+    cpp=Cpp(brackets=("pipe tile @Split", "pipe gmTensor @Split")),
     example={"pipe": _SAMPLE_PIPE, "tile": "Vec f32 16x64"},
     setup="acc = TileAcc[f32, 16, 64](); acc.fill(1); TPUSH(pipe, acc)",
 )
@@ -452,6 +455,7 @@ def TPOP(
     forms=["pipe", "pipe gmTensor"],
     rules=_global_directions(),
     asm=None,
+    cpp=Cpp(brackets=("pipe gmTensor @Split", "pipe @Split")),
     example={"pipe": _SAMPLE_PIPE},
     setup="acc, tile = TileAcc[f32, 16, 64](), Tile[TileType.Vec, f32, 16, 64](); "
     "acc.fill(1); TPUSH(pipe, acc); TPOP(pipe, tile)",

@@ -71,7 +71,7 @@ class Known:
         name = op.name
         if name.startswith("arith."):
             self._fold(op)
-        elif name == "pto.make_tensor_view":
+        elif name in ("pto.make_tensor_view", "pto.declare_view"):
             self._views[op.result] = self._tensor_view(op)
         elif name == "pto.partition_view":
             self._views[op.result] = self._partition(op)

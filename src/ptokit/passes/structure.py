@@ -11,6 +11,7 @@ from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Function, Module, Op, Value
+from ptokit.ir.fifos import TRANSFERS, entry_of, is_slot
 from ptokit.ir.types import PtrType, ShapedType, TileBufType, ViewType, on_target
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.facts import Ops, TileFacts
@@ -201,7 +202,7 @@ def check_bitcast(op: Op, scene: Scene) -> Iterator[Diagnostic]:
 
 
 def check_tensor_view(op: Op, scene: Scene) -> Iterator[Diagnostic]:
-    """`make_tensor_view`: counts, element type, sizes and layout agree."""
+    """`make_tensor_view` and `declare_view`: counts, element type, sizes and layout agree."""
     type_ = op.result.type
     assert isinstance(type_, ViewType | ShapedType)
     shape, strides = op.group("shape"), op.group("strides")
@@ -214,7 +215,8 @@ def check_tensor_view(op: Op, scene: Scene) -> Iterator[Diagnostic]:
             _rank_advice(type_, len(shape)),
         )
         return
-    pointer = op.operands[0].type
+    at = op.operand("ptr")  # a declared view has none yet
+    pointer = None if at is None else at.type
     if isinstance(pointer, PtrType | ShapedType) and pointer.element != type_.element:
         yield complaint(
             op,
@@ -340,13 +342,28 @@ def check_async(op: Op, scene: Scene) -> Iterator[Diagnostic]:
             )
 
 
+def check_entry(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """What goes through a FIFO: a tile, or a view that it may point at its slots."""
+    entry = entry_of(op)
+    if entry is not None and isinstance(entry.type, ViewType) and not is_slot(entry):
+        yield complaint(
+            op,
+            "pipe-entry",
+            "an entry is a tile, or a view without memory of its own",
+            {"entry": entry.type},
+            "make the view with pto.declare_view",
+        )
+
+
 CHECKS: dict[str, Check] = {
+    **dict.fromkeys(TRANSFERS, check_entry),
     "pto.alloc_tile": check_alloc,
     "pto.declare_tile": check_declared,
     "pto.set_validshape": check_valid_shape,
     "pto.subset": check_subset,
     "pto.bitcast": check_bitcast,
     "pto.make_tensor_view": check_tensor_view,
+    "pto.declare_view": check_tensor_view,
     "pto.partition_view": check_partition,
     "pto.load_scalar": check_scalar_access,
     "pto.store_scalar": check_scalar_access,

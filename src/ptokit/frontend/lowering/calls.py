@@ -36,6 +36,8 @@ from ptokit.frontend.lowering.symbols import (
     as_value,
     cast,
     extreme,
+    layout_attribute,
+    rank_of,
     select,
 )
 from ptokit.frontend.lowering.sync import TracedSync
@@ -43,7 +45,7 @@ from ptokit.frontend.pipes import TPipe
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import GlobalTensor, Shape, Stride, ptr
 from ptokit.frontend.types import Tile
-from ptokit.ir.attributes import EnumAttr, StringAttr, enumeration_of
+from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.instructions import attribute_for, form_of, text_key
 from ptokit.ir.types import F32, I64, INDEX, ScalarType, TileBufType, Type, ViewType
@@ -277,6 +279,8 @@ class _Sizes:
 
 
 def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
+    if not args and kind.TYPE is not None:
+        return fifos.declare_slot(emitter, kind.TYPE)
     if not args or not isinstance(args[0], PointerSymbol):
         raise emitter.fail(
             "tensor",
@@ -299,7 +303,7 @@ def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
             )
         shape = args[1].values if len(args) > 1 else _ones(spec.shape)
         stride = args[2].values if len(args) > 2 else _ones(spec.stride)
-    rank = _rank(spec, shape)
+    rank = rank_of(spec, shape)
     values = {
         "shape": [as_value(emitter, n, INDEX) for n in shape[-rank:]],
         "strides": [as_value(emitter, n, INDEX) for n in stride[-rank:]],
@@ -307,23 +311,14 @@ def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
     pairs = [("ptr", at.value), *((k, v) for k, vs in values.items() for v in vs)]
     element = ScalarType(spec.dtype.mlir)
     static = _static(shape[-rank:])
-    attrs = {}
-    if spec.layout != Layout.ND:
-        layouts = enumeration_of(Layout)
-        attrs = {"layout": EnumAttr(layouts.name, layouts.text_of(spec.layout))}
     view = emitter.emit(
         "pto.make_tensor_view",
         pairs,
         [("result", ViewType("tensor_view", static, element))],
-        dict(attrs),
+        layout_attribute(spec),
         hint="view",
     )
     return partition(emitter, spec, view.result, (0,) * 5, shape, stride)
-
-
-def _rank(spec: GlobalSpec, shape: tuple[Any, ...]) -> int:
-    """Dimensions to write: a plain matrix needs two, the others are 1."""
-    return 2 if shape[:3] == (1, 1, 1) and spec.layout in (Layout.ND, Layout.DN) else 5
 
 
 def _ones(sizes: tuple[int, ...]) -> tuple[int, ...]:

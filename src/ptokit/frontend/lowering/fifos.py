@@ -1,6 +1,7 @@
-"""FIFOs in a kernel being lowered: opening a TPipe, pushing, popping and freeing tiles.
+"""FIFOs in a kernel being lowered: opening a TPipe, pushing, popping and freeing entries.
 
-The text knows entries as tiles only; what it has no operation for says so by name.
+An entry is a tile, or a slot in hand: a GlobalTensor made without memory, which TALLOC and TPOP
+point at the slot. What the text has no operation for says so by name.
 """
 
 from __future__ import annotations
@@ -8,11 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.enums import Direction, TileSplitAxis
+from ptokit.base.tensors import GlobalSpec
+from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.lowering.emitter import Emitter
-from ptokit.frontend.lowering.symbols import PointerSymbol, TileSymbol
+from ptokit.frontend.lowering.symbols import (
+    GlobalSymbol,
+    PointerSymbol,
+    TileSymbol,
+    layout_attribute,
+    rank_of,
+)
 from ptokit.ir.attributes import Attribute, BoolAttr, IntAttr
 from ptokit.ir.core import Value
-from ptokit.ir.types import I32, OpaqueType, ScalarType
+from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.types import I32, INDEX, OpaqueType, ScalarType, ViewType
 from ptokit.isa.pipes import PipeSpec
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
@@ -67,20 +77,59 @@ def make_pipe(emitter: Emitter, target: Target, spec: PipeSpec, args: list[Any])
     return PipeSymbol(spec, op.result)
 
 
+def declare_slot(emitter: Emitter, spec: GlobalSpec) -> GlobalSymbol:
+    """A GlobalTensor without memory: a view that a FIFO points at a slot."""
+    if DYNAMIC in (*spec.shape, *spec.stride):
+        raise emitter.fail(
+            "tensor",
+            "a GlobalTensor without an array has sizes and strides known at compile time",
+            "write numbers in its Shape and Stride, or make it from an array parameter",
+        )
+    rank = rank_of(spec, spec.shape)
+    sizes = {"shape": spec.shape[-rank:], "strides": spec.stride[-rank:]}
+    pairs = [(label, emitter.constant(n, INDEX)) for label, ns in sizes.items() for n in ns]
+    kind = ViewType("partition_tensor_view", sizes["shape"], ScalarType(spec.dtype.mlir))
+    attrs = layout_attribute(spec)
+    op = emitter.emit("pto.declare_view", pairs, [("result", kind)], attrs, hint="slot")
+    symbol = GlobalSymbol(spec, op.result, op.result, (0,) * 5, spec.shape, spec.stride)
+    symbol.is_slot = True
+
+    def refuse(index: Any) -> Any:
+        raise emitter.fail(
+            "slice",
+            "a slot of a FIFO is moved as a whole",
+            "declare a GlobalTensor of the size that is moved",
+        )
+
+    symbol.lower_item = refuse
+    return symbol
+
+
 def issue(emitter: Emitter, insn: Insn, operands: Any, attrs: tuple[Any, ...]) -> None:
     """Write an instruction of a FIFO."""
     given = dict(zip((o.name for o in insn.operands), operands, strict=True))
     chosen = dict(zip((a.name for a in insn.attrs), attrs, strict=True))
     tile, pipe = given.get("tile"), given["pipe"]
-    if given.get("gmTensor") is not None:
-        raise emitter.fail("pipe", f"{insn.name} of a GlobalTensor cannot be lowered", _EAGERLY)
+    slot = given.get("gmTensor")
+    if isinstance(slot, GlobalSymbol) and not slot.is_slot:
+        raise emitter.fail(
+            "pipe",
+            f"{insn.name} of a GlobalTensor that has memory of its own cannot be lowered",
+            "make it without an array: GlobalTensor[dtype, Shape[...], Stride[...]]()",
+        )
     if given.get("subBlockId") is not None or chosen.get("Config") is not None:
         what = "a sub-block id" if chosen.get("Config") is None else "a conversion"
         raise emitter.fail("pipe", f"{insn.name} with {what} cannot be lowered", _EAGERLY)
-    pairs = [("tile", tile.value)] if isinstance(tile, TileSymbol) else []
-    pairs.append(("pipe_handle", pipe.value))
+    name = f"pto.{insn.name.lower()}"
+    labels = [slot.label for slot in DEFINITIONS[name].operands]
+    entry = "slot" if "slot" in labels else "tile"
+    values = {"pipe_handle": pipe.value}
+    if isinstance(slot, GlobalSymbol):
+        values[entry] = slot.value
+    elif isinstance(tile, TileSymbol):
+        values[entry] = tile.value
     split = IntAttr(int(TileSplitAxis(chosen["Split"])), _I8)
-    emitter.emit(f"pto.{insn.name.lower()}", pairs, [], {"split": split})
+    emitter.emit(name, [(n, values[n]) for n in labels if n in values], [], {"split": split})
 
 
 _EAGERLY = "push and pop whole tiles, or run the kernel eagerly"

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ptokit.base.dtypes import DType
+from ptokit.base.enums import Layout
 from ptokit.base.location import Location
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.lowering.emitter import Emitter
-from ptokit.ir.attributes import IntAttr
+from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr, enumeration_of
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects.arith import predicates
 from ptokit.ir.types import F32, I1, I64, INDEX, ScalarType, Type
@@ -30,7 +31,11 @@ _INT_OPS = {
     ">>": "shrsi",
 }
 _FLOAT_OPS = {"+": "addf", "-": "subf", "*": "mulf", "/": "divf"}
-UNNAMED = ("tile", "part")  # handles that take the name of the variable they are assigned to
+UNNAMED = (
+    "tile",
+    "part",
+    "slot",
+)  # handles that take the name of the variable they are assigned to
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
@@ -440,6 +445,7 @@ class GlobalSymbol:
         self.shape = shape
         self.stride = stride
         self.lower_item: Any = None  # how a slice of it is written
+        self.is_slot = False  # it has no memory of its own: a FIFO points it at a slot
 
     def GetShape(self, dim: int) -> Any:
         return self.shape[dim]
@@ -449,3 +455,16 @@ class GlobalSymbol:
 
     def __repr__(self) -> str:
         return f"<view {self.spec}>"
+
+
+def rank_of(spec: GlobalSpec, shape: tuple[Any, ...]) -> int:
+    """Dimensions to write: a plain matrix needs two, the others are 1."""
+    return 2 if shape[:3] == (1, 1, 1) and spec.layout in (Layout.ND, Layout.DN) else 5
+
+
+def layout_attribute(spec: GlobalSpec) -> dict[str, Attribute]:
+    """The layout of a view, which is row-major when nothing is said."""
+    if spec.layout == Layout.ND:
+        return {}
+    layouts = enumeration_of(Layout)
+    return {"layout": EnumAttr(layouts.name, layouts.text_of(spec.layout))}

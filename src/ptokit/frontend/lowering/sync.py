@@ -12,6 +12,7 @@ from ptokit.base.location import Location, Site
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import Number
 from ptokit.ir.attributes import Attribute, EnumAttr
+from ptokit.ir.types import I64
 from ptokit.isa.spec import Insn, Pipe
 
 Place = Site | Location
@@ -45,6 +46,13 @@ class TracedSync:
     def barrier(self, pipe: int, site: Place | None = None) -> None:
         self.emitter.emit("pto.barrier", [], [], {"pipe": _pipe(pipe)})
 
+    def base(self, address: Any) -> None:
+        """Where cross-core signals go."""
+        given = (
+            address.value if isinstance(address, Number) else self.emitter.constant(address, I64)
+        )
+        self.emitter.emit("pto.set_ffts", [("ffts", given)], [], {})
+
     def issue(self, insn: Insn, operands: Any) -> None:
         """An instruction of the sync family; in auto mode it does nothing."""
         if self.mode == "auto":
@@ -53,6 +61,7 @@ class TracedSync:
             "set_flag": self.set_flag,
             "wait_flag": self.wait_flag,
             "pipe_barrier": self.barrier,
+            "set_ffts_base_addr": self.base,
         }.get(insn.name)
         if written is None:
             raise self.emitter.fail(

@@ -62,7 +62,19 @@ DEFINITIONS = [
         "(%tile, %pipe_handle : T(tile), T(pipe_handle)) {split} {}",
         _SPLIT,
     ),
-    define("pto.tfree", "pipe_handle:pipe", "(%pipe_handle : T(pipe_handle)) {split} {}", _SPLIT),
+    define(
+        "pto.tfree",
+        "pipe_handle:pipe slot?:part",
+        "(%pipe_handle : T(pipe_handle)[?, %slot : T(slot)?]) {split} {}",
+        _SPLIT,
+    ),
+    # ---- a slot in hand: a view from pto.declare_view that an operation points at it
+    define(
+        "pto.talloc",
+        "slot:part pipe_handle:pipe",
+        "(%slot, %pipe_handle : T(slot), T(pipe_handle)) {split} {}",
+        _SPLIT,
+    ),
     # ---- transfers between devices
     define(
         "pto.build_async_session",

@@ -82,6 +82,12 @@ DEFINITIONS = [
         pure=True,
     ),
     define(
+        "pto.declare_view",
+        "shape*:index strides*:index -> result:part",
+        "shape = [%shape...], strides = [%strides...] {} : T(result)",
+        "layout:layout",
+    ),
+    define(
         "pto.get_tensor_view_dim",
         "tensor_view:view dim_index:index -> result:index",
         "%tensor_view, %dim_index : T(tensor_view) -> T(result) {}",

@@ -1,0 +1,111 @@
+"""What every part of the emitter writes with: lines, names, types, and the refusal."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ptokit.base.diagnostics import NotSupported, PtoError, fail
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import Layout
+from ptokit.base.tiles import TileSpec
+from ptokit.emit.expressions import scalar_type
+from ptokit.emit.words import KEYWORDS, pipe_type, tile_type
+from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.types import ScalarType
+from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.targets import Target
+
+
+@dataclass
+class GlobalView:
+    """A view of global memory: pointer expression, sizes and strides as C++ or numbers."""
+
+    pointer: str
+    dtype: DType
+    shape: list[str]
+    stride: list[str]
+    layout: Layout
+
+
+@dataclass
+class Writer:
+    """The text of one function as it grows, and what is known of its values."""
+
+    function: Function
+    module: Module
+    target: Target
+    lines: list[str] = field(default_factory=list[str])
+    names: dict[Value, str] = field(default_factory=dict[Value, str])
+    views: dict[Value, GlobalView] = field(default_factory=dict[Value, GlobalView])
+    constants: dict[Value, int] = field(default_factory=dict[Value, int])
+    slots: dict[Value, str] = field(default_factory=dict[Value, str])  # addresses of tiles
+    pipes: dict[Value, PipeSpec] = field(default_factory=dict[Value, PipeSpec])
+    tile_types: dict[TileSpec, str] = field(default_factory=dict[TileSpec, str])
+    pipe_types: dict[PipeSpec, str] = field(default_factory=dict[PipeSpec, str])
+    _taken: set[str] = field(default_factory=set[str])
+    _depth: int = 1
+
+    def aliases(self) -> list[str]:
+        """The names of types that the lines use."""
+        tiles = [(name, tile_type(spec)) for spec, name in self.tile_types.items()]
+        pipes = [(name, pipe_type(spec)) for spec, name in self.pipe_types.items()]
+        return [f"    using {name} = {text};" for name, text in tiles + pipes]
+
+    # ---- lines -----------------------------------------------------------------------------
+
+    def _line(self, text: str) -> None:
+        self.lines.append("    " * self._depth + text)
+
+    def _local(self, op: Op, expression: str) -> None:
+        kind = op.result.type
+        assert isinstance(kind, ScalarType)
+        self._line(f"const {scalar_type(kind)} {self._declare(op.result)} = {expression};")
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            self._op(op)
+
+    def _op(self, op: Op) -> None:
+        raise NotImplementedError
+
+    def _refuse(self, what: str, where: Op | Function) -> PtoError:
+        return fail(
+            "emit-cpp",
+            f"PTO C++ cannot be written for {what}",
+            site=where.location,
+            kind=NotSupported,
+        )
+
+    # ---- names -----------------------------------------------------------------------------
+
+    def _declare(self, value: Value) -> str:
+        base = re.sub(r"\W", "_", value.name)
+        base = base if base.strip("_") else "v"  # names with two underscores are reserved
+        base = f"v{base}" if base[0].isdigit() else base
+        self.names[value] = self._unused(base)
+        return self.names[value]
+
+    def _unused(self, base: str) -> str:
+        name, n = base, 0
+        while name in self._taken or name in KEYWORDS:
+            n += 1
+            name = f"{base}_{n}"
+        self._taken.add(name)
+        return name
+
+    def _use(self, value: Value) -> str:
+        if value in self.constants:
+            return str(self.constants[value])
+        return self.names[value]
+
+    def _hex(self, value: Value) -> str:
+        """An address."""
+        known = self.constants.get(value)
+        return f"0x{known:x}" if known is not None else self._use(value)
+
+    def _tile_type(self, spec: TileSpec) -> str:
+        return self.tile_types.setdefault(spec, f"Tile{len(self.tile_types)}")
+
+    def _pipe_type(self, spec: PipeSpec) -> str:
+        return self.pipe_types.setdefault(spec, f"Pipe{len(self.pipe_types)}")

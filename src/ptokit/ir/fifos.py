@@ -1,0 +1,120 @@
+"""What operations of FIFOs say: the template arguments of a pipe, and where its buffer lies.
+
+The engines and the emitter read them here, so that both mean the same pipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptokit.base.diagnostics import fail
+from ptokit.base.enums import Direction
+from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
+from ptokit.ir.core import Function, Module, Op, Value
+from ptokit.ir.dialects import fifo
+from ptokit.ir.types import TileBufType
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.spec import Insn
+from ptokit.isa.targets import Target
+
+OPENINGS = tuple(d.name for d in fifo.DEFINITIONS if "dir_mask" in d.attr_types)
+TRANSFERS = tuple(d.name for d in fifo.DEFINITIONS if "split" in d.attr_types)
+
+
+def instruction_of(op: Op) -> Insn:
+    """The instruction behind a transfer: `pto.tpush_to_aiv` is a TPUSH."""
+    return INSTRUCTIONS[op.name.removeprefix("pto.").partition("_")[0].upper()]
+
+
+def entry_of(op: Op) -> Value | None:
+    """What a transfer moves, a tile or a slot in hand; a TFREE may name none."""
+    return op.results[0] if op.results else op.operand("tile") or op.operand("slot")
+
+
+def is_slot(value: Value) -> bool:
+    """Whether a view is one that a FIFO may point at its slots."""
+    return isinstance(value.owner, Op) and value.owner.name == "pto.declare_view"
+
+
+def split_of(op: Op) -> int:
+    """How a transfer divides its entry."""
+    return _number(op.attrs.get("split"))
+
+
+def takes_whole_entries(function: Function) -> bool:
+    """Whether a function uses pipes, and never splits an entry between the vector cores."""
+    splits = [split_of(op) for op in function.walk() if op.name in TRANSFERS]
+    return bool(splits) and not any(splits)
+
+
+def pipe_spec(op: Op, function: Function, target: Target) -> PipeSpec:
+    """The template arguments of the pipe that an operation opens."""
+    mask = _number(op.attrs["dir_mask"])
+    directions = {int(d): d for d in Direction if d != Direction.UNDEFINED}
+    if mask not in directions:
+        known = ", ".join(f"{number} ({d.name})" for number, d in directions.items())
+        raise fail("pipe-direction", f"{op.name}: dir_mask is one of {known}", site=op.location)
+    direction = directions[mask]
+    if op.results:
+        slots = _number(op.attrs["slot_num"])
+        local = _number(op.attrs.get("local_slot_num"), slots)
+    else:  # a front end leaves them open: eight slots for one direction, four each for two
+        both = direction == Direction.DIR_BOTH
+        slots = 4 if both else 8
+        local = 2 if target.name == "a5" and both else slots
+    given = op.attrs.get("nosplit")
+    if isinstance(given, BoolAttr):
+        whole = given.value
+    else:  # what is not said follows from the users
+        splits = [split_of(user) for user in _users(op, function)]
+        whole = bool(splits) and not any(splits)
+    flag, size = _number(op.attrs.get("flag_base")), _number(op.attrs["slot_size"])
+    return PipeSpec(flag, direction, size, slots, local, whole)
+
+
+def _users(opening: Op, function: Function) -> Iterator[Op]:
+    """The transfers through a pipe; those of a front end name none, as there is only one."""
+    handle = opening.results[0] if opening.results else None
+    for op in function.walk():
+        if op.name in TRANSFERS and op.operand("pipe_handle") is handle:
+            yield op
+
+
+def buffer_address(op: Op, function: Function, module: Module) -> int | None:
+    """The address of a reserved or imported buffer; None when the peer reserves none.
+
+    One without a base lies behind the tiles of its memory whose addresses are known.
+    """
+    peer_name = op.attrs.get("peer_func")
+    if isinstance(peer_name, SymbolAttr):
+        peer = module.function(peer_name.name)
+        for found in peer.walk() if peer else ():
+            if found.name == "pto.reserve_buffer" and found.attrs["name"] == op.attrs["name"]:
+                assert peer is not None
+                return buffer_address(found, peer, module)
+        return None
+    if "base" in op.attrs:
+        return _number(op.attrs["base"])
+    location = op.attrs["location"]
+    assert isinstance(location, EnumAttr)
+    ends = [_end(tile, location.value) for tile in function.walk() if tile.name == "pto.alloc_tile"]
+    return -(-max(ends, default=0) // _ALIGNMENT) * _ALIGNMENT
+
+
+_ALIGNMENT = 32  # bytes; what every transfer into UB and L1 asks for
+
+
+def _end(alloc: Op, location: str) -> int:
+    """Where a tile with a known address ends, 0 for all others."""
+    address, kind = alloc.operand("addr"), alloc.result.type
+    assert isinstance(kind, TileBufType)
+    owner = address.owner if address is not None else None
+    if kind.spec.loc.name.lower() != location or not isinstance(owner, Op):
+        return 0
+    number = owner.attrs.get("value")
+    return number.value + kind.spec.nbytes if isinstance(number, IntAttr) else 0
+
+
+def _number(attr: Attribute | None, default: int = 0) -> int:
+    return attr.value if isinstance(attr, IntAttr) else default
