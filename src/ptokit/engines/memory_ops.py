@@ -12,7 +12,7 @@ from ptokit.base.dtypes import i8
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
 from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic
-from ptokit.engines.values import Form, View, dense, element_of, layout_of, slot_view
+from ptokit.engines.values import Form, SlotView, View, dense, element_of, layout_of
 from ptokit.ir.attributes import ArrayAttr, DenseAttr, EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.types import TileBufType
@@ -87,7 +87,7 @@ def _declare_view(run: Interpreter, op: Op, frame: Frame) -> None:
     known = isinstance(given, EnumAttr)
     layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
     element = element_of(op.result.type, op.location)
-    frame[op.result] = slot_view(element, shape, stride, layout, op.location)
+    frame[op.result] = SlotView(Form(element, shape, stride, layout, known), op.location)
 
 
 def _partition(op: Op) -> Step:
@@ -98,7 +98,7 @@ def _partition(op: Op) -> Step:
 
     def step(run: Interpreter, frame: Frame) -> None:
         nonlocal last
-        view: View = frame[source]
+        view: View | SlotView = frame[source]
         extents = tuple([frame[v] for v in sizes])
         before, after = last
         if view.form is not before or after.shape != extents:
@@ -116,7 +116,7 @@ def _partition(op: Op) -> Step:
 
 
 def _dimension(run: Interpreter, op: Op, frame: Frame) -> None:
-    view: View = frame[op.operands[0]]
+    view: View | SlotView = frame[op.operands[0]]
     index = frame[op.operands[1]]
     shape = view.form.shape
     if not 0 <= index < len(shape):

@@ -95,11 +95,13 @@ def _five(
 class SlotView(GlobalObject):
     """A view that has no memory until a FIFO points it at a slot."""
 
-    __slots__ = ("declared",)
+    __slots__ = ("declared", "form")
 
-    def __init__(self, view: GlobalSpec, declared: Location) -> None:
-        super().__init__(view, None, view.shape, view.stride)
-        self.declared = declared
+    def __init__(self, form: Form, declared: Location) -> None:
+        spec = form.spec(in_columns=False)
+        super().__init__(spec, None, spec.shape, spec.stride)
+        self.form = form
+        self.declared = declared  # where, for the message below
 
     def data(self) -> Pointer:
         if self.pointer is None:
@@ -112,16 +114,9 @@ class SlotView(GlobalObject):
             )
         return self.pointer
 
-
-def slot_view(
-    element: DType,
-    shape: tuple[int, ...],
-    stride: tuple[int, ...],
-    layout: Layout,
-    declared: Location,
-) -> SlotView:
-    """A view without memory, made by an operation at `declared`."""
-    return SlotView(_five(element, shape, stride, layout), declared)
+    def part(self, offsets: Sequence[int], form: Form) -> View:
+        """A window of the slot in hand."""
+        return View(self.data(), self.form).part(offsets, form)
 
 
 def layout_of(shape: tuple[int, ...], stride: tuple[int, ...]) -> Layout:
