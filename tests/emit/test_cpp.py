@@ -32,6 +32,7 @@ SOURCES: list[tuple[Kernel, tuple[Any, ...], str]] = [
     (k.control, (X, X, BLOCK, 3), "a2a3"),
     (k.brackets, (X, X, X, 3), "a5"),
     (k.product, (HALF, HALF, X), "a5"),
+    (k.convolution, (HALF, X, 4, 0.5), "a5"),
 ]
 
 

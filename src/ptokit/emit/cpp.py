@@ -15,14 +15,16 @@ from typing import Any
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.emit.convs import CONV_OPS, conv_calls
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
 from ptokit.emit.spelling import brackets, name_of
 from ptokit.emit.words import KEYWORDS, QUERIES, SECTIONS, five, template_text, tile_type
 from ptokit.ir.attributes import EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.instructions import run_time_operands, template_arguments
-from ptokit.ir.types import PtrType, ScalarType, TileBufType, ViewType
+from ptokit.ir.types import BufferType, PtrType, ScalarType, TileBufType, ViewType
 from ptokit.isa.spec import Insn
 
 HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
@@ -54,7 +56,7 @@ class _FunctionWriter:
     views: dict[Value, _View] = field(default_factory=dict[Value, _View])
     constants: dict[Value, int] = field(default_factory=dict[Value, int])
     slots: dict[Value, str] = field(default_factory=dict[Value, str])  # addresses of tiles
-    types: dict[TileSpec, str] = field(default_factory=dict[TileSpec, str])
+    types: dict[TileSpec | ConvSpec, str] = field(default_factory=dict[TileSpec | ConvSpec, str])
     _taken: set[str] = field(default_factory=set[str])
     _depth: int = 1
 
@@ -178,7 +180,7 @@ class _FunctionWriter:
     # ---- tiles and views -------------------------------------------------------------------
 
     def alloc_tile(self, op: Op) -> None:
-        assert isinstance(op.result.type, TileBufType)
+        assert isinstance(op.result.type, BufferType)
         spec = op.result.type.spec
         alias = self._alias(spec)
         sizes = [op.operand(label) for label in ("valid_row", "valid_col")]
@@ -192,7 +194,7 @@ class _FunctionWriter:
             self._line(f"TASSIGN({name}, {shown});")
             self.slots[op.result] = shown
 
-    def _alias(self, spec: TileSpec) -> str:
+    def _alias(self, spec: TileSpec | ConvSpec) -> str:
         return self.types.setdefault(spec, f"Tile{len(self.types)}")
 
     def set_validshape(self, op: Op) -> None:
@@ -203,6 +205,13 @@ class _FunctionWriter:
             self._line(f"{tile}.SetValidRow({rows});")
         if kind.spec.valid_col == DYNAMIC:
             self._line(f"{tile}.SetValidCol({cols});")
+
+    def conv(self, op: Op) -> None:
+        for call in conv_calls(op, self._use):
+            if op.results:
+                self._local(op, call)
+            else:
+                self._line(f"{call};")
 
     def addptr(self, op: Op) -> None:
         base, offset = (self._use(v) for v in op.operands)
@@ -306,7 +315,7 @@ class _FunctionWriter:
             return template_text(chosen[word[1:]])
         name, _, part = word.partition(".")
         value = present[name]
-        if isinstance(value.type, TileBufType):
+        if isinstance(value.type, BufferType):
             spec = value.type.spec
             return spec.dtype.cpp if part else self._alias(spec)
         return f"decltype({self._use(value)})"
@@ -480,6 +489,7 @@ _WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
     "pto.barrier": _FunctionWriter.barrier,
     "pto.print": _FunctionWriter.print_number,
     "pto.trap": _FunctionWriter.trap,
+    **dict.fromkeys(CONV_OPS, _FunctionWriter.conv),
 }
 
 
