@@ -18,9 +18,9 @@ from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.evaluate import Undefined, evaluate
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.scratch import scratch_types
-from ptokit.ir.types import TileBufType, is_column_tile, on_target
+from ptokit.ir.types import BufferType, TileBufType, is_column_tile, on_target
 from ptokit.machine.machine import Machine
-from ptokit.machine.objects import TileObject
+from ptokit.machine.objects import ConvObject, TileObject
 
 Frame = dict[Value, Any]
 Handler = Callable[["Interpreter", Op, Frame], None]
@@ -36,8 +36,8 @@ class Interpreter:
     subblocks: int = 1  # vector cores per block that take part
     handlers: dict[str, Handler] = field(default_factory=dict[str, Handler])
     # Storage belongs to the operation that allocates it: a loop gets the same tile every time.
-    storage: dict[tuple[Op, int], TileObject] = field(
-        default_factory=dict[tuple[Op, int], TileObject]
+    storage: dict[tuple[Op, int], TileObject | ConvObject] = field(
+        default_factory=dict[tuple[Op, int], TileObject | ConvObject]
     )
     pipes: dict[str, Any] = field(default_factory=dict[str, Any])
     function: Function | None = None  # the one that is running
@@ -50,9 +50,10 @@ class Interpreter:
     )
 
     def __post_init__(self) -> None:
-        from ptokit.engines import memory_ops, sync_ops
+        from ptokit.engines import conv_ops, memory_ops, sync_ops
 
-        self.handlers = {**CONTROL, **memory_ops.HANDLERS, **sync_ops.HANDLERS}
+        topics = (memory_ops, sync_ops, conv_ops)
+        self.handlers = CONTROL | {k: h for topic in topics for k, h in topic.HANDLERS.items()}
 
     def launch(self, function: Function, args: tuple[Any, ...]) -> None:
         """Run a kernel with the caller's arguments."""
@@ -125,9 +126,9 @@ class Interpreter:
         insn = op.insn
         assert insn is not None
         for result, label in zip(op.results, op.result_labels, strict=True):
-            if isinstance(result.type, TileBufType):
+            if isinstance(result.type, BufferType):
                 alias = op.operand(label)
-                frame[result] = self.tile(op, result) if alias is None else frame[alias]
+                frame[result] = self.buffer(op, result) if alias is None else frame[alias]
         operands: list[Any] = []
         values = self._values.get(op)
         if values is None:
@@ -154,6 +155,14 @@ class Interpreter:
         return value.tensor(any(is_column_tile(v.type) for v in beside if v is not None))
 
     # ---- tiles -------------------------------------------------------------------------------
+
+    def buffer(self, op: Op, value: Value) -> TileObject | ConvObject:
+        """The tile or convolution tile that an instruction returns."""
+        if isinstance(value.type, TileBufType):
+            return self.tile(op, value)
+        from ptokit.engines.conv_ops import new_tile
+
+        return new_tile(self, op, value)
 
     def spec(self, value: Value) -> TileSpec:
         """The tile type of a value on the target in force."""
@@ -189,7 +198,7 @@ class Interpreter:
             made.share(first)
         return made
 
-    def give_storage(self, tile: TileObject) -> None:
+    def give_storage(self, tile: TileObject | ConvObject) -> None:
         """Private storage for a tile that has no address."""
         space = self.machine.target.spaces.get(tile.spec.loc)
         name = space.memory if space else tile.spec.loc.name

@@ -13,11 +13,12 @@ from typing import ClassVar
 
 from ptokit.base.diagnostics import Diagnostic, Note, ProgramError
 from ptokit.base.enums import TileType
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.rewrite import clone
-from ptokit.ir.types import I64, TileBufType
+from ptokit.ir.types import I64, BufferType, TileBufType
 from ptokit.isa.binding import TGET_SCALE_ADDR
 from ptokit.isa.targets import Space, Target
 from ptokit.passes.accesses import Accesses, accesses_of
@@ -57,9 +58,9 @@ def _place(function: Function, target: Target) -> None:
     _forget_scale_addresses(function)
 
 
-def _spec(live: Live) -> TileSpec:
+def _spec(live: Live) -> TileSpec | ConvSpec:
     type_ = live.alloc.result.type
-    assert isinstance(type_, TileBufType)
+    assert isinstance(type_, BufferType)
     return type_.spec
 
 
@@ -201,20 +202,19 @@ def _rename(accesses: Accesses, addresses: dict[Value, int]) -> None:
     """A reshaped or sub-viewed tile starts where its source starts, plus a known offset."""
     for dst, (src, op) in accesses.renamed.items():
         source = next(iter(accesses.stands_for(src)), None)
-        if source in addresses and dst not in addresses and isinstance(dst.type, TileBufType):
+        if source in addresses and dst not in addresses and isinstance(dst.type, BufferType):
             addresses[dst] = addresses[source] + _offset(op, src, accesses)
 
 
 def _offset(op: Op, src: Value, accesses: Accesses) -> int:
-    assert isinstance(src.type, TileBufType)
-    spec = src.type.spec
     index = [
         accesses.known.number(op.bound(o.name)) or 0
         for o in (op.insn.operands if op.insn else ())
         if "scalar" in o.kinds
     ]
-    if len(index) != 2:
+    if len(index) != 2 or not isinstance(src.type, TileBufType):
         return 0
+    spec = src.type.spec
     return (index[0] * spec.row_stride + index[1] * spec.col_stride) * spec.itemsize
 
 
