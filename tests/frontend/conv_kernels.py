@@ -191,6 +191,20 @@ def channels_split(x, y):
 
 
 @kernel(mode="auto")
+def reshaped(x, y):
+    """The same without addresses: TRESHAPE lays convolution tiles over plain ones."""
+    plain, split = Tile[TileType.Vec, float16, 8, 64](), Tile[TileType.Vec, float16, 8, 64]()
+    tmp = Tile[TileType.Vec, float16, 64, 64]()
+    joined = ConvTile[TileType.Vec, float16, 512, Layout.NCHW, ConvTileShape[1, 16, 4, 8]]()
+    grouped = ConvTile[TileType.Vec, float16, 512, Layout.NC1HWC0, ConvTileShape[1, 1, 4, 8, 16]]()
+    TLOAD(plain, GlobalTensor(x))
+    TRESHAPE(joined, plain)
+    TTRANS(grouped, joined, tmp)
+    TRESHAPE(split, grouped)
+    TSTORE(GlobalTensor(y), split)
+
+
+@kernel(mode="auto")
 def weights_in_blocks(x, w, y):
     """Weights as a FRACTAL_Z tile, moved to the right operand; a map filled by TEXPANDS."""
     blocks = ConvTile[TileType.Mat, half, 2048, Layout.FRACTAL_Z, ConvTileShape[8, 1, 16, 16]]()

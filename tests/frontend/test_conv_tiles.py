@@ -45,7 +45,7 @@ def everywhere(
     kernel: Kernel, target: str, shape: tuple[int, ...], *numbers: Any, x: Array = X, **consts: Any
 ) -> Array:
     """Run on both paths and from every text form the kernel has; returns the one result."""
-    is_pair = kernel is k.channels_split
+    is_pair = kernel in (k.channels_split, k.reshaped)
     inputs = (x,) if is_pair else (x, W)
     kind = x.dtype if is_pair else np.float32
 
@@ -158,9 +158,10 @@ def test_bound_by_hand(target: str, seed: int | None) -> None:
 
 
 @pytest.mark.parametrize("target", ["a2a3", "a5", "kirin9030", "kirinx90"])
-def test_tiles_and_convolution_tiles_over_the_same_bytes(target: str) -> None:
+@pytest.mark.parametrize("kernel", [k.channels_split, k.reshaped], ids=lambda each: each.name)
+def test_tiles_and_convolution_tiles_over_the_same_bytes(kernel: Kernel, target: str) -> None:
     x = np.arange(512, dtype=np.float16).reshape(8, 64)
-    got = everywhere(k.channels_split, target, (8, 64), x=x)
+    got = everywhere(kernel, target, (8, 64), x=x)
     assert np.array_equal(got.reshape(32, 16), x.reshape(16, 32).T)
 
 

@@ -18,7 +18,7 @@ from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.rewrite import clone
-from ptokit.ir.types import I64, BufferType, TileBufType
+from ptokit.ir.types import I64, BufferType, ConvTileType, TileBufType
 from ptokit.isa.binding import TGET_SCALE_ADDR
 from ptokit.isa.targets import Space, Target
 from ptokit.passes.accesses import Accesses, accesses_of
@@ -55,7 +55,8 @@ def _place(function: Function, target: Target) -> None:
     addresses |= {scale: addresses[data] >> 4 for scale, data in scales.items()}
     _rename(accesses, addresses)
     _write(function, addresses)
-    _forget_scale_addresses(function)
+    _forget(function, lambda op: op.insn is TGET_SCALE_ADDR)  # placed tiles need it no more
+    _forget(function, _said_by_addresses(accesses, addresses).__contains__)
 
 
 def _spec(live: Live) -> TileSpec | ConvSpec:
@@ -106,12 +107,23 @@ def _live_together(lives: list[Live], scales: dict[Value, Value]) -> None:
         a.stop = b.stop = max(a.stop, b.stop)
 
 
-def _forget_scale_addresses(function: Function) -> None:
-    """Placed tiles need no TGET_SCALE_ADDR any more."""
+def _said_by_addresses(accesses: Accesses, addresses: dict[Value, int]) -> set[Op]:
+    """Reshapes between a tile and a convolution tile: auto mode allows them, a placed program runs
+    as manual mode, which does not. Both names have the same address, and that says it all."""
+    return {
+        op
+        for dst, (src, op) in accesses.renamed.items()
+        if any(isinstance(v.type, ConvTileType) for v in (dst, src))
+        and dst in addresses
+        and len(accesses.stands_for(dst)) == 1
+    }
+
+
+def _forget(function: Function, is_needless: Callable[[Op], bool]) -> None:
     blocks = [function.body, *(r for op in function.walk() for r in op.regions)]
     for block in blocks:
         assert block is not None
-        block.ops = [op for op in block.ops if op.insn is not TGET_SCALE_ADDR]
+        block.ops = [op for op in block.ops if not is_needless(op)]
 
 
 # ---- choosing addresses ------------------------------------------------------------------------
