@@ -25,7 +25,6 @@ from typing import Any, cast, overload
 import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
-from ptokit.base.tiles import TileSpec
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines.reference import Interpreter, Prepared
 from ptokit.frontend.launch import Schedule, launch
@@ -34,7 +33,7 @@ from ptokit.frontend.sections import guarded
 from ptokit.frontend.session import MODES, current
 from ptokit.ir.core import Module
 from ptokit.ir.printer import print_module
-from ptokit.ir.types import TileBufType
+from ptokit.ir.types import BufferType
 from ptokit.isa.spec import TARGETS as DEVICES
 from ptokit.isa.targets import Target, target
 from ptokit.machine.machine import Machine
@@ -163,8 +162,8 @@ class Kernel:
             accesses = accesses_of(function, chosen)
             for live in live_ranges(function, accesses):
                 handle = live.alloc.result
-                assert isinstance(handle.type, TileBufType)
-                spec: TileSpec = handle.type.spec
+                assert isinstance(handle.type, BufferType)
+                spec = handle.type.spec
                 address = accesses.known.number(live.alloc.operand("addr"))
                 if address is not None:
                     space = chosen.spaces[spec.loc]

@@ -161,3 +161,26 @@ def through_memory(ring):
         whole = Tile[TileType.Vec, float32, 32, 64]()
         if get_subblockid() == 0:
             TPOP(pipe, whole)
+
+
+@kernel(mode="auto")
+def convolution(x, y, height, pad):
+    """A convolution tile with run-time sizes: its parameters are methods, its modes brackets."""
+    shape = Shape[1, 2, DYNAMIC, 8, 16]
+    view = GlobalTensor[half, shape, Stride[1024, 512, 128, 16, 1], Layout.NC1HWC0]
+    tile = ConvTileShape[1, 2, DYNAMIC, 8, 16]
+    fmap = ConvTile[TileType.Mat, half, 1024, Layout.NC1HWC0, tile](height)
+    left = TileLeft[half, 16, 128]()
+    TLOAD(fmap, view(x, shape(height)))
+    fmap.SetFmapH(fmap.GetShape(2))
+    fmap.SetFmapW(8)
+    fmap.SetFilterH(2)
+    fmap.SetFilterW(2)
+    fmap.SetChannelSize(32)
+    fmap.SetPadListArray([1, 1, 1, 1])
+    fmap.SetPadValue(pad)
+    for i in range(2):
+        fmap.SetPadValue(fmap.GetPadValue() + 1.0)
+        SETFMATRIX[SetFmatrixMode.FMATRIX_B_MANUAL](fmap)
+        SET_IMG2COL_PADDING[SetFmatrixMode.FMATRIX_B_MANUAL](fmap)
+        TIMG2COL[SetFmatrixMode.FMATRIX_B_MANUAL](left, fmap, i * 16)

@@ -41,6 +41,7 @@ SOURCES: list[tuple[Kernel, tuple[Any, ...], str]] = [
     (k.cluster, (RING, RINGS), "a5"),
     (k.one_vector_core, (RINGS, 64), "a2a3"),
     (k.through_memory, (RING,), "a5"),
+    (k.convolution, (HALF, X, 4, 0.5), "a5"),
 ]
 
 

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileType
-from ptokit.base.tensors import GlobalSpec
+from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import Attribute
 from ptokit.ir.builder import Builder
@@ -16,6 +16,7 @@ from ptokit.ir.instructions import Form, attribute_for, forms_by_mnemonic, text_
 from ptokit.ir.types import (
     I32,
     INDEX,
+    ConvTileType,
     OpaqueType,
     ScalarType,
     ShapedType,
@@ -62,14 +63,14 @@ def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
     """The type with which the text writes an operand; None when it has none."""
     if isinstance(spec, TileSpec):
         return TileBufType(spec, is_value)
+    if isinstance(spec, ConvSpec):
+        return ConvTileType(spec, is_value)
     if isinstance(spec, GlobalSpec):
         return ViewType("partition_tensor_view", spec.shape, ScalarType(spec.dtype.mlir))
     if isinstance(spec, float):
         return ScalarType("f32")
     if isinstance(spec, int):
         return I32
-    if "conv" in operand.kinds and "tile" not in operand.kinds:  # text has no type of its own
-        return TileBufType(TileSpec.of(TileType.Mat, dtype("f16"), 16, 64), is_value)
     if "object" in operand.kinds:
         return OpaqueType("pipe")
     if "tile" in operand.kinds:

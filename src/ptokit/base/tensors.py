@@ -111,6 +111,19 @@ CONV_PARAMETERS: dict[str, tuple[Any, int]] = {
 }
 
 
+def parameter_violations(name: str, value: Any) -> Iterator[Violation]:
+    """Yield the rule that a value breaks which its register field cannot hold."""
+    _, bits = CONV_PARAMETERS[name]
+    for each in value if isinstance(value, tuple) else (value,):
+        if bits and not 0 <= each < 1 << bits:
+            yield Violation(
+                "conv-parameter",
+                f"{name} of a convolution tile is an unsigned integer of {bits} bits",
+                ((name, value),),
+            )
+            return
+
+
 @dataclass(frozen=True, eq=False)
 class ConvSpec:
     """A convolution tile: a dense row-major array of one to six named dimensions."""
@@ -137,6 +150,31 @@ class ConvSpec:
     def axis_map(self, shape: Dims) -> AxisMap:
         """All dimensions as one long row: convolution tiles are addressed by dimension."""
         return AxisMap(shape, dense_strides(shape), (), tuple(range(len(shape))))
+
+    @property
+    def dynamic(self) -> int:
+        """How many dimensions run time decides."""
+        return self.shape.count(DYNAMIC)
+
+    def in_force(self, sizes: Dims) -> Dims:
+        """The shape with these sizes for its DYNAMIC dimensions, in order."""
+        given = iter(sizes)
+        return tuple(next(given) if n == DYNAMIC else n for n in self.shape)
+
+    def size_violations(self, sizes: Dims) -> Iterator[Violation]:
+        """Yield every rule that run-time sizes for the DYNAMIC dimensions break."""
+        if len(sizes) != self.dynamic:
+            yield Violation(
+                "conv-dynamic",
+                "SetDynamicShape takes one value per DYNAMIC dimension",
+                (("values", len(sizes)), ("DYNAMIC dimensions", self.dynamic)),
+            )
+        elif min(sizes, default=1) < 1 or prod(self.in_force(sizes)) > self.buffer_size:
+            yield Violation(
+                "conv-size",
+                "sizes are positive, and the shape fits into BufferSize elements",
+                (("shape", self.in_force(sizes)), ("BufferSize", self.buffer_size)),
+            )
 
     def violations(self) -> Iterator[Violation]:
         """Yield every static rule of the tile type that does not hold."""

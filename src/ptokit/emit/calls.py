@@ -10,7 +10,7 @@ from ptokit.emit.words import template_text
 from ptokit.emit.writer import Writer
 from ptokit.ir.core import Op, Value
 from ptokit.ir.instructions import run_time_operands, template_arguments
-from ptokit.ir.types import ScalarType, TileBufType
+from ptokit.ir.types import BufferType, ScalarType
 from ptokit.isa.spec import Insn
 
 
@@ -71,7 +71,7 @@ class Calls(Writer):
             return template_text(attrs[word[1:]])
         name, _, part = word.partition(".")
         value = present[name]
-        if isinstance(value.type, TileBufType):
+        if isinstance(value.type, BufferType):
             spec = value.type.spec
             return spec.dtype.cpp if part else self._tile_type(spec)
         if value in self.pipes:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.control import ControlFlow
+from ptokit.emit.convs import CONV_OPS, conv_calls
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
 from ptokit.emit.fifos import Fifos
 from ptokit.emit.words import QUERIES, SECTIONS, five
@@ -19,7 +20,7 @@ from ptokit.emit.writer import GlobalView
 from ptokit.ir.attributes import EnumAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.fifos import OPENINGS, TRANSFERS, takes_whole_entries
-from ptokit.ir.types import PtrType, ScalarType, ShapedType, TileBufType, ViewType
+from ptokit.ir.types import BufferType, PtrType, ScalarType, ShapedType, TileBufType, ViewType
 from ptokit.isa.targets import Target
 
 HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
@@ -142,7 +143,7 @@ class _FunctionWriter(ControlFlow, Fifos):
     # ---- tiles and views -------------------------------------------------------------------
 
     def alloc_tile(self, op: Op) -> None:
-        assert isinstance(op.result.type, TileBufType)
+        assert isinstance(op.result.type, BufferType)
         spec = op.result.type.spec
         alias = self._tile_type(spec)
         sizes = [op.operand(label) for label in ("valid_row", "valid_col")]
@@ -162,6 +163,13 @@ class _FunctionWriter(ControlFlow, Fifos):
             self._line(f"{tile}.SetValidRow({rows});")
         if kind.spec.valid_col == DYNAMIC:
             self._line(f"{tile}.SetValidCol({cols});")
+
+    def conv(self, op: Op) -> None:
+        for call in conv_calls(op, self._use):
+            if op.results:
+                self._local(op, call)
+            else:
+                self._line(f"{call};")
 
     def addptr(self, op: Op) -> None:
         base, offset = (self._use(v) for v in op.operands)
@@ -272,6 +280,7 @@ _WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
     "pto.set_ffts": _FunctionWriter.set_ffts,
     "pto.print": _FunctionWriter.print_number,
     "pto.trap": _FunctionWriter.trap,
+    **dict.fromkeys(CONV_OPS, _FunctionWriter.conv),
 }
 
 

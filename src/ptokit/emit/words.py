@@ -7,7 +7,9 @@ from typing import Any
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec
+from ptokit.emit.convs import conv_type
 from ptokit.isa.pipes import PipeSpec
 
 QUERIES = {
@@ -20,7 +22,7 @@ SECTIONS = {"cube": "__DAV_CUBE__", "vector": "__DAV_VEC__"}  # kinds of cores
 
 KEYWORDS = frozenset(  # and the names of PTO that a value of a kernel may collide with
     """
-    GlobalTensor Layout Shape Stride Tile and auto bool break case catch char class const
+    ConvTile GlobalTensor Layout Shape Stride Tile and auto bool break case catch char class const
     continue default delete do double else enum event_t explicit extern float for friend goto
     half if inline int long mutable namespace new not operator or private protected public
     register return short signed sizeof static struct switch template this throw try typedef
@@ -47,8 +49,10 @@ def template_text(value: Any) -> str:
     return f"{type(value).__name__}::{name.rstrip('_')}" if name else str(value)
 
 
-def tile_type(spec: TileSpec) -> str:
+def tile_type(spec: TileSpec | ConvSpec) -> str:
     """The C++ type of a tile; trailing defaults are left out."""
+    if isinstance(spec, ConvSpec):
+        return conv_type(spec)
     words = [f"TileType::{spec.loc.name}", spec.dtype.cpp, str(spec.rows), str(spec.cols)]
     more = [
         (f"BLayout::{spec.blayout.name}", spec.blayout == BLayout.RowMajor),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.emit.expressions import scalar_type
 from ptokit.emit.words import KEYWORDS, pipe_type, tile_type
@@ -41,7 +42,9 @@ class Writer:
     constants: dict[Value, int] = field(default_factory=dict[Value, int])
     slots: dict[Value, str] = field(default_factory=dict[Value, str])  # addresses of tiles
     pipes: dict[Value, PipeSpec] = field(default_factory=dict[Value, PipeSpec])
-    tile_types: dict[TileSpec, str] = field(default_factory=dict[TileSpec, str])
+    tile_types: dict[TileSpec | ConvSpec, str] = field(
+        default_factory=dict[TileSpec | ConvSpec, str]
+    )
     pipe_types: dict[PipeSpec, str] = field(default_factory=dict[PipeSpec, str])
     _taken: set[str] = field(default_factory=set[str])
     _depth: int = 1
@@ -104,7 +107,7 @@ class Writer:
         known = self.constants.get(value)
         return f"0x{known:x}" if known is not None else self._use(value)
 
-    def _tile_type(self, spec: TileSpec) -> str:
+    def _tile_type(self, spec: TileSpec | ConvSpec) -> str:
         return self.tile_types.setdefault(spec, f"Tile{len(self.tile_types)}")
 
     def _pipe_type(self, spec: PipeSpec) -> str:

@@ -8,7 +8,7 @@ from ptokit.engines.steps import Frame, Step
 from ptokit.engines.values import View
 from ptokit.ir.core import Op
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
-from ptokit.ir.types import TileBufType, is_column_tile
+from ptokit.ir.types import BufferType, is_column_tile
 from ptokit.machine.plan import NUMBERS
 
 if TYPE_CHECKING:
@@ -28,17 +28,17 @@ def instruction(op: Op) -> Step:
             scratch.append((index, declared.name))
         elif value is None and (number := literal(op, declared)) is not None:
             literals.append((index, number))
-    tiles = [i for i, v in enumerate(values) if v is not None and isinstance(v.type, TileBufType)]
+    tiles = [i for i, v in enumerate(values) if v is not None and isinstance(v.type, BufferType)]
     views = [i for i, v in enumerate(values) if v is not None and i not in tiles]
     others = views + [index for index, _ in scratch]  # what is left out, or a literal, stays so
     in_columns = any(is_column_tile(value.type) for value in values if value is not None)
     labelled = list(zip(op.results, op.result_labels, strict=True))
-    made = [(r, op.operand(label)) for r, label in labelled if isinstance(r.type, TileBufType)]
+    made = [(r, op.operand(label)) for r, label in labelled if isinstance(r.type, BufferType)]
     numbers = [result for result, label in labelled if not label]
 
     def step(run: Interpreter, frame: Frame) -> None:
         for tile, alias in made:
-            frame[tile] = run.tile(op, tile) if alias is None else frame[alias]
+            frame[tile] = run.buffer(op, tile) if alias is None else frame[alias]
         operands: list[Any] = [None if value is None else frame[value] for value in values]
         for index in views:
             view = operands[index]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.tiles import DYNAMIC, TileSpec
-from ptokit.engines import memory_ops, sync_ops
+from ptokit.engines import conv_ops, memory_ops, sync_ops
 from ptokit.engines.issue import instruction
 from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic, handled
 from ptokit.engines.values import bind_arguments
@@ -23,7 +23,7 @@ from ptokit.ir.fifos import takes_whole_entries
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import TileBufType, on_target
 from ptokit.machine.machine import Machine
-from ptokit.machine.objects import TileObject
+from ptokit.machine.objects import ConvObject, TileObject
 from ptokit.machine.plan import Plan
 
 
@@ -76,8 +76,8 @@ class Interpreter:
     blocks: int = 1  # the size of the grid
     subblocks: int = 1  # vector cores per block that take part
     # Storage belongs to the operation that allocates it: a loop gets the same tile every time.
-    storage: dict[tuple[Op, int], TileObject] = field(
-        default_factory=dict[tuple[Op, int], TileObject]
+    storage: dict[tuple[Op, int], TileObject | ConvObject] = field(
+        default_factory=dict[tuple[Op, int], TileObject | ConvObject]
     )
     pipes: dict[str, Any] = field(default_factory=dict[str, Any])
     function: Function | None = None  # the one that is running
@@ -144,6 +144,12 @@ class Interpreter:
 
     # ---- tiles -------------------------------------------------------------------------------
 
+    def buffer(self, op: Op, value: Value) -> TileObject | ConvObject:
+        """The tile or convolution tile that an instruction returns."""
+        if isinstance(value.type, TileBufType):
+            return self.tile(op, value)
+        return conv_ops.new_tile(self, op, value)
+
     def spec(self, value: Value) -> TileSpec:
         """The tile type of a value on the target in force."""
         assert isinstance(value.type, TileBufType)
@@ -178,7 +184,7 @@ class Interpreter:
             made.share(first)
         return made
 
-    def give_storage(self, tile: TileObject) -> None:
+    def give_storage(self, tile: TileObject | ConvObject) -> None:
         """Private storage for a tile that has no address."""
         space = self.machine.target.spaces.get(tile.spec.loc)
         name = space.memory if space else tile.spec.loc.name
@@ -282,4 +288,5 @@ HANDLERS: dict[str, Handler] = {
     "pto.section.vector": _section,
     **memory_ops.HANDLERS,
     **sync_ops.HANDLERS,
+    **conv_ops.HANDLERS,
 }

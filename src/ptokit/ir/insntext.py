@@ -20,7 +20,7 @@ from ptokit.ir.instructions import (
     template_value,
 )
 from ptokit.ir.reader import Head, Reader
-from ptokit.ir.types import ElidedType, FunctionType, TileBufType, Type, same_type
+from ptokit.ir.types import BufferType, ElidedType, FunctionType, Type, same_type
 from ptokit.ir.typetext import suggestion
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def read_signature(reader: Reader, ins: Listed, results: int) -> list[Type]:
 
 
 def _first_tile(types: list[Type]) -> Type:
-    return next((t for t in types if isinstance(t, TileBufType)), ElidedType("<unknown>"))
+    return next((t for t in types if isinstance(t, BufferType)), ElidedType("<unknown>"))
 
 
 def _check_types(reader: Reader, ins: Listed, types: list[Type], start: int) -> None:
@@ -341,7 +341,7 @@ def _is_ssa(op: Op) -> bool:
     if op.results and "" not in op.result_labels:
         return True
     types = [v.type for v in (*op.operands, *op.results)]
-    return any(isinstance(t, TileBufType) and t.is_value for t in types) or any(
+    return any(isinstance(t, BufferType) and t.is_value for t in types) or any(
         label.endswith(".index") for label in op.labels
     )
 

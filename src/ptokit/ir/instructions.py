@@ -25,6 +25,8 @@ from ptokit.ir.attributes import (
 from ptokit.ir.core import Op, Value
 from ptokit.ir.types import (
     I32,
+    BufferType,
+    ConvTileType,
     ElidedType,
     OpaqueType,
     PtrType,
@@ -189,7 +191,7 @@ def _takes(form: Form, ins: Sequence[Type], outs: Sequence[Type | None]) -> bool
 
 def accepts(operand: Operand, type_: Type) -> bool:
     """Whether an operand may have a type, going by its kind."""
-    if operand.space and isinstance(type_, TileBufType) and type_.spec.loc.name != operand.space:
+    if operand.space and isinstance(type_, BufferType) and type_.spec.loc.name != operand.space:
         return False
     kinds = kinds_of(type_)
     return not kinds or any(kind in operand.kinds for kind in kinds)
@@ -202,7 +204,9 @@ def kinds_of(type_: Type) -> tuple[str, ...]:
     if isinstance(type_, ScalarType):
         return ("scalar",)
     if isinstance(type_, TileBufType):
-        return ("tile", "conv")
+        return ("tile",)
+    if isinstance(type_, ConvTileType):
+        return ("conv",)
     if isinstance(type_, PtrType):
         return ("pointer", "global")
     if isinstance(type_, ViewType):
@@ -322,7 +326,7 @@ def form_of(op: Op) -> Form:
 
 def alias_labels(form: Form, results: Sequence[Value]) -> list[str]:
     """Labels of results no destination stands for: a handle to an operand, or a plain number."""
-    if results and isinstance(results[0].type, TileBufType):
+    if results and isinstance(results[0].type, BufferType):
         changed = [o.name for o in form.ins if o.role == "inout"]
         return (changed + [""] * len(results))[: len(results)]
     return [""] * len(results)
@@ -339,4 +343,4 @@ def destinations(op: Op) -> list[Value]:
     assert op.insn is not None
     writes = {o.name for o in op.insn.operands if o.writes}
     written = [v for v, label in zip(op.operands, op.labels, strict=True) if label in writes]
-    return written + [r for r in op.results if isinstance(r.type, TileBufType)]
+    return written + [r for r in op.results if isinstance(r.type, BufferType)]

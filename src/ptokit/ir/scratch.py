@@ -12,11 +12,11 @@ from itertools import product
 
 from ptokit.base.dtypes import u8
 from ptokit.base.enums import BLayout, TileType
-from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.base.tiles import BLOCK_BYTES, DYNAMIC, TileSpec
 from ptokit.ir.core import Op
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
-from ptokit.ir.types import ScalarType, TileBufType, on_target
-from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
+from ptokit.ir.types import ConvTileType, ScalarType, TileBufType, on_target
+from ptokit.isa.facts import ConvFacts, Facts, Ops, ScalarFacts, TileFacts
 from ptokit.isa.spec import Operand
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
@@ -56,7 +56,7 @@ def scratch_types(
     insn = op.insn
     assert insn is not None
     facts = _facts(op, target) if named is None else named
-    candidates = list(_candidates([f.spec for f in facts.values() if isinstance(f, TileFacts)]))
+    candidates = list(_candidates([*_tiles(facts)]))
     template = zip((a.name for a in insn.attrs), template_arguments(op), strict=True)
     attrs = dict(template)
     best, fewest = candidates[0], -1
@@ -83,12 +83,24 @@ def _facts(op: Op, target: Target) -> dict[str, Facts | None]:
         type_ = None if value is None else value.type
         if isinstance(type_, TileBufType):
             found[declared.name] = TileFacts(on_target(type_.spec, target.left_layout))
+        elif isinstance(type_, ConvTileType):
+            found[declared.name] = ConvFacts(type_.spec)
         elif isinstance(type_, ScalarType):
             found[declared.name] = ScalarFacts(type_.dtype)
         else:
             number = literal(op, declared)
             found[declared.name] = None if number is None else ScalarFacts(None, number)
     return found
+
+
+def _tiles(facts: dict[str, Facts | None]) -> Iterator[TileSpec]:
+    """The tiles among the operands; a convolution tile counts as one of its blocks in rows."""
+    for each in facts.values():
+        if isinstance(each, TileFacts):
+            yield each.spec
+        elif isinstance(each, ConvFacts):
+            line = BLOCK_BYTES // each.itemsize
+            yield TileSpec.of(each.loc, each.dtype, -(-each.spec.buffer_size // line), line)
 
 
 def _candidates(tiles: list[TileSpec]) -> Iterator[TileSpec]:

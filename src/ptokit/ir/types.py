@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base.enums import BLayout, CompactMode, SLayout, TileType
+from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout, TileType
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 
 LOCATIONS = {
@@ -48,6 +49,8 @@ COMPACTS = {
     "normal": CompactMode.Normal,
     "row_plus_one": CompactMode.RowPlusOne,
 }
+
+LAYOUTS = {each.name.lower(): each for each in Layout if each != Layout.MAX}  # of convolution tiles
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,22 @@ class TileBufType:
 
 
 @dataclass(frozen=True)
+class ConvTileType:
+    """A convolution tile: a handle `!pto.conv_tile_buf`, or at Level 1 `!pto.conv_tile`."""
+
+    spec: ConvSpec
+    is_value: bool = False
+
+    def __str__(self) -> str:
+        spec = self.spec
+        return (
+            f"!pto.{'conv_tile' if self.is_value else 'conv_tile_buf'}<"
+            f"loc={LOCATION_NAMES[spec.loc]}, dtype={spec.dtype.mlir}, size={spec.buffer_size}, "
+            f"layout={spec.layout.name.lower()}, shape={dims_text(spec.shape)[:-1]}>"
+        )
+
+
+@dataclass(frozen=True)
 class ShapedType:
     """`memref`, `vector` or `tensor` of MLIR, as far as lowered files use them."""
 
@@ -177,11 +196,14 @@ Type = (
     | PtrType
     | ViewType
     | TileBufType
+    | ConvTileType
     | ShapedType
     | OpaqueType
     | FunctionType
     | ElidedType
 )
+
+BufferType = TileBufType | ConvTileType  # what occupies on-chip memory
 
 INDEX = ScalarType("index")
 I1 = ScalarType("i1")

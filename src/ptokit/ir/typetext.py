@@ -10,18 +10,23 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from math import prod
 from typing import TypeVar
 
-from ptokit.base.dtypes import dtype
+from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import CompactMode
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.types import (
     BLAYOUTS,
     COMPACTS,
+    LAYOUTS,
     LOCATIONS,
     MEMORY_NAMES,
     PADS,
     SLAYOUTS,
+    BufferType,
+    ConvTileType,
     ElidedType,
     OpaqueType,
     PtrType,
@@ -44,7 +49,8 @@ OPAQUE = (
     *("pipe", "async_session", "async_event", "eventid_array", "event", "record_event"),
     *("group", "fmatrix_config", "tpipe", "mask", "vreg", "align"),
 )
-NAMES = ("ptr", "tile", "tile_buf", *VIEWS, *OPAQUE)
+CONVS = ("conv_tile", "conv_tile_buf")
+NAMES = ("ptr", "tile", "tile_buf", *CONVS, *VIEWS, *OPAQUE)
 
 _KEYS = ("loc", "dtype", "rows", "cols", "v_row", "v_col", "blayout", "slayout", "fractal", "pad")
 _POSITIONS = {
@@ -110,6 +116,8 @@ def _dialect_type(text: str) -> Type:
     start = match.start(1) if match else len(text)
     if name in ("tile", "tile_buf"):
         return _tile(name, body, start)
+    if name in CONVS:
+        return _conv_tile(name, body, start)
     if name == "ptr":
         element, *space = _parts(body, start)
         return PtrType(_element(*element), space[0][0] if space and space[0][0] != "gm" else "")
@@ -184,6 +192,13 @@ def _shaped_type(text: str) -> Type:
 def _tile(name: str, body: str, start: int) -> Type:
     if body.strip() == "...":
         return ElidedType(f"!pto.{name}<...>")
+    keyed, bare = _keyed(body, start)
+    _name_bare_parts(bare, keyed, start)
+    return TileBufType(_tile_spec(keyed, start), name == "tile")
+
+
+def _keyed(body: str, start: int) -> tuple[dict[str, tuple[str, int]], list[tuple[str, int]]]:
+    """Parts with a key by their key, and parts without."""
     keyed: dict[str, tuple[str, int]] = {}
     bare: list[tuple[str, int]] = []
     for part, offset in _parts(body, start):
@@ -195,8 +210,7 @@ def _tile(name: str, body: str, start: int) -> Type:
         if key in keyed:
             raise SpellingError(f"{key} is given twice", offset, len(part))
         keyed[key] = (value.strip(), offset + part.index("=") + 1 + _indent(value))
-    _name_bare_parts(bare, keyed, start)
-    return TileBufType(_tile_spec(keyed, start), name == "tile")
+    return keyed, bare
 
 
 def _indent(text: str) -> int:
@@ -240,33 +254,37 @@ def _two(
     return (shape[0], shape[1]), element
 
 
-def _tile_spec(keyed: dict[str, tuple[str, int]], start: int) -> TileSpec:
-    known = (*_KEYS, "compact", "valid")
+def _check_keys(
+    keyed: dict[str, tuple[str, int]],
+    start: int,
+    what: str,
+    known: tuple[str, ...],
+    needed: tuple[str, ...],
+) -> None:
     for key, (value, offset) in keyed.items():
         if key not in known:
             at = offset - len(key) - 1
             raise SpellingError(
-                f"a tile type has no parameter {key}", at, len(key), suggestion(key, known)
+                f"{what} has no parameter {key}", at, len(key), suggestion(key, known)
             )
         if not value:
             raise SpellingError(f"{key} has no value", offset, 1)
-    for key in ("dtype", "rows", "cols"):
+    for key in needed:
         if key not in keyed:
-            raise SpellingError(f"a tile type needs {key}", start, 1, f"add {key}=...")
+            raise SpellingError(f"{what} needs {key}", start, 1, f"add {key}=...")
+
+
+def _tile_spec(keyed: dict[str, tuple[str, int]], start: int) -> TileSpec:
+    known = (*_KEYS, "compact", "valid")
+    _check_keys(keyed, start, "a tile type", known, ("dtype", "rows", "cols"))
     if "valid" in keyed:
         value, offset = keyed.pop("valid")
         both = value.split("x")
         if len(both) != 2:
             raise SpellingError("valid is rows x columns", offset, len(value), "valid=8x?")
         keyed["v_row"], keyed["v_col"] = (both[0], offset), (both[1], offset)
-    if "loc" in keyed:
-        value, offset = keyed["loc"]
-        keyed["loc"] = (MEMORY_NAMES.get(value, value), offset)
-    value, offset = keyed["dtype"]
-    try:
-        element = dtype(value)
-    except ValueError as error:
-        raise SpellingError(str(error), offset, len(value)) from None
+    _name_memory(keyed)
+    element = _dtype(keyed)
     rows, cols = _number(keyed, "rows"), _number(keyed, "cols")
     return TileSpec.of(
         _word(keyed, "loc", LOCATIONS, "vec"),
@@ -281,6 +299,59 @@ def _tile_spec(keyed: dict[str, tuple[str, int]], start: int) -> TileSpec:
         _number_or_word(keyed, "pad", PADS),
         CompactMode(_number_or_word(keyed, "compact", COMPACTS)),
     )
+
+
+def _name_memory(keyed: dict[str, tuple[str, int]]) -> None:
+    """Older files name the memory instead of the kind of tile."""
+    if "loc" in keyed:
+        value, offset = keyed["loc"]
+        keyed["loc"] = (MEMORY_NAMES.get(value, value), offset)
+
+
+def _dtype(keyed: dict[str, tuple[str, int]]) -> DType:
+    value, offset = keyed["dtype"]
+    try:
+        return dtype(value)
+    except ValueError as error:
+        raise SpellingError(str(error), offset, len(value)) from None
+
+
+_CONV_KEYS = ("loc", "dtype", "size", "layout", "shape")
+
+
+def _conv_tile(name: str, body: str, start: int) -> Type:
+    """`<loc=mat, dtype=f16, size=512, layout=nc1hwc0, shape=1x2x4x4x16>`; size in elements."""
+    if body.strip() == "...":
+        return ElidedType(f"!pto.{name}<...>")
+    keyed, bare = _keyed(body, start)
+    if bare:
+        raise SpellingError(
+            "a convolution tile type names its parameters",
+            bare[0][1],
+            max(1, len(bare[0][0])),
+            "loc=mat, dtype=f16, size=512, layout=nc1hwc0, shape=1x2x4x4x16",
+        )
+    needed = tuple(key for key in _CONV_KEYS if key != "size")
+    _check_keys(keyed, start, "a convolution tile type", _CONV_KEYS, needed)
+    _name_memory(keyed)
+    value, offset = keyed["shape"]
+    if not re.fullmatch(r"(\d+|\?)(x(\d+|\?))*", value):
+        raise SpellingError(
+            f"shape is sizes joined by x, not {value!r}", offset, len(value), "shape=1x2x?x?x16"
+        )
+    shape = tuple(DYNAMIC if n == "?" else int(n) for n in value.split("x"))
+    if "size" not in keyed and DYNAMIC in shape:
+        raise SpellingError(
+            "a convolution tile type with run-time sizes needs size", start, 1, "add size=..."
+        )
+    spec = ConvSpec.of(
+        _word(keyed, "loc", LOCATIONS, ""),
+        _dtype(keyed),
+        _number(keyed, "size", prod(shape)),
+        _word(keyed, "layout", LAYOUTS, ""),
+        shape,
+    )
+    return ConvTileType(spec, name == "conv_tile")
 
 
 def _number(keyed: dict[str, tuple[str, int]], key: str, default: int = 0) -> int:
@@ -328,7 +399,7 @@ def is_local(type_: Type) -> bool:
     """Whether a value of this type lives in on-chip memory, as tiles do."""
     if isinstance(type_, ShapedType):
         return type_.space not in ("", "gm", "zero")
-    return isinstance(type_, TileBufType)
+    return isinstance(type_, BufferType)
 
 
 __all__ = ["NAMES", "SpellingError", "is_local", "is_scalar", "parse_type", "suggestion"]

@@ -16,7 +16,7 @@ FORMS = ("sync", "l1", "l2")
 
 _TYPES = {
     "tile": "!pto.tile<...>",
-    "conv": "!pto.tile<...>",
+    "conv": "!pto.conv_tile<...>",
     "global": "!pto.partition_tensor_view<...>",
 }
 
@@ -155,8 +155,4 @@ def _elided(value: object) -> str:
 
 def _type(operand: Operand, tile: str) -> str:
     kind = operand.kinds[0]
-    return (
-        "dtype"
-        if kind == "scalar"
-        else _TYPES.get(kind, "...").replace("!pto.tile<", f"!pto.{tile}<")
-    )
+    return "dtype" if kind == "scalar" else _TYPES.get(kind, "...").replace("tile<", f"{tile}<")

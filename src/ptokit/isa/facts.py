@@ -120,7 +120,7 @@ class ConvFacts:
     known_shape: tuple[int | None, ...] = ()
     address: int | None = None
     kind: str = field(default="conv", init=False)
-    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
 
     @property
     def loc(self) -> TileType:

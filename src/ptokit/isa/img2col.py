@@ -6,6 +6,7 @@ keep the words the hardware would hold, so a call in a MANUAL mode sees exactly 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -18,7 +19,7 @@ from ptokit.base.enums import Layout, SetFmatrixMode
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.rules import located, same_dtype
-from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Pipe, View, insn, out, rule, scalar, src, types
 
 MODE = Attr(
     "FmatrixMode", SetFmatrixMode, SetFmatrixMode.FMATRIX_A_MANUAL, "register set, and who loads it"
@@ -54,14 +55,16 @@ def _padding_word(p: dict[str, Any], kind: DType) -> int:
 
 
 def _source(note: str) -> Operand:
-    return src("src", kinds=("conv",), view=View.OBJECT, note=note)
+    return src("src", kinds=("conv",), view=View.OBJECT, is_handle=True, note=note)
 
 
 @insn(
     _source("ConvTile with fmapH, fmapW and padList"),
     attrs=[MODE],
     pipe=Pipe.S,
+    sets="FMATRIX",
     asm=Asm(name="SETFMATRIX", forms=frozenset({"l1", "l2"}), ins=("src",), outs=()),
+    cpp=Cpp(brackets=("", "src @FmatrixMode")),
     example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
 )
 def SETFMATRIX(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
@@ -79,8 +82,10 @@ def SETFMATRIX(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
     _source("ConvTile with repeatStride, repeatTime, repeatMode; A5: dstStride, dstMposition"),
     attrs=[MODE],
     pipe=Pipe.S,
+    sets="L3D_RPT",
     targets="a2a3 a5 kirinx90",
     asm=Asm(ins=("src",), outs=()),
+    cpp=Cpp(brackets=("", "src @FmatrixMode")),
     example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
 )
 def SET_IMG2COL_RPT(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
@@ -97,8 +102,10 @@ def SET_IMG2COL_RPT(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
     _source("ConvTile with padValue"),
     attrs=[MODE],
     pipe=Pipe.S,
+    sets="PADDING",
     targets="a2a3 a5 kirinx90",
     asm=Asm(ins=("src",), outs=()),
+    cpp=Cpp(brackets=("", "src @FmatrixMode")),
     example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
 )
 def SET_IMG2COL_PADDING(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
@@ -141,8 +148,11 @@ def _not_loaded(ctx: Any, name: str, mode: SetFmatrixMode) -> PtoError:
     )
 
 
-def _set_up(ctx: Any, p: dict[str, Any], kind: DType, mode: SetFmatrixMode) -> dict[str, Any]:
+def _set_up(
+    ctx: Any, given: Mapping[str, Any], kind: DType, mode: SetFmatrixMode
+) -> dict[str, Any]:
     """The parameters in force: the tile's own, with what the registers say in their place."""
+    p = dict(given)
     if not ctx.target.is_device:
         return p | {"padValue": element(p["padValue"], kind)}
     if mode in _AUTO_MODES:
@@ -178,6 +188,7 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
     scalar("posK", optional=True, note="first column of the unrolled matrix, default 0"),
     attrs=[MODE],
     pipe=Pipe.MTE1,
+    uses="FMATRIX L3D_RPT PADDING",
     types=types(
         "dst",
         a2a3="i8 f16 bf16 f32",
@@ -240,7 +251,8 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
             "a2a3 a5 kirinx90",
         ),
     ],
-    asm=Asm(forms=frozenset({"l1", "l2"}), ins=("src",), outs=("dst",)),
+    asm=Asm(forms=frozenset({"l1", "l2"}), ins=("src", "posM", "posK"), outs=("dst",)),
+    cpp=Cpp(brackets=("", "dst src @FmatrixMode")),
     example={"dst": "Left {T} 16x64", "src": "Conv Mat {T} NC1HWC0 1x2x4x4x{C0}"},
     setup="src.SetChannelSize(src.GetShape(1) * src.GetShape(4)); src.SetFmapH(4); "
     "src.SetFmapW(4); src.SetFilterH(2); src.SetFilterW(2); src.SetPadListArray([0, 1, 0, 1]); "
@@ -267,7 +279,8 @@ def TIMG2COL(
     src. More than one repeat, and transposition, are not described and not simulated; a repeat
     register that was never loaded counts as one repeat.
     """
-    p = _set_up(ctx, ctx.operand("src").parameters, ctx.ops.src.dtype, FmatrixMode)
+    # As they were when the call was issued: the setters may have been called again since.
+    p = _set_up(ctx, ctx.ops.src.parameters, ctx.ops.src.dtype, FmatrixMode)
     if ctx.target.is_device and (p["repeatTime"] != 1 or p["transpose"]):
         raise NotImplementedError("repeatTime other than 1 and transpose are not simulated")
     *outer, c1, height, width, c0 = src.shape

@@ -70,6 +70,7 @@ class Operand:
     # columns; results have (rows, boxes of columns, columns of a box). A plain matrix where the
     # layout has no such boxes or the region cuts them.
     boxes: bool = False
+    is_handle: bool = False  # only fields of the object are read, none of its bytes
     carries: bool = False  # may hold undefined elements: the body passes their state on itself
     space: str = ""  # tells apart overloads whose operands differ only in their memory space
     refused: str = ""  # the assertion id under which an argument of any other kind is reported
@@ -191,6 +192,8 @@ class Insn:
     asm: Asm | None
     cpp: Cpp
     cost: str
+    sets: frozenset[str]  # configuration registers of the core it loads
+    uses: frozenset[str]  # and those its meaning depends on while it runs
     ops: Mapping[str, Pipe]
     example: Mapping[str, str]
     setup: str  # statements that the example needs before the call, divided by semicolons
@@ -238,6 +241,8 @@ def insn(
     asm: Asm | None = DERIVED,
     cpp: Cpp = PLAIN_CALL,
     cost: str = "",
+    sets: str = "",
+    uses: str = "",
     ops: Mapping[str, Pipe] | None = None,
     example: Mapping[str, str] | None = None,
     setup: str = "",
@@ -259,7 +264,8 @@ def insn(
     that share a name but not the roles of their operands are records of their own: `overload_of`
     says under which name they are called, the template arguments tell them apart (see
     `Attr.choices`). `when` names the template arguments that only some forms of one record take.
-    `cpp` says how C++ writes the call where that does not follow from the rest.
+    `cpp` says how C++ writes the call where that does not follow from the rest. `sets` and `uses`
+    list configuration registers: one may not be set while an instruction that uses it is under way.
     `helpers` are functions users reach through the instruction, such as `TTRANS.tmp_bytes(dst,
     src)`.
     """
@@ -281,6 +287,8 @@ def insn(
             asm=asm,
             cpp=cpp,
             cost=cost or family,
+            sets=frozenset(sets.split()),
+            uses=frozenset(uses.split()),
             ops=MappingProxyType(dict(ops or {})),
             example=MappingProxyType(dict(example or {})),
             setup=setup,

@@ -15,7 +15,7 @@ from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, dtype, u8
 from ptokit.base.enums import Layout
 from ptokit.base.layout import Array
-from ptokit.base.tensors import CONV_PARAMETERS, ConvSpec, GlobalSpec
+from ptokit.base.tensors import CONV_PARAMETERS, ConvSpec, GlobalSpec, parameter_violations
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa.facts import ConvFacts, GlobalFacts, TileFacts
 from ptokit.machine.faults import OutOfBounds
@@ -155,14 +155,8 @@ class ConvObject(Bound):
 
     def configure(self, name: str, value: Any) -> None:
         """Give an image-to-column parameter a value that its register field can hold."""
-        _, bits = CONV_PARAMETERS[name]
-        for each in value if isinstance(value, tuple) else (value,):
-            if bits and not 0 <= each < 1 << bits:
-                raise fail(
-                    "conv-parameter",
-                    f"{name} of a convolution tile is an unsigned integer of {bits} bits",
-                    got=[(name, value)],
-                )
+        for broken in parameter_violations(name, value):
+            raise fail(broken.code, broken.rule, got=broken.got)
         self.parameters[name] = value
         self.refresh()
 
@@ -172,15 +166,9 @@ class ConvObject(Bound):
 
     def SetDynamicShape(self, *sizes: int) -> None:
         """Give a value to each DYNAMIC dimension, in order."""
-        dynamic = self.spec.shape.count(DYNAMIC)
-        if len(sizes) != dynamic:
-            raise fail(
-                "conv-dynamic",
-                "SetDynamicShape takes one value per DYNAMIC dimension",
-                got=[("values", len(sizes)), ("DYNAMIC dimensions", dynamic)],
-            )
-        values = iter(sizes)
-        self.shape = tuple(next(values) if n == DYNAMIC else n for n in self.spec.shape)
+        for broken in self.spec.size_violations(sizes):
+            raise fail(broken.code, broken.rule, got=broken.got)
+        self.shape = self.spec.in_force(sizes)
         self.refresh()
 
     def __str__(self) -> str:

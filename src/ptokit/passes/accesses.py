@@ -13,7 +13,7 @@ from typing import Any
 
 from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.instructions import run_time_operands, template_arguments
-from ptokit.ir.types import TileBufType
+from ptokit.ir.types import BufferType
 from ptokit.isa.facts import Ops, Unknown
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
@@ -101,7 +101,7 @@ def _trace_op(op: Op, result: Accesses) -> None:
         _join(result, op.result, op.operands[0])
     elif op.insn is not None and is_binding(op):
         for each in op.results:
-            if isinstance(each.type, TileBufType):
+            if isinstance(each.type, BufferType):
                 _join(result, each, op.operands[0])
         destination = next((o for o in op.insn.operands if o.role == "out"), None)
         source = next((o for o in op.insn.operands if o.role == "in" and "tile" in o.kinds), None)
@@ -121,7 +121,7 @@ def _trace_op(op: Op, result: Accesses) -> None:
 
 def _same_memory(a: Value, b: Value) -> bool:
     """Whether one handle can rename the other: scales live apart from the tile they belong to."""
-    if isinstance(a.type, TileBufType) and isinstance(b.type, TileBufType):
+    if isinstance(a.type, BufferType) and isinstance(b.type, BufferType):
         return a.type.spec.loc == b.type.spec.loc
     return True
 
@@ -158,6 +158,8 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
     for declared, value in zip(op.insn.operands, run_time_operands(op), strict=True):
         if value is None or not set(declared.kinds) & {"tile", "conv", "global"}:
             continue
-        is_memory = not isinstance(value.type, TileBufType)
+        if declared.is_handle:
+            continue
+        is_memory = not isinstance(value.type, BufferType)
         for root in result.stands_for(value):
             yield Access(root, declared.writes, declared.reads or declared.role == "tmp", is_memory)

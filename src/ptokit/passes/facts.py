@@ -24,6 +24,7 @@ from ptokit.ir.types import (
     LOCATIONS,
     PADS,
     SLAYOUTS,
+    ConvTileType,
     ScalarType,
     ShapedType,
     TileBufType,
@@ -34,6 +35,7 @@ from ptokit.ir.types import (
 from ptokit.ir.typetext import is_local
 from ptokit.isa.facts import Facts, GlobalFacts, ObjectFacts, ScalarFacts, TileFacts, Unknown
 from ptokit.isa.targets import Target
+from ptokit.passes.conv_facts import KnownConvs
 
 
 class _Opaque:
@@ -65,9 +67,11 @@ class Known:
     numbers: dict[Value, Number] = field(default_factory=dict[Value, Number])
     _views: dict[Value, View] = field(default_factory=dict[Value, View])
     _tiles: dict[Value, TileFacts] = field(default_factory=dict[Value, TileFacts])
+    _convs: KnownConvs = field(default_factory=KnownConvs)
 
     def see(self, op: Op) -> None:
         """Take an operation into account."""
+        self._convs.see(op, self.number)
         name = op.name
         if name.startswith("arith."):
             self._fold(op)
@@ -76,7 +80,8 @@ class Known:
         elif name == "pto.partition_view":
             self._views[op.result] = self._partition(op)
         elif name == "pto.alloc_tile":
-            self._tiles[op.result] = self._allocated(op)
+            if not isinstance(op.result.type, ConvTileType):
+                self._tiles[op.result] = self._allocated(op)
         elif name == "pto.bind_tile" or name == "pto.pointer_cast":
             self._tiles[op.result] = self._bound(op)
         elif name == "pto.set_validshape":
@@ -98,6 +103,8 @@ class Known:
                 found = TileFacts(on_target(type_.spec, self.target.left_layout))
                 self._tiles[value] = found
             return found
+        if isinstance(type_, ConvTileType):
+            return self._convs.facts(value, type_.spec)
         if isinstance(type_, ScalarType):
             return ScalarFacts(type_.dtype, self.numbers.get(value))
         if isinstance(type_, ShapedType) and type_.kind == "memref" and is_local(type_):

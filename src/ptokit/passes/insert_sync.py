@@ -123,6 +123,9 @@ class _Inserter:
                 Touch(pipe, self.bytes.of(a.root, a.is_memory), a.writes)
                 for a in self.accesses.of.get(op, [])
             }
+            if op.insn is not None:  # a register is memory to whoever must keep its order
+                own |= {Touch(pipe, Bytes(name), True) for name in op.insn.sets}
+                own |= {Touch(pipe, Bytes(name), False) for name in op.insn.uses}
             inner = [self.touches(each) for region in op.regions for each in region.ops]
             found = self._touches[op] = frozenset(own.union(*inner))
         return found

@@ -16,7 +16,7 @@ from typing import ClassVar
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.ir.core import Module
 from ptokit.ir.rewrite import clone
-from ptokit.ir.types import TileBufType, ViewType
+from ptokit.ir.types import BufferType, ViewType
 from ptokit.isa.targets import Target
 from ptokit.passes.base import Pass
 from ptokit.passes.insert_sync import InsertSync
@@ -37,7 +37,7 @@ def level_of(module: Module) -> str:
             return "sync"
     for op in module.walk():
         types = [v.type for v in (*op.operands, *op.results)]
-        if op.insn is not None and any(isinstance(t, TileBufType) and t.is_value for t in types):
+        if op.insn is not None and any(isinstance(t, BufferType) and t.is_value for t in types):
             return "l1"
     return "l3" if has_addresses(module) else "l2"
 

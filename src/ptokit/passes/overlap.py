@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.instructions import destinations
-from ptokit.isa.facts import TileFacts
+from ptokit.isa.facts import ConvFacts, TileFacts
 from ptokit.passes.facts import Known
 
 
@@ -50,7 +50,7 @@ def _collect(block: Block, known: Known, lives: dict[Value, _Life], clock: list[
         clock[0] += 1
         if op.name == "pto.alloc_tile":
             facts = known.facts(op.result)
-            if isinstance(facts, TileFacts) and facts.address is not None:
+            if isinstance(facts, TileFacts | ConvFacts) and facts.address is not None:
                 stop = facts.address + facts.spec.nbytes
                 loc = int(facts.spec.loc)
                 lives[op.result] = _Life(op.result, op, loc, facts.address, stop)

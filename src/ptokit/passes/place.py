@@ -13,11 +13,12 @@ from typing import ClassVar
 
 from ptokit.base.diagnostics import Diagnostic, Note, ProgramError
 from ptokit.base.enums import TileType
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.rewrite import clone
-from ptokit.ir.types import I64, TileBufType
+from ptokit.ir.types import I64, BufferType, ConvTileType, TileBufType
 from ptokit.isa.binding import TGET_SCALE_ADDR
 from ptokit.isa.targets import Space, Target
 from ptokit.passes.accesses import Accesses, accesses_of
@@ -54,12 +55,13 @@ def _place(function: Function, target: Target) -> None:
     addresses |= {scale: addresses[data] >> 4 for scale, data in scales.items()}
     _rename(accesses, addresses)
     _write(function, addresses)
-    _forget_scale_addresses(function)
+    _forget(function, lambda op: op.insn is TGET_SCALE_ADDR)  # placed tiles need it no more
+    _forget(function, _said_by_addresses(accesses, addresses).__contains__)
 
 
-def _spec(live: Live) -> TileSpec:
+def _spec(live: Live) -> TileSpec | ConvSpec:
     type_ = live.alloc.result.type
-    assert isinstance(type_, TileBufType)
+    assert isinstance(type_, BufferType)
     return type_.spec
 
 
@@ -105,12 +107,23 @@ def _live_together(lives: list[Live], scales: dict[Value, Value]) -> None:
         a.stop = b.stop = max(a.stop, b.stop)
 
 
-def _forget_scale_addresses(function: Function) -> None:
-    """Placed tiles need no TGET_SCALE_ADDR any more."""
+def _said_by_addresses(accesses: Accesses, addresses: dict[Value, int]) -> set[Op]:
+    """Reshapes between a tile and a convolution tile: auto mode allows them, a placed program runs
+    as manual mode, which does not. Both names have the same address, and that says it all."""
+    return {
+        op
+        for dst, (src, op) in accesses.renamed.items()
+        if any(isinstance(v.type, ConvTileType) for v in (dst, src))
+        and dst in addresses
+        and len(accesses.stands_for(dst)) == 1
+    }
+
+
+def _forget(function: Function, is_needless: Callable[[Op], bool]) -> None:
     blocks = [function.body, *(r for op in function.walk() for r in op.regions)]
     for block in blocks:
         assert block is not None
-        block.ops = [op for op in block.ops if op.insn is not TGET_SCALE_ADDR]
+        block.ops = [op for op in block.ops if not is_needless(op)]
 
 
 # ---- choosing addresses ------------------------------------------------------------------------
@@ -201,20 +214,19 @@ def _rename(accesses: Accesses, addresses: dict[Value, int]) -> None:
     """A reshaped or sub-viewed tile starts where its source starts, plus a known offset."""
     for dst, (src, op) in accesses.renamed.items():
         source = next(iter(accesses.stands_for(src)), None)
-        if source in addresses and dst not in addresses and isinstance(dst.type, TileBufType):
+        if source in addresses and dst not in addresses and isinstance(dst.type, BufferType):
             addresses[dst] = addresses[source] + _offset(op, src, accesses)
 
 
 def _offset(op: Op, src: Value, accesses: Accesses) -> int:
-    assert isinstance(src.type, TileBufType)
-    spec = src.type.spec
     index = [
         accesses.known.number(op.bound(o.name)) or 0
         for o in (op.insn.operands if op.insn else ())
         if "scalar" in o.kinds
     ]
-    if len(index) != 2:
+    if len(index) != 2 or not isinstance(src.type, TileBufType):
         return 0
+    spec = src.type.spec
     return (index[0] * spec.row_stride + index[1] * spec.col_stride) * spec.itemsize
 
 

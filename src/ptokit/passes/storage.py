@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Value
-from ptokit.ir.types import TileBufType
+from ptokit.ir.types import BufferType
 from ptokit.passes.accesses import Accesses
 
 
@@ -36,7 +36,7 @@ class Map:
         found = self.places.get(root)
         if found is not None:
             return found
-        if not is_memory and isinstance(root.type, TileBufType):
+        if not is_memory and isinstance(root.type, BufferType):
             return Bytes(root.type.spec.loc)  # somewhere in its memory
         return Bytes(root)
 
@@ -45,7 +45,7 @@ def bytes_of(function: Function, accesses: Accesses) -> Map:
     """Collect the addresses of the allocations."""
     result = Map()
     for op in function.walk():
-        if op.name != "pto.alloc_tile" or not isinstance(op.result.type, TileBufType):
+        if op.name != "pto.alloc_tile" or not isinstance(op.result.type, BufferType):
             continue
         address = accesses.known.number(op.operand("addr"))
         spec = op.result.type.spec

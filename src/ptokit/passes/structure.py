@@ -8,13 +8,14 @@ from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.enums import Layout
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.fifos import TRANSFERS, entry_of, is_slot
 from ptokit.ir.types import PtrType, ShapedType, TileBufType, ViewType, on_target
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.facts import Ops, TileFacts
+from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import recipe, verify
 from ptokit.passes.facts import Known, inferred_layout
@@ -45,9 +46,11 @@ def complaint(
 # ---- tiles -------------------------------------------------------------------------------------
 
 
-def tile_type(op: Op, spec: TileSpec, scene: Scene) -> Iterator[Diagnostic]:
+def tile_type(op: Op, spec: TileSpec | ConvSpec, scene: Scene) -> Iterator[Diagnostic]:
     """The static rules of a tile type, on the target's reading of it."""
-    for violation in on_target(spec, scene.target.left_layout).violations():
+    if isinstance(spec, TileSpec):
+        spec = on_target(spec, scene.target.left_layout)
+    for violation in spec.violations():
         got = dict(violation.got)
         yield complaint(op, violation.code, violation.rule, got, recipe(violation.code))
 
@@ -73,13 +76,7 @@ def check_alloc(op: Op, scene: Scene) -> Iterator[Diagnostic]:
                 fix=f"write {label} = %value exactly when the type says {key}=?",
             )
     yield from _valid_in_capacity(op, spec, scene, op.operand("valid_row"), op.operand("valid_col"))
-    if scene.level == 3 and op.operand("addr") is None:
-        yield complaint(
-            op, "level3-addr", "Level 3 requires 'addr' operand", fix="write addr = %address"
-        )
-    address = scene.known.number(op.operand("addr"))
-    if address is not None:
-        yield from check_address(op, spec, address, scene)
+    yield from check_address(op, TileFacts(on_target(spec, scene.target.left_layout)), scene)
 
 
 def _valid_in_capacity(
@@ -96,10 +93,16 @@ def _valid_in_capacity(
             )
 
 
-def check_address(op: Op, spec: TileSpec, address: int, scene: Scene) -> Iterator[Diagnostic]:
+def check_address(op: Op, facts: TileFacts | ConvFacts, scene: Scene) -> Iterator[Diagnostic]:
     """The rules of a compile-time address are those of the binding instruction."""
+    if scene.level == 3 and op.operand("addr") is None:
+        yield complaint(
+            op, "level3-addr", "Level 3 requires 'addr' operand", fix="write addr = %address"
+        )
+    address = scene.known.number(op.operand("addr"))
+    if address is None:
+        return
     binding = INSTRUCTIONS["TASSIGN"]
-    facts = TileFacts(on_target(spec, scene.target.left_layout))
     ops = Ops({"obj": facts, "addr": None}, {"Addr": address}, scene.target, "manual")
     for found in verify(binding, ops, op.location):
         text = found.message.removeprefix(f"{binding.name}: ")

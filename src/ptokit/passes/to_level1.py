@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from ptokit.base.diagnostics import Note, PtoError, fail
 from ptokit.ir.core import Block, Module, Op, Value
-from ptokit.ir.types import TileBufType
+from ptokit.ir.dialects.conv import SET_PARAMS
+from ptokit.ir.types import BufferType
+from ptokit.passes.conv_values import READS, Said, refuse_inside
 
 _MADE = "pto.alloc_tile"
 
@@ -32,6 +34,9 @@ class _Lost:
 
 
 class _Values:
+    def __init__(self) -> None:
+        self._said = Said()
+
     def block(self, block: Block, latest: dict[Value, Value | _Lost | None]) -> None:
         """Rewrite a block; `latest` is the value in each buffer, None before the first write."""
         ops: list[Op] = []
@@ -40,27 +45,57 @@ class _Values:
                 self._check_alloc(op)
                 latest[op.result] = None
                 continue
+            if op.name == SET_PARAMS and op.operands[0] in latest:
+                ops += self._parameters(op, latest)
+                continue
             if op.insn is not None:
-                self._instruction(op, latest)
-            else:
-                self._other(op, latest)
+                written = self._instruction(op, latest)
+                ops += [op, *self._said_again(op, written, latest)]
+                continue
+            self._other(op, latest)
             ops.append(op)
             if op.regions:
+                refuse_inside(op)
                 self._regions(op, latest)
         block.ops = ops
+
+    def _parameters(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> list[Op]:
+        """Parameters of a convolution tile; before its first write they wait for it."""
+        buffer = op.operands[0]
+        value = None if latest[buffer] is None else self._read(op, buffer, latest)
+        made = self._said.set(op, value)
+        if made is None:
+            return []
+        latest[buffer] = made.result
+        return [made]
+
+    def _said_again(
+        self, op: Op, written: list[Value], latest: dict[Value, Value | _Lost | None]
+    ) -> list[Op]:
+        found: list[Op] = []
+        for buffer in written:
+            value = latest[buffer]
+            assert isinstance(value, Value)
+            made = self._said.again(buffer, value, op)
+            if made is not None:
+                latest[buffer] = made.result
+                found.append(made)
+        return found
 
     def _check_alloc(self, op: Op) -> None:
         if op.operands:
             what = op.labels[0]
             raise _refusal(op, f"Level 1 has no {what}")
 
-    def _instruction(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> None:
+    def _instruction(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> list[Value]:
+        """Make a value of each destination; returns the buffers they were."""
         insn = op.insn
         assert insn is not None
         operands: list[Value] = []
         labels: list[str] = []
         results: list[Value] = []
         made: list[str] = []
+        written: list[Value] = []
         for value, label in zip(op.operands, op.labels, strict=True):
             role = insn.operand(label).role
             if value not in latest or role == "in":
@@ -72,13 +107,15 @@ class _Values:
                 raise _refusal(op, f"it changes a part of %{value.name}; values change as a whole")
             else:
                 type_ = value.type
-                assert isinstance(type_, TileBufType)
+                assert isinstance(type_, BufferType)
                 fresh = Value(value.name, replace(type_, is_value=True), op, op.location)
                 results.append(fresh)
                 made.append(label)
+                written.append(value)
                 latest[value] = fresh
         op.operands, op.labels = operands, tuple(labels)
         op.results, op.result_labels = op.results + results, op.result_labels + tuple(made)
+        return written
 
     def _read(self, op: Op, buffer: Value, latest: dict[Value, Value | _Lost | None]) -> Value:
         found = latest[buffer]
@@ -95,8 +132,11 @@ class _Values:
         )
 
     def _other(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> None:
+        if op.name in READS and op.operands[0] in latest:
+            op.operands[0] = self._read(op, op.operands[0], latest)
+            return
         for value in op.operands:
-            if value in latest or (isinstance(value.type, TileBufType)):
+            if value in latest or (isinstance(value.type, BufferType)):
                 raise _refusal(op, "operations on tile buffers have no Level 1 form")
 
     def _regions(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> None:

@@ -9,9 +9,12 @@ from ptokit.base.enums import TileType
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.dialects.conv import SET_PARAMS
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import (
     INDEX,
+    BufferType,
+    ConvTileType,
     ElidedType,
     PtrType,
     TileBufType,
@@ -20,6 +23,7 @@ from ptokit.ir.types import (
 )
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.targets import Target
+from ptokit.passes.conv_values import check_unshared
 from ptokit.passes.facts import Known
 
 SYNC_OPS = (
@@ -39,7 +43,7 @@ def to_level2(module: Module, target: Target) -> Module:
 
 def buffer_type(type_: Type) -> Type:
     """The handle type for a tile that was a value."""
-    return replace(type_, is_value=False) if isinstance(type_, TileBufType) else type_
+    return replace(type_, is_value=False) if isinstance(type_, BufferType) else type_
 
 
 class _Buffers:
@@ -60,7 +64,12 @@ class _Buffers:
 
     def _block(self, block: Block) -> None:
         ops: list[Op] = []
+        made = {result for op in block.ops for result in op.results}
         for op in block.ops:
+            if op.name == SET_PARAMS and op.results:
+                check_unshared(op, block, made)
+                self._homes[op.result] = self._homes.get(op.operands[0], op.operands[0])
+                op.results, op.result_labels = [], ()
             op.operands = [self._homes.get(v, v) for v in op.operands]
             if op.name == "scf.for":
                 self._loop(op, ops)
@@ -139,20 +148,23 @@ def _values(block: Block) -> list[Value]:
 
 
 def _is_tile(value: Value) -> bool:
-    return isinstance(value.type, TileBufType)
+    return isinstance(value.type, BufferType)
 
 
 def _alloc(type_: Type, name: str, op: Op, ops: list[Op]) -> Value:
-    if not isinstance(type_, TileBufType) or DYNAMIC in (
-        type_.spec.valid_row,
-        type_.spec.valid_col,
-    ):
-        raise _refusal(op, "a tile made here has a run-time valid size that the text does not give")
+    if not isinstance(type_, BufferType) or _has_run_time_sizes(type_):
+        raise _refusal(op, "a tile made here has a run-time size that the text does not give")
     made = Builder(location=op.location).op(
         "pto.alloc_tile", {}, [buffer_type(type_)], names=[name]
     )
     ops.append(made)
     return made.result
+
+
+def _has_run_time_sizes(type_: BufferType) -> bool:
+    if isinstance(type_, ConvTileType):
+        return type_.spec.dynamic > 0
+    return DYNAMIC in (type_.spec.valid_row, type_.spec.valid_col)
 
 
 def _refusal(op: Op, why: str) -> PtoError:
@@ -275,7 +287,7 @@ def without_addresses(module: Module, target: Target) -> Module:
 
 def _check_apart(op: Op, known: Known, placed: list[tuple[int, int, int, Op]]) -> None:
     address, type_ = known.number(op.operand("addr")), op.result.type
-    if not isinstance(type_, TileBufType):
+    if not isinstance(type_, BufferType):
         return
     if address is None:
         raise _refusal(op, "its address is not a constant, so it may share bytes with another tile")

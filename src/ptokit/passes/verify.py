@@ -13,11 +13,12 @@ from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.ir.core import Block, Function, Module, Op
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.scratch import scratch_types
-from ptokit.ir.types import ScalarType, TileBufType, is_column_tile, on_target
+from ptokit.ir.types import BufferType, ScalarType, is_column_tile, on_target
 from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
 from ptokit.passes.base import Pass
+from ptokit.passes.conv_structure import CONV_CHECKS
 from ptokit.passes.facts import Known
 from ptokit.passes.functions import check_functions
 from ptokit.passes.overlap import overlaps
@@ -79,8 +80,10 @@ class _Checker:
             scene.known.see(op)
             if op.insn is not None:
                 found += self._instruction(op, scene)
-            elif op.name in CHECKS:
-                found += CHECKS[op.name](op, scene)
+            else:
+                for checks in (CHECKS, CONV_CHECKS):
+                    if op.name in checks:
+                        found += checks[op.name](op, scene)
             for region in op.regions:
                 found += self._block(region, scene)
         return found
@@ -91,7 +94,7 @@ class _Checker:
         made = [
             d
             for r in op.results
-            if isinstance(r.type, TileBufType)
+            if isinstance(r.type, BufferType)
             for d in tile_type(op, r.type.spec, scene)
         ]
         named: dict[str, Facts | None] = {}

@@ -25,10 +25,12 @@ from ptokit.frontend.events import (
 )
 from ptokit.frontend.instruction import Instruction, Specialised
 from ptokit.frontend.lowering import fifos
+from ptokit.frontend.lowering.convs import make_conv_tile
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.interpreter import Interpreter
 from ptokit.frontend.lowering.loops import RunTimeRange
 from ptokit.frontend.lowering.symbols import (
+    BufferSymbol,
     GlobalSymbol,
     Number,
     PointerSymbol,
@@ -43,7 +45,7 @@ from ptokit.frontend.lowering.symbols import (
 from ptokit.frontend.lowering.sync import TracedSync
 from ptokit.frontend.pipes import TPipe
 from ptokit.frontend.session import current
-from ptokit.frontend.tensor_types import GlobalTensor, Shape, Stride, ptr
+from ptokit.frontend.tensor_types import ConvTile, GlobalTensor, Shape, Stride, ptr
 from ptokit.frontend.types import Tile
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Op, Value
@@ -60,7 +62,7 @@ _LIBRARY = tuple(
         Path(__file__).parents[2],
     )
 )
-_SYMBOLS = (Number, TileSymbol, GlobalSymbol, PointerSymbol)
+_SYMBOLS = (Number, BufferSymbol, GlobalSymbol, PointerSymbol)
 
 
 class Tracer:
@@ -84,7 +86,7 @@ class Tracer:
             return self.sync.issue(insn, operands)
         if insn.family == "pipes":
             return fifos.issue(self.emitter, insn, operands, attrs)
-        if insn.family == "binding" and operands and isinstance(operands[0], TileSymbol):
+        if insn.family == "binding" and operands and isinstance(operands[0], BufferSymbol):
             bound = self._bind(insn, operands, attrs)
             if bound:
                 return None
@@ -136,7 +138,7 @@ class Tracer:
         alloc.labels = ("addr", *alloc.labels)
 
     def _operand(self, insn: Insn, value: Any, operands: Any) -> Value:
-        if isinstance(value, TileSymbol | GlobalSymbol | PointerSymbol):
+        if isinstance(value, BufferSymbol | GlobalSymbol | PointerSymbol):
             return value.value
         if isinstance(value, Number):
             return value.value
@@ -173,7 +175,7 @@ def _key(insn: Insn, attr: Any) -> str:
 def _float_type(operands: Any) -> Type:
     """Floats take the type of the tiles they meet, where that is a plain float."""
     for operand in operands:
-        if isinstance(operand, TileSymbol) and operand.spec.dtype.name in ("f16", "bf16", "f32"):
+        if isinstance(operand, BufferSymbol) and operand.spec.dtype.name in ("f16", "bf16", "f32"):
             return ScalarType(operand.spec.dtype.mlir)
     return F32
 
@@ -232,6 +234,8 @@ def _construct(emitter: Emitter, kind: type, args: list[Any]) -> Any:
     """Tiles and tensors made in a kernel."""
     if issubclass(kind, Tile):
         return _make_tile(emitter, kind, args)
+    if issubclass(kind, ConvTile):
+        return _make_conv(emitter, kind, args)
     if issubclass(kind, GlobalTensor):
         return _make_view(emitter, kind, args)
     if issubclass(kind, TPipe) and kind.SPEC is not None:
@@ -263,6 +267,12 @@ def _make_tile(emitter: Emitter, kind: Any, args: list[Any]) -> TileSymbol:
         next(sizes) if spec.valid_col == DYNAMIC else spec.valid_col,
     )
     return tile
+
+
+def _make_conv(emitter: Emitter, kind: type[ConvTile], args: list[Any]) -> BufferSymbol:
+    if not hasattr(kind, "TYPE"):
+        raise emitter.fail("tile-type", "ConvTile is not a type yet", "ConvTile[TileType.Mat, ...]")
+    return make_conv_tile(emitter, kind.TYPE, args)
 
 
 class _Sizes:

@@ -14,21 +14,21 @@ import inspect
 import operator
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
 from ptokit.base.diagnostics import Note, PtoError
-from ptokit.base.location import Location
+from ptokit.base.location import Location, user_site
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.loops import Loops
 from ptokit.frontend.lowering.symbols import (
     UNNAMED,
+    BufferSymbol,
     GlobalSymbol,
     Gone,
     NeedsConstant,
     Number,
-    TileSymbol,
     compare,
     select,
 )
@@ -141,11 +141,23 @@ class Interpreter(Loops):
             raise self.unsupported(node)
         try:
             method(node)
-        except (PtoError, Returned, NeedsConstant):
+        except PtoError as error:
+            raise self._at_this_line(error) from error.__cause__
+        except (Returned, NeedsConstant):
             raise
         except Exception as error:
             text = f"{type(error).__name__} while evaluating this at compile time: {error}"
             raise self.emitter.fail("python", text) from error
+
+    def _at_this_line(self, error: PtoError) -> PtoError:
+        """An error of the API looks for the user's line and finds the launch: no frame of the
+        kernel is running while it is lowered."""
+        launch, here = user_site().location, self.emitter.location
+        if all(d.location != launch for d in error.diagnostics):
+            return error
+        return type(error)(
+            replace(d, location=here) if d.location == launch else d for d in error.diagnostics
+        )
 
     def unsupported(self, node: ast.AST) -> PtoError:
         advice = {
@@ -249,7 +261,7 @@ class Interpreter(Loops):
     def assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
             self.scope.names[target.id] = value
-            if isinstance(value, TileSymbol | GlobalSymbol) and value.value.name in UNNAMED:
+            if isinstance(value, BufferSymbol | GlobalSymbol) and value.value.name in UNNAMED:
                 value.value.name = target.id
         elif isinstance(target, ast.Tuple | ast.List):
             values = list(value)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.location import Location
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import (
+    BufferSymbol,
     Gone,
     NeedsConstant,
     Number,
-    TileSymbol,
     as_value,
     compare,
 )
@@ -257,15 +257,13 @@ class Loops:
             self.scope.names[name] = self._symbol(value, like[name])
 
     def _symbol(self, value: Value, like: Any) -> Any:
-        if isinstance(like, TileSymbol):
-            symbol = TileSymbol(self.emitter, like.spec, value, like.alloc)
-            symbol.valid = like.valid
-            return symbol
+        if isinstance(like, BufferSymbol):
+            return like.renamed(value)
         return Number(self.emitter, value)
 
     def _init(self, given: Any, type_: Type) -> Value:
         return (
-            given.value if isinstance(given, TileSymbol) else as_value(self.emitter, given, type_)
+            given.value if isinstance(given, BufferSymbol) else as_value(self.emitter, given, type_)
         )
 
     def _finish(
@@ -310,11 +308,11 @@ def _assigned(body: Sequence[ast.stmt]) -> list[str]:
 
 
 def _can_carry(value: Any) -> bool:
-    return isinstance(value, Number | TileSymbol | int | float)
+    return isinstance(value, Number | BufferSymbol | int | float)
 
 
 def _type_of(value: Any) -> Type:
-    if isinstance(value, Number | TileSymbol):
+    if isinstance(value, Number | BufferSymbol):
         return value.value.type
     return I1 if isinstance(value, bool) else INDEX if isinstance(value, int) else F32
 

@@ -336,12 +336,9 @@ def extreme(emitter: Emitter, which: str, left: Any, right: Any) -> Number:
 # ---- data --------------------------------------------------------------------------------------
 
 
-class TileSymbol:
-    """A tile of the kernel. `value` is its handle in the IR; `alloc` the operation that made it."""
-
-    @property
-    def operand_kind(self) -> str:
-        return "tile" if isinstance(self.spec, TileSpec) else "conv"
+class BufferSymbol:
+    """A tile or convolution tile of the kernel. `value` is its handle in the IR; `alloc` the
+    operation that made it."""
 
     def __init__(
         self, emitter: Emitter, spec: TileSpec | ConvSpec, value: Value, alloc: Op
@@ -350,10 +347,28 @@ class TileSymbol:
         self.spec = spec
         self.value = value
         self.alloc = alloc
-        self.depth = emitter.depth
-        self.valid: tuple[Any, Any] = (0, 0)
-        if isinstance(spec, TileSpec):
-            self.valid = (spec.valid_row, spec.valid_col)
+
+    @property
+    def operand_kind(self) -> str:
+        return "tile" if isinstance(self.spec, TileSpec) else "conv"
+
+    def renamed(self, value: Value) -> BufferSymbol:
+        """The tile under another handle: carried by a loop, or returned by a branch."""
+        raise NotImplementedError
+
+
+class TileSymbol(BufferSymbol):
+    """A tile of the kernel."""
+
+    def __init__(self, emitter: Emitter, spec: TileSpec, value: Value, alloc: Op) -> None:
+        super().__init__(emitter, spec, value, alloc)
+        self.tile = spec
+        self.valid: tuple[Any, Any] = (spec.valid_row, spec.valid_col)
+
+    def renamed(self, value: Value) -> TileSymbol:
+        symbol = TileSymbol(self.emitter, self.tile, value, self.alloc)
+        symbol.valid = self.valid
+        return symbol
 
     def GetValidRow(self) -> Any:
         return self.valid[0]

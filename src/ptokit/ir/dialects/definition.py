@@ -20,6 +20,8 @@ from ptokit.ir.core import Op, Value
 from ptokit.ir.format import Draft, Piece, compile_format, is_unknown, read, write
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import (
+    BufferType,
+    ConvTileType,
     OpaqueType,
     PtrType,
     ScalarType,
@@ -184,6 +186,8 @@ _KINDS: dict[str, Callable[[Type], bool]] = {
     "view": lambda t: isinstance(t, ViewType | ShapedType),
     "part": lambda t: isinstance(t, ViewType | ShapedType),
     "tile": lambda t: isinstance(t, TileBufType | ShapedType),
+    "conv": lambda t: isinstance(t, ConvTileType),
+    "buffer": lambda t: isinstance(t, BufferType | ShapedType),
     "memref": lambda t: isinstance(t, ShapedType),
     "data": lambda t: isinstance(t, TileBufType | ShapedType | ViewType),
 }
@@ -196,6 +200,8 @@ _ARTICLE = {
     "view": "a view of global memory",
     "part": "a partition view",
     "tile": "a tile",
+    "conv": "a convolution tile",
+    "buffer": "a tile or convolution tile",
     "memref": "a memref",
     "data": "a tile or view",
     "pipe": "a !pto.pipe",

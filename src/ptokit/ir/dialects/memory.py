@@ -96,7 +96,7 @@ DEFINITIONS = [
     # ---- tile handles
     define(
         "pto.alloc_tile",
-        "addr?:i64 valid_row?:index valid_col?:index -> result:tile",
+        "addr?:i64 valid_row?:index valid_col?:index -> result:buffer",
         "[?addr = %addr?] [?valid_row = %valid_row?] [?valid_col = %valid_col?] {} : T(result)",
     ),
     define("pto.declare_tile", "-> tile:data", "{} -> T(tile)"),

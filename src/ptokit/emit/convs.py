@@ -1,0 +1,79 @@
+"""Convolution tiles in C++: their type, and the methods that their operations become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ptokit.base.tensors import ConvSpec
+from ptokit.emit.expressions import literal
+from ptokit.ir.attributes import Attribute, IntAttr, StringAttr
+from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects.conv import (
+    FIELDS,
+    GET_DIM,
+    GET_PARAM,
+    SET_PARAMS,
+    SET_SHAPE,
+    Field,
+    given_fields,
+)
+from ptokit.ir.types import ConvTileType
+
+CONV_OPS = (SET_PARAMS, GET_PARAM, SET_SHAPE, GET_DIM)
+Use = Callable[[Value], str]
+
+
+def conv_type(spec: ConvSpec) -> str:
+    """The C++ type of a convolution tile."""
+    shape = f"ConvTileShape<{', '.join(map(str, spec.shape))}>"
+    place = f"TileType::{spec.loc.name}, {spec.dtype.cpp}, {spec.buffer_size}"
+    return f"ConvTile<{place}, Layout::{spec.layout.name}, {shape}>"
+
+
+def conv_calls(op: Op, use: Use) -> Iterator[str]:
+    """The calls an operation on a convolution tile becomes; one, when it returns a number."""
+    tile, type_ = use(op.operands[0]), op.operands[0].type
+    assert isinstance(type_, ConvTileType)
+    if op.name == SET_PARAMS:
+        for name, given in given_fields(op).items():
+            yield f"{tile}.{_setter(FIELDS[name], _number(given, type_, use))}"
+    elif op.name == GET_PARAM:
+        name = op.attrs["field"]
+        assert isinstance(name, StringAttr)
+        yield f"{tile}.{_getter(FIELDS[name.value])}"
+    elif op.name == SET_SHAPE:
+        # The method takes nothing but int64_t: a plain number would be an int.
+        sizes = ", ".join(f"static_cast<int64_t>({use(v)})" for v in op.group("sizes"))
+        yield f"{tile}.SetDynamicShape({sizes})"
+    else:
+        dim = op.attrs["dim"]
+        assert isinstance(dim, IntAttr)
+        yield f"{tile}.GetShape({dim.value})"
+
+
+def _method(field: Field) -> str:
+    return field.parameter[0].upper() + field.parameter[1:]
+
+
+def _setter(field: Field, value: str) -> str:
+    index = "" if field.index is None else f"{field.index}, "
+    return f"Set{_method(field)}({index}{value})"
+
+
+def _getter(field: Field) -> str:
+    index = "" if field.index is None else str(field.index)
+    return f"Get{_method(field)}({index})"
+
+
+def _number(given: Attribute | Value, tile: ConvTileType, use: Use) -> str:
+    if isinstance(given, Value):
+        text = use(given)
+        return f"static_cast<{tile.spec.dtype.cpp}>({text})" if _is_element(given) else text
+    if isinstance(given, IntAttr):
+        return str(given.value)
+    text = literal(given)
+    return text if text in ("true", "false") else f"static_cast<{tile.spec.dtype.cpp}>({text})"
+
+
+def _is_element(value: Value) -> bool:
+    return str(value.type) not in ("index", "i1")

@@ -1,0 +1,116 @@
+"""Executing what belongs to convolution tiles: making them, their parameters and sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.diagnostics import fail
+from ptokit.base.tensors import ConvSpec, parameter_violations
+from ptokit.base.tiles import DYNAMIC, Violation
+from ptokit.engines import memory_ops
+from ptokit.engines.steps import Frame, Handler
+from ptokit.ir.attributes import IntAttr, StringAttr
+from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects.conv import (
+    FIELDS,
+    GET_DIM,
+    GET_PARAM,
+    SET_PARAMS,
+    SET_SHAPE,
+    given_fields,
+    updated,
+    value_of,
+)
+from ptokit.ir.evaluate import round_to
+from ptokit.ir.types import ConvTileType, ScalarType
+from ptokit.machine.objects import ConvObject
+
+if TYPE_CHECKING:
+    from ptokit.engines.reference import Interpreter
+
+
+def new_tile(run: Interpreter, op: Op, value: Value, address: int | None = None) -> ConvObject:
+    """A convolution tile made by an operation: at an address, or over storage it keeps."""
+    assert isinstance(value.type, ConvTileType)
+    spec: ConvSpec = value.type.spec
+    made = ConvObject(spec, tuple(1 if n == DYNAMIC else n for n in spec.shape))
+    if address is not None:
+        made.bind(run.machine.core.memory(spec.loc), address)
+        return made
+    key = (op, id(run.machine.core))
+    first = run.storage.get(key)
+    if first is None:
+        run.give_storage(made)
+        run.storage[key] = made
+    else:
+        made.share(first)
+    return made
+
+
+def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
+    if not isinstance(op.result.type, ConvTileType):
+        memory_ops.HANDLERS["pto.alloc_tile"](run, op, frame)
+        return
+    address = op.operand("addr")
+    at = None if address is None else frame[address]
+    frame[op.result] = new_tile(run, op, op.result, at)
+
+
+def _refuse(op: Op, found: Iterable[Violation]) -> None:
+    for broken in found:
+        raise fail(broken.code, f"{op.name}: {broken.rule}", got=broken.got, site=op.location)
+
+
+def _set_params(run: Interpreter, op: Op, frame: Frame) -> None:
+    tile: ConvObject = frame[op.operands[0]]
+    values: dict[str, Any] = {
+        name: frame[given] if isinstance(given, Value) else value_of(given)
+        for name, given in given_fields(op).items()
+    }
+    for name, value in values.items():
+        _refuse(op, parameter_violations(FIELDS[name].parameter, value))
+    if op.results:  # tiles are values: the old one keeps what it had
+        changed = ConvObject(tile.spec, tile.shape)
+        run.machine.place(tile)
+        changed.share(tile)
+        changed.parameters = tile.parameters
+        frame[op.result] = tile = changed
+    tile.parameters = updated(tile.parameters, values)
+    tile.refresh()
+
+
+def _get_param(run: Interpreter, op: Op, frame: Frame) -> None:
+    tile: ConvObject = frame[op.operands[0]]
+    name = op.attrs["field"]
+    assert isinstance(name, StringAttr)
+    field = FIELDS[name.value]
+    value = tile.parameters[field.parameter]
+    value = value if field.index is None else value[field.index]
+    type_ = op.result.type
+    assert isinstance(type_, ScalarType)
+    frame[op.result] = round_to(value, type_) if type_.is_float else value
+
+
+def _set_shape(run: Interpreter, op: Op, frame: Frame) -> None:
+    tile: ConvObject = frame[op.operands[0]]
+    sizes = tuple(frame[v] for v in op.group("sizes"))
+    _refuse(op, tile.spec.size_violations(sizes))
+    tile.shape = tile.spec.in_force(sizes)
+    tile.refresh()
+
+
+def _get_dim(run: Interpreter, op: Op, frame: Frame) -> None:
+    tile: ConvObject = frame[op.operands[0]]
+    dim = op.attrs["dim"]
+    assert isinstance(dim, IntAttr)
+    frame[op.result] = tile.GetShape(dim.value)
+
+
+HANDLERS: dict[str, Handler] = {
+    "pto.alloc_tile": _alloc,
+    SET_PARAMS: _set_params,
+    GET_PARAM: _get_param,
+    SET_SHAPE: _set_shape,
+    GET_DIM: _get_dim,
+}

@@ -1,0 +1,149 @@
+"""Convolution tiles in text: every type and every parameter, in both forms, buffers and values."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ptokit.base.diagnostics import PtoError
+from ptokit.base.dtypes import ALL, f16
+from ptokit.base.enums import Layout, TileType
+from ptokit.base.tensors import ConvSpec
+from ptokit.driver import loads
+from ptokit.ir.builder import Builder
+from ptokit.ir.core import Block, Function, Module, Value
+from ptokit.ir.dialects.conv import FIELDS, GET_PARAM, SET_PARAMS, Field
+from ptokit.ir.parser import parse
+from ptokit.ir.printer import print_module
+from ptokit.ir.rewrite import same_module
+from ptokit.ir.types import LAYOUTS, LOCATIONS, ConvTileType, ScalarType
+from ptokit.ir.typetext import parse_type
+from ptokit.isa.targets import TARGETS
+from ptokit.passes.verify import Verify
+
+SHAPES = [(1,), (4, 16), (1, 2, -1, -1, 16), (1, 1, 2, 4, 4, 32)]
+INTEGERS = st.integers(0, 255)
+FLOATS = st.floats(width=64, allow_nan=False)
+
+
+@pytest.mark.parametrize("is_value", [False, True], ids=["buffer", "value"])
+def test_every_type_reads_back(is_value: bool) -> None:
+    for loc, layout in product(LOCATIONS.values(), LAYOUTS.values()):
+        for kind, shape in zip((*ALL, f16), SHAPES * len(ALL), strict=False):
+            type_ = ConvTileType(ConvSpec.of(loc, kind, 4096, layout, shape), is_value)
+            assert parse_type(str(type_)) == type_
+
+
+def module_with(type_: ConvTileType, said: dict[str, object], late: set[str]) -> Module:
+    """A module that sets parameters: those of `late` are values known only at run time."""
+    body = Block()
+    tile = Value("t", type_, body)
+    params = {name: Value(f"p_{name}", FIELDS[name].type_for(type_), body) for name in late}
+    body.args = [tile, *params.values()]
+    builder = Builder(body)
+    attrs = {n: FIELDS[n].literal(type_, v) for n, v in said.items() if n not in late}
+    ordered = {n: params[n] for n in FIELDS if n in late}
+    results = [type_] if type_.is_value else []
+    builder.op(SET_PARAMS, {"tile": tile, **ordered}, results, attrs)
+    builder.op("func.return")
+    return Module([Function("f", body)])
+
+
+def values_for(field: Field, kind: str) -> st.SearchStrategy[object]:
+    if field.kind == "i1":
+        return st.booleans()
+    return FLOATS if field.kind == "num" and kind == "f16" else INTEGERS
+
+
+@pytest.mark.parametrize("kind", ["f16", "i8"])
+@pytest.mark.parametrize("is_value", [False, True], ids=["buffer", "value"])
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_parameters_read_back(kind: str, is_value: bool, data: st.DataObject) -> None:
+    element = ScalarType(kind).dtype
+    assert element is not None
+    spec = ConvSpec.of(TileType.Mat, element, 512, Layout.NC1HWC0, (1, 2, 4, 4, 16))
+    names = data.draw(st.lists(st.sampled_from(list(FIELDS)), min_size=1, unique=True))
+    said = {n: data.draw(values_for(FIELDS[n], kind)) for n in names}
+    late = set(data.draw(st.lists(st.sampled_from(names), unique=True)))
+    module = module_with(ConvTileType(spec, is_value), said, late)
+    for generic in (False, True):
+        text = print_module(module, generic=generic)
+        assert same_module(parse(text), module), text
+    assert not Verify().check(module, TARGETS["a5"])
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_parameter_is_read_back_when_it_runs(name: str) -> None:
+    """A number given as text arrives in the tile: it is stored where the caller sees it."""
+    spec = ConvSpec.of(TileType.Mat, f16, 512, Layout.NC1HWC0, (1, 2, 4, 4, 16))
+    tile, field = ConvTileType(spec), FIELDS[name]
+    value, kind = ("true" if field.kind == "i1" else "3.0" if field.kind == "num" else "3"), "i32"
+    cast = {
+        "index": "%n = arith.index_cast %v : index to i32",
+        "f32": "%n = arith.fptosi %v : f32 to i32",
+        "i1": "%n = arith.extui %v : i1 to i32",
+    }[str(field.type_for(tile))]
+    text = f"""func.func @f(%p: !pto.ptr<{kind}>) {{
+      %c0 = arith.constant 0 : index
+      %t = pto.alloc_tile : {tile}
+      {SET_PARAMS} %t {name} = {value} : {tile}
+      %v = {GET_PARAM} %t["{name}"] : {tile} -> {field.type_for(tile)}
+      {cast}
+      pto.store_scalar %n, %p[%c0] : !pto.ptr<{kind}>, {kind}
+      return
+    }}"""
+    y = np.zeros(1, np.int32)
+    loads(text)["f"][1](y)
+    assert y[0] == (1 if field.kind == "i1" else 3)
+
+
+# ---- Level 1 -------------------------------------------------------------------------------------
+
+T = "!pto.conv_tile<loc=mat, dtype=f16, size=512, layout=nc1hwc0, shape=1x2x4x4x16>"
+VIEW = "!pto.tensor_view<1x2x4x4x16xf16>"
+PART = "!pto.partition_tensor_view<1x2x4x4x16xf16>"
+VALUES = f"""func.func @f(%p: !pto.ptr<f16>, %out: !pto.ptr<i32>) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %c256 = arith.constant 256 : index
+  %c512 = arith.constant 512 : index
+  %v = pto.make_tensor_view %p, shape = [%c1, %c2, %c4, %c4, %c16],
+       strides = [%c512, %c256, %c64, %c16, %c1] {{layout = #pto.layout<NC1HWC0>}} : {VIEW}
+  %part = pto.partition_view %v, offsets = [%c0, %c0, %c0, %c0, %c0],
+          sizes = [%c1, %c2, %c4, %c4, %c16] : {VIEW} -> {PART}
+  %f = pto.tload %part : {PART} -> {T}
+  %g = {SET_PARAMS} %f stride_h = 5 : {T}
+  %new = {GET_PARAM} %g["stride_h"] : {T} -> index
+  %old = {GET_PARAM} %f["stride_h"] : {T} -> index
+  %i = arith.index_cast %old : index to i32
+  %j = arith.index_cast %new : index to i32
+  pto.store_scalar %i, %out[%c0] : !pto.ptr<i32>, i32
+  pto.store_scalar %j, %out[%c1] : !pto.ptr<i32>, i32
+  return
+}}"""
+
+
+def test_values_keep_the_parameters_they_had() -> None:
+    """Running text with values: the older one still has its own parameters."""
+    out = np.zeros(2, np.int32)
+    loads(VALUES)["f"][1](np.zeros(512, np.float16), out)
+    assert out.tolist() == [1, 5]
+
+
+def test_an_old_value_that_is_still_used_stands_in_the_way_of_level_2() -> None:
+    with pytest.raises(PtoError, match="used with its old parameters") as caught:
+        loads(VALUES).convert("l2")
+    assert "stride_h = 5" in caught.value.diagnostics[0].location.text
+    out = np.zeros(2, np.int32)
+    only_new = VALUES.replace("%f[", "%g[")
+    loads(only_new).convert("l2")["f"][1](np.zeros(512, np.float16), out)
+    assert out.tolist() == [5, 5]
