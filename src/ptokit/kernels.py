@@ -87,6 +87,16 @@ class Kernel:
         return self.function.__name__
 
     @cached_property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
+    @cached_property
+    def _consts(self) -> frozenset[str]:
+        """The parameters that specialise: the keyword-only ones."""
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return frozenset(n for n, p in self._signature.parameters.items() if p.kind is keyword)
+
+    @cached_property
     def on_cluster(self) -> Callable[..., Any]:
         """The function as each core of a cluster runs it: without the sections of the others."""
         return guarded(cast(FunctionType, self.function))
@@ -112,7 +122,7 @@ class Kernel:
         arguments = self._bind(args, consts)
         key = (
             chosen,
-            *(v if _is_const(self.function, n) else _specialised(v) for n, v in arguments.items()),
+            *(v if n in self._consts else _specialised(v) for n, v in arguments.items()),
         )
         found = self._lowered.get(key)
         if found is None:
@@ -184,19 +194,19 @@ class Kernel:
 
     def _bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> dict[str, Any]:
         try:
-            bound = inspect.signature(self.function).bind(*args, **consts)
+            bound = self._signature.bind(*args, **consts)
         except TypeError as error:
             raise fail(
                 "arguments",
                 f"{self.name}: {error}",
-                fix=f"{self.name}{inspect.signature(self.function)}",
+                fix=f"{self.name}{self._signature}",
                 kind=UsageError,
             ) from None
         bound.apply_defaults()
         return bound.arguments
 
     def __repr__(self) -> str:
-        return f"<kernel {self.name}{inspect.signature(self.function)}, {self.mode} mode>"
+        return f"<kernel {self.name}{self._signature}, {self.mode} mode>"
 
 
 def _specialised(value: Any) -> Any:
@@ -260,8 +270,8 @@ class Launch:
         kernel = self.kernel
         arguments = kernel._bind(args, consts)
         function = kernel.on_cluster if kernel.core == "mix" else kernel.function
-        positional = _positional(kernel.function, arguments)
-        named = {n: v for n, v in arguments.items() if _is_const(kernel.function, n)}
+        positional = [v for n, v in arguments.items() if n not in kernel._consts]
+        named = {n: v for n, v in arguments.items() if n in kernel._consts}
         return lambda: function(*positional, **named)
 
     def _lowered(
@@ -272,7 +282,8 @@ class Launch:
         prepared = kernel._prepared.get(module)
         if prepared is None:
             prepared = kernel._prepared[module] = Prepared(module)
-        passed = tuple(_positional(kernel.function, kernel._bind(args, consts)))
+        arguments = kernel._bind(args, consts)
+        passed = tuple(v for n, v in arguments.items() if n not in kernel._consts)
 
         def body() -> None:
             machine = current()
@@ -280,15 +291,6 @@ class Launch:
             run.launch(module.functions[0], passed)
 
         return body
-
-
-def _is_const(function: Callable[..., Any], name: str) -> bool:
-    kind = inspect.signature(function).parameters[name].kind
-    return kind is inspect.Parameter.KEYWORD_ONLY
-
-
-def _positional(function: Callable[..., Any], arguments: dict[str, Any]) -> list[Any]:
-    return [v for n, v in arguments.items() if not _is_const(function, n)]
 
 
 @dataclass(frozen=True)
