@@ -9,7 +9,7 @@ from ptokit.engines.values import View
 from ptokit.ir.core import Op
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.types import BufferType, is_column_tile
-from ptokit.machine.plan import NUMBERS
+from ptokit.machine.recipe import NUMBERS
 
 if TYPE_CHECKING:
     from ptokit.engines.reference import Interpreter

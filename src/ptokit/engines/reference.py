@@ -15,7 +15,7 @@ from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.engines import conv_ops, memory_ops, sync_ops
 from ptokit.engines.issue import instruction
-from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic, handled
+from ptokit.engines.steps import Frame, Handler, Step, arithmetic, handled
 from ptokit.engines.values import bind_arguments
 from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
@@ -50,7 +50,15 @@ class Prepared:
 
 def _prepare(block: Block) -> Code:
     steps: list[Step] = []
+    acts: list[Any] = []  # operations on flags that stand in a row are one step
     for op in block.ops:
+        act = sync_ops.flag_act(op)
+        if act is not None:
+            if not acts:
+                steps.append(sync_ops.flags(acts))
+            acts.append(act)
+            continue
+        acts = []
         if op.name in _TERMINATORS:
             return Code(tuple(steps), tuple(op.operands))
         steps.append(_step(op))
@@ -60,7 +68,7 @@ def _prepare(block: Block) -> Code:
 def _step(op: Op) -> Step:
     if op.insn is not None:
         return instruction(op)
-    prepare = PREPARED.get(op.name)
+    prepare = memory_ops.PREPARED.get(op.name)
     if prepare is not None:
         return prepare(op)
     handler = HANDLERS.get(op.name)
@@ -276,7 +284,6 @@ def _section(run: Interpreter, op: Op, frame: Frame) -> None:
         run.block(op.regions[0], frame)
 
 
-PREPARED: dict[str, Prepare] = {**memory_ops.PREPARED, **sync_ops.PREPARED}
 HANDLERS: dict[str, Handler] = {
     "scf.for": _for,
     "scf.if": _if,

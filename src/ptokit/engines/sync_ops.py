@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.enums import TileSplitAxis
+from ptokit.base.location import Location
 from ptokit.base.tiles import DYNAMIC
-from ptokit.engines.steps import Frame, Handler, Prepare, Step
+from ptokit.engines.steps import Frame, Handler, Step
 from ptokit.engines.values import View
 from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Op
@@ -17,6 +19,7 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Pipe
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.objects import GlobalObject, TileObject
+from ptokit.machine.sync import FlagKey
 
 if TYPE_CHECKING:
     from ptokit.engines.reference import Interpreter
@@ -81,26 +84,26 @@ def _ends(op: Op) -> tuple[Pipe, Pipe]:
     return _pipe(op, "src_op"), _pipe(op, "dst_op")
 
 
-def _set_flag(op: Op) -> Step:
-    src, dst = _ends(op)
-    site, number = op.location, op.operand("event_id")
-    if number is not None:
-        return lambda run, frame: run.machine.sync.set_flag(
-            src, dst, _event_id(op, frame[number]), site
-        )
+def flag_act(op: Op) -> tuple[bool, FlagKey, Location] | None:
+    """What an operation on a flag does, if its number is written."""
+    raises = FLAGS.get(op.name)
+    if raises is None or op.operand("event_id") is not None:
+        return None
     id = _event_id(op, _number(op.attrs.get("event_id")))
-    return lambda run, frame: run.machine.sync.set_flag(src, dst, id, site)
+    return raises, (*_ends(op), id), op.location
 
 
-def _wait_flag(op: Op) -> Step:
-    src, dst = _ends(op)
-    site, number = op.location, op.operand("event_id")
-    if number is not None:
-        return lambda run, frame: run.machine.sync.wait_flag(
-            src, dst, _event_id(op, frame[number]), site
-        )
-    id = _event_id(op, _number(op.attrs.get("event_id")))
-    return lambda run, frame: run.machine.sync.wait_flag(src, dst, id, site)
+def flags(acts: Sequence[tuple[bool, FlagKey, Location]]) -> Step:
+    """Operations on flags that follow each other."""
+    return lambda run, frame: run.machine.sync.flags(acts)
+
+
+def _numbered_flag(run: Interpreter, op: Op, frame: Frame) -> None:
+    """A flag whose number is computed."""
+    number = op.operand("event_id")
+    assert number is not None
+    key = (*_ends(op), _event_id(op, frame[number]))
+    run.machine.sync.flags([(FLAGS[op.name], key, op.location)])
 
 
 def _barrier(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -302,15 +305,16 @@ def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
     _transfer(run, op, frame, "TALLOC", frame[op.operands[0]])
 
 
-PREPARED: dict[str, Prepare] = {
-    "pto.set_flag": _set_flag,
-    "pto.wait_flag": _wait_flag,
-    "pto.set_flag_dyn": _set_flag,
-    "pto.wait_flag_dyn": _wait_flag,
-    "pto.record_event": _set_flag,
-    "pto.wait_event": _wait_flag,
+FLAGS = {  # whether an operation raises a flag or waits for it
+    "pto.set_flag": True,
+    "pto.wait_flag": False,
+    "pto.set_flag_dyn": True,
+    "pto.wait_flag_dyn": False,
+    "pto.record_event": True,
+    "pto.wait_event": False,
 }
 HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(FLAGS, _numbered_flag),
     "pto.barrier": _barrier,
     "pto.barrier_sync": _barrier,
     "pto.get_buf": _get_buffer,

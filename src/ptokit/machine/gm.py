@@ -9,6 +9,7 @@ could have been built per plan.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from math import prod
 
@@ -22,8 +23,10 @@ from ptokit.isa.spec import Insn, Operand, View
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, GmBuffer
-from ptokit.machine.regions import Ranges, Rows, evenly
+from ptokit.machine.regions import Ranges, Rows, Use, evenly
 from ptokit.machine.window import Window, byte_ranges
+
+_MOST_OPEN = 1024  # windows an access remembers
 
 
 class GmAccess:
@@ -31,6 +34,8 @@ class GmAccess:
 
     def __init__(self, tensor: GlobalObject, view: View, declared: Operand, insn: Insn) -> None:
         self.name = declared.name
+        # Loops come back to the same places.
+        self._opened: dict[tuple[GmBuffer, int], GmWindow] = {}
         self.writes = declared.writes
         self.dtype = tensor.spec.dtype
         self.map = _axis_map(tensor, view)
@@ -65,10 +70,19 @@ class GmAccess:
         self.shape, self.strides = shape, tuple(stride * size for stride in strides)
         self.in_place, self.scatters = True, False
 
+    def afresh(self) -> GmAccess:
+        """The same access for another plan: it has opened nothing yet."""
+        twin = copy(self)
+        twin._opened = {}
+        return twin
+
     def open(self, tensor: GlobalObject, site: Site | Location) -> GmWindow:
         """Return the window, after checking that it lies inside its array."""
         at = tensor.pointer or tensor.data()
         buffer, offset = at.buffer, at.offset
+        known = self._opened.get((buffer, offset))
+        if known is not None:
+            return known
         if offset + self._low < 0 or offset + self._high > buffer.data.nbytes:
             raise self._outside(tensor, buffer, offset, site)
         if self.writes and not buffer.writeable:
@@ -78,7 +92,10 @@ class GmAccess:
                 fix="pass a writeable array",
                 site=site,
             )
-        return GmWindow(self, buffer, offset)
+        if len(self._opened) >= _MOST_OPEN:
+            self._opened.clear()
+        window = self._opened[buffer, offset] = GmWindow(self, buffer, offset)
+        return window
 
     def window(self, buffer: GmBuffer, offset: int) -> Window:
         """The view as a logical matrix over the user's bytes."""
@@ -125,23 +142,28 @@ class GmAccess:
 class GmWindow:
     """A GlobalTensor opened for one instruction: which bytes of which array.
 
-    Records keep windows, so a window must not keep the arrays it makes.
+    Records keep windows, so a window must not keep the copies it makes.
     """
 
-    __slots__ = ("_access", "_buffer", "_offset")
+    __slots__ = ("_access", "_array", "_buffer", "_offset", "use")
 
     def __init__(self, access: GmAccess, buffer: GmBuffer, offset: int) -> None:
         self._access = access
         self._buffer = buffer
         self._offset = offset
+        self._array: Array | None = None
+        self.use: Use | None = None  # what the hazard log knows of it
 
     def array(self) -> Array:
         """The elements: the memory itself where the layout allows, otherwise a gathered copy."""
+        if self._array is not None:
+            return self._array
         access = self._access
         if access.in_place:
-            return np.ndarray(
+            self._array = np.ndarray(
                 access.shape, access.dtype.np, self._buffer.data, self._offset, access.strides
             )
+            return self._array
         return access.window(self._buffer, self._offset).read().reshape(access.shape)
 
     @property

@@ -53,7 +53,6 @@ class HazardLog:
         self._uses: dict[Any, tuple[tuple[Use, ...], int, bool]] = {}
         self._local: dict[int, RegionIndex] = {}
         self._gm = RegionIndex("GM")
-        self._gm_known: dict[Any, Use] = {}  # by operand, access and the bytes it reaches
         self._units: dict[int, _Unit] = {}
 
     # ---- what a record touches ------------------------------------------------------------------
@@ -117,16 +116,15 @@ class HazardLog:
     def _gm_uses(self, record: Record, atomic: bool) -> tuple[Use, ...]:
         found: list[Use] = []
         for operand, writes, window in record.gm:
-            key = (operand, writes, atomic, window.signature)
-            use = self._gm_known.get(key)
+            use = window.use
             if use is None:
                 place = window.signature
                 region = self._gm.get(place) or self._gm.add(place, window.place)
                 if region is None:
                     continue
-                use = self._gm_known[key] = Use(operand, writes, region, None, atomic and writes)
+                use = window.use = Use(operand, writes, region, None, atomic and writes)
             found.append(use)
-            if self.scalar.busy or record.pipe is Pipe.S:
+            if self.scalar.busy or record.plan.pipe is Pipe.S:
                 self._through_cache(record, window, writes)
         return tuple(found)
 
@@ -153,13 +151,13 @@ class HazardLog:
             # Nearly every access finds all earlier ones complete: this loop must be short.
             for peer in use.region.peers:
                 last = peer.write
-                if last and complete(last.agent, 0) < last.time and last.agent != ordered:
+                if last and last.agent != ordered and complete(last.agent, 0) < last.time:
                     break
                 if peer.additions:
                     break
                 if use.writes:
                     for other, earlier in peer.reads.items():
-                        if complete(other, 0) < earlier.time and other != ordered:
+                        if other != ordered and complete(other, 0) < earlier.time:
                             break
                     else:
                         continue

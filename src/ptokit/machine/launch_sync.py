@@ -16,7 +16,7 @@ from ptokit.machine.core import Core
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Barrier, PipeQueue, Signal, Wait, Work
-from ptokit.machine.sync import UNLIMITED, Place, Sync, double_set, overflow
+from ptokit.machine.sync import UNLIMITED, FlagKey, Place, Sync, double_set, overflow
 from ptokit.machine.unit_flags import UnitFlags
 
 if TYPE_CHECKING:
@@ -99,9 +99,6 @@ class LaunchSync(Sync):
             queues.submit(queues.of(self.core, pipe), wait)
         self.launch.yield_turn()
 
-    # Flags are two thirds of a synchronised program. Where every pipe works at once, what `signal`
-    # and `wait` would put into a queue and take out again is done right away.
-
     def flag(self, src: Pipe, dst: Pipe, id: int) -> Flag:
         core = self.machine.core
         found = core.flags.get((src, dst, id))
@@ -114,40 +111,54 @@ class LaunchSync(Sync):
         return found
 
     def set_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
-        flag = self.machine.core.flags.get((src, dst, id))
-        if not isinstance(flag, Flag) or flag.source.entries or not self._prompt or flag.balance:
-            super().set_flag(src, dst, id, site)
-            return
-        queue, clocks = flag.source, self.launch.clocks
-        flag.balance = 1
-        flag.last_set = site
-        clock = None
-        if clocks is not None:
-            agent = queue.agent
-            clock = clocks.known[agent].copy()
-            clock[agent] = clocks.count[agent]
-        flag.given += 1
-        flag.tokens.append(Token(site, queue.title, clock))
-        if flag.waiters:
-            self.launch.queues.wake(flag)
+        self.flags([(True, (src, dst, id), site)])
 
     def wait_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
-        flag = self.machine.core.flags.get((src, dst, id))
-        if (
-            not isinstance(flag, Flag)
-            or dst is Pipe.S
-            or flag.target.entries
-            or not self._prompt
-            or not flag.tokens
-        ):
-            super().wait_flag(src, dst, id, site)
-            return
-        flag.balance -= 1
-        flag.taken += 1
-        token = flag.last_taken = flag.tokens.popleft()
-        if token.clock is not None:
-            assert self.launch.clocks is not None
-            join(self.launch.clocks.known[flag.target.agent], token.clock)
+        self.flags([(False, (src, dst, id), site)])
+
+    def flags(self, acts: Sequence[tuple[bool, FlagKey, Place]]) -> None:
+        """Flags are two thirds of a synchronised program, and come in groups.
+
+        Where every pipe works at once, what `signal` and `wait` would put into a queue and take out
+        again is done right away.
+        """
+        known = self.machine.core.flags
+        queues, clocks, prompt = self.launch.queues, self.launch.clocks, self._prompt
+        for raises, key, site in acts:
+            flag = known.get(key)
+            if not prompt or not isinstance(flag, Flag):
+                self._with_queues(raises, key, site)
+            elif raises:
+                queue = flag.source
+                if flag.balance or queue.entries:
+                    self._with_queues(raises, key, site)
+                    continue
+                flag.balance = 1
+                flag.last_set = site
+                clock = None
+                if clocks is not None:
+                    agent = queue.agent
+                    clock = clocks.known[agent].copy()
+                    clock[agent] = clocks.count[agent]
+                flag.given += 1
+                flag.tokens.append(Token(site, queue.title, clock))
+                if flag.waiters:
+                    queues.wake(flag)
+            else:
+                if not flag.tokens or flag.target.entries or key[1] is Pipe.S:
+                    self._with_queues(raises, key, site)
+                    continue
+                flag.balance -= 1
+                flag.taken += 1
+                token = flag.last_taken = flag.tokens.popleft()
+                if token.clock is not None and clocks is not None:
+                    join(clocks.known[flag.target.agent], token.clock)
+
+    def _with_queues(self, raises: bool, key: FlagKey, site: Place) -> None:
+        if raises:
+            super().set_flag(*key, site)
+        else:
+            super().wait_flag(*key, site)
 
     def block(self, wait: Wait, until: Callable[[], bool] | None = None) -> None:
         """Stop the scalar unit of the running core until the wait can pass."""

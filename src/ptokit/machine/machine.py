@@ -21,10 +21,12 @@ from ptokit.isa.verify import verify
 from ptokit.machine.core import Core
 from ptokit.machine.memory import StoragePool
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
-from ptokit.machine.plan import NUMBERS, Plan
+from ptokit.machine.plan import Plan
+from ptokit.machine.recipe import NUMBERS, Recipe
 from ptokit.machine.records import Record
 from ptokit.machine.sync import Sync
 
+_MAX_RECIPES = 5_000
 _MAX_PLANS = 50_000  # beyond this, start over: a kernel that needs more never repeats itself
 
 
@@ -111,19 +113,22 @@ class Machine:
     ) -> Plan:
         ops = self.facts(insn, operands, attrs)
         question = _question(insn, ops, attrs)
-        if question is None or question not in _legal:
+        recipe = _recipes.get(question)
+        if recipe is None:
             location = site if isinstance(site, Location) else site.location
             found = verify(insn, ops, location)
             if found:
                 raise ProgramError(found)
+            recipe = Recipe(insn, ops, operands, attrs, site)
             if question is not None:
-                if len(_legal) >= _MAX_PLANS:
-                    _legal.clear()
-                _legal.add(question)
-        return Plan(self, insn, operands, attrs, ops, site)
+                if len(_recipes) >= _MAX_RECIPES:
+                    _recipes.clear()
+                _recipes[question] = recipe
+        return Plan(self, recipe, operands, site)
 
 
-_legal: set[tuple[Any, ...]] = set()  # what was verified before: a launch repeats the one before it
+# What was verified before: a launch repeats the one before it.
+_recipes: dict[tuple[Any, ...] | None, Recipe] = {}
 
 
 def _question(insn: Insn, ops: Ops, attrs: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -38,6 +38,7 @@ PIPES_OF = {  # what each kind of core has
 }
 
 Place = Site | Location
+FlagKey = tuple[Pipe, Pipe, int]  # the pipe that raises it, the pipe it holds, its number
 
 
 class Sync:
@@ -133,6 +134,11 @@ class Sync:
         flag = self.flag(src, dst, id)
         self.wait(dst, (flag,), what, site, hint, early=flag.balance < 1)
         flag.balance -= 1
+
+    def flags(self, acts: Sequence[tuple[bool, FlagKey, Place]]) -> None:
+        """Raise (True) and wait for flags, one after the other."""
+        for raises, key, site in acts:
+            (self.set_flag if raises else self.wait_flag)(*key, site)
 
     def get_buffer(self, pipe: Pipe, id: int, site: Place) -> None:
         """Acquire a buffer: wait for the pipes that acquired it earlier to release it."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from ptokit.base.convert import pack4, unpack4
 from ptokit.base.dtypes import DType
-from ptokit.base.layout import Array, Axes, AxisMap
+from ptokit.base.layout import Array, AxisMap
 from ptokit.machine.memory import Storage
 
 
@@ -57,12 +57,6 @@ class Window:
         self.view: Array | None = None
         if axis_map.is_matrix and not dtype.is_packed:
             self.view = self._matrix(storage.data, dtype.np)
-
-    def axes(self) -> tuple[Axes, Axes] | None:
-        """The axes behind the rows and the columns; None where they cut boxes or share bytes."""
-        if self.dtype.is_packed or self._rows.start or self._cols.start or 0 in self.shape:
-            return None
-        return self._map.axes(*self.shape)
 
     def over(self, shape: tuple[int, ...], strides: Sequence[int]) -> Array:
         """The memory from the first element on, as an array with these strides in elements."""
