@@ -367,7 +367,7 @@ def _single_to_half_nearest(values: Array, saturation: SaturationMode) -> Array:
     np.bitwise_or(codes, sign, out=codes, casting="unsafe")
     rounded -= 0x0400
     special = rounded >= 0x7800  # outside the normal range of half
-    if special.any():
+    if np.count_nonzero(special):
         codes[special] = _cast_nearest(values[special], dt.f16, saturation)
     return codes
 
@@ -377,7 +377,7 @@ def _cast_nearest(values: Array, dst: DType, saturation: SaturationMode) -> Arra
     limits = float_format(dst)
     cast = values.astype(dst.np)
     codes = cast.view(dst.uint)
-    if dst is dt.f32 and np.isfinite(cast).all():  # faster than a look at the codes
+    if dst is dt.f32 and np.count_nonzero(np.isfinite(cast)) == cast.size:  # a quick look
         return codes
     special = codes & (limits.sign_bit - 1) > limits.max_code
     return _with_special_cases(codes, special, values, dst, saturation)

@@ -35,6 +35,16 @@ def instruction(op: Op) -> Step:
     labelled = list(zip(op.results, op.result_labels, strict=True))
     made = [(r, op.operand(label)) for r, label in labelled if isinstance(r.type, BufferType)]
     numbers = [result for result, label in labelled if not label]
+    is_plain = not (made or views or literals or scratch or numbers)
+
+    def plain_step(run: Interpreter, frame: Frame) -> None:
+        """As below, for what works on tiles alone: most instructions of most programs."""
+        operands: list[Any] = [None if value is None else frame[value] for value in values]
+        keys = [operands[i].key for i in tiles]
+        known, machine = run.plans.get(op), run.machine
+        if known is None or known[0] != keys:
+            known = run.plans[op] = keys, machine.plan(insn, operands, attrs, site)
+        machine.carry_out(known[1], operands, site)
 
     def step(run: Interpreter, frame: Frame) -> None:
         for tile, alias in made:
@@ -56,15 +66,11 @@ def instruction(op: Op) -> Step:
                 keys.append(operand)
             else:
                 keys.append(operand.key)
-        known = run.plans.get(op)
-        machine = run.machine
-        if known is not None and known[0] == keys:
-            plan = known[1]
-        else:
-            plan = machine.plan(insn, operands, attrs, site)
-            run.plans[op] = keys, plan
-        result: Any = machine.carry_out(plan, operands, site)
+        known, machine = run.plans.get(op), run.machine
+        if known is None or known[0] != keys:
+            known = run.plans[op] = keys, machine.plan(insn, operands, attrs, site)
+        result: Any = machine.carry_out(known[1], operands, site)
         for number in numbers:
             frame[number] = result
 
-    return step
+    return plain_step if is_plain else step

@@ -62,11 +62,12 @@ class Form:
 class View:
     """A view of global memory."""
 
-    __slots__ = ("form", "pointer")
+    __slots__ = ("_tensors", "form", "pointer")
 
     def __init__(self, pointer: Pointer, form: Form) -> None:
         self.pointer = pointer
         self.form = form
+        self._tensors: list[GlobalObject | None] = [None, None]
 
     def part(self, offsets: Sequence[int], form: Form) -> View:
         """A window of the view: where it starts, and its form."""
@@ -77,8 +78,12 @@ class View:
 
     def tensor(self, in_columns: bool = False) -> GlobalObject:
         """The view as an operand of an instruction."""
-        spec = self.form.spec(in_columns)
-        return GlobalObject(spec, self.pointer, spec.shape, spec.stride)
+        found = self._tensors[in_columns]
+        if found is None:
+            spec = self.form.spec(in_columns)
+            found = GlobalObject(spec, self.pointer, spec.shape, spec.stride)
+            self._tensors[in_columns] = found
+        return found
 
 
 @cache

@@ -44,7 +44,8 @@ def extreme(values: Array, axis: int, *, largest: bool) -> Array:
     """The extreme along an axis, bit for bit the element that such a scan finds."""
     found = (np.maximum if largest else np.minimum).reduce(values, axis=axis, keepdims=True)
     # Among zeros of both signs the first one counts, and NaNs have rules of their own.
-    if values.dtype.kind in "iu" or not (np.equal(found, 0) | np.isnan(found)).any():
+    plain = values.dtype.kind in "iu" or np.count_nonzero(abs(found) > 0) == found.size
+    if plain:
         return found
     index = np.expand_dims(first_extreme(values, axis, largest=largest), axis)
     return np.take_along_axis(values, index, axis=axis)

@@ -152,7 +152,10 @@ class LaunchSync(Sync):
                 flag.taken += 1
                 token = flag.last_taken = flag.tokens.popleft()
                 if token.clock is not None and clocks is not None:
-                    join(clocks.known[flag.target.agent], token.clock)
+                    mine = clocks.known[flag.target.agent]
+                    for agent, time in token.clock.items():
+                        if time > mine.get(agent, 0):
+                            mine[agent] = time
 
     def _with_queues(self, raises: bool, key: FlagKey, site: Place) -> None:
         if raises:
