@@ -18,7 +18,7 @@ hand instead; a wait whose signal has not come is then an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +36,7 @@ from ptokit.frontend.session import device
 from ptokit.frontend.tensor_types import GlobalTensor, Shape, Stride, global_class
 from ptokit.isa.groups import Group
 from ptokit.isa.targets import Target
+from ptokit.isa.targets.defines import Defines
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
 from ptokit.machine.ranks import Ranks, enter, here, leave
 
@@ -54,7 +55,7 @@ class World:
         target: str | Target = "a2a3",
         mode: str = "manual",
         *,
-        defines: Mapping[str, int] | None = None,
+        defines: Defines | None = None,
     ) -> None:
         if not 1 <= size <= MOST_RANKS:
             raise fail(
