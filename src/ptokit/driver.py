@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, UsageError, fail
+from ptokit.base.entry import public
 from ptokit.engines.reference import Interpreter
 from ptokit.frontend.launch import launch
 from ptokit.frontend.session import current
@@ -31,16 +32,19 @@ from ptokit.passes.to_level2 import SYNC_OPS
 from ptokit.passes.verify import Verify, has_addresses
 
 
+@public
 def load(path: str | Path) -> Program:
     """Read a program from a file, in any of the text forms."""
     return Program(parse_file(path))
 
 
+@public
 def loads(text: str, name: str = "<text>") -> Program:
     """Read a program from a string."""
     return Program(parse(text, name))
 
 
+@public
 def formatted(path: str | Path) -> str:
     """The canonical text of a file, with its comments."""
     module = parse_file(path)
@@ -73,6 +77,7 @@ class Run:
         return f"<run of @{self.kernel} on {self.target}, {self.blocks} blocks>"
 
 
+@public
 class Program:
     """A module ready to be checked and run; `program["name"]` is one of its kernels."""
 
@@ -146,6 +151,7 @@ class Program:
         return f"<program with {', '.join('@' + f.name for f in self.module.functions)}>"
 
 
+@public
 class Kernel:
     """A function of a program; brackets choose the number of blocks."""
 
@@ -167,6 +173,7 @@ class Kernel:
         return f"<kernel @{self.function.name}({params})>"
 
 
+@public
 @dataclass(frozen=True)
 class Launch:
     """A kernel with its grid."""

@@ -25,6 +25,7 @@ from typing import Any, cast, overload
 import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
+from ptokit.base.entry import public
 from ptokit.base.tiles import TileSpec
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines.reference import Interpreter
@@ -74,6 +75,7 @@ class Run:
         )
 
 
+@public
 @dataclass(eq=False)
 class Kernel:
     """A kernel: a Python function with the mode and target it is meant for."""
@@ -239,6 +241,7 @@ def _specialised(value: Any) -> Any:
     return value
 
 
+@public
 @dataclass(frozen=True)
 class Launch:
     """A kernel with its grid."""
@@ -378,6 +381,7 @@ def kernel(
     core: str = "single",
     defines: Defines | None = None,
 ) -> Callable[[FunctionType], Kernel]: ...
+@public
 def kernel(
     function: FunctionType | None = None,
     /,

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.entry import public
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.machine.machine import Machine
@@ -23,6 +24,7 @@ _current: ContextVar[Machine | None] = ContextVar("ptokit_machine", default=None
 _default: list[Machine] = []
 
 
+@public
 class device:  # noqa: N801 - used as a function in a with statement
     """Select target and mode for a block of code; the machine is fresh and ends with the block.
 

@@ -190,9 +190,9 @@ def target(name: str | Target, defines: Defines | None = None) -> Target:
     """Look a target up by name, with overrides if any; an unknown one is a clear error."""
     if isinstance(name, Target):
         return name.override(defines)
-    found = TARGETS.get(name.lower())
+    found = TARGETS.get(str(name).lower())
     if found is None:
-        near = difflib.get_close_matches(name, TARGETS, 1)
+        near = difflib.get_close_matches(str(name), TARGETS, 1)
         raise fail(
             "unknown-target",
             f"there is no target {name!r}",
