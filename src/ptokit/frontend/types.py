@@ -24,8 +24,9 @@ from ptokit.frontend.arguments import arguments, choice, template
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.remedies import size_remedy
 from ptokit.isa.targets import Target
-from ptokit.isa.verify import recipe
+from ptokit.isa.verify import joined_advice, recipe
 from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound
 from ptokit.machine.objects import TileObject
 from ptokit.machine.window import Window
@@ -33,15 +34,15 @@ from ptokit.machine.window import Window
 _LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
 
 
-def reject(violations: Iterable[Violation], what: str) -> None:
-    """Raise one error with every static rule that does not hold."""
+def reject(violations: Iterable[Violation], what: str, spec: TileSpec | None = None) -> None:
+    """Raise one error with every static rule that does not hold; of a tile, with sizes that do."""
     found = [
         Diagnostic(
             v.code,
             f"{what}: {v.rule}",
             where(None),
             tuple((name, str(value)) for name, value in v.got),
-            recipe(v.code),
+            joined_advice(recipe(v.code), size_remedy(spec, v) if spec else ""),
         )
         for v in violations
     ]
@@ -103,7 +104,7 @@ class TileMeta(type):
     def __getitem__(cls, given: Any) -> type[Tile]:
         with template("Tile", _PATTERN, given):
             spec = _tile_spec(*arguments(given))
-        reject(spec.violations(), f"Tile[{spec}]")
+        reject(spec.violations(), f"Tile[{spec}]", spec)
         return tile_class(spec)
 
     def __getattr__(cls, name: str) -> Any:
@@ -309,7 +310,8 @@ class _Alias:
             )
 
         name = f"{self.__name__}[{element.name}, {rows}, {cols}]"
-        reject(spec_for(current().target).violations(), name)
+        made = spec_for(current().target)
+        reject(made.violations(), name, made)
         members = {"__slots__": (), "spec_for": staticmethod(spec_for)}
         return TileMeta(name, (Tile,), members)  # type: ignore[return-value]
 

@@ -14,8 +14,9 @@ from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.types import PtrType, ShapedType, TileBufType, ViewType, on_target
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.facts import Ops, TileFacts
+from ptokit.isa.remedies import size_remedy
 from ptokit.isa.targets import Target
-from ptokit.isa.verify import recipe, verify
+from ptokit.isa.verify import joined_advice, recipe, verify
 from ptokit.passes.facts import Known, inferred_layout
 
 
@@ -46,9 +47,11 @@ def complaint(
 
 def tile_type(op: Op, spec: TileSpec, scene: Scene) -> Iterator[Diagnostic]:
     """The static rules of a tile type, on the target's reading of it."""
-    for violation in on_target(spec, scene.target.left_layout).violations():
+    read = on_target(spec, scene.target.left_layout)
+    for violation in read.violations():
         got = dict(violation.got)
-        yield complaint(op, violation.code, violation.rule, got, recipe(violation.code))
+        fix = joined_advice(recipe(violation.code), size_remedy(read, violation))
+        yield complaint(op, violation.code, violation.rule, got, fix)
 
 
 def check_alloc(op: Op, scene: Scene) -> Iterator[Diagnostic]:
