@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, UsageError, fail
+from ptokit.base.entry import public
 from ptokit.engines.reference import Interpreter, Prepared
 from ptokit.frontend.launch import launch
 from ptokit.frontend.session import current
@@ -22,6 +23,7 @@ from ptokit.ir.parser import parse, parse_file
 from ptokit.ir.printer import print_module
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
+from ptokit.isa.targets.defines import Defines
 from ptokit.machine.machine import Machine
 from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
@@ -30,16 +32,19 @@ from ptokit.passes.to_level2 import SYNC_OPS
 from ptokit.passes.verify import Verify, has_addresses
 
 
+@public
 def load(path: str | Path) -> Program:
     """Read a program from a file, in any of the text forms."""
     return Program(parse_file(path))
 
 
+@public
 def loads(text: str, name: str = "<text>") -> Program:
     """Read a program from a string."""
     return Program(parse(text, name))
 
 
+@public
 def formatted(path: str | Path) -> str:
     """The canonical text of a file, with its comments."""
     module = parse_file(path)
@@ -72,6 +77,7 @@ class Run:
         return f"<run of @{self.kernel} on {self.target}, {self.blocks} blocks>"
 
 
+@public
 class Program:
     """A module ready to be checked and run; `program["name"]` is one of its kernels."""
 
@@ -111,9 +117,11 @@ class Program:
             )
         return self[names[0]]
 
-    def check(self, on: str | Target | None = None, level: int = 0) -> list[Diagnostic]:
+    def check(
+        self, on: str | Target | None = None, level: int = 0, *, defines: Defines | None = None
+    ) -> list[Diagnostic]:
         """Every complaint of the verifier."""
-        chosen = self.target(on)
+        chosen = self.target(on, defines)
         return Verify(level).check(self.executable(chosen), chosen)
 
     def executable(self, on: Target) -> Module:
@@ -124,13 +132,15 @@ class Program:
             module = ConvertLevel("l1").run(module, on)
         return with_scale_memories(module)
 
-    def convert(self, to: str, on: str | Target | None = None) -> Program:
+    def convert(
+        self, to: str, on: str | Target | None = None, *, defines: Defines | None = None
+    ) -> Program:
         """The program at another level: sync, l1, l2 or l3."""
-        return Program(ConvertLevel(to).run(self.module, self.target(on)))
+        return Program(ConvertLevel(to).run(self.module, self.target(on, defines)))
 
-    def target(self, on: str | Target | None = None) -> Target:
+    def target(self, on: str | Target | None = None, defines: Defines | None = None) -> Target:
         """The target in force: the one given, or the one the module asks for."""
-        return module_target(self.module) if on is None else target(on)
+        return target(module_target(self.module) if on is None else on, defines)
 
     def __str__(self) -> str:
         if level_of(self.module) == "sync":
@@ -141,6 +151,7 @@ class Program:
         return f"<program with {', '.join('@' + f.name for f in self.module.functions)}>"
 
 
+@public
 class Kernel:
     """A function of a program; brackets choose the number of blocks."""
 
@@ -162,6 +173,7 @@ class Kernel:
         return f"<kernel @{self.function.name}({params})>"
 
 
+@public
 @dataclass(frozen=True)
 class Launch:
     """A kernel with its grid."""
@@ -173,18 +185,20 @@ class Launch:
         self,
         *args: Any,
         target: str | Target | None = None,
+        defines: Defines | None = None,
         check: bool | str = True,
         seed: int | None = None,
         jobs: int = 1,
     ) -> Run:
         """Check the program for the target, run every block, update the arrays in place.
 
+        `defines` overrides sizes and alignments of the target's memories by macro name.
         `check` looks for races, hangs and leftover flags where the text orders the pipes itself;
         "explore" also compares the bytes of many schedules. `seed` runs cores and pipes in a
         random but repeatable order, `jobs` spreads the blocks over processes.
         """
         program = self.kernel.program
-        chosen = program.target(target)
+        chosen = program.target(target, defines)
         module = Verify().run(program.executable(chosen), chosen)
         function = module.function(self.kernel.function.name)
         assert function is not None

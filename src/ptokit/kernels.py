@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType
@@ -25,6 +25,7 @@ from typing import Any, cast, overload
 import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
+from ptokit.base.entry import public
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines.reference import Interpreter, Prepared
 from ptokit.frontend.launch import Schedule, launch
@@ -35,7 +36,9 @@ from ptokit.ir.core import Module
 from ptokit.ir.printer import print_module
 from ptokit.ir.types import BufferType
 from ptokit.isa.spec import TARGETS as DEVICES
-from ptokit.isa.targets import Target, target
+from ptokit.isa.targets import Target
+from ptokit.isa.targets import target as find_target
+from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import as_array
 from ptokit.passes.accesses import accesses_of
@@ -71,6 +74,7 @@ class Run:
         )
 
 
+@public
 @dataclass(eq=False)
 class Kernel:
     """A kernel: a Python function with the mode and target it is meant for."""
@@ -79,6 +83,7 @@ class Kernel:
     mode: str = "manual"
     target: Target | None = None
     core: str = "single"
+    defines: Mapping[str, int] = field(default_factory=dict[str, int])
     _lowered: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
     _prepared: dict[Module, Prepared] = field(default_factory=dict[Module, Prepared])
 
@@ -116,12 +121,18 @@ class Kernel:
 
     # ---- what comes out --------------------------------------------------------------------
 
-    def lower(self, *args: Any, target: str | Target | None = None, **consts: Any) -> Module:
+    def lower(
+        self,
+        *args: Any,
+        target: str | Target | None = None,
+        defines: Defines | None = None,
+        **consts: Any,
+    ) -> Module:
         """The IR of the kernel for these arguments; placed and synchronised in auto mode."""
-        chosen = self._target(target)
+        chosen = self._target(target, defines)
         arguments = self._bind(args, consts)
         key = (
-            chosen,
+            chosen,  # one object per set of defines
             *(v if n in self._consts else _specialised(v) for n, v in arguments.items()),
         )
         found = self._lowered.get(key)
@@ -133,39 +144,59 @@ class Kernel:
         return found
 
     def text(
-        self, *args: Any, form: str = "", target: str | Target | None = None, **consts: Any
+        self,
+        *args: Any,
+        form: str = "",
+        target: str | Target | None = None,
+        defines: Defines | None = None,
+        **consts: Any,
     ) -> str:
         """PTO text of the kernel for these arguments.
 
         `form` is "sync", "l1", "l2" or "l3"; left out, it is Level 3 with every address and flag.
         """
-        chosen = self._target(target)
+        chosen = self._target(target, defines)
         if not form or (form == "l3" and self.mode == "auto"):
             return print_module(self.lower(*args, target=chosen, **consts))
         plain = self._traced(chosen, self._bind(args, consts))
         return print_module(ConvertLevel(form).run(plain, chosen))
 
-    def cpp(self, *args: Any, target: str | Target | None = None, **consts: Any) -> str:
+    def cpp(
+        self,
+        *args: Any,
+        target: str | Target | None = None,
+        defines: Defines | None = None,
+        **consts: Any,
+    ) -> str:
         """A PTO C++ kernel for these arguments."""
-        chosen = self._target(target)
+        chosen = self._target(target, defines)
         return emit_cpp(self.lower(*args, target=chosen, **consts), chosen)
 
-    def check(self, targets: str, *args: Any, **consts: Any) -> Report:
+    def check(
+        self, targets: str, *args: Any, defines: Defines | None = None, **consts: Any
+    ) -> Report:
         """Verify the kernel for several targets at once: "all", or names with commas."""
         names = list(DEVICES) if targets == "all" else [t for t in targets.split(",") if t]
         found: dict[str, tuple[Diagnostic, ...]] = {}
         for name in names:
+            chosen = self._target(name, defines)
             try:
-                module = self.lower(*args, target=name, **consts)
+                module = self.lower(*args, target=chosen, **consts)
             except ProgramError as error:
                 found[name] = error.diagnostics
             else:  # what remains are warnings, such as tiles that overlap while both are live
-                found[name] = tuple(Verify().check(module, target(name)))
+                found[name] = tuple(Verify().check(module, chosen))
         return Report(self.name, found)
 
-    def memory_map(self, *args: Any, target: str | Target | None = None, **consts: Any) -> Map:
+    def memory_map(
+        self,
+        *args: Any,
+        target: str | Target | None = None,
+        defines: Defines | None = None,
+        **consts: Any,
+    ) -> Map:
         """Where the tiles of the kernel lie, and when they are live."""
-        chosen = self._target(target)
+        chosen = self._target(target, defines)
         module = self.lower(*args, target=chosen, **consts)
         placed: list[Placed] = []
         for function in module.functions:
@@ -189,8 +220,10 @@ class Kernel:
 
     # ---- arguments -------------------------------------------------------------------------
 
-    def _target(self, given: str | Target | None) -> Target:
-        return target(given) if given is not None else self.target or target("a2a3")
+    def _target(self, given: str | Target | None, defines: Defines | None = None) -> Target:
+        """The target in force. Defines of a call come first, then those of its target."""
+        chosen = find_target(given) if given is not None else self.target or find_target("a2a3")
+        return chosen.override({**self.defines, **chosen.overrides, **parse_defines(defines)})
 
     def _bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -219,6 +252,7 @@ def _specialised(value: Any) -> Any:
     return value
 
 
+@public
 @dataclass(frozen=True)
 class Launch:
     """A kernel with its grid."""
@@ -230,6 +264,7 @@ class Launch:
         self,
         *args: Any,
         target: str | Target | None = None,
+        defines: Defines | None = None,
         path: str = "eager",
         check: bool | str = True,
         seed: int | None = None,
@@ -239,6 +274,7 @@ class Launch:
     ) -> Run:
         """Run every block; arrays are updated in place.
 
+        `defines` overrides sizes and alignments of the target's memories by macro name.
         `check` looks for races, hangs and leftover flags where the author orders the pipes;
         "explore" also runs the kernel under many schedules, which must all give the same bytes.
         `seed` runs the cores and pipes in a random but repeatable order, `schedule` in a
@@ -247,7 +283,7 @@ class Launch:
         kernel = self.kernel
         if path not in PATHS:
             raise fail("path", f"path is one of {PATHS}, not {path!r}", kind=UsageError)
-        chosen = kernel._target(target)
+        chosen = kernel._target(target, defines)
         started = time.perf_counter()
         body = (self._eager if path == "eager" else self._lowered)(chosen, args, consts)
         outcome = launch(
@@ -345,8 +381,13 @@ class Map:
 def kernel(function: FunctionType, /) -> Kernel: ...
 @overload
 def kernel(
-    *, mode: str = "manual", target: str | Target | None = None, core: str = "single"
+    *,
+    mode: str = "manual",
+    target: str | Target | None = None,
+    core: str = "single",
+    defines: Defines | None = None,
 ) -> Callable[[FunctionType], Kernel]: ...
+@public
 def kernel(
     function: FunctionType | None = None,
     /,
@@ -354,15 +395,21 @@ def kernel(
     mode: str = "manual",
     target: str | Target | None = None,
     core: str = "single",
+    defines: Defines | None = None,
 ) -> Any:
-    """Make a kernel of a Python function: `@kernel`, or `@kernel(mode="auto", target="a5")`."""
+    """Make a kernel of a Python function: `@kernel`, or `@kernel(mode="auto", target="a5")`.
+
+    `defines` overrides sizes and alignments of the target's memories under their macro names, as
+    `-D` does for a compiler: `@kernel(defines={"PTO_UBUF_SIZE_BYTES": 262144})`.
+    """
     if mode not in MODES or core not in CORES:
         cores = ", ".join(CORES)
         raise fail("kernel", f"mode is one of {MODES}, core one of {cores}", kind=UsageError)
+    overrides = parse_defines(defines)
+    chosen = None if target is None else find_target(target)
+    (chosen or find_target("a2a3")).override(overrides)  # a wrong one is an error right here
 
     def decorate(body: FunctionType) -> Kernel:
-        from ptokit.isa.targets import target as find
-
-        return Kernel(body, mode, find(target) if target is not None else None, core)
+        return Kernel(body, mode, chosen, core, overrides)
 
     return decorate if function is None else decorate(function)

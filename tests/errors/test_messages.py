@@ -60,8 +60,7 @@ def test_no_frame_or_file_of_ours_shows() -> None:
     assert caught.value.codes == ("poison-read",)
     assert package not in str(caught.value)
     frames = traceback.extract_tb(caught.value.__traceback__)
-    inside = [f for f in frames if f.filename.startswith(package)]
-    assert len(inside) == 1, "the call itself, never the machine"
+    assert not [f for f in frames if f.filename.startswith(package)]
 
 
 def test_poison_names_the_element() -> None:

@@ -19,6 +19,7 @@ from typing import Any, Literal, cast
 import ml_dtypes
 import numpy
 
+from ptokit.base.entry import public_raising
 from ptokit.base.enums import PadValue
 
 Kind = Literal["int", "uint", "float"]
@@ -202,6 +203,7 @@ _BY_NUMPY: dict[numpy.dtype[Any], DType] = {
 } | {numpy.dtype(ml_dtypes.int4): i4, numpy.dtype(ml_dtypes.float4_e2m1fn): f4e2m1x2}
 
 
+@public_raising(ValueError)
 def dtype(spec: object) -> DType:
     """Return the element type that ``spec`` names.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from math import prod
+from operator import index
 from typing import Any
 
 from ptokit.base.dtypes import DType
@@ -115,7 +116,7 @@ def parameter_violations(name: str, value: Any) -> Iterator[Violation]:
     """Yield the rule that a value breaks which its register field cannot hold."""
     _, bits = CONV_PARAMETERS[name]
     for each in value if isinstance(value, tuple) else (value,):
-        if bits and not 0 <= each < 1 << bits:
+        if bits and not (hasattr(each, "__index__") and 0 <= index(each) < 1 << bits):
             yield Violation(
                 "conv-parameter",
                 f"{name} of a convolution tile is an unsigned integer of {bits} bits",

@@ -87,16 +87,3 @@ Defines = Annotated[
     list[str] | None,
     typer.Option("-D", help="Override a size or alignment: -D PTO_UBUF_SIZE_BYTES=262144."),
 ]
-
-
-def parse_defines(defines: list[str]) -> dict[str, int]:
-    """Turn `-D NAME=VALUE` options into overrides; values may be hexadecimal."""
-    values: dict[str, int] = {}
-    for text in defines:
-        name, equals, value = text.partition("=")
-        try:
-            values[name.strip()] = int(value, 0)
-        except ValueError:
-            hint = "is not a number" if equals else "has no value"
-            raise typer.BadParameter(f"{text!r} {hint}; write -D NAME=BYTES") from None
-    return values

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ptokit.cli import Defines, parse_defines
+from ptokit.cli import Defines
 from ptokit.driver import load
 from ptokit.ir.printer import print_module
 
@@ -36,12 +36,11 @@ def command(
 ) -> None:
     """Print a program in another form: assembly lines, Level 1, 2 or 3."""
     program = load(file)
+    chosen = program.target(target, define)
     if to is not None:
-        chosen = program.target(target).override(parse_defines(define or []))
         program = program.convert(to.value, chosen)
     if generic:
-        module = program.executable(program.target(target))
-        text = print_module(module, generic=True)
+        text = print_module(program.executable(chosen), generic=True)
     else:
         text = str(program)
     if output is None:

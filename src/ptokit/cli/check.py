@@ -13,10 +13,11 @@ from typing import Annotated
 import typer
 
 from ptokit.base.diagnostics import Diagnostic, PtoError
-from ptokit.cli import Defines, parse_defines
+from ptokit.cli import Defines
 from ptokit.cli.check_run import run_checked
 from ptokit.driver import load
 from ptokit.isa.targets import target
+from ptokit.isa.targets.defines import parse_defines
 from ptokit.machine.codes import CODES
 
 
@@ -41,7 +42,7 @@ def command(
 ) -> None:
     """Check programs against the rules; exit 1 when one breaks a rule."""
     names = [target(name).name for name in targets.split(",") if name]
-    overrides = parse_defines(define or [])
+    overrides = parse_defines(define)
     found: list[Diagnostic] = []
     for path in files:
         if path.suffix != ".py":
@@ -75,7 +76,7 @@ def _check(path: Path, names: list[str], level: int, overrides: dict[str, int]) 
         return list(error.diagnostics)
     merged: dict[Diagnostic, list[str]] = {}
     for name in names or [program.target().name]:
-        for found in program.check(target(name).override(overrides), level):
+        for found in program.check(name, level, defines=overrides):
             merged.setdefault(replace(found, target=""), []).append(name)
     # The same complaint on several targets is shown once, with all of them.
     return [replace(d, target=", ".join(on)) for d, on in merged.items()]

@@ -31,8 +31,9 @@ def _run_text(
     kernel = program.entry()
     found: list[Diagnostic] = []
     for name in targets or [program.target().name]:
+        chosen = target(name, overrides)
         try:
-            kernel[1](*arguments(kernel, words), target=target(name).override(overrides))
+            kernel[1](*arguments(kernel, words), target=chosen)
         except PtoError as error:
             found += error.diagnostics
     return found
@@ -46,8 +47,8 @@ def _run_example(path: Path, targets: list[str], overrides: dict[str, int]) -> l
             if name not in case.targets:
                 continue
             values = list(case.inputs(np.random.default_rng(7)))
+            chosen = target(name, overrides)
             try:
-                chosen = target(name).override(overrides)
                 case.kernel[case.blocks](*values, target=chosen, **case.consts)
             except PtoError as error:
                 found += error.diagnostics

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from ptokit.base.diagnostics import UsageError, fail
-from ptokit.cli import Defines, parse_defines
+from ptokit.cli import Defines
 from ptokit.driver import Kernel, load
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
@@ -44,8 +44,7 @@ def command(
     words = args or []
     values = arguments(kernel, words)
     before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
-    chosen = program.target(target).override(parse_defines(define or []))
-    kernel[grid](*values, target=chosen, seed=schedule, jobs=jobs)
+    kernel[grid](*values, target=target, defines=define, seed=schedule, jobs=jobs)
     _report(kernel, words, values, before, out, in_place)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from ptokit.cli import Defines, parse_defines
+from ptokit.cli import Defines
 from ptokit.isa.targets import TARGETS
 
 
@@ -12,8 +12,7 @@ def command(
     define: Defines = None,
 ) -> None:
     """Show every target's memory spaces: capacity, alignment and the macro that overrides it."""
-    overrides = parse_defines(define or [])
-    targets = [t.override(overrides) for t in TARGETS.values()]
+    targets = [t.override(define) for t in TARGETS.values()]
     for target in targets:
         typer.echo(f"{target.name:<10} {target.title}; TileLeft is {target.left_layout}")
     typer.echo("\nMemory in KB (- does not exist), alignment in bytes, macro for -D:\n")

@@ -7,7 +7,9 @@ device would give them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,9 @@ import numpy as np
 from ptokit.base.comm_enums import DmaEngine, RdmaBackend
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import u8
+from ptokit.base.entry import public
 from ptokit.base.enums import TileType
+from ptokit.frontend.arguments import template
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.machine.objects import TileObject
@@ -81,6 +85,7 @@ class AsyncSession:
         return (handle & (1 << 58) - 1) <= self.nextPostId
 
 
+@public
 class AsyncEvent:
     """The completion of one transfer. A handle of 0 means that nothing is pending."""
 
@@ -104,6 +109,7 @@ class AsyncEvent:
         return f"<async event {self.handle:#x}>"
 
 
+@public
 class PrefetchAsyncContext:
     """Workspace and session of TPREFETCH_ASYNC; a session of its own unless one is given."""
 
@@ -128,6 +134,7 @@ class PrefetchAsyncContext:
         return session.post(nbytes, block_bytes=_PREFETCH_BLOCK)
 
 
+@public
 class _BuildSession:
     """`BuildAsyncSession(...)`, or with the engine in brackets; True when the session is usable."""
 
@@ -142,10 +149,11 @@ class _BuildSession:
 
         URMA: (workspace, session) or (workspace, destRankId, session).
         """
-        if self._engine == DmaEngine.SDMA:
-            return _build_sdma(*args, **more)
-        if self._engine == DmaEngine.URMA:
-            return _build_urma(*args)
+        if self._engine in _BUILD:
+            build, pattern = _BUILD[self._engine]
+            with template("BuildAsyncSession", pattern, (*args, *more.values()), "arguments"):
+                signature(build).bind(*args, **more)
+            return build(*args, **more)
         raise fail(
             "BuildAsyncSession.RDMA",
             "RDMA is reserved: its device code is not public",
@@ -159,6 +167,7 @@ class _BuildSession:
 BuildAsyncSession = _BuildSession(DmaEngine.SDMA)
 
 
+@public
 def async_session(engine: DmaEngine = DmaEngine.SDMA, address: int = 0) -> AsyncSession:
     """A session ready for use, with a workspace and 256 bytes of scratch at an address of UB."""
     session, workspace = AsyncSession(), np.zeros(_WORKSPACE, np.uint8)
@@ -208,14 +217,26 @@ def _build_sdma(
     return session.valid
 
 
-def _build_urma(workspace: Any, *rest: Any) -> bool:
+def _build_urma(workspace: Any, session_or_rank: Any, *last: Any) -> bool:
     if current().target.name == "a2a3":
         raise fail("BuildAsyncSession.BS-7", "only A5 has the URMA engine", target="a2a3")
-    *peer, session = rest
+    *peer, session = (session_or_rank, *last)
     session.engine = DmaEngine.URMA
     session.destRankId = int(peer[0]) if peer else 0
     session.valid = workspace is not None
     return session.valid
+
+
+_BUILD: dict[DmaEngine, tuple[Callable[..., bool], str]] = {
+    DmaEngine.SDMA: (
+        _build_sdma,
+        "BuildAsyncSession(scratch, workspace, session, syncId, baseConfig, channelGroupIdx)",
+    ),
+    DmaEngine.URMA: (
+        _build_urma,
+        "BuildAsyncSession[DmaEngine.URMA](workspace, session) or (workspace, destRankId, session)",
+    ),
+}
 
 
 __all__ = [

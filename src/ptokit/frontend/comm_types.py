@@ -18,10 +18,11 @@ hand instead; a wait whose signal has not come is then an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,13 +30,16 @@ import numpy as np
 from ptokit.base.comm_enums import CcuInputSource
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.dtypes import DType, dtype, f32, i32
+from ptokit.base.entry import public
 from ptokit.base.layout import Array
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
+from ptokit.frontend.arguments import arguments, template
 from ptokit.frontend.session import device
 from ptokit.frontend.tensor_types import GlobalTensor, Shape, Stride, global_class
 from ptokit.isa.groups import Group
 from ptokit.isa.targets import Target
+from ptokit.isa.targets.defines import Defines
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
 from ptokit.machine.ranks import Ranks, enter, here, leave
 
@@ -45,6 +49,7 @@ MOST_RANKS = 64
 # ---- worlds ------------------------------------------------------------------------------------
 
 
+@public
 class World:
     """A number of devices that reach each other's memory."""
 
@@ -54,9 +59,9 @@ class World:
         target: str | Target = "a2a3",
         mode: str = "manual",
         *,
-        defines: Mapping[str, int] | None = None,
+        defines: Defines | None = None,
     ) -> None:
-        if not 1 <= size <= MOST_RANKS:
+        if not isinstance(size, int) or not 1 <= size <= MOST_RANKS:
             raise fail(
                 "world-size",
                 f"a world has 1 to {MOST_RANKS} ranks",
@@ -67,10 +72,13 @@ class World:
         self._ranks = Ranks(size)
         self._devices = [device(target, mode, defines=defines) for _ in range(size)]
 
-    @contextmanager
-    def rank(self, number: int) -> Generator[Any, None, None]:
+    def rank(self, number: int) -> AbstractContextManager[Any]:
         """Be one of the ranks for a block of code: its machine is in force, and stays as it is."""
         self._check(number)
+        return self._being(number)
+
+    @contextmanager
+    def _being(self, number: int) -> Generator[Any, None, None]:
         token = enter(self._ranks.members[number])
         try:
             with self._devices[number] as machine:
@@ -98,7 +106,8 @@ class World:
         self, shape: int | Sequence[int], kind: DType | Any = f32, fill: Any = 0
     ) -> SymmetricWindow:
         """Memory at the same place of every rank: one array of this shape per rank."""
-        chosen = dtype(kind)
+        with template("window", "world.window(shape, dtype)", (shape, kind), "arguments"):
+            chosen = dtype(kind)
         arrays = tuple(np.full(shape, fill, chosen.np) for _ in range(self.size))
         self._ranks.windows.append(arrays)
         return SymmetricWindow(self, arrays, chosen)
@@ -144,6 +153,7 @@ class World:
         return f"<world of {self.size} ranks>"
 
 
+@public
 class SymmetricWindow:
     """One array per rank, all of one shape, each in the memory of its rank."""
 
@@ -153,7 +163,7 @@ class SymmetricWindow:
         self.dtype = kind
 
     def __getitem__(self, rank: int) -> Array:
-        return self.arrays[rank]
+        return self._of(rank)
 
     def __iter__(self) -> Any:
         return iter(self.arrays)
@@ -215,12 +225,14 @@ GlobalSignal = GlobalTensor  # a signal region of any shape
 Signal = GlobalTensor[i32, Shape[1, 1, 1, 1, 1], Stride[1, 1, 1, 1, 1]]
 
 
+@public
 class _Signal2DMeta(type):
     sizes: tuple[int, int] | None = None
 
     def __getitem__(cls, given: tuple[int, int]) -> type[Signal2D]:
-        rows, cols = given
-        return _grid_class(int(rows), int(cols))
+        with template("Signal2D", "Signal2D[Rows, Cols]", given):
+            rows, cols = map(index, arguments(given))
+        return _grid_class(rows, cols)
 
     def __call__(cls, memory: Any, stride: int | None = None) -> GlobalTensor:
         if cls.sizes is None:
@@ -241,6 +253,7 @@ def _grid_class(rows: int, cols: int) -> type[Signal2D]:
     return _Signal2DMeta(f"Signal2D[{rows}, {cols}]", (Signal2D,), {"sizes": (rows, cols)})
 
 
+@public
 class ParallelGroup(Group):
     """The buffers of the members of a collective, and the index of the root among them.
 
@@ -249,7 +262,10 @@ class ParallelGroup(Group):
     """
 
     def __init__(self, tensors: Iterable[GlobalObject], *size_and_root: int) -> None:
-        given = tuple(tensors)
+        with template("ParallelGroup", "ParallelGroup(tensors, root)", tensors, "arguments"):
+            given = tuple(tensors)
+            if not all(isinstance(each, GlobalObject) for each in given):
+                raise TypeError("the members are GlobalTensors")
         if len(size_and_root) > 1:
             size, root = size_and_root
             if not 0 <= size <= len(given):

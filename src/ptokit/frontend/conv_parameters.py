@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ptokit.base.diagnostics import fail
+from ptokit.base.entry import public
+from ptokit.frontend.arguments import template
 from ptokit.machine.objects import ConvObject
 
 
+@public
 class ConvParameters(ConvObject):
     """Getters and setters of the parameters; each checks the width of its register field."""
 
@@ -23,7 +26,7 @@ class ConvParameters(ConvObject):
                 "padList has four entries: left, right, top, bottom",
                 got=[("padList", tuple(pads))],
             )
-        self.configure("padList", tuple(int(pad) for pad in pads))
+        self.configure("padList", tuple(pads))
 
     def GetPadListArray(self) -> tuple[int, int, int, int]:
         """Padding left, right, top and bottom."""
@@ -31,7 +34,9 @@ class ConvParameters(ConvObject):
 
     def SetPadValue(self, value: float) -> None:
         """Set the element that stands outside the feature map."""
-        self.configure("padValue", float(value) if self.spec.dtype.is_float else int(value))
+        with template("SetPadValue", "tile.SetPadValue(number)", value, "arguments"):
+            number = float(value) if self.spec.dtype.is_float else int(value)
+        self.configure("padValue", number)
 
     def GetPadValue(self) -> float:
         """The element that stands outside the feature map."""
@@ -47,7 +52,7 @@ class ConvParameters(ConvObject):
 
     def SetFmapH(self, value: int) -> None:
         """Set the height of the feature map."""
-        self.configure("fmapH", int(value))
+        self.configure("fmapH", value)
 
     def GetFmapH(self) -> int:
         """The height of the feature map."""
@@ -55,7 +60,7 @@ class ConvParameters(ConvObject):
 
     def SetFmapW(self, value: int) -> None:
         """Set the width of the feature map."""
-        self.configure("fmapW", int(value))
+        self.configure("fmapW", value)
 
     def GetFmapW(self) -> int:
         """The width of the feature map."""
@@ -63,7 +68,7 @@ class ConvParameters(ConvObject):
 
     def SetFilterH(self, value: int) -> None:
         """Set the height of the filter."""
-        self.configure("filterH", int(value))
+        self.configure("filterH", value)
 
     def GetFilterH(self) -> int:
         """The height of the filter."""
@@ -71,7 +76,7 @@ class ConvParameters(ConvObject):
 
     def SetFilterW(self, value: int) -> None:
         """Set the width of the filter."""
-        self.configure("filterW", int(value))
+        self.configure("filterW", value)
 
     def GetFilterW(self) -> int:
         """The width of the filter."""
@@ -79,7 +84,7 @@ class ConvParameters(ConvObject):
 
     def SetDilationH(self, value: int) -> None:
         """Set the distance of filter rows on the feature map."""
-        self.configure("dilationH", int(value))
+        self.configure("dilationH", value)
 
     def GetDilationH(self) -> int:
         """The distance of filter rows on the feature map."""
@@ -87,7 +92,7 @@ class ConvParameters(ConvObject):
 
     def SetDilationW(self, value: int) -> None:
         """Set the distance of filter columns on the feature map."""
-        self.configure("dilationW", int(value))
+        self.configure("dilationW", value)
 
     def GetDilationW(self) -> int:
         """The distance of filter columns on the feature map."""
@@ -95,7 +100,7 @@ class ConvParameters(ConvObject):
 
     def SetStrideH(self, value: int) -> None:
         """Set the step of the filter down the feature map."""
-        self.configure("strideH", int(value))
+        self.configure("strideH", value)
 
     def GetStrideH(self) -> int:
         """The step of the filter down the feature map."""
@@ -103,7 +108,7 @@ class ConvParameters(ConvObject):
 
     def SetStrideW(self, value: int) -> None:
         """Set the step of the filter along the feature map."""
-        self.configure("strideW", int(value))
+        self.configure("strideW", value)
 
     def GetStrideW(self) -> int:
         """The step of the filter along the feature map."""
@@ -111,7 +116,7 @@ class ConvParameters(ConvObject):
 
     def SetChannelSize(self, value: int) -> None:
         """Set the number of channels, C1 * C0."""
-        self.configure("channelSize", int(value))
+        self.configure("channelSize", value)
 
     def GetChannelSize(self) -> int:
         """The number of channels, C1 * C0."""
@@ -119,7 +124,7 @@ class ConvParameters(ConvObject):
 
     def SetRepeatStride(self, value: int) -> None:
         """Set the distance of repeats."""
-        self.configure("repeatStride", int(value))
+        self.configure("repeatStride", value)
 
     def GetRepeatStride(self) -> int:
         """The distance of repeats."""
@@ -127,7 +132,7 @@ class ConvParameters(ConvObject):
 
     def SetRepeatTime(self, value: int) -> None:
         """Set the number of repeats."""
-        self.configure("repeatTime", int(value))
+        self.configure("repeatTime", value)
 
     def GetRepeatTime(self) -> int:
         """The number of repeats."""
@@ -135,7 +140,7 @@ class ConvParameters(ConvObject):
 
     def SetRepeatMode(self, value: int) -> None:
         """Set the direction of repeats."""
-        self.configure("repeatMode", int(value))
+        self.configure("repeatMode", value)
 
     def GetRepeatMode(self) -> int:
         """The direction of repeats."""
@@ -143,7 +148,7 @@ class ConvParameters(ConvObject):
 
     def SetDstStride(self, value: int) -> None:
         """Set the distance of repeats in the destination (not on A2/A3)."""
-        self.configure("dstStride", int(value))
+        self.configure("dstStride", value)
 
     def GetDstStride(self) -> int:
         """The distance of repeats in the destination (not on A2/A3)."""
@@ -151,7 +156,7 @@ class ConvParameters(ConvObject):
 
     def SetDstMposition(self, value: int) -> None:
         """Set the first destination row (not on A2/A3)."""
-        self.configure("dstMposition", int(value))
+        self.configure("dstMposition", value)
 
     def GetDstMposition(self) -> int:
         """The first destination row (not on A2/A3)."""

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import cache
+from operator import index
 from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.entry import public
 from ptokit.base.location import Site, user_site
+from ptokit.frontend.arguments import arguments, choice, template
 from ptokit.frontend.session import current
 from ptokit.isa.opcodes import OpCode, op_codes
 from ptokit.isa.spec import Insn, Pipe
@@ -84,6 +87,7 @@ def not_an_event(name: str, given: RecordEvent) -> PtoError:
     )
 
 
+@public
 class _OpNames:
     """`Op.TADD`: the operation classes, as the instruction table defines them."""
 
@@ -108,6 +112,7 @@ class _OpNames:
 Op = _OpNames()
 
 
+@public
 class _EventMeta(type):
     def __getitem__(cls, given: Any) -> type[Event]:
         args: list[Any] = list(given) if isinstance(given, tuple) else [given]
@@ -120,6 +125,9 @@ class _EventMeta(type):
             )
         defaults: list[Any] = [None, None, True, 0]
         src, dst, automatic, number = args + defaults[len(args) :]
+        if len(args) == 4:
+            with template("Event", "Event[SrcOp, DstOp, AutoToken, EventID]", given):
+                number = index(number)
         for code, one, which in (("SA-0116", src, "SrcOp"), ("SA-0037", dst, "DstOp")):
             if not isinstance(one, OpCode) or one.pipe is Pipe.ALL:
                 raise fail(
@@ -128,14 +136,15 @@ class _EventMeta(type):
                     got=[(which, one)],
                     fix="name the operations by their class: Event[Op.TLOAD, Op.TADD]",
                 )
-        if not 0 <= int(number) < EVENT_IDS:
+        if not 0 <= number < EVENT_IDS:
             raise fail("E4", f"the event id lies in 0..{EVENT_IDS - 1}", got=[("EventID", number)])
-        return event_class(src, dst, bool(automatic), int(number))
+        return event_class(src, dst, bool(automatic), number)
 
     def __repr__(cls) -> str:
         return cls.__name__
 
 
+@public
 class Event(Waitable, metaclass=_EventMeta):
     """One dependency between two operation classes; write `Event[SrcOp, DstOp]` for its type.
 
@@ -255,6 +264,7 @@ class Event(Waitable, metaclass=_EventMeta):
         return f"<{type(self).__name__} id {self.token}>"
 
 
+@public
 class _Method:
     """A method that takes a cross-core flag in brackets."""
 
@@ -282,12 +292,15 @@ def event_class(src: OpCode, dst: OpCode, automatic: bool, number: int) -> type[
 # ---- beside events -------------------------------------------------------------------------------
 
 
+@public
 class _SetWait:
     """`PtoSetWaitFlag[PIPE_V, PIPE_S]()`: set a flag and wait for it at once."""
 
     def __getitem__(self, pipes: tuple[Pipe, Pipe]) -> Any:
-        src, dst = pipes
+        with template("PtoSetWaitFlag", "PtoSetWaitFlag[PIPE_V, PIPE_S]", pipes):
+            src, dst = (choice(Pipe, pipe) for pipe in arguments(pipes))
 
+        @public
         def set_wait(set_id: int = 0, wait_id: int = 0) -> None:
             machine, site = current(), user_site()
             if machine.mode == "manual":
@@ -300,6 +313,7 @@ class _SetWait:
 PtoSetWaitFlag = _SetWait()
 
 
+@public
 def getFFTSMsg(mode: int, id: int, base: int = 1) -> int:
     """The message of ffts_cross_core_sync: bits 5..4 mode, bits 11..8 flag id."""
     return cross_core_message(mode, id, base)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType
+from ptokit.base.entry import hide_frames, public
 from ptokit.base.location import Site, is_ours
 from ptokit.frontend.events import RecordEvent, Waitable, not_an_event
 from ptokit.frontend.session import current
@@ -43,6 +44,7 @@ class Instruction:
     def __name__(self) -> str:
         return self.insn.name
 
+    @public
     def __getitem__(self, given: Any) -> Specialised:
         args = given if isinstance(given, tuple) else (given,)
         insn = _overload(self.insn, args)
@@ -61,8 +63,8 @@ class Instruction:
                 return self.issue(args + left_out, self._defaults)
             return self.call(args, self._defaults, ())
         except PtoError as error:
-            # The diagnostic names the user's line; our frames would only bury it.
-            raise error.with_traceback(None) from error.__cause__
+            hide_frames(error)
+            raise
 
     def call(
         self, args: tuple[Any, ...], attrs: tuple[Any, ...], types: tuple[Any, ...]
@@ -111,12 +113,13 @@ class Instruction:
             raise
         return RecordEvent(self.insn, self.insn.pipe, site) if value is None else value
 
+    @public
     def __getattr__(self, name: str) -> Any:
         """The helper functions of the record: `TTRANS.tmp_bytes(dst, src)`."""
         helper = self.insn.helpers.get(name) if name != "insn" else None
         if helper is None:
             raise AttributeError(f"{self!r} has no helper {name!r}")
-        return helper
+        return public(helper)
 
     def __repr__(self) -> str:
         return f"<instruction {self.insn.name}>"
@@ -141,7 +144,8 @@ class Specialised:
                 raise _no_names(self._instruction.insn, named)
             return self._instruction.call(args, self._attrs, self._types)
         except PtoError as error:
-            raise error.with_traceback(None) from error.__cause__
+            hide_frames(error)
+            raise
 
 
 # ---- template arguments ------------------------------------------------------------------------

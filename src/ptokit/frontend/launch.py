@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
+from ptokit.base.entry import public
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
 from ptokit.machine.explore import explore as search
@@ -26,6 +27,7 @@ Programs = Mapping[str, Callable[[], Any]]
 SHOWN_FROM = 64  # blocks: a shorter launch is over before a progress bar is read
 
 
+@public
 def launch(
     programs: Programs,
     target_name: str | Target = "a2a3",
@@ -80,6 +82,7 @@ def launch(
     return outcomes[0]
 
 
+@public
 def explore(
     programs: Programs,
     arrays: Sequence[Any],

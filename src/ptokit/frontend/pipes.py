@@ -6,13 +6,15 @@ calling it with the memory of the slots opens the pipe.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
+from operator import index
 from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import fail
+from ptokit.base.entry import public
 from ptokit.base.enums import Direction, FIFOType, VecCubeRatio
+from ptokit.frontend.arguments import choice, template
 from ptokit.frontend.session import current
 from ptokit.isa.pipes import FLAG_IDS, FixpipeParams, PipeSpec
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
@@ -23,6 +25,13 @@ from ptokit.machine.objects import TileObject
 __all__ = ["FixpipeParams", "TMPipe", "TPipe", "cube", "subblock"]
 
 
+_PATTERN = "TPipe[FlagID, DirType, SlotSize, SlotNum, LocalSlotNum, IsNoSplit, EN_UNIT_FLAG]"
+_MPATTERN = (
+    "TMPipe[FlagID, FIFOType, Depth, SyncT, TileProd, TileCons, EN_UNIT_FLAG, LocalDepth, VCRatio]"
+)
+
+
+@public
 class _PipeMeta(type):
     SPEC: PipeSpec | None = None
 
@@ -33,13 +42,13 @@ class _PipeMeta(type):
                 "TPipe.arguments",
                 "TPipe takes FlagID, DirType, SlotSize and SlotNum, and up to three more",
                 got=[("arguments", args)],
-                fix="TPipe[FlagID, DirType, SlotSize, SlotNum, LocalSlotNum, IsNoSplit, "
-                "EN_UNIT_FLAG]",
+                fix=_PATTERN,
             )
         flag, direction, size, slots, *more = args
         local, *switches = (*more, *(2, False, False)[len(more) :])
-        numbers = (int(size), int(slots), int(local))
-        spec = PipeSpec(int(flag), Direction(direction), *numbers, *map(bool, switches))
+        with template("TPipe", _PATTERN, given):
+            way, numbers = choice(Direction, direction), (index(size), index(slots), index(local))
+            spec = PipeSpec(index(flag), way, *numbers, *map(bool, switches))
         _check(spec)
         return pipe_class(spec)
 
@@ -73,6 +82,7 @@ def _check(spec: PipeSpec) -> None:
         )
 
 
+@public
 class TPipe(PipeObject, metaclass=_PipeMeta):
     """A FIFO between the cube core and its vector cores; write `TPipe[...]` to form its type."""
 
@@ -87,9 +97,10 @@ class TPipe(PipeObject, metaclass=_PipeMeta):
                 "TPipe is not a type yet",
                 fix="form one first: Pipe = TPipe[FlagID, Direction.DIR_C2V, SlotSize, SlotNum]",
             )
-        super().__init__(
-            self.SPEC, current(), gm_slot_buffer, int(c2v_consumer_buf), int(v2c_consumer_buf)
-        )
+        given = (gm_slot_buffer, c2v_consumer_buf, v2c_consumer_buf)
+        with template("TPipe", "Pipe(memory of the slots, address, address)", given, "arguments"):
+            addresses = index(c2v_consumer_buf), index(v2c_consumer_buf)
+        super().__init__(self.SPEC, current(), gm_slot_buffer, *addresses)
 
 
 @cache
@@ -98,6 +109,7 @@ def pipe_class(spec: PipeSpec) -> type[TPipe]:
     return _PipeMeta(str(spec), (TPipe,), {"SPEC": spec})  # type: ignore[return-value]
 
 
+@public
 class _MPipeMeta(type):
     ARGS: tuple[Any, ...] | None = None
 
@@ -111,16 +123,22 @@ class _MPipeMeta(type):
                 "TMPipe.arguments",
                 "TMPipe takes FlagID, FIFOType, Depth, TileProd and TileCons, and up to three more",
                 got=[("arguments", args)],
-                fix="TMPipe[FlagID, FIFOType, Depth, SyncT, TileProd, TileCons, EN_UNIT_FLAG, "
-                "LocalDepth, VCRatio]",
+                fix=_MPATTERN,
             )
         defaults: list[Any] = [False, 2, VecCubeRatio.V2C1_VECS]
-        return mpipe_class(tuple(args + defaults[len(args) - 5 :]))
+        with template("TMPipe", _MPATTERN, given):
+            flag, fifo, depth, made, taken, unit, local, ratio = args + defaults[len(args) - 5 :]
+            if not all(isinstance(t, type) and issubclass(t, TileObject) for t in (made, taken)):
+                raise TypeError("TileProd and TileCons are tile types")
+            ring = index(flag), choice(FIFOType, fifo), index(depth)
+            more = bool(unit), index(local), choice(VecCubeRatio, ratio)
+        return mpipe_class((*ring, made, taken, *more))
 
     def __repr__(cls) -> str:
         return cls.__name__
 
 
+@public
 class TMPipe(MPipeObject, metaclass=_MPipeMeta):
     """The older FIFO, used with `TPUSH(tile, pipe)`, `TPOP(tile, pipe)` and `TFREE(pipe)`.
 
@@ -133,66 +151,72 @@ class TMPipe(MPipeObject, metaclass=_MPipeMeta):
     def __init__(self, fifo_base: Any, local_base: int = 0) -> None:
         if self.ARGS is None:
             raise fail("pipe-type", "TMPipe is not a type yet", fix="form one first: TMPipe[...]")
+        with template("TMPipe", "Pipe(memory, address)", (fifo_base, local_base), "arguments"):
+            address = index(local_base)
         flag, fifo, depth, producer, consumer, unit_flag, local_depth, ratio = self.ARGS
         machine = current()
         spec = mpipe_spec(
-            int(flag),
-            FIFOType(fifo),
-            int(depth),
+            flag,
+            fifo,
+            depth,
             producer.spec_for(machine.target),
             consumer.spec_for(machine.target),
-            bool(unit_flag),
-            int(local_depth),
-            VecCubeRatio(ratio),
+            unit_flag,
+            local_depth,
+            ratio,
             machine.target.name,
         )
-        super().__init__(spec, machine, fifo_base, int(local_base))
+        super().__init__(spec, machine, fifo_base, address)
 
 
 @cache
 def mpipe_class(args: tuple[Any, ...]) -> type[TMPipe]:
     """The one class with these template arguments."""
-    name = f"TMPipe[{args[0]}, {FIFOType(args[1]).name}, {args[2]}]"
+    name = f"TMPipe[{args[0]}, {args[1].name}, {args[2]}]"
     return _MPipeMeta(name, (TMPipe,), {"ARGS": args})  # type: ignore[return-value]
 
 
 # ---- which core a single instruction stream speaks for ------------------------------------------
 
 
-@contextmanager
-def subblock(number: int) -> Generator[None]:
+@public
+def subblock(number: int) -> AbstractContextManager[None]:
     """Act as a vector core: `with subblock(1): TPOP(pipe, tile)` (interactive use)."""
     if not 0 <= number < SUBBLOCKS:
         raise fail(
             "subblock", f"vector cores are numbered 0 to {SUBBLOCKS - 1}", got=[("number", number)]
         )
-    with _acting(number, "vector"):
-        yield
+    return _Acting(number, "vector")
 
 
-@contextmanager
-def cube() -> Generator[None]:
+@public
+def cube() -> AbstractContextManager[None]:
     """Act as the cube core (interactive use)."""
-    with _acting("cube", "cube"):
-        yield
+    return _Acting("cube", "cube")
 
 
-@contextmanager
-def _acting(role: str | int, part: str) -> Generator[None]:
-    machine = current()
-    before = machine.core
-    if before.kind != "mix":
-        raise fail(
-            "subblock",
-            "a kernel cannot change the core it runs on",
-            got=[("core", before.name)],
-            fix="launch a program for each kind of core",
-        )
-    core = cluster_of(before).cores[role]
-    playing = core.playing
-    machine.core, core.playing = core, part
-    try:
-        yield
-    finally:
-        core.playing = playing
-        machine.core = before
+@public
+class _Acting(AbstractContextManager[None]):
+    """One core of the cluster is in force for a block of code."""
+
+    def __init__(self, role: str | int, part: str) -> None:
+        self._role = role
+        self._part = part
+
+    def __enter__(self) -> None:
+        self._machine = current()
+        self._before = self._machine.core
+        if self._before.kind != "mix":
+            raise fail(
+                "subblock",
+                "a kernel cannot change the core it runs on",
+                got=[("core", self._before.name)],
+                fix="launch a program for each kind of core",
+            )
+        self._core = cluster_of(self._before).cores[self._role]
+        self._playing = self._core.playing
+        self._machine.core, self._core.playing = self._core, self._part
+
+    def __exit__(self, *_: object) -> None:
+        self._core.playing = self._playing
+        self._machine.core = self._before

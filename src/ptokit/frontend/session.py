@@ -6,14 +6,16 @@ session (a2a3, manual) serves the REPL; it is made when first needed.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from types import TracebackType
 from typing import Any
 
 from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.entry import public
 from ptokit.isa.targets import Target, target
+from ptokit.isa.targets.defines import Defines
 from ptokit.machine.machine import Machine
 
 MODES = ("manual", "auto")
@@ -22,6 +24,7 @@ _current: ContextVar[Machine | None] = ContextVar("ptokit_machine", default=None
 _default: list[Machine] = []
 
 
+@public
 class device:  # noqa: N801 - used as a function in a with statement
     """Select target and mode for a block of code; the machine is fresh and ends with the block.
 
@@ -34,12 +37,12 @@ class device:  # noqa: N801 - used as a function in a with statement
         target_name: str | Target = "a2a3",
         mode: str = "manual",
         *,
-        defines: Mapping[str, int] | None = None,
+        defines: Defines | None = None,
     ) -> None:
-        chosen = target(target_name)
+        chosen = target(target_name, defines)
         if mode not in MODES:
             raise fail("unknown-mode", f"mode is one of {MODES}, not {mode!r}", kind=UsageError)
-        self.machine = Machine(chosen.override(defines) if defines else chosen, mode)
+        self.machine = Machine(chosen, mode)
         self._tokens: list[Token[Machine | None]] = []
 
     def __enter__(self) -> Machine:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from ptokit.base.diagnostics import PtoError, UsageError, fail
 from ptokit.base.dtypes import ALL, DType
 from ptokit.base.dtypes import dtype as find_dtype
+from ptokit.base.entry import public
+from ptokit.frontend.arguments import template
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.rules import listed as joined
 from ptokit.isa.samples import sample
@@ -32,6 +34,7 @@ class Answer:
         return "yes" if self.yes else f"no: {self.reason}"
 
 
+@public
 def supports(
     name: str, *, target: str | Target = "a2a3", dtype: str | DType | None = None
 ) -> Answer:
@@ -52,7 +55,8 @@ def supports(
         return Answer(False, f"{insn.name} does not exist on {device.name}; {where}")
     if dtype is None:
         return Answer(True)
-    kind = find_dtype(dtype)
+    with template("supports", 'supports("TADD", target="a5", dtype="bf16")', dtype, "arguments"):
+        kind = find_dtype(dtype)
     if kind not in device.dtypes:
         return Answer(False, f"{device.name} has no element type {kind.name}")
     listed = insn.types[0].allowed.get(device.name) if insn.types else None
@@ -79,7 +83,7 @@ def _tried(insn: Insn, device: Target, kind: DType) -> Answer:
                 facts = sample(insn, device, {moved[0].name: kind}, retyped).facts()
             except PtoError:
                 continue  # a tile of these sizes cannot have the type
-            found = verify(insn, facts)
+            found = verify(insn, facts, advise=False)
             if not found:
                 return Answer(True)
             reasons.append(found[0].message)

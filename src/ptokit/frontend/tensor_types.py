@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import dtype
+from ptokit.base.entry import public
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import (
@@ -23,9 +24,10 @@ from ptokit.base.tensors import (
     matrix_violations,
 )
 from ptokit.base.tiles import DYNAMIC
+from ptokit.frontend.arguments import arguments, choice, template
 from ptokit.frontend.conv_parameters import ConvParameters
 from ptokit.frontend.session import current
-from ptokit.frontend.types import arguments, broadcast, check_place, choice, reject, template
+from ptokit.frontend.types import broadcast, check_place, reject
 from ptokit.isa.verify import recipe
 from ptokit.machine.faults import PoisonRead
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
@@ -34,11 +36,13 @@ from ptokit.machine.window import Window
 # ---- convolution tiles ---------------------------------------------------------------------------
 
 
+@public
 class _ShapeMeta(type):
     dims: tuple[int, ...]
 
     def __getitem__(cls, given: Any) -> Any:
-        dims = tuple(int(d) for d in arguments(given))
+        with template(cls.__name__, f"{cls.__name__}[1, 1, 1, 16, DYNAMIC]", given):
+            dims = tuple(index(d) for d in arguments(given))
         return _dims_class(cls, dims)
 
     def __repr__(cls) -> str:
@@ -63,6 +67,7 @@ class ConvTileShape(metaclass=_ShapeMeta):
         """The rank is checked where the ConvTile is formed."""
 
 
+@public
 class _Sizes(metaclass=_ShapeMeta):
     """Five sizes, some of them DYNAMIC: what Shape and Stride share."""
 
@@ -70,21 +75,23 @@ class _Sizes(metaclass=_ShapeMeta):
 
     def __init__(self, *values: int) -> None:
         dynamic = self.dims.count(DYNAMIC)
+        name = type(self).__name__
+        with template(name, f"{name}(a whole number per DYNAMIC size)", values, "arguments"):
+            values = tuple(index(v) for v in values)
         if len(values) == 5:
             self.values = tuple(
-                int(v) if d == DYNAMIC else d for v, d in zip(values, self.dims, strict=True)
+                v if d == DYNAMIC else d for v, d in zip(values, self.dims, strict=True)
             )
             return
         if values and len(values) != dynamic:
             raise fail(
                 f"SA-000{min(len(values), 4)}",
-                f"{type(self).__name__} is made from exactly as many values as it has DYNAMIC "
-                "dimensions",
+                f"{name} is made from exactly as many values as it has DYNAMIC dimensions",
                 got=[("values", len(values)), ("DYNAMIC dimensions", dynamic)],
                 fix=recipe("SA-0001"),
             )
         given = iter(values or (1,) * dynamic)
-        self.values = tuple(int(next(given)) if d == DYNAMIC else d for d in self.dims)
+        self.values = tuple(next(given) if d == DYNAMIC else d for d in self.dims)
 
     @classmethod
     def check_rank(cls) -> None:
@@ -105,6 +112,7 @@ class Stride(_Sizes):
     """`Stride[1, 1, 1, 16, 1]`: the strides of a global tensor, in elements."""
 
 
+@public
 class _Matrix2D:
     """`TileShape2D` and `BaseShape2D`: shape and stride of a matrix in a given layout."""
 
@@ -114,9 +122,10 @@ class _Matrix2D:
         self._sizes = sizes
 
     def __getitem__(self, given: Any) -> Any:
-        element, rows, cols, *layout = arguments(given)
-        arrangement = Layout(layout[0]) if layout else Layout.ND
-        kind = dtype(element)
+        with template(self.__name__, f"{self.__name__}[DType, Rows, Cols, Layout]", given):
+            element, rows, cols, *layout = arguments(given)
+            arrangement = choice(Layout, *layout) if layout else Layout.ND
+            kind, rows, cols = dtype(element), index(rows), index(cols)
         reject(matrix_violations(kind, rows, cols, arrangement), self.__name__)
         return self._base[self._sizes(kind, rows, cols, arrangement)]
 
@@ -125,6 +134,7 @@ TileShape2D = _Matrix2D("TileShape2D", Shape, matrix_shape)
 BaseShape2D = _Matrix2D("BaseShape2D", Stride, matrix_stride)
 
 
+@public
 class _ConvMeta(type):
     spec: ConvSpec
 
@@ -140,13 +150,20 @@ class _ConvMeta(type):
         return cls.__name__
 
 
+@public
 class ConvTile(ConvParameters, metaclass=_ConvMeta):
     """A convolution tile; write `ConvTile[...]` to form its type."""
 
-    TYPE: ClassVar[ConvSpec]
+    TYPE: ClassVar[ConvSpec | None] = None
 
     def __init__(self, *sizes: int) -> None:
         spec = self.TYPE
+        if spec is None:
+            raise fail(
+                "tile-type",
+                "ConvTile is not a type yet",
+                fix="form one first: ConvTile[Loc, DType, BufferSize, Layout, ConvTileShape[...]]",
+            )
         super().__init__(spec, tuple(1 if n == DYNAMIC else n for n in spec.shape))
         if sizes:
             self.SetDynamicShape(*sizes)
@@ -190,6 +207,7 @@ def conv_class(spec: ConvSpec) -> type[ConvTile]:
 # ---- global tensors ----------------------------------------------------------------------------
 
 
+@public
 class _GlobalMeta(type):
     TYPE: GlobalSpec | None = None
 
@@ -205,6 +223,7 @@ class _GlobalMeta(type):
         return cls.__name__
 
 
+@public
 class GlobalTensor(GlobalObject, metaclass=_GlobalMeta):
     """A five-dimensional view of an array in global memory.
 
@@ -221,6 +240,15 @@ class GlobalTensor(GlobalObject, metaclass=_GlobalMeta):
         spec = self.TYPE
         if spec is None:
             spec = _inferred(memory)
+        if (shape is not None and not isinstance(shape, Shape)) or (
+            stride is not None and not isinstance(stride, Stride)
+        ):
+            raise fail(
+                "GlobalTensor.arguments",
+                "a GlobalTensor is made from its memory, a Shape and a Stride",
+                got=[("shape", shape), ("stride", stride)],
+                fix="GT(memory, Shape[...](sizes), Stride[...](sizes))",
+            )
         sizes = shape.values if shape is not None else tuple(1 if n < 0 else n for n in spec.shape)
         steps = (
             stride.values if stride is not None else tuple(1 if n < 0 else n for n in spec.stride)
@@ -229,7 +257,7 @@ class GlobalTensor(GlobalObject, metaclass=_GlobalMeta):
         super().__init__(spec, at, sizes, steps)
 
     @classmethod
-    def sliced(
+    def _sliced(
         cls, spec: GlobalSpec, pointer: Pointer, shape: tuple[int, ...], stride: tuple[int, ...]
     ) -> GlobalTensor:
         return global_class(spec)(pointer)
@@ -263,6 +291,7 @@ def _inferred(memory: Any) -> GlobalSpec:
     )
 
 
+@public
 def ptr(array: Any, offset: int = 0) -> Pointer:
     """A pointer to element `offset` of an array, for TASSIGN and GlobalTensor."""
     return pointer(array) + offset

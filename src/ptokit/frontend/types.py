@@ -8,83 +8,46 @@ in force when the tile is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from enum import IntEnum
 from functools import cache
 from operator import index
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, where
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base.enums import BLayout, Choice, CompactMode, PadValue, SLayout, TileType
+from ptokit.base.entry import public
+from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout, TileType
 from ptokit.base.layout import Array, AxisMap
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
+from ptokit.frontend.arguments import arguments, choice, template
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.remedies import size_remedy
 from ptokit.isa.targets import Target
-from ptokit.isa.verify import recipe, shown
+from ptokit.isa.verify import joined_advice, recipe
 from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound
 from ptokit.machine.objects import TileObject
 from ptokit.machine.window import Window
 
-E = TypeVar("E", bound=Choice)
 _LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
 
 
-def reject(violations: Iterable[Violation], what: str) -> None:
-    """Raise one error with every static rule that does not hold."""
+def reject(violations: Iterable[Violation], what: str, spec: TileSpec | None = None) -> None:
+    """Raise one error with every static rule that does not hold; of a tile, with sizes that do."""
     found = [
         Diagnostic(
             v.code,
             f"{what}: {v.rule}",
             where(None),
             tuple((name, str(value)) for name, value in v.got),
-            recipe(v.code),
+            joined_advice(recipe(v.code), size_remedy(spec, v) if spec else ""),
         )
         for v in violations
     ]
     if found:
         raise ProgramError(found)
-
-
-def arguments(given: Any) -> tuple[Any, ...]:
-    return given if isinstance(given, tuple) else (given,)
-
-
-class template:  # noqa: N801 - reads as a word in a with statement
-    """Turns a wrong number or kind of template arguments into a sentence with the pattern."""
-
-    def __init__(self, what: str, pattern: str, given: Any) -> None:
-        self._what = what
-        self._pattern = pattern
-        self._given = arguments(given)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if not isinstance(error, TypeError | ValueError | AttributeError):
-            return
-        reason = str(error)
-        if "unpack" in reason or "positional argument" in reason:
-            reason = "their number is wrong"
-        raise fail(
-            f"{self._what}.arguments",
-            f"{self._what} does not take these template arguments: {reason}",
-            got=[("arguments", ", ".join(map(shown, self._given)))],
-            fix=self._pattern,
-        ) from None
-
-
-def choice(kind: type[E], value: Any) -> E:
-    """The member of an enumeration; another enumeration's member is never meant."""
-    if isinstance(value, IntEnum) and not isinstance(value, kind):
-        raise ValueError(f"{shown(value)} is not a {kind.__name__}")
-    if isinstance(value, str) and value in kind.__members__:
-        raise ValueError(f"write {kind.__name__}.{value}, not {value!r}")
-    return kind(value)
 
 
 def broadcast(values: Any, element: DType, shape: tuple[int, ...]) -> Array:
@@ -132,6 +95,7 @@ _PATTERN = (
 )
 
 
+@public
 class TileMeta(type):
     """Gives tile classes their brackets and their static members."""
 
@@ -140,7 +104,7 @@ class TileMeta(type):
     def __getitem__(cls, given: Any) -> type[Tile]:
         with template("Tile", _PATTERN, given):
             spec = _tile_spec(*arguments(given))
-        reject(spec.violations(), f"Tile[{spec}]")
+        reject(spec.violations(), f"Tile[{spec}]", spec)
         return tile_class(spec)
 
     def __getattr__(cls, name: str) -> Any:
@@ -174,6 +138,7 @@ _STATIC: dict[str, Callable[[TileSpec], Any]] = {
 }
 
 
+@public
 class Tile(TileObject, metaclass=TileMeta):
     """A two-dimensional tile of on-chip memory; write `Tile[...]` to form its type."""
 
@@ -275,8 +240,11 @@ def _valid_sizes(spec: TileSpec, given: tuple[int, ...]) -> tuple[int, int]:
             got=[("arguments", given), ("DYNAMIC sizes", wanted), ("tile", spec)],
             fix="declare ValidRow or ValidCol DYNAMIC to give them here, TileT(rows, cols)",
         )
-    values = iter(given)
-    rows, cols = (int(next(values)) if size == DYNAMIC else size for size in static)
+    rows, cols = static
+    if given:
+        with template("Tile", "TileT(rows, cols)", given, "arguments"):
+            values = iter([index(size) for size in given])
+        rows, cols = (next(values) if size == DYNAMIC else size for size in static)
     if not (0 <= rows <= spec.rows and 0 <= cols <= spec.cols):
         raise fail(
             "valid-capacity",
@@ -293,6 +261,7 @@ def tile_class(spec: TileSpec) -> type[Tile]:
     return TileMeta(f"Tile[{spec}]", (Tile,), members)  # type: ignore[return-value]
 
 
+@public
 class _Alias:
     """A tile type whose layout the target decides: `TileLeft[half, 64, 128]`."""
 
@@ -341,7 +310,8 @@ class _Alias:
             )
 
         name = f"{self.__name__}[{element.name}, {rows}, {cols}]"
-        reject(spec_for(current().target).violations(), name)
+        made = spec_for(current().target)
+        reject(made.violations(), name, made)
         members = {"__slots__": (), "spec_for": staticmethod(spec_for)}
         return TileMeta(name, (Tile,), members)  # type: ignore[return-value]
 

@@ -67,7 +67,7 @@ def scratch_types(
             known[o.name] is None for o in insn.operands if not o.optional
         ):
             break  # an operand of a kind whose facts only the whole program tells
-        broken = len(verify(insn, Ops(known, attrs, target, "auto")))
+        broken = len(verify(insn, Ops(known, attrs, target, "auto"), advise=False))
         if fewest < 0 or broken < fewest:
             best, fewest = spec, broken
         if not broken:

@@ -7,6 +7,7 @@ the machine's business (`machine/fifo.py`); the order of the steps is what the i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,25 +156,30 @@ def _splits(text: str, allowed: tuple[TileSplitAxis, ...], on: str | None = None
 def _entry_fits(operand: str) -> Rule:
     """One logical entry - both halves of it - fits into a slot."""
 
-    def holds(o: Any) -> bool:
+    def needed(o: Any) -> int:
         tile = o[operand]
         if tile is None or not hasattr(o.pipe, "SlotSize"):
-            return True
+            return 0
         halves = 2 if o.attrs["Split"] != _NO and tile.loc == TileType.Vec else 1
         if o.target.name == "a5" and o.pipe.DirType not in _THROUGH_GM:
             # Direct rings: a slot holds what one consumer gets.
             if tile.loc == TileType.Acc and o.attrs["Split"] != _NO:
-                return tile.vr * tile.vc * tile.itemsize <= 2 * o.pipe.SlotSize
+                return -(-tile.vr * tile.vc * tile.itemsize // 2)
             halves = 2 if halves == 2 and operand == "tile" and o.pipe.carries_v2c else 1
         elif o.attrs["Split"] > _LEFT:
             halves = 1  # an odd entry is smaller than twice the half in hand
-        return halves * tile.vr * tile.vc * tile.itemsize <= o.pipe.SlotSize
+        return halves * tile.vr * tile.vc * tile.itemsize
 
+    return _slot_holds(needed)
+
+
+def _slot_holds(needed: Callable[[Any], int]) -> Rule:
+    """A slot has the bytes that an entry needs."""
     return rule(
         "slot-size",
         "SlotSize is large enough for one logical entry, both halves together",
-        holds,
-        fix="make SlotSize the bytes of the whole entry",
+        lambda o: not (need := needed(o)) or need <= o.pipe.SlotSize,
+        fix=lambda o: f"make SlotSize the bytes of the whole entry, at least {needed(o)}",
     )
 
 
@@ -215,17 +221,13 @@ def _split_attr(note: str) -> Attr:
             "dimensions 3 and 4 of gmTensor are static when a split needs them",
             lambda o: o.attrs["Split"] == _NO or min(o.gmTensor.static_shape[3:]) >= 0,
         ),
-        rule(
-            "slot-size",
-            "SlotSize is large enough for one logical entry, both halves together",
+        _slot_holds(
             lambda o: (
                 o.gmTensor.static_shape[3]
                 * o.gmTensor.static_shape[4]
                 * o.gmTensor.itemsize
                 * (2 if o.attrs["Split"] != _NO and not o.pipe.carries_c2v else 1)
-                <= o.pipe.SlotSize
-            ),
-            fix="make SlotSize the bytes of the whole entry",
+            )
         ),
         rule(
             "row-pitch",

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.diagnostics import fail
+from ptokit.base.entry import public
 from ptokit.base.layout import Array
 
 RECORD_BYTES = 8
@@ -33,6 +34,7 @@ def sort_keys(values: Array) -> Array:
     return np.where(bits & sign, -(bits & ~sign), bits)
 
 
+@public
 class MrgSortExecutedNumList:
     """How many records TMRGSORT took from each of its lists: mrgSortList0 to mrgSortList3.
 
@@ -60,7 +62,7 @@ class MrgSortExecutedNumList:
         return self._counts[number]
 
     def __iter__(self) -> Iterator[int]:
-        return (self[number] for number in range(4))
+        return iter([self[number] for number in range(4)])
 
     @property
     def mrgSortList0(self) -> int:

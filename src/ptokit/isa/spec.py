@@ -117,7 +117,8 @@ class Rule:
     text: str
     holds: Callable[[Any], bool]
     targets: frozenset[str] | None = None  # None: everywhere, also on the permissive profile
-    fix: str = ""
+    # The advice, or a function that makes it of what the predicate is given.
+    fix: str | Callable[[Any], str] = ""
 
 
 @dataclass(frozen=True)
@@ -430,10 +431,16 @@ def types(
 
 
 def rule(
-    id: str, text: str, holds: Callable[[Any], bool], on: str | None = None, fix: str = ""
+    id: str,
+    text: str,
+    holds: Callable[[Any], bool],
+    on: str | None = None,
+    fix: str | Callable[[Any], str] = "",
 ) -> Rule:
     """A legality rule; `on` lists the targets it holds on ("a2a3 a5"), None means all of them.
 
+    `fix` says how to mend the program; numbers that follow from the predicate are added by
+    themselves (remedies.py), others it can work out as a function of the operands.
     `id` is the assertion id, or a short name of our own in lower case with hyphens.
     """
     return Rule(id, text, holds, None if on is None else frozenset(on.split()), fix)

@@ -399,7 +399,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
             "tmp has room for the fast transposition: TTRANS.tmp_bytes(dst, src) bytes",
             lambda o: not _is_fast(o) or o.tmp.nbytes >= _scratch_bytes(o),
             DEVICES,
-            "declare tmp with at least TTRANS.tmp_bytes(dst, src) bytes",
+            lambda o: f"declare tmp with at least {_scratch_bytes(o)} bytes",
         ),
         rule(
             "apart",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, cast
@@ -10,11 +11,17 @@ from typing import Any, cast
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.location import Location
 from ptokit.isa.facts import Ops, Recorder, Unknown, shown
+from ptokit.isa.remedies import remedies
 from ptokit.isa.spec import Insn, Rule, Types
 
 
-def verify(insn: Insn, ops: Ops, location: Location | None = None) -> list[Diagnostic]:
-    """Return a diagnostic for every rule of the target that the operands break."""
+def verify(
+    insn: Insn, ops: Ops, location: Location | None = None, *, advise: bool = True
+) -> list[Diagnostic]:
+    """Return a diagnostic for every rule of the target that the operands break.
+
+    `advise` looks for values that would mend each; whoever only counts can do without.
+    """
     target = ops.target.name
     if target not in insn.targets:
         return [_unavailable(insn, target, location)]
@@ -23,7 +30,7 @@ def verify(insn: Insn, ops: Ops, location: Location | None = None) -> list[Diagn
         found += _check_types(insn, group, ops, location)
     for rule in insn.rules:
         if rule.targets is None or target in rule.targets:
-            found += _check_rule(insn, rule, ops, location)
+            found += _check_rule(insn, rule, ops, location, advise)
     return found
 
 
@@ -72,7 +79,9 @@ def _check_types(insn: Insn, group: Types, ops: Ops, location: Location | None) 
     ]
 
 
-def _check_rule(insn: Insn, rule: Rule, ops: Ops, location: Location | None) -> list[Diagnostic]:
+def _check_rule(
+    insn: Insn, rule: Rule, ops: Ops, location: Location | None, advise: bool
+) -> list[Diagnostic]:
     try:
         if rule.holds(ops):
             return []
@@ -86,10 +95,26 @@ def _check_rule(insn: Insn, rule: Rule, ops: Ops, location: Location | None) -> 
             f"{insn.name}: {rule.text}",
             location,
             tuple(seen.items()),
-            rule.fix or recipe(rule.id),
+            _advice(insn, rule, ops, seen) if advise else "",
             ops.target.name,
         )
     ]
+
+
+def _advice(insn: Insn, rule: Rule, ops: Ops, seen: Mapping[str, str]) -> str:
+    """How to mend it: in words, and with the values that would do here."""
+    words = rule.fix
+    if not isinstance(words, str):
+        try:
+            words = words(ops)
+        except Unknown:  # it depends on what only the running program knows
+            words = ""
+    return joined_advice(words or recipe(rule.id), remedies(insn, rule, ops, seen))
+
+
+def joined_advice(words: str, values: str) -> str:
+    """One sentence of the general advice and of the values that would mend the case at hand."""
+    return f"{words}; here: {values}" if words and values else words or values
 
 
 @cache
@@ -111,4 +136,4 @@ def recipe(id: str) -> str:
     return " ".join(f"{recipes[f]} ({f})" for f in fixes[:1])
 
 
-__all__ = ["assertions", "code_of", "is_assertion_id", "recipe", "shown", "verify"]
+__all__ = ["assertions", "code_of", "is_assertion_id", "joined_advice", "recipe", "shown", "verify"]

@@ -7,12 +7,14 @@ the kernel runs. Each object keeps a `key`, the tuple of everything the simulato
 from __future__ import annotations
 
 import ctypes
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, dtype, u8
+from ptokit.base.entry import public
 from ptokit.base.enums import Layout
 from ptokit.base.layout import Array
 from ptokit.base.tensors import CONV_PARAMETERS, ConvSpec, GlobalSpec, parameter_violations
@@ -94,14 +96,17 @@ class TileObject(Bound):
         """Valid columns in force."""
         return self.vc
 
+    @public
     def SetValidRow(self, rows: int) -> None:
         """Change the valid rows of a tile that declares them DYNAMIC."""
         self.SetValidShape(rows, self.vc)
 
+    @public
     def SetValidCol(self, cols: int) -> None:
         """Change the valid columns of a tile that declares them DYNAMIC."""
         self.SetValidShape(self.vr, cols)
 
+    @public
     def SetValidShape(self, rows: int, cols: int) -> None:
         """Change the valid region; only DYNAMIC dimensions may change."""
         spec = self.spec
@@ -157,6 +162,8 @@ class ConvObject(Bound):
         """Give an image-to-column parameter a value that its register field can hold."""
         for broken in parameter_violations(name, value):
             raise fail(broken.code, broken.rule, got=broken.got)
+        if CONV_PARAMETERS[name][1]:
+            value = tuple(map(index, value)) if isinstance(value, tuple) else index(value)
         self.parameters[name] = value
         self.refresh()
 
@@ -164,6 +171,7 @@ class ConvObject(Bound):
         """Size of a dimension; -1 for a dimension the tile does not have."""
         return self.shape[dim] if 0 <= dim < len(self.shape) else -1
 
+    @public
     def SetDynamicShape(self, *sizes: int) -> None:
         """Give a value to each DYNAMIC dimension, in order."""
         for broken in self.spec.size_violations(sizes):
@@ -211,13 +219,23 @@ class Pointer:
         self.offset = offset  # bytes
         self.key = dtype
 
+    @public
     def __add__(self, elements: int) -> Pointer:
-        return Pointer(self.buffer, self.dtype, self.offset + int(elements) * self.dtype.itemsize)
+        try:
+            moved = index(elements) * self.dtype.itemsize
+        except TypeError:
+            raise fail(
+                "pointer",
+                "a pointer is moved by a whole number of elements",
+                got=[("type", type(elements).__name__)],
+            ) from None
+        return Pointer(self.buffer, self.dtype, self.offset + moved)
 
     __radd__ = __add__
 
+    @public
     def __sub__(self, elements: int) -> Pointer:
-        return self + -elements
+        return self + (-elements if isinstance(elements, int | np.integer) else elements)
 
     def __repr__(self) -> str:
         name = self.buffer.name or "array"
@@ -312,16 +330,19 @@ class GlobalObject:
     def facts(self) -> GlobalFacts:
         return GlobalFacts(self.spec, self.shape, self.stride)
 
+    @public
     def GetShape(self, dim: int) -> int:
         """Size of a dimension."""
         self._dimension(dim)
         return self.shape[dim]
 
+    @public
     def GetStride(self, dim: int) -> int:
         """Stride of a dimension, in elements."""
         self._dimension(dim)
         return self.stride[dim]
 
+    @public
     def data(self) -> Pointer:
         """The pointer behind the view."""
         if self.pointer is None:
@@ -337,9 +358,10 @@ class GlobalObject:
         if not 0 <= dim <= 4:
             raise fail("SA-0086", "a dimension lies in 0..4", got=[("dim", dim)])
 
-    def __getitem__(self, index: Any) -> GlobalObject:
+    @public
+    def __getitem__(self, part: Any) -> GlobalObject:
         """`g[r0:r1, c0:c1]`: the part of a two-dimensional view, sharing its memory."""
-        rows, cols = index if isinstance(index, tuple) else (index, slice(None))
+        rows, cols = part if isinstance(part, tuple) and len(part) == 2 else (part, slice(None))
         if self.spec.layout not in (Layout.ND, Layout.DN) or self.shape[:3] != (1, 1, 1):
             raise fail(
                 "slice-layout",
@@ -350,16 +372,19 @@ class GlobalObject:
             _part(rows, self.shape[3], "rows"), _part(cols, self.shape[4], "columns"), strict=True
         )
         shape = (1, 1, 1, *sizes)
-        moved = self.data() + (starts[0] * self.stride[3] + starts[1] * self.stride[4])
+        at = self.pointer or self.data()
+        skipped = starts[0] * self.stride[3] + starts[1] * self.stride[4]
+        moved = Pointer(at.buffer, at.dtype, at.offset + skipped * at.dtype.itemsize)
         static = GlobalSpec.of(self.spec.dtype, shape, self.stride, self.spec.layout)
-        return type(self).sliced(static, moved, shape, self.stride)
+        return type(self)._sliced(static, moved, shape, self.stride)
 
     @classmethod
-    def sliced(
+    def _sliced(
         cls, spec: GlobalSpec, pointer: Pointer, shape: tuple[int, ...], stride: tuple[int, ...]
     ) -> GlobalObject:
         return GlobalObject(spec, pointer, shape, stride)
 
+    @public
     def numpy(self) -> Array:
         """The memory behind the view, as a five-dimensional array that shares it."""
         at = self.data()
@@ -382,16 +407,24 @@ class GlobalObject:
         return f"GlobalTensor[{self.spec}] {where}"
 
 
-def _part(index: slice | int, extent: int, what: str) -> tuple[int, int]:
-    if isinstance(index, int):
-        index = slice(index, index + 1)
-    start = 0 if index.start is None else int(index.start)
-    stop = extent if index.stop is None else int(index.stop)
-    if index.step not in (None, 1) or not 0 <= start < stop <= extent:
+def _part(part: Any, extent: int, what: str) -> tuple[int, int]:
+    try:
+        if not isinstance(part, slice):
+            part = slice(index(part), index(part) + 1)
+        start = 0 if part.start is None else index(part.start)
+        stop = extent if part.stop is None else index(part.stop)
+    except TypeError:
+        raise fail(
+            "slice-range",
+            "a view is sliced by whole numbers, rows first",
+            got=[(what, part)],
+            fix="view[r0:r1, c0:c1]",
+        ) from None
+    if part.step not in (None, 1) or not 0 <= start < stop <= extent:
         raise fail(
             "slice-range",
             f"a slice of {what} lies inside the view and has step 1",
-            got=[("slice", str(index)), (what, extent)],
+            got=[("slice", str(part)), (what, extent)],
             fix=f"0 <= start < stop <= {extent}; negative positions and steps are not taken",
         )
     return start, stop - start

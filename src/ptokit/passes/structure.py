@@ -16,8 +16,9 @@ from ptokit.ir.fifos import TRANSFERS, entry_of, is_slot
 from ptokit.ir.types import PtrType, ShapedType, TileBufType, ViewType, on_target
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
+from ptokit.isa.remedies import size_remedy
 from ptokit.isa.targets import Target
-from ptokit.isa.verify import recipe, verify
+from ptokit.isa.verify import joined_advice, recipe, verify
 from ptokit.passes.facts import Known, inferred_layout
 
 
@@ -48,11 +49,12 @@ def complaint(
 
 def tile_type(op: Op, spec: TileSpec | ConvSpec, scene: Scene) -> Iterator[Diagnostic]:
     """The static rules of a tile type, on the target's reading of it."""
-    if isinstance(spec, TileSpec):
-        spec = on_target(spec, scene.target.left_layout)
-    for violation in spec.violations():
+    read = on_target(spec, scene.target.left_layout) if isinstance(spec, TileSpec) else spec
+    for violation in read.violations():
         got = dict(violation.got)
-        yield complaint(op, violation.code, violation.rule, got, recipe(violation.code))
+        nearest = size_remedy(read, violation) if isinstance(read, TileSpec) else ""
+        fix = joined_advice(recipe(violation.code), nearest)
+        yield complaint(op, violation.code, violation.rule, got, fix)
 
 
 def check_alloc(op: Op, scene: Scene) -> Iterator[Diagnostic]:

@@ -270,7 +270,7 @@ def _make_tile(emitter: Emitter, kind: Any, args: list[Any]) -> TileSymbol:
 
 
 def _make_conv(emitter: Emitter, kind: type[ConvTile], args: list[Any]) -> BufferSymbol:
-    if not hasattr(kind, "TYPE"):
+    if kind.TYPE is None:
         raise emitter.fail("tile-type", "ConvTile is not a type yet", "ConvTile[TileType.Mat, ...]")
     return make_conv_tile(emitter, kind.TYPE, args)
 

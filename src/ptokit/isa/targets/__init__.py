@@ -10,12 +10,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import TileType
+from ptokit.isa.targets.defines import Defines, parse_defines
 
 KIB = 1024
 
@@ -50,33 +51,41 @@ class Target:
     def is_device(self) -> bool:
         return self.name != "cpu"
 
-    def override(self, values: Mapping[str, int]) -> Target:
-        """Return this target with capacities or alignments replaced by macro name."""
-        spaces = dict(self.spaces)
-        macros = {m for s in spaces.values() for m in (s.size_macro, s.align_macro)}
-        for macro, value in values.items():
-            if macro not in macros:
-                near = difflib.get_close_matches(macro, macros, 1)
-                raise fail(
-                    "unknown-macro",
-                    f"{macro} is not a memory macro",
-                    fix=f"did you mean {near[0]}?"
-                    if near
-                    else "one of " + ", ".join(sorted(macros)),
-                    kind=UsageError,
-                )
-            if value < 0 or ("ALIGN" in macro and value < 1):
-                raise fail("bad-macro", f"{macro}={value} is not a size", kind=UsageError)
-            for tile_type, space in spaces.items():
-                if space.size_macro == macro:
-                    spaces[tile_type] = replace(space, capacity=value)
-                elif space.align_macro == macro:
-                    spaces[tile_type] = replace(space, alignment=value)
-        merged = MappingProxyType({**self.overrides, **values})
-        return replace(self, spaces=MappingProxyType(spaces), overrides=merged)
+    def override(self, values: Defines | None) -> Target:
+        """Return this target with capacities or alignments replaced by macro name.
+
+        The same overrides give the same object, so that what is cached by target is found again.
+        """
+        read = parse_defines(values)
+        new = sorted((n, v) for n, v in read.items() if self.overrides.get(n) != v)
+        return _overridden(self, tuple(new)) if new else self
 
     def __repr__(self) -> str:
         return self.name
+
+
+@lru_cache(maxsize=256)
+def _overridden(target: Target, values: tuple[tuple[str, int], ...]) -> Target:
+    spaces = dict(target.spaces)
+    macros = {m for s in spaces.values() for m in (s.size_macro, s.align_macro)}
+    for macro, value in values:
+        if macro not in macros:
+            near = difflib.get_close_matches(macro, macros, 1)
+            raise fail(
+                "unknown-macro",
+                f"{macro} is not a memory macro",
+                fix=f"did you mean {near[0]}?" if near else "one of " + ", ".join(sorted(macros)),
+                kind=UsageError,
+            )
+        if value < 0 or ("ALIGN" in macro and value < 1):
+            raise fail("bad-macro", f"{macro}={value} is not a size", kind=UsageError)
+        for tile_type, space in spaces.items():
+            if space.size_macro == macro:
+                spaces[tile_type] = replace(space, capacity=value)
+            elif space.align_macro == macro:
+                spaces[tile_type] = replace(space, alignment=value)
+    merged = MappingProxyType({**target.overrides, **dict(values)})
+    return replace(target, spaces=MappingProxyType(spaces), overrides=merged)
 
 
 # Capacities in KiB. The permissive profile has room for whatever fits some device.
@@ -177,17 +186,17 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
 )
 
 
-def target(name: str | Target) -> Target:
-    """Look a target up by name; an unknown one is a clear error."""
+def target(name: str | Target, defines: Defines | None = None) -> Target:
+    """Look a target up by name, with overrides if any; an unknown one is a clear error."""
     if isinstance(name, Target):
-        return name
-    found = TARGETS.get(name.lower())
+        return name.override(defines)
+    found = TARGETS.get(str(name).lower())
     if found is None:
-        near = difflib.get_close_matches(name, TARGETS, 1)
+        near = difflib.get_close_matches(str(name), TARGETS, 1)
         raise fail(
             "unknown-target",
             f"there is no target {name!r}",
             fix=f"did you mean {near[0]!r}?" if near else "one of " + ", ".join(TARGETS),
             kind=UsageError,
         )
-    return found
+    return found.override(defines)
