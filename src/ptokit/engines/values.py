@@ -74,7 +74,7 @@ class View:
         skipped = 0
         for offset, stride in zip(offsets, self.form.stride, strict=True):
             skipped += offset * stride
-        return View(self.pointer + skipped, form)
+        return View(self.pointer.moved(skipped), form)
 
     def tensor(self, in_columns: bool = False) -> GlobalObject:
         """The view as an operand of an instruction."""

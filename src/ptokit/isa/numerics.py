@@ -28,7 +28,7 @@ def in_double(function: Callable[..., Array], *sources: Array) -> Array:
     """
     kind = dtype(sources[0].dtype)
     if kind is f32:  # a cast rounds right; only its infinities and NaNs need a second look
-        doubles = function(*(source.astype(np.float64) for source in sources))
+        doubles = function(*[source.astype(np.float64) for source in sources])
         cast = doubles.astype(np.float32)
         if np.count_nonzero(np.isfinite(cast)) == cast.size:
             return cast

@@ -7,19 +7,22 @@ and - when happens-before is tracked - what that pipe had finished by then.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
 from ptokit.base.location import Location, Site
 
 Clock = dict[int, int]  # how many instructions of each pipe are known to be complete
 
 
-class Token(NamedTuple):
+class Token:
     """What a signal carries to the wait that takes it."""
 
-    site: Site | Location
-    giver: str
-    clock: Clock | None = None
+    __slots__ = ("clock", "giver", "site")
+
+    def __init__(self, site: Site | Location, giver: str, clock: Clock | None = None) -> None:
+        self.site = site
+        self.giver = giver
+        self.clock = clock
 
 
 class Semaphore:

@@ -148,14 +148,17 @@ class HazardLog:
         # Most pipes keep their own order.
         ordered = agent if record.plan.pipe not in self._barriers else -1
         for use in record.uses:
-            # Nearly every access finds all earlier ones complete: this loop must be short.
+            # Nearly every access finds all earlier ones complete: this must be quick to see.
+            writes = use.writes
             for peer in use.region.peers:
                 last = peer.write
-                if last and last.agent != ordered and complete(last.agent, 0) < last.time:
-                    break
+                if last is not None:
+                    other = last.agent
+                    if other != ordered and complete(other, 0) < last.time:
+                        break
                 if peer.additions:
                     break
-                if use.writes:
+                if writes and peer.reads:
                     for other, earlier in peer.reads.items():
                         if other != ordered and complete(other, 0) < earlier.time:
                             break

@@ -363,6 +363,6 @@ class _Door(Semaphore):
 
     def put(self, token: Token) -> None:
         if self._sync.arrive(self._meeting, self._core, token):
-            shared = token._replace(clock=self._meeting.clock)
+            shared = Token(token.site, token.giver, self._meeting.clock)
             for semaphore in self._meeting.latch.waiters:
                 self._sync.give(semaphore, shared)

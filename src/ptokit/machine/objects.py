@@ -231,6 +231,10 @@ class Pointer:
             ) from None
         return Pointer(self.buffer, self.dtype, self.offset + moved)
 
+    def moved(self, elements: int) -> Pointer:
+        """The pointer so many elements further, for callers that count in whole numbers."""
+        return Pointer(self.buffer, self.dtype, self.offset + elements * self.dtype.itemsize)
+
     __radd__ = __add__
 
     @public

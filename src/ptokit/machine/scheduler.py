@@ -313,6 +313,13 @@ class Launch:
         self.streams = [s for s in self.streams if s.core.block != block]
         for stream in ended:  # a core without a program has no number, and no queues
             self.queues.drop(stream.core)
+        if self._started < self.blocks.stop:
+            self._clean_up(cluster)
+        if self.done is not None:
+            self.done(block)
+
+    def _clean_up(self, cluster: Cluster) -> None:
+        """Make a cluster ready for the next block."""
         for core in {id(c): c for c in cluster.cores.values()}.values():
             memories = core.memories.values()
             for memory in memories:
@@ -322,8 +329,6 @@ class Launch:
             core.begin_again()
         cluster.begin_again()
         self._spare.append(cluster)
-        if self.done is not None:
-            self.done(block)
 
     def wait_turn(self) -> None:
         """Called by a core that cannot go on: let the others run until it can."""
