@@ -355,20 +355,25 @@ def _single_to_bf16_nearest(values: Array, saturation: SaturationMode) -> Array:
 def _single_to_half_nearest(values: Array, saturation: SaturationMode) -> Array:
     """Round with integers, which takes a third of the time of a cast."""
     bits = values.view(np.uint32)
-    magnitude = bits & 0x7FFF_FFFF
+    is_signed = np.count_nonzero(np.signbit(values)) > 0
+    magnitude = bits & 0x7FFF_FFFF if is_signed else bits
     rounded = magnitude >> 13
     rounded &= 1
     rounded += magnitude
     rounded += 0xC800_0FFF  # to the exponents of half, and half a unit less one; see above
     rounded >>= 13
     codes = rounded.astype(np.uint16)
-    sign = np.right_shift(bits, 16, out=magnitude)
-    sign &= 0x8000
-    np.bitwise_or(codes, sign, out=codes, casting="unsafe")
     rounded -= 0x0400
     special = rounded >= 0x7800  # outside the normal range of half
     if np.count_nonzero(special):
-        codes[special] = _cast_nearest(values[special], dt.f16, saturation)
+        tiny = magnitude <= 0x3300_0000  # at most half of the smallest one
+        np.putmask(codes, tiny, 0)
+        special &= ~tiny
+        codes[special] = _cast_nearest(abs(values[special]), dt.f16, saturation)
+    if is_signed:
+        sign = np.right_shift(bits, 16, out=magnitude)
+        sign &= 0x8000
+        np.bitwise_or(codes, sign, out=codes, casting="unsafe")
     return codes
 
 

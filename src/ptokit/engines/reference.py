@@ -22,6 +22,7 @@ from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.fifos import takes_whole_entries
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import TileBufType, on_target
+from ptokit.isa.targets import Target
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import ConvObject, TileObject
 from ptokit.machine.plan import Plan
@@ -40,11 +41,19 @@ class Prepared:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._code: dict[Block, Code] = {}
+        self._scratch: dict[tuple[Op, Target], dict[str, TileBufType]] = {}
 
     def code(self, block: Block) -> Code:
         found = self._code.get(block)
         if found is None:
             found = self._code[block] = _prepare(block)
+        return found
+
+    def scratch(self, op: Op, target: Target) -> dict[str, TileBufType]:
+        """The temporaries of an instruction that the text leaves out and the target needs."""
+        found = self._scratch.get((op, target))
+        if found is None:
+            found = self._scratch[op, target] = scratch_types(op, target)
         return found
 
 
@@ -92,9 +101,6 @@ class Interpreter:
     # Of an instruction: the keys of its operands when it ran last, and the plan they led to.
     plans: dict[Op, tuple[list[Any], Plan]] = field(
         default_factory=dict[Op, tuple[list[Any], "Plan"]]
-    )
-    _scratch: dict[Op, dict[str, TileBufType]] = field(
-        default_factory=dict[Op, dict[str, TileBufType]]
     )
 
     @property
@@ -201,9 +207,7 @@ class Interpreter:
 
     def scratch(self, op: Op, name: str) -> TileObject | None:
         """A temporary that the text leaves out; None where nothing needs it."""
-        types = self._scratch.get(op)
-        if types is None:
-            types = self._scratch[op] = scratch_types(op, self.machine.target)
+        types = self.prepared.scratch(op, self.machine.target)
         if name not in types:
             return None
         spec = types[name].spec

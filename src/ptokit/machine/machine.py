@@ -14,7 +14,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.location import Location, Site
-from ptokit.isa.facts import Facts, GlobalFacts, ObjectFacts, Ops, ScalarFacts, TileFacts
+from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
@@ -111,10 +111,10 @@ class Machine:
     def _make_plan(
         self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Site | Location
     ) -> Plan:
-        ops = self.facts(insn, operands, attrs)
-        question = _question(insn, ops, attrs)
+        question = self._question(insn, operands, attrs)
         recipe = _recipes.get(question)
         if recipe is None:
+            ops = self.facts(insn, operands, attrs)
             location = site if isinstance(site, Location) else site.location
             found = verify(insn, ops, location)
             if found:
@@ -126,22 +126,26 @@ class Machine:
                 _recipes[question] = recipe
         return Plan(self, recipe, operands, site)
 
+    def _question(
+        self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...]
+    ) -> tuple[Any, ...] | None:
+        """All that the rules of an instruction look at; None where they look into objects."""
+        seen: list[Any] = [insn, self.target, self.mode, attrs]
+        for operand in operands:
+            if operand is None or isinstance(operand, GlobalObject):
+                seen.append(operand and operand.key)
+            elif isinstance(operand, TileObject):
+                address = None if operand.storage is None else operand.address
+                seen.append((operand.spec, address, operand.vr, operand.vc))
+            elif operand.__class__ in NUMBERS:
+                seen.append((operand.__class__, operand))
+            else:
+                return None
+        return tuple(seen)
+
 
 # What was verified before: a launch repeats the one before it.
 _recipes: dict[tuple[Any, ...] | None, Recipe] = {}
-
-
-def _question(insn: Insn, ops: Ops, attrs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """All that the rules of an instruction look at; None where they look into objects."""
-    facts: list[Any] = []
-    for _, fact in ops:
-        if isinstance(fact, ScalarFacts):
-            facts.append((type(fact.known), fact.known))
-        elif fact is None or isinstance(fact, TileFacts | GlobalFacts):
-            facts.append(fact)
-        else:
-            return None
-    return (insn, ops.target, ops.mode, attrs, *facts)
 
 
 def facts_of(value: Any) -> Facts | None:
