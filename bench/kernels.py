@@ -32,7 +32,7 @@ from gemm import gemm
 
 from ptokit import float32, half
 
-ROUNDS = 7
+ROUNDS = 15
 MOST_FOR_CHECKS, MOST_TO_NUMPY, LEAST_TO_TRITON = 3, 3, 5
 
 # The ways to the same result, by name, and that result.

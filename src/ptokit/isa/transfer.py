@@ -110,6 +110,9 @@ def transfer(
     if isinstance(word, np.ndarray):
         word, missing = _spread(word, src, missing)
     values = _converted(src, o, word, relu == ReluPreMode.NormalRelu)
+    if mode is None and missing is None:
+        dst[...] = values
+        return
     lands_here = False
     for core, part in _receivers(mode, src.shape, ctx):
         lost = None if missing is None else missing[part]

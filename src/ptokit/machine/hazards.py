@@ -58,7 +58,7 @@ class HazardLog:
     # ---- what a record touches ------------------------------------------------------------------
 
     def see(self, record: Record) -> None:
-        """Check the accesses of a record against earlier ones, then remember them."""
+        """Check the accesses of a record against earlier ones, and remember them."""
         plan = record.plan
         known = self._uses.get(plan)
         if known is None:
@@ -75,11 +75,33 @@ class HazardLog:
         record.time = clocks.count[agent] = clocks.count[agent] + 1
         if phase:
             self._handshake(record, phase)
-        self._check(record, clocks.known[agent])
-        record.clock = clocks.release(agent) if phase else None
+        mine = clocks.known[agent]
+        complete = mine.get
+        ordered = -1 if plan.pipe in self._barriers else agent  # most pipes keep their own order
         for use in uses:
-            region = use.region
-            if not use.writes:
+            region, writes = use.region, use.writes
+            # Nearly every access finds all earlier ones complete: this must be quick to see.
+            is_clear = False
+            for peer in region.peers:
+                last = peer.write
+                if last is not None:
+                    other = last.agent
+                    if other != ordered and complete(other, 0) < last.time:
+                        break
+                if peer.additions:
+                    break
+                if writes and peer.reads:
+                    for other, earlier in peer.reads.items():
+                        if other != ordered and complete(other, 0) < earlier.time:
+                            break
+                    else:
+                        continue
+                    break
+            else:
+                is_clear = True
+            if not is_clear:
+                self._judge(use, record, mine, ordered)
+            if not writes:
                 region.reads[agent] = record
             elif use.atomic:
                 region.additions[agent] = record  # others may add at the same time
@@ -90,6 +112,7 @@ class HazardLog:
                     region.additions = {}
                 if region.reads:
                     region.reads = {}
+        record.clock = clocks.release(agent) if phase else None
 
     def _tile_uses(self, record: Record) -> tuple[Use, ...]:
         windows = record.plan.windows
@@ -142,35 +165,6 @@ class HazardLog:
 
     # ---- conflicts ------------------------------------------------------------------------------
 
-    def _check(self, record: Record, known: Clock) -> None:
-        """Look for earlier accesses that are not known to be complete."""
-        complete, agent = known.get, record.agent
-        # Most pipes keep their own order.
-        ordered = agent if record.plan.pipe not in self._barriers else -1
-        for use in record.uses:
-            # Nearly every access finds all earlier ones complete: this must be quick to see.
-            writes = use.writes
-            for peer in use.region.peers:
-                last = peer.write
-                if last is not None:
-                    other = last.agent
-                    if other != ordered and complete(other, 0) < last.time:
-                        break
-                if peer.additions:
-                    break
-                if writes and peer.reads:
-                    for other, earlier in peer.reads.items():
-                        if other != ordered and complete(other, 0) < earlier.time:
-                            break
-                    else:
-                        continue
-                    break
-            else:
-                continue
-            suspects = self._suspects(use, known, ordered)
-            if suspects:
-                self._judge(use, suspects, record, known)
-
     def _suspects(self, use: Use, known: Clock, ordered: int) -> list[tuple[Region, Record, bool]]:
         """Accesses to the same bytes that may not be complete; `ordered` keeps its own order."""
         found: list[tuple[Region, Record, bool]] = []
@@ -183,9 +177,9 @@ class HazardLog:
                     found.append((peer, earlier, wrote))
         return found
 
-    def _judge(
-        self, use: Use, suspects: list[tuple[Region, Record, bool]], record: Record, known: Clock
-    ) -> None:
+    def _judge(self, use: Use, record: Record, known: Clock, ordered: int) -> None:
+        """Report what conflicts among the accesses that may not be complete."""
+        suspects = self._suspects(use, known, ordered)
         crossed, agent = False, record.agent
         for peer, earlier, wrote in suspects:
             # What was reported counts as ordered from then on.
