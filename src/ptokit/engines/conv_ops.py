@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.diagnostics import fail
 from ptokit.base.tensors import ConvSpec, parameter_violations
 from ptokit.base.tiles import DYNAMIC, Violation
-from ptokit.engines import memory_ops
 from ptokit.engines.steps import Frame, Handler
 from ptokit.ir.attributes import IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
@@ -30,31 +29,11 @@ if TYPE_CHECKING:
     from ptokit.engines.reference import Interpreter
 
 
-def new_tile(run: Interpreter, op: Op, value: Value, address: int | None = None) -> ConvObject:
-    """A convolution tile made by an operation: at an address, or over storage it keeps."""
+def new_tile(value: Value) -> ConvObject:
+    """A convolution tile of the type of a value, without a place; run-time sizes start at 1."""
     assert isinstance(value.type, ConvTileType)
     spec: ConvSpec = value.type.spec
-    made = ConvObject(spec, tuple(1 if n == DYNAMIC else n for n in spec.shape))
-    if address is not None:
-        made.bind(run.machine.core.memory(spec.loc), address)
-        return made
-    key = (op, id(run.machine.core))
-    first = run.storage.get(key)
-    if first is None:
-        run.give_storage(made)
-        run.storage[key] = made
-    else:
-        made.share(first)
-    return made
-
-
-def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
-    if not isinstance(op.result.type, ConvTileType):
-        memory_ops.HANDLERS["pto.alloc_tile"](run, op, frame)
-        return
-    address = op.operand("addr")
-    at = None if address is None else frame[address]
-    frame[op.result] = new_tile(run, op, op.result, at)
+    return ConvObject(spec, tuple(1 if n == DYNAMIC else n for n in spec.shape))
 
 
 def _refuse(op: Op, found: Iterable[Violation]) -> None:
@@ -108,7 +87,6 @@ def _get_dim(run: Interpreter, op: Op, frame: Frame) -> None:
 
 
 HANDLERS: dict[str, Handler] = {
-    "pto.alloc_tile": _alloc,
     SET_PARAMS: _set_params,
     GET_PARAM: _get_param,
     SET_SHAPE: _set_shape,

@@ -15,7 +15,7 @@ from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic
 from ptokit.engines.values import Form, SlotView, View, dense, element_of, layout_of
 from ptokit.ir.attributes import ArrayAttr, DenseAttr, EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
-from ptokit.ir.types import TileBufType
+from ptokit.ir.types import ConvTileType, TileBufType
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.objects import Pointer, TileObject
@@ -138,11 +138,15 @@ def _optional(op: Op, frame: Frame, label: str) -> Any:
 
 
 def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
-    if not isinstance(op.result.type, TileBufType):
+    made, address = op.result, _optional(op, frame, "addr")
+    if isinstance(made.type, ConvTileType):
+        frame[made] = run.buffer(op, made, address)
+        return
+    if not isinstance(made.type, TileBufType):
         raise _lowered(op)
     rows, cols = _optional(op, frame, "valid_row"), _optional(op, frame, "valid_col")
-    _check_valid(op, run, op.result, rows, cols)
-    frame[op.result] = run.tile(op, op.result, (rows, cols), _optional(op, frame, "addr"))
+    _check_valid(op, run, made, rows, cols)
+    frame[made] = run.tile(op, made, (rows, cols), address)
 
 
 def _check_valid(

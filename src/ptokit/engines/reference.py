@@ -7,7 +7,7 @@ instructions are issued to the machine, and every error carries the line of the 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from ptokit.isa.targets import Target
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import ConvObject, TileObject
 from ptokit.machine.plan import Plan
+
+Made = TypeVar("Made", TileObject, ConvObject)
 
 
 class Code(NamedTuple):
@@ -158,11 +160,11 @@ class Interpreter:
 
     # ---- tiles -------------------------------------------------------------------------------
 
-    def buffer(self, op: Op, value: Value) -> TileObject | ConvObject:
-        """The tile or convolution tile that an instruction returns."""
+    def buffer(self, op: Op, value: Value, address: int | None = None) -> TileObject | ConvObject:
+        """The tile or convolution tile that an operation makes."""
         if isinstance(value.type, TileBufType):
-            return self.tile(op, value)
-        return conv_ops.new_tile(self, op, value)
+            return self.tile(op, value, address=address)
+        return self._placed(op, conv_ops.new_tile(value), address)
 
     def spec(self, value: Value) -> TileSpec:
         """The tile type of a value on the target in force."""
@@ -185,9 +187,12 @@ class Interpreter:
                 (valid[1], spec.valid_col, spec.cols),
             )
         )
-        made = TileObject(spec, rows, cols)
+        return self._placed(op, TileObject(spec, rows, cols), address)
+
+    def _placed(self, op: Op, made: Made, address: int | None) -> Made:
+        """A new tile, bound at an address or over storage that its operation keeps."""
         if address is not None:
-            made.bind(self.machine.core.memory(spec.loc), address)
+            made.bind(self.machine.core.memory(made.spec.loc), address)
             return made
         key = (op, id(self.machine.core))
         first = self.storage.get(key)
