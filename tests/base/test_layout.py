@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout, TileType
-from ptokit.base.layout import AxisMap, dense_strides
+from ptokit.base.layout import AxisMap, common_steps, dense_strides, divided
 from ptokit.base.tensors import global_axis_map, matrix_shape, matrix_stride
 from ptokit.base.tiles import LAYOUT_NAMES, TileSpec
 
@@ -145,3 +145,59 @@ def test_global_map_equals_the_formula(layout: Layout, index: object) -> None:
 def test_span_counts_up_to_the_last_element() -> None:
     assert AxisMap((2, 3), (10, 2), (0,), (1,)).span == 10 + 4 + 1
     assert AxisMap((0, 3), (10, 2), (0,), (1,)).span == 0
+
+
+@given(st.data())
+def test_two_layouts_are_divided_into_the_same_steps(data: st.DataObject) -> None:
+    """Whatever the layouts, one shape describes both, and its strides reach the right elements."""
+    down, across = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
+    one, other = (
+        TileSpec.of(TileType.Mat, dtype("f16"), 32 * down, 32 * across, *PAIRS[name][:1],
+                    None, None, PAIRS[name][1])
+        for name in data.draw(st.tuples(*[st.sampled_from(sorted(PAIRS))] * 2))
+    )  # fmt: skip
+    rows = data.draw(st.sampled_from([one.rows, 16]))  # all of them, or the first boxes
+    maps = [spec.axis_map(spec.rows, spec.cols) for spec in (one, other)]
+    axes = [m.axes(rows, one.cols) for m in maps]
+    assert axes[0] is not None
+    assert axes[1] is not None
+    row_steps = common_steps([pair[0] for pair in axes if pair])
+    col_steps = common_steps([pair[1] for pair in axes if pair])
+    assert row_steps is not None
+    assert col_steps is not None
+    for axis_map, pair in zip(maps, axes, strict=True):
+        assert pair is not None
+        strides = divided(pair[0], row_steps) + divided(pair[1], col_steps)
+        shape = (*row_steps, *col_steps)
+        offsets = np.zeros(shape, np.int64)
+        for axis, stride in enumerate(strides):
+            steps = np.arange(shape[axis]) * stride
+            offsets += steps.reshape([-1 if a == axis else 1 for a in range(len(shape))])
+        np.testing.assert_array_equal(offsets.reshape(rows, -1), axis_map.offsets[:rows])
+
+
+def test_a_region_that_cuts_a_box_has_no_axes() -> None:
+    spec = tile("NZ", "f16", 512, 4, 4)
+    assert spec.axis_map(spec.rows, spec.cols).axes(spec.rows, spec.cols - 1) is None
+
+
+def test_sizes_that_do_not_divide_each_other_have_no_common_steps() -> None:
+    assert common_steps([[(4, 6), (6, 1)], [(6, 4), (4, 1)]]) is None
+
+
+@given(st.permutations(range(3)), st.lists(st.integers(1, 4), min_size=3, max_size=3),
+       st.lists(st.integers(0, 2), min_size=3, max_size=3))  # fmt: skip
+def test_stretches_are_the_elements(order: list[int], shape: list[int], gaps: list[int]) -> None:
+    """In any order of axes, dense or with gaps: the stretches are just the offsets, or unknown."""
+    strides, step = [0] * 3, 1
+    for axis in order:
+        strides[axis] = step
+        step = step * shape[axis] + gaps[axis]
+    axis_map = AxisMap(tuple(shape), tuple(strides), (0,), (1, 2))
+    found = axis_map.stretches
+    if found is None:
+        assert any(gaps)
+        return
+    length, pitch, count = found
+    touched = [start * pitch + i for start in range(count) for i in range(length)]
+    assert touched == sorted(axis_map.offsets.ravel())
