@@ -137,7 +137,8 @@ class Kernel:
         )
         found = self._lowered.get(key)
         if found is None:
-            found = Verify().run(self._traced(chosen, arguments), chosen)
+            traced = self._traced(chosen, arguments)
+            found = Verify(is_manual=self.mode == "manual").run(traced, chosen)
             if self.mode == "auto":
                 found = InsertSync().run(Place().run(found, chosen), chosen)
             self._lowered[key] = found

@@ -55,6 +55,8 @@ def brackets(x, y, z, n):
     count, pairs = Row(), Pairs()
     Part = Tile[TileType.Vec, float32, 16, 64, BLayout.RowMajor, DYNAMIC, 64]
     part = Part(n)
+    for place, each in enumerate((block, codes, scale, offset, count, pairs, part)):
+        TASSIGN(each, place * 0x1000)
     TLOAD(part, GlobalTensor(x)[0:n, :])
     TEXP(block, block)
     TDIV[DivAlgorithm.HIGH_PRECISION](block, block, block)

@@ -205,3 +205,18 @@ def misaligned(x):
     a = Block()
     TASSIGN[0x10](a)
     TLOAD(a, GlobalTensor(x))
+
+
+@kernel(mode="manual")
+def one_tile_unbound(x, z, n):
+    """The second tile is moved to an address only after it is used; the third never."""
+    first, second, third = Block(), Block(), Block()
+    TASSIGN(first, 0)
+    TLOAD(first, GlobalTensor(x))
+    pipe_barrier(PIPE_ALL)
+    if n > 0:
+        TADDS(third, first, 1.0)
+        pipe_barrier(PIPE_ALL)
+        TSTORE(GlobalTensor(z), third)
+    TRESHAPE(second, first)
+    TSTORE(GlobalTensor(z), second)

@@ -141,3 +141,20 @@ def test_addresses_of_manual_kernels_are_checked_statically(kernel: Kernel, code
     report = kernel.check("a2a3", X)
     assert not report
     assert code in [d.code for d in report.diagnostics]
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_a_tile_without_an_address_is_refused_on_both_paths(path: str) -> None:
+    """At the first use of the tile; one that TRESHAPE places is fine."""
+    with pytest.raises(PtoError) as refused:
+        k.one_tile_unbound[1](X, np.zeros_like(X), 1, path=path, target="a5")
+    (problem,) = refused.value.diagnostics
+    assert problem.code == "unbound-tile"
+    assert problem.message == "TADDS: dst has no address"
+    assert "third" in linecache.getline(problem.location.file, problem.location.line)
+
+
+def test_check_names_tiles_without_an_address() -> None:
+    report = k.one_tile_unbound.check("all", X, np.zeros_like(X), 1)
+    assert {d.code for d in report.diagnostics} == {"unbound-tile"}
+    assert len(report.diagnostics) == 4

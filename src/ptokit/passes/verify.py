@@ -23,14 +23,20 @@ from ptokit.passes.facts import Known
 from ptokit.passes.functions import check_functions
 from ptokit.passes.overlap import overlaps
 from ptokit.passes.structure import CHECKS, Scene, complaint, tile_type
+from ptokit.passes.unbound import unbound
 
 
 @dataclass(frozen=True)
 class Verify(Pass):
-    """Checks a module against a target. `level` 3 demands an address for every tile."""
+    """Checks a module against a target.
+
+    `level` 3 demands an address for every tile; `is_manual` one for every tile that is used, from
+    wherever it comes.
+    """
 
     name: ClassVar[str] = "verify"
     level: int = 0
+    is_manual: bool = False
 
     def run(self, module: Module, target: Target) -> Module:
         """Return the module, or raise with everything that is wrong."""
@@ -46,6 +52,7 @@ class Verify(Pass):
         for function in module.functions:
             if function.body is not None:
                 found += checker.function(function)
+                found += unbound(function) if self.is_manual else ()
         found.sort(key=lambda d: (d.location.line, d.location.col) if d.location else (0, 0))
         return [replace(d, target=target.name) for d in found]
 

@@ -1,0 +1,57 @@
+"""Tiles of a manual kernel that are used although nothing gives them an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptokit.base.diagnostics import Diagnostic
+from ptokit.ir.core import Function, Op, Value
+from ptokit.ir.fifos import TRANSFERS, entry_of, instruction_of
+from ptokit.ir.instructions import run_time_operands
+from ptokit.ir.types import BufferType
+from ptokit.isa.spec import Insn, Operand, View
+
+
+def unbound(function: Function) -> Iterator[Diagnostic]:
+    """Complain at the first use of each of them."""
+    loose = {
+        op.result
+        for op in function.walk()
+        if op.name == "pto.alloc_tile" and op.operand("addr") is None
+    }
+    if not loose:
+        return
+    for op in function.walk():
+        loose -= {value for _, declared, value in _tiles(op) if _binds(declared)}
+    for op in function.walk():
+        for insn, declared, value in _tiles(op):
+            if value in loose:
+                loose.remove(value)
+                assert isinstance(value.type, BufferType)
+                yield Diagnostic(
+                    "unbound-tile",
+                    f"{insn.name}: {declared.name} has no address",
+                    op.location,
+                    ((declared.name, f"Tile[{value.type.spec}] not bound to an address"),),
+                    "bind it first: TASSIGN(tile, address), or use mode='auto'",
+                )
+
+
+def _binds(declared: Operand) -> bool:
+    """Whether an instruction gives an operand its place instead of using what is there."""
+    return declared.view is View.OBJECT and declared.writes
+
+
+def _tiles(op: Op) -> Iterator[tuple[Insn, Operand, Value]]:
+    """The tiles an operation names; transfers of FIFOs have a text of their own."""
+    if op.insn is not None:
+        pairs = zip(op.insn.operands, run_time_operands(op), strict=True)
+        named = [(op.insn, declared, value) for declared, value in pairs]
+    elif op.name in TRANSFERS and any(o.name == "tile" for o in instruction_of(op).operands):
+        insn = instruction_of(op)
+        named = [(insn, insn.operand("tile"), entry_of(op))]
+    else:
+        named = []
+    for insn, declared, value in named:
+        if value is not None and isinstance(value.type, BufferType):
+            yield insn, declared, value
