@@ -74,6 +74,15 @@ class PipeSpec:
     def carries_v2c(self) -> bool:
         return self.is_both or self.DirType in (Direction.DIR_V2C, Direction.DIR_V2C_GM)
 
+    def is_direct(self, target: str) -> bool:
+        """Whether entries go straight into the memory of the consumer."""
+        return target == "a5" and self.DirType not in _THROUGH_GM
+
+    def local_bytes(self, target: str) -> int:
+        """How much of the consumer's memory the local slots take."""
+        slots = self.SlotNum if self.is_direct(target) else self.LocalSlotNum
+        return slots * self.SlotSize
+
     @property
     def last_flag(self) -> int:
         """The highest cross-core flag the pipe uses."""

@@ -94,7 +94,7 @@ class PipeObject:
     @property
     def direct(self) -> bool:
         """Whether entries go straight into the memory of the consumer."""
-        return self.target.name == "a5" and self.spec.DirType < Direction.DIR_C2V_GM
+        return self.spec.is_direct(self.target.name)
 
     @property
     def tracked(self) -> bool:
@@ -227,8 +227,7 @@ class PipeObject:
         if loc not in (TileType.Vec, TileType.Mat) or role not in self.local:
             return 0, 0
         start = self.v2c_consumer_buf if role == "cube" else self.c2v_consumer_buf
-        slots = self.spec.SlotNum if self.direct else self.spec.LocalSlotNum
-        return start, start + slots * self.spec.SlotSize
+        return start, start + self.spec.local_bytes(self.target.name)
 
     def close(self, core: Core) -> None:
         """The end of the pipe on one core: the producer takes back the free space announced."""

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ptokit.ir.core import Block, Function, Op, Value
+from ptokit.ir.fifos import OPENINGS, TRANSFERS
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.types import BufferType
 from ptokit.isa.facts import Ops, Unknown
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.passes.facts import Known
+from ptokit.passes.fifo_accesses import Fifos
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Accesses:
     pipes: dict[Op, Pipe] = field(default_factory=dict[Op, Pipe])
     of: dict[Op, list[Access]] = field(default_factory=dict[Op, list[Access]])
     roots: dict[Value, frozenset[Value]] = field(default_factory=dict[Value, frozenset[Value]])
+    fifos: Fifos = field(init=False)
     # Handles that only rename storage: destination of a reshape or subview -> (source, operation).
     renamed: dict[Value, tuple[Value, Op]] = field(default_factory=dict[Value, tuple[Value, Op]])
 
@@ -51,6 +54,7 @@ class Accesses:
 def accesses_of(function: Function, target: Target) -> Accesses:
     """Collect the accesses of every instruction."""
     result = Accesses(target, Known(target))
+    result.fifos = Fifos(function, target, result.known)
     assert function.body is not None
     for _ in range(3):  # handles carried by loops reach a fixed point quickly
         before = dict(result.roots)
@@ -62,7 +66,25 @@ def accesses_of(function: Function, target: Target) -> Accesses:
         if op.insn is not None and not is_binding(op):
             result.pipes[op] = pipe_of(op, result.known)
             result.of[op] = list(_touched(op, result))
+        elif op.name in OPENINGS:
+            result.fifos.open(op)
+        elif op.name in TRANSFERS:
+            _transfer(op, result)
     return result
+
+
+def _transfer(op: Op, result: Accesses) -> None:
+    found = result.fifos.transfer(op)
+    if found is None:
+        return
+    pipe, value, writes = found
+    assert value is not None
+    roots = result.stands_for(value)
+    result.pipes[op] = pipe
+    result.of[op] = [Access(root, writes, not writes, False) for root in roots]
+    if writes and isinstance(value.type, BufferType):
+        for root in roots:
+            result.fifos.popped.setdefault(root, set()).add(op.operand("pipe_handle"))
 
 
 def is_binding(op: Op) -> bool:

@@ -27,6 +27,7 @@ from ptokit.passes.storage import Bytes, bytes_of
 
 EVENT_IDS = 8
 LOOPS = ("scf.for", "scf.while")
+SECTIONS = ("pto.section.cube", "pto.section.vector")
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,16 @@ class InsertSync(Pass):
     def run(self, module: Module, target: Target) -> Module:
         module = clone(module)
         for function in module.functions:
-            if function.body is not None:
-                _Inserter(function, target).run(function.body)
+            body = function.body
+            if body is None:
+                continue
+            # Each kind of core has pipes and flags of its own.
+            sections = {op.name for op in function.walk() if op.name in SECTIONS}
+            for section in sorted(sections) or [""]:
+                _Inserter(function, target, section).run(body)
+            end = body.ops.pop()
+            # Nothing may still be under way when the kernel ends.
+            body.ops += [_barrier(Pipe.ALL, end), end]
         return module
 
 
@@ -98,8 +107,12 @@ class Edges:
 
 
 class _Inserter:
-    def __init__(self, function: Function, target: Target) -> None:
+    """Orders the pipes of one kind of core, whose code stands in sections of that name."""
+
+    def __init__(self, function: Function, target: Target, section: str) -> None:
         self.target = target
+        self.section = section
+        self._inside = not section  # what is inserted here runs only where it should
         self.accesses = accesses_of(function, target)
         self.bytes = bytes_of(function, self.accesses)
         self.ids = Ids()
@@ -110,9 +123,16 @@ class _Inserter:
 
     def run(self, body: Block) -> None:
         self._block(body, in_loop=False)
-        end = body.ops.pop()
-        # Nothing may still be under way when the kernel ends.
-        body.ops += [_barrier(Pipe.ALL, end), end]
+
+    def _is_elsewhere(self, op: Op) -> bool:
+        """Whether an operation runs on the other kind of core."""
+        return op.name in SECTIONS and op.name != self.section
+
+    def _guarded(self, ops: list[Op]) -> list[Op]:
+        """Operations that must not run on the other kind of core."""
+        if self._inside or not ops:
+            return ops
+        return [Op(self.section, regions=[Block(ops=ops)], location=ops[0].location)]
 
     def touches(self, op: Op) -> frozenset[Touch]:
         """All accesses of an operation, those of its regions included."""
@@ -126,7 +146,8 @@ class _Inserter:
             if op.insn is not None:  # a register is memory to whoever must keep its order
                 own |= {Touch(pipe, Bytes(name), True) for name in op.insn.sets}
                 own |= {Touch(pipe, Bytes(name), False) for name in op.insn.uses}
-            inner = [self.touches(each) for region in op.regions for each in region.ops]
+            regions = [] if self._is_elsewhere(op) else op.regions
+            inner = [self.touches(each) for region in regions for each in region.ops]
             found = self._touches[op] = frozenset(own.union(*inner))
         return found
 
@@ -152,8 +173,11 @@ class _Inserter:
                 lead[index].append(_flag("pto.wait_flag", flag, number, op))
                 spent.append((flag, number))
             lead[index] += [_barrier(pipe, op) for pipe in barriers.get(index, ())]
-            for region in op.regions:
+            for region in [] if self._is_elsewhere(op) else op.regions:
+                outside = self._inside
+                self._inside = outside or op.name == self.section
                 first, last = self._block(region, op.name in LOOPS)
+                self._inside = outside
                 lead[index] += first
                 trail[index] += last
             spent = self._recycle(spent, edges.clocks, index)
@@ -166,8 +190,11 @@ class _Inserter:
                     waits.setdefault(flag.before, []).append((flag, number))
         for flag, number in (*spent, *held):
             self.ids.release(flag.pair, number)
-        woven = zip(lead, ops, trail, strict=True)
-        block.ops = [each for first, op, last in woven for each in (*first, op, *last)]
+        block.ops = [
+            each
+            for first, op, last in zip(lead, ops, trail, strict=True)
+            for each in (*self._guarded(first), op, *self._guarded(last))
+        ]
         return before, behind
 
     def _recycle(

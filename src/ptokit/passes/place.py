@@ -46,8 +46,8 @@ def _place(function: Function, target: Target) -> None:
     scales = _scales(function, accesses)
     _live_together(lives, scales)
     by_space: dict[TileType, list[Live]] = {}
-    for live in lives:
-        if live.alloc.result not in scales:
+    for live in lives:  # FIFOs place what is popped
+        if live.alloc.result not in scales and live.alloc.result not in accesses.fifos.popped:
             by_space.setdefault(_spec(live).loc, []).append(live)
     addresses: dict[Value, int] = {}
     for loc, group in by_space.items():
@@ -149,6 +149,7 @@ def _assign(
         if (address := accesses.known.number(live.alloc.operand("addr"))) is not None
     }
     free = [live for live in group if live.alloc.result not in fixed]
+    taken = [range_ for loc in _sharing(space, target) for range_ in accesses.fifos.reserved(loc)]
     best: dict[Value, int] | None = None
     reach = 0
     for order in _ORDERS:
@@ -156,34 +157,51 @@ def _assign(
         top = 0
         for live in sorted(free, key=lambda live: order(live, _size(live, space.alignment))):
             size = _size(live, space.alignment)
-            address = _gap(live, size, group, found, space.alignment)
+            address = _gap(live, size, group, found, space.alignment, taken)
             found[live.alloc.result] = address
             top = max(top, address + size)
         if best is None or top < reach:
             best, reach = found, top
     assert best is not None
     if reach > space.capacity:
-        raise ProgramError([_overflow(group, space, reach, target)])
+        raise ProgramError([_overflow(group, space, reach, target, taken)])
     return best
 
 
-def _gap(live: Live, size: int, group: list[Live], placed: dict[Value, int], align: int) -> int:
-    """The smallest hole between the tiles that are live at the same time."""
+def _sharing(space: Space, target: Target) -> list[TileType]:
+    """The kinds of tiles that live in a memory."""
+    return [loc for loc, each in target.spaces.items() if each.memory == space.memory]
+
+
+def _gap(
+    live: Live,
+    size: int,
+    group: list[Live],
+    placed: dict[Value, int],
+    align: int,
+    taken: list[tuple[int, int]],
+) -> int:
+    """The smallest hole between the tiles that are live at the same time, and what is `taken`."""
     busy = sorted(
-        (placed[other.alloc.result], placed[other.alloc.result] + _size(other, align))
-        for other in group
-        if other is not live and other.alloc.result in placed and other.meets(live)
+        [
+            (placed[other.alloc.result], placed[other.alloc.result] + _size(other, align))
+            for other in group
+            if other is not live and other.alloc.result in placed and other.meets(live)
+        ]
+        + taken
     )
     holes: list[tuple[int, int]] = []
     cursor = 0
     for start, stop in busy:
         if start - cursor >= size:
             holes.append((start - cursor, cursor))
-        cursor = max(cursor, stop)
-    return min(holes)[1] if holes else -(-cursor // align) * align
+        cursor = max(cursor, -(-stop // align) * align)
+    return min(holes)[1] if holes else cursor
 
 
-def _overflow(group: list[Live], space: Space, reach: int, target: Target) -> Diagnostic:
+def _overflow(
+    group: list[Live], space: Space, reach: int, target: Target, taken: list[tuple[int, int]]
+) -> Diagnostic:
     """Show the worst point: which tiles are live there and how large they are."""
     worst: list[Live] = []
     for point in {live.start for live in group}:
@@ -200,7 +218,11 @@ def _overflow(group: list[Live], space: Space, reach: int, target: Target) -> Di
         f"the tiles do not fit into {space.memory}: {len(worst)} tiles of {need} bytes are live "
         "at one point",
         worst[0].alloc.location if worst else None,
-        (("needed", f"{reach} bytes"), ("capacity", f"{space.capacity} bytes")),
+        (
+            ("needed", f"{reach} bytes"),
+            ("capacity", f"{space.capacity} bytes"),
+            *(("slots of a FIFO", f"0x{start:x}..0x{stop:x}") for start, stop in taken),
+        ),
         "use smaller tiles, or let one end before the next begins",
         target.name,
         notes=notes,

@@ -1,0 +1,92 @@
+"""FIFOs as the passes see them: what transfers do to tiles, and the memory of local slots.
+
+A push reads its tile on the pipe that carries the data out. A pop binds its tile to a local slot:
+through global memory it fills the slot on PIPE_MTE2; where the producer has put the entry there
+already, the pipe of the consumer waits for it, which counts as a write there, and so does giving
+the slot back. The order between cores is the FIFO's own business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ptokit.base.enums import TileType
+from ptokit.ir.core import Function, Op, Value
+from ptokit.ir.fifos import entry_of, instruction_of, pipe_spec
+from ptokit.ir.types import BufferType
+from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.spec import Pipe
+from ptokit.isa.targets import Target
+from ptokit.passes.facts import Known
+
+
+class Ring(NamedTuple):
+    """Local slots: bytes of a memory that belong to a FIFO."""
+
+    loc: TileType
+    start: int
+    stop: int
+
+
+@dataclass
+class Fifos:
+    """The FIFOs of one function."""
+
+    function: Function
+    target: Target
+    known: Known
+    specs: dict[Value | None, PipeSpec] = field(default_factory=dict[Value | None, PipeSpec])
+    rings: dict[Value | None, list[Ring]] = field(default_factory=dict[Value | None, list[Ring]])
+    popped: dict[Value, set[Value | None]] = field(default_factory=dict[Value, set[Value | None]])
+    _consumer: dict[Value | None, Pipe] = field(default_factory=dict[Value | None, Pipe])
+
+    def open(self, op: Op) -> None:
+        """Note a FIFO where it is made."""
+        handle = op.results[0] if op.results else None
+        spec = self.specs[handle] = pipe_spec(op, self.function, self.target)
+        first = op.operand("c2v_consumer_buf") or op.operand("local_addr")
+        second = op.operand("v2c_consumer_buf") or op.operand("peer_local_addr") or first
+        size = spec.local_bytes(self.target.name)
+        rings = self.rings[handle] = []
+        for is_used, loc, value in (
+            (spec.carries_c2v, TileType.Vec, first),
+            (spec.carries_v2c, TileType.Mat, second),
+        ):
+            start = self.known.number(value)
+            if is_used and start is not None:
+                rings.append(Ring(loc, start, start + size))
+
+    def transfer(self, op: Op) -> tuple[Pipe, Value | None, bool] | None:
+        """The pipe of a transfer, what it touches and whether it writes; None: no tile.
+
+        What a TFREE touches is the ring, under the name of the FIFO.
+        """
+        handle, entry = op.operand("pipe_handle"), entry_of(op)
+        spec = self.specs.get(handle)
+        is_direct = spec is not None and spec.is_direct(self.target.name)
+        if entry is None:
+            pipe = self._consumer.get(handle)
+            return (pipe, handle, True) if pipe is not None and is_direct else None
+        if not isinstance(entry.type, BufferType):
+            return None  # a slot in hand: loads and stores of it follow the signals of their pipe
+        loc = entry.type.spec.loc
+        if not instruction_of(op).operand("tile").writes:
+            return Pipe.FIX if loc == TileType.Acc else Pipe.MTE3, entry, False
+        pipe = Pipe.MTE2
+        if is_direct:
+            pipe = Pipe.V if loc == TileType.Vec else Pipe.MTE1
+        self._consumer[handle] = pipe
+        return pipe, entry, True
+
+    def reserved(self, loc: TileType) -> list[tuple[int, int]]:
+        """The bytes of a memory that belong to FIFOs."""
+        return [(r.start, r.stop) for rings in self.rings.values() for r in rings if r.loc == loc]
+
+    def place_of(self, root: Value) -> Ring | None:
+        """The ring in which a popped tile lies, or that of a FIFO; None where it is not known."""
+        handles = self.popped.get(root, {root})
+        rings = [ring for handle in handles for ring in self.rings.get(handle, [])]
+        if isinstance(root.type, BufferType):
+            rings = [ring for ring in rings if ring.loc == root.type.spec.loc]
+        return rings[0] if len(rings) == 1 else None
