@@ -21,21 +21,21 @@ from ptokit.base.layout import Array
 _OFF = SaturationMode.OFF
 
 
-def in_double(function: Callable[..., Array], *sources: Array) -> Array:
+def in_double(function: Callable[..., Array], *sources: Array, out: Array | None = None) -> Array:
     """Evaluate in double precision and round once to the element type of the sources.
 
     Integers, which only the permissive profile lets through, are truncated as a C cast does.
     """
     kind = dtype(sources[0].dtype)
+    values = function(*[source.astype(np.float64) for source in sources])
+    result = np.empty(values.shape, kind.np) if out is None else out
     if kind is f32:  # a cast rounds right; only its infinities and NaNs need a second look
-        doubles = function(*[source.astype(np.float64) for source in sources])
-        cast = doubles.astype(np.float32)
-        if np.count_nonzero(np.isfinite(cast)) == cast.size:
-            return cast
-        return from_float(doubles, kind, RoundMode.CAST_RINT, _OFF)
-    values = function(*(source.astype(np.float64) for source in sources))
+        np.copyto(result, values, casting="same_kind")
+        if np.count_nonzero(np.isfinite(result)) == result.size:
+            return result
     rounding = RoundMode.CAST_TRUNC if kind.is_integer else RoundMode.CAST_RINT
-    return from_float(values, kind, rounding, _OFF)
+    result[...] = from_float(values, kind, rounding, _OFF)
+    return result
 
 
 def is_integer(array: Array) -> bool:

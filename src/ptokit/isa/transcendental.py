@@ -50,7 +50,7 @@ def TEXP(dst: Array, src: Array) -> None:
     Too large a result is +inf; exp(-inf) is 0. Hardware may flush results in the subnormal range
     to zero; HIGH_PRECISION keeps them on A5.
     """
-    dst[...] = in_double(np.exp, src)
+    in_double(np.exp, src, out=dst)
 
 
 @insn(
@@ -66,7 +66,7 @@ def TLOG(dst: Array, src: Array) -> None:
     ln(0) is -inf and the logarithm of a negative number NaN. HIGH_PRECISION treats subnormal
     elements exactly on A5.
     """
-    dst[...] = in_double(np.log, src)
+    in_double(np.log, src, out=dst)
 
 
 @insn(
@@ -86,7 +86,7 @@ def TLOG(dst: Array, src: Array) -> None:
 )
 def TSQRT(dst: Array, src: Array) -> None:
     """Take the square root. The root of a negative number is NaN, that of -0 is -0."""
-    dst[...] = in_double(np.sqrt, src)
+    in_double(np.sqrt, src, out=dst)
 
 
 @insn(

@@ -126,7 +126,9 @@ class HazardLog:
                 if streaming and window.shape in walks:
                     walk = (window.shape, window.dtype.itemsize, window.offset)
                 found.append(Use(operand, writes, region, walk, False))
-        return tuple(found)
+        # What is written in the way it is read need not be looked at twice.
+        written = {(id(u.region), u.streams) for u in found if u.writes}
+        return tuple(u for u in found if u.writes or (id(u.region), u.streams) not in written)
 
     def _region(self, window: Window) -> Region | None:
         storage = window.storage
