@@ -220,3 +220,13 @@ def one_tile_unbound(x, z, n):
         TSTORE(GlobalTensor(z), third)
     TRESHAPE(second, first)
     TSTORE(GlobalTensor(z), second)
+
+
+@kernel(mode="auto")
+def smaller_name(x, z, *, kind):
+    """A tile seen through a name that covers less of it, or splits it otherwise."""
+    block, name = Block(), kind()
+    TLOAD(block, GlobalTensor(x))
+    TRESHAPE(name, block)
+    TMULS(name, name, 2.0)
+    TSTORE(GlobalTensor(z), block)

@@ -7,7 +7,7 @@ import linecache
 import numpy as np
 import pytest
 
-from ptokit import Kernel, PtoError
+from ptokit import Kernel, PtoError, Tile, TileType, float16, float32
 from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
 from ptokit.ir.rewrite import same_module
@@ -158,3 +158,24 @@ def test_check_names_tiles_without_an_address() -> None:
     report = k.one_tile_unbound.check("all", X, np.zeros_like(X), 1)
     assert {d.code for d in report.diagnostics} == {"unbound-tile"}
     assert len(report.diagnostics) == 4
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Tile[TileType.Vec, float32, 16, 32],
+        Tile[TileType.Vec, float16, 16, 64],
+        Tile[TileType.Vec, float32, 32, 32],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_auto_mode_reshapes_alike_on_both_paths(kind: type[Tile], target: str) -> None:
+    """Auto mode does not check TRESHAPE; what fits into the old tile is placed over it."""
+    results = []
+    for path in ("eager", "lowered"):
+        z = np.zeros_like(X)
+        k.smaller_name[1](X, z, path=path, target=target, kind=kind)
+        results.append(z)
+    assert results[0].tobytes() == results[1].tobytes()
+    assert results[0].tobytes() != X.tobytes()

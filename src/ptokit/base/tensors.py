@@ -183,6 +183,12 @@ class ConvSpec:
             yield Violation(
                 "conv-rank", "a ConvTileShape has one to six dimensions", (("shape", self.shape),)
             )
+        elif any(n != DYNAMIC and n < 1 for n in self.shape):
+            yield Violation(
+                "conv-extent",
+                "the dimensions of a convolution tile are positive, or DYNAMIC",
+                (("shape", self.shape),),
+            )
         elif DYNAMIC not in self.shape and prod(self.shape) > self.buffer_size:
             yield Violation(
                 "conv-size",

@@ -153,6 +153,7 @@ def _alias(ctx: Any, dst: Any, source: Any, offset: int) -> None:
             "SA-0305",
             "dst and src have the same size in bytes",
             lambda o: o.mode == "auto" or o.dst.nbytes == o.src.nbytes,
+            fix=lambda o: f"declare dst with {o.src.nbytes} bytes; for a part of src use TSUBVIEW",
         ),
         rule(
             "SA-0301",

@@ -108,15 +108,30 @@ def _live_together(lives: list[Live], scales: dict[Value, Value]) -> None:
 
 
 def _said_by_addresses(accesses: Accesses, addresses: dict[Value, int]) -> set[Op]:
-    """Reshapes between a tile and a convolution tile: auto mode allows them, a placed program runs
-    as manual mode, which does not. Both names have the same address, and that says it all."""
+    """Reshapes that auto mode allows and manual mode, as which a placed program runs, does not.
+
+    Both names have the same address, and that says it all, as long as the new tile is inside the
+    old one.
+    """
     return {
         op
         for dst, (src, op) in accesses.renamed.items()
-        if any(isinstance(v.type, ConvTileType) for v in (dst, src))
-        and dst in addresses
-        and len(accesses.stands_for(dst)) == 1
+        if _is_loose(dst, src, op) and dst in addresses and len(accesses.stands_for(dst)) == 1
     }
+
+
+def _is_loose(dst: Value, src: Value, op: Op) -> bool:
+    """Whether a reshape is one of auto mode's own: between kinds, sizes or layouts of tiles."""
+    assert op.insn is not None
+    if any("scalar" in declared.kinds for declared in op.insn.operands):
+        return False  # a part of a tile, at an offset
+    if isinstance(dst.type, ConvTileType) or isinstance(src.type, ConvTileType):
+        return True
+    assert isinstance(dst.type, TileBufType)
+    assert isinstance(src.type, TileBufType)
+    new, old = dst.type.spec, src.type.spec
+    differ = new.nbytes != old.nbytes or new.is_boxed != old.is_boxed
+    return differ and new.nbytes <= old.nbytes
 
 
 def _forget(function: Function, is_needless: Callable[[Op], bool]) -> None:
