@@ -41,6 +41,7 @@ from ptokit.isa.targets import target as find_target
 from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import as_array
+from ptokit.machine.workshop import Workshop
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.levels import ConvertLevel
@@ -142,6 +143,17 @@ class Kernel:
             if self.mode == "auto":
                 found = InsertSync().run(Place().run(found, chosen), chosen)
             self._lowered[key] = found
+        return found
+
+    def _prepare(self, chosen: Target, args: tuple[Any, ...], consts: dict[str, Any]) -> Prepared:
+        """The lowered kernel ready to run; only the last one keeps what its launches leave."""
+        module = self.lower(*args, target=chosen, **consts)
+        found = self._prepared.get(module)
+        if found is None:
+            found = self._prepared[module] = Prepared(module)
+        for other in self._prepared.values():
+            if other is not found:
+                other.idle.clear()
         return found
 
     def text(
@@ -286,7 +298,14 @@ class Launch:
             raise fail("path", f"path is one of {PATHS}, not {path!r}", kind=UsageError)
         chosen = kernel._target(target, defines)
         started = time.perf_counter()
-        body = (self._eager if path == "eager" else self._lowered)(chosen, args, consts)
+        prepared = workshop = None
+        if path == "eager":
+            body = self._eager(chosen, args, consts)
+        else:
+            prepared = kernel._prepare(chosen, args, consts)
+            body = self._lowered(prepared, args, consts)
+            if jobs == 1 and check != "explore":  # one run in this process
+                workshop = prepared.idle.pop() if prepared.idle else Workshop()
         outcome = launch(
             dict.fromkeys(CORES[kernel.core], body),
             chosen,
@@ -297,7 +316,11 @@ class Launch:
             hazards=check,
             arrays=args,
             jobs=jobs,
+            workshop=workshop,
         )
+        if prepared is not None and workshop is not None:  # after a run that has gone well
+            workshop.close()
+            prepared.idle.append(workshop)
         seconds = time.perf_counter() - started
         return Run(kernel.name, chosen, kernel.mode, path, self.blocks, seconds, outcome.machine)
 
@@ -312,20 +335,16 @@ class Launch:
         return lambda: function(*positional, **named)
 
     def _lowered(
-        self, chosen: Target, args: tuple[Any, ...], consts: dict[str, Any]
+        self, prepared: Prepared, args: tuple[Any, ...], consts: dict[str, Any]
     ) -> Callable[[], Any]:
         kernel = self.kernel
-        module = kernel.lower(*args, target=chosen, **consts)
-        prepared = kernel._prepared.get(module)
-        if prepared is None:
-            prepared = kernel._prepared[module] = Prepared(module)
         arguments = kernel._bind(args, consts)
         passed = tuple(v for n, v in arguments.items() if n not in kernel._consts)
 
         def body() -> None:
             machine = current()
             run = Interpreter(prepared, machine, self.blocks, machine.subblocks)
-            run.launch(module.functions[0], passed)
+            run.launch(prepared.module.functions[0], passed)
 
         return body
 

@@ -230,3 +230,12 @@ def smaller_name(x, z, *, kind):
     TRESHAPE(name, block)
     TMULS(name, name, 2.0)
     TSTORE(GlobalTensor(z), block)
+
+
+@kernel(mode="auto")
+def load_if(x, z, n):
+    """z = x, unless nothing is loaded."""
+    block = Block()
+    if n > 0:
+        TLOAD(block, GlobalTensor(x))
+    TSTORE(GlobalTensor(z), block)

@@ -26,6 +26,7 @@ from ptokit.isa.targets import Target
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import ConvObject, TileObject
 from ptokit.machine.plan import Plan
+from ptokit.machine.workshop import Workshop
 
 Made = TypeVar("Made", TileObject, ConvObject)
 
@@ -43,6 +44,7 @@ class Prepared:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._code: dict[Block, Code] = {}
+        self.idle: list[Workshop] = []  # what earlier launches left
         self._scratch: dict[tuple[Op, Target], dict[str, TileBufType]] = {}
 
     def code(self, block: Block) -> Code:

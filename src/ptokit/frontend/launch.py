@@ -20,6 +20,7 @@ from ptokit.machine.jobs import spread
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import as_array
 from ptokit.machine.scheduler import Outcome, Schedule, run_cluster
+from ptokit.machine.workshop import Workshop
 
 __all__ = ["Outcome", "Schedule", "explore", "launch"]
 
@@ -39,11 +40,13 @@ def launch(
     hazards: bool | str = True,
     arrays: Sequence[Any] = (),
     jobs: int = 1,
+    workshop: Workshop | None = None,
 ) -> Outcome:
     """Run a function per kind of core ("cube", "vector", or "mix") and raise all that is wrong.
 
     `hazards` is False, True, or "explore": then the program runs under many schedules and must
     leave the same bytes in `arrays` each time. `jobs` spreads the blocks over processes.
+    `workshop` is what an earlier launch of the same programs left, for a single run in this process.
     """
     if hazards not in (True, False, "explore") or jobs < 1:
         raise fail(
@@ -55,7 +58,12 @@ def launch(
     chosen = target(target_name)
     memory = [as_array(a) for a in arrays if hasattr(a, "shape")]
 
-    def run(order: Schedule, blocks: range | None = None, careful: bool = True) -> Outcome:
+    def run(
+        order: Schedule,
+        blocks: range | None = None,
+        careful: bool = True,
+        workshop: Workshop | None = None,
+    ) -> Outcome:
         with _progress(grid if blocks is None else len(blocks)) as done:
             return run_cluster(
                 programs,
@@ -67,6 +75,7 @@ def launch(
                 session=running,
                 blocks=blocks,
                 done=done,
+                workshop=workshop,
             )
 
     first = schedule or Schedule(seed)
@@ -74,7 +83,7 @@ def launch(
         spread(lambda share: run(first, share, bool(hazards)), memory, grid, min(jobs, grid))
         return Outcome(Machine(chosen, mode), ())
     if hazards != "explore":
-        return run(first, careful=bool(hazards))
+        return run(first, careful=bool(hazards), workshop=workshop)
     outcomes: list[Outcome] = []
     found = search(lambda order: outcomes.append(run(order)), memory, seed=seed or 0)
     if found:

@@ -76,6 +76,10 @@ class GmAccess:
         twin._opened = {}
         return twin
 
+    def forget(self) -> None:
+        """Let go of the arrays that were reached."""
+        self._opened.clear()
+
     def open(self, tensor: GlobalObject, site: Site | Location) -> GmWindow:
         """Return the window, after checking that it lies inside its array."""
         at = tensor.pointer or tensor.data()

@@ -44,7 +44,7 @@ class Machine:
         self.watch: Callable[[Record], None] | None = None  # told of every record, when set
         self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings
         self.sync = Sync(self)
-        self._plans: dict[tuple[Any, ...], Plan] = {}
+        self.plans: dict[tuple[Any, ...], Plan] = {}
 
     def issue(
         self,
@@ -69,15 +69,15 @@ class Machine:
     ) -> Plan:
         """The instruction verified and ready to run on these operands."""
         keys = [o if o is None or o.__class__ in NUMBERS else o.key for o in operands]
-        plan = self._plans.get((insn, attrs, *keys))
+        plan = self.plans.get((insn, attrs, *keys))
         if plan is None:
             for operand in operands:
                 self.place(operand)
             keys = [o if o is None or o.__class__ in NUMBERS else o.key for o in operands]
             plan = self._make_plan(insn, operands, attrs, site)
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            self._plans[(insn, attrs, *keys)] = plan
+            if len(self.plans) >= _MAX_PLANS:
+                self.plans.clear()
+            self.plans[(insn, attrs, *keys)] = plan
         return plan
 
     @property

@@ -60,6 +60,16 @@ class Plan:
         # Transfers move bits and have no flags to raise; one that adds on the way hides its own.
         self._quiet = self.pipe in (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
 
+    def rest(self) -> None:
+        """Let go of the machine and of the user's arrays, until `begin_again`."""
+        del self.machine
+        for _, access in self._gm:
+            access.forget()
+
+    def begin_again(self, machine: Machine) -> None:
+        """Serve another machine over the same memories."""
+        self.machine = machine
+
     def _bind(self, part: Part, value: Any, site: Site | Location) -> None:
         """Find a region of an operand in its memory."""
         declared, index = part.declared, part.position

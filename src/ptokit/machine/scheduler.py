@@ -32,6 +32,7 @@ from ptokit.machine.plan import Plan
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
 from ptokit.machine.ranks import wait_for_others
 from ptokit.machine.sync import PIPES_OF
+from ptokit.machine.workshop import Workshop
 
 Program = Callable[[], Any]
 MANUAL = frozenset(
@@ -127,6 +128,7 @@ class Launch:
         keep: int | None = 10_000,
         blocks: range | None = None,
         done: Callable[[int], None] | None = None,
+        workshop: Workshop | None = None,
     ) -> None:
         self.target = target
         self.grid = grid
@@ -150,6 +152,11 @@ class Launch:
         self.streams: list[Stream] = []
         self._random = random.Random(self.schedule.seed)
         self._spare: list[Cluster] = []
+        self._leaves_all = workshop is not None  # clusters are wanted when the launch is over
+        if workshop is not None:
+            self._spare, self.machine.plans = workshop.clusters, workshop.plans
+            self.machine.pool = workshop.pool
+            workshop.open(self.machine)
         self._numbers = 0
         self._started = self.blocks.start
         self._hub: Any = None
@@ -313,7 +320,7 @@ class Launch:
         self.streams = [s for s in self.streams if s.core.block != block]
         for stream in ended:  # a core without a program has no number, and no queues
             self.queues.drop(stream.core)
-        if self._started < self.blocks.stop:
+        if self._started < self.blocks.stop or self._leaves_all:
             self._clean_up(cluster)
         if self.done is not None:
             self.done(block)
@@ -352,10 +359,21 @@ def run_cluster(
     session: Callable[[Machine], Any] | None = None,
     blocks: range | None = None,
     done: Callable[[int], None] | None = None,
+    workshop: Workshop | None = None,
 ) -> Outcome:
-    """Run programs and raise all that is wrong with them; `session` makes the machine current."""
+    """Run programs and raise all that is wrong with them; `session` makes the machine current.
+
+    `workshop` holds what an earlier launch of the same programs left, and then what this one does.
+    """
     launch = Launch(
-        target, mode, grid=grid, schedule=schedule, hazards=hazards, blocks=blocks, done=done
+        target,
+        mode,
+        grid=grid,
+        schedule=schedule,
+        hazards=hazards,
+        blocks=blocks,
+        done=done,
+        workshop=workshop,
     )
     if session is None:
         outcome = launch.run(programs)
