@@ -46,7 +46,7 @@ def launch(
 
     `hazards` is False, True, or "explore": then the program runs under many schedules and must
     leave the same bytes in `arrays` each time. `jobs` spreads the blocks over processes.
-    `workshop` is what an earlier launch of the same programs left, for a single run in this process.
+    `workshop` is what an earlier launch of the same programs left; it serves a single plain run.
     """
     if hazards not in (True, False, "explore") or jobs < 1:
         raise fail(
