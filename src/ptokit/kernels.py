@@ -141,7 +141,8 @@ class Kernel:
             traced = self._traced(chosen, arguments)
             found = Verify(is_manual=self.mode == "manual").run(traced, chosen)
             if self.mode == "auto":
-                found = InsertSync().run(Place().run(found, chosen), chosen)
+                sync = InsertSync(is_one_core=self.core != "mix")
+                found = sync.run(Place().run(found, chosen), chosen)
             self._lowered[key] = found
         return found
 

@@ -83,3 +83,23 @@ def there_and_back(a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, gm: boo
             TSTORE(GlobalTensor(y)[first : first + 16, :], popped)
             if not gm:
                 TFREE[UP](there)
+
+
+@kernel(mode="auto")
+def both_parts(a: Any, b: Any, work: Any, y: Any) -> None:
+    """y = a b + 1 on one core that plays both parts, through global memory."""
+    a_l1, b_l1 = boxed(32, 64)(), boxed(64, 64)()
+    left, right = TileLeft[half, 32, 64](), TileRight[half, 64, 64]()
+    acc, whole = TileAcc[float32, 32, 64](), Tile[TileType.Vec, float32, 32, 64]()
+    for _step in range(2):
+        with cube_section():
+            TLOAD(a_l1, GlobalTensor(a))
+            TLOAD(b_l1, GlobalTensor(b))
+            TMOV(left, a_l1)
+            TMOV(right, b_l1)
+            TMATMUL(acc, left, right)
+            TSTORE(GlobalTensor(work), acc)
+        with vector_section():
+            TLOAD(whole, GlobalTensor(work))
+            TADDS(whole, whole, 1.0)
+            TSTORE(GlobalTensor(y), whole)

@@ -61,3 +61,12 @@ def test_tiles_lie_beside_the_slots(target: str, gm: bool) -> None:
         for each in near:
             taken = slots[each.memory]
             assert each.start + each.nbytes <= taken.start or each.start >= taken.stop
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_one_core_that_plays_both_parts_is_ordered_across_sections(target: str, path: str) -> None:
+    a, b, *_, y = arguments()
+    work = np.zeros_like(y)
+    k.both_parts[1](a, b, work, y, target=target, path=path, check="explore")
+    np.testing.assert_array_equal(y, a.astype(np.float64) @ b.astype(np.float64) + 1)

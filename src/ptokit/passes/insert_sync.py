@@ -32,9 +32,14 @@ SECTIONS = ("pto.section.cube", "pto.section.vector")
 
 @dataclass(frozen=True)
 class InsertSync(Pass):
-    """Order the pipes of a placed program."""
+    """Order the pipes of a placed program.
+
+    Sections of cube and vector code run on cores of their own, unless `is_one_core`: then one core
+    plays both parts, and its pipes are ordered across sections.
+    """
 
     name: ClassVar[str] = "insert-sync"
+    is_one_core: bool = False
 
     def run(self, module: Module, target: Target) -> Module:
         module = clone(module)
@@ -44,7 +49,7 @@ class InsertSync(Pass):
                 continue
             # Each kind of core has pipes and flags of its own.
             sections = {op.name for op in function.walk() if op.name in SECTIONS}
-            for section in sorted(sections) or [""]:
+            for section in [""] if self.is_one_core else sorted(sections) or [""]:
                 _Inserter(function, target, section).run(body)
             end = body.ops.pop()
             # Nothing may still be under way when the kernel ends.
@@ -107,7 +112,10 @@ class Edges:
 
 
 class _Inserter:
-    """Orders the pipes of one kind of core, whose code stands in sections of that name."""
+    """Orders the pipes of one kind of core, whose code stands in sections of that name.
+
+    Without a name it is the only core there is.
+    """
 
     def __init__(self, function: Function, target: Target, section: str) -> None:
         self.target = target
@@ -126,7 +134,7 @@ class _Inserter:
 
     def _is_elsewhere(self, op: Op) -> bool:
         """Whether an operation runs on the other kind of core."""
-        return op.name in SECTIONS and op.name != self.section
+        return bool(self.section) and op.name in SECTIONS and op.name != self.section
 
     def _guarded(self, ops: list[Op]) -> list[Op]:
         """Operations that must not run on the other kind of core."""
