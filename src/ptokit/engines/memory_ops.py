@@ -68,26 +68,23 @@ def _store_scalar(run: Interpreter, op: Op, frame: Frame) -> None:
 # ---- views -------------------------------------------------------------------------------------
 
 
-def _tensor_view(run: Interpreter, op: Op, frame: Frame) -> None:
-    at = frame[op.operands[0]]
-    at = at.pointer if isinstance(at, View) else at
-    shape = tuple(frame[v] for v in op.group("shape"))
-    stride = tuple(frame[v] for v in op.group("strides"))
-    given = op.attrs.get("layout")
-    known = isinstance(given, EnumAttr)
-    layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
-    element = element_of(op.result.type, op.location)
-    frame[op.result] = View(at, Form(element, shape, stride, layout, known))
-
-
-def _declare_view(run: Interpreter, op: Op, frame: Frame) -> None:
-    """A view without memory is an object: a FIFO points it at its slots."""
+def _form(op: Op, frame: Frame) -> Form:
+    """Shape, strides and layout that an operation gives a view."""
     shape, stride = (tuple(frame[v] for v in op.group(n)) for n in ("shape", "strides"))
     given = op.attrs.get("layout")
     known = isinstance(given, EnumAttr)
     layout = Layout[given.value.upper()] if known else layout_of(shape, stride)
-    element = element_of(op.result.type, op.location)
-    frame[op.result] = SlotView(Form(element, shape, stride, layout, known), op.location)
+    return Form(element_of(op.result.type, op.location), shape, stride, layout, known)
+
+
+def _tensor_view(run: Interpreter, op: Op, frame: Frame) -> None:
+    at = frame[op.operands[0]]
+    frame[op.result] = View(at.pointer if isinstance(at, View) else at, _form(op, frame))
+
+
+def _declare_view(run: Interpreter, op: Op, frame: Frame) -> None:
+    """A view without memory is an object: a FIFO points it at its slots."""
+    frame[op.result] = SlotView(_form(op, frame), op.location)
 
 
 def _partition(op: Op) -> Step:
@@ -104,10 +101,22 @@ def _partition(op: Op) -> Step:
         if view.form is not before or after.shape != extents:
             if not len(offsets) == len(sizes) == len(view.form.shape):
                 raise fail(
-                    "view-rank", f"{op.name}: as many offsets as dimensions", site=op.location
+                    "view-rank",
+                    f"{op.name}: as many offsets and sizes as the view has dimensions",
+                    got=[
+                        ("offsets", len(offsets)),
+                        ("sizes", len(sizes)),
+                        ("dimensions", len(view.form.shape)),
+                    ],
+                    site=op.location,
                 )
             if min(extents, default=1) < 0:
-                raise fail("view-size", f"{op.name}: sizes are not negative", site=op.location)
+                raise fail(
+                    "view-size",
+                    f"{op.name}: sizes are not negative",
+                    got=[("sizes", extents)],
+                    site=op.location,
+                )
             after = view.form.sized(extents)
             last = view.form, after
         frame[result] = view.part([frame[v] for v in offsets], after)

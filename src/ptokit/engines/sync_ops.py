@@ -13,9 +13,15 @@ from ptokit.engines.steps import Frame, Handler, Step
 from ptokit.engines.values import View
 from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Op
-from ptokit.ir.fifos import buffer_address, pipe_spec
+from ptokit.ir.fifos import (
+    TRANSFERS,
+    buffer_address,
+    entry_of,
+    instruction_of,
+    pipe_spec,
+    split_of,
+)
 from ptokit.ir.types import OpaqueType, TileBufType
-from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Pipe
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.objects import GlobalObject, TileObject
@@ -259,9 +265,13 @@ def _pipe_of(run: Interpreter, op: Op, frame: Frame) -> PipeObject:
     return found
 
 
-def _transfer(run: Interpreter, op: Op, frame: Frame, name: str, entry: Any) -> None:
-    """Issue one of the pipe instructions; an entry is a tile, or a slot in hand."""
-    insn = INSTRUCTIONS[name]
+def _transfer(run: Interpreter, op: Op, frame: Frame) -> None:
+    """Issue the instruction behind a transfer; an entry is a tile, or a slot in hand."""
+    named = entry_of(op)
+    if op.results:
+        entry = _popped(run, op, frame)
+    else:
+        entry = None if named is None else frame[named]
     if isinstance(entry, View):
         raise fail(
             "pipe-entry",
@@ -269,40 +279,26 @@ def _transfer(run: Interpreter, op: Op, frame: Frame, name: str, entry: Any) -> 
             fix="make the view with pto.declare_view",
             site=op.location,
         )
+    insn = instruction_of(op)
     kind = "gmTensor" if isinstance(entry, GlobalObject) else "tile"
     given = {"pipe": _pipe_of(run, op, frame), kind: entry}
-    split = {"Split": TileSplitAxis(_number(op.attrs.get("split")))}
+    split = {"Split": TileSplitAxis(split_of(op))}
     operands = [given.get(o.name) for o in insn.operands]
     attrs = tuple(split.get(a.name, a.default) for a in insn.attrs)
     run.machine.issue(insn, operands, attrs, op.location)
+    if op.results:
+        frame[op.result] = entry
 
 
-def _push(run: Interpreter, op: Op, frame: Frame) -> None:
-    _transfer(run, op, frame, "TPUSH", frame[op.operands[0]])
-
-
-def _pop(run: Interpreter, op: Op, frame: Frame) -> None:
-    if not op.results:
-        _transfer(run, op, frame, "TPOP", frame[op.operands[0]])
-        return
+def _popped(run: Interpreter, op: Op, frame: Frame) -> TileObject:
+    """The tile that a pop makes; the FIFO gives it its place."""
     if not isinstance(op.result.type, TileBufType):
         raise fail("not-supported", f"{op.name} makes a tile", site=op.location, kind=NotSupported)
     spec = run.spec(op.result)
     given = [frame[v] for v in op.operands]
     rows = given[0] if given else spec.rows if spec.valid_row == DYNAMIC else spec.valid_row
     cols = given[1] if given else spec.cols if spec.valid_col == DYNAMIC else spec.valid_col
-    tile = TileObject(spec, rows, cols)
-    _transfer(run, op, frame, "TPOP", tile)
-    frame[op.result] = tile
-
-
-def _free(run: Interpreter, op: Op, frame: Frame) -> None:
-    slot = op.operand("slot")
-    _transfer(run, op, frame, "TFREE", None if slot is None else frame[slot])
-
-
-def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
-    _transfer(run, op, frame, "TALLOC", frame[op.operands[0]])
+    return TileObject(spec, rows, cols)
 
 
 FLAGS = {  # whether an operation raises a flag or waits for it
@@ -315,6 +311,7 @@ FLAGS = {  # whether an operation raises a flag or waits for it
 }
 HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(FLAGS, _numbered_flag),
+    **dict.fromkeys(TRANSFERS, _transfer),
     "pto.barrier": _barrier,
     "pto.barrier_sync": _barrier,
     "pto.get_buf": _get_buffer,
@@ -332,14 +329,4 @@ HANDLERS: dict[str, Handler] = {
     "pto.aiv_initialize_pipe": _front_pipe,
     "pto.initialize_l2g2l_pipe": _low_pipe,
     "pto.initialize_l2l_pipe": _low_pipe,
-    "pto.tpush_to_aiv": _push,
-    "pto.tpush_to_aic": _push,
-    "pto.tpush": _push,
-    "pto.tpop_from_aic": _pop,
-    "pto.tpop_from_aiv": _pop,
-    "pto.tpop": _pop,
-    "pto.tfree_from_aic": _free,
-    "pto.tfree_from_aiv": _free,
-    "pto.tfree": _free,
-    "pto.talloc": _alloc,
 }
