@@ -14,17 +14,20 @@ def boxed(rows: int, cols: int) -> Any:
     return Tile[TileType.Mat, half, rows, cols, BLayout.ColMajor, rows, cols, SLayout.RowMajor]
 
 
-def pipes(ring: Any, back_ring: Any, gm: bool, at: int) -> tuple[Any, Any]:
-    """One FIFO each way; local slots at `at` in UB and in L1."""
-    there = Direction.DIR_C2V_GM if gm else Direction.DIR_C2V
-    back = Direction.DIR_V2C_GM if gm else Direction.DIR_V2C
+def pipes(ring: Any, back_ring: Any, flavour: str, at: int) -> tuple[Any, Any]:
+    """A FIFO each way, or one for both; local slots at `at` in UB and in L1."""
+    if flavour == "both":
+        pipe = TPipe[0, Direction.DIR_BOTH, 8192, 2](ring, at, at)
+        return pipe, pipe
+    there = Direction.DIR_C2V_GM if flavour == "gm" else Direction.DIR_C2V
+    back = Direction.DIR_V2C_GM if flavour == "gm" else Direction.DIR_V2C
     return TPipe[0, there, 8192, 2](ring, at, 0), TPipe[2, back, 4096, 2](back_ring, 0, at)
 
 
 @kernel(mode="auto", core="mix")
-def one_way(a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, gm: bool, at: int) -> None:
+def one_way(a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, flavour: str, at: int) -> None:
     """y = a b + 1, three times over; every core has its own loop."""
-    there, _ = pipes(ring, back_ring, gm, at)
+    there, _ = pipes(ring, back_ring, flavour, at)
     with cube_section():
         a_l1, b_l1 = boxed(32, 64)(), boxed(64, 64)()
         left, right = TileLeft[half, 32, 64](), TileRight[half, 64, 64]()
@@ -42,15 +45,17 @@ def one_way(a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, gm: bool, at: 
         for _step in range(3):
             TPOP[UP](there, popped)
             TADDS(more, popped, 1.0)
-            if not gm:
+            if flavour != "gm":
                 TFREE[UP](there)
             TSTORE(GlobalTensor(y)[first : first + 16, :], more)
 
 
 @kernel(mode="auto", core="mix")
-def there_and_back(a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, gm: bool, at: int) -> None:
+def there_and_back(
+    a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, flavour: str, at: int
+) -> None:
     """y = (a b + 1) b; sections in one loop, and an entry that is stored as it is popped."""
-    there, back = pipes(ring, back_ring, gm, at)
+    there, back = pipes(ring, back_ring, flavour, at)
     a_l1, b_l1, p_l1 = boxed(32, 64)(), boxed(64, 64)(), boxed(32, 64)()
     left, right = TileLeft[half, 32, 64](), TileRight[half, 64, 64]()
     acc = TileAcc[float32, 32, 64]()
@@ -66,14 +71,14 @@ def there_and_back(a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, gm: boo
         with vector_section():
             TPOP[UP](there, popped)
             TADDS(more, popped, 1.0)
-            if not gm:
+            if flavour != "gm":
                 TFREE[UP](there)
             TCVT(weights, more, RoundMode.CAST_RINT)
             TPUSH[UP](back, weights)
         with cube_section():
             TPOP[UP](back, p_l1)
             TMOV(left, p_l1)
-            if not gm:
+            if flavour != "gm":
                 TFREE[UP](back)
             TMATMUL(acc, left, right)
             TPUSH[UP](there, acc)
@@ -81,7 +86,7 @@ def there_and_back(a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, gm: boo
             first = get_subblockid() * 16
             TPOP[UP](there, popped)
             TSTORE(GlobalTensor(y)[first : first + 16, :], popped)
-            if not gm:
+            if flavour != "gm":
                 TFREE[UP](there)
 
 

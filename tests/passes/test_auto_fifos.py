@@ -11,7 +11,7 @@ from ptokit import Kernel
 from ptokit.driver import loads
 from tests.passes import fifo_kernels as k
 
-WAYS = [("a2a3", False), ("a5", False), ("a5", True)]
+WAYS = [("a2a3", "plain"), ("a2a3", "both"), ("a5", "plain"), ("a5", "both"), ("a5", "gm")]
 KERNELS = {
     k.one_way: lambda a, b: a @ b + 1,
     k.there_and_back: lambda a, b: (a @ b + 1) @ b,
@@ -21,7 +21,7 @@ KERNELS = {
 def arguments() -> list[Any]:
     rng = np.random.default_rng(3)
     a, b = (rng.integers(-2, 3, (n, 64)).astype(np.float16) for n in (32, 64))
-    rings = np.zeros(1 << 12, np.float32), np.zeros(1 << 12, np.float16)
+    rings = np.zeros(1 << 13, np.float32), np.zeros(1 << 13, np.float16)
     return [a, b, *rings, np.zeros((32, 64), np.float32)]
 
 
@@ -30,32 +30,37 @@ def wanted(kernel: Kernel, args: list[Any]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda each: each.name)
-@pytest.mark.parametrize(("target", "gm"), WAYS)
+@pytest.mark.parametrize(("target", "flavour"), WAYS)
 @pytest.mark.parametrize("at", [0, 0x3000])
 @pytest.mark.parametrize("path", ["eager", "lowered"])
 def test_every_schedule_gives_the_result(
-    kernel: Kernel, target: str, gm: bool, at: int, path: str
+    kernel: Kernel, target: str, flavour: str, at: int, path: str
 ) -> None:
     args = arguments()
-    kernel[1](*args, target=target, path=path, check="explore", gm=gm, at=at)
+    kernel[1](*args, target=target, path=path, check="explore", flavour=flavour, at=at)
     np.testing.assert_array_equal(args[-1], wanted(kernel, args))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda each: each.name)
-@pytest.mark.parametrize(("target", "gm"), WAYS)
-def test_the_text_of_it_runs(kernel: Kernel, target: str, gm: bool) -> None:
+@pytest.mark.parametrize(("target", "flavour"), WAYS)
+def test_the_text_of_it_runs(kernel: Kernel, target: str, flavour: str) -> None:
     args = arguments()
-    program = loads(kernel.text(*args, target=target, gm=gm, at=0))
+    program = loads(kernel.text(*args, target=target, flavour=flavour, at=0))
     program.entry()[1](*args, target=target)
     np.testing.assert_array_equal(args[-1], wanted(kernel, args))
 
 
-@pytest.mark.parametrize(("target", "gm"), WAYS)
-def test_tiles_lie_beside_the_slots(target: str, gm: bool) -> None:
+@pytest.mark.parametrize(("target", "flavour"), WAYS)
+def test_tiles_lie_beside_the_slots(target: str, flavour: str) -> None:
     """Wherever the slots are put, no placed tile of UB or L1 shares a byte with them."""
     for at in (0, 0x400, 0x3000):
-        placed = k.there_and_back.memory_map(*arguments(), target=target, gm=gm, at=at).tiles
-        slots = {"UB": range(at, at + 2 * 8192), "L1": range(at, at + 2 * 4096)}
+        placed = k.there_and_back.memory_map(
+            *arguments(), target=target, flavour=flavour, at=at
+        ).tiles
+        slots = {
+            "UB": range(at, at + 2 * 8192),
+            "L1": range(at, at + 2 * (8192 if flavour == "both" else 4096)),
+        }
         near = [p for p in placed if p.memory in slots]
         assert near
         for each in near:

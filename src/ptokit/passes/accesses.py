@@ -78,11 +78,10 @@ def _transfer(op: Op, result: Accesses) -> None:
     if found is None:
         return
     pipe, value, writes = found
-    assert value is not None
     roots = result.stands_for(value)
     result.pipes[op] = pipe
     result.of[op] = [Access(root, writes, not writes, False) for root in roots]
-    if writes and isinstance(value.type, BufferType):
+    if writes:
         for root in roots:
             result.fifos.popped.setdefault(root, set()).add(op.operand("pipe_handle"))
 

@@ -39,7 +39,10 @@ class Fifos:
     specs: dict[Value | None, PipeSpec] = field(default_factory=dict[Value | None, PipeSpec])
     rings: dict[Value | None, list[Ring]] = field(default_factory=dict[Value | None, list[Ring]])
     popped: dict[Value, set[Value | None]] = field(default_factory=dict[Value, set[Value | None]])
-    _consumer: dict[Value | None, Pipe] = field(default_factory=dict[Value | None, Pipe])
+    # Of a FIFO: the last pop, by its pipe and tile.
+    _pops: dict[Value | None, tuple[Pipe, Value]] = field(
+        default_factory=dict[Value | None, tuple[Pipe, Value]]
+    )
 
     def open(self, op: Op) -> None:
         """Note a FIFO where it is made."""
@@ -57,17 +60,17 @@ class Fifos:
             if is_used and start is not None:
                 rings.append(Ring(loc, start, start + size))
 
-    def transfer(self, op: Op) -> tuple[Pipe, Value | None, bool] | None:
-        """The pipe of a transfer, what it touches and whether it writes; None: no tile.
+    def transfer(self, op: Op) -> tuple[Pipe, Value, bool] | None:
+        """The pipe of a transfer, the tile it touches and whether it writes; None: no tile.
 
-        What a TFREE touches is the ring, under the name of the FIFO.
+        Giving a slot back touches the tile that was popped last: all of a FIFO share its ring.
         """
         handle, entry = op.operand("pipe_handle"), entry_of(op)
         spec = self.specs.get(handle)
         is_direct = spec is not None and spec.is_direct(self.target.name)
         if entry is None:
-            pipe = self._consumer.get(handle)
-            return (pipe, handle, True) if pipe is not None and is_direct else None
+            pop = self._pops.get(handle)
+            return (*pop, True) if pop is not None and is_direct else None
         if not isinstance(entry.type, BufferType):
             return None  # a slot in hand: loads and stores of it follow the signals of their pipe
         loc = entry.type.spec.loc
@@ -76,17 +79,17 @@ class Fifos:
         pipe = Pipe.MTE2
         if is_direct:
             pipe = Pipe.V if loc == TileType.Vec else Pipe.MTE1
-        self._consumer[handle] = pipe
+        self._pops[handle] = pipe, entry
         return pipe, entry, True
 
     def reserved(self, loc: TileType) -> list[tuple[int, int]]:
         """The bytes of a memory that belong to FIFOs."""
         return [(r.start, r.stop) for rings in self.rings.values() for r in rings if r.loc == loc]
 
-    def place_of(self, root: Value) -> Ring | None:
-        """The ring in which a popped tile lies, or that of a FIFO; None where it is not known."""
-        handles = self.popped.get(root, {root})
-        rings = [ring for handle in handles for ring in self.rings.get(handle, [])]
-        if isinstance(root.type, BufferType):
-            rings = [ring for ring in rings if ring.loc == root.type.spec.loc]
+    def place_of(self, popped: Value) -> Ring | None:
+        """The ring in which a popped tile lies; None where it is not known."""
+        assert isinstance(popped.type, BufferType)
+        loc = popped.type.spec.loc
+        rings = [r for handle in self.popped[popped] for r in self.rings.get(handle, [])]
+        rings = [ring for ring in rings if ring.loc == loc]
         return rings[0] if len(rings) == 1 else None

@@ -51,9 +51,8 @@ def bytes_of(function: Function, accesses: Accesses) -> Map:
         spec = op.result.type.spec
         if address is not None:
             result.places[op.result] = Bytes(spec.loc, address, address + spec.nbytes)
-    fifos = accesses.fifos
-    for root in {*fifos.popped, *(handle for handle in fifos.rings if handle is not None)}:
-        ring = fifos.place_of(root)
+    for root in accesses.fifos.popped:
+        ring = accesses.fifos.place_of(root)
         if ring is not None:
             result.places[root] = Bytes(*ring)
     return result
