@@ -13,11 +13,13 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.isa.facts import Ops
+from ptokit.isa.services import SERVICES
 
 TARGETS = ("a2a3", "a5", "kirin9030", "kirinx90")  # the devices; `cpu` is the permissive profile
 
@@ -211,9 +213,11 @@ class Insn:
     body_parameters: frozenset[str]
     helpers: Mapping[str, Callable[..., Any]]  # functions of the API beside the instruction
 
-    @property
-    def wants_ctx(self) -> bool:
-        return "ctx" in self.body_parameters
+    @cached_property
+    def services(self) -> frozenset[str]:
+        """What the body asks of the machine beside its operands (isa/services.py)."""
+        own = {o.name for o in self.operands} | {a.name for a in self.attrs}
+        return (self.body_parameters & SERVICES) - own
 
     def takes(self, form: tuple[str, ...], attrs: Mapping[str, Any]) -> bool:
         """Whether an overload exists with these template arguments."""
@@ -338,9 +342,10 @@ def _flat(rules: Iterable[Rule | Iterable[Rule]]) -> Iterable[Rule]:
 def _check(record: Insn) -> None:
     """Refuse a block that contradicts itself; this runs once, at import."""
     where = f"{record.family}.py: {record.name}"
-    parameters = [p for p in inspect.signature(record.body).parameters if p != "ctx"]
     declared = [o.name for o in record.operands]
     expected = declared + [a.name for a in record.attrs]
+    asked = inspect.signature(record.body).parameters
+    parameters = [p for p in asked if p not in SERVICES or p in expected]
     assert record.name not in _table, f"{where} is defined twice"
     assert record.doc, f"{where} has no docstring"
     assert parameters[: len(declared)] == declared, f"{where}: body takes {parameters}"

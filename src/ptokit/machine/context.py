@@ -43,6 +43,10 @@ class Context:
         self.touched: list[tuple[str, bool, GmWindow]] = []
         self._operands = operands
 
+    def service(self, name: str) -> Any:
+        """What a body asks for under this name."""
+        return self.registers if name == "registers" else self
+
     @property
     def ops(self) -> Ops:
         """The facts of the operands: `ctx.ops.dst.dtype`, `ctx.ops.src.vr` ..."""

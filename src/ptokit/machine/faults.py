@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptokit.base.diagnostics import ProgramError, PtoError
+from ptokit.base.diagnostics import ProgramError, PtoError, fail
+from ptokit.base.location import Location, Site
+from ptokit.isa.services import Refused
+from ptokit.isa.spec import Insn
 
 
 class PoisonRead(ProgramError):  # noqa: N818 - named after what happened
@@ -32,3 +35,16 @@ def read_by(error: PtoError, plan: Any, operand: str, window: Any) -> PtoError:
     if isinstance(error, PoisonRead):
         error.plan, error.operand, error.window = plan, operand, window
     return error
+
+
+def refusal(insn: Insn, error: Refused, site: Site | Location, target: str) -> PtoError:
+    """What a body refused, as an error at the instruction's line."""
+    known = error.code[:3] in ("SA-", "PA-", "CA-")
+    return fail(
+        error.code if known else f"{insn.name}.{error.code}",
+        f"{insn.name}: {error.message}",
+        got=error.got,
+        fix=error.fix,
+        site=site,
+        target=target,
+    )

@@ -16,9 +16,10 @@ import numpy as np
 from ptokit.base.diagnostics import InternalError, NotSupported, PtoError, fail
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
+from ptokit.isa.services import CONSTANT, Refused
 from ptokit.isa.spec import Operand, Pipe
 from ptokit.machine.context import Context
-from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound, read_by
+from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound, read_by, refusal
 from ptokit.machine.gm import GmWindow
 from ptokit.machine.recipe import Part, Recipe
 from ptokit.machine.records import GmWindows, Record
@@ -54,8 +55,10 @@ class Plan:
         self._gm = [(index, access.afresh()) for index, access in recipe.gm]
         for part in recipe.parts:
             self._bind(part, operands[part.position], site)
-        self._attrs = recipe.attrs
-        self._wants_ctx = recipe.insn.wants_ctx
+        known = {"target": machine.target, "ops": self.ops, "pipe": self.pipe}
+        services = recipe.insn.services
+        self._attrs = recipe.attrs | {name: known[name] for name in services & CONSTANT}
+        self._services = tuple(services - CONSTANT)
         self._body = recipe.insn.body
         # Transfers move bits and have no flags to raise; one that adds on the way hides its own.
         self._quiet = self.pipe in (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
@@ -141,9 +144,9 @@ class Plan:
         if self._fetch or self._gm:
             args, gm = self._arguments(operands, site)
         more = self._attrs
-        if self._wants_ctx:
+        if self._services:
             context = Context(machine, self, operands, site)
-            more = {"ctx": context, **more}
+            more = {**more, **{name: context.service(name) for name in self._services}}
         try:
             if self._quiet or machine.is_quiet:
                 result = self._body(*args, **more)
@@ -152,6 +155,8 @@ class Plan:
                     result = self._body(*args, **more)
         except PtoError:
             raise
+        except Refused as error:
+            raise refusal(self.insn, error, site, self.ops.target.name) from None
         except Exception as error:
             raise self._failed(error, site) from error
         for index, window in self._store:

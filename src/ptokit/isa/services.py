@@ -1,0 +1,121 @@
+"""What a body may ask of the machine beside its operands: a parameter named after the service.
+
+    def TDIV(dst: Array, src0: Array, src1: Array, target: Target) -> None: ...
+
+`target`, `ops` (the facts of the operands) and `pipe` are known before the instruction runs; the
+others are objects of these shapes, which whoever executes the instruction provides. A body that
+finds its operands' values wrong raises `Refused`; the line of the program is added by the executor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from ptokit.base.enums import TileType
+from ptokit.base.layout import Array
+
+CONSTANT = frozenset({"target", "ops", "pipe"})
+SERVICES = CONSTANT | {"registers", "poison", "world", "ctx"}
+
+Registers = dict[str, Any]  # the configuration registers of a core
+
+
+class Refused(Exception):  # noqa: N818 - named after what happened
+    """The values of the operands break a rule that only a running program can see."""
+
+    def __init__(
+        self, code: str, message: str, *, got: Iterable[tuple[str, object]] = (), fix: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.got, self.fix = code, message, tuple(got), fix
+
+
+class Poison(Protocol):
+    """Which elements of the operands hold defined values, for bodies that do not treat all alike.
+
+    Operands are named; regions and masks are those of the array that the body was handed.
+    """
+
+    def poison(self, name: str, rows: slice, cols: slice) -> None:
+        """Declare a logical region undefined once the instruction is over."""
+        ...
+
+    def poison_where(self, name: str, where: Array) -> None:
+        """Declare single elements undefined once the instruction is over."""
+        ...
+
+    def undefined(self, name: str) -> Array | None:
+        """Which elements are undefined; None: not one."""
+        ...
+
+    def demand(self, name: str, part: tuple[slice, slice]) -> None:
+        """Refuse to read a part unless all of it is defined."""
+        ...
+
+    def demand_where(self, name: str, where: Array) -> None:
+        """Refuse to read these elements unless all of them are defined."""
+        ...
+
+    def peek(self, name: str) -> tuple[Array, Array]:
+        """The whole of a tile as it is, and which elements hold a defined value."""
+        ...
+
+    def fill(self, name: str, rows: slice, cols: slice, value: Any) -> None:
+        """Write a logical region beside the one the body was handed."""
+        ...
+
+    def leave(self, name: str, array: Array) -> None:
+        """Put back what the operand held: this run does not write it."""
+        ...
+
+    def clobber(self, loc: TileType, start: int, stop: int) -> None:
+        """Make bytes of a memory of the core undefined: the hardware uses them as scratch."""
+        ...
+
+
+class World(Protocol):
+    """The devices a program runs on, and the windows of memory they share."""
+
+    @property
+    def rank(self) -> int | None:
+        """The device the program runs on, among others; None when it is alone."""
+        ...
+
+    @property
+    def rank_count(self) -> int | None:
+        """How many devices there are; None when the program knows of no others."""
+        ...
+
+    @property
+    def gates(self) -> dict[Any, Any]:
+        """The gates of the collective unit."""
+        ...
+
+    def rank_of(self, tensor: Any) -> int | None:
+        """The device in whose window a view lies; None when it lies in no window."""
+        ...
+
+    def staging(self, *names: str) -> Any:
+        """The tiles through which data goes from one device to another."""
+        ...
+
+    def same_view(self, a: Any, b: Any) -> bool:
+        """Whether two views of global memory are one and the same."""
+        ...
+
+    def view(self, name: str) -> Array:
+        """The five-dimensional array of a GlobalTensor operand."""
+        ...
+
+    def raw(self, name: str, nbytes: int, skip: int = 0) -> Array:
+        """So many bytes of a GlobalTensor operand, `skip` bytes behind its pointer."""
+        ...
+
+    def pause(self) -> None:
+        """Let a random schedule turn to another device."""
+        ...
+
+    def poll(self, what: str) -> None:
+        """Let other devices go on after a test that failed, unless it can never succeed."""
+        ...
