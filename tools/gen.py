@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ptokit.frontend.instruction import namespace
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.verify import assertions, code_of, is_assertion_id, recipe
@@ -17,30 +18,20 @@ from ptokit.report.pages import index, markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 
-HEADER = '''"""The instructions as Python sees them{what}: names, signatures, documentation.
+HEADER = """# The instructions as editors see them{what}: names, signatures, documentation.
+# Generated from the instruction table by tools/gen.py; do not edit.
+# pyright: reportIncompatibleMethodOverride=false
 
-Generated from the instruction table by tools/gen.py; do not edit.
+from typing import Any, overload
+
+from ptokit.frontend.instruction import Instruction, RecordEvent, Waitable
+from ptokit.frontend.tensor_types import ConvTile, GlobalTensor
+from ptokit.frontend.types import Tile
+from ptokit.machine.objects import Pointer
+
+Wait = RecordEvent | Waitable
+
 """
-
-# Each class narrows the general call of Instruction to its own operands, for editors only.
-# pyright: reportIncompatibleMethodOverride=false, reportNoOverloadImplementation=false
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from ptokit.frontend.instruction import Instruction
-from ptokit.isa import INSTRUCTIONS
-
-if TYPE_CHECKING:
-    from ptokit.frontend.instruction import RecordEvent, Waitable
-    from ptokit.frontend.tensor_types import ConvTile, GlobalTensor
-    from ptokit.frontend.types import Tile
-    from ptokit.machine.objects import Pointer
-
-    Wait = RecordEvent | Waitable
-
-'''
 
 KINDS = {
     "tile": "Tile",
@@ -57,32 +48,24 @@ def annotation(operand: Operand) -> str:
     return "Any" if "Any" in kinds else " | ".join(dict.fromkeys(kinds))
 
 
-def python_name(insn: Insn) -> str:
-    return insn.name.rsplit(".", 1)[-1]
-
-
-def api_class(insn: Insn) -> str:
-    name = python_name(insn)
-    lines = [f"class _{name}(Instruction):", f'    """{insn.doc.splitlines()[0]}"""', ""]
-    lines.append("    if TYPE_CHECKING:")
-    overloads = len(insn.forms) > 1
+def stub(name: str, insn: Insn) -> str:
+    """The class of one instruction: its calls, and its documentation."""
+    lines = [f"class _{name}(Instruction):"]
     for form in insn.forms:
-        args = ", ".join(f"{o}: {annotation(insn.operand(o))}" for o in form)
-        lead = f"self, {args}" if args else "self"
-        if overloads:
-            lines.append("        @overload")
+        args = ["self", *(f"{o}: {annotation(insn.operand(o))}" for o in form), "*events: Wait"]
+        lines += ["    @overload"] * (len(insn.forms) > 1)
         result = "Any" if insn.returns else "RecordEvent"
-        lines.append(f"        def __call__({lead}, *events: Wait) -> {result}: ...")
-    return "\n".join(lines) + f'\n\n\n{name} = _{name}(INSTRUCTIONS["{insn.name}"])\n'
+        lines += [f"    def __call__({', '.join(args)}) -> {result}: ..."]
+    doc = insn.doc.replace("\\", "\\\\")
+    return "\n".join([*lines, "", f"{name}: _{name}", f'"""{doc}"""', ""])
 
 
-def api_module(insns: list[Insn], what: str) -> str:
-    head = HEADER.format(what=what)
-    if any(len(i.forms) > 1 for i in insns):
-        head = head.replace("TYPE_CHECKING, Any", "TYPE_CHECKING, Any, overload")
-    body = "\n\n".join(api_class(i) for i in insns)
-    names = "\n".join(f'    "{python_name(i)}",' for i in insns)
-    return f"{head}\n{body}\n\n__all__ = [\n{names}\n]\n"
+def stubs(space: str, what: str) -> str:
+    """The stub file of one namespace."""
+    members = {name: each.insn for name, each in namespace(space).items()}
+    body = "\n".join(stub(name, insn) for name, insn in members.items())
+    names = "\n".join(f'    "{name}",' for name in members)
+    return f"{HEADER.format(what=what)}\n{body}\n__all__ = [\n{names}\n]\n"
 
 
 def errors_page() -> str:
@@ -113,39 +96,25 @@ def errors_page() -> str:
 
 def generated() -> dict[Path, str]:
     """Path -> contents of every generated file."""
-    tile = [i for i in INSTRUCTIONS.values() if "." not in i.name]
-    comm = [i for i in INSTRUCTIONS.values() if "." in i.name]
+    api = ROOT / "src/ptokit/frontend"
     files = {
-        ROOT / "src/ptokit/frontend/api.py": formatted(api_module(tile, "")),
+        api / "api.pyi": formatted(stubs("", "")),
+        api / "comm_api.pyi": formatted(stubs("comm", " (between devices)")),
         ROOT / "docs/isa/README.md": index(list(INSTRUCTIONS.values())),
         ROOT / "docs/errors.md": errors_page(),
     }
-    if comm:
-        files[ROOT / "src/ptokit/frontend/comm_api.py"] = formatted(
-            api_module(comm, " (between devices)")
-        )
     for insn in INSTRUCTIONS.values():
         files[ROOT / f"docs/isa/{insn.name}.md"] = markdown(insn)
     return files
 
 
 def formatted(source: str) -> str:
-    ruff = [sys.executable, "-m", "ruff"]
-    command = [
-        *ruff,
-        "check",
-        "--select",
-        "I,F401",
-        "--fix",
-        "-q",
-        "--stdin-filename",
-        "api.py",
-        "-",
-    ]
-    sorted_ = subprocess.run(command, input=source, capture_output=True, text=True, check=True)
-    command = [*ruff, "format", "-q", "-"]
-    done = subprocess.run(command, input=sorted_.stdout, capture_output=True, text=True, check=True)
-    return done.stdout
+    """A stub file as the formatter leaves it, without the imports it does not use."""
+    for step in (["check", "--select", "I,F401", "--fix"], ["format"]):
+        command = [sys.executable, "-m", "ruff", *step, "-q", "--stdin-filename", "api.pyi", "-"]
+        done = subprocess.run(command, input=source, capture_output=True, text=True, check=True)
+        source = done.stdout
+    return source
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from enum import IntEnum
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,17 @@ class Specialised:
         except PtoError as error:
             hide_frames(error)
             raise
+
+
+@cache
+def namespace(name: str = "") -> Mapping[str, Instruction]:
+    """The instructions of a C++ namespace by the name they have inside it, sorted."""
+    found: dict[str, Instruction] = {}
+    for full, insn in sorted(INSTRUCTIONS.items()):
+        space, _, own = full.rpartition(".")
+        if space == name:
+            found[own] = Instruction(insn)
+    return found
 
 
 # ---- template arguments ------------------------------------------------------------------------
