@@ -1,12 +1,9 @@
-"""What the matrix products of the cube share: sizes, operands, rules, and the product itself.
-
-A product takes m x k times k x n; which tile says how large m, k and n are differs between the
-matrix and the one-row instructions, so the parts below take those sizes as functions of the facts.
-"""
+"""What the matrix products of the cube share: sizes, operands, rules, and the product itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,22 +13,10 @@ from ptokit.base.convert import convert, from_float, keep_mantissa
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import AccPhase, RoundMode, SaturationMode, TileType
 from ptokit.base.layout import Array
-from ptokit.isa.rules import located
-from ptokit.isa.spec import (
-    Attr,
-    Operand,
-    Parts,
-    Rule,
-    Types,
-    inout,
-    out,
-    rule,
-    src,
-    types,
-)
+from ptokit.isa.facts import Ops
+from ptokit.isa.services import Places, Refused, Registers
+from ptokit.isa.spec import DEVICES, Attr, Operand, Parts, Rule, rule, src
 
-DEVICES = "a2a3 a5 kirin9030 kirinx90"
-KIRIN = "kirin9030 kirinx90"
 LIMIT = 4095  # of m, k and n
 FRACTAL = 16  # rows and columns of an accumulator box
 
@@ -42,111 +27,90 @@ FREEDOM = (
     "host's matrix product choose the order, adds the start value last and rounds once to the type "
     "of the accumulator."
 )
+SPLIT = "split the product into smaller ones"
 
 Size = Callable[[Any], int]
 
 
-# ---- sizes: m x k times k x n --------------------------------------------------------------------
-
-
-def m_of(o: Any) -> int:
-    return o.aMatrix.vr
-
-
-def k_of(o: Any) -> int:
-    return o.aMatrix.vc
+# ---- sizes and operands --------------------------------------------------------------------------
 
 
 def n_of(o: Any) -> int:
     return o.bMatrix.vc
 
 
-def gemv_m(o: Any) -> int:
-    """One row; the permissive profile takes as many as the left operand has."""
-    return 1 if o.target.is_device else o.aMatrix.vr
+@dataclass(frozen=True)
+class Sizes:
+    """A product takes m x k times k x n; the tiles that say how large m and k are differ."""
 
+    m: Size
+    k: Size
 
-def gemv_k(o: Any) -> int:
-    return o.bMatrix.vr
+    def result(self, name: str = "cMatrix", role: str = "out") -> Operand:
+        """The accumulator: m x n of it, whatever its own valid region."""
+        region, rest = self._result, self._rest_of_fractals(name)
+        return Operand(name, role, view=region, boxes=True, unspecified=rest)
 
+    def old_result(self, note: str, **more: Any) -> Operand:
+        """The accumulator the sum starts from, where it is named separately."""
+        return src("cInMatrix", view=self._result, boxes=True, note=note, **more)
 
-def rest_of_fractals(name: str, m: Size) -> Callable[[Any], Parts | None]:
-    """The part of the touched accumulator boxes beside the m x n result: what is there is lost."""
+    def left(self) -> Operand:
+        return src("aMatrix", view=lambda o: (self.m(o), self.k(o)), boxes=True)
 
-    def parts(o: Any) -> Parts | None:
-        if not o.target.is_device:
-            return None
-        axis_map = o[name].axis_map(o[name].vr, o[name].vc)
-        rows, cols = m(o), n_of(o)
-        bottom = min(-(-rows // FRACTAL) * FRACTAL, axis_map.rows)
-        right = min(-(-cols // FRACTAL) * FRACTAL, axis_map.cols)
-        below = (slice(rows, bottom), slice(0, right))
-        beside = (slice(0, rows), slice(cols, right))
-        return [part for part in (below, beside) if all(s.start < s.stop for s in part)]
+    def right(self) -> Operand:
+        return src("bMatrix", view=lambda o: (self.k(o), n_of(o)), boxes=True)
 
-    return parts
+    def _result(self, o: Any) -> tuple[int, int]:
+        return self.m(o), n_of(o)
 
+    def _rest_of_fractals(self, name: str) -> Callable[[Any], Parts | None]:
+        """The part of the touched accumulator boxes beside the result: what is there is lost."""
 
-def result(name: str = "cMatrix", m: Size = m_of, role: str = "out") -> Operand:
-    """The accumulator: m x n of it, whatever its own valid region."""
-    make = out if role == "out" else inout
-    rest = rest_of_fractals(name, m)
-    return make(name, view=lambda o: (m(o), n_of(o)), boxes=True, unspecified=rest)
+        def parts(o: Any) -> Parts | None:
+            if not o.target.is_device:
+                return None
+            axis_map = o[name].axis_map(o[name].vr, o[name].vc)
+            rows, cols = self._result(o)
+            bottom = min(-(-rows // FRACTAL) * FRACTAL, axis_map.rows)
+            right = min(-(-cols // FRACTAL) * FRACTAL, axis_map.cols)
+            below = (slice(rows, bottom), slice(0, right))
+            beside = (slice(0, rows), slice(cols, right))
+            return [part for part in (below, beside) if all(s.start < s.stop for s in part)]
 
-
-def old_result(m: Size = m_of) -> Operand:
-    """The accumulator the sum starts from, where it is named separately."""
-    note = "the storage of cOutMatrix"
-    return src("cInMatrix", view=lambda o: (m(o), n_of(o)), boxes=True, note=note)
-
-
-def left(m: Size = m_of, k: Size = k_of) -> Operand:
-    return src("aMatrix", view=lambda o: (m(o), k(o)), boxes=True)
-
-
-def right(k: Size = k_of) -> Operand:
-    return src("bMatrix", view=lambda o: (k(o), n_of(o)), boxes=True)
+        return parts
 
 
 def bias_row(optional: bool = False) -> Operand:
     return src("biasData", view=lambda o: (1, n_of(o)), optional=optional)
 
 
+def _one_row(o: Any) -> int:
+    """The vector mode of the cube; the permissive profile takes all rows of the left operand."""
+    return 1 if o.target.is_device else o.aMatrix.vr
+
+
+MATMUL = Sizes(lambda o: o.aMatrix.vr, lambda o: o.aMatrix.vc)
+GEMV = Sizes(_one_row, lambda o: o.bMatrix.vr)
+GEMV_MX = Sizes(_one_row, MATMUL.k)
+
+
 # ---- rules ---------------------------------------------------------------------------------------
 
 
 def in_range(what: str, size: Size, said: str, id: str) -> Rule:
-    return rule(
-        id,
-        f"1 <= {what} <= {LIMIT}, with {what} = {said}",
-        lambda o: 1 <= size(o) <= LIMIT,
-        fix="split the product into smaller ones",
-    )
-
-
-def spaces(c: str) -> list[Rule]:
-    """Where the operands live."""
-    return [
-        located("Left", "aMatrix", id="SA-0225"),
-        located("Right", "bMatrix", id="SA-0227"),
-        located("Acc", c, id="SA-0226"),
-    ]
+    text = f"1 <= {what} <= {LIMIT}, with {what} = {said}"
+    return rule(id, text, lambda o: 1 <= size(o) <= LIMIT, fix=SPLIT)
 
 
 def fits(*names: str) -> Rule:
     """Each operand has room in its memory."""
-    return rule(
-        "fits",
-        "each operand is no larger than its memory",
-        lambda o: all(
-            o[n] is None
-            or o[n].loc == TileType.Ctrl
-            or o[n].nbytes <= o.target.spaces[o[n].loc].capacity
-            for n in names
-        ),
-        DEVICES,
-        fix="split the product into smaller ones",
-    )
+
+    def holds(o: Any) -> bool:
+        placed = (o[n] for n in names if o[n] is not None and o[n].loc != TileType.Ctrl)
+        return all(tile.nbytes <= o.target.spaces[tile.loc].capacity for tile in placed)
+
+    return rule("fits", "each operand is no larger than its memory", holds, DEVICES, SPLIT)
 
 
 def shapes_agree(c: str, id: str, on: str | None = None) -> Rule:
@@ -163,7 +127,7 @@ def shapes_agree(c: str, id: str, on: str | None = None) -> Rule:
     )
 
 
-def row_shapes_agree(c: str, k: Size, id: str, on: str | None = None) -> Rule:
+def row_shapes_agree(c: str, k: Size, id: str, on: str) -> Rule:
     """The capacities of a one-row product, whose left operand is padded, agree."""
     return rule(
         id,
@@ -173,192 +137,70 @@ def row_shapes_agree(c: str, k: Size, id: str, on: str | None = None) -> Rule:
     )
 
 
-def one_padded_row() -> Rule:
-    """The left operand of a one-row product."""
-    return rule(
-        "one-row",
-        "aMatrix has one row of whole 512-byte blocks",
-        lambda o: o.aMatrix.rows == 1 and o.aMatrix.cols * o.aMatrix.dtype.bits % (512 * 8) == 0,
-        DEVICES,
-        fix="declare a Left tile of one row, its columns rounded up to 512 bytes, and set its "
-        "valid columns",
-    )
-
-
-def _layouts(c: str) -> Callable[[Any], bool]:
-    return lambda o: (o.aMatrix.layout, o.bMatrix.layout, o[c].layout) == ("NZ", "ZN", "NZ")
-
-
-def layouts(c: str, a5: str = "SA-0080") -> list[Rule]:
-    """The order of the fractals; the left operand's differs between the targets."""
-    said = "column-major fractals with rows inside (NZ)"
-    fix = "use TileLeft, TileRight and TileAcc, which take the layout of the target"
-    by_columns = f"aMatrix and {c} have {said}, bMatrix row-major ones with columns inside (ZN)"
-    by_rows = (
-        f"aMatrix has row-major fractals with rows inside (ZZ), {c} {said}, bMatrix row-major ones "
-        "with columns inside (ZN)"
-    )
-    return [
-        rule(a5, by_columns, _layouts(c), "a5", fix),
-        rule("layout", by_columns, _layouts(c), "kirin9030", fix),
-        rule(
-            "layout",
-            by_rows,
-            lambda o: (
-                # One row of boxes is the same in both orders.
-                (o.aMatrix.layout == "ZZ" or (o.aMatrix.layout == "NZ" and o.aMatrix.rows <= 16))
-                and (o.bMatrix.layout, o[c].layout) == ("ZN", "NZ")
-            ),
-            "a2a3 kirinx90",
-            fix,
-        ),
-    ]
-
-
-_A2A3 = "i32,i8,i8 f32,f16,f16 f32,f32,f32 f32,bf16,bf16"
-_FP8 = "f32,f8e4m3,f8e4m3 f32,f8e4m3,f8e5m2 f32,f8e5m2,f8e4m3 f32,f8e5m2,f8e5m2 f32,hif8,hif8"
-_A5_PAIRS = types("a b", a5="f16,f16 bf16,bf16 f32,f32 " + _FP8.replace("f32,", "")).allowed["a5"]
-
-
-def products(c: str) -> Types:
-    """Element types of the result and the operands; a5 reports them under three ids."""
-    return types(
-        f"{c} aMatrix bMatrix",
-        a2a3=_A2A3,
-        a5=f"{_A2A3} {_FP8}",
-        kirin="f16,f16,f16 i32,i8,i8",
-        ids={"a2a3": "SA-0185", "a5": ""},
-    )
-
-
-def a5_products(c: str) -> list[Rule]:
-    """The same for a5, as its three checks."""
-    return [
-        rule("SA-0005", f"{c} is i32 or f32", lambda o: o[c].dtype in (dt.i32, dt.f32), "a5"),
-        rule(
-            "SA-0068",
-            f"with an i32 {c}, aMatrix and bMatrix are i8",
-            lambda o: (
-                o[c].dtype is not dt.i32 or (o.aMatrix.dtype, o.bMatrix.dtype) == (dt.i8, dt.i8)
-            ),
-            "a5",
-        ),
-        rule(
-            "SA-0076",
-            f"with an f32 {c}, aMatrix and bMatrix are both f16, bf16, f32 or hif8, or are fp8",
-            lambda o: o[c].dtype is not dt.f32 or (o.aMatrix.dtype, o.bMatrix.dtype) in _A5_PAIRS,
-            "a5",
-        ),
-    ]
-
-
-def matmul_rules(c: str = "cMatrix") -> list[Rule]:
-    """What every TMATMUL form asks for."""
-    return [
-        *spaces(c),
-        shapes_agree(c, "SA-0060", DEVICES),
-        shapes_agree(c, "SA-0059", "cpu"),
-        in_range("m", m_of, "valid rows of aMatrix", "PA-0006"),
-        in_range("k", k_of, "valid columns of aMatrix", "PA-0005"),
-        in_range("n", n_of, "valid columns of bMatrix", "PA-0007"),
-        same_k(),
-        *a5_products(c),
-        *layouts(c),
-        fits("aMatrix", "bMatrix", c),
-    ]
-
-
-def gemv_rules(c: str = "cMatrix") -> list[Rule]:
-    """What every TGEMV form asks for."""
-    return [
-        *spaces(c),
-        row_shapes_agree(c, gemv_k, "SA-0060", DEVICES),
-        shapes_agree(c, "SA-0059", "cpu"),
-        in_range("k", gemv_k, "valid rows of bMatrix", "PA-0005"),
-        in_range("n", n_of, "valid columns of bMatrix", "PA-0007"),
-        same_k(),
-        one_padded_row(),
-        *a5_products(c),
-        *layouts(c),
-        fits("aMatrix", "bMatrix", c),
-    ]
-
-
-def same_k() -> Rule:
-    return rule(
-        "same-k",
-        "the valid columns of aMatrix are the valid rows of bMatrix",
-        lambda o: o.aMatrix.vc == o.bMatrix.vr,
-        fix="give both tiles the same valid K (the template arguments, or SetValidShape)",
-    )
+ONE_PADDED_ROW = rule(
+    "one-row",
+    "aMatrix has one row of whole 512-byte blocks",
+    lambda o: o.aMatrix.rows == 1 and o.aMatrix.cols * o.aMatrix.dtype.bits % (512 * 8) == 0,
+    DEVICES,
+    "declare a Left tile of one row, its columns rounded up to 512 bytes, and set its valid "
+    "columns",
+)
 
 
 def same_accumulator(c: str, on: str = DEVICES) -> Rule:
     """The hardware adds to what cOut holds and never looks at cIn."""
+    alike = ("dtype", "rows", "cols", "addr")
     return rule(
         "same-accumulator",
         f"cInMatrix is the storage of {c}",
         lambda o: (
-            o.cInMatrix is None
-            or (
-                o.cInMatrix.dtype is o[c].dtype
-                and o.cInMatrix.rows == o[c].rows
-                and o.cInMatrix.cols == o[c].cols
-                and o.cInMatrix.addr == o[c].addr
-            )
+            o.cInMatrix is None or all(getattr(o.cInMatrix, f) == getattr(o[c], f) for f in alike)
         ),
         on,
-        fix="pass the same accumulator tile twice",
+        "pass the same accumulator tile twice",
     )
 
 
-def bias_rules(c: str = "cMatrix", row_major_on: str = KIRIN) -> list[Rule]:
-    """What the bias forms ask for; `row_major_on` lists the targets besides a5 that check order."""
-    same = f"biasData has the element type of {c}"
-    rows = "biasData is row-major"
-    found = [
-        rule(
-            "SA-0219",
-            "biasData is a Bias tile of one row",
-            lambda o: o.biasData.loc == TileType.Bias and o.biasData.rows == 1,
-        ),
-        rule(
-            "bias-columns",
-            "the valid columns of biasData are those of bMatrix",
-            lambda o: o.biasData.vc == o.bMatrix.vc,
-        ),
-        rule("SA-0075", same, lambda o: o.biasData.dtype is o[c].dtype, "a2a3 a5"),
-        rule("bias-type", same, lambda o: o.biasData.dtype is o[c].dtype, KIRIN),
-        fits("biasData"),
-    ]
-    if row_major_on:
-        found.append(rule("SA-0078", rows, lambda o: o.biasData.is_row_major, "a5"))
-        found.append(rule("bias-order", rows, lambda o: o.biasData.is_row_major, row_major_on))
-    return found
+def require_same_storage(c: str, ops: Ops, places: Places) -> None:
+    """In auto mode tiles have storage of their own: equal addresses do not say it all."""
+    old = "cInMatrix"
+    if ops.target.is_device and ops[old] is not None and not places.same_storage(old, c):
+        broken = same_accumulator(c)
+        got = [(name, places.described(name)) for name in (old, c)]
+        raise Refused(broken.id, broken.text, got=got, fix=str(broken.fix))
 
 
 # ---- the product ---------------------------------------------------------------------------------
 
 _ONE_THREAD = 1 << 19  # multiplications for which BLAS libraries start no threads
 TF32_ON, TF32_ROUND = 1 << 46, 1 << 47  # bits of the control register
-_TF32_BITS = {"a2a3": 11, "a5": 10}  # mantissa bits that are left
 
 
 def accumulate(
-    ctx: Any, name: str, c: Array, a: Array, b: Array, start: Array | None = None
+    name: str,
+    c: Array,
+    a: Array,
+    b: Array,
+    ops: Ops,
+    registers: Registers,
+    start: Array | None = None,
 ) -> None:
     """Put a x b into the accumulator, added to what the sum starts from: old sums, or a bias row.
 
     Integers are multiplied exactly, everything else in float32. All come with their boxes apart.
     """
-    kinds = ctx.ops.aMatrix.dtype, ctx.ops.bMatrix.dtype
+    kinds = ops.aMatrix.dtype, ops.bMatrix.dtype
     if start is not None:
         start = start.reshape(-1, *c.shape[1:])
     if kinds[0].is_integer and kinds[1].is_integer:
         total = _integer_product(a, b, *kinds, c.shape)
     else:
-        left = _float_operand(ctx, a, kinds[0]).reshape(c.shape[0], -1)
-        right = _float_operand(ctx, b, kinds[1]).reshape(left.shape[1], -1)
+        left, right = (
+            _float_operand(values, kind, registers, ops.target.tf32_bits)
+            for values, kind in zip((a, b), kinds, strict=True)
+        )
+        left = left.reshape(c.shape[0], -1)
+        right = right.reshape(left.shape[1], -1)
         if start is None and c.dtype == np.float32:
             multiply(left, right, c.shape, c)
             return
@@ -368,7 +210,7 @@ def accumulate(
             np.add(total, start, out=c)
             return
         total = total + start
-    c[...] = settled(ctx, name, total)
+    c[...] = settled(total, ops[name].dtype)
 
 
 def multiply(a: Array, b: Array, shape: tuple[int, ...], out: Array | None = None) -> Array:
@@ -406,33 +248,20 @@ def _largest(kind: DType) -> int:
     return max(-int(kind.min_value), int(kind.max_value))
 
 
-def _float_operand(ctx: Any, values: Array, kind: DType) -> Array:
+def _float_operand(values: Array, kind: DType, registers: Registers, tf32_bits: int) -> Array:
     """The operand as float32; under TF32 mode float32 inputs lose mantissa bits first."""
-    control = ctx.registers.get("CTRL", 0)
-    if kind is dt.f32 and control & TF32_ON and ctx.target.name in _TF32_BITS:
+    control = registers.get("CTRL", 0)
+    if kind is dt.f32 and control & TF32_ON and tf32_bits:
         mode = RoundMode.CAST_ROUND if control & TF32_ROUND else RoundMode.CAST_RINT
-        return keep_mantissa(values, _TF32_BITS[ctx.target.name], mode)
+        return keep_mantissa(values, tf32_bits, mode)
     return convert(values, kind, dt.f32)
 
 
-def settled(ctx: Any, c: str, total: Array) -> Array:
+def settled(total: Array, kind: DType) -> Array:
     """The sum as elements of the accumulator: integers wrap, floats are rounded once."""
-    kind = ctx.ops[c].dtype
     if total.dtype == kind.np:
         return total
     if kind.is_integer and total.dtype == np.int64:
         return total.astype(kind.np)
     floats = total if total.dtype in (np.float32, np.float64) else total.astype(np.float64)
     return from_float(floats, kind, saturation=SaturationMode.OFF)
-
-
-def require_same_storage(ctx: Any, c: str) -> None:
-    """In auto mode tiles have storage of their own: equal addresses do not say it all."""
-    old, new = ctx.operand("cInMatrix"), ctx.operand(c)
-    if ctx.target.is_device and old is not None and old.storage is not new.storage:
-        raise ctx.fail(
-            "same-accumulator",
-            f"cInMatrix is the storage of {c}",
-            got=[("cInMatrix", old), (c, new)],
-            fix="pass the same accumulator tile twice",
-        )

@@ -260,7 +260,7 @@ class Recorder:
             return Recorder(value, self._seen, "")
         if hasattr(value, "capacity"):  # a memory space: named as people name it
             return Recorder(value, self._seen, value.memory)
-        hidden = path in ("mode", "target.name") or path.endswith(".kind")
+        hidden = path == "mode" or path.startswith("target.") or path.endswith(".kind")
         if not callable(value) and not hidden:
             self._seen[path] = shown(value)
         return value

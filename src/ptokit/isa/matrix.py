@@ -1,59 +1,230 @@
 """Matrix products of the cube unit: TMATMUL and TGEMV with their accumulate and bias forms.
 
-What they share with the block-scaled (MX) forms is in `cube`.
+Six instructions differ in two ways: which tiles say how large the product is, and what the sum
+starts from. The block-scaled (MX) forms are in `matrix_mx`, what they share in `cube`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from ptokit.base.enums import RoundMode
+from ptokit.base import dtypes as dt
+from ptokit.base.enums import RoundMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.cube import (
     FREEDOM,
-    KIRIN,
+    GEMV,
+    MATMUL,
+    ONE_PADDED_ROW,
     PHASE,
     TF32_ON,
     TF32_ROUND,
+    Sizes,
     accumulate,
     bias_row,
-    bias_rules,
-    gemv_k,
-    gemv_m,
-    gemv_rules,
-    left,
-    matmul_rules,
-    old_result,
-    products,
+    fits,
+    in_range,
+    n_of,
     require_same_storage,
-    result,
-    right,
+    row_shapes_agree,
     same_accumulator,
+    shapes_agree,
 )
-from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, rule
+from ptokit.isa.facts import Ops
+from ptokit.isa.rules import located
+from ptokit.isa.services import Places, Registers
+from ptokit.isa.spec import DEVICES, KIRIN, Asm, Attr, Cpp, Pipe, Rule, insn, rule, types
 
-# ---- TMATMUL -------------------------------------------------------------------------------------
+# ---- element types and layouts -------------------------------------------------------------------
 
-_MATMUL = {"aMatrix": "Left {T} 32x64", "bMatrix": "Right {T} 64x48"}
-_GEMV = {
-    "aMatrix": "Left {T} 1x512 valid 1x64",
-    "aMatrix@cpu": "Left {T} 16x64 valid 1x64",
-    "bMatrix": "Right {T} 64x48",
+_A2A3 = "i32,i8,i8 f32,f16,f16 f32,f32,f32 f32,bf16,bf16"
+_FP8 = "f32,f8e4m3,f8e4m3 f32,f8e4m3,f8e5m2 f32,f8e5m2,f8e4m3 f32,f8e5m2,f8e5m2 f32,hif8,hif8"
+_A5_PAIRS = types("a b", a5="f16,f16 bf16,bf16 f32,f32 " + _FP8.replace("f32,", "")).allowed["a5"]
+
+
+def _a5_types(c: str) -> list[Rule]:
+    """The element types of a5, which it reports as three checks."""
+
+    def pair(o: Any) -> tuple[Any, Any]:
+        return o.aMatrix.dtype, o.bMatrix.dtype
+
+    text = f"with an f32 {c}, aMatrix and bMatrix are both f16, bf16, f32 or hif8, or are fp8"
+    return [
+        rule("SA-0005", f"{c} is i32 or f32", lambda o: o[c].dtype in (dt.i32, dt.f32), "a5"),
+        rule(
+            "SA-0068",
+            f"with an i32 {c}, aMatrix and bMatrix are i8",
+            lambda o: o[c].dtype is not dt.i32 or pair(o) == (dt.i8, dt.i8),
+            "a5",
+        ),
+        rule("SA-0076", text, lambda o: o[c].dtype is not dt.f32 or pair(o) in _A5_PAIRS, "a5"),
+    ]
+
+
+def _layouts(c: str) -> list[Rule]:
+    """The order of the fractals; the left operand's differs between the targets."""
+    said = "column-major fractals with rows inside (NZ)"
+    by_columns = f"aMatrix and {c} have {said}, bMatrix row-major ones with columns inside (ZN)"
+    by_rows = (
+        f"aMatrix has row-major fractals with rows inside (ZZ), {c} {said}, bMatrix row-major ones "
+        "with columns inside (ZN)"
+    )
+
+    def nz(o: Any) -> bool:
+        return (o.aMatrix.layout, o.bMatrix.layout, o[c].layout) == ("NZ", "ZN", "NZ")
+
+    def zz(o: Any) -> bool:
+        # One row of boxes is the same in both orders.
+        a = o.aMatrix.layout == "ZZ" or (o.aMatrix.layout == "NZ" and o.aMatrix.rows <= 16)
+        return a and (o.bMatrix.layout, o[c].layout) == ("ZN", "NZ")
+
+    rows = [
+        ("SA-0080", by_columns, nz, "a5"),
+        ("layout", by_columns, nz, "kirin9030"),
+        ("layout", by_rows, zz, "a2a3 kirinx90"),
+    ]
+    fix = "use TileLeft, TileRight and TileAcc, which take the layout of the target"
+    return [rule(*row, fix) for row in rows]
+
+
+def _rules(sizes: Sizes, c: str) -> list[Rule]:
+    """What every form asks for."""
+    agree = (
+        shapes_agree(c, "SA-0060", DEVICES)
+        if sizes is MATMUL
+        else row_shapes_agree(c, sizes.k, "SA-0060", DEVICES)
+    )
+    k_is = "valid columns of aMatrix" if sizes is MATMUL else "valid rows of bMatrix"
+    m_in_range = in_range("m", sizes.m, "valid rows of aMatrix", "PA-0006")
+    return [
+        located("Left", "aMatrix", id="SA-0225"),
+        located("Right", "bMatrix", id="SA-0227"),
+        located("Acc", c, id="SA-0226"),
+        agree,
+        shapes_agree(c, "SA-0059", "cpu"),
+        *([m_in_range] if sizes is MATMUL else []),
+        in_range("k", sizes.k, k_is, "PA-0005"),
+        in_range("n", n_of, "valid columns of bMatrix", "PA-0007"),
+        rule(
+            "same-k",
+            "the valid columns of aMatrix are the valid rows of bMatrix",
+            lambda o: o.aMatrix.vc == o.bMatrix.vr,
+            fix="give both tiles the same valid K (the template arguments, or SetValidShape)",
+        ),
+        *([ONE_PADDED_ROW] if sizes is GEMV else []),
+        *_a5_types(c),
+        *_layouts(c),
+        fits("aMatrix", "bMatrix", c),
+    ]
+
+
+def _bias_rules(sizes: Sizes) -> list[Rule]:
+    same = "biasData has the element type of cMatrix"
+    rows = "biasData is row-major"
+    columns = "the valid columns of biasData are those of bMatrix"
+    order = [
+        rule("SA-0078", rows, lambda o: o.biasData.is_row_major, "a5"),
+        rule("bias-order", rows, lambda o: o.biasData.is_row_major, KIRIN),
+    ]
+    return [
+        rule(
+            "SA-0219",
+            "biasData is a Bias tile of one row",
+            lambda o: o.biasData.loc == TileType.Bias and o.biasData.rows == 1,
+        ),
+        rule("bias-columns", columns, lambda o: o.biasData.vc == o.bMatrix.vc),
+        rule("SA-0075", same, lambda o: o.biasData.dtype is o.cMatrix.dtype, "a2a3 a5"),
+        rule("bias-type", same, lambda o: o.biasData.dtype is o.cMatrix.dtype, KIRIN),
+        fits("biasData"),
+        *(order if sizes is MATMUL else []),
+    ]
+
+
+# ---- what a sum starts from ----------------------------------------------------------------------
+
+
+def _fresh(cMatrix: Array, aMatrix: Array, bMatrix: Array, ops: Ops, registers: Registers) -> None:
+    accumulate("cMatrix", cMatrix, aMatrix, bMatrix, ops, registers)
+
+
+def _onto_old(
+    cOutMatrix: Array,
+    cInMatrix: Array | None,
+    aMatrix: Array,
+    bMatrix: Array,
+    ops: Ops,
+    registers: Registers,
+    places: Places,
+) -> None:
+    require_same_storage("cOutMatrix", ops, places)
+    old = cOutMatrix if cInMatrix is None else cInMatrix
+    accumulate("cOutMatrix", cOutMatrix, aMatrix, bMatrix, ops, registers, old)
+
+
+def _onto_bias(
+    cMatrix: Array, aMatrix: Array, bMatrix: Array, biasData: Array, ops: Ops, registers: Registers
+) -> None:
+    accumulate("cMatrix", cMatrix, aMatrix, bMatrix, ops, registers, biasData)
+
+
+# ---- the products --------------------------------------------------------------------------------
+
+_OPERANDS = {
+    "TMATMUL": {"c": "Acc {T} 32x48", "aMatrix": "Left {T} 32x64", "bMatrix": "Right {T} 64x48"},
+    "TGEMV": {
+        "c": "Acc {T} 16x48",
+        "aMatrix": "Left {T} 1x512 valid 1x64",
+        "aMatrix@cpu": "Left {T} 16x64 valid 1x64",
+        "bMatrix": "Right {T} 64x48",
+    },
 }
 
 
-@insn(
-    result(),
-    left(),
-    right(),
-    attrs=[PHASE],
-    pipe=Pipe.M,
-    types=products("cMatrix"),
-    rules=matmul_rules(),
-    example={"cMatrix": "Acc {T} 32x48", **_MATMUL},
-    freedom=FREEDOM,
-)
-def TMATMUL(cMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any) -> None:
+def _product(sizes: Sizes, body: Callable[..., None], name: str, doc: str, **more: Any) -> None:
+    """Define one product; what its sum starts from is the second part of its name."""
+    base, _, start = name.partition("_")
+    c = "cOutMatrix" if start == "ACC" else "cMatrix"
+    operands = [sizes.result(c, "inout" if start == "ACC" else "out"), sizes.left(), sizes.right()]
+    rules = _rules(sizes, c)
+    example = {(c if n == "c" else n): text for n, text in _OPERANDS[base].items()}
+    asm = Asm(name=f"{base}.{start}".lower() if start else None)
+    if start == "ACC":
+        operands.insert(1, sizes.old_result("the storage of cOutMatrix"))
+        rules.append(same_accumulator(c))
+        example["cInMatrix"] = "same cOutMatrix"
+        asm = replace(asm, ins=("cInMatrix", "aMatrix", "bMatrix"), outs=(c,))
+    elif start == "BIAS":
+        operands.append(bias_row())
+        rules += _bias_rules(sizes)
+        example["biasData"] = "Bias {T} 1x48"
+    insn(
+        *operands,
+        name=name,
+        attrs=[PHASE],
+        pipe=Pipe.M,
+        ops={base: Pipe.M} if start else {},
+        types=types(
+            f"{c} aMatrix bMatrix",
+            a2a3=_A2A3,
+            a5=f"{_A2A3} {_FP8}",
+            kirin="f16,f16,f16 i32,i8,i8",
+            ids={"a2a3": "SA-0185", "a5": ""},
+        ),
+        rules=rules,
+        asm=asm,
+        example=example,
+        freedom=FREEDOM,
+        doc=doc,
+        **more,
+    )(body)
+
+
+_product(
+    MATMUL,
+    _fresh,
+    "TMATMUL",
     """Multiply two matrices into a fresh accumulator.
 
     m is the valid rows of aMatrix, k its valid columns, n the valid columns of bMatrix; the valid
@@ -63,142 +234,74 @@ def TMATMUL(cMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any) -> None:
 
     int8 products are summed in int32 modulo 2^32, floats in float32 (in f16 on Kirin). The phase is
     the unit flag for the store that follows and has no effect on numbers.
-    """
-    accumulate(ctx, "cMatrix", cMatrix, aMatrix, bMatrix)
-
-
-@insn(
-    result("cOutMatrix", role="inout"),
-    old_result(),
-    left(),
-    right(),
-    attrs=[PHASE],
-    pipe=Pipe.M,
-    ops={"TMATMUL": Pipe.M},
-    types=products("cOutMatrix"),
-    rules=[*matmul_rules("cOutMatrix"), same_accumulator("cOutMatrix")],
-    forms=["cOutMatrix cInMatrix aMatrix bMatrix", "cOutMatrix aMatrix bMatrix"],
-    asm=Asm(name="tmatmul.acc", ins=("cInMatrix", "aMatrix", "bMatrix"), outs=("cOutMatrix",)),
-    example={"cOutMatrix": "Acc {T} 32x48", "cInMatrix": "same cOutMatrix", **_MATMUL},
-    freedom=FREEDOM,
-    cpp=Cpp(implied={"cInMatrix": "cOutMatrix"}),
+    """,
 )
-def TMATMUL_ACC(
-    cOutMatrix: Array, cInMatrix: Array | None, aMatrix: Array, bMatrix: Array, ctx: Any
-) -> None:
+_product(
+    MATMUL,
+    _onto_old,
+    "TMATMUL_ACC",
     """Multiply two matrices and add the product to an accumulator.
 
     Sizes, element types and what is left undefined are those of TMATMUL. The hardware adds to what
     cOutMatrix holds; cInMatrix must be the same storage and may be left out.
-    """
-    require_same_storage(ctx, "cOutMatrix")
-    old = cOutMatrix if cInMatrix is None else cInMatrix
-    accumulate(ctx, "cOutMatrix", cOutMatrix, aMatrix, bMatrix, old)
-
-
-@insn(
-    result(),
-    left(),
-    right(),
-    bias_row(),
-    attrs=[PHASE],
-    pipe=Pipe.M,
-    ops={"TMATMUL": Pipe.M},
-    types=products("cMatrix"),
-    rules=[*matmul_rules(), *bias_rules()],
-    asm=Asm(name="tmatmul.bias"),
-    example={"cMatrix": "Acc {T} 32x48", **_MATMUL, "biasData": "Bias {T} 1x48"},
-    freedom=FREEDOM,
+    """,
+    forms=["cOutMatrix cInMatrix aMatrix bMatrix", "cOutMatrix aMatrix bMatrix"],
+    cpp=Cpp(implied={"cInMatrix": "cOutMatrix"}),
 )
-def TMATMUL_BIAS(cMatrix: Array, aMatrix: Array, bMatrix: Array, biasData: Array, ctx: Any) -> None:
+_product(
+    MATMUL,
+    _onto_bias,
+    "TMATMUL_BIAS",
     """Multiply two matrices, every column of the accumulator starting from its bias.
 
     Sizes, element types and what is left undefined are those of TMATMUL; biasData is one row of n
     elements of the accumulator's type.
-    """
-    accumulate(ctx, "cMatrix", cMatrix, aMatrix, bMatrix, biasData)
-
-
-# ---- TGEMV ---------------------------------------------------------------------------------------
-
-
-@insn(
-    result(m=gemv_m),
-    left(gemv_m, gemv_k),
-    right(gemv_k),
-    attrs=[PHASE],
-    pipe=Pipe.M,
-    types=products("cMatrix"),
-    rules=gemv_rules(),
-    example={"cMatrix": "Acc {T} 16x48", **_GEMV},
-    freedom=FREEDOM,
+    """,
 )
-def TGEMV(cMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any) -> None:
+_product(
+    GEMV,
+    _fresh,
+    "TGEMV",
     """Multiply a row by a matrix into a fresh accumulator row.
 
     The cube runs in its vector mode: aMatrix is one row of k elements stored one after the other, k
     the valid rows of bMatrix, n its valid columns. Afterwards row 0 of cMatrix is defined and the
     rest of the touched accumulator boxes is not. The permissive profile takes as many rows as
     aMatrix has.
-    """
-    accumulate(ctx, "cMatrix", cMatrix, aMatrix, bMatrix)
-
-
-@insn(
-    result("cOutMatrix", gemv_m, role="inout"),
-    old_result(gemv_m),
-    left(gemv_m, gemv_k),
-    right(gemv_k),
-    attrs=[PHASE],
-    pipe=Pipe.M,
-    ops={"TGEMV": Pipe.M},
-    types=products("cOutMatrix"),
-    rules=[*gemv_rules("cOutMatrix"), same_accumulator("cOutMatrix")],
-    asm=Asm(name="tgemv.acc", ins=("cInMatrix", "aMatrix", "bMatrix"), outs=("cOutMatrix",)),
-    example={"cOutMatrix": "Acc {T} 16x48", "cInMatrix": "same cOutMatrix", **_GEMV},
-    freedom=FREEDOM,
+    """,
 )
-def TGEMV_ACC(
-    cOutMatrix: Array, cInMatrix: Array, aMatrix: Array, bMatrix: Array, ctx: Any
-) -> None:
+_product(
+    GEMV,
+    _onto_old,
+    "TGEMV_ACC",
     """Multiply a row by a matrix and add the product to an accumulator row.
 
     As TGEMV; the hardware adds to what cOutMatrix holds, so cInMatrix must be the same storage.
-    """
-    require_same_storage(ctx, "cOutMatrix")
-    accumulate(ctx, "cOutMatrix", cOutMatrix, aMatrix, bMatrix, cInMatrix)
-
-
-@insn(
-    result(m=gemv_m),
-    left(gemv_m, gemv_k),
-    right(gemv_k),
-    bias_row(),
-    attrs=[PHASE],
-    pipe=Pipe.M,
-    ops={"TGEMV": Pipe.M},
-    types=products("cMatrix"),
-    rules=[*gemv_rules(), *bias_rules(row_major_on="")],
-    asm=Asm(name="tgemv.bias"),
-    example={"cMatrix": "Acc {T} 16x48", **_GEMV, "biasData": "Bias {T} 1x48"},
-    freedom=FREEDOM,
+    """,
 )
-def TGEMV_BIAS(cMatrix: Array, aMatrix: Array, bMatrix: Array, biasData: Array, ctx: Any) -> None:
+_product(
+    GEMV,
+    _onto_bias,
+    "TGEMV_BIAS",
     """Multiply a row by a matrix, every element of the accumulator row starting from its bias.
 
     As TGEMV; biasData is one row of n elements of the accumulator's type.
-    """
-    accumulate(ctx, "cMatrix", cMatrix, aMatrix, bMatrix, biasData)
+    """,
+)
 
 
 # ---- modes ---------------------------------------------------------------------------------------
 
 
-@insn(
-    attrs=[
+def _mode(name: str) -> list[Attr]:
+    return [
         Attr("isEnable", bool, None, "whether f32 operands are reduced"),
-        Attr("tf32TransMode", RoundMode, RoundMode.CAST_ROUND, "how they are rounded"),
-    ],
+        Attr(name, RoundMode, RoundMode.CAST_ROUND, "how they are rounded"),
+    ]
+
+
+@insn(
+    attrs=_mode("tf32TransMode"),
     pipe=Pipe.S,
     rules=[
         rule(
@@ -226,7 +329,7 @@ def TGEMV_BIAS(cMatrix: Array, aMatrix: Array, bMatrix: Array, biasData: Array, 
     example={"isEnable": "False"},
     more_examples=[{"isEnable": "True", "on": "a2a3 a5"}],
 )
-def TSETTF32MODE(isEnable: bool, tf32TransMode: RoundMode, ctx: Any) -> None:
+def TSETTF32MODE(isEnable: bool, tf32TransMode: RoundMode, registers: Registers) -> None:
     """Switch the reduced precision of f32 matrix products on or off.
 
     While it is on, f32 operands of TMATMUL and TGEMV are rounded before they are multiplied, to 11
@@ -234,18 +337,15 @@ def TSETTF32MODE(isEnable: bool, tf32TransMode: RoundMode, ctx: Any) -> None:
     register and lasts until it is set again, so order it against products still under way. On the
     permissive profile it has no effect on numbers.
     """
-    control = ctx.registers.get("CTRL", 0) & ~TF32_ON
+    control = registers.get("CTRL", 0) & ~TF32_ON
     if isEnable:
         nearest_away = tf32TransMode == RoundMode.CAST_ROUND
         control = control & ~TF32_ROUND | TF32_ON | (TF32_ROUND if nearest_away else 0)
-    ctx.registers["CTRL"] = control
+    registers["CTRL"] = control
 
 
 @insn(
-    attrs=[
-        Attr("isEnable", bool, None, "whether f32 operands are reduced"),
-        Attr("hf32TransMode", RoundMode, RoundMode.CAST_ROUND, "how they are rounded"),
-    ],
+    attrs=_mode("hf32TransMode"),
     pipe=Pipe.S,
     targets="",
     asm=Asm(ins=(), outs=(), attrs={"isEnable": "enable", "hf32TransMode": "mode"}),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ptokit.base import dtypes as dt
@@ -13,29 +11,31 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.cube import (
     FREEDOM,
+    GEMV_MX,
+    MATMUL,
+    ONE_PADDED_ROW,
     PHASE,
-    Size,
+    Sizes,
     bias_row,
     fits,
-    gemv_m,
     in_range,
-    k_of,
-    left,
-    m_of,
     multiply,
     n_of,
-    one_padded_row,
     require_same_storage,
-    result,
-    right,
     row_shapes_agree,
     same_accumulator,
     settled,
     shapes_agree,
 )
+from ptokit.isa.facts import Ops
+from ptokit.isa.services import Places
 from ptokit.isa.spec import Asm, Operand, Pipe, Rule, insn, rule, src, types
 
 BLOCK = 32  # elements of K that share a scale
+_SCALED = "aMatrix aScaleMatrix bMatrix bScaleMatrix"
+_FORMS = [f"cMatrix {_SCALED}", f"cMatrix cInMatrix {_SCALED}", f"cMatrix {_SCALED} biasData"]
+_FP8 = ("f8e4m3", "f8e5m2")
+_FP4 = ("f4e1m2x2", "f4e2m1x2")
 
 
 def _blocks(k: int) -> int:
@@ -43,43 +43,24 @@ def _blocks(k: int) -> int:
     return -(-k // 64) * 2
 
 
-def _operands(m: Size) -> tuple[Operand, ...]:
+def _operands(sizes: Sizes) -> tuple[Operand, ...]:
     """All operands over the three forms, in C++ order."""
+    old = "accumulate form: the storage of cMatrix"
+    k = MATMUL.k
     return (
-        result(m=m),
-        Operand(
-            "cInMatrix",
-            "in",
-            view=lambda o: (m(o), n_of(o)),
-            boxes=True,
-            optional=True,
-            space="Acc",
-            note="accumulate form: the storage of cMatrix",
-        ),
-        left(m),
-        src("aScaleMatrix", view=lambda o: (m(o), -(-k_of(o) // BLOCK))),
-        right(),
-        src("bScaleMatrix", view=lambda o: (-(-k_of(o) // BLOCK), n_of(o))),
+        sizes.result(),
+        sizes.old_result(old, optional=True, space="Acc"),
+        sizes.left(),
+        src("aScaleMatrix", view=lambda o: (sizes.m(o), -(-k(o) // BLOCK))),
+        sizes.right(),
+        src("bScaleMatrix", view=lambda o: (-(-k(o) // BLOCK), n_of(o))),
         bias_row(optional=True),
     )
 
 
-_FORMS = [
-    "cMatrix aMatrix aScaleMatrix bMatrix bScaleMatrix",
-    "cMatrix cInMatrix aMatrix aScaleMatrix bMatrix bScaleMatrix",
-    "cMatrix aMatrix aScaleMatrix bMatrix bScaleMatrix biasData",
-]
-_FP8 = ("f8e4m3", "f8e5m2")
-_FP4 = ("f4e1m2x2", "f4e2m1x2")
-_TYPES = types(
-    "cMatrix aMatrix bMatrix",
-    a5=" ".join(f"f32,{a},{b}" for pair in (_FP8, _FP4) for a in pair for b in pair),
-    ids="SA-0245",
-)
-
-
-def _rules(m: Size) -> list[Rule]:
+def _rules(sizes: Sizes) -> list[Rule]:
     """What both block-scaled products ask for."""
+    m, k = sizes.m, sizes.k
     return [
         rule(
             "no-hif4",
@@ -101,7 +82,7 @@ def _rules(m: Size) -> list[Rule]:
             lambda o: (o.aMatrix.layout, o.bMatrix.layout, o.cMatrix.layout) == ("NZ", "ZN", "NZ"),
             "a5",
         ),
-        in_range("k", k_of, "valid columns of aMatrix", "PA-0005"),
+        in_range("k", k, "valid columns of aMatrix", "PA-0005"),
         in_range("n", n_of, "valid columns of bMatrix", "PA-0007"),
         rule(
             "scale-type",
@@ -121,8 +102,8 @@ def _rules(m: Size) -> list[Rule]:
             "aScaleMatrix holds m x ceil64(k)/32 scales and bScaleMatrix ceil64(k)/32 x n",
             lambda o: (
                 o.aScaleMatrix.rows >= m(o)
-                and o.aScaleMatrix.cols >= _blocks(k_of(o))
-                and o.bScaleMatrix.rows >= _blocks(k_of(o))
+                and o.aScaleMatrix.cols >= _blocks(k(o))
+                and o.bScaleMatrix.rows >= _blocks(k(o))
                 and o.bScaleMatrix.cols >= n_of(o)
             ),
         ),
@@ -137,13 +118,10 @@ def _rules(m: Size) -> list[Rule]:
                 )
             ),
             "a5",
-            fix="TASSIGN(scale, data_address >> 4); the hardware looks nowhere else",
+            "TASSIGN(scale, data_address >> 4); the hardware looks nowhere else",
         ),
         rule(
-            "SA-0243",
-            "aMatrix.Cols is a multiple of 64",
-            lambda o: o.aMatrix.cols % 64 == 0,
-            "a5",
+            "SA-0243", "aMatrix.Cols is a multiple of 64", lambda o: o.aMatrix.cols % 64 == 0, "a5"
         ),
         rule(
             "whole-blocks",
@@ -175,83 +153,28 @@ def _rules(m: Size) -> list[Rule]:
     ]
 
 
-def _multiply_scaled(
-    ctx: Any,
-    a: Array,
-    a_scale: Array,
-    b: Array,
-    b_scale: Array,
-    old: Array | None,
-    c: Array,
-) -> None:
-    """Scale, multiply and add in float64, where nothing overflows; round once to the result."""
-    kinds = ctx.ops.aMatrix.dtype, ctx.ops.bMatrix.dtype
-    a = a.reshape(c.shape[0], -1)
-    b = b.reshape(a.shape[1], -1)
-    rows = to_float64(a, kinds[0]) * _spread(a_scale, ctx.ops.aScaleMatrix.dtype, 1, a.shape[1])
-    cols = to_float64(b, kinds[1]) * _spread(b_scale, ctx.ops.bScaleMatrix.dtype, 0, a.shape[1])
-    total = multiply(rows, cols, c.shape)
-    if old is not None:
-        total = total + old.reshape(-1, *c.shape[1:])
-    c[...] = settled(ctx, "cMatrix", total)
-
-
-def _spread(scales: Array, kind: DType, axis: int, k: int) -> Array:
-    """One scale per element of K."""
-    values = to_float64(scales, kind)
-    return np.take(values, np.arange(k) // BLOCK, axis)
-
-
-def _example(rows: int, a: str, kind: str = "{T}", c: str = "{T}") -> dict[str, str]:
-    """A legal call; `a` says how the left operand is stored."""
-    return {
-        "cMatrix": f"Acc {c} {rows}x64",
-        "aMatrix": f"Left {kind} {a}",
-        "aScaleMatrix": f"ScaleLeft f8e8m0 {rows}x2",
-        "bMatrix": f"Right {kind} 64x64",
-        "bScaleMatrix": "ScaleRight f8e8m0 2x64",
-    }
-
-
-_ROW = "1x1024 valid 1x64"
-_ROW_ON_CPU = {"aMatrix@cpu": "Left {T} 16x64 valid 1x64"}
-_FIRST_IS_OLD = {"cInMatrix": "same cMatrix"}
-_WITH_BIAS = {"biasData": "Bias f32 1x64"}
-
-
-@insn(
-    *_operands(m_of),
-    attrs=[PHASE],
-    pipe=Pipe.M,
-    ops={"TMATMUL": Pipe.M},
-    types=_TYPES,
-    rules=[
-        *_rules(m_of),
-        in_range("m", m_of, "valid rows of aMatrix", "PA-0006"),
-        shapes_agree("cMatrix", "SA-0242"),
-        rule(
-            "padded-k",
-            "k is a multiple of 64: the padding counts as valid and is zero in both operands",
-            lambda o: o.aMatrix.vc % 64 == 0,
-            "a5",
-            fix="pad both operands with TFILLPAD and make the valid K the padded one",
-        ),
-    ],
-    forms=_FORMS,
-    asm=Asm(
-        name="tmatmul.mx",
-        ins=("cInMatrix", "aMatrix", "aScaleMatrix", "bMatrix", "bScaleMatrix", "biasData"),
-        outs=("cMatrix",),
-        suffixes={"cInMatrix": ".acc", "biasData": ".bias"},
+_MATRIX = [
+    in_range("m", MATMUL.m, "valid rows of aMatrix", "PA-0006"),
+    shapes_agree("cMatrix", "SA-0242"),
+    rule(
+        "padded-k",
+        "k is a multiple of 64: the padding counts as valid and is zero in both operands",
+        lambda o: o.aMatrix.vc % 64 == 0,
+        "a5",
+        "pad both operands with TFILLPAD and make the valid K the padded one",
     ),
-    example=_example(32, "32x64"),
-    more_examples=[
-        _example(32, "32x64", "f8e4m3", "f32") | _FIRST_IS_OLD,
-        _example(32, "32x64", "f4e2m1x2", "f32") | _WITH_BIAS,
-    ],
-    freedom=FREEDOM,
-)
-def TMATMUL_MX(
+]
+_ROW = [
+    row_shapes_agree("cMatrix", GEMV_MX.k, "SA-0242", "a5"),
+    shapes_agree("cMatrix", "SA-0242", "cpu"),
+    ONE_PADDED_ROW,
+]
+
+
+# ---- the products --------------------------------------------------------------------------------
+
+
+def _multiply_scaled(
     cMatrix: Array,
     cInMatrix: Array | None,
     aMatrix: Array,
@@ -259,8 +182,77 @@ def TMATMUL_MX(
     bMatrix: Array,
     bScaleMatrix: Array,
     biasData: Array | None,
-    ctx: Any,
+    ops: Ops,
+    places: Places,
 ) -> None:
+    """Scale, multiply and add in float64, where nothing overflows; round once to the result."""
+    require_same_storage("cMatrix", ops, places)
+    a = aMatrix.reshape(cMatrix.shape[0], -1)
+    b = bMatrix.reshape(a.shape[1], -1)
+    of_rows = _spread(aScaleMatrix, ops.aScaleMatrix.dtype, 1, a.shape[1])
+    of_cols = _spread(bScaleMatrix, ops.bScaleMatrix.dtype, 0, a.shape[1])
+    rows = to_float64(a, ops.aMatrix.dtype) * of_rows
+    cols = to_float64(b, ops.bMatrix.dtype) * of_cols
+    total = multiply(rows, cols, cMatrix.shape)
+    start = biasData if cInMatrix is None else cInMatrix
+    if start is not None:
+        total = total + start.reshape(-1, *cMatrix.shape[1:])
+    cMatrix[...] = settled(total, ops.cMatrix.dtype)
+
+
+def _spread(scales: Array, kind: DType, axis: int, k: int) -> Array:
+    """One scale per element of K."""
+    return np.take(to_float64(scales, kind), np.arange(k) // BLOCK, axis)
+
+
+def _product(sizes: Sizes, name: str, doc: str, rules: list[Rule], rows: int, a: str) -> None:
+    """Define a block-scaled product; `a` says how the left operand of its example is stored."""
+
+    def example(kind: str, c: str = "f32", **more: str) -> dict[str, str]:
+        return {
+            "cMatrix": f"Acc {c} {rows}x64",
+            "aMatrix": f"Left {kind} {a}",
+            "aScaleMatrix": f"ScaleLeft f8e8m0 {rows}x2",
+            "bMatrix": f"Right {kind} 64x64",
+            "bScaleMatrix": "ScaleRight f8e8m0 2x64",
+            **more,
+        }
+
+    base = name.removesuffix("_MX")
+    further = {"on": "a5"} if sizes is GEMV_MX else {}
+    cpu = {"aMatrix@cpu": "Left {T} 16x64 valid 1x64"} if sizes is GEMV_MX else {}
+    insn(
+        *_operands(sizes),
+        name=name,
+        attrs=[PHASE],
+        pipe=Pipe.M,
+        ops={base: Pipe.M},
+        types=types(
+            "cMatrix aMatrix bMatrix",
+            a5=" ".join(f"f32,{a},{b}" for pair in (_FP8, _FP4) for a in pair for b in pair),
+            ids="SA-0245",
+        ),
+        rules=[*_rules(sizes), *rules],
+        forms=_FORMS,
+        asm=Asm(
+            name=f"{base.lower()}.mx",
+            ins=("cInMatrix", *_SCALED.split(), "biasData"),
+            outs=("cMatrix",),
+            suffixes={"cInMatrix": ".acc", "biasData": ".bias"},
+        ),
+        example=example("{T}", "{T}") | cpu,
+        more_examples=[
+            example("f8e4m3", cInMatrix="same cMatrix") | further,
+            example("f4e2m1x2", biasData="Bias f32 1x64") | further,
+        ],
+        freedom=FREEDOM,
+        doc=doc,
+    )(_multiply_scaled)
+
+
+_product(
+    MATMUL,
+    "TMATMUL_MX",
     """Multiply two block-scaled matrices: fp8 or fp4 elements, one e8m0 scale per 32 along K.
 
     Each product is a * 2^(sa - 127) * b * 2^(sb - 127). The sum starts from zero, from the old
@@ -268,61 +260,28 @@ def TMATMUL_MX(
     column. m, k and n and what is left undefined are as in TMATMUL, but k is the padded K, a
     multiple of 64, and the padding must be zero. The hardware takes the scales from a sixteenth of
     the data's address, so the scale tiles must be bound there. Scale 0xFF counts as NaN.
-    """
-    require_same_storage(ctx, "cMatrix")
-    old = biasData if cInMatrix is None else cInMatrix
-    _multiply_scaled(ctx, aMatrix, aScaleMatrix, bMatrix, bScaleMatrix, old, cMatrix)
-
-
-@insn(
-    *_operands(gemv_m),
-    attrs=[PHASE],
-    pipe=Pipe.M,
-    ops={"TGEMV": Pipe.M},
-    types=_TYPES,
-    rules=[
-        *_rules(gemv_m),
-        row_shapes_agree("cMatrix", k_of, "SA-0242", "a5"),
-        shapes_agree("cMatrix", "SA-0242", "cpu"),
-        one_padded_row(),
-    ],
-    forms=_FORMS,
-    asm=Asm(
-        name="tgemv.mx",
-        ins=("cInMatrix", "aMatrix", "aScaleMatrix", "bMatrix", "bScaleMatrix", "biasData"),
-        outs=("cMatrix",),
-        suffixes={"cInMatrix": ".acc", "biasData": ".bias"},
-    ),
-    example=_example(16, _ROW) | _ROW_ON_CPU,
-    more_examples=[
-        _example(16, _ROW, "f8e4m3", "f32") | _FIRST_IS_OLD | {"on": "a5"},
-        _example(16, _ROW, "f4e2m1x2", "f32") | _WITH_BIAS | {"on": "a5"},
-    ],
-    freedom=FREEDOM,
+    """,
+    _MATRIX,
+    rows=32,
+    a="32x64",
 )
-def TGEMV_MX(
-    cMatrix: Array,
-    cInMatrix: Array | None,
-    aMatrix: Array,
-    aScaleMatrix: Array,
-    bMatrix: Array,
-    bScaleMatrix: Array,
-    biasData: Array | None,
-    ctx: Any,
-) -> None:
+_product(
+    GEMV_MX,
+    "TGEMV_MX",
     """Multiply a block-scaled row by a block-scaled matrix.
 
     As TMATMUL_MX for one row: aMatrix is stored as one row of whole 512-byte blocks, k is its valid
     columns and need not be padded, and only row 0 of cMatrix is defined afterwards. The permissive
     profile takes as many rows as aMatrix has.
-    """
-    require_same_storage(ctx, "cMatrix")
-    old = biasData if cInMatrix is None else cInMatrix
-    _multiply_scaled(ctx, aMatrix, aScaleMatrix, bMatrix, bScaleMatrix, old, cMatrix)
+    """,
+    _ROW,
+    rows=16,
+    a="1x1024 valid 1x64",
+)
 
 
 @insn(
-    *_operands(m_of),
+    *_operands(MATMUL),
     attrs=[PHASE],
     pipe=Pipe.M,
     ops={"TMATMUL": Pipe.M},

@@ -16,7 +16,7 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 
 CONSTANT = frozenset({"target", "ops", "pipe"})
-SERVICES = CONSTANT | {"registers", "poison", "world", "ctx"}
+SERVICES = CONSTANT | {"registers", "poison", "places", "world", "ctx"}
 
 Registers = dict[str, Any]  # the configuration registers of a core
 
@@ -71,6 +71,18 @@ class Poison(Protocol):
 
     def clobber(self, loc: TileType, start: int, stop: int) -> None:
         """Make bytes of a memory of the core undefined: the hardware uses them as scratch."""
+        ...
+
+
+class Places(Protocol):
+    """Where the operands lie, beyond the addresses that the facts tell."""
+
+    def same_storage(self, a: str, b: str) -> bool:
+        """Whether two tiles lie in one memory; in auto mode each has one of its own."""
+        ...
+
+    def described(self, name: str) -> str:
+        """An operand with its place, for a message."""
         ...
 
 

@@ -22,6 +22,9 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import SERVICES
 
 TARGETS = ("a2a3", "a5", "kirin9030", "kirinx90")  # the devices; `cpu` is the permissive profile
+DEVICES = " ".join(TARGETS)
+A5_FAMILY = "a5 kirin9030 kirinx90"  # vector instructions over registers, not over memory
+KIRIN = "kirin9030 kirinx90"
 
 
 class Pipe(IntEnum):
@@ -258,8 +261,11 @@ def insn(
     overload_of: str = "",
     when: Mapping[str, Mapping[str, Any]] | None = None,
     helpers: Mapping[str, Callable[..., Any]] | None = None,
+    doc: str = "",
 ) -> Callable[[Callable[..., Any]], Insn]:
     """Define an instruction. The function's name is the instruction's, its docstring the docs.
+
+    Instructions that share a body give `name` and `doc` themselves.
 
     `forms` lists the operand lists of overloads ("dst src", "dst src tmp"); by default every
     optional operand may be left off, from the end. `ops` names the instruction's entries in the
@@ -299,7 +305,7 @@ def insn(
             setup=setup,
             more_examples=tuple(MappingProxyType(dict(each)) for each in more_examples),
             body=body,
-            doc=inspect.cleandoc(body.__doc__ or ""),
+            doc=inspect.cleandoc(doc or body.__doc__ or ""),
             pointwise=pointwise,
             freedom=freedom,
             returns=returns,
@@ -449,6 +455,25 @@ def rule(
     `id` is the assertion id, or a short name of our own in lower case with hyphens.
     """
     return Rule(id, text, holds, None if on is None else frozenset(on.split()), fix)
+
+
+def on(targets: str) -> Callable[[Ops], bool]:
+    """Whether a call runs on one of these targets: `lost=on("a2a3")`."""
+    listed = frozenset(targets.split())
+    return lambda o: o.target.name in listed
+
+
+def given(where: str, applies: Callable[[Any], bool], *rules: Rule) -> list[Rule]:
+    """Rules of one form of an instruction: they speak where it `applies`, and say so first.
+
+    A text that begins with a comma narrows the form further: ", 64-bit elements: ...".
+    """
+
+    def narrowed(each: Rule) -> Rule:
+        text = where + (each.text if each.text.startswith(",") else f": {each.text}")
+        return replace(each, text=text, holds=lambda o: not applies(o) or each.holds(o))
+
+    return [narrowed(each) for each in rules]
 
 
 def only(rule_: Rule, on: str) -> Rule:

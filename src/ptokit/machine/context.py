@@ -79,6 +79,14 @@ class Context:
         names = [o.name for o in self.plan.insn.operands]
         return self._operands[names.index(name)]
 
+    def same_storage(self, a: str, b: str) -> bool:
+        """Whether two tiles lie in one memory; in auto mode each has one of its own."""
+        return self.operand(a).storage is self.operand(b).storage
+
+    def described(self, name: str) -> str:
+        """An operand with its place, for a message."""
+        return str(self.operand(name))
+
     def poison(self, name: str, rows: slice, cols: slice) -> None:
         """Declare a logical region of a tile operand undefined: the hardware leaves it open."""
         if rows.start < rows.stop and cols.start < cols.stop:

@@ -45,6 +45,7 @@ class Target:
     acc_types: tuple[str, ...]
     has_pipes: bool  # the cube-vector FIFOs exist
     vector_needs_barrier: bool  # dependent vector instructions need pipe_barrier(PIPE_V)
+    tf32_bits: int = 0  # mantissa bits that the cube's reduced f32 mode keeps; 0: no such mode
     overrides: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @cached_property
@@ -139,6 +140,7 @@ A2A3 = Target(
     acc_types=("f32", "i32"),
     has_pipes=True,
     vector_needs_barrier=True,
+    tf32_bits=11,
 )
 A5 = Target(
     name="a5",
@@ -149,6 +151,7 @@ A5 = Target(
     acc_types=("f32", "i32"),
     has_pipes=True,
     vector_needs_barrier=False,
+    tf32_bits=10,
 )
 KIRIN9030 = Target(
     name="kirin9030",
