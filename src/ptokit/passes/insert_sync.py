@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from ptokit.ir.attributes import Attribute, EnumAttr
 from ptokit.ir.core import Block, Function, Module, Op
+from ptokit.ir.flow import is_loop
 from ptokit.ir.rewrite import clone
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
@@ -26,7 +27,6 @@ from ptokit.passes.base import Pass
 from ptokit.passes.storage import Bytes, bytes_of
 
 EVENT_IDS = 8
-LOOPS = ("scf.for", "scf.while")
 SECTIONS = ("pto.section.cube", "pto.section.vector")
 
 
@@ -184,7 +184,7 @@ class _Inserter:
             for region in [] if self._is_elsewhere(op) else op.regions:
                 outside = self._inside
                 self._inside = outside or op.name == self.section
-                first, last = self._block(region, op.name in LOOPS)
+                first, last = self._block(region, is_loop(op))
                 self._inside = outside
                 lead[index] += first
                 trail[index] += last

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ptokit.ir.core import Block, Function, Op, Value
+from ptokit.ir.flow import is_loop
 from ptokit.passes.accesses import Accesses
 
 
@@ -48,7 +49,7 @@ def _number(block: Block, order: Order, loops: list[list[int]], clock: list[int]
         clock[0] += 1
         inner = loops
         span = [order.position[op], 0]
-        if op.name in ("scf.for", "scf.while"):
+        if is_loop(op):
             inner = [*loops, span]
         for region in op.regions:
             _number(region, order, inner, clock)

@@ -23,6 +23,7 @@ from ptokit.isa.binding import TGET_SCALE_ADDR
 from ptokit.isa.targets import Space, Target
 from ptokit.passes.accesses import Accesses, accesses_of
 from ptokit.passes.base import Pass
+from ptokit.passes.carried import rotate_carried
 from ptokit.passes.liveness import Live, live_ranges
 
 
@@ -36,6 +37,7 @@ class Place(Pass):
         module = clone(module)
         for function in module.functions:
             if function.body is not None:
+                rotate_carried(function.body)
                 _place(function, target)
         return module
 

@@ -10,10 +10,10 @@ letter has one type.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ptokit.base.diagnostics import Note
 from ptokit.ir.core import Op, Value
@@ -40,6 +40,17 @@ Write = Callable[["Printer", Op], str]
 Infer = Callable[[Reader, Head, Draft], Type]
 
 
+class Edge(NamedTuple):
+    """A value that goes on under another name: as argument of a region, or as a result."""
+
+    value: Value
+    name: Value
+    is_next_round: bool = False  # from one round of a loop into the next
+
+
+Flow = Callable[[Op], Iterator[Edge]]
+
+
 @dataclass(frozen=True)
 class Slot:
     """A place for operands or results in a signature."""
@@ -63,6 +74,10 @@ class Definition:
     write: Write | None = None
     infer: Infer | None = None  # the result type, where it is not written
     pure: bool = False  # no effect beyond its results
+    renames: str = ""  # the operand whose memory the result is another view of
+    is_loop: bool = False  # its regions run any number of times
+    is_terminator: bool = False  # ends a region, handing its operands on
+    flow: Flow | None = None  # how values enter its regions and leave them
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -234,6 +249,10 @@ def define(
     write: Write | None = None,
     infer: Infer | None = None,
     pure: bool = False,
+    renames: str = "",
+    is_loop: bool = False,
+    is_terminator: bool = False,
+    flow: Flow | None = None,
 ) -> Definition:
     """Make a record; `attrs` lists "key:type" of attributes whose spelling depends on it."""
     operands, _, results = signature.partition("->")
@@ -248,6 +267,10 @@ def define(
         write,
         infer,
         pure,
+        renames,
+        is_loop,
+        is_terminator,
+        flow,
     )
 
 

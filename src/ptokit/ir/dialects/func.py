@@ -47,7 +47,12 @@ def _write_call(printer: Printer, op: Op) -> str:
 
 
 DEFINITIONS = [
-    define("func.return", "operands*:any", "[?%operands... : T(operands...)?] {}"),
+    define(
+        "func.return",
+        "operands*:any",
+        "[?%operands... : T(operands...)?] {}",
+        is_terminator=True,
+    ),
     define("func.call", "operands*:any -> results*:any", read=_read_call, write=_write_call),
     define("memref.alloc", "sizes*:index -> memref:memref", "(%sizes...) {} : T(memref)"),
     define("memref.alloca", "sizes*:index -> memref:memref", "(%sizes...) {} : T(memref)"),
@@ -58,6 +63,12 @@ DEFINITIONS = [
         "%source to offset : M(offsets), sizes : M(sizes), strides : M(strides) {} "
         ": T(source) to T(result)",
         pure=True,
+        renames="source",
     ),
-    define("memref.cast", "source:memref -> result:memref", "%source {} : T(source) to T(result)"),
+    define(
+        "memref.cast",
+        "source:memref -> result:memref",
+        "%source {} : T(source) to T(result)",
+        renames="source",
+    ),
 ]

@@ -56,6 +56,7 @@ DEFINITIONS = [
         "ptr:P offset:index -> result:P",
         "%ptr, %offset {} : T(ptr) -> T(result)",
         pure=True,
+        renames="ptr",
     ),
     define(
         "pto.load_scalar",
@@ -74,12 +75,14 @@ DEFINITIONS = [
         "%ptr, shape = [%shape...],? strides = [%strides...] {} : T(result)",
         "layout:layout",
         pure=True,
+        renames="ptr",
     ),
     define(
         "pto.partition_view",
         "source:view offsets*:index sizes*:index -> result:part",
         "%source, offsets = [%offsets...], sizes = [%sizes...] {} : T(source) -> T(result)",
         pure=True,
+        renames="source",
     ),
     define(
         "pto.declare_view",
@@ -107,17 +110,25 @@ DEFINITIONS = [
         "%source[%offsets...] sizes @sizes {} : T(source)",
         infer=_subset_type,
         pure=True,
+        renames="source",
     ),
     define(
         "pto.set_validshape",
         "source:tile valid_row:index valid_col:index",
         "%source, %valid_row, %valid_col {} : T(source)",
     ),
-    define("pto.bitcast", "src:tile -> result:tile", "%src {} : T(src) -> T(result)", pure=True),
+    define(
+        "pto.bitcast",
+        "src:tile -> result:tile",
+        "%src {} : T(src) -> T(result)",
+        pure=True,
+        renames="src",
+    ),
     define(
         "pto.bind_tile",
         "source:memref valid_row?:index valid_col?:index -> result:memref",
         "%source[?, %valid_row, %valid_col?] {} : T(source) -> T(result)",
+        renames="source",
     ),
     define(
         "pto.pointer_cast",

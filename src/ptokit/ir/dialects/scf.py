@@ -3,12 +3,13 @@ in the text and always present in the program."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ptokit.base.location import Location
 from ptokit.ir.attributes import ArrayAttr, IntAttr
 from ptokit.ir.core import Block, Op, Value
-from ptokit.ir.dialects.definition import Definition, define
+from ptokit.ir.dialects.definition import Definition, Edge, define
 from ptokit.ir.format import Draft, finish
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import I64, INDEX, ScalarType, Type, same_type
@@ -239,22 +240,85 @@ def _write_execute(printer: Printer, op: Op) -> str:
     return f"{results} {printer.block(op.regions[0])}"
 
 
+# ---- how values travel ---------------------------------------------------------------------------
+
+
+def _edges(values: list[Value], names: list[Value], is_next_round: bool = False) -> Iterator[Edge]:
+    for value, name in zip(values, names, strict=True):
+        yield Edge(value, name, is_next_round)
+
+
+def _passed_on(region: Block) -> list[Value]:
+    """What the end of a region hands over."""
+    return region.ops[-1].group("args")
+
+
+def _flow_of_for(op: Op) -> Iterator[Edge]:
+    (body,) = op.regions
+    inits, carried, yielded = op.group("inits"), body.args[1:], _passed_on(body)
+    yield from _edges(inits, carried)
+    yield from _edges(inits, op.results)  # of a loop that makes no round
+    yield from _edges(yielded, carried, is_next_round=True)
+    yield from _edges(yielded, op.results)
+
+
+def _flow_of_while(op: Op) -> Iterator[Edge]:
+    before, after = op.regions
+    yield from _edges(op.group("inits"), before.args)
+    yield from _edges(_passed_on(before), after.args)
+    yield from _edges(_passed_on(before), op.results)
+    yield from _edges(_passed_on(after), before.args, is_next_round=True)
+
+
+def _flow_of_branches(op: Op) -> Iterator[Edge]:
+    for region in op.regions:
+        yield from _edges(_passed_on(region), op.results)
+
+
 DEFINITIONS = [
     define(
         "scf.for",
         "lower:T upper:T step:T inits*:any -> results*:any",
         read=_read_for,
         write=_write_for,
+        is_loop=True,
+        flow=_flow_of_for,
     ),
-    define("scf.if", "condition:i1 -> results*:any", read=_read_if, write=_write_if),
-    define("scf.while", "inits*:any -> results*:any", read=_read_while, write=_write_while),
-    define("scf.index_switch", "arg:index -> results*:any", read=_read_switch, write=_write_switch),
-    define("scf.execute_region", "-> results*:any", read=_read_execute, write=_write_execute),
-    define("scf.yield", "args*:any", "[?%args... : T(args...)?] {}"),
+    define(
+        "scf.if",
+        "condition:i1 -> results*:any",
+        read=_read_if,
+        write=_write_if,
+        flow=_flow_of_branches,
+    ),
+    define(
+        "scf.while",
+        "inits*:any -> results*:any",
+        read=_read_while,
+        write=_write_while,
+        is_loop=True,
+        flow=_flow_of_while,
+    ),
+    define(
+        "scf.index_switch",
+        "arg:index -> results*:any",
+        read=_read_switch,
+        write=_write_switch,
+        flow=_flow_of_branches,
+    ),
+    define(
+        "scf.execute_region",
+        "-> results*:any",
+        read=_read_execute,
+        write=_write_execute,
+        flow=_flow_of_branches,
+    ),
+    define("scf.yield", "args*:any", "[?%args... : T(args...)?] {}", is_terminator=True),
     define(
         "scf.condition",
         "condition:i1 args*:any",
         "(%condition)[? %args... : T(args...)?] {}",
         read=_read_condition,
+        is_terminator=True,
     ),
 ]

@@ -1,0 +1,92 @@
+"""Names that stand for one thing: how handles travel through regions and views.
+
+Loops carry values from round to round, branches yield them, views give memory a new name. Which
+operation does what is said by its record; everybody who follows a handle asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects.definition import Edge
+from ptokit.ir.types import BufferType
+
+
+def is_loop(op: Op) -> bool:
+    """Whether the regions of an operation run any number of times."""
+    definition = DEFINITIONS.get(op.name)
+    return definition is not None and definition.is_loop
+
+
+def is_terminator(op: Op) -> bool:
+    """Whether an operation ends its region, handing values on."""
+    definition = DEFINITIONS.get(op.name)
+    return definition is not None and definition.is_terminator
+
+
+def passes_on(op: Op) -> Iterator[Edge]:
+    """How an operation hands values into its regions, from round to round, and out of them."""
+    definition = DEFINITIONS.get(op.name)
+    if definition is not None and definition.flow is not None:
+        yield from definition.flow(op)
+
+
+def renames(op: Op) -> Iterator[Edge]:
+    """The handles to which an operation gives the memory of another one."""
+    definition = DEFINITIONS.get(op.name)
+    if definition is not None:
+        if definition.renames:
+            source = op.operand(definition.renames)
+            assert source is not None
+            yield Edge(source, op.result)
+    elif op.insn is not None and op.insn.family == "binding":
+        for result in op.results:
+            if isinstance(result.type, BufferType):
+                yield Edge(op.operands[0], result)
+        bound = rebound(op)
+        if bound is not None:
+            yield bound
+
+
+def rebound(op: Op) -> Edge | None:
+    """The tile that an instruction lays over the memory of another one."""
+    assert op.insn is not None
+    destination = next((o for o in op.insn.operands if o.role == "out"), None)
+    source = next((o for o in op.insn.operands if o.role == "in" and "tile" in o.kinds), None)
+    if destination is None or source is None:
+        return None
+    dst, src = op.bound(destination.name), op.bound(source.name)
+    if dst is None or src is None or not _share_memory(dst, src):
+        return None
+    return Edge(src, dst)
+
+
+def _share_memory(a: Value, b: Value) -> bool:
+    """Whether one handle can rename the other: scales live apart from the tile they belong to."""
+    if isinstance(a.type, BufferType) and isinstance(b.type, BufferType):
+        return a.type.spec.loc == b.type.spec.loc
+    return True
+
+
+def origins(edges: Iterable[Edge]) -> dict[Value, tuple[Value, ...]]:
+    """For every name, the values without another name that it may stand for."""
+    names: dict[Value, list[Value]] = {}
+    renamed: set[Value] = set()
+    for edge in edges:
+        names.setdefault(edge.value, []).append(edge.name)
+        renamed.add(edge.name)
+    found: dict[Value, tuple[Value, ...]] = {}
+    for root in names:
+        if root in renamed:
+            continue
+        reached: set[Value] = set()
+        work = list(names[root])
+        while work:
+            name = work.pop()
+            if name not in reached:
+                reached.add(name)
+                found[name] = (*found.get(name, ()), root)
+                work += names.get(name, [])
+    return found
