@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
@@ -11,20 +9,26 @@ from ptokit.base.diagnostics import ProgramError
 from ptokit.engines.reference import Interpreter, Prepared
 from ptokit.frontend.session import current, running
 from ptokit.ir.core import Module
+from ptokit.ir.types import TileBufType
 from ptokit.isa.targets import target
 from ptokit.machine.scheduler import Schedule, run_cluster
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.liveness import Live, live_ranges
 from ptokit.passes.place import Place
-from tests.passes.programs import ARRAYS, BLOCKS, COLS, ROWS, random_program
+from tests.passes.evaluate import Evaluator
+from tests.passes.programs import ARRAYS, BLOCKS, COLS, ROWS, random_program, rotation
+
+
+def arguments() -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    shape = (ROWS * BLOCKS, COLS)
+    return [rng.standard_normal(shape).astype(np.float32) for _ in range(ARRAYS)]
 
 
 def run(module: Module, on: str, mode: str, schedule: Schedule | None = None) -> list[np.ndarray]:
     """Run a program and return its arrays."""
-    rng = np.random.default_rng(0)
-    shape = (ROWS * BLOCKS, COLS)
-    arrays = [rng.standard_normal(shape).astype(np.float32) for _ in range(ARRAYS)]
+    arrays = arguments()
 
     def body() -> None:
         Interpreter(Prepared(module), current()).launch(module.functions[0], tuple(arrays))
@@ -33,33 +37,55 @@ def run(module: Module, on: str, mode: str, schedule: Schedule | None = None) ->
     return arrays
 
 
-def synchronised(module: Module, on: str) -> Module:
+def synchronised(module: Module, on: str) -> Module | None:
+    """The program with addresses and flags; None where it keeps a tile of a loop for ever."""
     chosen = target(on)
-    return InsertSync().run(Place().run(module, chosen), chosen)
+    try:
+        return InsertSync().run(Place().run(module, chosen), chosen)
+    except ProgramError as error:
+        if {d.code for d in error.diagnostics} == {"place.carried"}:
+            return None
+        raise
 
 
-def check_seed(seed: int) -> None:
-    """One random program: no hazard in any order, and the bytes of the plain program."""
-    on = ("a2a3", "a5")[seed % 2]
-    module = random_program(seed, on)
-    wanted = run(module, on, "auto")
+def check(module: Module, on: str, seed: int) -> bool:
+    """No hazard in any order, and the bytes of the plain program; False where it is refused."""
+    wanted = arguments()
+    Evaluator().run(module, wanted)
+    assert all(map(np.array_equal, run(module, on, "auto"), wanted)), f"seed {seed}, as it stands"
     placed = synchronised(module, on)
+    if placed is None:
+        return False
     for schedule in (None, Schedule(seed)):
         got = run(placed, on, "manual", schedule)
         assert all(map(np.array_equal, got, wanted)), f"seed {seed} under {schedule}"
+    return True
+
+
+def check_seeds(seeds: range) -> None:
+    done = 0
+    for seed in seeds:
+        on = ("a2a3", "a5")[seed % 2]
+        done += check(random_program(seed, on), on, seed)
+    assert done >= 0.7 * len(seeds)  # few of them keep tiles for ever
 
 
 @pytest.mark.parametrize("start", range(0, 300, 25))
 def test_random_programs(start: int) -> None:
-    for seed in range(start, start + 25):
-        check_seed(seed)
+    check_seeds(range(start, start + 25))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(300, 10_000, 100))
 def test_many_random_programs(start: int) -> None:
-    for seed in range(start, start + 100):
-        check_seed(seed)
+    check_seeds(range(start, start + 100))
+
+
+@pytest.mark.parametrize("count", range(2, 9))
+@pytest.mark.parametrize("rounds", [0, 1, 3, 11])
+def test_rotations(count: int, rounds: int) -> None:
+    for on in ("a2a3", "a5"):
+        assert check(rotation(count, rounds, count, on), on, count)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -67,6 +93,8 @@ def test_removing_a_wait_is_found(seed: int) -> None:
     """The checker is awake: at least one wait of each program matters."""
     on = ("a2a3", "a5")[seed % 2]
     placed = synchronised(random_program(seed, on), on)
+    if placed is None:
+        return
     blocks = [placed.functions[0].body, *(r for op in placed.walk() for r in op.regions)]
     waits = [(b, op) for b in blocks for op in b.ops if op.name == "pto.wait_flag"]
     found = 0
@@ -88,7 +116,9 @@ def overlapping(a: tuple[int, int], b: tuple[int, int]) -> bool:
 @pytest.mark.parametrize("seed", range(60))
 def test_tiles_that_are_live_together_never_share_bytes(seed: int) -> None:
     chosen = target("a2a3")
-    placed = Place().run(random_program(seed, "a2a3"), chosen)
+    placed = synchronised(random_program(seed, "a2a3"), "a2a3")
+    if placed is None:
+        return
     function = placed.functions[0]
     accesses = accesses_of(function, chosen)
     lives = live_ranges(function, accesses)
@@ -97,7 +127,8 @@ def test_tiles_that_are_live_together_never_share_bytes(seed: int) -> None:
         start = accesses.known.number(live.alloc.operand("addr"))
         assert start is not None
         assert start % 32 == 0
-        return start, start + ROWS * COLS * 4
+        assert isinstance(live.alloc.result.type, TileBufType)
+        return start, start + live.alloc.result.type.spec.nbytes
 
     for n, first in enumerate(lives):
         for second in lives[n + 1 :]:
@@ -107,13 +138,10 @@ def test_tiles_that_are_live_together_never_share_bytes(seed: int) -> None:
 
 def test_overflow_shows_the_tiles_at_the_worst_point() -> None:
     small = target("a2a3").override({"PTO_UBUF_SIZE_BYTES": 2048})
-    module = random_program(
-        next(s for s in range(99) if random.Random(s).randrange(2, 5) == 4), "a2a3"
-    )
     with pytest.raises(ProgramError) as caught:
-        Place().run(module, small)
+        Place().run(rotation(4, 3, 0, "a2a3"), small)
     (found,) = caught.value.diagnostics
     assert found.code == "place.overflow"
     assert dict(found.got)["capacity"] == "2048 bytes"
-    assert len(found.notes) >= 3
+    assert len(found.notes) == 5  # those that go round, and the scratch tile of the loop
     assert "1024 bytes: Vec f32 8x32" in found.notes[0].text
