@@ -72,7 +72,7 @@ def load(path: Path) -> ModuleType:
 def manual_cases(module: ModuleType) -> list[tuple[Any, str]]:
     """The cases of an example that order their pipes by hand, per target."""
     chosen = getattr(module, "MUTATED", module.CASES)
-    return [(c, target) for c in chosen if c.kernel.mode == "manual" for target in c.targets]
+    return [(c, target) for c in chosen if c.kernel.source.mode == "manual" for target in c.targets]
 
 
 def run(case: Any, target: str, **how: Any) -> tuple[tuple[Diagnostic, ...], list[bytes]]:

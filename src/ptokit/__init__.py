@@ -59,15 +59,16 @@ from ptokit.frontend.types import (
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 
 if TYPE_CHECKING:
-    from ptokit.driver import load, loads
-    from ptokit.kernels import Kernel, kernel
+    from ptokit.from_python import kernel
+    from ptokit.from_text import load, loads
+    from ptokit.kernels import Kernel
 
 # What needs IR, passes and engines loads when it is first used: `import ptokit` stays quick.
 _LATE = {
     "Kernel": "ptokit.kernels",
-    "kernel": "ptokit.kernels",
-    "load": "ptokit.driver",
-    "loads": "ptokit.driver",
+    "kernel": "ptokit.from_python",
+    "load": "ptokit.from_text",
+    "loads": "ptokit.from_text",
 }
 
 

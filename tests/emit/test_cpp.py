@@ -15,9 +15,9 @@ from ptokit import Kernel, PtoError
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import Direction, TileType
 from ptokit.base.tiles import TileSpec
-from ptokit.driver import load, loads
 from ptokit.emit.cpp import emit_cpp
 from ptokit.emit.spelling import brackets
+from ptokit.from_text import load, loads
 from ptokit.ir.types import TileBufType
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.targets import target

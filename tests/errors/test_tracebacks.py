@@ -206,7 +206,7 @@ MISTAKES: dict[str, list[Callable[[], Any]]] = {
         lambda: ptokit.loads(TEXT).convert("l9"),
         lambda: ptokit.loads(TEXT)["f"][0],
         lambda: ptokit.loads(TEXT)["f"][1](),
-        lambda: ptokit.loads(TEXT)["f"](1, target="a9"),
+        lambda: ptokit.loads(TEXT)["f"][1](1, target="a9"),
     ],
     "MrgSortExecutedNumList": [
         lambda: MrgSortExecutedNumList()[0],

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ptokit import Kernel, PtoError, SetFmatrixMode
 from ptokit.base.layout import Array
 from ptokit.base.tensors import CONV_PARAMETERS
-from ptokit.driver import loads
+from ptokit.from_text import loads
 from tests.frontend import conv_kernels as k
 
 TARGETS = ("a2a3", "a5")

@@ -21,7 +21,8 @@ LAYERS = [
     ["ir", "machine"],
     ["frontend", "passes", "engines", "emit"],
     ["report"],
-    ["driver", "kernels", "comm"],
+    ["kernels", "comm"],
+    ["from_python", "from_text"],
     ["__init__"],  # the public names
     ["conform_pipes"],
     ["conform"],

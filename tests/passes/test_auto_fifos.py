@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ptokit import Kernel
-from ptokit.driver import loads
+from ptokit.from_text import loads
 from tests.passes import fifo_kernels as k
 
 WAYS = [("a2a3", "plain"), ("a2a3", "both"), ("a5", "plain"), ("a5", "both"), ("a5", "gm")]

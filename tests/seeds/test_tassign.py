@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ptokit import *
-from ptokit.driver import loads
+from ptokit.from_text import loads
 from ptokit.ir.parser import parse
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.asm import text_forms

@@ -10,7 +10,7 @@ import pytest
 
 from ptokit import *
 from ptokit.base.dtypes import ALL, dtype
-from ptokit.driver import loads
+from ptokit.from_text import loads
 from tests.operands import bits, codes, flood, instruction_in, make, noise, printed, whole
 
 NINE = "u32 i32 f32 u16 i16 f16 bf16 u8 i8".split()  # noqa: SIM905 - as on the page

@@ -13,7 +13,7 @@ from ptokit.base.diagnostics import PtoError
 from ptokit.base.dtypes import ALL, f16
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.tensors import ConvSpec
-from ptokit.driver import loads
+from ptokit.from_text import loads
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Value
 from ptokit.ir.dialects.conv import FIELDS, GET_PARAM, SET_PARAMS, Field

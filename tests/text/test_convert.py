@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ptokit.base.diagnostics import ProgramError
-from ptokit.driver import Program, load, loads
+from ptokit.from_text import Program, load, loads
 from ptokit.passes.levels import LEVELS, level_of
 
 HERE = Path(__file__).parent

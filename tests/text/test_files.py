@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ptokit.base.diagnostics import Diagnostic
-from ptokit.driver import Program, formatted
+from ptokit.from_text import Program, formatted
 from ptokit.ir.asmform import print_asm
 from ptokit.ir.parser import parse, parse_file, parse_with_errors
 from ptokit.ir.printer import print_module

@@ -9,7 +9,7 @@ import pytest
 
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.enums import TileType
-from ptokit.driver import load, loads
+from ptokit.from_text import load, loads
 from ptokit.ir.types import TileBufType
 
 HERE = Path(__file__).parent

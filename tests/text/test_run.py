@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from ptokit.base.diagnostics import ProgramError, UsageError
 from ptokit.cli import COMMANDS, app
-from ptokit.driver import Program, load, loads
+from ptokit.from_text import Program, load, loads
 
 HERE = Path(__file__).parent
 MUL = HERE / "programs" / "elementwise_level2.pto"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptokit.driver import load, loads
+from ptokit.from_text import load, loads
 from ptokit.ir.instructions import Form
 from ptokit.ir.printer import print_module
 from ptokit.ir.scratch import missing_scratch

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ptokit.cli import Defines
-from ptokit.driver import load
+from ptokit.from_text import load
 from ptokit.ir.printer import print_module
 
 

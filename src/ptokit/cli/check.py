@@ -15,7 +15,7 @@ import typer
 from ptokit.base.diagnostics import Diagnostic, PtoError
 from ptokit.cli import Defines
 from ptokit.cli.check_run import run_checked
-from ptokit.driver import load
+from ptokit.from_text import load
 from ptokit.isa.targets import target
 from ptokit.isa.targets.defines import parse_defines
 from ptokit.machine.codes import CODES

@@ -11,7 +11,7 @@ import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, fail
 from ptokit.cli.run import arguments
-from ptokit.driver import load
+from ptokit.from_text import load
 from ptokit.isa.targets import target
 
 

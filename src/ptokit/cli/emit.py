@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 from ptokit.cli import Defines
-from ptokit.driver import load
-from ptokit.emit.cpp import emit_cpp
-from ptokit.passes.spell_out import spelled_out
+from ptokit.from_text import load
 
 
 def command(
@@ -23,9 +21,7 @@ def command(
     define: Defines = None,
 ) -> None:
     """Write a program as PTO C++ for the real tool chain."""
-    program = load(file)
-    chosen = program.target(target, define)
-    source = emit_cpp(spelled_out(program.module, chosen), chosen)
+    source = load(file).cpp(target, defines=define)
     if out is None:
         typer.echo(source)
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ptokit.driver import formatted
+from ptokit.from_text import formatted
 
 
 def command(

@@ -10,9 +10,10 @@ import typer
 
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.cli import Defines
-from ptokit.driver import Kernel, load
+from ptokit.from_text import load
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
+from ptokit.kernels import Kernel
 
 
 def command(
@@ -53,7 +54,7 @@ def arguments(kernel: Kernel, words: list[str]) -> list[Any]:
     params = kernel.function.params
     if len(words) != len(params):
         raise _usage(
-            f"@{kernel.function.name} takes {len(params)} arguments, {len(words)} given",
+            f"@{kernel.name} takes {len(params)} arguments, {len(words)} given",
             ", ".join(f"%{p.name}: {p.type}" for p in params),
         )
     return [_argument(p, word) for p, word in zip(params, words, strict=True)]

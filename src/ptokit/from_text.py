@@ -1,4 +1,4 @@
-"""Composing the parts: load a program, check it, run it.
+"""Programs in text: load one, check it, convert it, launch its kernels.
 
 m = ptokit.load("kernel.pto")
 m["add"][4](x, y, z)            # four blocks; arrays are updated in place
@@ -6,15 +6,14 @@ m["add"][4](x, y, z)            # four blocks; arrays are updated in place
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import Diagnostic, UsageError, fail
 from ptokit.base.entry import public
-from ptokit.engines.reference import Interpreter, Prepared
-from ptokit.frontend.launch import launch
-from ptokit.frontend.session import current
+from ptokit.emit.cpp import emit_cpp
 from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
@@ -24,10 +23,11 @@ from ptokit.ir.printer import print_module
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
-from ptokit.machine.machine import Machine
+from ptokit.kernels import Kernel, Programs
 from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.scales import with_scale_memories
+from ptokit.passes.spell_out import spelled_out
 from ptokit.passes.to_level2 import SYNC_OPS
 from ptokit.passes.verify import Verify, has_addresses
 
@@ -53,36 +53,13 @@ def formatted(path: str | Path) -> str:
     return write(module, comments=comments_of(text))
 
 
-def module_target(module: Module) -> Target:
-    """The target a module asks for; A2/A3 when it does not say."""
-    arch = module.attrs.get("pto.target_arch")
-    if isinstance(arch, StringAttr):
-        return target("a5" if arch.value.lower() == "a5" else "a2a3")
-    device = module.attrs.get("pto.device-spec")
-    if isinstance(device, StringAttr) and device.value.startswith(("Ascend950", "Ascend910_95")):
-        return target("a5")
-    return target("a2a3")
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a launch leaves behind."""
-
-    kernel: str
-    target: Target
-    blocks: int
-    machine: Machine
-
-    def __repr__(self) -> str:
-        return f"<run of @{self.kernel} on {self.target}, {self.blocks} blocks>"
-
-
 @public
 class Program:
     """A module ready to be checked and run; `program["name"]` is one of its kernels."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
+        self._kernels: dict[str, Kernel] = {}
 
     @property
     def kernels(self) -> list[str]:
@@ -100,7 +77,9 @@ class Program:
                 site=self.module.location,
                 kind=UsageError,
             )
-        return Kernel(self, function)
+        if name not in self._kernels:
+            self._kernels[name] = Kernel(TextSource(self, function))
+        return self._kernels[name]
 
     def entry(self) -> Kernel:
         """The only kernel of the program."""
@@ -138,9 +117,14 @@ class Program:
         """The program at another level: sync, l1, l2 or l3."""
         return Program(ConvertLevel(to).run(self.module, self.target(on, defines)))
 
+    def cpp(self, on: str | Target | None = None, *, defines: Defines | None = None) -> str:
+        """The program as PTO C++."""
+        chosen = self.target(on, defines)
+        return emit_cpp(spelled_out(self.module, chosen), chosen)
+
     def target(self, on: str | Target | None = None, defines: Defines | None = None) -> Target:
         """The target in force: the one given, or the one the module asks for."""
-        return target(module_target(self.module) if on is None else on, defines)
+        return target(_asked_for(self.module) if on is None else on, defines)
 
     def __str__(self) -> str:
         if level_of(self.module) == "sync":
@@ -151,78 +135,64 @@ class Program:
         return f"<program with {', '.join('@' + f.name for f in self.module.functions)}>"
 
 
-@public
-class Kernel:
-    """A function of a program; brackets choose the number of blocks."""
+@dataclass(frozen=True, eq=False)
+class TextSource:
+    """A function of a program in text."""
 
-    def __init__(self, program: Program, function: Function) -> None:
-        self.program = program
-        self.function = function
+    paths: ClassVar[tuple[str, ...]] = ("lowered",)
+    program: Program
+    function: Function
 
-    def __getitem__(self, blocks: int) -> Launch:
-        if not isinstance(blocks, int) or blocks < 1:
-            raise fail("grid", "the number of blocks is a positive integer", kind=UsageError)
-        return Launch(self, blocks)
+    @property
+    def name(self) -> str:
+        return self.function.name
 
-    def __call__(self, *args: Any, **options: Any) -> Run:
-        """Run as a single block."""
-        return self[1](*args, **options)
+    @property
+    def target(self) -> Target:
+        return self.program.target()
 
-    def __repr__(self) -> str:
+    def bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> Mapping[str, Any]:
+        if consts:
+            raise fail(
+                "arguments",
+                f"@{self.name} has no option {', '.join(consts)}",
+                fix=f"arguments are given in order: {self}",
+                kind=UsageError,
+            )
+        return {str(index): value for index, value in enumerate(args)}
+
+    def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        return ()  # a text is not specialised by its arguments
+
+    def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+        return self.program.module
+
+    def finished(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+        return Verify().run(self.program.executable(target), target)
+
+    def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
+        assert module is not None
+        mode = "manual" if _orders_pipes(module) else "auto"
+        function = module.function(self.name)
+        return Programs(_core_kinds(module), mode, None, function, tuple(arguments.values()))
+
+    def __str__(self) -> str:
         params = ", ".join(f"%{p.name}: {p.type}" for p in self.function.params)
-        return f"<kernel @{self.function.name}({params})>"
+        return f"@{self.function.name}({params})"
 
 
-@public
-@dataclass(frozen=True)
-class Launch:
-    """A kernel with its grid."""
-
-    kernel: Kernel
-    blocks: int
-
-    def __call__(
-        self,
-        *args: Any,
-        target: str | Target | None = None,
-        defines: Defines | None = None,
-        check: bool | str = True,
-        seed: int | None = None,
-        jobs: int = 1,
-    ) -> Run:
-        """Check the program for the target, run every block, update the arrays in place.
-
-        `defines` overrides sizes and alignments of the target's memories by macro name.
-        `check` looks for races, hangs and leftover flags where the text orders the pipes itself;
-        "explore" also compares the bytes of many schedules. `seed` runs cores and pipes in a
-        random but repeatable order, `jobs` spreads the blocks over processes.
-        """
-        program = self.kernel.program
-        chosen = program.target(target, defines)
-        module = Verify().run(program.executable(chosen), chosen)
-        function = module.function(self.kernel.function.name)
-        assert function is not None
-
-        prepared = Prepared(module)
-
-        def body() -> None:
-            machine = current()
-            Interpreter(prepared, machine, self.blocks, machine.subblocks).launch(function, args)
-
-        outcome = launch(
-            dict.fromkeys(core_kinds(module), body),
-            chosen,
-            "manual" if orders_pipes(module) else "auto",
-            grid=self.blocks,
-            seed=seed,
-            hazards=check,
-            arrays=args,
-            jobs=jobs,
-        )
-        return Run(function.name, chosen, self.blocks, outcome.machine)
+def _asked_for(module: Module) -> Target:
+    """The target a module asks for; A2/A3 when it does not say."""
+    arch = module.attrs.get("pto.target_arch")
+    if isinstance(arch, StringAttr):
+        return target("a5" if arch.value.lower() == "a5" else "a2a3")
+    device = module.attrs.get("pto.device-spec")
+    if isinstance(device, StringAttr) and device.value.startswith(("Ascend950", "Ascend910_95")):
+        return target("a5")
+    return target("a2a3")
 
 
-def core_kinds(module: Module) -> tuple[str, ...]:
+def _core_kinds(module: Module) -> tuple[str, ...]:
     """The kinds of core a program needs: a cluster when it has parts for both, else one core."""
     named = {kind_of(f) for f in module.functions} | {
         op.name.removeprefix("pto.section.")
@@ -232,7 +202,7 @@ def core_kinds(module: Module) -> tuple[str, ...]:
     return ("cube", "vector") if {"cube", "vector"} <= named else ("mix",)
 
 
-def orders_pipes(module: Module) -> bool:
+def _orders_pipes(module: Module) -> bool:
     """Whether the text itself orders the pipes, or leaves that to the compiler.
 
     Files with addresses and no flag at all are meant for a compiler that inserts them.

@@ -1,0 +1,155 @@
+"""Kernels in Python: `@kernel` makes one of a function, which runs as it stands or through IR."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType
+from typing import Any, ClassVar, cast, overload
+
+import numpy as np
+
+from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.entry import public
+from ptokit.frontend.lowering.lower import lower as lower_function
+from ptokit.frontend.sections import guarded
+from ptokit.frontend.session import MODES
+from ptokit.ir.core import Module
+from ptokit.isa.targets import Target
+from ptokit.isa.targets import target as find_target
+from ptokit.isa.targets.defines import Defines, parse_defines
+from ptokit.kernels import Kernel, Programs
+from ptokit.machine.objects import as_array
+from ptokit.passes.insert_sync import InsertSync
+from ptokit.passes.place import Place
+from ptokit.passes.verify import Verify
+
+# What runs the body: one stream that plays every part, one kind of core, or a whole cluster.
+CORES = {"single": ("mix",), "cube": ("cube",), "vector": ("vector",), "mix": ("cube", "vector")}
+
+
+@dataclass(frozen=True, eq=False)
+class PythonSource:
+    """A Python function. Parameters behind `*` are constants: they specialise the kernel.
+
+    Arrays are specialised by element type, shape and strides.
+    """
+
+    paths: ClassVar[tuple[str, ...]] = ("eager", "lowered")
+    function: Callable[..., Any]
+    mode: str
+    core: str
+    given_target: Target | None
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def target(self) -> Target:
+        return self.given_target or find_target("a2a3")
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
+    @cached_property
+    def consts(self) -> frozenset[str]:
+        """The parameters that specialise: the keyword-only ones."""
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return frozenset(n for n, p in self.signature.parameters.items() if p.kind is keyword)
+
+    @cached_property
+    def on_cluster(self) -> Callable[..., Any]:
+        """The function as each core of a cluster runs it: without the sections of the others."""
+        return guarded(cast(FunctionType, self.function))
+
+    def bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> Mapping[str, Any]:
+        try:
+            bound = self.signature.bind(*args, **consts)
+        except TypeError as error:
+            raise fail(
+                "arguments",
+                f"{self.name}: {error}",
+                fix=f"{self.name}{self.signature}",
+                kind=UsageError,
+            ) from None
+        bound.apply_defaults()
+        return bound.arguments
+
+    def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(v if n in self.consts else _specialised(v) for n, v in arguments.items())
+
+    def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+        function = cast(FunctionType, self.function)
+        return lower_function(function, dict(arguments), target, self.mode, self.core)
+
+    def finished(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+        module = self.written(target, arguments)
+        module = Verify(is_manual=self.mode == "manual").run(module, target)
+        if self.mode == "auto":
+            sync = InsertSync(is_one_core=self.core != "mix")
+            module = sync.run(Place().run(module, target), target)
+        return module
+
+    def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
+        cores = CORES[self.core]
+        passed = tuple(v for n, v in arguments.items() if n not in self.consts)
+        if module is not None:  # auto mode has been ordered: its flags are checked like any others
+            return Programs(cores, "manual", function=module.functions[0], args=passed)
+        named = {n: v for n, v in arguments.items() if n in self.consts}
+        function = self.on_cluster if self.core == "mix" else self.function
+        return Programs(cores, self.mode, body=lambda: function(*passed, **named))
+
+    def __str__(self) -> str:
+        return f"{self.name}{self.signature}, {self.mode} mode"
+
+
+def _specialised(value: Any) -> Any:
+    """What of an argument the lowered kernel depends on."""
+    if isinstance(value, bool | int | float | np.generic):
+        return type(value)
+    if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+        array = as_array(value)
+        return array.dtype, array.shape, array.strides
+    return value
+
+
+@overload
+def kernel(function: FunctionType, /) -> Kernel: ...
+@overload
+def kernel(
+    *,
+    mode: str = "manual",
+    target: str | Target | None = None,
+    core: str = "single",
+    defines: Defines | None = None,
+) -> Callable[[FunctionType], Kernel]: ...
+@public
+def kernel(
+    function: FunctionType | None = None,
+    /,
+    *,
+    mode: str = "manual",
+    target: str | Target | None = None,
+    core: str = "single",
+    defines: Defines | None = None,
+) -> Any:
+    """Make a kernel of a Python function: `@kernel`, or `@kernel(mode="auto", target="a5")`.
+
+    `defines` overrides sizes and alignments of the target's memories under their macro names, as
+    `-D` does for a compiler: `@kernel(defines={"PTO_UBUF_SIZE_BYTES": 262144})`.
+    """
+    if mode not in MODES or core not in CORES:
+        cores = ", ".join(CORES)
+        raise fail("kernel", f"mode is one of {MODES}, core one of {cores}", kind=UsageError)
+    overrides = parse_defines(defines)
+    chosen = None if target is None else find_target(target)
+    (chosen or find_target("a2a3")).override(overrides)  # a wrong one is an error right here
+
+    def decorate(body: FunctionType) -> Kernel:
+        return Kernel(PythonSource(body, mode, core, chosen), overrides)
+
+    return decorate if function is None else decorate(function)
