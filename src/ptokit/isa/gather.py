@@ -11,11 +11,11 @@ from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import CmpMode, GatherAxis, MaskPattern, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 from ptokit.isa.gather_forms import (
     A5_DATA,
     COMPARISON_RULES,
     INDEX_RULES,
-    KIRIN,
     PATTERN_RULES,
     dst_region,
     garbage_rows,
@@ -23,12 +23,30 @@ from ptokit.isa.gather_forms import (
     src0_region,
 )
 from ptokit.isa.lane_masks import selected
-from ptokit.isa.pointwise import A5_FAMILY, on_a2a3, plain
+from ptokit.isa.pointwise import plain
 from ptokit.isa.rules import located, same_size, separate
-from ptokit.isa.spec import Asm, Attr, Cpp, View, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.services import Poison, Refused
+from ptokit.isa.spec import (
+    A5_FAMILY,
+    KIRIN,
+    Asm,
+    Attr,
+    Cpp,
+    View,
+    insn,
+    on,
+    out,
+    rule,
+    scalar,
+    src,
+    tmp,
+    types,
+)
 from ptokit.isa.vector_rules import BLOCK_BYTES, ceil_to, lanes, per_block, rows_16bit
 
 EVERYTHING = (slice(None), slice(None))
+_UNSIGNED = on("a5")  # compares unsigned 32-bit numbers, and counts elements in whole vectors
+_ON_KIRIN = on(KIRIN)
 
 
 @insn(
@@ -47,7 +65,7 @@ EVERYTHING = (slice(None), slice(None))
         optional=True,
         note="one count of hits per row, contiguous",
     ),
-    tmp("tmp", optional=True, lost=on_a2a3, note="scratch; only a2a3 uses it"),
+    tmp("tmp", optional=True, lost=on("a2a3"), note="scratch; only a2a3 uses it"),
     scalar("offset", optional=True, note="what the numbering of elements starts with"),
     attrs=[
         Attr("maskPattern", MaskPattern, MaskPattern.P1111, "which of every two or four"),
@@ -138,7 +156,8 @@ def TGATHER(
     maskPattern: MaskPattern,
     gatherType: GatherAxis,
     cmpMode: CmpMode,
-    ctx: Any,
+    ops: Ops,
+    poison: Poison,
 ) -> None:
     """Gather elements of a tile: by an index tile, by a fixed pattern, or those that compare.
 
@@ -153,31 +172,30 @@ def TGATHER(
     byte). What lies behind the numbers in a row of dst is undefined. a5 compares unsigned: keep the
     data non-negative.
     """
-    o = ctx.ops
     if src1 is not None:
-        dst[...] = _by_index(src0, src1, ctx)
+        dst[...] = _by_index(src0, src1, ops.target.is_device, poison)
         return
-    ctx.demand("src0", EVERYTHING)
+    poison.demand("src0", EVERYTHING)
     if k_value is not None and cdst is not None:
-        hits = _hits(src0, k_value, cmpMode, o)
-        _store_numbers(dst, cdst, hits, int(offset or 0), ctx)
+        hits = _hits(src0, k_value, cmpMode, ops)
+        _store_numbers(dst, cdst, hits, int(offset or 0), ops, poison)
     elif gatherType == GatherAxis.GATHER_COL:
         rows = src0[selected(maskPattern)][: dst.shape[0]]
         dst[...] = rows.view(dst.dtype)
     else:
         packed = src0[:, selected(maskPattern)].view(dst.dtype)
-        if row_step(o) == packed.shape[1]:
+        if row_step(ops) == packed.shape[1]:
             dst[...] = packed.reshape(-1)
         else:
-            _spread_rows(dst, packed, ctx)
+            _spread_rows(dst, packed, row_step(ops), poison)
 
 
-def _by_index(src0: Array, indices: Array, ctx: Any) -> Array:
+def _by_index(src0: Array, indices: Array, strict: bool, poison: Poison) -> Array:
     """The named elements. Only the permissive profile takes an index that is out of range: as 0."""
     inside = (indices >= 0) & (indices < src0.size)
-    if not inside.all() and ctx.target.is_device:
+    if strict and not inside.all():
         row, col = np.argwhere(~inside)[0]
-        raise ctx.fail(
+        raise Refused(
             "index-range",
             f"indices count the {src0.size} elements of src0 from 0",
             got=[(f"src1[{row}, {col}]", int(indices[row, col]))],
@@ -186,29 +204,28 @@ def _by_index(src0: Array, indices: Array, ctx: Any) -> Array:
     named = np.where(inside, indices, 0).astype(np.int64)
     asked = np.zeros(src0.size, np.bool_)
     asked[named[inside]] = True
-    ctx.demand_where("src0", asked)
+    poison.demand_where("src0", asked)
     return np.where(inside, src0.reshape(-1)[named], src0.dtype.type(0))
 
 
-def _spread_rows(dst: Array, packed: Array, ctx: Any) -> None:
+def _spread_rows(dst: Array, packed: Array, step: int, poison: Poison) -> None:
     """64-bit kernels of a5 leave room between rows; it keeps what it held."""
-    step = row_step(ctx.ops)
-    gaps = ctx.undefined("dst")
+    gaps = poison.undefined("dst")
     for row, values in enumerate(packed):
         dst[row * step : row * step + len(values)] = values
         if gaps is not None:
             gaps[0, row * step : row * step + len(values)] = False
     if gaps is not None:
-        ctx.poison_where("dst", gaps)
+        poison.poison_where("dst", gaps)
 
 
-def _hits(src0: Array, k_value: Array, mode: CmpMode, o: Any) -> Array:
+def _hits(src0: Array, k_value: Array, mode: CmpMode, o: Ops) -> Array:
     """Which elements compare with the threshold of their row."""
     compare = np.greater if mode == CmpMode.GT else np.equal
     kind = o.src0.dtype
     if np.ndim(k_value) == 0:  # one number for all rows, as text may write it
         return compare(src0, kind.np.type(k_value))
-    if o.target.name == "a5":
+    if _UNSIGNED(o):
         elements, threshold = _as_a5_compares(src0, k_value, kind)
     else:  # the threshold is a signed integer, converted to the type of the elements
         signed = dt.dtype(f"i{o.k_value.dtype.bits}")
@@ -227,20 +244,22 @@ def _as_a5_compares(src0: Array, k_value: Array, kind: DType) -> tuple[Array, Ar
     return elements, k_value.astype(np.uint32)
 
 
-def _store_numbers(dst: Array, cdst: Array, hits: Array, offset: int, ctx: Any) -> None:
-    o = ctx.ops
+def _store_numbers(
+    dst: Array, cdst: Array, hits: Array, offset: int, o: Ops, poison: Poison
+) -> None:
+    """Store the numbers of the hits; what lies behind them in a row is undefined."""
     rows, cols = hits.shape
     counts = hits.sum(axis=1)
     if counts.max(initial=0) > o.dst.cols:
         row = int(np.argmax(counts))
-        raise ctx.fail(
+        raise Refused(
             "hits",
             "the hits of a row fit into a row of dst",
             got=[("row", row), ("hits", int(counts[row])), ("dst.cols", o.dst.cols)],
             fix="give dst as many columns as src0 has valid ones",
         )
     chunk = 128 if o.src0.itemsize == 1 else 64
-    pitch = ceil_to(cols, chunk) if o.target.name == "a5" else o.src0.cols
+    pitch = ceil_to(cols, chunk) if _UNSIGNED(o) else o.src0.cols
     numbers = offset + np.arange(rows)[:, None] * pitch + np.arange(cols)
     row, col = np.nonzero(hits)
     place = row * o.dst.cols + (np.cumsum(hits, axis=1) - 1)[row, col]
@@ -248,7 +267,7 @@ def _store_numbers(dst: Array, cdst: Array, hits: Array, offset: int, ctx: Any) 
     cdst[...] = counts
     behind = np.ones(dst.shape, np.bool_)
     behind[place] = False
-    ctx.poison_where("dst", behind[None])
+    poison.poison_where("dst", behind[None])
 
 
 # ---- TGATHERB ------------------------------------------------------------------------------------
@@ -256,14 +275,13 @@ def _store_numbers(dst: Array, cdst: Array, hits: Array, offset: int, ctx: Any) 
 
 def _blocks(o: Any) -> int:
     """32-byte blocks per row of dst; the simulator leaves a part of one out."""
-    if o.target.name == "cpu":
-        return o.dst.vc // per_block(o.dst)
-    return -(-o.dst.vc // per_block(o.dst))
+    whole, part = divmod(o.dst.vc, per_block(o.dst))
+    return whole + (part > 0 and o.target.is_device)
 
 
 def _offsets_read(o: Any) -> int:
     """Kirin reads eight offsets at a time, needed or not."""
-    return ceil_to(_blocks(o), 8) if o.target.name in KIRIN.split() else _blocks(o)
+    return ceil_to(_blocks(o), 8) if _ON_KIRIN(o) else _blocks(o)
 
 
 @insn(
@@ -325,7 +343,7 @@ def _offsets_read(o: Any) -> int:
         {"dst": "Vec f16 1x512", "src": "Vec f16 4x256", "offset": "Vec u32 1x32 = 64"},
     ],
 )
-def TGATHERB(dst: Array, src: Array, offset: Array, ctx: Any) -> None:
+def TGATHERB(dst: Array, src: Array, offset: Array, ops: Ops, poison: Poison) -> None:
     """Copy 32-byte blocks of src, each from a byte offset of its own, to dst.
 
     The valid region of dst governs: block b of row r comes from `offset[r, b]` bytes behind the
@@ -333,13 +351,13 @@ def TGATHERB(dst: Array, src: Array, offset: Array, ctx: Any) -> None:
     The permissive profile takes any offset, leaves a block alone that would end behind src, and
     copies whole blocks only.
     """
-    blocks = _blocks(ctx.ops)
+    blocks = _blocks(ops)
     data = src.view(np.uint8)
     inside = offset <= data.size - BLOCK_BYTES
     wrong = ~inside | (offset % BLOCK_BYTES != 0)
-    if wrong.any() and ctx.target.is_device:
+    if wrong.any() and ops.target.is_device:
         row, col = np.argwhere(wrong)[0]
-        raise ctx.fail(
+        raise Refused(
             "offset-range",
             f"offsets are multiples of 32 and lie inside the {data.size} bytes of src",
             got=[(f"offset[{row}, {col}]", int(offset[row, col]))],
@@ -347,14 +365,14 @@ def TGATHERB(dst: Array, src: Array, offset: Array, ctx: Any) -> None:
         )
     starts = np.where(inside, offset, 0)[:, :blocks].astype(np.int64)
     found = starts[:, :, None] + np.arange(BLOCK_BYTES)
-    taken = np.repeat(inside[:, :blocks], per_block(ctx.ops.dst), axis=1)[:, : dst.shape[1]]
+    taken = np.repeat(inside[:, :blocks], per_block(ops.dst), axis=1)[:, : dst.shape[1]]
     asked = np.zeros(data.size, np.bool_)
     asked[found[inside[:, :blocks]]] = True
-    ctx.demand_where("src", asked.reshape(src.size, -1).any(axis=1))
+    poison.demand_where("src", np.logical_or.reduce(asked.reshape(src.size, -1), axis=1))
     copied = data[found].reshape(dst.shape[0], -1).view(dst.dtype)
-    before = ctx.undefined("dst")
+    before = poison.undefined("dst")
     width = taken.shape[1]
     np.copyto(dst[:, :width], copied[:, :width], where=taken)
     if before is not None and not taken.all():  # what is not copied stays as it was
         before[:, :width] &= ~taken
-        ctx.poison_where("dst", before)
+        poison.poison_where("dst", before)

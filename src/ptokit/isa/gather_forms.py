@@ -1,6 +1,6 @@
 """Regions and rules of the three forms of TGATHER: by index, by a fixed pattern, by comparison.
 
-The forms share a name and little else, so every rule says which form it is about.
+The forms share a name and little else, so every rule belongs to one of them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 from ptokit.base import dtypes as dt
 from ptokit.base.enums import CmpMode, GatherAxis, TileType
 from ptokit.isa.lane_masks import count_selected, start_of, step_of
-from ptokit.isa.pointwise import A5_FAMILY
-from ptokit.isa.spec import Extent, Rule, View, rule
+from ptokit.isa.spec import A5_FAMILY, KIRIN, Extent, Rule, View, given, on, rule
 from ptokit.isa.vector_rules import ceil_to, lanes
 
-KIRIN = "kirin9030 kirinx90"
 COMPARING = "a2a3 a5 cpu"  # where elements can be gathered by comparison
 _WORDS = (dt.i32, dt.u32)
 _HALF_WORDS = (dt.i16, dt.u16)
+_KEEPS_ROWS_APART = on("a5")  # in kernels of 64-bit elements
+_READS_ON = on("a2a3 a5")  # when rows are gathered, behind the last one
 
 # ---- forms and regions ---------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ def by_rows(o: Any) -> bool:
 
 def row_step(o: Any) -> int:
     """Elements from one gathered row to the next; 64-bit kernels keep rows apart."""
-    wide = o.src0.itemsize == 8 and o.target.name == "a5"
+    wide = o.src0.itemsize == 8 and _KEEPS_ROWS_APART(o)
     return o.dst.cols // step_of(o) if wide else count_selected(o, o.src0.vc)
 
 
@@ -56,8 +56,7 @@ def _gathered(o: Any) -> int:
 
 
 def gathered_rows(o: Any) -> int:
-    simulated = o.target.name == "cpu"
-    return count_selected(o, o.src0.vr) if simulated else o.src0.vr // step_of(o)
+    return o.src0.vr // step_of(o) if o.target.is_device else count_selected(o, o.src0.vr)
 
 
 def dst_region(o: Any) -> View | Extent:
@@ -75,169 +74,167 @@ def src0_region(o: Any) -> View:
 
 
 def garbage_rows(o: Any) -> tuple[slice, slice] | None:
-    """a2a3 and a5 go on for as many rows as src0 has; the surplus comes from behind its rows."""
-    first = gathered_rows(o) if by_rows(o) and o.target.name in ("a2a3", "a5") else o.src0.vr
+    """Some go on for as many rows as src0 has; the surplus comes from behind its rows."""
+    first = gathered_rows(o) if by_rows(o) and _READS_ON(o) else o.src0.vr
     return None if first == o.src0.vr else (slice(first, o.src0.vr), slice(0, o.src0.vc))
 
 
-# ---- rules -------- ------------------------------------------------------------------------------
+# ---- rules ---------------------------------------------------------------------------------------
 
 A5_DATA = "i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f8e4m3 f8e5m2 hif8"
 _A5_TYPES = frozenset(dt.dtype(name) for name in A5_DATA.split())
 
-INDEX_RULES: list[Rule] = [
+
+def _is_common(kind: dt.DType) -> bool:
+    """Whether all targets have the type: an integer of up to 32 bits, f16 or f32."""
+    return (kind.is_integer and kind.bits in (8, 16, 32)) or kind in (dt.f16, dt.f32)
+
+
+INDEX_RULES: list[Rule] = given(
+    "by index",
+    by_index,
     rule(
         "SA-0050",
-        "by index: dst and src0 have the same element type",
-        lambda o: not by_index(o) or o.dst.dtype is o.src0.dtype,
+        "dst and src0 have the same element type",
+        lambda o: o.dst.dtype is o.src0.dtype,
     ),
     rule(
         "index-cover",
-        "by index: src1 has an index for every element of the valid region of dst",
-        lambda o: not by_index(o) or (o.src1.rows >= o.dst.vr and o.src1.cols >= o.dst.vc),
+        "src1 has an index for every element of the valid region of dst",
+        lambda o: o.src1.rows >= o.dst.vr and o.src1.cols >= o.dst.vc,
     ),
-    rule(
-        "SA-0045",
-        "by index: the indices are i32 or u32",
-        lambda o: not by_index(o) or o.src1.dtype in _WORDS,
-        "a2a3 cpu",
-    ),
+    rule("SA-0045", "the indices are i32 or u32", lambda o: o.src1.dtype in _WORDS, "a2a3 cpu"),
     rule(
         "index-tmp-type",
-        "by index: tmp has the element type of the indices",
-        lambda o: not by_index(o) or o.tmp.dtype is o.src1.dtype,
+        "tmp has the element type of the indices",
+        lambda o: o.tmp.dtype is o.src1.dtype,
         "a2a3",
     ),
     rule(
         "index-tmp-region",
-        "by index: tmp has the valid region of src1",
-        lambda o: not by_index(o) or (o.tmp.vr == o.src1.vr and o.tmp.vc == o.src1.vc),
+        "tmp has the valid region of src1",
+        lambda o: o.tmp.vr == o.src1.vr and o.tmp.vc == o.src1.vc,
         "a2a3",
     ),
     rule(
         "index-tmp-size",
-        "by index, 2-byte elements: tmp holds an element for each one of the valid rows of dst",
-        lambda o: not by_index(o) or o.dst.itemsize != 2 or o.tmp.numel >= o.dst.vr * o.dst.cols,
+        ", 2-byte elements: tmp holds an element for each one of the valid rows of dst",
+        lambda o: o.dst.itemsize != 2 or o.tmp.numel >= o.dst.vr * o.dst.cols,
         "a2a3",
         "declare tmp with the type of the indices and the shape of dst",
     ),
     rule(
         "SA-0047",
-        "by index: dst has elements of 1, 2, 4 or 8 bytes that are no scales or 4-bit codes",
-        lambda o: not by_index(o) or o.dst.dtype in _A5_TYPES,
+        "dst has elements of 1, 2, 4 or 8 bytes that are no scales or 4-bit codes",
+        lambda o: o.dst.dtype in _A5_TYPES,
         "a5",
     ),
     rule(
         "index-type",
-        "by index: the indices are 16-bit integers for 1-byte elements, 16- or 32-bit ones for "
-        "2-byte elements, 32-bit ones for wider elements",
+        "the indices are 16-bit integers for 1-byte elements, 16- or 32-bit ones for 2-byte "
+        "elements, 32-bit ones for wider elements",
         lambda o: (
-            not by_index(o)
-            or (o.src1.dtype in _WORDS and o.dst.itemsize != 1)
+            (o.src1.dtype in _WORDS and o.dst.itemsize != 1)
             or (o.src1.dtype in _HALF_WORDS and o.dst.itemsize <= 2)
         ),
         A5_FAMILY,
     ),
     rule(
         "i64-columns",
-        "by index, 64-bit elements: dst has at most 64 valid columns",
-        lambda o: not by_index(o) or o.dst.itemsize != 8 or o.dst.vc <= 64,
+        ", 64-bit elements: dst has at most 64 valid columns",
+        lambda o: o.dst.itemsize != 8 or o.dst.vc <= 64,
         "a5",
     ),
     rule(
         "byte-elements",
-        "by index: elements have 2 or 4 bytes",
-        lambda o: not by_index(o) or o.dst.itemsize != 1,
+        "elements have 2 or 4 bytes",
+        lambda o: o.dst.itemsize != 1,
         KIRIN,
         "convert with TCVT first",
     ),
-]
+)
 
 PATTERN_RULES: list[Rule] = [
-    rule(
-        "SA-0180",
-        "by pattern: dst and src0 are Vec tiles",
-        lambda o: not by_pattern(o) or o.dst.loc == o.src0.loc == TileType.Vec,
-    ),
-    rule(
-        "SA-0178",
-        "by pattern: dst and src0 are row-major",
-        lambda o: not by_pattern(o) or (o.dst.is_row_major and o.src0.is_row_major),
-    ),
-    rule(
-        "SA-0179",
-        "by pattern: elements of dst and src0 have the same size",
-        lambda o: not by_pattern(o) or o.dst.itemsize == o.src0.itemsize,
-    ),
-    rule(
-        "PA-0009",
-        "by a pattern of columns: all columns of dst are valid",
-        lambda o: not by_columns(o) or o.dst.vc == o.dst.cols,
-    ),
-    rule(
-        "pattern-room",
-        "by a pattern of columns: dst holds the selected elements",
-        lambda o: not by_columns(o) or o.dst.numel >= _gathered(o),
-    ),
-    rule(
-        "SA-0181",
-        "by pattern: elements of src0 have 2 or 4 bytes",
-        lambda o: not by_pattern(o) or o.src0.itemsize in (2, 4),
-        "a2a3",
-    ),
-    rule(
-        "pattern-rows",
-        "by a pattern of rows: src0 has a whole number of times the valid rows of dst",
-        lambda o: not by_rows(o) or o.src0.vr == o.dst.vr * step_of(o),
-        "a2a3",
-    ),
-    rule(
-        "row-offset",
-        "by a pattern of rows: the last selected row starts within 65535 elements",
-        lambda o: (
-            not by_rows(o)
-            or (step_of(o) * (gathered_rows(o) - 1) + start_of(o)) * o.src0.row_stride <= 65535
+    *given(
+        "by pattern",
+        by_pattern,
+        rule(
+            "SA-0180",
+            "dst and src0 are Vec tiles",
+            lambda o: o.dst.loc == o.src0.loc == TileType.Vec,
         ),
-        "a2a3 a5",
+        rule(
+            "SA-0178",
+            "dst and src0 are row-major",
+            lambda o: o.dst.is_row_major and o.src0.is_row_major,
+        ),
+        rule(
+            "SA-0179",
+            "elements of dst and src0 have the same size",
+            lambda o: o.dst.itemsize == o.src0.itemsize,
+        ),
+        rule(
+            "SA-0181",
+            "elements of src0 have 2 or 4 bytes",
+            lambda o: o.src0.itemsize in (2, 4),
+            "a2a3",
+        ),
+        rule(
+            "SA-0128",
+            "src0 has an element type of 8 to 64 bits that is no scale or 4-bit code",
+            lambda o: o.src0.dtype in _A5_TYPES,
+            "a5",
+        ),
+        rule(
+            "pattern-64bit",
+            ", 64-bit elements: columns are selected, at most 64 of them",
+            lambda o: o.src0.itemsize != 8 or (by_columns(o) and o.src0.vc // step_of(o) <= 64),
+            "a5",
+        ),
+        rule(
+            "pattern-type",
+            "src0 is an 8-, 16- or 32-bit integer, f16 or f32",
+            lambda o: _is_common(o.src0.dtype),
+            KIRIN,
+        ),
     ),
-    rule(
-        "row-room",
-        "by a pattern of rows: dst has as many rows as src0 has valid ones, and src0 that many for "
-        "every selected one, because the loop runs over all of them",
-        lambda o: (
-            not by_rows(o)
-            or (
+    *given(
+        "by a pattern of columns",
+        by_columns,
+        rule("PA-0009", "all columns of dst are valid", lambda o: o.dst.vc == o.dst.cols),
+        rule(
+            "pattern-room",
+            "dst holds the selected elements",
+            lambda o: o.dst.numel >= _gathered(o),
+        ),
+    ),
+    *given(
+        "by a pattern of rows",
+        by_rows,
+        rule(
+            "pattern-rows",
+            "src0 has a whole number of times the valid rows of dst",
+            lambda o: o.src0.vr == o.dst.vr * step_of(o),
+            "a2a3",
+        ),
+        rule(
+            "row-offset",
+            "the last selected row starts within 65535 elements",
+            lambda o: (
+                (step_of(o) * (gathered_rows(o) - 1) + start_of(o)) * o.src0.row_stride <= 65535
+            ),
+            "a2a3 a5",
+        ),
+        rule(
+            "row-room",
+            "dst has as many rows as src0 has valid ones, and src0 that many for every selected "
+            "one, because the loop runs over all of them",
+            lambda o: (
                 o.dst.rows >= o.src0.vr and o.src0.rows > step_of(o) * (o.src0.vr - 1) + start_of(o)
-            )
+            ),
+            "a2a3 a5",
+            "give both tiles more rows",
         ),
-        "a2a3 a5",
-        "give both tiles more rows",
-    ),
-    rule(
-        "SA-0128",
-        "by pattern: src0 has an element type of 8 to 64 bits that is no scale or 4-bit code",
-        lambda o: not by_pattern(o) or o.src0.dtype in _A5_TYPES,
-        "a5",
-    ),
-    rule(
-        "pattern-64bit",
-        "by pattern, 64-bit elements: columns are selected, at most 64 of them",
-        lambda o: (
-            not by_pattern(o)
-            or o.src0.itemsize != 8
-            or (by_columns(o) and o.src0.vc // step_of(o) <= 64)
-        ),
-        "a5",
-    ),
-    rule(
-        "pattern-type",
-        "by pattern: src0 is an 8-, 16- or 32-bit integer, f16 or f32",
-        lambda o: (
-            not by_pattern(o)
-            or (o.src0.dtype.is_integer and o.src0.dtype.bits in (8, 16, 32))
-            or o.src0.dtype in (dt.f16, dt.f32)
-        ),
-        KIRIN,
     ),
     rule(
         "pattern-axis",
@@ -253,6 +250,11 @@ def _bitmap_row(o: Any) -> int:
     return ceil_to(o.src0.vc, lanes(o.src0)) // 8
 
 
+def _thresholds(o: Any) -> bool:
+    """Whether the threshold is a tile with one for each row, not a number for all."""
+    return o.k_value.kind != "scalar"
+
+
 COMPARISON_RULES: list[Rule] = [
     rule(
         "compare-available",
@@ -260,111 +262,95 @@ COMPARISON_RULES: list[Rule] = [
         lambda o: not by_comparison(o),
         KIRIN,
     ),
-    rule(
-        "compare-location",
-        "comparing: dst and src0 are Vec tiles",
-        lambda o: not by_comparison(o) or o.dst.loc == o.src0.loc == TileType.Vec,
-        "a2a3 a5",
-    ),
-    rule(
-        "compare-mode",
-        "comparing: cmpMode is GT or EQ",
-        lambda o: not by_comparison(o) or o.attrs["cmpMode"] in (CmpMode.GT, CmpMode.EQ),
-        COMPARING,
-    ),
-    rule(
-        "compare-result",
-        "comparing: dst is i32 or u32, cdst a 32-bit integer",
-        lambda o: not by_comparison(o) or (o.dst.dtype in _WORDS and o.cdst.dtype in _WORDS),
-        COMPARING,
-    ),
-    rule(
-        "compare-source",
-        "comparing: src0 is f16 or f32 or, with EQ, i32",
-        lambda o: (
-            not by_comparison(o)
-            or o.src0.dtype in (dt.f16, dt.f32)
-            or (o.src0.dtype is dt.i32 and o.attrs["cmpMode"] == CmpMode.EQ)
+    *given(
+        "comparing",
+        by_comparison,
+        rule(
+            "compare-location",
+            "dst and src0 are Vec tiles",
+            lambda o: o.dst.loc == o.src0.loc == TileType.Vec,
+            "a2a3 a5",
         ),
-        "a2a3",
-    ),
-    rule(
-        "compare-threshold",
-        "comparing: k_value has integers as wide as the elements of src0",
-        lambda o: (
-            not by_comparison(o)
-            or o.k_value.kind == "scalar"
-            or (o.k_value.dtype.is_integer and o.k_value.itemsize == o.src0.itemsize)
+        rule(
+            "compare-mode",
+            "cmpMode is GT or EQ",
+            lambda o: o.attrs["cmpMode"] in (CmpMode.GT, CmpMode.EQ),
+            COMPARING,
         ),
-        "a2a3",
-    ),
-    rule(
-        "compare-source",
-        "comparing: src0 is an 8-, 16- or 32-bit integer, f16 or f32",
-        lambda o: (
-            not by_comparison(o)
-            or (o.src0.dtype.is_integer and o.src0.dtype.bits in (8, 16, 32))
-            or o.src0.dtype in (dt.f16, dt.f32)
+        rule(
+            "compare-result",
+            "dst is i32 or u32, cdst a 32-bit integer",
+            lambda o: o.dst.dtype in _WORDS and o.cdst.dtype in _WORDS,
+            COMPARING,
         ),
-        "a5",
-    ),
-    rule(
-        "compare-threshold",
-        "comparing: k_value is u16 or u32",
-        lambda o: (
-            not by_comparison(o)
-            or o.k_value.kind == "scalar"
-            or o.k_value.dtype in (dt.u16, dt.u32)
+        rule(
+            "compare-source",
+            "src0 is f16 or f32 or, with EQ, i32",
+            lambda o: (
+                o.src0.dtype in (dt.f16, dt.f32)
+                or (o.src0.dtype is dt.i32 and o.attrs["cmpMode"] == CmpMode.EQ)
+            ),
+            "a2a3",
         ),
-        "a5",
-    ),
-    rule(
-        "compare-columns",
-        "comparing: 1-byte elements come in 128 valid columns, 2-byte ones in 64",
-        lambda o: (
-            not by_comparison(o) or o.src0.itemsize > 2 or o.src0.vc % (128 // o.src0.itemsize) == 0
+        rule(
+            "compare-threshold",
+            "k_value has integers as wide as the elements of src0",
+            lambda o: (
+                not _thresholds(o)
+                or (o.k_value.dtype.is_integer and o.k_value.itemsize == o.src0.itemsize)
+            ),
+            "a2a3",
         ),
-        "a5",
-    ),
-    rule(
-        "compare-u16",
-        "comparing: u16 elements compare with EQ only",
-        lambda o: (
-            not by_comparison(o) or o.src0.dtype is not dt.u16 or o.attrs["cmpMode"] != CmpMode.GT
+        rule(
+            "compare-source",
+            "src0 is an 8-, 16- or 32-bit integer, f16 or f32",
+            lambda o: _is_common(o.src0.dtype),
+            "a5",
         ),
-        "a5",
-        "convert to u32 with TCVT first",
-    ),
-    rule(
-        "compare-rows",
-        "comparing: dst has a row, cdst and k_value an element, for each valid row of src0",
-        lambda o: (
-            not by_comparison(o)
-            or (
+        rule(
+            "compare-threshold",
+            "k_value is u16 or u32",
+            lambda o: not _thresholds(o) or o.k_value.dtype in (dt.u16, dt.u32),
+            "a5",
+        ),
+        rule(
+            "compare-columns",
+            "1-byte elements come in 128 valid columns, 2-byte ones in 64",
+            lambda o: o.src0.itemsize > 2 or o.src0.vc % (128 // o.src0.itemsize) == 0,
+            "a5",
+        ),
+        rule(
+            "compare-u16",
+            "u16 elements compare with EQ only",
+            lambda o: o.src0.dtype is not dt.u16 or o.attrs["cmpMode"] != CmpMode.GT,
+            "a5",
+            "convert to u32 with TCVT first",
+        ),
+        rule(
+            "compare-rows",
+            "dst has a row, cdst and k_value an element, for each valid row of src0",
+            lambda o: (
                 min(o.dst.rows, o.cdst.numel) >= o.src0.vr
-                and (o.k_value.kind == "scalar" or o.k_value.numel >= o.src0.vr)
-            )
+                and (not _thresholds(o) or o.k_value.numel >= o.src0.vr)
+            ),
+            COMPARING,
         ),
-        COMPARING,
-    ),
-    rule(
-        "compare-bitmap",
-        "comparing: tmp has as many rows as src0 has valid ones, and a bit per element, in whole "
-        "registers, in the bytes of Cols",
-        lambda o: (
-            not by_comparison(o) or (o.tmp.rows >= o.src0.vr and o.tmp.cols >= _bitmap_row(o))
+        rule(
+            "compare-bitmap",
+            "tmp has as many rows as src0 has valid ones, and a bit per element, in whole "
+            "registers, in the bytes of Cols",
+            lambda o: o.tmp.rows >= o.src0.vr and o.tmp.cols >= _bitmap_row(o),
+            "a2a3",
         ),
-        "a2a3",
-    ),
-    rule(
-        "compare-scratch",
-        "comparing: tmp has Rows * Cols bytes for the bitmap, then an index per element of src0, "
-        "then a threshold per row",
-        lambda o: (
-            not by_comparison(o)
-            or o.tmp.nbytes
-            >= o.tmp.numel + o.src0.numel * o.dst.itemsize + o.src0.rows * o.src0.itemsize
+        rule(
+            "compare-scratch",
+            "tmp has Rows * Cols bytes for the bitmap, then an index per element of src0, then a "
+            "threshold per row",
+            lambda o: (
+                o.tmp.nbytes
+                >= o.tmp.numel + o.src0.numel * o.dst.itemsize + o.src0.rows * o.src0.itemsize
+            ),
+            "a2a3",
         ),
-        "a2a3",
     ),
 ]

@@ -18,6 +18,7 @@ from ptokit.base.enums import (
     TileType,
 )
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 from ptokit.isa.gm_table import (
     A2A3_TYPES,
     A5_TYPES,
@@ -33,7 +34,23 @@ from ptokit.isa.gm_table import (
     touched,
 )
 from ptokit.isa.memory import as_bits_of, both, in_types, need
-from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Pipe, View, gm_in, insn, out, rule, src, types
+from ptokit.isa.spec import (
+    Asm,
+    Attr,
+    Cpp,
+    Operand,
+    Pipe,
+    View,
+    gm_in,
+    insn,
+    on,
+    out,
+    rule,
+    src,
+    types,
+)
+
+_HAS_SIMT = on("a5")
 
 
 def _to_mat(o: Any) -> bool:
@@ -105,9 +122,7 @@ _MAT_RULES = [
         TABLE_DEVICES,
         "GatherExec.Simt is for A5, Coalesce.Elem and a call with scratch",
         lambda o: o.attrs["gatherExec"] == GatherExec.Simt,
-        lambda o: (
-            o.target.name == "a5" and o.attrs["coalesce"] == Coalesce.Elem and o.scratch is not None
-        ),
+        lambda o: _HAS_SIMT(o) and o.attrs["coalesce"] == Coalesce.Elem and o.scratch is not None,
     ),
 ]
 
@@ -163,7 +178,7 @@ _MAT_RULES = [
     cpp=Cpp(asks_for={"scratch": "coalesce"}),
 )
 def MGATHER(
-    dst: Array, src: Array, indexes: Array, scratch: Array | None, gatherOob: GatherOOB, ctx: Any
+    dst: Array, src: Array, indexes: Array, scratch: Array | None, gatherOob: GatherOOB, ops: Ops
 ) -> None:
     """Gather rows or single elements of a table in global memory into a tile.
 
@@ -177,13 +192,14 @@ def MGATHER(
     zeros (Zero); with Undefined it is an error here. Row gathers on A2A3 move whole rows of an NZ
     table, beyond the valid columns. With Zero, row gathers into an Nz tile clear all of it first.
     """
-    o = ctx.ops
-    rows = _by_rows(o)
-    valid_rows, valid_cols = o.dst.vr, o.dst.vc
+    rows = _by_rows(ops)
+    valid_rows, valid_cols = ops.dst.vr, ops.dst.vc
     numbers = indexes.reshape(-1)[: valid_rows if rows else valid_rows * valid_cols]
-    entries, counted = reached(numbers, entry_count(o, "src", rows), gatherOob.name, ctx)
+    entries, counted = reached(
+        numbers, entry_count(ops, "src", rows), gatherOob.name, not ops.target.is_device
+    )
     if rows:
-        found = src[entries, : src.shape[1] if moves_whole_rows(o, "src") else valid_cols]
+        found = src[entries, : src.shape[1] if moves_whole_rows(ops, "src") else valid_cols]
     else:
         found = src[element_at(src, entries)]
     found[~counted] = 0
@@ -283,7 +299,7 @@ def MSCATTER(
     indexes: Array,
     scatterAtomicOp: ScatterAtomicOp,
     scatterOob: ScatterOOB,
-    ctx: Any,
+    ops: Ops,
 ) -> None:
     """Scatter rows or single elements of a Vec tile into a table in global memory.
 
@@ -297,10 +313,10 @@ def MSCATTER(
     row-major order wins; ScatterConflict.Default on A5 leaves the winner open. Entries that no
     index names are untouched.
     """
-    o = ctx.ops
-    rows = row_mode(o)
+    rows = row_mode(ops)
     numbers = indexes.reshape(-1)[: src.shape[0] if rows else src.size]
-    entries, counted = reached(numbers, entry_count(o, "dst", rows), scatterOob.name, ctx)
+    size = entry_count(ops, "dst", rows)
+    entries, counted = reached(numbers, size, scatterOob.name, not ops.target.is_device)
     values = as_bits_of(src if rows else src.reshape(-1), dst)
     entries, values = entries[counted], values[counted]
     combine = _OPERATIONS.get(scatterAtomicOp)

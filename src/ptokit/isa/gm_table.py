@@ -17,13 +17,15 @@ from ptokit.base.enums import Coalesce, Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.memory import Predicate, both, in_types, need, view_rows_cols
-from ptokit.isa.spec import Attr, Rule, View, rule
+from ptokit.isa.services import Refused
+from ptokit.isa.spec import Attr, Rule, View, on, rule
 
 TABLE_DEVICES = "a2a3 a5"
 A2A3_TYPES = "i8 u8 i16 u16 i32 u32 f16 bf16 f32"
 A5_TYPES = A2A3_TYPES + " f8e4m3 f8e5m2 hif8"
 COALESCE = Attr("coalesce", Coalesce, None, "one index per row or one per element; say which")
 
+_OLD = on("a2a3")  # knows NZ tables, and counts the rows of all matrices of a table
 _SIMT_BUDGET = 216 * 1024  # bytes of UB that remain beside the caches of a SIMT launch
 
 
@@ -35,7 +37,7 @@ def row_mode(o: Any) -> bool:
 
 def moves_whole_rows(o: Any, table: str) -> bool:
     """Whether a row move takes all columns of the table: NZ tables on A2A3."""
-    return o.target.name == "a2a3" and o[table].layout == Layout.NZ
+    return _OLD(o) and o[table].layout == Layout.NZ
 
 
 def touched(o: Any, tile: str, table: str, rows: bool) -> Any:
@@ -54,20 +56,20 @@ def entry_count(o: Any, table: str, rows: bool) -> int:
     """Capacity of the table: rows of all matrices on A2A3, of one elsewhere; or all elements."""
     if not rows:
         return prod(o[table].shape)
-    return view_rows_cols(o, table)[0] if o.target.name == "a2a3" else o[table].shape[3]
+    return view_rows_cols(o, table)[0] if _OLD(o) else o[table].shape[3]
 
 
-def reached(indexes: Array, entries: int, beyond: str, ctx: Any) -> tuple[Array, Array]:
+def reached(indexes: Array, entries: int, beyond: str, wide_sign: bool) -> tuple[Array, Array]:
     """Apply the out-of-bounds mode; return entry numbers, and which of them count.
 
-    Devices compute with 32 bits; the simulator extends the sign to 64 first, which shows only in
-    what a negative index wraps to.
+    Devices compute with 32 bits; the simulator extends the sign to 64 first (`wide_sign`), which
+    shows only in what a negative index wraps to.
     """
     wide = indexes.astype(np.int64)
-    found = (wide & 0xFFFF_FFFF if ctx.target.is_device else wide).view(np.uint64)
+    found = (wide if wide_sign else wide & 0xFFFF_FFFF).view(np.uint64)
     outside = found >= entries
     if beyond == "Undefined" and outside.any():
-        raise ctx.fail(
+        raise Refused(
             "index-range",
             "every index names an entry of the table",
             got=[("index", int(wide[outside][0])), ("entries", entries)],

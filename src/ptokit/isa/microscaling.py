@@ -15,6 +15,7 @@ from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import DType, bf16, f4e2m1x2, f8e4m3, f16, f32
 from ptokit.base.enums import MxQuantAlg, QuantScaleAlg, QuantType, RoundMode, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 
 GROUP = 32
 _OFF = SaturationMode.OFF
@@ -117,14 +118,14 @@ class Result(NamedTuple):
     scaling: Array
 
 
-def quantise(groups: Array, ctx: Any, form: Format) -> Result:
+def quantise(groups: Array, form: Format, ops: Ops) -> Result:
     """Quantise groups that lie along the last axis; maximum and scaling as their tiles hold them.
 
     Devices store 16-bit scales as the bits of a bf16, whatever the element type of the tile says.
     The permissive profile stores numbers.
     """
-    kind: DType = ctx.ops.src.dtype
-    simulated = ctx.target.name == "cpu"
+    kind: DType = ops.src.dtype
+    simulated = not ops.target.is_device
     maximum, words = _maximum(groups, kind, form, simulated)
     exponent = shared_exponent(maximum, form)
     bits = scale_bits(exponent)
@@ -132,7 +133,7 @@ def quantise(groups: Array, ctx: Any, form: Format) -> Result:
     codes = encode(groups, factor[..., None], kind, form, simulated=simulated)
     if simulated:
         factor = np.where(exponent == _NAN, maximum, factor)
-        into = (ctx.ops.max.dtype, ctx.ops.scaling.dtype)
+        into = (ops.max.dtype, ops.scaling.dtype)
         pairs = zip((maximum, factor), into, strict=True)
         return Result(codes, exponent, *(convert(v, f32, t, saturation=_OFF) for v, t in pairs))
     if kind is f32:

@@ -10,17 +10,31 @@ from ptokit.base.convert import element, number
 from ptokit.base.dtypes import DType, u8, u32
 from ptokit.base.enums import HistByte
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, row_major, separate, static_valid_fits
-from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, out, rule, scalar, src, tmp, types
-
-_A5 = "a5 kirin9030 kirinx90"
-_DEVICES = "a2a3 " + _A5
+from ptokit.isa.spec import (
+    DEVICES,
+    Asm,
+    Attr,
+    Cpp,
+    Pipe,
+    Rule,
+    insn,
+    on,
+    out,
+    rule,
+    scalar,
+    src,
+    tmp,
+    types,
+)
 
 # ---- sequences and triangles -------------------------------------------------------------------
 
 # The vector form on A2/A3 builds its base sequence in tmp: three vectors of 4-byte elements, or
 # seven of 2-byte ones.
 _TCI_SCRATCH = {4: 768, 2: 1792}
+_COUNTS_ALONE = on("a2a3")  # without tmp the scalar unit counts
 
 
 @insn(
@@ -32,7 +46,7 @@ _TCI_SCRATCH = {4: 768, 2: 1792}
         Attr("descending", bool, False, "count down instead of up"),
     ],
     # The event table says S for every form, but the vector forms run on V.
-    pipe=lambda o: Pipe.S if o.target.name == "a2a3" and o.tmp is None else Pipe.V,
+    pipe=lambda o: Pipe.S if _COUNTS_ALONE(o) and o.tmp is None else Pipe.V,
     ops={"TCI": Pipe.S},
     types=types(a2a3="i16 u16 i32 u32", a5="i16 u16 i32 u32", kirin="i16 u16 i32 u32"),
     rules=[
@@ -55,7 +69,7 @@ _TCI_SCRATCH = {4: 768, 2: 1792}
             "a2a3",
         ),
         *static_valid_fits("dst", "tmp"),
-        located("Vec", "dst", "tmp", on=_DEVICES),
+        located("Vec", "dst", "tmp", on=DEVICES),
         rule(
             "tmp-size",
             "tmp has 4-byte elements and 768 bytes for a 4-byte dst, 1792 for a 2-byte one",
@@ -77,14 +91,14 @@ _TCI_SCRATCH = {4: 768, 2: 1792}
     example={"dst": "Vec {T} 1x64", "start": "3", "tmp": "Vec i32 1x512"},
     cpp=Cpp(("dst tmp dst.T @descending", "dst dst.T @descending")),
 )
-def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ctx: Any) -> None:
+def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ops: Ops) -> None:
     """Write consecutive integers into a row: start, start + 1, ... or start, start - 1, ...
 
     Row 0 of dst is filled up to its valid columns; numbers beyond the type wrap. Without tmp the
     A2/A3 targets count in the scalar unit, element by element; with it they use the vector unit, as
     all others always do. An event that waits for TCI must name that pipe.
     """
-    first = element(start, ctx.ops.dst.dtype)
+    first = element(start, ops.dst.dtype)
     steps = np.arange(dst.shape[1]).astype(dst.dtype)
     dst[...] = first - steps if descending else first + steps
 
@@ -341,14 +355,14 @@ def _scalar_access(tile: str) -> list[Rule]:
     returns="src",
     cpp=Cpp(method="GetValue"),
 )
-def GETVAL(src: Array, offset: int, ctx: Any) -> float:
+def GETVAL(src: Array, offset: int, ops: Ops) -> float:
     """Read one element in the scalar unit and return it as a Python number.
 
     `tile.GetValue(offset)` is the usual spelling. The offset counts elements in memory order from
     the base of the tile, whatever its layout and valid region. The read happens on pipe S: wait for
     the producer first (V to S, MTE2 to S).
     """
-    return number(src[0], ctx.ops.src.dtype)
+    return number(src[0], ops.src.dtype)
 
 
 @insn(
@@ -366,10 +380,10 @@ def GETVAL(src: Array, offset: int, ctx: Any) -> float:
     ),
     cpp=Cpp(method="SetValue"),
 )
-def SETVAL(dst: Array, offset: int, val: float, ctx: Any) -> None:
+def SETVAL(dst: Array, offset: int, val: float, ops: Ops) -> None:
     """Write one element in the scalar unit; all others keep their value.
 
     `tile.SetValue(offset, value)` is the usual spelling. The offset counts elements in memory
     order. The write happens on pipe S: order it against the other pipes on both sides.
     """
-    dst[0] = element(val, ctx.ops.dst.dtype)
+    dst[0] = element(val, ops.dst.dtype)

@@ -13,9 +13,13 @@ import numpy as np
 from ptokit.base.dtypes import bf16, f16, f32
 from ptokit.base.enums import MxQuantAlg, QuantScaleAlg, QuantType, VecStoreMode
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 from ptokit.isa.microscaling import GROUP, format_of, quantise
 from ptokit.isa.rules import disjoint, located, row_major, static_valid_fits
-from ptokit.isa.spec import Attr, Cpp, Extent, Rule, insn, out, rule, src, types
+from ptokit.isa.services import Poison
+from ptokit.isa.spec import Attr, Cpp, Extent, Rule, insn, on, out, rule, src, types
+
+_ON_A5 = on("a5")  # keeps scratch of its own in exp and behind max
 
 # ---- legality ----------------------------------------------------------------------------------
 
@@ -103,7 +107,7 @@ def _group_words(o: Any) -> slice:
 def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
     """A5 keeps scratch in bytes 16..31 of every exponent row when there are few groups."""
     few = not _is_flat(o) and o.src.vr * _groups(o) < 8
-    if o.target.name == "a5" and few and o.src.dtype is not f32 and not format_of(o.attrs).fp4:
+    if _ON_A5(o) and few and o.src.dtype is not f32 and not format_of(o.attrs).fp4:
         return slice(0, o.src.vr), slice(16, 32)
     return None
 
@@ -152,8 +156,7 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
             lambda o: (
                 o.scaling.numel >= o.src.vr * _groups(o)
                 and o.max.numel
-                >= o.src.vr * _groups(o)
-                + (o.target.name == "a5" and o.src.dtype is f32 and not _is_flat(o))
+                >= o.src.vr * _groups(o) + (_ON_A5(o) and o.src.dtype is f32 and not _is_flat(o))
             ),
         ),
         rule(
@@ -213,7 +216,8 @@ def TQUANT_MX(
     max: Array,
     scaling: Array,
     exp_zz: Array | None,
-    ctx: Any,
+    ops: Ops,
+    poison: Poison,
 ) -> None:
     """Quantise to MXFP8 (E4M3) or MXFP4 (E2M1); 32 consecutive elements of a row share an exponent.
 
@@ -228,14 +232,14 @@ def TQUANT_MX(
     set to 0 first, in src itself. 16-bit scales are stored as the bits of a bf16. `VecStoreMode.NZ`
     also writes the exponents to exp_zz in blocks of 16 rows and 2 groups (simulator only).
     """
-    form = format_of(ctx.ops.attrs)
+    form = format_of(ops.attrs)
     rows, cols = src.shape
-    count = _groups(ctx.ops)
+    count = _groups(ops)
     padded = np.zeros((rows, count * GROUP), src.dtype)
     padded[:, :cols] = src
-    if ctx.ops.src.dtype is not f32:
-        ctx.fill("src", slice(0, rows), slice(cols, ctx.ops.src.cols), 0)
-    found = quantise(padded.reshape(rows, count, GROUP), ctx, form)
+    if ops.src.dtype is not f32:
+        poison.fill("src", slice(0, rows), slice(cols, ops.src.cols), 0)
+    found = quantise(padded.reshape(rows, count, GROUP), form, ops)
     dst[...] = found.codes.reshape(rows, -1)[:, : dst.shape[1]].view(dst.dtype)
     exp[...] = found.exponent.reshape(exp.shape)
     max[...] = found.maximum.reshape(-1)
@@ -342,7 +346,8 @@ def TQUANT_DN(
     max: Array,
     scaling: Array,
     interleave: bool,
-    ctx: Any,
+    ops: Ops,
+    poison: Poison,
 ) -> None:
     """Quantise to MXFP8 or MXFP4; 32 consecutive elements of a column share an exponent.
 
@@ -354,9 +359,9 @@ def TQUANT_DN(
     rows, cols = src.shape
     count = rows // GROUP
     groups = src.reshape(count, GROUP, cols).transpose(0, 2, 1)
-    found = quantise(groups, ctx, format_of(ctx.ops.attrs))
-    if ctx.ops.src.dtype is not f32:
-        ctx.fill("src", slice(0, rows), slice(cols, ctx.ops.src.cols), 0)
+    found = quantise(groups, format_of(ops.attrs), ops)
+    if ops.src.dtype is not f32:
+        poison.fill("src", slice(0, rows), slice(cols, ops.src.cols), 0)
     dst[...] = found.codes.transpose(0, 2, 1).reshape(rows, cols).view(dst.dtype)
     max[...] = found.maximum
     scaling[...] = found.scaling

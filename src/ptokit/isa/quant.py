@@ -19,11 +19,24 @@ from ptokit.isa.rules import (
     separate,
     static_valid_fits,
 )
-from ptokit.isa.spec import Asm, Attr, Cpp, Extent, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import (
+    A5_FAMILY,
+    Asm,
+    Attr,
+    Cpp,
+    Extent,
+    insn,
+    on,
+    out,
+    rule,
+    src,
+    tmp,
+    types,
+)
 
 _BLOCK = 8  # f32 elements in the 32 bytes that carry a row's value on A2/A3
 _SYM, _ASYM = QuantType.INT8_SYM, QuantType.INT8_ASYM
-_A5 = "a5 kirin9030 kirinx90"
+_ON_A2A3, _ON_A5_FAMILY, _STORES_WHOLE = on("a2a3"), on(A5_FAMILY), on("a5 kirin9030")
 
 
 def _row_values(name: str) -> Callable[[Any], Extent]:
@@ -31,9 +44,9 @@ def _row_values(name: str) -> Callable[[Any], Extent]:
 
     def view(o: Any) -> Extent:
         tile, rows = o[name], o.src.vr
-        if tile.rows == 1 or o.target.name in _A5.split():
+        if tile.rows == 1 or _ON_A5_FAMILY(o):
             return slice(0, rows)  # by position in memory
-        return rows, (_BLOCK if tile.is_row_major and o.target.name == "a2a3" else 1)
+        return rows, (_BLOCK if tile.is_row_major and _ON_A2A3(o) else 1)
 
     return view
 
@@ -63,7 +76,7 @@ _PARAMETER_RULES = [
         "parameter-shape",
         "scale and offset are row-major [1, Rows] or column-major [Rows, 1] tiles",
         lambda o: all((t.rows if t.is_row_major else t.cols) == 1 for t in _parameters(o)),
-        _A5,
+        A5_FAMILY,
     ),
     rule(
         "parameter-shape",
@@ -80,7 +93,7 @@ _PARAMETER_RULES = [
 
 @insn(
     out("dst", view=lambda o: (o.src.vr, o.src.vc)),
-    src("src", lost=lambda o: o.target.name == "a2a3"),
+    src("src", lost=_ON_A2A3),
     src("scale", view=_row_values("scale")),
     tmp("tmp", optional=True),
     src("offset", view=_row_values("offset"), optional=True),
@@ -176,13 +189,13 @@ def TQUANT(
 
 def _row_parameters(o: Any) -> Extent:
     # The public simulator, and so the permissive profile, takes one value per column as well.
-    return o.dst.vr, (o.scale.vc if o.target.name == "cpu" else 1)
+    return o.dst.vr, (1 if o.target.is_device else o.scale.vc)
 
 
 def _overrun(o: Any) -> tuple[slice, slice] | None:
-    """A5 masks every vector step of a row alike: a last, partial one is stored whole."""
+    """Where every vector step of a row is masked alike, a last, partial one is stored whole."""
     end = min(-(-o.dst.vc // 64) * 64, o.dst.cols)
-    if o.target.name not in ("a5", "kirin9030") or o.dst.vc <= 64 or end == o.dst.vc:
+    if not _STORES_WHOLE(o) or o.dst.vc <= 64 or end == o.dst.vc:
         return None
     return slice(0, o.dst.vr), slice(o.dst.vc, end)
 

@@ -9,11 +9,28 @@ import numpy as np
 from ptokit.base import dtypes as dt
 from ptokit.base.enums import MaskPattern, ScatterAxis
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 from ptokit.isa.lane_masks import selected, start_of, step_of
-from ptokit.isa.pointwise import A5_FAMILY, DEVICES, plain
+from ptokit.isa.pointwise import plain
 from ptokit.isa.rules import located, same_dtype, separate
-from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, rule, src, types
+from ptokit.isa.services import Refused
+from ptokit.isa.spec import (
+    A5_FAMILY,
+    DEVICES,
+    Asm,
+    Attr,
+    Extent,
+    View,
+    insn,
+    on,
+    out,
+    rule,
+    src,
+    types,
+)
 from ptokit.isa.vector_rules import rows_16bit
+
+_SIGNED = on("a2a3")  # takes the sign of an index seriously; either way it lies inside the tile
 
 
 def _by_index(o: Any) -> bool:
@@ -41,7 +58,7 @@ def _dst_region(o: Any) -> View:
     """Devices clear the whole tile; the simulator's patterns clear the valid region."""
     if _by_index(o):
         return View.STORAGE
-    return View.VALID if _moves(o) or o.target.name == "cpu" else View.WHOLE
+    return View.WHOLE if o.target.is_device and not _moves(o) else View.VALID
 
 
 def _src_region(o: Any) -> View | Extent:
@@ -175,7 +192,7 @@ def TSCATTER(
     indexes: Array | None,
     maskPattern: MaskPattern,
     ScatterType: ScatterAxis,
-    ctx: Any,
+    ops: Ops,
 ) -> None:
     """Clear dst, then scatter the elements of src to where an index tile or a pattern says.
 
@@ -186,7 +203,7 @@ def TSCATTER(
     is a plain copy. The permissive profile clears the valid region for a pattern.
     """
     if indexes is not None:
-        _scatter(dst, src, indexes, ctx)
+        _scatter(dst, src, indexes, _SIGNED(ops))
     elif maskPattern == MaskPattern.P1111:
         dst[...] = src
     else:
@@ -198,13 +215,12 @@ def TSCATTER(
             dst[:, selected(maskPattern)][:rows, :cols] = src
 
 
-def _scatter(dst: Array, src: Array, indexes: Array, ctx: Any) -> None:
-    # Only a2a3 takes the sign of an index seriously; either way it must lie inside the tile.
-    places = indexes if ctx.target.name == "a2a3" else indexes.view(f"u{indexes.itemsize}")
+def _scatter(dst: Array, src: Array, indexes: Array, signed: bool) -> None:
+    places = indexes if signed else indexes.view(f"u{indexes.itemsize}")
     wrong = (places < 0) | (places >= dst.size)
     if wrong.any():
         row, col = np.argwhere(wrong)[0]
-        raise ctx.fail(
+        raise Refused(
             "index-range",
             f"indexes count the {dst.size} elements of dst from 0",
             got=[(f"indexes[{row}, {col}]", int(indexes[row, col]))],

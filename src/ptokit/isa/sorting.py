@@ -13,8 +13,9 @@ import numpy as np
 from ptokit.base import dtypes as dt
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
-from ptokit.isa.pointwise import A5_FAMILY, DEVICES
+from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, row_major, same_dtype, separate
+from ptokit.isa.services import Poison
 from ptokit.isa.sort_records import (
     RECORD_BYTES,
     MrgSortExecutedNumList,
@@ -22,12 +23,15 @@ from ptokit.isa.sort_records import (
     sort_keys,
 )
 from ptokit.isa.spec import (
+    A5_FAMILY,
+    DEVICES,
     Asm,
     Attr,
     Cpp,
     Extent,
     Operand,
     insn,
+    on,
     out,
     rule,
     scalar,
@@ -40,6 +44,7 @@ from ptokit.isa.vector_rules import by_target, ceil_to, per_block
 
 RUN = 32  # elements per run of TSORT32
 
+_COUNTS_ELEMENTS = on("a2a3")  # to see whether a row is long; others count bytes
 _PAD = {dt.f32: 0xFFC0_0000, dt.f16: 0xFE00}  # quiet NaNs with the sign set
 
 
@@ -47,7 +52,7 @@ _PAD = {dt.f32: 0xFFC0_0000, dt.f16: 0xFE00}  # quiet NaNs with the sign set
 
 
 def _simulated(o: Any) -> bool:
-    return o.target.name == "cpu"
+    return not o.target.is_device
 
 
 def _has_tail(o: Any) -> bool:
@@ -69,8 +74,8 @@ def _rows(o: Any) -> int:
 
 
 def _is_long(o: Any) -> bool:
-    """Whether only the last run of a row goes through tmp: a2a3 counts elements, others bytes."""
-    return o.src.vc * (1 if o.target.name == "a2a3" else o.src.itemsize) > 8160
+    """Whether only the last run of a row goes through tmp."""
+    return o.src.vc * (1 if _COUNTS_ELEMENTS(o) else o.src.itemsize) > 8160
 
 
 @insn(
@@ -156,7 +161,9 @@ def _is_long(o: Any) -> bool:
         "and magnitude of the bits and keeps zeros in order."
     ),
 )
-def TSORT32(dst: Array, src: Array, idx: Array, tmp: Array | None, ctx: Any) -> None:
+def TSORT32(
+    dst: Array, src: Array, idx: Array, tmp: Array | None, ops: Ops, poison: Poison
+) -> None:
     """Sort every 32 columns of a row in descending order, carrying an index with each value.
 
     dst receives 8-byte records of value and index; runs are sorted by themselves, equal values keep
@@ -167,16 +174,16 @@ def TSORT32(dst: Array, src: Array, idx: Array, tmp: Array | None, ctx: Any) -> 
     """
     rows, used = src.shape
     records = idx.shape[1]
-    ctx.demand("idx", (slice(None), slice(0, used)))
+    poison.demand("idx", (slice(None), slice(0, used)))
     width = ceil_to(records, RUN)
-    bits = np.full((rows, width), _PAD.get(ctx.ops.src.dtype, 0), f"u{src.itemsize}")
+    bits = np.full((rows, width), _PAD.get(ops.src.dtype, 0), f"u{src.itemsize}")
     bits[:, :used] = src.view(bits.dtype)
     keys = sort_keys(bits.view(src.dtype))
     keys[:, records:] = np.iinfo(np.int64).min + 1  # not there at all: the simulator's short run
     indices = np.zeros((rows, width), np.uint32)
     indices[:, :records] = idx
     in_runs = (rows, -1, RUN)
-    if _simulated(ctx.ops):
+    if _simulated(ops):
         ties = indices.reshape(in_runs)
         order = np.lexsort((ties, -keys.reshape(in_runs)), axis=2)
     else:
@@ -189,13 +196,13 @@ def TSORT32(dst: Array, src: Array, idx: Array, tmp: Array | None, ctx: Any) -> 
     words = np.stack((ordered(bits).astype(np.uint32), ordered(indices)), axis=2)
     dst[...] = words.view(src.dtype).reshape(rows, -1)[:, : dst.shape[1]]
 
-    undefined = ctx.undefined("idx")
+    undefined = poison.undefined("idx")
     if undefined is not None:  # only behind the columns of src
         lost = np.zeros((rows, width), np.bool_)
         lost[:, :records] = undefined
-        fields = np.zeros((rows, width, elements_per_record(ctx.ops.dst)), np.bool_)
+        fields = np.zeros((rows, width, elements_per_record(ops.dst)), np.bool_)
         fields[:, :, fields.shape[2] // 2 :] = ordered(lost)[:, :, None]
-        ctx.poison_where("dst", fields.reshape(rows, -1)[:, : dst.shape[1]])
+        poison.poison_where("dst", fields.reshape(rows, -1)[:, : dst.shape[1]])
 
 
 # ---- TMRGSORT ------------------------------------------------------------------------------------
@@ -398,7 +405,8 @@ def TMRGSORT(
     src3: Array | None,
     blockLen: int | None,
     exhausted: bool,
-    ctx: Any,
+    ops: Ops,
+    poison: Poison,
 ) -> None:
     """Merge descending lists of 8-byte records, as TSORT32 makes them, into one.
 
@@ -409,7 +417,7 @@ def TMRGSORT(
     up, and `executed` tells how many records were taken from each; what lies behind them in dst is
     undefined. Equal values keep the order of the lists.
     """
-    elements = elements_per_record(ctx.ops.dst)
+    elements = elements_per_record(ops.dst)
     if blockLen is not None:
         groups = src0.reshape(-1, 4, blockLen // elements, elements)
         if len(groups):
@@ -422,20 +430,20 @@ def TMRGSORT(
     if exhausted:
         ends = [np.flatnonzero(owners == k)[-1] + 1 for k in range(len(given)) if len(given[k])]
         count = min(ends, default=0)
-    simulated = _simulated(ctx.ops)
+    simulated = _simulated(ops)
     if simulated:  # it merges no further than dst reaches
         count = min(count, dst.shape[1] // elements)
     if executedNumList is not None and (exhausted or simulated):
         executedNumList.set(np.bincount(owners[:count], minlength=len(given)).tolist())
 
     stop = min(count * elements, dst.shape[1])
-    before = ctx.undefined("dst")
+    before = poison.undefined("dst")
     dst[0, :stop] = records[:count].reshape(-1)[:stop]
     if not simulated:
-        ctx.poison("dst", slice(0, 1), slice(stop, dst.shape[1]))
+        poison.poison("dst", slice(0, 1), slice(stop, dst.shape[1]))
     elif before is not None:  # what it does not reach stays as it was
         before[0, :stop] = False
-        ctx.poison_where("dst", before)
+        poison.poison_where("dst", before)
 
 
 def _merge(lists: Sequence[Array]) -> tuple[Array, Array]:
