@@ -19,6 +19,7 @@ from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.isa.facts import Ops
+from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.services import SERVICES
 
 TARGETS = ("a2a3", "a5", "kirin9030", "kirinx90")  # the devices; `cpu` is the permissive profile
@@ -124,6 +125,7 @@ class Rule:
     targets: frozenset[str] | None = None  # None: everywhere, also on the permissive profile
     # The advice, or a function that makes it of what the predicate is given.
     fix: str | Callable[[Any], str] = ""
+    origin: Origin | None = None  # None: what origins.py says of the instruction and the id
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,10 @@ class Insn:
         """What the body asks of the machine beside its operands (isa/services.py)."""
         own = {o.name for o in self.operands} | {a.name for a in self.attrs}
         return (self.body_parameters & SERVICES) - own
+
+    def origin(self, rule: Rule, target: str) -> Origin:
+        """Where a rule of this instruction comes from on a target."""
+        return rule.origin or origin_of(self.name, rule.id, target)
 
     def takes(self, form: tuple[str, ...], attrs: Mapping[str, Any]) -> bool:
         """Whether an overload exists with these template arguments."""
