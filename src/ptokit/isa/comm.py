@@ -32,7 +32,7 @@ from ptokit.isa.comm_rules import (
     tensor,
     twin_rules,
 )
-from ptokit.isa.memory import in_types
+from ptokit.isa.rules import in_types
 from ptokit.isa.spec import Attr, Rule, insn, rule
 
 _ATOMIC_TYPES = "f16 f32 i16 i32 i8 bf16"

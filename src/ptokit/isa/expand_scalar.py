@@ -8,8 +8,7 @@ from typing import Any
 from ptokit.base.convert import element
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
-from ptokit.isa.memory import DEVICES, in_types, need
-from ptokit.isa.rules import located
+from ptokit.isa.rules import DEVICES, in_types, located, need
 from ptokit.isa.spec import Asm, Pipe, View, insn, out, scalar, types
 
 _MOST_BLOCKS = 32767  # repeat count of the fill engine, in 32-byte blocks

@@ -7,7 +7,7 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.extract_rules import corner, corner1, corner_rules, operand_rules, vector_rules
-from ptokit.isa.rules import separate
+from ptokit.isa.rules import KIRIN, NOT_A2A3, separate
 from ptokit.isa.spec import Asm, Cpp, Pipe, insn, out, rule, scalar, src
 from ptokit.isa.transfer import (
     PARTS,
@@ -25,8 +25,6 @@ from ptokit.isa.transfer import (
     whole,
 )
 from ptokit.isa.transfer_rules import (
-    KIRIN,
-    NOT_A2A3,
     drain_rules,
     fp_rules,
     index,

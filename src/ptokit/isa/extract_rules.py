@@ -7,12 +7,11 @@ from typing import Any
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import CompactMode, Layout, TileType
 from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.rules import KIRIN, NOT_A2A3
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import c0, is_plain, up
 from ptokit.isa.transfer_rules import (
     CUBE,
-    KIRIN,
-    NOT_A2A3,
     along,
     box_multiples,
     boxed_source,

@@ -33,7 +33,8 @@ from ptokit.isa.gm_table import (
     table_view,
     touched,
 )
-from ptokit.isa.memory import as_bits_of, both, in_types, need
+from ptokit.isa.memory import as_bits_of
+from ptokit.isa.rules import both, in_types, need
 from ptokit.isa.spec import (
     Asm,
     Attr,

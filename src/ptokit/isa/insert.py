@@ -7,7 +7,7 @@ from typing import Any
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TInsertMode
 from ptokit.base.layout import Array
-from ptokit.isa.rules import separate
+from ptokit.isa.rules import KIRIN, NOT_A2A3, separate
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, inout, insn, rule, scalar, src
 from ptokit.isa.transfer import (
     PARTS,
@@ -22,8 +22,6 @@ from ptokit.isa.transfer import (
     whole,
 )
 from ptokit.isa.transfer_rules import (
-    KIRIN,
-    NOT_A2A3,
     along,
     drain_rules,
     fp_rules,

@@ -9,18 +9,14 @@ from ptokit.base.enums import Layout, PadValue, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
 from ptokit.isa.memory import (
-    DEVICES,
     FIX_VIEW,
     NEW,
     OLD,
-    Predicate,
     arranged,
     as_bits_of,
-    both,
     c0_of,
     checked_sizes,
     known_arrangement,
-    need,
     pairs,
     positive_sizes,
     round_up,
@@ -30,6 +26,7 @@ from ptokit.isa.memory import (
     view_rows_cols,
 )
 from ptokit.isa.mx_load import HIF4, MX, MX_EXAMPLES, MX_RULES, one_row_of_scales
+from ptokit.isa.rules import DEVICES, Predicate, both, need
 from ptokit.isa.spec import Asm, Pipe, View, gm_in, insn, out, rule, types
 
 

@@ -13,37 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from ptokit.base.dtypes import dtype
 from ptokit.base.enums import Layout
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
 from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.rules import Predicate, both, when
 from ptokit.isa.spec import Rule, rule
 
-Predicate = Callable[[Any], bool]
-
-DEVICES = "a2a3 a5 kirin9030 kirinx90"
 OLD = "a2a3 kirinx90"  # memory-style generation: sizes are checked when the instruction runs
 NEW = "a5 kirin9030"  # register-style generation: sizes are checked when it is compiled
 
 FIX_VIEW = "make the GlobalTensor describe exactly the valid region of the tile"
-
-
-def when(applies: Predicate, holds: Predicate) -> Predicate:
-    """The rule `holds`, where `applies`; true elsewhere."""
-    return lambda o: not applies(o) or holds(o)
-
-
-def need(
-    id: str, on: str | None, text: str, applies: Predicate, holds: Predicate, fix: str = ""
-) -> Rule:
-    """A rule that speaks only about the operands to which it `applies`."""
-    return rule(id, text, when(applies, holds), on, fix)
-
-
-def both(*tests: Predicate) -> Predicate:
-    """All of the conditions, asked in order."""
-    return lambda o: all(test(o) for test in tests)
 
 
 def pairs(tile: str, view: str, listed: str) -> Predicate:
@@ -177,12 +157,6 @@ def c0_of(o: Any, tile: str) -> int:
     return (
         8 * BLOCK_BYTES // (o[tile].dtype.bits if o[tile].dtype.is_packed else 8 * o[tile].itemsize)
     )
-
-
-def in_types(operand: str, listed: str) -> Predicate:
-    """Whether the element type is one of those listed."""
-    allowed = frozenset(dtype(name) for name in listed.split())
-    return lambda o: o[operand].dtype in allowed
 
 
 def as_bits_of(values: Array, like: Array) -> Array:

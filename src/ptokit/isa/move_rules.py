@@ -6,13 +6,11 @@ from typing import Any
 
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import CompactMode, Layout
+from ptokit.isa.rules import DEVICES, KIRIN, NOT_A2A3
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import c0, is_plain, up
 from ptokit.isa.transfer_rules import (
     CUBE,
-    DEVICES,
-    KIRIN,
-    NOT_A2A3,
     along,
     box_multiples,
     boxed_source,

@@ -7,7 +7,7 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, ReluPreMode
 from ptokit.base.layout import Array
 from ptokit.isa.move_rules import operand_rules, scale_rules, table_rules, vector_rules
-from ptokit.isa.rules import separate
+from ptokit.isa.rules import NOT_A2A3, separate
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, out, rule, scalar, src, tmp
 from ptokit.isa.transfer import (
     PARTS,
@@ -27,7 +27,6 @@ from ptokit.isa.transfer import (
     whole,
 )
 from ptokit.isa.transfer_rules import (
-    NOT_A2A3,
     along,
     drain_rules,
     fp_rules,

@@ -1,20 +1,87 @@
-"""Rules that many instructions share, each said once.
+"""The vocabulary of legality rules: those that many instructions share, and ways to group them.
 
 A factory takes operand names and returns a `Rule`. Operands that were left out of a call (optional
-ones) make a shared rule vacuously true.
+ones) make a shared rule vacuously true. Rules that speak about some calls only stand in a group:
+
+    *where(to_boxes, OLD)(
+        rule("SA-0220", "boxes have 512 bytes", lambda o: o.dst.fractal == 512),
+        rule("SA-0202", "dst has at most 16384 rows", lambda o: o.dst.rows <= 16384),
+    ),
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
-from ptokit.isa.spec import Rule, rule
+from ptokit.isa.spec import Rule, flat, rule
+
+Predicate = Callable[[Any], bool]
+
+KIRIN = "kirin9030 kirinx90"
+NOT_A2A3 = "a5 " + KIRIN
+DEVICES = "a2a3 " + NOT_A2A3
+
+
+# ---- groups of rules -----------------------------------------------------------------------------
+
+
+def when(applies: Predicate, holds: Predicate) -> Predicate:
+    """The predicate `holds`, where `applies`; true elsewhere."""
+    return lambda o: not applies(o) or holds(o)
+
+
+def both(*tests: Predicate) -> Predicate:
+    """All of the conditions, asked in order."""
+    return lambda o: all(test(o) for test in tests)
+
+
+def given(applies: Predicate, on: str | None = None, prefix: str = "") -> Callable[..., list[Rule]]:
+    """Rules that speak only about the operands to which `applies`.
+
+    `on` are the targets of those that name none; `prefix` opens every sentence.
+    """
+
+    def narrowed(*rules: Rule | Iterable[Rule]) -> list[Rule]:
+        return [
+            replace(
+                each,
+                text=prefix + each.text,
+                holds=when(applies, each.holds),
+                targets=frozenset(on.split()) if on and each.targets is None else each.targets,
+            )
+            for each in flat(rules)
+        ]
+
+    return narrowed
+
+
+def need(
+    id: str, on: str | None, text: str, applies: Predicate, holds: Predicate, fix: str = ""
+) -> Rule:
+    """A single rule that speaks only about the operands to which it `applies`."""
+    return rule(id, text, when(applies, holds), on, fix)
+
+
+def under(ids: Mapping[str, str], text: str, holds: Predicate, fix: str = "") -> list[Rule]:
+    """One rule that targets report under different ids: `{"SA-0268": "a2a3", "SA-0269": "a5"}`."""
+    return [rule(id, text, holds, on, fix) for id, on in ids.items()]
+
+
+def in_types(operand: str, listed: str) -> Predicate:
+    """Whether the element type is one of those listed."""
+    allowed = frozenset(dtype(name) for name in listed.split())
+    return lambda o: o[operand].dtype in allowed
+
+
+# ---- shared rules --------------------------------------------------------------------------------
 
 
 def _all(names: tuple[str, ...], test: Callable[[Any], bool]) -> Callable[[Any], bool]:

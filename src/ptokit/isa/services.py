@@ -16,7 +16,7 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 
 CONSTANT = frozenset({"target", "ops", "pipe"})
-SERVICES = CONSTANT | {"registers", "poison", "places", "world", "ctx"}
+SERVICES = CONSTANT | {"registers", "poison", "places", "core", "world", "ctx"}
 
 Registers = dict[str, Any]  # the configuration registers of a core
 
@@ -83,6 +83,34 @@ class Places(Protocol):
 
     def described(self, name: str) -> str:
         """An operand with its place, for a message."""
+        ...
+
+
+class Elsewhere(Protocol):
+    """The region of an operand in the memory of another core."""
+
+    def write(self, values: Array) -> None: ...
+    def mark_defined(self) -> None: ...
+    def poison(self, where: Array) -> None: ...
+
+
+class Core(Protocol):
+    """The core the instruction runs on, its memories, and the vector cores of its cluster."""
+
+    @property
+    def subblock(self) -> int:
+        """The number of a vector core in its cluster."""
+        ...
+
+    def memory(self, loc: TileType) -> Any:
+        """The memory in which tiles of this space lie."""
+        ...
+
+    def on_vector_core(self, name: str, subblock: int) -> Elsewhere | None:
+        """The region of a Vec operand in the memory of a vector core; None: it lies there already.
+
+        Tiles that were placed automatically, and those of a core on its own, have no other side.
+        """
         ...
 
 

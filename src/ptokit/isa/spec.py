@@ -10,6 +10,7 @@ over that table.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
@@ -260,7 +261,7 @@ def insn(
     ops: Mapping[str, Pipe] | None = None,
     example: Mapping[str, str] | None = None,
     setup: str = "",
-    more_examples: Iterable[Mapping[str, str]] = (),
+    more_examples: str | Iterable[Mapping[str, str]] = (),
     pointwise: Callable[[Ops], bool] | None = None,
     freedom: str = "",
     returns: str = "",
@@ -277,7 +278,8 @@ def insn(
     optional operand may be left off, from the end. `ops` names the instruction's entries in the
     event table when they differ from its own name. `example` overrides the operand types of the
     sample that tests and documentation build ("dst": "Acc f32 16x16 NZ/1024"); `more_examples`
-    are samples of other data paths, tests only, on the targets their entry "on" names. Overloads
+    are samples of other data paths, tests only, on the targets their entry "on" names; a text is
+    read as a table (`examples`). Overloads
     that share a name but not the roles of their operands are records of their own: `overload_of`
     says under which name they are called, the template arguments tell them apart (see
     `Attr.choices`). `when` names the template arguments that only some forms of one record take.
@@ -299,7 +301,7 @@ def insn(
             pipe=pipe,
             types=kinds,
             targets=_available(kinds, targets),
-            rules=tuple(_flat(rules)),
+            rules=tuple(flat(rules)),
             forms=tuple(tuple(f.split()) for f in forms) or _default_forms(operands),
             asm=asm,
             cpp=cpp,
@@ -309,7 +311,7 @@ def insn(
             ops=MappingProxyType(dict(ops or {})),
             example=MappingProxyType(dict(example or {})),
             setup=setup,
-            more_examples=tuple(MappingProxyType(dict(each)) for each in more_examples),
+            more_examples=tuple(MappingProxyType(dict(each)) for each in _more(more_examples)),
             body=body,
             doc=inspect.cleandoc(doc or body.__doc__ or ""),
             pointwise=pointwise,
@@ -343,7 +345,24 @@ def _default_forms(operands: tuple[Operand, ...]) -> tuple[tuple[str, ...], ...]
     return tuple(tuple(o.name for o in operands if o.name in names) for names in chosen)
 
 
-def _flat(rules: Iterable[Rule | Iterable[Rule]]) -> Iterable[Rule]:
+def _more(given: str | Iterable[Mapping[str, str]]) -> Iterable[Mapping[str, str]]:
+    return examples(given) if isinstance(given, str) else given
+
+
+def examples(table: str) -> list[dict[str, str]]:
+    """Samples as a table: a heading of names divided by `|`, a line per sample, empty: left out.
+
+    A blank line ends a table; another one, with other names, may follow.
+    """
+    found: list[dict[str, str]] = []
+    for block in re.split(r"\n\s*\n", table.strip()):
+        head, *rows = ([cell.strip() for cell in line.split("|")] for line in block.splitlines())
+        found += ({k: v for k, v in zip(head, row, strict=True) if v} for row in rows)
+    return found
+
+
+def flat(rules: Iterable[Rule | Iterable[Rule]]) -> Iterable[Rule]:
+    """The rules of a list in which groups of them may stand for single ones."""
     for item in rules:
         if isinstance(item, Rule):
             yield item
@@ -480,8 +499,3 @@ def given(where: str, applies: Callable[[Any], bool], *rules: Rule) -> list[Rule
         return replace(each, text=text, holds=lambda o: not applies(o) or each.holds(o))
 
     return [narrowed(each) for each in rules]
-
-
-def only(rule_: Rule, on: str) -> Rule:
-    """The same rule, on these targets only."""
-    return replace(rule_, targets=frozenset(on.split()))

@@ -11,20 +11,15 @@ from ptokit.base.layout import Array
 from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import (
-    DEVICES,
     FIX_VIEW,
     NEW,
     OLD,
-    Predicate,
     arranged,
     as_bits_of,
     atomic_add,
-    both,
     c0_of,
     checked_sizes,
-    in_types,
     known_arrangement,
-    need,
     pairs,
     positive_sizes,
     same_bits,
@@ -32,7 +27,7 @@ from ptokit.isa.memory import (
     unit_stride,
     view_rows_cols,
 )
-from ptokit.isa.rules import located
+from ptokit.isa.rules import DEVICES, Predicate, both, in_types, located, need
 from ptokit.isa.spec import (
     Asm,
     Attr,

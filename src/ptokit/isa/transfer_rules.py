@@ -10,12 +10,10 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import AccToVecMode, Layout, ReluPreMode, TileType
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
+from ptokit.isa.rules import DEVICES, NOT_A2A3
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, path
 
-KIRIN = "kirin9030 kirinx90"
-NOT_A2A3 = "a5 " + KIRIN
-DEVICES = "a2a3 " + NOT_A2A3
 CUBE = "Mat>Left Mat>Right"
 Unit = int | Callable[[Any], int]  # a size, or one that depends on the tile's element type
 

@@ -13,8 +13,8 @@ from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import FILTERS, join_channels, split_channels, weight_blocks
 from ptokit.isa.facts import ConvFacts, TileFacts
-from ptokit.isa.memory import DEVICES, as_bits_of, need, round_up
-from ptokit.isa.rules import located
+from ptokit.isa.memory import as_bits_of, round_up
+from ptokit.isa.rules import DEVICES, located, need
 from ptokit.isa.spec import Asm, View, insn, out, rule, src, tmp, types
 
 _WHOLE_TILE = "a5 kirin9030 kirinx90"  # these transpose all of the tile, not its valid region

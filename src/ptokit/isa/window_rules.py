@@ -6,9 +6,10 @@ from typing import Any
 
 from ptokit.base.dtypes import dtype
 from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.rules import DEVICES
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import c0, is_plain
-from ptokit.isa.transfer_rules import DEVICES, holds_type, index
+from ptokit.isa.transfer_rules import holds_type, index
 
 VECTOR_TYPES = {
     "a2a3": "i8 u8 i16 u16 f16 bf16 f32 i32 u32",

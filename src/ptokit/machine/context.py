@@ -19,6 +19,7 @@ from ptokit.isa.targets import Target
 from ptokit.machine.core import Core
 from ptokit.machine.faults import Unbound, WouldBlock
 from ptokit.machine.gm import GmAccess, GmWindow
+from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.ranks import here, pause, poll
 from ptokit.machine.staging import Staging, same_place
@@ -68,6 +69,15 @@ class Context:
     @property
     def core(self) -> Core:
         return self.machine.core
+
+    @property
+    def subblock(self) -> int:
+        """The number of a vector core in its cluster."""
+        return self.machine.core.subblock
+
+    def memory(self, loc: TileType) -> Storage:
+        """The memory of the core in which tiles of this space lie."""
+        return self.machine.core.memory(loc)
 
     @property
     def registers(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
+from typing import Generic, TypeVar
 
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.dtypes import DType, dtype
@@ -19,6 +20,7 @@ from ptokit.base.enums import TileType
 from ptokit.isa.targets.defines import Defines, parse_defines
 
 KIB = 1024
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -203,3 +205,20 @@ def target(name: str | Target, defines: Defines | None = None) -> Target:
             kind=UsageError,
         )
     return found.override(defines)
+
+
+class PerTarget(Generic[T]):
+    """A fact of one instruction that differs between targets: `PerTarget(0, a2a3=1)[target]`.
+
+    `kirin` stands for both Kirin targets. What holds of a device whatever it executes is a field of
+    `Target` instead.
+    """
+
+    def __init__(self, otherwise: T, **values: T) -> None:
+        if "kirin" in values:
+            values = dict.fromkeys(("kirin9030", "kirinx90"), values.pop("kirin")) | values
+        self._values = values
+        self._otherwise = otherwise
+
+    def __getitem__(self, target: Target) -> T:
+        return self._values.get(target.name, self._otherwise)
