@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.frontend.instruction import namespace
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Operand
@@ -41,6 +42,7 @@ KINDS = {
     "pointer": "Pointer",
     "object": "Any",
 }
+CONV_KINDS = {"index": "int", "i1": "bool", "num": "float"}
 
 
 def annotation(operand: Operand) -> str:
@@ -66,6 +68,23 @@ def stubs(space: str, what: str) -> str:
     body = "\n".join(stub(name, insn) for name, insn in members.items())
     names = "\n".join(f'    "{name}",' for name in members)
     return f"{HEADER.format(what=what)}\n{body}\n__all__ = [\n{names}\n]\n"
+
+
+def conv_stubs() -> str:
+    """The stub file of the accessors of a ConvTile."""
+    lines = ["# The accessors of a ConvTile as editors see them.",
+             "# Generated from the table of parameters by tools/gen.py; do not edit.", "",
+             "from collections.abc import Sequence", "",
+             "from ptokit.machine.objects import ConvObject", "",
+             "class ConvParameters(ConvObject):"]  # fmt: skip
+    for each in CONV_PARAMETERS.values():
+        taken = "Sequence[int]" if each.entries else CONV_KINDS[each.kind]
+        given = "tuple[int, ...]" if each.entries else taken
+        lines += [f"    def Set{each.accessor}(self, value: {taken}) -> None:",
+                  f'        """Set {each.about}."""',
+                  f"    def Get{each.accessor}(self) -> {given}:",
+                  f'        """Get {each.about}."""']  # fmt: skip
+    return "\n".join(lines) + "\n"
 
 
 def errors_page() -> str:
@@ -100,6 +119,7 @@ def generated() -> dict[Path, str]:
     files = {
         api / "api.pyi": formatted(stubs("", "")),
         api / "comm_api.pyi": formatted(stubs("comm", " (between devices)")),
+        api / "conv_parameters.pyi": formatted(conv_stubs()),
         ROOT / "docs/isa/README.md": index(list(INSTRUCTIONS.values())),
         ROOT / "docs/errors.md": errors_page(),
     }

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ptokit import Kernel, PtoError, SetFmatrixMode
+from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.base.layout import Array
-from ptokit.base.tensors import CONV_PARAMETERS
 from ptokit.from_text import loads
 from tests.frontend import conv_kernels as k
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ptokit.base.convs import CONV_FIELDS as FIELDS
+from ptokit.base.convs import ConvField
 from ptokit.base.diagnostics import PtoError
 from ptokit.base.dtypes import ALL, f16
 from ptokit.base.enums import Layout, TileType
@@ -16,7 +18,7 @@ from ptokit.base.tensors import ConvSpec
 from ptokit.from_text import loads
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Value
-from ptokit.ir.dialects.conv import FIELDS, GET_PARAM, SET_PARAMS, Field
+from ptokit.ir.dialects.conv import GET_PARAM, SET_PARAMS, field_literal, field_type
 from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
 from ptokit.ir.rewrite import same_module
@@ -42,10 +44,10 @@ def module_with(type_: ConvTileType, said: dict[str, object], late: set[str]) ->
     """A module that sets parameters: those of `late` are values known only at run time."""
     body = Block()
     tile = Value("t", type_, body)
-    params = {name: Value(f"p_{name}", FIELDS[name].type_for(type_), body) for name in late}
+    params = {name: Value(f"p_{name}", field_type(FIELDS[name], type_), body) for name in late}
     body.args = [tile, *params.values()]
     builder = Builder(body)
-    attrs = {n: FIELDS[n].literal(type_, v) for n, v in said.items() if n not in late}
+    attrs = {n: field_literal(FIELDS[n], type_, v) for n, v in said.items() if n not in late}
     ordered = {n: params[n] for n in FIELDS if n in late}
     results = [type_] if type_.is_value else []
     builder.op(SET_PARAMS, {"tile": tile, **ordered}, results, attrs)
@@ -53,7 +55,7 @@ def module_with(type_: ConvTileType, said: dict[str, object], late: set[str]) ->
     return Module([Function("f", body)])
 
 
-def values_for(field: Field, kind: str) -> st.SearchStrategy[object]:
+def values_for(field: ConvField, kind: str) -> st.SearchStrategy[object]:
     if field.kind == "i1":
         return st.booleans()
     return FLOATS if field.kind == "num" and kind == "f16" else INTEGERS
@@ -87,12 +89,12 @@ def test_every_parameter_is_read_back_when_it_runs(name: str) -> None:
         "index": "%n = arith.index_cast %v : index to i32",
         "f32": "%n = arith.fptosi %v : f32 to i32",
         "i1": "%n = arith.extui %v : i1 to i32",
-    }[str(field.type_for(tile))]
+    }[str(field_type(field, tile))]
     text = f"""func.func @f(%p: !pto.ptr<{kind}>) {{
       %c0 = arith.constant 0 : index
       %t = pto.alloc_tile : {tile}
       {SET_PARAMS} %t {name} = {value} : {tile}
-      %v = {GET_PARAM} %t["{name}"] : {tile} -> {field.type_for(tile)}
+      %v = {GET_PARAM} %t["{name}"] : {tile} -> {field_type(field, tile)}
       {cast}
       pto.store_scalar %n, %p[%c0] : !pto.ptr<{kind}>, {kind}
       return

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from math import prod
-from operator import index
-from typing import Any
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout, TileType
@@ -87,42 +85,6 @@ def all_axes(shape: Dims, stride: Dims, layout: Layout) -> tuple[Dims, Dims]:
     if layout == Layout.NDC1HWC0:
         return (*shape, stride[4]), (*stride, 1)
     return shape, stride
-
-
-# What a convolution tile carries for the image-to-column instructions: initial value and width in
-# bits (0: not an unsigned integer). padList is left, right, top, bottom; 9 bits of a filter count.
-CONV_PARAMETERS: dict[str, tuple[Any, int]] = {
-    "padList": ((0, 0, 0, 0), 8),
-    "fmapH": (0, 16),
-    "fmapW": (0, 16),
-    "filterH": (1, 16),
-    "filterW": (1, 16),
-    "dilationH": (1, 8),
-    "dilationW": (1, 8),
-    "strideH": (1, 8),
-    "strideW": (1, 8),
-    "padValue": (0, 0),
-    "channelSize": (0, 16),
-    "repeatStride": (0, 16),
-    "repeatTime": (1, 8),
-    "repeatMode": (0, 8),
-    "dstStride": (0, 16),
-    "dstMposition": (0, 16),
-    "transpose": (False, 0),
-}
-
-
-def parameter_violations(name: str, value: Any) -> Iterator[Violation]:
-    """Yield the rule that a value breaks which its register field cannot hold."""
-    _, bits = CONV_PARAMETERS[name]
-    for each in value if isinstance(value, tuple) else (value,):
-        if bits and not (hasattr(each, "__index__") and 0 <= index(each) < 1 << bits):
-            yield Violation(
-                "conv-parameter",
-                f"{name} of a convolution tile is an unsigned integer of {bits} bits",
-                ((name, value),),
-            )
-            return
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ptokit.base.convs import ConvField
 from ptokit.base.tensors import ConvSpec
 from ptokit.emit.expressions import literal
-from ptokit.ir.attributes import Attribute, IntAttr, StringAttr
+from ptokit.ir.attributes import Attribute, IntAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects.conv import (
-    FIELDS,
     GET_DIM,
     GET_PARAM,
     SET_PARAMS,
     SET_SHAPE,
-    Field,
     given_fields,
+    read_field,
 )
 from ptokit.ir.types import ConvTileType
 
@@ -35,12 +35,10 @@ def conv_calls(op: Op, use: Use) -> Iterator[str]:
     tile, type_ = use(op.operands[0]), op.operands[0].type
     assert isinstance(type_, ConvTileType)
     if op.name == SET_PARAMS:
-        for name, given in given_fields(op).items():
-            yield f"{tile}.{_setter(FIELDS[name], _number(given, type_, use))}"
+        for field, given in given_fields(op).items():
+            yield f"{tile}.Set{_arguments(field, _number(given, type_, use))}"
     elif op.name == GET_PARAM:
-        name = op.attrs["field"]
-        assert isinstance(name, StringAttr)
-        yield f"{tile}.{_getter(FIELDS[name.value])}"
+        yield f"{tile}.Get{_arguments(read_field(op))}"
     elif op.name == SET_SHAPE:
         # The method takes nothing but int64_t: a plain number would be an int.
         sizes = ", ".join(f"static_cast<int64_t>({use(v)})" for v in op.group("sizes"))
@@ -51,18 +49,11 @@ def conv_calls(op: Op, use: Use) -> Iterator[str]:
         yield f"{tile}.GetShape({dim.value})"
 
 
-def _method(field: Field) -> str:
-    return field.parameter[0].upper() + field.parameter[1:]
-
-
-def _setter(field: Field, value: str) -> str:
-    index = "" if field.index is None else f"{field.index}, "
-    return f"Set{_method(field)}({index}{value})"
-
-
-def _getter(field: Field) -> str:
-    index = "" if field.index is None else str(field.index)
-    return f"Get{_method(field)}({index})"
+def _arguments(field: ConvField, *values: str) -> str:
+    """An accessor behind its verb, and what it takes: lists are changed entry by entry."""
+    name = field.parameter.name
+    given = values if field.index is None else (str(field.index), *values)
+    return f"{name[0].upper()}{name[1:]}({', '.join(given)})"
 
 
 def _number(given: Attribute | Value, tile: ConvTileType, use: Use) -> str:

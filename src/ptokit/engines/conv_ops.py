@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import fail
-from ptokit.base.tensors import ConvSpec, parameter_violations
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, Violation
 from ptokit.engines.steps import Frame, Handler
-from ptokit.ir.attributes import IntAttr, StringAttr
+from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects.conv import (
-    FIELDS,
     GET_DIM,
     GET_PARAM,
     SET_PARAMS,
     SET_SHAPE,
     given_fields,
-    updated,
+    read_field,
     value_of,
 )
 from ptokit.ir.evaluate import round_to
@@ -43,30 +42,23 @@ def _refuse(op: Op, found: Iterable[Violation]) -> None:
 
 def _set_params(run: Interpreter, op: Op, frame: Frame) -> None:
     tile: ConvObject = frame[op.operands[0]]
-    values: dict[str, Any] = {
-        name: frame[given] if isinstance(given, Value) else value_of(given)
-        for name, given in given_fields(op).items()
-    }
-    for name, value in values.items():
-        _refuse(op, parameter_violations(FIELDS[name].parameter, value))
+    parameters = dict(tile.parameters)
+    for field, given in given_fields(op).items():
+        value = frame[given] if isinstance(given, Value) else value_of(given)
+        _refuse(op, field.parameter.violations(value))
+        field.put(value, parameters)
     if op.results:  # tiles are values: the old one keeps what it had
         changed = ConvObject(tile.spec, tile.shape)
         run.machine.place(tile)
         changed.share(tile)
-        changed.parameters = tile.parameters
         frame[op.result] = tile = changed
-    tile.parameters = updated(tile.parameters, values)
+    tile.parameters = parameters
     tile.refresh()
 
 
 def _get_param(run: Interpreter, op: Op, frame: Frame) -> None:
     tile: ConvObject = frame[op.operands[0]]
-    name = op.attrs["field"]
-    assert isinstance(name, StringAttr)
-    field = FIELDS[name.value]
-    value = tile.parameters[field.parameter]
-    value = value if field.index is None else value[field.index]
-    type_ = op.result.type
+    value, type_ = read_field(op).of(tile.parameters), op.result.type
     assert isinstance(type_, ScalarType)
     frame[op.result] = round_to(value, type_) if type_.is_float else value
 

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout, TileType
-from ptokit.base.tensors import CONV_PARAMETERS, ConvSpec, GlobalSpec
+from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 
 if TYPE_CHECKING:

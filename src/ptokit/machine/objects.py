@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ptokit.base.convs import ConvParameter, initial_parameters
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, dtype, u8
 from ptokit.base.entry import public
 from ptokit.base.enums import Layout
 from ptokit.base.layout import Array
-from ptokit.base.tensors import CONV_PARAMETERS, ConvSpec, GlobalSpec, parameter_violations
+from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa.facts import ConvFacts, GlobalFacts, TileFacts
 from ptokit.machine.faults import OutOfBounds
@@ -145,7 +146,7 @@ class ConvObject(Bound):
         self.spec = spec
         self.shape = shape
         # Feature-map size, filter, padding ... of the image-to-column instructions.
-        self.parameters: dict[str, Any] = {n: first for n, (first, _) in CONV_PARAMETERS.items()}
+        self.parameters = initial_parameters()
         self.refresh()
 
     def refresh(self) -> None:
@@ -158,13 +159,11 @@ class ConvObject(Bound):
         address = None if self.storage is None else self.address
         return ConvFacts(self.spec, self.shape, address, parameters=dict(self.parameters))
 
-    def configure(self, name: str, value: Any) -> None:
+    def configure(self, parameter: ConvParameter, value: Any) -> None:
         """Give an image-to-column parameter a value that its register field can hold."""
-        for broken in parameter_violations(name, value):
+        for broken in parameter.violations(value):
             raise fail(broken.code, broken.rule, got=broken.got)
-        if CONV_PARAMETERS[name][1]:
-            value = tuple(map(index, value)) if isinstance(value, tuple) else index(value)
-        self.parameters[name] = value
+        self.parameters[parameter.name] = parameter.converted(value, self.spec.dtype)
         self.refresh()
 
     def GetShape(self, dim: int) -> int:

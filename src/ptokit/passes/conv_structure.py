@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ptokit.base.convs import CONV_FIELDS
 from ptokit.base.diagnostics import Diagnostic
-from ptokit.base.tensors import parameter_violations
 from ptokit.base.tiles import Violation
 from ptokit.ir.attributes import IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects.conv import (
-    FIELDS,
     GET_DIM,
     GET_PARAM,
     SET_PARAMS,
     SET_SHAPE,
+    field_literal,
+    field_type,
     given_fields,
+    unknown_field,
     value_of,
 )
 from ptokit.ir.types import ConvTileType, ScalarType
-from ptokit.ir.typetext import suggestion
 from ptokit.isa.facts import ConvFacts
 from ptokit.passes.structure import Check, Scene, check_address, complaint, tile_type
 
@@ -50,26 +51,25 @@ def check_params(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """`set_conv_params`: fields that exist, given once, with values their registers hold."""
     tile = op.operands[0].type
     for key in op.attrs:
-        if key not in FIELDS:
-            fix = suggestion(key, FIELDS) or f"one of {', '.join(FIELDS)}"
-            yield complaint(op, "bad-attribute", f"there is no parameter {key}", fix=fix)
+        if key not in CONV_FIELDS:
+            yield _no_such_field(op, key)
         elif key in op.labels:
             yield complaint(op, "bad-attribute", f"{key} is given once: as a number or a value")
-    for name, given in given_fields(op).items():
-        field = FIELDS[name]
+    for field, given in given_fields(op).items():
         if isinstance(given, Value):
-            value = scene.known.number(given)
-            wanted = field.type_for(tile)
+            value = scene.known.numbers.get(given)
+            wanted = field_type(field, tile)
             if isinstance(given.type, ScalarType) and given.type.is_float != wanted.is_float:
                 what = "a float" if wanted.is_float else "an integer"
-                yield complaint(op, "type-mismatch", f"{name} is {what}", {name: given.type})
-        elif type(given) is not type(field.literal(tile, 0)):
-            yield complaint(op, "bad-attribute", f"{name} cannot be {given}")
+                got = {field.name: given.type}
+                yield complaint(op, "type-mismatch", f"{field.name} is {what}", got)
+        elif type(given) is not type(field_literal(field, tile, 0)):
+            yield complaint(op, "bad-attribute", f"{field.name} cannot be {given}")
             continue
         else:
             value = value_of(given)
         if value is not None:
-            yield from _broken(op, parameter_violations(field.parameter, value))
+            yield from _broken(op, field.parameter.violations(value))
     if not isinstance(tile, ConvTileType) or bool(op.results) != tile.is_value:
         yield complaint(
             op,
@@ -79,18 +79,22 @@ def check_params(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         )
 
 
+def _no_such_field(op: Op, name: str) -> Diagnostic:
+    return complaint(
+        op, "bad-attribute", f"there is no parameter {name}", fix=unknown_field(name.strip('"'))
+    )
+
+
 def check_field(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """`get_conv_param`: a field that exists, in its type."""
     name = op.attrs.get("field")
-    tile = op.operands[0].type
-    field = FIELDS.get(name.value) if isinstance(name, StringAttr) else None
-    if field is None:
-        fix = suggestion(str(name).strip('"'), FIELDS) or f"one of {', '.join(FIELDS)}"
-        yield complaint(op, "bad-attribute", f"there is no parameter {name}", fix=fix)
-    elif isinstance(tile, ConvTileType) and op.result.type != field.type_for(tile):
-        wanted = field.type_for(tile)
+    if not isinstance(name, StringAttr) or name.value not in CONV_FIELDS:
+        yield _no_such_field(op, str(name))
+        return
+    wanted = field_type(CONV_FIELDS[name.value], op.operands[0].type)
+    if op.result.type != wanted:
         got = {"result": op.result.type}
-        yield complaint(op, "type-mismatch", f"{field.name} is read as {wanted}", got)
+        yield complaint(op, "type-mismatch", f"{name.value} is read as {wanted}", got)
 
 
 def check_shape(op: Op, scene: Scene) -> Iterator[Diagnostic]:

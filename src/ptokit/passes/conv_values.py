@@ -6,8 +6,7 @@ write makes a new value, so what has been said of the buffer until then is said 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from ptokit.base.convs import ConvField
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.ir.attributes import Attribute
 from ptokit.ir.core import Block, Op, Value
@@ -16,39 +15,30 @@ from ptokit.ir.dialects.conv import GET_DIM, GET_PARAM, SET_PARAMS, SET_SHAPE, g
 READS = (GET_PARAM, GET_DIM)
 
 
-@dataclass
 class Said:
     """What has been set on each buffer so far, on the way to Level 1."""
 
-    of: dict[Value, dict[str, Attribute | Value]] = field(
-        default_factory=dict[Value, dict[str, Attribute | Value]]
-    )
+    def __init__(self) -> None:
+        self._of: dict[Value, dict[ConvField, Attribute | Value]] = {}
 
     def set(self, op: Op, value: Value | None) -> Op | None:
         """Note a change; the operation that says it of the latest value, if there is one."""
-        mine = self.of.setdefault(op.operands[0], {})
         new = given_fields(op)
-        for name, given in new.items():
-            mine[name] = given
+        self._of.setdefault(op.operands[0], {}).update(new)
         return None if value is None else _params(value, new, op)
 
     def again(self, buffer: Value, value: Value, writer: Op) -> Op | None:
         """The operation that gives a new value the parameters of its buffer."""
-        said = self.of.get(buffer)
+        said = self._of.get(buffer)
         return _params(value, said, writer) if said else None
 
 
-def _params(value: Value, said: dict[str, Attribute | Value], near: Op) -> Op:
-    operands = [(name, given) for name, given in said.items() if isinstance(given, Value)]
-    made = Op(
-        SET_PARAMS,
-        [value, *(v for _, v in operands)],
-        ("tile", *(name for name, _ in operands)),
-        [],
-        ("result",),
-        {name: given for name, given in said.items() if not isinstance(given, Value)},
-        location=near.location,
-    )
+def _params(value: Value, said: dict[ConvField, Attribute | Value], near: Op) -> Op:
+    operands = {f.name: given for f, given in said.items() if isinstance(given, Value)}
+    attrs = {f.name: given for f, given in said.items() if not isinstance(given, Value)}
+    labels = ("tile", *operands)
+    made = Op(SET_PARAMS, [value, *operands.values()], labels, [], ("result",), attrs)
+    made.location = near.location
     made.results = [Value(value.name, value.type, made, near.location)]
     return made
 

@@ -71,7 +71,7 @@ class Known:
 
     def see(self, op: Op) -> None:
         """Take an operation into account."""
-        self._convs.see(op, self.number)
+        self._convs.see(op, self.numbers)
         name = op.name
         if name.startswith("arith."):
             self._fold(op)

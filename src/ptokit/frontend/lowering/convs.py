@@ -6,26 +6,29 @@ before it; one with a run-time value is an operation of its own, checked when it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from ptokit.base.convs import CONV_PARAMETERS, ConvField, ConvParameter, initial_parameters
 from ptokit.base.diagnostics import fail
-from ptokit.base.tensors import CONV_PARAMETERS, ConvSpec, parameter_violations
+from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, Violation
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import BufferSymbol, Number, as_value, cast, compare
 from ptokit.ir.attributes import IntAttr, StringAttr
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects.conv import (
-    BY_PARAMETER,
     GET_DIM,
     GET_PARAM,
     SET_PARAMS,
     SET_SHAPE,
-    Field,
+    field_literal,
+    field_type,
 )
 from ptokit.ir.types import I1, I64, INDEX, ConvTileType
+
+ACCESSORS = {p.accessor: p for p in CONV_PARAMETERS.values()}
 
 
 class ConvSymbol(BufferSymbol):
@@ -40,10 +43,8 @@ class ConvSymbol(BufferSymbol):
         super().__init__(emitter, spec, value, alloc)
         self._spec = spec
         self._block: Block | None = emitter.block
-        self._known: dict[Any, Any] = {
-            (name, None): first for name, (first, _) in CONV_PARAMETERS.items()
-        }
-        self._known |= {d: 1 if n == DYNAMIC else n for d, n in enumerate(spec.shape)}
+        sizes = enumerate(spec.in_force((1,) * spec.dynamic))
+        self._known: dict[str | int, Any] = {**initial_parameters(), **dict(sizes)}
 
     def renamed(self, value: Value) -> ConvSymbol:
         """The tile under another handle. From here on nothing is certain: either may change it."""
@@ -55,59 +56,42 @@ class ConvSymbol(BufferSymbol):
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """`SetFmapH`, `GetFmapH`: one pair per parameter."""
-        verb, parameter = name[:3], name[3:4].lower() + name[4:]
-        if verb not in ("Set", "Get") or (parameter, None) not in BY_PARAMETER:
+        if name[:3] not in ("Set", "Get") or name[3:] not in ACCESSORS:
             raise AttributeError(name)
-        return partial(self._set if verb == "Set" else self._get, parameter)
+        return partial(self._set if name[0] == "S" else self._get, ACCESSORS[name[3:]])
 
-    def SetPadListArray(self, pads: Sequence[Any]) -> None:
-        """Padding left, right, top, bottom."""
-        if len(pads) != 4:
-            rule = "padList has four entries: left, right, top, bottom"
-            raise self._broken(Violation("conv-parameter", rule, (("padList", tuple(pads)),)))
-        fields = (BY_PARAMETER["padList", n] for n in range(4))
-        taken = tuple(self._write(f, pad) for f, pad in zip(fields, pads, strict=True))
-        self._remember(("padList", None), taken)
+    def _set(self, parameter: ConvParameter, value: Any) -> None:
+        values = tuple(value) if parameter.entries else (value,)
+        fields = parameter.fields
+        if len(values) != len(fields):
+            self._refuse(parameter.violations(values))
+        taken = tuple(self._write(f, each) for f, each in zip(fields, values, strict=True))
+        self._remember(parameter.name, taken if parameter.entries else taken[0])
 
-    def GetPadListArray(self) -> tuple[Any, ...]:
-        """Padding left, right, top, bottom."""
-        return self._recall(
-            ("padList", None),
-            lambda: tuple(self._read(BY_PARAMETER["padList", n]) for n in range(4)),
-        )
+    def _get(self, parameter: ConvParameter) -> Any:
+        def read() -> Any:
+            numbers = tuple(self._read(field) for field in parameter.fields)
+            return numbers if parameter.entries else numbers[0]
 
-    def _set(self, parameter: str, value: Any) -> None:
-        value = self._write(BY_PARAMETER[parameter, None], value)
-        self._remember((parameter, None), value)
+        return self._recall(parameter.name, read)
 
-    def _get(self, parameter: str) -> Any:
-        field = BY_PARAMETER[parameter, None]
-        return self._recall((parameter, None), lambda: self._read(field))
-
-    def _write(self, field: Field, value: Any) -> Any:
+    def _write(self, field: ConvField, value: Any) -> Any:
         """Write a change of one field; returns the value it takes."""
         if isinstance(value, Number):
             value = self._converted(field, value)
-            pairs = [("tile", self.value), (field.name, value.value)]
-            self.emitter.emit(SET_PARAMS, pairs)
+            self.emitter.emit(SET_PARAMS, [("tile", self.value), (field.name, value.value)])
             return value
-        if field.kind == "num":
-            value = float(value) if self._spec.dtype.is_float else int(value)
-        else:
-            value = bool(value) if field.kind == "i1" else int(value)
-        for broken in parameter_violations(field.parameter, value):
-            raise self._broken(broken)
-        self._open().attrs[field.name] = field.literal(self.value.type, value)
+        self._refuse(field.parameter.violations(value))
+        value = field.parameter.converted(value, self._spec.dtype)
+        self._open().attrs[field.name] = field_literal(field, self.value.type, value)
         return value
 
-    def _converted(self, field: Field, value: Number) -> Number:
-        if field.kind == "index":
-            return cast(self.emitter, value, INDEX)
+    def _converted(self, field: ConvField, value: Number) -> Number:
         if field.kind == "i1":
             return value if value.type == I1 else compare(self.emitter, "!=", value, 0)
-        if value.is_float == self._spec.dtype.is_float:
+        if field.kind == "num" and value.is_float == self._spec.dtype.is_float:
             return value
-        return cast(self.emitter, value, field.type_for(self.value.type))
+        return cast(self.emitter, value, field_type(field, self.value.type))
 
     def _open(self) -> Op:
         """The operation a known value joins: the last one, while nothing else has been written."""
@@ -117,9 +101,9 @@ class ConvSymbol(BufferSymbol):
             return last
         return self.emitter.emit(SET_PARAMS, [("tile", self.value)])
 
-    def _read(self, field: Field) -> Number:
+    def _read(self, field: ConvField) -> Number:
+        results = [("value", field_type(field, self.value.type))]
         attrs = {"field": StringAttr(field.name)}
-        results = [("value", field.type_for(self.value.type))]
         op = self.emitter.emit(GET_PARAM, [("tile", self.value)], results, dict(attrs))
         return Number(self.emitter, op.result, nonnegative=field.kind == "index")
 
@@ -142,31 +126,29 @@ class ConvSymbol(BufferSymbol):
     def SetDynamicShape(self, *sizes: Any) -> None:
         """Give a value to each DYNAMIC dimension, in order."""
         sizes = tuple(n if isinstance(n, Number) else int(n) for n in sizes)
-        is_later = len(sizes) == self._spec.dynamic and any(isinstance(n, Number) for n in sizes)
-        for broken in () if is_later else self._spec.size_violations(sizes):
-            raise self._broken(broken)
+        if len(sizes) != self._spec.dynamic or not any(isinstance(n, Number) for n in sizes):
+            self._refuse(self._spec.size_violations(sizes))
         pairs = [("sizes", as_value(self.emitter, n, INDEX)) for n in sizes]
         self.emitter.emit(SET_SHAPE, [("tile", self.value), *pairs])
-        dynamic = [d for d, n in enumerate(self._spec.shape) if n == DYNAMIC]
-        for dim, size in zip(dynamic, sizes, strict=True):
+        for dim, size in enumerate(self._spec.in_force(sizes)):
             self._remember(dim, size)
 
     # ---- what is certain ---------------------------------------------------------------------
 
-    def _remember(self, key: Any, value: Any) -> None:
+    def _remember(self, key: str | int, value: Any) -> None:
         if self._block is self.emitter.block:
             self._known[key] = value
         else:
             self._known.pop(key, None)
 
-    def _recall(self, key: Any, read: Callable[[], Any]) -> Any:
+    def _recall(self, key: str | int, read: Callable[[], Any]) -> Any:
         if self._block is self.emitter.block and key in self._known:
             return self._known[key]
         return read()
 
-    def _broken(self, violation: Violation) -> Exception:
-        here = self.emitter.location
-        return fail(violation.code, violation.rule, got=violation.got, site=here)
+    def _refuse(self, violations: Iterable[Violation]) -> None:
+        for broken in violations:
+            raise fail(broken.code, broken.rule, got=broken.got, site=self.emitter.location)
 
     def __repr__(self) -> str:
         return f"<convolution tile {self._spec}>"
@@ -174,8 +156,7 @@ class ConvSymbol(BufferSymbol):
 
 def make_conv_tile(emitter: Emitter, spec: ConvSpec, sizes: list[Any]) -> ConvSymbol:
     """Write the making of a convolution tile."""
-    results = [("result", ConvTileType(spec))]
-    op = emitter.emit("pto.alloc_tile", [], results, hint="tile")
+    op = emitter.emit("pto.alloc_tile", [], [("result", ConvTileType(spec))], hint="tile")
     tile = ConvSymbol(emitter, spec, op.result, op)
     if sizes:
         tile.SetDynamicShape(*sizes)

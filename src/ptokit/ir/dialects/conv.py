@@ -10,16 +10,15 @@ Level 1, where tiles are values, the operation returns the tile with its new par
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ptokit.base.tensors import CONV_PARAMETERS
+from ptokit.base.convs import CONV_FIELDS, ConvField
 from ptokit.ir.attributes import (
     Attribute,
     BoolAttr,
     FloatAttr,
     IntAttr,
+    StringAttr,
     float_of_bits,
     float_text,
 )
@@ -35,80 +34,48 @@ if TYPE_CHECKING:
 
 SET_PARAMS, GET_PARAM = "pto.set_conv_params", "pto.get_conv_param"
 SET_SHAPE, GET_DIM = "pto.set_conv_shape", "pto.get_conv_dim"
-_SIDES = ("left", "right", "top", "bottom")
 _F64 = ScalarType("f64")
 
 
-@dataclass(frozen=True)
-class Field:
-    """A parameter as the text names it; the padding of a tile is four of them."""
-
-    name: str
-    parameter: str  # its key in CONV_PARAMETERS
-    index: int | None = None  # the entry, where the parameter is a list
-
-    @property
-    def kind(self) -> str:
-        """What its operand may be, in the words of signatures."""
-        first, bits = CONV_PARAMETERS[self.parameter]
-        return "index" if bits else "i1" if isinstance(first, bool) else "num"
-
-    def type_for(self, tile: Type) -> ScalarType:
-        """The type in which the field of a tile is read; numbers of a kernel are index and f32."""
-        if self.kind == "num" and isinstance(tile, ConvTileType) and tile.spec.dtype.is_float:
-            return F32
-        return I1 if self.kind == "i1" else INDEX
-
-    def literal(self, tile: Type, value: Any) -> Attribute:
-        """The attribute that gives a field a known value. Pad values keep all their digits: the
-        instruction that uses one rounds it."""
-        if self.kind == "i1":
-            return BoolAttr(bool(value))
-        if self.kind == "num" and isinstance(tile, ConvTileType) and tile.spec.dtype.is_float:
-            return FloatAttr(float(value), _F64)
-        return IntAttr(int(value), INDEX)
+def field_type(field: ConvField, tile: Type) -> ScalarType:
+    """The type in which a field of a tile is read; numbers of a kernel are index and f32."""
+    if field.kind == "num" and isinstance(tile, ConvTileType) and tile.spec.dtype.is_float:
+        return F32
+    return I1 if field.kind == "i1" else INDEX
 
 
-def _fields() -> dict[str, Field]:
-    found: list[Field] = []
-    for parameter, (first, _) in CONV_PARAMETERS.items():
-        if isinstance(first, tuple):
-            stem = parameter.removesuffix("List")
-            found += [Field(f"{stem}_{side}", parameter, n) for n, side in enumerate(_SIDES)]
-        else:
-            found.append(Field(re.sub(r"(?=[A-Z])", "_", parameter).lower(), parameter))
-    return {field.name: field for field in found}
+def field_literal(field: ConvField, tile: Type, value: Any) -> Attribute:
+    """The attribute that gives a field a known value. Pad values keep all their digits: the
+    instruction that uses one rounds it."""
+    type_ = field_type(field, tile)
+    if type_ == F32:
+        return FloatAttr(float(value), _F64)
+    return BoolAttr(bool(value)) if type_ == I1 else IntAttr(int(value), INDEX)
 
 
-FIELDS = _fields()
-BY_PARAMETER = {(f.parameter, f.index): f for f in FIELDS.values()}
-
-
-def given_fields(op: Op) -> dict[str, Attribute | Value]:
+def given_fields(op: Op) -> dict[ConvField, Attribute | Value]:
     """What a `set_conv_params` says, in the order of the table."""
-    said: dict[str, Attribute | Value] = {k: v for k, v in op.attrs.items() if k in FIELDS}
-    said |= {label: v for v, label in zip(op.operands, op.labels, strict=True) if label in FIELDS}
-    return {name: said[name] for name in FIELDS if name in said}
+    said: dict[str, Attribute | Value] = {**op.attrs}
+    said |= {label: v for v, label in zip(op.operands, op.labels, strict=True)}
+    return {field: said[name] for name, field in CONV_FIELDS.items() if name in said}
 
 
-def updated(parameters: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a tile after fields have taken new values."""
-    result = dict(parameters)
-    for name, value in values.items():
-        field = FIELDS[name]
-        if field.index is None:
-            result[field.parameter] = value
-        else:
-            entries = list(result[field.parameter])
-            entries[field.index] = value
-            result[field.parameter] = tuple(entries)
-    return result
+def read_field(op: Op) -> ConvField:
+    """The field that a `get_conv_param` asks for."""
+    name = op.attrs["field"]
+    assert isinstance(name, StringAttr)
+    return CONV_FIELDS[name.value]
 
 
 def value_of(attr: Attribute) -> Any:
     """The number an attribute stands for."""
     assert isinstance(attr, IntAttr | FloatAttr | BoolAttr)
     return attr.value
+
+
+def unknown_field(name: str) -> str:
+    """The advice for a field that does not exist."""
+    return suggestion(name, CONV_FIELDS) or f"one of {', '.join(CONV_FIELDS)}"
 
 
 # ---- text ----------------------------------------------------------------------------------------
@@ -131,11 +98,10 @@ def _read_params(reader: Reader, head: Head, definition: Definition) -> Op:
 def _read_field(reader: Reader, head: Head, draft: Draft, tile: Type) -> None:
     place = reader.place()
     name = reader.take("word", "a parameter")
-    field = FIELDS.get(name)
+    field = CONV_FIELDS.get(name)
     if field is None:
-        listed = ", ".join(FIELDS)
-        fix = suggestion(name, FIELDS) or f"one of {listed}"
-        raise reader.fail(f"{head.name} has no parameter {name}", "bad-attribute", place, fix)
+        text = f"{head.name} has no parameter {name}"
+        raise reader.fail(text, "bad-attribute", place, unknown_field(name))
     if name in draft.labels or name in draft.attrs:
         reader.note("bad-attribute", f"{name} is given twice", place)
     reader.expect("=")
@@ -148,14 +114,14 @@ def _read_field(reader: Reader, head: Head, draft: Draft, tile: Type) -> None:
     draft.attrs[name] = _read_literal(reader, field, tile)
 
 
-def _read_literal(reader: Reader, field: Field, tile: Type) -> Attribute:
+def _read_literal(reader: Reader, field: ConvField, tile: Type) -> Attribute:
     """A number without its type: the field tells it, and a colon begins the type of the tile."""
     if field.kind == "i1":
         word = reader.take("word", "true or false")
         if word not in ("true", "false"):
             raise reader.fail("expected true or false", location=reader.place(reader.at - 1))
         return BoolAttr(word == "true")
-    if not isinstance(field.literal(tile, 0), FloatAttr):
+    if field_type(field, tile) != F32:
         return IntAttr(reader.integer(), INDEX)
     text = reader.take("number", "a number")
     return FloatAttr(float_of_bits(int(text, 16), _F64) if "x" in text else float(text), _F64)
@@ -163,12 +129,12 @@ def _read_literal(reader: Reader, field: Field, tile: Type) -> Attribute:
 
 def _write_params(printer: Printer, op: Op) -> str:
     parts: list[str] = []
-    for name, given in given_fields(op).items():
+    for field, given in given_fields(op).items():
         if isinstance(given, Value):
-            typed = f" : {given.type}" if FIELDS[name].kind == "num" else ""
-            parts.append(f"{name} = {printer.name(given)}{typed}")
+            typed = f" : {given.type}" if field.kind == "num" else ""
+            parts.append(f"{field.name} = {printer.name(given)}{typed}")
         else:
-            parts.append(f"{name} = {_literal_text(given)}")
+            parts.append(f"{field.name} = {_literal_text(given)}")
     tile = op.operands[0]
     return f" {printer.name(tile)} {', '.join(parts)} : {tile.type}"
 
@@ -182,7 +148,7 @@ def _literal_text(attr: Attribute) -> str:
 DEFINITIONS = [
     define(
         SET_PARAMS,
-        "tile:conv " + " ".join(f"{f.name}?:{f.kind}" for f in FIELDS.values()) + " -> result:conv",
+        f"tile:conv {' '.join(f'{f.name}?:{f.kind}' for f in CONV_FIELDS.values())} -> result:conv",
         read=_read_params,
         write=_write_params,
     ),
