@@ -39,8 +39,12 @@ KINDS = {
     "conv": "ConvTile",
     "global": "GlobalTensor",
     "scalar": "float",
+    "pipe": "float",
+    "event": "float",
+    "number": "float",
     "pointer": "Pointer",
     "object": "Any",
+    "fifo": "Any",
 }
 CONV_KINDS = {"index": "int", "i1": "bool", "num": "float"}
 

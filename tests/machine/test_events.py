@@ -38,7 +38,7 @@ def test_operation_classes_come_from_the_table() -> None:
     assert (Op.SCALAR.pipe, Op.VECTOR.pipe) == (Pipe.S, Pipe.V)
     for record in INSTRUCTIONS.values():
         for name, pipe in record.ops.items():
-            if not record.family.startswith("comm"):
+            if "." not in record.name:
                 assert op_codes()[name].pipe is pipe
     with pytest.raises(AttributeError, match=r"no operation class Op\.TNOSUCH"):
         Op.TNOSUCH  # noqa: B018

@@ -98,7 +98,7 @@ def _dynamic(kind: Any, rows: int) -> Any:
 CASES = [
     pytest.param(insn, rule, target, id=f"{code_of(insn, rule)}-{target}")
     for insn in INSTRUCTIONS.values()
-    if insn.family == "pipes"
+    if insn.moves_entries
     for rule in insn.rules
     for target in ("a2a3", "a5")
     if rule.targets is None or target in rule.targets

@@ -10,7 +10,7 @@ from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.emit.convs import conv_type
-from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.fifos import PipeSpec
 
 QUERIES = {
     "pto.get_block_idx": "get_block_idx()",

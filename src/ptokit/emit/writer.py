@@ -14,7 +14,7 @@ from ptokit.emit.expressions import scalar_type
 from ptokit.emit.words import KEYWORDS, pipe_type, tile_type
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.types import ScalarType
-from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.targets import Target
 
 

@@ -22,7 +22,7 @@ from ptokit.ir.fifos import (
     split_of,
 )
 from ptokit.ir.types import OpaqueType, TileBufType
-from ptokit.isa.spec import Pipe
+from ptokit.isa.effects import Pipe, Reach
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.objects import GlobalObject, TileObject
 from ptokit.machine.sync import FlagKey
@@ -175,7 +175,7 @@ def _cross_id(op: Op, frame: Frame) -> int:
 
 def _cross_set(run: Interpreter, op: Op, frame: Frame) -> None:
     sync, flag = run.machine.sync, _cross_id(op, frame)
-    if run.machine.target.name == "a5":
+    if run.machine.target.core_signals is Reach.CORE:
         sync.to_core(_pipe(op, "pipe"), flag, op.location)
     elif (mode := _number(op.attrs.get("ffts_mode"), 2)) == 2:
         sync.to_cluster(_pipe(op, "pipe"), flag, op.location)
@@ -185,7 +185,7 @@ def _cross_set(run: Interpreter, op: Op, frame: Frame) -> None:
 
 def _cross_wait(run: Interpreter, op: Op, frame: Frame) -> None:
     sync, flag = run.machine.sync, _cross_id(op, frame)
-    if run.machine.target.name == "a5":
+    if run.machine.target.core_signals is Reach.CORE:
         sync.wait_core(_pipe(op, "pipe"), flag, op.location)
     else:
         sync.wait_device(flag, op.location)

@@ -17,9 +17,11 @@ from ptokit.base.entry import public
 from ptokit.base.location import Site, user_site
 from ptokit.frontend.arguments import arguments, choice, template
 from ptokit.frontend.session import current
+from ptokit.isa.effects import Reach
 from ptokit.isa.opcodes import OpCode, op_codes
 from ptokit.isa.spec import Insn, Pipe
-from ptokit.isa.sync import EVENT_IDS, cross_core_message
+from ptokit.isa.sync import cross_core_message
+from ptokit.isa.targets import TARGETS
 
 PIPE_S, PIPE_V, PIPE_M = Pipe.S, Pipe.V, Pipe.M
 PIPE_MTE1, PIPE_MTE2, PIPE_MTE3 = Pipe.MTE1, Pipe.MTE2, Pipe.MTE3
@@ -40,16 +42,9 @@ __all__ = [
 
 _NO_ID = 0xFF  # no cross-core flag was named
 _SECOND = 16
+_IDS = max(target.event_ids for target in TARGETS.values())
 # Accumulator to vector core, vector core to cube core: the event leaves the core.
 _TO_VECTOR, _TO_CUBE = ("TMOV_A2V",), ("TMOV_V2M", "TEXTRACT_V2M")
-# Where waiting for an event of one's own pipe is a barrier; elsewhere the pipe keeps its order.
-_OWN_BARRIER = {
-    "a2a3": tuple(Pipe),
-    "a5": (Pipe.MTE2, Pipe.MTE3),
-    "kirin9030": (Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
-    "kirinx90": (Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
-    "cpu": (),
-}
 
 
 class RecordEvent:
@@ -136,8 +131,8 @@ class _EventMeta(type):
                     got=[(which, one)],
                     fix="name the operations by their class: Event[Op.TLOAD, Op.TADD]",
                 )
-        if not 0 <= number < EVENT_IDS:
-            raise fail("E4", f"the event id lies in 0..{EVENT_IDS - 1}", got=[("EventID", number)])
+        if not 0 <= number < _IDS:
+            raise fail("E4", f"the event id lies in 0..{_IDS - 1}", got=[("EventID", number)])
         return event_class(src, dst, bool(automatic), number)
 
     def __repr__(cls) -> str:
@@ -174,7 +169,7 @@ class Event(Waitable, metaclass=_EventMeta):
             # The id is taken when the object is made, whether or not it is ever recorded.
             pair, taken = (self.SRC.pipe, self.DST.pipe), self._machine.core.events
             self.token = taken.get(pair, 0)
-            taken[pair] = (self.token + 1) % EVENT_IDS
+            taken[pair] = (self.token + 1) % self._machine.target.event_ids
         if source is not None:
             self.record(source)
 
@@ -183,11 +178,9 @@ class Event(Waitable, metaclass=_EventMeta):
     @property
     def crosses(self) -> bool:
         """Whether the event goes from one core of the cluster to another."""
-        name, target = self.SRC.name, self._machine.target.name
-        if target == "a5":
-            return name in _TO_VECTOR + _TO_CUBE
-        if target != "a2a3":
-            return False
+        name, signals = self.SRC.name, self._machine.target.core_signals
+        if signals is not Reach.CLUSTER:
+            return signals is Reach.CORE and name in _TO_VECTOR + _TO_CUBE
         return (name in _TO_VECTOR and self.DST.pipe is Pipe.V) or (
             name in _TO_CUBE and self.DST.pipe is Pipe.MTE1
         )
@@ -206,7 +199,7 @@ class Event(Waitable, metaclass=_EventMeta):
         src, dst = self.SRC.pipe, self.DST.pipe
         if self.crosses:
             self._named(flag)
-            if self._machine.target.name == "a5":
+            if self._machine.target.core_signals is Reach.CORE:
                 sync.to_core(src, flag, site)
                 if self._machine.core.role == "cube":
                     sync.to_core(src, flag + _SECOND, site)
@@ -224,13 +217,13 @@ class Event(Waitable, metaclass=_EventMeta):
         src, dst = self.SRC.pipe, self.DST.pipe
         if self.crosses:
             self._named(flag)
-            if self._machine.target.name == "a5":
+            if self._machine.target.core_signals is Reach.CORE:
                 sync.wait_core(dst, flag, site)
             else:
                 sync.wait_device(flag, site, checked=True)
         elif src is not dst:
             sync.wait_flag(src, dst, self.token, site)
-        elif src in _OWN_BARRIER[self._machine.target.name]:
+        elif src in self._machine.target.barriers:
             sync.barrier(src, site)
 
     def InitAddr(self, addr: int) -> None:

@@ -280,7 +280,12 @@ def _spread(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def _accepts(operand: Operand, value: Any) -> bool:
     if operand.space and getattr(getattr(value, "spec", None), "loc", None) is not None:
         return value.spec.loc.name == operand.space
-    return kind_of(value) in operand.kinds
+    kind = kind_of(value)
+    return kind in operand.kinds or any(_WIDER.get(k) == kind for k in operand.kinds)
+
+
+# Kinds with a meaning of their own -> what a value of them is.
+_WIDER = {"pipe": "scalar", "event": "scalar", "number": "scalar", "fifo": "object"}
 
 
 def kind_of(value: Any) -> str:

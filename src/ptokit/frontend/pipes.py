@@ -16,7 +16,7 @@ from ptokit.base.entry import public
 from ptokit.base.enums import Direction, FIFOType, VecCubeRatio
 from ptokit.frontend.arguments import choice, template
 from ptokit.frontend.session import current
-from ptokit.isa.pipes import FLAG_IDS, FixpipeParams, PipeSpec
+from ptokit.isa.fifos import FLAG_IDS, FixpipeParams, PipeSpec
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.mpipe import MPipeObject, mpipe_spec

@@ -14,7 +14,7 @@ from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import fifo
 from ptokit.ir.types import TileBufType
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 

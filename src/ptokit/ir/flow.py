@@ -41,7 +41,7 @@ def renames(op: Op) -> Iterator[Edge]:
             source = op.operand(definition.renames)
             assert source is not None
             yield Edge(source, op.result)
-    elif op.insn is not None and op.insn.family == "binding":
+    elif op.insn is not None and op.insn.binds:
         for result in op.results:
             if isinstance(result.type, BufferType):
                 yield Edge(op.operands[0], result)
@@ -53,21 +53,10 @@ def renames(op: Op) -> Iterator[Edge]:
 def rebound(op: Op) -> Edge | None:
     """The tile that an instruction lays over the memory of another one."""
     assert op.insn is not None
-    destination = next((o for o in op.insn.operands if o.role == "out"), None)
-    source = next((o for o in op.insn.operands if o.role == "in" and "tile" in o.kinds), None)
-    if destination is None or source is None:
+    if not op.insn.renames:
         return None
-    dst, src = op.bound(destination.name), op.bound(source.name)
-    if dst is None or src is None or not _share_memory(dst, src):
-        return None
-    return Edge(src, dst)
-
-
-def _share_memory(a: Value, b: Value) -> bool:
-    """Whether one handle can rename the other: scales live apart from the tile they belong to."""
-    if isinstance(a.type, BufferType) and isinstance(b.type, BufferType):
-        return a.type.spec.loc == b.type.spec.loc
-    return True
+    dst, src = op.bound(op.insn.binds), op.bound(op.insn.renames)
+    return None if dst is None or src is None else Edge(src, dst)
 
 
 def origins(edges: Iterable[Edge]) -> dict[Value, tuple[Value, ...]]:

@@ -101,6 +101,7 @@ def _capacity(o: Any) -> int:
             ),
         ),
     ],
+    binds="obj",
     asm=Asm(ins=("obj", "addr"), outs=(), plain=frozenset({"sync", "l1"})),
     example={"obj": "Vec {T} 16x64", "Addr": "0x400"},
     more_examples=[{"obj": "Vec f32 16x64", "addr": "0x1000"}],
@@ -165,6 +166,8 @@ def _alias(ctx: Any, dst: Any, source: Any, offset: int) -> None:
             ),
         ),
     ],
+    binds="dst",
+    renames="src",
     example={"dst": "Vec {T} 32x32", "src": "Vec {T} 16x64"},
 )
 def TRESHAPE(dst: Any, src: Any, ctx: Any) -> None:
@@ -237,6 +240,8 @@ def _is_window(o: Any) -> bool:
             "part of a boxed tile with TEXTRACT",
         ),
     ],
+    binds="dst",
+    renames="src",
     asm=Asm(name="subview", ins=("src", "rowIdx", "colIdx"), outs=("dst",)),
     example={"dst": "Vec {T} 16x64 valid 8x32", "rowIdx": "2", "colIdx": "8"},
 )
@@ -275,6 +280,7 @@ _SCALES_OF = {TileType.Left: TileType.ScaleLeft, TileType.Right: TileType.ScaleR
             fix="in manual mode bind it yourself: TASSIGN(scale, data_address >> 4)",
         ),
     ],
+    binds="dst",
     asm=Asm(forms=frozenset({"l2"})),
     example={"dst": "ScaleLeft f8e8m0 32x2", "src": "Left f8e4m3 32x64"},
 )

@@ -37,6 +37,7 @@ DST = out("dst", unspecified=spilled_byte)
             "make the valid columns even: A2/A3 complements bytes in pairs",
         ),
     ],
+    streams=True,
 )
 def TNOT(dst: Array, src: Array) -> None:
     """Complement every bit."""
@@ -48,6 +49,7 @@ def TNOT(dst: Array, src: Array) -> None:
     *BINARY[1:],
     types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
     rules=pointwise("dst", "src0", "src1"),
+    streams=True,
 )
 def TAND(dst: Array, src0: Array, src1: Array) -> None:
     """Combine two tiles with bitwise AND.
@@ -63,6 +65,7 @@ def TAND(dst: Array, src0: Array, src1: Array) -> None:
     *BINARY[1:],
     types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
     rules=pointwise("dst", "src0", "src1"),
+    streams=True,
 )
 def TOR(dst: Array, src0: Array, src1: Array) -> None:
     """Combine two tiles with bitwise OR.
@@ -85,6 +88,7 @@ def TOR(dst: Array, src0: Array, src1: Array) -> None:
         plain("tmp", id="tmp-layout", on="a2a3"),
         disjoint("dst", "src0", "src1", "tmp", on="a2a3"),
     ],
+    streams=True,
 )
 def TXOR(dst: Array, src0: Array, src1: Array, tmp: Array) -> None:
     """Combine two tiles with bitwise XOR.
@@ -106,6 +110,7 @@ def TXOR(dst: Array, src0: Array, src1: Array, tmp: Array) -> None:
     types=types(a2a3=NARROW, a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
     rules=pointwise("dst", "src0", "src1"),
     freedom="The permissive profile shifts everything out when a count exceeds the width.",
+    streams=True,
 )
 def TSHL(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
     """Shift left by the counts in the second tile; zeros come in from the right.
@@ -123,6 +128,7 @@ def TSHL(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
     types=types(a2a3=NARROW, a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
     rules=pointwise("dst", "src0", "src1"),
     freedom="The permissive profile shifts everything out when a count exceeds the width.",
+    streams=True,
 )
 def TSHR(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
     """Shift right by the counts in the second tile; signed elements keep their sign.

@@ -46,6 +46,7 @@ NUMBERS = {
     *BINARY,
     types=types(**NUMBERS, ids="SA-0134"),
     rules=pointwise("dst", "src0", "src1", a2a3="SA-0136", a5="SA-0135"),
+    streams=True,
 )
 def TADD(dst: Array, src0: Array, src1: Array) -> None:
     """Add two tiles.
@@ -59,6 +60,7 @@ def TADD(dst: Array, src0: Array, src1: Array) -> None:
     *BINARY,
     types=types(**NUMBERS, ids="SA-0339"),
     rules=pointwise("dst", "src0", "src1", a2a3="SA-0340", a5="SA-0341"),
+    streams=True,
 )
 def TSUB(dst: Array, src0: Array, src1: Array) -> None:
     """Subtract the second tile from the first.
@@ -77,6 +79,7 @@ def TSUB(dst: Array, src0: Array, src1: Array) -> None:
         ids="SA-0283",
     ),
     rules=pointwise("dst", "src0", "src1", a2a3="SA-0285", a5="SA-0284"),
+    streams=True,
 )
 def TMUL(dst: Array, src0: Array, src1: Array) -> None:
     """Multiply two tiles.
@@ -98,6 +101,7 @@ def TMUL(dst: Array, src0: Array, src1: Array) -> None:
     rules=[*pointwise("dst", "src0", "src1", a5="SA-0151"), one_vector_of_i64()],
     freedom="Floats: the nearest value, where hardware may be off by one in the last place. "
     "Integers of 16 and 32 bits: x / 0 is 0, as the sources say for 64 bits only.",
+    streams=True,
 )
 def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx: Any) -> None:
     """Divide the first tile by the second.
@@ -152,6 +156,7 @@ def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx:
     ],
     example={"tmp": "Vec {T} 1x128"},
     freedom="Integers of 16 and 32 bits: x mod 0 is 0 (-1 on Kirin), where hardware decides.",
+    streams=True,
 )
 def TREM(
     dst: Array, src0: Array, src1: Array, tmp: Array, PrecisionType: RemAlgorithm, ctx: Any
@@ -174,6 +179,7 @@ def TREM(
     types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
     rules=[*pointwise("dst", "src0", "src1"), separate("dst", "src0", "src1", on="a2a3")],
     freedom="Integers: x % 0 is 0, where hardware decides.",
+    streams=True,
 )
 def TFMOD(dst: Array, src0: Array, src1: Array, PrecisionType: FmodAlgorithm, ctx: Any) -> None:
     """Take the remainder of a division; its sign is that of the dividend, as with C's fmod.
@@ -194,6 +200,7 @@ def TFMOD(dst: Array, src0: Array, src1: Array, PrecisionType: FmodAlgorithm, ct
     types=types(**NUMBERS, ids="SA-0248"),
     rules=pointwise("dst", "src0", "src1", a2a3="SA-0250", a5="SA-0249"),
     freedom="A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
+    streams=True,
 )
 def TMAX(dst: Array, src0: Array, src1: Array) -> None:
     """Take the larger of two elements.
@@ -209,6 +216,7 @@ def TMAX(dst: Array, src0: Array, src1: Array) -> None:
     types=types(**NUMBERS, ids="SA-0251"),
     rules=pointwise("dst", "src0", "src1", a2a3="SA-0253", a5="SA-0252"),
     freedom="A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
+    streams=True,
 )
 def TMIN(dst: Array, src0: Array, src1: Array) -> None:
     """Take the smaller of two elements.
@@ -224,6 +232,7 @@ def TMIN(dst: Array, src0: Array, src1: Array) -> None:
     types=types(a2a3="f16 f32", a5="i8 i16 i32 f16 f32", kirin="i8 i16 i32 f16 f32", ids="SA-0130"),
     rules=pointwise("dst", "src", vec="SA-0133", static="SA-0132 SA-0131", valid="PA-0025 PA-0024"),
     freedom="The smallest integer stays as it is: its absolute value does not fit.",
+    streams=True,
 )
 def TABS(dst: Array, src: Array, ctx: Any) -> None:
     """Take the absolute value.
@@ -247,6 +256,7 @@ def TABS(dst: Array, src: Array, ctx: Any) -> None:
         one_vector_of_i64(),
     ],
     freedom="The sign of a NaN is flipped.",
+    streams=True,
 )
 def TNEG(dst: Array, src: Array) -> None:
     """Negate. The instruction is TMULS with the scalar -1; integers, signed or not, wrap around."""
@@ -261,6 +271,7 @@ def TNEG(dst: Array, src: Array) -> None:
     types=types(a2a3="i32 f16 f32", a5="i32 f16 f32", kirin="i32 f16 f32"),
     rules=pointwise("dst", "src"),
     freedom="NaN and -0 stay as they are.",
+    streams=True,
 )
 def TRELU(dst: Array, src: Array) -> None:
     """Replace negative elements by zero. What becomes of NaN and -0 is up to the hardware."""
@@ -295,6 +306,7 @@ def TRELU(dst: Array, src: Array) -> None:
         separate("tmp", "dst", "src0", "src1", id="tmp-separate", on="a2a3"),
     ],
     example={"tmp": "Vec u8 17x32"},
+    streams=True,
 )
 def TPRELU(dst: Array, src0: Array, src1: Array, tmp: Array) -> None:
     """Multiply the elements that are not positive by a slope of their own.

@@ -294,6 +294,7 @@ def _operands(dst: Array, src0: Array, src1: Array, ctx: Any) -> tuple[Array, Ar
         separate("dst", "src"),
     ],
     example={"dst": "Vec {T} 32x64", "src": "Vec {T} 32x1 DN"},
+    streams=True,
 )
 def TROWEXPAND(dst: Array, src: Array) -> None:
     """Copy column 0 of every row of src to all valid columns of that row of dst.
@@ -311,6 +312,7 @@ def TROWEXPAND(dst: Array, src: Array) -> None:
     asm=_NO_TMP_IN_TEXT,
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
+    streams=True,
 )
 def TROWEXPANDADD(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
     """Add a value per row to a tile: dst = src0 + src1, where one source has one value per row.
@@ -329,6 +331,7 @@ def TROWEXPANDADD(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: 
     rules=_binary_rules(dtype="SA-0317", major="SA-0316", shape="PA-0059"),
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
+    streams=True,
 )
 def TROWEXPANDSUB(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
     """Subtract with one value per row: dst = src0 - src1, where one source has one value per row.
@@ -346,6 +349,7 @@ def TROWEXPANDSUB(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: 
     rules=_binary_rules(dtype="SA-0314", major="SA-0313", shape="PA-0058"),
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
+    streams=True,
 )
 def TROWEXPANDMUL(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
     """Multiply a tile by a value per row: dst = src0 * src1; one source has one value per row.
@@ -364,6 +368,7 @@ def TROWEXPANDMUL(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: 
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
     freedom=DIV_ACCURACY,
+    streams=True,
 )
 def TROWEXPANDDIV(
     dst: Array,
@@ -391,6 +396,7 @@ def TROWEXPANDDIV(
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
     freedom=STRICT,
+    streams=True,
 )
 def TROWEXPANDMAX(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
     """Take the larger of an element and the value of its row; one source has one value per row.
@@ -407,6 +413,7 @@ def TROWEXPANDMAX(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: 
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
     freedom=STRICT,
+    streams=True,
 )
 def TROWEXPANDMIN(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
     """Take the smaller of an element and the value of its row; one source has one value per row.
@@ -423,6 +430,7 @@ def TROWEXPANDMIN(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: 
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
     freedom=EXP_ACCURACY,
+    streams=True,
 )
 def TROWEXPANDEXPDIF(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
     """Compute exp(src0 - src1), where one source has one value per row: the core of a softmax.

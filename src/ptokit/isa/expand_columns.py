@@ -154,6 +154,7 @@ def _copies(o: Any) -> bool:
         separate("dst", "src"),
     ],
     example={"dst": "Vec {T} 16x64", "src": "Vec {T} 1x64"},
+    streams=True,
 )
 def TCOLEXPAND(dst: Array, src: Array) -> None:
     """Copy row 0 of src to all valid rows of dst.
@@ -171,6 +172,7 @@ def TCOLEXPAND(dst: Array, src: Array) -> None:
     rules=_binary_rules(),
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
+    streams=True,
 )
 def TCOLEXPANDADD(dst: Array, src0: Array, src1: Array) -> None:
     """Add a row to all rows of a tile: dst = src0 + src1, where one source is a single row.
@@ -187,6 +189,7 @@ def TCOLEXPANDADD(dst: Array, src0: Array, src1: Array) -> None:
     rules=_binary_rules("SA-0148"),
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
+    streams=True,
 )
 def TCOLEXPANDSUB(dst: Array, src0: Array, src1: Array) -> None:
     """Subtract with a single row: dst = src0 - src1, where one source is one row for all.
@@ -202,6 +205,7 @@ def TCOLEXPANDSUB(dst: Array, src0: Array, src1: Array) -> None:
     rules=_binary_rules("SA-0146"),
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
+    streams=True,
 )
 def TCOLEXPANDMUL(dst: Array, src0: Array, src1: Array) -> None:
     """Multiply all rows of a tile by one row: dst = src0 * src1; one source is a single row.
@@ -219,6 +223,7 @@ def TCOLEXPANDMUL(dst: Array, src0: Array, src1: Array) -> None:
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
     freedom=DIV_ACCURACY,
+    streams=True,
 )
 def TCOLEXPANDDIV(
     dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx: Any
@@ -240,6 +245,7 @@ def TCOLEXPANDDIV(
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
     freedom=STRICT,
+    streams=True,
 )
 def TCOLEXPANDMAX(dst: Array, src0: Array, src1: Array) -> None:
     """Take the larger of an element and that of one row in its column; one source is a single row.
@@ -256,6 +262,7 @@ def TCOLEXPANDMAX(dst: Array, src0: Array, src1: Array) -> None:
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
     freedom=STRICT,
+    streams=True,
 )
 def TCOLEXPANDMIN(dst: Array, src0: Array, src1: Array) -> None:
     """Take the smaller of an element and that of one row in its column; one source is a single row.
@@ -272,6 +279,7 @@ def TCOLEXPANDMIN(dst: Array, src0: Array, src1: Array) -> None:
     example=_EXAMPLE,
     more_examples=_MORE_EXAMPLES,
     freedom=EXP_ACCURACY,
+    streams=True,
 )
 def TCOLEXPANDEXPDIF(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
     """Compute exp(src0 - src1), where one source is a single row for all rows.

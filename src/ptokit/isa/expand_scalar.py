@@ -105,6 +105,7 @@ _WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
         {"dst": "Conv Mat f16 NC1HWC0 1x2x4x8x16"},
         {"dst": "Conv Mat f16 NDC1HWC0 1x2x2x4x8x16"},
     ],
+    streams=True,
 )
 def TEXPANDS(dst: Array, scalar: float, ctx: Any) -> None:
     """Fill a tile with one scalar.

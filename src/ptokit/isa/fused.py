@@ -28,6 +28,7 @@ TERNARY = (out("dst"), src("src0"), src("src1"), src("src2"))
     *TERNARY,
     types=types(**NUMBERS),
     rules=pointwise("dst", "src0", "src1", "src2"),
+    streams=True,
 )
 def TADDC(dst: Array, src0: Array, src1: Array, src2: Array) -> None:
     """Add three tiles, from left to right. There is no carry, whatever the name suggests.
@@ -42,6 +43,7 @@ def TADDC(dst: Array, src0: Array, src1: Array, src2: Array) -> None:
     *TERNARY,
     types=types(**NUMBERS),
     rules=pointwise("dst", "src0", "src1", "src2"),
+    streams=True,
 )
 def TSUBC(dst: Array, src0: Array, src1: Array, src2: Array) -> None:
     """Subtract the second tile from the first and add the third. There is no borrow.
@@ -62,6 +64,7 @@ def TSUBC(dst: Array, src0: Array, src1: Array, src2: Array) -> None:
     rules=pointwise("dst", "src0", "src1"),
     asm=IN_PLACE,
     freedom=ONE_ROUNDING,
+    streams=True,
 )
 def TMULADDDST(dst: Array, src0: Array, src1: Array) -> None:
     """Add a product to the destination: `dst = src0 * src1 + dst`."""
@@ -75,6 +78,7 @@ def TMULADDDST(dst: Array, src0: Array, src1: Array) -> None:
     rules=pointwise("dst", "src0", "src1"),
     asm=IN_PLACE,
     freedom=ONE_ROUNDING,
+    streams=True,
 )
 def TFUSEDMULADD(dst: Array, src0: Array, src1: Array) -> None:
     """Multiply the destination and add to it: `dst = src0 * dst + src1`."""
@@ -88,6 +92,7 @@ def TFUSEDMULADD(dst: Array, src0: Array, src1: Array) -> None:
     rules=pointwise("dst", "src0", "src1"),
     asm=IN_PLACE,
     freedom=ONE_ROUNDING + " NaN becomes 0.",
+    streams=True,
 )
 def TFUSEDMULADDRELU(dst: Array, src0: Array, src1: Array) -> None:
     """Multiply the destination, add to it and replace what is negative by zero.
@@ -105,6 +110,7 @@ def TFUSEDMULADDRELU(dst: Array, src0: Array, src1: Array) -> None:
     types=types(a2a3="f16 f32", a5="f16 f32"),
     rules=pointwise("dst", "src0", "src1"),
     freedom="NaN becomes 0.",
+    streams=True,
 )
 def TSUBRELU(dst: Array, src0: Array, src1: Array) -> None:
     """Subtract, and replace what is negative by zero: `dst = max(src0 - src1, 0)`."""
@@ -129,7 +135,13 @@ def narrowing(*sources: str) -> list[Rule]:
     ]
 
 
-@insn(*BINARY, types=NARROWING, rules=narrowing("src0", "src1"), freedom="NaN becomes 0.")
+@insn(
+    *BINARY,
+    types=NARROWING,
+    rules=narrowing("src0", "src1"),
+    freedom="NaN becomes 0.",
+    streams=True,
+)
 def TADDRELUCONV(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
     """Add, replace what is negative by zero, and convert to the narrower type of the destination.
 
@@ -140,7 +152,13 @@ def TADDRELUCONV(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
     dst[...] = rectified(np.add, src0, src1, dst, ctx)
 
 
-@insn(*BINARY, types=NARROWING, rules=narrowing("src0", "src1"), freedom="NaN becomes 0.")
+@insn(
+    *BINARY,
+    types=NARROWING,
+    rules=narrowing("src0", "src1"),
+    freedom="NaN becomes 0.",
+    streams=True,
+)
 def TSUBRELUCONV(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
     """Subtract, replace what is negative by zero, and convert to the type of the destination.
 
@@ -183,6 +201,7 @@ def rectified(operation: np.ufunc, a: Array, b: Array, dst: Array, ctx: Any) -> 
     ],
     asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
     example={"deqScale": "0.5"},
+    streams=True,
 )
 def TADDDEQRELU(dst: Array, src0: Array, src1: Array, deqScale: float, tmp: Array) -> None:
     """Add two i32 tiles, scale the sum, replace what is negative by zero, and round to f16.

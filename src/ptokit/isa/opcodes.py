@@ -41,7 +41,7 @@ def op_codes() -> Mapping[str, OpCode]:
 def _named() -> Iterator[tuple[str, Pipe]]:
     yield from GENERIC.items()
     for record in INSTRUCTIONS.values():
-        if record.family == "sync" or "." in record.name or record.overload_of:
+        if record.orders or "." in record.name or record.overload_of:
             continue
         if record.ops:
             yield from record.ops.items()

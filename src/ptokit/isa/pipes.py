@@ -8,119 +8,23 @@ the machine's business (`machine/fifo.py`); the order of the steps is what the i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from ptokit.base.dtypes import DType, bf16, f16, i8
 from ptokit.base.enums import (
-    AtomicType,
-    ClipReluMode_t,
     Direction,
-    LayoutMode_t,
-    QuantMode_t,
-    ReluPreMode,
-    STPhase,
     TileSplitAxis,
     TileType,
 )
-from ptokit.isa.spec import Attr, Cpp, Operand, Rule, View, insn, rule, thing
+from ptokit.isa.fifos import THROUGH_GM, FixpipeParams, allocates, frees, pops, pushes
+from ptokit.isa.spec import Attr, Cpp, Operand, Rule, View, insn, rule
 
-FLAG_IDS = 16  # cross-core flags of a cluster
 _SAMPLE_PIPE = "new TPipe[0, Direction.DIR_C2V, 4096, 2](np.zeros(8192, np.uint8), 0, 0)"
 _NO, _UP, _LEFT = (
     TileSplitAxis.TILE_NO_SPLIT,
     TileSplitAxis.TILE_UP_DOWN,
     TileSplitAxis.TILE_LEFT_RIGHT,
 )
-_THROUGH_GM = (Direction.DIR_C2V_GM, Direction.DIR_V2C_GM, Direction.DIR_BOTH_GM)
 _PLAIN = (Direction.DIR_C2V, Direction.DIR_V2C, Direction.DIR_BOTH)
-_BOTH = (Direction.DIR_BOTH, Direction.DIR_BOTH_GM)
-
-
-@dataclass(frozen=True)
-class PipeSpec:
-    """The template arguments of a TPipe, and what follows from them."""
-
-    FlagID: int
-    DirType: Direction
-    SlotSize: int  # bytes of one logical entry
-    SlotNum: int
-    LocalSlotNum: int = 2
-    IsNoSplit: bool = False
-    EN_UNIT_FLAG: bool = False
-
-    @property
-    def SyncPeriod(self) -> int:
-        """How many entries one notification of free space stands for."""
-        return self.SlotNum if self.SlotNum <= 2 else self.SlotNum // 2
-
-    def shouldWaitFree(self, index: int) -> bool:
-        """Whether the producer asks for free space before entry `index`."""
-        return index >= self.SlotNum and index % self.SyncPeriod == 0
-
-    def shouldNotifyFree(self, index: int) -> bool:
-        """Whether the consumer announces free space after entry `index`."""
-        return (index + 1) % self.SyncPeriod == 0
-
-    @property
-    def is_both(self) -> bool:
-        return self.DirType in _BOTH
-
-    @property
-    def carries_c2v(self) -> bool:
-        return self.is_both or self.DirType in (Direction.DIR_C2V, Direction.DIR_C2V_GM)
-
-    @property
-    def carries_v2c(self) -> bool:
-        return self.is_both or self.DirType in (Direction.DIR_V2C, Direction.DIR_V2C_GM)
-
-    def is_direct(self, target: str) -> bool:
-        """Whether entries go straight into the memory of the consumer."""
-        return target == "a5" and self.DirType not in _THROUGH_GM
-
-    def local_bytes(self, target: str) -> int:
-        """How much of the consumer's memory the local slots take."""
-        slots = self.SlotNum if self.is_direct(target) else self.LocalSlotNum
-        return slots * self.SlotSize
-
-    @property
-    def last_flag(self) -> int:
-        """The highest cross-core flag the pipe uses."""
-        return self.FlagID + (3 if self.is_both else 1)
-
-    def flags(self, c2v: bool) -> tuple[int, int]:
-        """The flags of a direction: (an entry is ready, space is free)."""
-        first = self.FlagID + (2 if self.is_both and not c2v else 0)
-        return first, first + 1
-
-    def __str__(self) -> str:
-        return (
-            f"TPipe[{self.FlagID}, {self.DirType.name}, {self.SlotSize} bytes, "
-            f"{self.SlotNum} slots]"
-        )
-
-
-@dataclass(frozen=True)
-class FixpipeParams:
-    """How an accumulator is converted while it is pushed (the TConfig form of TPUSH)."""
-
-    LayoutMode: LayoutMode_t = LayoutMode_t.NZ2ND
-    QuantPre: QuantMode_t = QuantMode_t.NoQuant
-    ReluMode: ReluPreMode = ReluPreMode.NoRelu
-    Phase: STPhase = STPhase.Unspecified
-    SubBlockId: int = 0
-    AtomicT: AtomicType = AtomicType.AtomicNone
-    ClipReluMode: ClipReluMode_t = ClipReluMode_t.NOCLIP_RELU
-    IsChannelSplit: bool = False
-
-    def result(self, source: DType) -> DType:
-        """The element type that arrives at the consumer."""
-        name = self.QuantPre.name
-        if "BF16" in name:
-            return bf16
-        if "F16" in name and "S16" not in name:
-            return f16
-        return i8 if name.endswith(("REQ8", "B8_PRE")) else source
 
 
 # ---- rules the four instructions share ---------------------------------------------------------
@@ -140,7 +44,7 @@ def _global_directions() -> list[Rule]:
         rule(
             "global-direction",
             f"{text}: DIR_C2V_GM, DIR_V2C_GM or DIR_BOTH_GM",
-            lambda o: o.gmTensor is None or o.pipe.DirType in _THROUGH_GM,
+            lambda o: o.gmTensor is None or o.pipe.DirType in THROUGH_GM,
             "a5",
             "use a *_GM direction, or push and pop tiles",
         ),
@@ -170,7 +74,7 @@ def _entry_fits(operand: str) -> Rule:
         if tile is None or not hasattr(o.pipe, "SlotSize"):
             return 0
         halves = 2 if o.attrs["Split"] != _NO and tile.loc == TileType.Vec else 1
-        if o.target.name == "a5" and o.pipe.DirType not in _THROUGH_GM:
+        if o.pipe.spec.is_direct(o.target):
             # Direct rings: a slot holds what one consumer gets.
             if tile.loc == TileType.Acc and o.attrs["Split"] != _NO:
                 return -(-tile.vr * tile.vc * tile.itemsize // 2)
@@ -203,7 +107,7 @@ def _tile_is(where: str, names: tuple[TileType, ...], cpu: tuple[TileType, ...] 
 
 
 def _pipe() -> Operand:
-    return thing("pipe", "inout", note="the TPipe")
+    return Operand("pipe", "inout", kinds=("fifo",), view=View.OBJECT, note="the TPipe")
 
 
 def _split_attr(note: str) -> Attr:
@@ -251,6 +155,7 @@ def _split_attr(note: str) -> Attr:
             "declare the GlobalTensor with the row stride of the whole entry",
         ),
     ],
+    effects=allocates,
     asm=None,
     cpp=Cpp(brackets=("pipe gmTensor @Split",)),
     example={
@@ -325,7 +230,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
         rule(
             "config-gm",
             "a push with a conversion does not exist through global memory on this target",
-            lambda o: o.attrs["Config"] is None or o.pipe.DirType not in _THROUGH_GM,
+            lambda o: o.attrs["Config"] is None or o.pipe.DirType not in THROUGH_GM,
             "a5",
         ),
         rule(
@@ -354,12 +259,13 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
                 or o.tile.loc != TileType.Vec
                 or o.attrs["Split"] == _NO
                 or not hasattr(o.pipe, "DirType")
-                or o.pipe.DirType in _THROUGH_GM
+                or o.pipe.DirType in THROUGH_GM
                 or o.tile.vc * o.tile.itemsize % 32 == 0
             ),
             "a5",
         ),
     ],
+    effects=pushes,
     asm=None,
     cpp=Cpp(brackets=("pipe tile @Split", "pipe gmTensor @Split")),
     example={"pipe": _SAMPLE_PIPE, "tile": "Acc f32 16x64"},
@@ -403,7 +309,7 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
         and o.tile.loc == TileType.Acc
         and o.attrs["Split"] == split
         and o.attrs["Config"] is None
-        and getattr(o.pipe, "DirType", Direction.DIR_C2V_GM) not in _THROUGH_GM
+        and getattr(o.pipe, "DirType", Direction.DIR_C2V_GM) not in THROUGH_GM
     )
 
 
@@ -423,6 +329,7 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
         _splits("Split of a pop is not odd on this target", (_NO, _UP, _LEFT), "a5"),
         _entry_fits("tile"),
     ],
+    effects=pops,
     asm=None,
     cpp=Cpp(brackets=("pipe tile @Split", "pipe gmTensor @Split")),
     example={"pipe": _SAMPLE_PIPE, "tile": "Vec f32 16x64"},
@@ -465,6 +372,7 @@ def TPOP(
     targets="a2a3 a5",
     forms=["pipe", "pipe gmTensor"],
     rules=_global_directions(),
+    effects=frees,
     asm=None,
     cpp=Cpp(brackets=("pipe gmTensor @Split", "pipe @Split")),
     example={"pipe": _SAMPLE_PIPE},

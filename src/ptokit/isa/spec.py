@@ -13,12 +13,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum
+from enum import Enum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
+from ptokit.isa.effects import Cost, Effects, InAuto, Pipe, Steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.services import SERVICES
@@ -27,24 +28,6 @@ TARGETS = ("a2a3", "a5", "kirin9030", "kirinx90")  # the devices; `cpu` is the p
 DEVICES = " ".join(TARGETS)
 A5_FAMILY = "a5 kirin9030 kirinx90"  # vector instructions over registers, not over memory
 KIRIN = "kirin9030 kirinx90"
-
-
-class Pipe(IntEnum):
-    """The execution pipes of a core, with their numbers in the instruction set."""
-
-    S = 0  # scalar unit
-    V = 1  # vector unit
-    MTE1 = 2  # L1 to the cube's operand buffers
-    MTE2 = 3  # GM to on-chip memory
-    MTE3 = 4  # on-chip memory to GM
-    M = 5  # cube unit
-    ALL = 6
-    FIX = 7  # accumulator to GM or on-chip memory
-
-    @property
-    def key(self) -> Pipe:
-        """What a plan knows of a pipe given as an operand: itself."""
-        return self
 
 
 class View(Enum):
@@ -69,7 +52,9 @@ class Operand:
 
     name: str
     role: str  # in | out | inout | tmp
-    kinds: tuple[str, ...] = ("tile",)  # any of tile, conv, global, scalar, object
+    # Any of tile, conv, global, pointer, scalar, fifo, object; pipe, event and number are scalars
+    # with a meaning of their own.
+    kinds: tuple[str, ...] = ("tile",)
     view: Region = View.VALID
     optional: bool = False
     note: str = ""
@@ -200,7 +185,7 @@ class Insn:
     forms: tuple[tuple[str, ...], ...]
     asm: Asm | None
     cpp: Cpp
-    cost: str
+    cost: Cost
     sets: frozenset[str]  # configuration registers of the core it loads
     uses: frozenset[str]  # and those its meaning depends on while it runs
     ops: Mapping[str, Pipe]
@@ -218,6 +203,22 @@ class Insn:
     when: Mapping[tuple[str, ...], Mapping[str, Any]]  # template arguments a form asks for
     body_parameters: frozenset[str]
     helpers: Mapping[str, Callable[..., Any]]  # functions of the API beside the instruction
+    effects: Effects | None  # what it signals, waits for and drains; None: nothing
+    in_auto: InAuto
+    binds: str  # the operand that is given a place, and which it then shares with `renames`
+    renames: str
+    streams: bool  # walks its operands element by element: two in a row need no barrier
+    steps: tuple[Steps, ...]  # how it orders its own steps; the first that applies counts
+
+    @property
+    def orders(self) -> bool:
+        """Whether it takes part in the order of work: signals, waits, barriers, caches."""
+        return self.effects is not None
+
+    @cached_property
+    def moves_entries(self) -> bool:
+        """Whether it acts at an end of a FIFO."""
+        return any("fifo" in o.kinds for o in self.operands)
 
     @cached_property
     def services(self) -> frozenset[str]:
@@ -255,7 +256,7 @@ def insn(
     forms: Iterable[str] = (),
     asm: Asm | None = DERIVED,
     cpp: Cpp = PLAIN_CALL,
-    cost: str = "",
+    cost: Cost | str = "",
     sets: str = "",
     uses: str = "",
     ops: Mapping[str, Pipe] | None = None,
@@ -269,6 +270,12 @@ def insn(
     when: Mapping[str, Mapping[str, Any]] | None = None,
     helpers: Mapping[str, Callable[..., Any]] | None = None,
     doc: str = "",
+    effects: Effects | None = None,
+    in_auto: InAuto = InAuto.RUNS,
+    binds: str = "",
+    renames: str = "",
+    streams: bool = False,
+    steps: Iterable[Steps] = (),
 ) -> Callable[[Callable[..., Any]], Insn]:
     """Define an instruction. The function's name is the instruction's, its docstring the docs.
 
@@ -286,7 +293,8 @@ def insn(
     `cpp` says how C++ writes the call where that does not follow from the rest. `sets` and `uses`
     list configuration registers: one may not be set while an instruction that uses it is under way.
     `helpers` are functions users reach through the instruction, such as `TTRANS.tmp_bytes(dst,
-    src)`.
+    src)`. `effects`, `binds`, `streams` and `steps` say how it takes part in the order of work
+    (effects.py); what only orders has no body beside them.
     """
 
     def define(body: Callable[..., Any]) -> Insn:
@@ -305,7 +313,7 @@ def insn(
             forms=tuple(tuple(f.split()) for f in forms) or _default_forms(operands),
             asm=asm,
             cpp=cpp,
-            cost=cost or family,
+            cost=cost if isinstance(cost, Cost) else Cost(cost or family),
             sets=frozenset(sets.split()),
             uses=frozenset(uses.split()),
             ops=MappingProxyType(dict(ops or {})),
@@ -321,6 +329,12 @@ def insn(
             when=MappingProxyType({tuple(f.split()): dict(a) for f, a in (when or {}).items()}),
             body_parameters=frozenset(inspect.signature(body).parameters),
             helpers=MappingProxyType(dict(helpers or {})),
+            effects=effects,
+            in_auto=in_auto,
+            binds=binds,
+            renames=renames,
+            streams=streams,
+            steps=tuple(steps),
         )
         _check(record)
         _table[full] = record
@@ -385,6 +399,7 @@ def _check(record: Insn) -> None:
         assert set(form) <= set(declared), f"{where}: form {form} names an unknown operand"
     for group in record.types:
         assert set(group.of) <= set(declared), f"{where}: types of unknown operands {group.of}"
+    assert {record.binds, record.renames} <= {*declared, ""}, f"{where} binds an unknown operand"
     unknown = _words(record.cpp) - set(expected)
     assert not unknown, f"{where}: the C++ call names unknown {sorted(unknown)}"
 
@@ -423,6 +438,11 @@ def tmp(name: str = "tmp", *, view: Region = View.WHOLE, **more: Any) -> Operand
 def scalar(name: str = "scalar", **more: Any) -> Operand:
     """A number, converted to the element type the body asks for."""
     return Operand(name, "in", kinds=("scalar",), **more)
+
+
+def number(name: str, kind: str = "number", **more: Any) -> Operand:
+    """An integer that is not data: a count, an id, a "pipe" or an "event" number."""
+    return Operand(name, "in", kinds=(kind,), view=View.OBJECT, **more)
 
 
 def gm_in(name: str = "src", **more: Any) -> Operand:

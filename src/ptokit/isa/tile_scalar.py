@@ -83,6 +83,7 @@ def like(tile: Array, value: float) -> Array:
     *TILE_AND_SCALAR,
     types=types(**_NUMBERS, ids={"a2a3": "SA-0137"}),
     rules=[*with_scalar(), one_vector_of_i64()],
+    streams=True,
 )
 def TADDS(dst: Array, src: Array, scalar: float) -> None:
     """Add a scalar to every element.
@@ -106,6 +107,7 @@ def TADDS(dst: Array, src: Array, scalar: float) -> None:
             "TADDS the negated scalar",
         ),
     ],
+    streams=True,
 )
 def TSUBS(dst: Array, src: Array, scalar: float) -> None:
     """Subtract a scalar from every element.
@@ -125,6 +127,7 @@ def TSUBS(dst: Array, src: Array, scalar: float) -> None:
         ids={"a2a3": "SA-0286"},
     ),
     rules=[*with_scalar(), one_vector_of_i64()],
+    streams=True,
 )
 def TMULS(dst: Array, src: Array, scalar: float) -> None:
     """Multiply every element by a scalar.
@@ -142,6 +145,7 @@ def TMULS(dst: Array, src: Array, scalar: float) -> None:
     types=types(**_NUMBERS),
     rules=[*with_scalar(), one_vector_of_i64()],
     freedom="A NaN element is kept, a NaN scalar ignored; of two zeros the element is taken.",
+    streams=True,
 )
 def TMAXS(dst: Array, src: Array, scalar: float) -> None:
     """Replace elements below a scalar by it.
@@ -158,6 +162,7 @@ def TMAXS(dst: Array, src: Array, scalar: float) -> None:
     types=types(**_NUMBERS),
     rules=[*with_scalar(), one_vector_of_i64()],
     freedom="A NaN element is kept, a NaN scalar ignored; of two zeros the element is taken.",
+    streams=True,
 )
 def TMINS(dst: Array, src: Array, scalar: float) -> None:
     """Replace elements above a scalar by it.
@@ -246,6 +251,7 @@ def _divides_in_place(o: Any) -> bool:
     ],
     more_examples=[{"src0": "7", "scalar": "Vec f32 16x64"}],
     freedom="Floats: the nearest value, where hardware may be off by one in the last place.",
+    streams=True,
 )
 def TDIVS(dst: Array, src0: Any, scalar: Any, PrecisionType: DivAlgorithm, ctx: Any) -> None:
     """Divide a tile by a scalar, or a scalar by a tile: the order of the operands decides.
@@ -306,6 +312,7 @@ def TDIVS(dst: Array, src0: Any, scalar: Any, PrecisionType: DivAlgorithm, ctx: 
     ],
     example={"tmp": "Vec {T} 1x64"},
     freedom="Integers of 16 and 32 bits: x mod 0 is 0 (-1 on Kirin), where hardware decides.",
+    streams=True,
 )
 def TREMS(
     dst: Array, src: Array, scalar: float, tmp: Array, PrecisionType: RemSAlgorithm, ctx: Any
@@ -329,6 +336,7 @@ def TREMS(
     types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
     rules=[*with_scalar(), separate("dst", "src", on="a2a3")],
     freedom="Integers: x % 0 is 0, where hardware decides.",
+    streams=True,
 )
 def TFMODS(dst: Array, src: Array, scalar: float, PrecisionType: FmodSAlgorithm, ctx: Any) -> None:
     """Take the remainder of a division by a scalar; its sign is that of the dividend.
@@ -370,6 +378,7 @@ def TFMODS(dst: Array, src: Array, scalar: float, PrecisionType: FmodSAlgorithm,
         | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}
     ],
     freedom=TPOW.freedom,
+    streams=True,
 )
 def TPOWS(dst: Array, base: Array, exp: float, tmp: Array, ctx: Any) -> None:
     """Raise every element to the same power.
@@ -389,6 +398,7 @@ def TPOWS(dst: Array, base: Array, exp: float, tmp: Array, ctx: Any) -> None:
     *TILE_AND_SCALAR,
     types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32"),
     rules=with_scalar(),
+    streams=True,
 )
 def TLRELU(dst: Array, src: Array, scalar: float) -> None:
     """Multiply the elements that are not positive by a slope, the scalar (leaky ReLU).
@@ -418,6 +428,7 @@ _AXPY = "f16,f16 f32,f32 f32,f16"
     ],
     asm=Asm(forms=frozenset({"l2"})),
     freedom="The product is rounded to the element type of dst before it is added.",
+    streams=True,
 )
 def TAXPY(dst: Array, src: Array, scalar: float) -> None:
     """Add a multiple of a tile: dst = dst + scalar * src.
@@ -444,6 +455,7 @@ _COMMON_NUMBERS = types(a2a3="i16 i32 f16 f32", a5="i16 i32 f16 f32")
     *_WITH_TWO_TILES,
     types=_COMMON_NUMBERS,
     rules=[_THREE_TILES, *pointwise("dst", "src0", "src1")],
+    streams=True,
 )
 def TADDSC(dst: Array, src0: Array, scalar: float, src1: Array) -> None:
     """Add a scalar and a tile to a tile: (src0 + scalar) + src1, from left to right.
@@ -458,6 +470,7 @@ def TADDSC(dst: Array, src0: Array, scalar: float, src1: Array) -> None:
     *_WITH_TWO_TILES,
     types=_COMMON_NUMBERS,
     rules=[_THREE_TILES, *pointwise("dst", "src0", "src1")],
+    streams=True,
 )
 def TSUBSC(dst: Array, src0: Array, scalar: float, src1: Array) -> None:
     """Subtract a scalar from a tile and add a tile: (src0 - scalar) + src1, from left to right.

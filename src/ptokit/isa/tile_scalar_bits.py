@@ -54,7 +54,7 @@ def _bitwise_rules() -> list[Rule]:
     return [*pointwise("dst", "src"), separate("dst", "src", on="a2a3")]
 
 
-@insn(DST, src("src"), _SCALAR, types=_BITS, rules=_bitwise_rules())
+@insn(DST, src("src"), _SCALAR, types=_BITS, rules=_bitwise_rules(), streams=True)
 def TANDS(dst: Array, src: Array, scalar: int) -> None:
     """Combine every element with a scalar by bitwise AND.
 
@@ -64,7 +64,7 @@ def TANDS(dst: Array, src: Array, scalar: int) -> None:
     np.bitwise_and(src, element(scalar, dtype(src.dtype)), out=dst)
 
 
-@insn(DST, src("src"), _SCALAR, types=_BITS, rules=_bitwise_rules())
+@insn(DST, src("src"), _SCALAR, types=_BITS, rules=_bitwise_rules(), streams=True)
 def TORS(dst: Array, src: Array, scalar: int) -> None:
     """Combine every element with a scalar by bitwise OR.
 
@@ -87,6 +87,7 @@ def TORS(dst: Array, src: Array, scalar: int) -> None:
         plain("tmp", id="tmp-layout", on="a2a3"),
         disjoint("dst", "src0", "tmp", on="a2a3"),
     ],
+    streams=True,
 )
 def TXORS(dst: Array, src0: Array, scalar: int, tmp: Array) -> None:
     """Combine every element with a scalar by bitwise XOR.
@@ -128,6 +129,7 @@ def _count(value: float, shifted: Array) -> Any:
     types=_SHIFTED,
     rules=_shift_rules(),
     freedom="The permissive profile shifts everything out when the count exceeds the width.",
+    streams=True,
 )
 def TSHLS(dst: Array, src: Array, scalar: int) -> None:
     """Shift every element left by a scalar count; zeros come in from the right."""
@@ -140,6 +142,7 @@ def TSHLS(dst: Array, src: Array, scalar: int) -> None:
     types=_SHIFTED,
     rules=_shift_rules(),
     freedom="The permissive profile shifts everything out when the count exceeds the width.",
+    streams=True,
 )
 def TSHRS(dst: Array, src: Array, scalar: int) -> None:
     """Shift every element right by a scalar count; signed elements keep their sign."""
@@ -202,6 +205,7 @@ def TSHRS(dst: Array, src: Array, scalar: int) -> None:
     asm=Asm(attrs={"mode": "cmpMode"}, place={"mode": "ins"}),
     example={"dst": "Vec u8 16x32", "src0": "Vec {T} 16x64", "scalar": "1"},
     more_examples=[{"dst": "Vec u8 16x32", "src0": "Vec f32 16x64", "scalar": "Vec f32 1x64"}],
+    streams=True,
 )
 def TCMPS(dst: Array, src0: Array, scalar: Any, mode: CmpMode, ctx: Any) -> None:
     """Compare every element with a scalar and pack the answers, one bit each, into a mask.
@@ -252,6 +256,7 @@ def TCMPS(dst: Array, src0: Array, scalar: Any, mode: CmpMode, ctx: Any) -> None
         one_vector_of_i64(),
     ],
     example={"mask": "Vec u8 16x32", "tmp": "Vec u8 1x32"},
+    streams=True,
 )
 def TSELS(dst: Array, mask: Array, src: Array, tmp: Array, scalar: float, ctx: Any) -> None:
     """Take elements of a tile where a packed mask has ones, and a scalar where it has zeros.

@@ -43,6 +43,7 @@ ACCURACY = "The exact result, rounded once to the element type."
         valid="PA-0027 PA-0026",
     ),
     freedom=ACCURACY,
+    streams=True,
 )
 def TEXP(dst: Array, src: Array) -> None:
     """Raise e to the power of each element.
@@ -59,6 +60,7 @@ def TEXP(dst: Array, src: Array) -> None:
     types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0238"),
     rules=pointwise("dst", "src", vec="SA-0241", static="SA-0240 SA-0239", valid="PA-0050 PA-0049"),
     freedom=ACCURACY,
+    streams=True,
 )
 def TLOG(dst: Array, src: Array) -> None:
     """Take the natural logarithm.
@@ -83,6 +85,7 @@ def TLOG(dst: Array, src: Array) -> None:
         valid="PA-0063 PA-0062",
     ),
     freedom=ACCURACY,
+    streams=True,
 )
 def TSQRT(dst: Array, src: Array) -> None:
     """Take the square root. The root of a negative number is NaN, that of -0 is -0."""
@@ -116,6 +119,7 @@ def TSQRT(dst: Array, src: Array) -> None:
     example={"tmp": "Vec {T} 1x64"},
     freedom="The root and its reciprocal, each rounded to the element type, with and without tmp. "
     "Without tmp A2/A3 gives an estimate good to about three digits.",
+    streams=True,
 )
 def TRSQRT(dst: Array, src: Array, tmp: Array) -> None:
     """Take the reciprocal of the square root.
@@ -136,6 +140,7 @@ def TRSQRT(dst: Array, src: Array, tmp: Array) -> None:
         separate("dst", "src", on="a2a3"),
     ],
     freedom=ACCURACY,
+    streams=True,
 )
 def TRECIP(dst: Array, src: Array, PrecisionType: RecipAlgorithm, ctx: Any) -> None:
     """Take the reciprocal; 1 / 0 is an infinity.
@@ -194,6 +199,7 @@ def _for_f32(asked: Rule) -> Rule:
         | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}
     ],
     freedom=ACCURACY,
+    streams=True,
 )
 def TPOW(dst: Array, base: Array, exp: Array, tmp: Array, ctx: Any) -> None:
     """Raise the first tile to the powers in the second.

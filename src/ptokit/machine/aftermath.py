@@ -12,7 +12,6 @@ from ptokit.machine.core import Core
 from ptokit.machine.findings import Findings
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.objects import TileObject
-from ptokit.machine.sync import PIPES_OF, RESERVED
 
 if TYPE_CHECKING:
     from ptokit.machine.scheduler import Launch
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 def at_pipe(findings: Findings, core: Core, plan: Any, operands: Sequence[Any], site: Any) -> None:
     """Before an instruction: does this core have the pipe, and does a tile lie in a FIFO?"""
-    if plan.pipe not in PIPES_OF[core.kind]:
+    if plan.pipe not in core.target.pipes[core.kind]:
         raise fail(
             "E5",
             f"{plan.insn.name} runs on PIPE_{plan.pipe.name}, which a {core.kind} core has not",
@@ -114,7 +113,8 @@ def _leftover(
         else (f"{who} leaves {many} announcements of free space of {pipe.spec} untaken")
     )
     fix = "pop as often as is pushed, on every core that takes part"
-    if launch.target.name == "a2a3" and role != "cube":
+    fifos = launch.target.fifos
+    if fifos is not None and fifos.pairs_cores and role != "cube":
         fix += "; on A2/A3 both vector cores take part, also without a split"
     launch.findings.add("E10", what, token.site, fix=fix)
 
@@ -133,7 +133,7 @@ def at_end(launch: Launch) -> None:
     _unequal(launch)
     if launch.sync.met:
         for flag, site in launch.sync.used_flags.items():
-            if flag in RESERVED:
+            if flag in launch.target.reserved_flags:
                 findings.add(
                     "E4",
                     f"cross-core flag {flag} belongs to SYNCALL, which this program uses",

@@ -25,8 +25,8 @@ from ptokit.base.enums import (
 from ptokit.base.layout import Array
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import TileSpec
+from ptokit.isa.fifos import FixpipeParams
 from ptokit.isa.fixpipe import convert_out
-from ptokit.isa.pipes import FixpipeParams
 from ptokit.isa.spec import Pipe, View
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.gm import GmAccess, GmWindow

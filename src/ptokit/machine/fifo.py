@@ -19,8 +19,8 @@ import numpy as np
 
 from ptokit.base.diagnostics import fail, where
 from ptokit.base.dtypes import dtype
-from ptokit.base.enums import Direction, TileSplitAxis, TileType
-from ptokit.isa.pipes import FLAG_IDS, FixpipeParams, PipeSpec
+from ptokit.base.enums import TileSplitAxis, TileType
+from ptokit.isa.fifos import FLAG_IDS, FixpipeParams, PipeSpec
 from ptokit.isa.spec import Pipe
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.context import Context
@@ -32,11 +32,6 @@ from ptokit.machine.objects import GlobalObject, Pointer, TileObject, pointer
 
 _NO = TileSplitAxis.TILE_NO_SPLIT
 _LEFT = (TileSplitAxis.TILE_LEFT_RIGHT, TileSplitAxis.TILE_LEFT_RIGHT_ODD)
-_DIRECTIONS = {
-    "a2a3": (1, 2, 3),
-    "a5": (1, 2, 3, 5, 6, 7),
-    "cpu": (1, 2, 3, 5, 6, 7),
-}
 
 
 class PipeObject:
@@ -77,16 +72,16 @@ class PipeObject:
 
     def _check_type(self) -> None:
         spec, name = self.spec, self.target.name
-        if not self.target.has_pipes:
+        if self.target.fifos is None:
             raise fail(
                 "TPipe.unavailable", f"TPipe does not exist on {name}", target=name, site=self.site
             )
-        if spec.DirType not in _DIRECTIONS[name]:
+        if spec.DirType not in self.target.fifos.directions:
             raise fail(
                 "TPipe.direction",
                 "this target has no pipe of this direction",
                 got=[("DirType", spec.DirType.name)],
-                fix="one of " + ", ".join(Direction(d).name for d in _DIRECTIONS[name]),
+                fix="one of " + ", ".join(d.name for d in self.target.fifos.directions),
                 target=name,
                 site=self.site,
             )
@@ -94,7 +89,7 @@ class PipeObject:
     @property
     def direct(self) -> bool:
         """Whether entries go straight into the memory of the consumer."""
-        return self.spec.is_direct(self.target.name)
+        return self.spec.is_direct(self.target)
 
     @property
     def tracked(self) -> bool:
@@ -104,7 +99,7 @@ class PipeObject:
     @property
     def frees_itself(self) -> bool:
         """Whether the pop of a tile copies the entry and gives its slot back."""
-        return not self.tracked and not self.direct
+        return self.spec.frees_itself(self.target)
 
     def asks_for_space(self, index: int) -> bool:
         """`shouldWaitFree`, except that the permissive profile tracks every slot."""
@@ -227,7 +222,7 @@ class PipeObject:
         if loc not in (TileType.Vec, TileType.Mat) or role not in self.local:
             return 0, 0
         start = self.v2c_consumer_buf if role == "cube" else self.c2v_consumer_buf
-        return start, start + self.spec.local_bytes(self.target.name)
+        return start, start + self.spec.local_bytes(self.target)
 
     def close(self, core: Core) -> None:
         """The end of the pipe on one core: the producer takes back the free space announced."""

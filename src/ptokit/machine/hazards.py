@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.enums import AccPhase, AtomicType, STPhase
 from ptokit.isa.spec import Pipe
-from ptokit.isa.targets import Target
 from ptokit.machine.clocks import PIPES, Clocks, join
 from ptokit.machine.flags import Clock
 from ptokit.machine.gm import GmWindow
@@ -24,21 +23,6 @@ if TYPE_CHECKING:
     from ptokit.machine.findings import Findings
     from ptokit.machine.machine import Machine
 
-# Instructions that walk their operands element by element in one order: two of them on the same
-# bytes follow each other through the vector pipe without a barrier.
-STREAMING = frozenset(
-    {"elementwise", "bitwise", "transcendental", "fused", "tile_scalar", "tile_scalar_bits"}
-    | {"expand", "expand_columns", "expand_scalar"}
-)
-
-
-def barrier_pipes(target: Target) -> frozenset[Pipe]:
-    """The pipes in which a dependent instruction needs a barrier."""
-    if target.name == "cpu":
-        return frozenset()
-    pipes = {Pipe.MTE2, Pipe.MTE3}
-    return frozenset(pipes | {Pipe.V} if target.vector_needs_barrier else pipes)
-
 
 class HazardLog:
     """Who touched which bytes last, and the conflicts found so far."""
@@ -48,7 +32,7 @@ class HazardLog:
         self.clocks = clocks
         self.findings = findings
         self.scalar = ScalarCaches(findings)
-        self._barriers = barrier_pipes(machine.target)
+        self._barriers = machine.target.unordered
         # Of a plan: what it does to its tiles, its unit-flag phase, whether it adds atomically.
         self._uses: dict[Any, tuple[tuple[Use, ...], int, bool]] = {}
         self._local: dict[int, RegionIndex] = {}
@@ -117,7 +101,7 @@ class HazardLog:
     def _tile_uses(self, record: Record) -> tuple[Use, ...]:
         windows = record.plan.windows
         walks = {w.shape for _, writes, w in windows if writes}
-        streaming = record.insn.family in STREAMING
+        streaming = record.insn.streams
         found: list[Use] = []
         for operand, writes, window in windows:
             region = self._region(window)

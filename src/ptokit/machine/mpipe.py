@@ -16,7 +16,7 @@ from ptokit.base.diagnostics import fail
 from ptokit.base.enums import Direction, FIFOType, Layout, TileSplitAxis, TileType, VecCubeRatio
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import TileSpec
-from ptokit.isa.pipes import FixpipeParams, PipeSpec
+from ptokit.isa.fifos import FixpipeParams, PipeSpec
 from ptokit.isa.spec import Pipe
 from ptokit.machine.cluster import SUBBLOCKS
 from ptokit.machine.context import Context

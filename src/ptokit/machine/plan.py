@@ -16,6 +16,7 @@ import numpy as np
 from ptokit.base.diagnostics import InternalError, NotSupported, PtoError, fail
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
+from ptokit.isa.effects import InAuto
 from ptokit.isa.services import CONSTANT, Refused
 from ptokit.isa.spec import Operand, Pipe
 from ptokit.machine.context import Context
@@ -60,6 +61,9 @@ class Plan:
         self._attrs = recipe.attrs | {name: known[name] for name in services & CONSTANT}
         self._services = tuple(services - CONSTANT)
         self._body = recipe.insn.body
+        # What only orders is its effects; in auto mode the compiler orders, and they vanish.
+        is_left = machine.mode == "manual" or recipe.insn.in_auto is InAuto.RUNS
+        self._effects = recipe.effects if is_left or recipe.effects is None else []
         # Transfers move bits and have no flags to raise; one that adds on the way hides its own.
         self._quiet = self.pipe in (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
 
@@ -136,6 +140,8 @@ class Plan:
 
     def run(self, operands: Sequence[Any], site: Site | Location) -> Any:
         """Carry the instruction out on these operands."""
+        if self._effects is not None:
+            return self._order(operands, site)
         for window, declared in self._reads:
             if window.clean != window.storage.epoch and not window.is_defined():
                 raise self.poisoned(window, declared, site)
@@ -180,6 +186,15 @@ class Plan:
         if machine.watch is not None:
             machine.watch(record)
         return result
+
+    def _order(self, operands: Sequence[Any], site: Site | Location) -> Any:
+        """Carry out what only orders the work of others."""
+        context = Context(self.machine, self, operands, site)
+        given = {o.name: v for o, v in zip(self.insn.operands, operands, strict=True)}
+        value = self.machine.sync.execute(self._effects or (), given, site, context)
+        if context.touched:
+            self.machine.note(Record(self, site, tuple(context.touched)))
+        return value
 
     def _arguments(
         self, operands: Sequence[Any], site: Site | Location

@@ -56,6 +56,7 @@ class Recipe:
         self.insn = insn
         self.ops = ops
         self.pipe = insn.pipe(ops) if callable(insn.pipe) else (insn.pipe or Pipe.S)
+        self.effects = insn.effects(ops) if insn.effects and not insn.moves_entries else None
         self.attrs = {
             a.name: v
             for a, v in zip(insn.attrs, attrs, strict=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
 from ptokit.base.location import Location, Site
-from ptokit.isa.spec import Pipe
+from ptokit.isa.effects import InAuto, Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.aftermath import at_block_end, at_core_end, at_end, at_pipe
 from ptokit.machine.clocks import Clocks
@@ -31,14 +31,9 @@ from ptokit.machine.machine import Machine
 from ptokit.machine.plan import Plan
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
 from ptokit.machine.ranks import wait_for_others
-from ptokit.machine.sync import PIPES_OF
 from ptokit.machine.workshop import Workshop
 
 Program = Callable[[], Any]
-MANUAL = frozenset(
-    {"set_flag", "wait_flag", "pipe_barrier", "get_buf", "rls_buf", "ffts_cross_core_sync"}
-    | {"wait_flag_dev", "set_intra_block", "wait_intra_block"}
-)
 OUT_OF_ORDER = (Pipe.MTE2, Pipe.MTE3)  # their transfers may complete in any order
 
 
@@ -91,9 +86,9 @@ class LaunchMachine(Machine):
         """Issue one instruction from the core that is running."""
         launch, core, insn, pipe = self.launch, self.core, plan.insn, plan.pipe
         if launch.careful:
-            if core.pipes or pipe not in PIPES_OF[core.kind]:
+            if core.pipes or pipe not in self.target.pipes[core.kind]:
                 at_pipe(launch.findings, core, plan, operands, site)
-        elif insn.name in MANUAL and self.mode == "auto":
+        elif insn.in_auto is InAuto.UNWANTED and self.mode == "auto":
             launch.findings.add(
                 "E15",
                 f"{insn.name} does nothing in auto mode: the compiler orders the pipes",

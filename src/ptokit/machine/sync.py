@@ -7,14 +7,32 @@ behind the same calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ptokit.base.diagnostics import Note, PtoError, fail, where
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import GlobalSpec
-from ptokit.isa.spec import Pipe, View
+from ptokit.isa.effects import (
+    Barrier,
+    Buffer,
+    Cached,
+    Clean,
+    CoreFlag,
+    Effect,
+    Fence,
+    Flag,
+    Load,
+    Meeting,
+    Pipe,
+    Reach,
+    Signal,
+    Wait,
+)
+from ptokit.isa.spec import View
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.faults import WouldBlock
@@ -28,14 +46,6 @@ if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 UNLIMITED = 1 << 30
-EVENT_IDS = 8  # per ordered pair of pipes
-FLAGS = 16  # cross-core flags of a core
-RESERVED = range(11, 15)  # cross-core flags that SYNCALL uses
-PIPES_OF = {  # what each kind of core has
-    "cube": (Pipe.S, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
-    "vector": (Pipe.S, Pipe.V, Pipe.MTE2, Pipe.MTE3),
-    "mix": tuple(p for p in Pipe if p is not Pipe.ALL),
-}
 
 Place = Site | Location
 FlagKey = tuple[Pipe, Pipe, int]  # the pipe that raises it, the pipe it holds, its number
@@ -50,6 +60,49 @@ class Sync:
     @property
     def core(self) -> Core:
         return self.machine.core
+
+    def execute(
+        self, effects: Iterable[Effect], given: Mapping[str, Any], site: Place, ctx: Any = None
+    ) -> Any:
+        """Do what the effects of an operation say; `given` are its operands by name."""
+        for effect in effects:
+            match effect:
+                case Signal(pipe, Flag(src, dst, id)):
+                    self.set_flag(src, dst, id, site)
+                case Wait(pipe, Flag(src, dst, id)):
+                    self.wait_flag(src, dst, id, site)
+                case Barrier(pipe):
+                    self.barrier(pipe, site)
+                case Wait(pipe, Buffer(id)):
+                    self.get_buffer(pipe, id, site)
+                case Signal(pipe, Buffer(id)):
+                    self.release_buffer(pipe, id, site)
+                case Signal(pipe, CoreFlag(id, Reach.CORE)):
+                    self.to_core(pipe, id, site)
+                case Signal(pipe, CoreFlag(id, reach)):
+                    self.cross_core(pipe, reach.value, id, site)
+                case Wait(pipe, CoreFlag(id, Reach.CORE)):
+                    self.wait_core(pipe, id, site)
+                case Wait(pipe, CoreFlag(id)):
+                    self.wait_device(id, site, checked=True)
+                case Wait(pipe, Meeting(kinds, counter, used)):
+                    if counter:
+                        self.meet_at_counter(given[counter], used, kinds, site)
+                    else:
+                        self.meet(kinds, site)
+                case Clean(operand):
+                    at = given[operand] if operand else None
+                    self.clean_cache(at.data() if isinstance(at, GlobalObject) else at, site)
+                case Fence():
+                    self.fence(site)
+                case Load(register, operand):
+                    self.core.registers[register] = given[operand]
+                case Cached(operand, writes):
+                    value = np.asarray(given["value"]) if writes else None
+                    return self.scalar_access(given[operand], given["offset"], value, ctx)
+                case _:
+                    pass
+        return None
 
     # ---- the two primitives, and work in between ------------------------------------------------
 
@@ -211,12 +264,12 @@ class Sync:
             self._based("wait_flag_dev", site)
         cluster, role = cluster_of(self.core), self.role_here()
         waited = [cluster.semaphore(role, flag)]
-        if role == "cube" and self.machine.target.name == "a2a3" and self._reduced(flag):
+        if role == "cube" and self._reduced(flag):
             waited.append(cluster.semaphore(role, flag + SECOND))
         self.wait(Pipe.S, waited, f"wait_flag_dev({flag})", site)
 
     def _based(self, name: str, site: Place) -> None:
-        if self.machine.target.name == "a2a3" and "FFTS_BASE" not in self.core.registers:
+        if self.machine.target.needs_signal_base and "FFTS_BASE" not in self.core.registers:
             raise fail(
                 "E12",
                 f"{name} needs the base address of the cross-core signals",
@@ -227,8 +280,9 @@ class Sync:
 
     def _legal(self, pipe: Pipe, site: Place) -> None:
         """A core signals and waits only on pipes it has."""
-        if pipe not in PIPES_OF[self.core.kind]:
-            have = ", ".join(f"PIPE_{p.name}" for p in PIPES_OF[self.core.kind])
+        pipes = self.machine.target.pipes[self.core.kind]
+        if pipe not in pipes:
+            have = ", ".join(f"PIPE_{p.name}" for p in pipes)
             raise fail(
                 "E5",
                 f"a {self.core.kind} core has no PIPE_{pipe.name}",
@@ -240,7 +294,8 @@ class Sync:
 
     def _reduced(self, flag: int) -> bool:
         """Whether the flag of the cube core is raised by its vector cores, not by other cubes."""
-        return flag != RESERVED[0]
+        target = self.machine.target
+        return target.core_signals is Reach.CLUSTER and flag != target.reserved_flags[0]
 
     def to_core(self, pipe: Pipe, flag: int, site: Place) -> None:
         """Signal one core of the cluster: vector core 1 is meant by flag + 16."""

@@ -87,7 +87,7 @@ def _transfer(op: Op, result: Accesses) -> None:
 
 def is_binding(op: Op) -> bool:
     """Whether the operation only gives a name or an address to storage."""
-    return op.insn is not None and op.insn.family == "binding"
+    return op.insn is not None and bool(op.insn.binds)
 
 
 def pipe_of(op: Op, known: Known) -> Pipe:

@@ -15,7 +15,7 @@ from ptokit.base.enums import TileType
 from ptokit.ir.core import Function, Op, Value
 from ptokit.ir.fifos import entry_of, instruction_of, pipe_spec
 from ptokit.ir.types import BufferType
-from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.passes.facts import Known
@@ -50,7 +50,7 @@ class Fifos:
         spec = self.specs[handle] = pipe_spec(op, self.function, self.target)
         first = op.operand("c2v_consumer_buf") or op.operand("local_addr")
         second = op.operand("v2c_consumer_buf") or op.operand("peer_local_addr") or first
-        size = spec.local_bytes(self.target.name)
+        size = spec.local_bytes(self.target)
         rings = self.rings[handle] = []
         for is_used, loc, value in (
             (spec.carries_c2v, TileType.Vec, first),
@@ -67,7 +67,7 @@ class Fifos:
         """
         handle, entry = op.operand("pipe_handle"), entry_of(op)
         spec = self.specs.get(handle)
-        is_direct = spec is not None and spec.is_direct(self.target.name)
+        is_direct = spec is not None and spec.is_direct(self.target)
         if entry is None:
             pop = self._pops.get(handle)
             return (*pop, True) if pop is not None and is_direct else None

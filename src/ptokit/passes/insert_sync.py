@@ -26,7 +26,6 @@ from ptokit.passes.accesses import accesses_of
 from ptokit.passes.base import Pass
 from ptokit.passes.storage import Bytes, bytes_of
 
-EVENT_IDS = 8
 SECTIONS = ("pto.section.cube", "pto.section.vector")
 
 
@@ -90,10 +89,11 @@ class Flag:
 class Ids:
     """Event ids of each pair of pipes: busy between set and wait, spent until known to be over."""
 
+    count: int  # of each pair
     busy: set[tuple[Pipe, Pipe, int]] = field(default_factory=set[tuple[Pipe, Pipe, int]])
 
     def take(self, pair: tuple[Pipe, Pipe]) -> int | None:
-        for number in range(EVENT_IDS):
+        for number in range(self.count):
             if (*pair, number) not in self.busy:
                 self.busy.add((*pair, number))
                 return number
@@ -123,11 +123,9 @@ class _Inserter:
         self._inside = not section  # what is inserted here runs only where it should
         self.accesses = accesses_of(function, target)
         self.bytes = bytes_of(function, self.accesses)
-        self.ids = Ids()
+        self.ids = Ids(target.event_ids)
         self._touches: dict[Op, frozenset[Touch]] = {}
-        self._ordered = {Pipe.MTE2, Pipe.MTE3} | (
-            {Pipe.V} if target.vector_needs_barrier else set()
-        )
+        self._unordered = target.unordered
 
     def run(self, body: Block) -> None:
         self._block(body, in_loop=False)
@@ -308,7 +306,7 @@ class _Inserter:
         None is needed where the pipe has meanwhile waited for one that waited for it.
         """
         found: dict[int, list[Pipe]] = {}
-        for pipe in sorted(self._ordered):
+        for pipe in sorted(self._unordered):
             mine = [[t for t in self.touches(op) if t.pipe == pipe] for op in ops]
             final = {t: index for index, touches in enumerate(mine) for t in touches}
             over = -1  # a barrier stands behind this operation

@@ -38,7 +38,7 @@ def _calls(insn: Insn, brackets: str) -> list[str]:
 
 
 def kinds(operand: Operand) -> str:
-    names = {"tile": "Tile", "conv": "ConvTile", "global": "GlobalTensor", "object": "object"}
+    names = {"tile": "Tile", "conv": "ConvTile", "global": "GlobalTensor", "fifo": "TPipe"}
     return " / ".join(names.get(k, k) for k in operand.kinds)
 
 

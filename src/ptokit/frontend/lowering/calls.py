@@ -82,11 +82,11 @@ class Tracer:
         self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Site | Location
     ) -> Any:
         """Write the instruction; operands follow the record, None is left out."""
-        if insn.family == "sync":
-            return self.sync.issue(insn, operands)
-        if insn.family == "pipes":
+        if insn.moves_entries:
             return fifos.issue(self.emitter, insn, operands, attrs)
-        if insn.family == "binding" and operands and isinstance(operands[0], BufferSymbol):
+        if insn.orders:
+            return self.sync.issue(insn, operands)
+        if insn.binds and operands and isinstance(operands[0], BufferSymbol):
             bound = self._bind(insn, operands, attrs)
             if bound:
                 return None

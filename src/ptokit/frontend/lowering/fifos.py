@@ -23,7 +23,7 @@ from ptokit.ir.attributes import Attribute, BoolAttr, IntAttr
 from ptokit.ir.core import Value
 from ptokit.ir.dialects import DEFINITIONS
 from ptokit.ir.types import I32, INDEX, OpaqueType, ScalarType, ViewType
-from ptokit.isa.pipes import PipeSpec
+from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 

@@ -1,4 +1,4 @@
-"""The targets: capacities, alignments, memory spaces and layouts as data.
+"""The targets: memory spaces, layouts, pipes and the ways they are ordered, as data.
 
 Four devices with their exact rules, and `cpu`, the permissive profile that applies only the rules
 common to all. A capacity or an alignment can be overridden under its macro name, as a compiler
@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base.enums import TileType
+from ptokit.base.enums import Direction, TileType
+from ptokit.isa.effects import Pipe, Reach
 from ptokit.isa.targets.defines import Defines, parse_defines
 
 KIB = 1024
@@ -35,6 +36,46 @@ class Space:
     alignment: int = 32
 
 
+class End(NamedTuple):
+    """The pipes with which one end of a FIFO moves its data, waits and signals."""
+
+    data: Pipe
+    wait: Pipe
+    signal: Pipe
+
+
+@dataclass(frozen=True)
+class FifoRules:
+    """How the FIFOs between the cube core and its vector cores work on a target."""
+
+    directions: tuple[Direction, ...]
+    is_direct: bool = False  # unless a direction says GM, entries go into the consumer's memory
+    wait_stops_scalar: bool = False  # else only the pipe that goes on with the data
+    pairs_cores: bool = False  # both vector cores take part in every entry, split or not
+    tracks_slots: bool = False  # each slot is followed by itself, with counters that never overflow
+    packs_local_slots: bool = False  # local slots lie as close as the tiles that are popped
+    leaves_index: bool = False  # the caller of a TMPipe moves from entry to entry
+
+    def end(self, is_cube: bool, is_producer: bool, is_direct: bool) -> End:
+        """The pipes of one end; `is_direct`: the entry goes into the consumer's memory."""
+        if is_producer:
+            pipe = Pipe.FIX if is_cube else Pipe.MTE3
+        elif not is_direct:
+            pipe = Pipe.MTE2
+        else:
+            pipe = Pipe.MTE1 if is_cube else Pipe.V
+        return End(pipe, Pipe.S if self.wait_stops_scalar else pipe, pipe)
+
+
+PIPES_OF: Mapping[str, tuple[Pipe, ...]] = MappingProxyType(
+    {  # what each kind of core has
+        "cube": (Pipe.S, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
+        "vector": (Pipe.S, Pipe.V, Pipe.MTE2, Pipe.MTE3),
+        "mix": tuple(p for p in Pipe if p is not Pipe.ALL),
+    }
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """One device, or the permissive profile."""
@@ -45,9 +86,18 @@ class Target:
     left_layout: str  # fractal order of TileLeft: ZZ or NZ
     dtypes: frozenset[DType]
     acc_types: tuple[str, ...]
-    has_pipes: bool  # the cube-vector FIFOs exist
-    vector_needs_barrier: bool  # dependent vector instructions need pipe_barrier(PIPE_V)
+    barriers: frozenset[Pipe]  # the pipes that can be drained by themselves
+    unordered: frozenset[Pipe]  # those in which a dependent instruction needs a barrier
     tf32_bits: int = 0  # mantissa bits that the cube's reduced f32 mode keeps; 0: no such mode
+    fifos: FifoRules | None = None
+    core_signals: Reach | None = None  # how cores of a cluster signal each other
+    needs_signal_base: bool = False  # their signals need an address first (set_ffts_base_addr)
+    pipes: Mapping[str, tuple[Pipe, ...]] = field(
+        default_factory=lambda: PIPES_OF  # of each kind of core
+    )
+    event_ids: int = 8  # per ordered pair of pipes
+    core_flags: int = 16  # counters of a core that other cores raise
+    reserved_flags: range = range(11, 15)  # those of them that SYNCALL uses
     overrides: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @cached_property
@@ -128,6 +178,11 @@ def _dtypes(names: str) -> frozenset[DType]:
     return frozenset(dtype(n) for n in names.split())
 
 
+_TRANSFERS = frozenset({Pipe.MTE2, Pipe.MTE3})  # whose transfers may overtake each other
+_CUBE = frozenset({Pipe.M, Pipe.MTE1, Pipe.FIX})
+_PLAIN = (Direction.DIR_C2V, Direction.DIR_V2C, Direction.DIR_BOTH)
+_ANY = (*_PLAIN, Direction.DIR_C2V_GM, Direction.DIR_V2C_GM, Direction.DIR_BOTH_GM)
+
 _INTS = "i8 u8 i16 u16 i32 u32 i64 u64"
 _KIRIN_TYPES = _INTS + " f16 f32"
 _A2A3_TYPES = _KIRIN_TYPES + " bf16 i4"
@@ -140,8 +195,11 @@ A2A3 = Target(
     left_layout="ZZ",
     dtypes=_dtypes(_A2A3_TYPES),
     acc_types=("f32", "i32"),
-    has_pipes=True,
-    vector_needs_barrier=True,
+    barriers=frozenset(Pipe),
+    unordered=_TRANSFERS | {Pipe.V},
+    fifos=FifoRules(_PLAIN, wait_stops_scalar=True, pairs_cores=True),
+    core_signals=Reach.CLUSTER,
+    needs_signal_base=True,
     tf32_bits=11,
 )
 A5 = Target(
@@ -151,8 +209,10 @@ A5 = Target(
     left_layout="NZ",
     dtypes=_dtypes(_A5_TYPES),
     acc_types=("f32", "i32"),
-    has_pipes=True,
-    vector_needs_barrier=False,
+    barriers=_TRANSFERS,
+    unordered=_TRANSFERS,
+    fifos=FifoRules(_ANY, is_direct=True, packs_local_slots=True, leaves_index=True),
+    core_signals=Reach.CORE,
     tf32_bits=10,
 )
 KIRIN9030 = Target(
@@ -162,8 +222,8 @@ KIRIN9030 = Target(
     left_layout="NZ",
     dtypes=_dtypes(_KIRIN_TYPES),
     acc_types=("f16", "i32"),
-    has_pipes=False,
-    vector_needs_barrier=False,
+    barriers=_TRANSFERS | _CUBE,
+    unordered=_TRANSFERS,
 )
 KIRINX90 = Target(
     name="kirinx90",
@@ -172,8 +232,8 @@ KIRINX90 = Target(
     left_layout="ZZ",
     dtypes=_dtypes(_KIRIN_TYPES),
     acc_types=("f16", "i32"),
-    has_pipes=False,
-    vector_needs_barrier=False,
+    barriers=_TRANSFERS | _CUBE,
+    unordered=_TRANSFERS,
 )
 CPU = Target(
     name="cpu",
@@ -182,8 +242,9 @@ CPU = Target(
     left_layout="NZ",
     dtypes=_dtypes(_A5_TYPES + " hif4x2"),
     acc_types=("f32", "i32", "f16"),
-    has_pipes=True,
-    vector_needs_barrier=False,
+    barriers=frozenset(),
+    unordered=frozenset(),
+    fifos=FifoRules(_ANY, tracks_slots=True),
 )
 
 TARGETS: Mapping[str, Target] = MappingProxyType(

@@ -1,0 +1,203 @@
+"""What an operation does to the order of work, as data.
+
+A signal leaves a pipe behind its earlier work and gives a token; a wait holds the later work of a
+pipe until the token has come, and takes it. Tokens say what is signalled; who stands behind one
+- which semaphores of which cores - is the machine's business. The meaning of a record that only
+orders is its list of effects, `effects=lambda o: [...]`; scheduler, lowering, passes, checker and
+emitters ask the record (`insn.orders`) instead of knowing names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ptokit.isa.facts import Ops
+
+
+class Pipe(IntEnum):
+    """The execution pipes of a core, with their numbers in the instruction set."""
+
+    S = 0  # scalar unit
+    V = 1  # vector unit
+    MTE1 = 2  # L1 to the cube's operand buffers
+    MTE2 = 3  # GM to on-chip memory
+    MTE3 = 4  # on-chip memory to GM
+    M = 5  # cube unit
+    ALL = 6
+    FIX = 7  # accumulator to GM or on-chip memory
+
+    __hash__ = int.__hash__  # every flag is looked up by two of them
+
+    @property
+    def key(self) -> Pipe:
+        """What a plan knows of a pipe given as an operand: itself."""
+        return self
+
+
+# ---- tokens --------------------------------------------------------------------------------------
+
+
+class Flag(NamedTuple):
+    """A flag inside a core: one pipe raises it for another."""
+
+    src: Pipe
+    dst: Pipe
+    id: int
+
+
+class Buffer(NamedTuple):
+    """A numbered buffer: a wait acquires it from the pipes before, a signal releases it."""
+
+    id: int
+
+
+class Reach(Enum):
+    """Whom a cross-core signal reaches."""
+
+    KIND = 0  # a meeting of all cores of the kind
+    PAIR = 1  # a meeting of the two vector cores of the cluster
+    CLUSTER = 2  # cube to both vector cores, or both vector cores to cube
+    CORE = 3  # one core of the cluster
+
+
+class CoreFlag(NamedTuple):
+    """A counter of a core that other cores raise."""
+
+    id: int
+    reach: Reach
+
+
+class Meeting(NamedTuple):
+    """A barrier of all cores of these kinds: a signal arrives, a wait leaves with the last.
+
+    `counter` names the operand in global memory at which `used` cores count themselves (0: all).
+    """
+
+    kinds: tuple[str, ...]
+    counter: str = ""
+    used: int = 0
+
+
+class Slot(NamedTuple):
+    """Slots of a FIFO: entries that are ready for the consumer, or space free for the producer."""
+
+    c2v: bool  # from the cube core to the vector cores
+    is_free: bool
+
+
+class Word(NamedTuple):
+    """A word in global memory that other devices look at: the operand that names it."""
+
+    operand: str
+
+
+Token = Flag | Buffer | CoreFlag | Meeting | Slot | Word
+
+
+# ---- effects -------------------------------------------------------------------------------------
+
+
+class Signal(NamedTuple):
+    """Give a token when the earlier work of the pipe is complete."""
+
+    pipe: Pipe
+    token: Token
+
+
+class Wait(NamedTuple):
+    """Hold the later work of the pipe until the token has come, and take it."""
+
+    pipe: Pipe
+    token: Token
+
+
+class Barrier(NamedTuple):
+    """Complete the earlier work of a pipe (ALL: of the core) before its later work."""
+
+    pipe: Pipe
+
+
+class Move(NamedTuple):
+    """Data that an operation moves between its signals: operands or slots read and written."""
+
+    pipe: Pipe
+    reads: str
+    writes: str
+
+
+class Clean(NamedTuple):
+    """Write back and forget the line of the scalar data cache behind an operand ("": all)."""
+
+    operand: str
+
+
+class Fence(NamedTuple):
+    """Wait until earlier scalar stores and write-backs have reached memory."""
+
+
+class Cached(NamedTuple):
+    """An element of global memory is read or written through the scalar data cache."""
+
+    operand: str
+    writes: bool
+
+
+class Load(NamedTuple):
+    """A configuration register of the core takes the value of an operand."""
+
+    register: str
+    operand: str
+
+
+Effect = Signal | Wait | Barrier | Move | Clean | Fence | Cached | Load
+Effects = Callable[["Ops"], list[Effect]]
+
+
+class InAuto(Enum):
+    """What becomes of an operation in auto mode, where the compiler orders the pipes."""
+
+    RUNS = "runs"
+    VANISHES = "vanishes"  # the language defines that nothing happens
+    UNWANTED = "unwanted"  # a raw intrinsic: nothing happens, and the author is told
+
+
+# ---- what an instruction does inside -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Bytes of a memory that the hardware uses beside the operands."""
+
+    memory: str
+    address: int
+    nbytes: Callable[[Ops], int]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a composite instruction orders its own steps, on some targets and in some cases.
+
+    `start` is what is complete before its first access, `between` and `end` what separates and
+    follows its steps; flags are raised and taken at once and must not meet the program's own.
+    """
+
+    on: frozenset[str]
+    when: Callable[[Ops], bool] | None = None
+    start: tuple[Barrier | Flag, ...] = ()
+    between: tuple[Barrier | Flag, ...] = ()
+    end: tuple[Barrier | Flag, ...] = ()
+    result_complete: bool = False  # later work of its pipe sees every byte without a barrier
+    scratch_complete: bool = True
+    scratch: Scratch | None = None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A class of operations that take time in the same way, and the numbers it depends on."""
+
+    name: str
+    features: tuple[str, ...] = ()
