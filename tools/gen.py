@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ptokit.base.convs import CONV_PARAMETERS
-from ptokit.frontend.instruction import namespace
+from ptokit.frontend.instruction import namespace, own_enumerations
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.verify import assertions, code_of, is_assertion_id, recipe
@@ -29,6 +29,7 @@ from ptokit.frontend.instruction import Instruction, RecordEvent, Waitable
 from ptokit.frontend.tensor_types import ConvTile, GlobalTensor
 from ptokit.frontend.types import Tile
 from ptokit.machine.objects import Pointer
+{imports}
 
 Wait = RecordEvent | Waitable
 
@@ -70,8 +71,10 @@ def stubs(space: str, what: str) -> str:
     """The stub file of one namespace."""
     members = {name: each.insn for name, each in namespace(space).items()}
     body = "\n".join(stub(name, insn) for name, insn in members.items())
-    names = "\n".join(f'    "{name}",' for name in members)
-    return f"{HEADER.format(what=what)}\n{body}\n__all__ = [\n{names}\n]\n"
+    own = {} if space else own_enumerations()
+    imports = "\n".join(f"from {kind.__module__} import {n} as {n}" for n, kind in own.items())
+    names = "\n".join(f'    "{name}",' for name in [*members, *own])
+    return f"{HEADER.format(what=what, imports=imports)}\n{body}\n__all__ = [\n{names}\n]\n"
 
 
 def conv_stubs() -> str:

@@ -257,13 +257,6 @@ class TInsertMode(Choice):
     SPLIT4 = 3  # split the transfer into four bursts
 
 
-class Coalesce(Choice):
-    """Coalesce."""
-
-    Row = 0  # one index per table row
-    Elem = 1  # one index per element
-
-
 class GatherOOB(Choice):
     """GatherOOB."""
 
@@ -289,34 +282,6 @@ class ScatterAtomicOp(Choice):
     Add = 1
     Max = 2
     Min = 3
-
-
-class ScatterConflict(Choice):
-    """ScatterConflict."""
-
-    Last = 0  # largest source position wins
-    Default = 1  # unordered
-
-
-class GatherExec(Choice):
-    """A5 only, GM to L1 element gather."""
-
-    Scalar = 0  # AIC scalar loop
-    Simt = 1  # AIV SIMT kernel on sub-block 0
-
-
-class GatherAxis(Choice):
-    """GatherAxis."""
-
-    GATHER_ROW = 0
-    GATHER_COL = 1
-
-
-class ScatterAxis(Choice):
-    """ScatterAxis."""
-
-    SCATTER_ROW = 0
-    SCATTER_COL = 1
 
 
 class LayoutMode_t(Choice):
@@ -387,13 +352,6 @@ class MxQuantAlg(Choice):
     Hif4 = 4
 
 
-class VecStoreMode(Choice):
-    """VecStoreMode."""
-
-    ND = 0
-    NZ = 1
-
-
 class TCopyMode(Choice):
     """TCopyMode."""
 
@@ -417,14 +375,6 @@ class SyncCoreType(Choice):
     Mix = 2
 
 
-class PrintFormat(Choice):
-    """PrintFormat."""
-
-    Width8_Precision4 = 0
-    Width8_Precision2 = 1
-    Width10_Precision6 = 2
-
-
 class VFImplKind(Choice):
     """Loop shape hint of the A5 vector kernels."""
 
@@ -433,15 +383,6 @@ class VFImplKind(Choice):
     VFIMPL_2D_NO_POST_UPDATE = 2
     VFIMPL_1D_POST_UPDATE = 3
     VFIMPL_2D_POST_UPDATE = 4
-
-
-class HistByte(Choice):
-    """HistByte."""
-
-    BYTE_0 = 0
-    BYTE_1 = 1
-    BYTE_2 = 2
-    BYTE_3 = 3
 
 
 class TileLayoutCustom(Choice):

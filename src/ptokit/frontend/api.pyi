@@ -7,6 +7,14 @@ from typing import Any, overload
 from ptokit.frontend.instruction import Instruction, RecordEvent, Waitable
 from ptokit.frontend.tensor_types import ConvTile, GlobalTensor
 from ptokit.frontend.types import Tile
+from ptokit.isa.gather_forms import GatherAxis as GatherAxis
+from ptokit.isa.gm_gather import GatherExec as GatherExec
+from ptokit.isa.gm_gather import ScatterConflict as ScatterConflict
+from ptokit.isa.gm_table import Coalesce as Coalesce
+from ptokit.isa.misc import HistByte as HistByte
+from ptokit.isa.mxquant import VecStoreMode as VecStoreMode
+from ptokit.isa.printing import PrintFormat as PrintFormat
+from ptokit.isa.scatter import ScatterAxis as ScatterAxis
 from ptokit.machine.objects import Pointer
 
 Wait = RecordEvent | Waitable
@@ -2430,4 +2438,12 @@ __all__ = [
     "wait_flag",
     "wait_flag_dev",
     "wait_intra_block",
+    "Coalesce",
+    "GatherAxis",
+    "GatherExec",
+    "HistByte",
+    "PrintFormat",
+    "ScatterAxis",
+    "ScatterConflict",
+    "VecStoreMode",
 ]

@@ -22,7 +22,7 @@ from ptokit.base.location import Site, is_ours
 from ptokit.frontend.events import RecordEvent, Waitable, not_an_event
 from ptokit.frontend.session import current
 from ptokit.isa.facts import shown
-from ptokit.isa.spec import INSTRUCTIONS, Attr, Insn, Operand
+from ptokit.isa.spec import INSTRUCTIONS, Attr, Insn, Operand, enumerations
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
 
 
@@ -158,6 +158,12 @@ def namespace(name: str = "") -> Mapping[str, Instruction]:
         if space == name:
             found[own] = Instruction(insn)
     return found
+
+
+def own_enumerations() -> Mapping[str, type[IntEnum]]:
+    """The enumerations that are declared beside their instruction, by name."""
+    found = sorted(enumerations().items())
+    return {name: kind for name, kind in found if not kind.__module__.startswith("ptokit.base.")}
 
 
 # ---- template arguments ------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Attributes: constant properties of operations, with their spelling.
 
 The enumerations of the text are one table. Each has a fixed spelling: *dotted* `#pto.pipe<PIPE_V>`
-or *angle* `#pto<cmp lt>`. Enumerations of the instruction set that the table does not list get
-the angle spelling of their own name, so every template argument can be written.
+or *angle* `#pto<cmp lt>`. Enumerations that the table does not list, those declared beside an
+instruction among them, get the angle spelling of their own name, so every template argument can be
+written.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache, cached_property
 
-from ptokit.base import enums, precision
+from ptokit.base import enums
 from ptokit.ir.types import I64, ScalarType, Type
+from ptokit.isa import enumerations
 
 
 @dataclass(frozen=True)
@@ -308,8 +310,7 @@ def enumeration(name: str) -> Enumeration:
 
 _OTHERS: dict[str, type[IntEnum]] = {
     _snake(name): kind
-    for module in (enums, precision)
-    for name, kind in vars(module).items()
+    for name, kind in {**vars(enums), **enumerations()}.items()
     if isinstance(kind, type) and issubclass(kind, IntEnum) and kind not in _BY_CLASS
     if kind.__members__ and _snake(name) not in ENUMERATIONS
 }

@@ -9,7 +9,7 @@ import numpy as np
 from ptokit.base import dtypes as dt
 from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import DType
-from ptokit.base.enums import CmpMode, GatherAxis, MaskPattern, SaturationMode
+from ptokit.base.enums import CmpMode, MaskPattern, SaturationMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.gather_forms import (
@@ -17,6 +17,7 @@ from ptokit.isa.gather_forms import (
     COMPARISON_RULES,
     INDEX_RULES,
     PATTERN_RULES,
+    GatherAxis,
     dst_region,
     garbage_rows,
     row_step,

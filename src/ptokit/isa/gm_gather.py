@@ -7,16 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ptokit.base.enums import (
-    Coalesce,
-    GatherExec,
-    GatherOOB,
-    Layout,
-    ScatterAtomicOp,
-    ScatterConflict,
-    ScatterOOB,
-    TileType,
-)
+from ptokit.base.enums import Choice, GatherOOB, Layout, ScatterAtomicOp, ScatterOOB, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.gm_table import (
@@ -24,6 +15,7 @@ from ptokit.isa.gm_table import (
     A5_TYPES,
     COALESCE,
     TABLE_DEVICES,
+    Coalesce,
     element_at,
     entry_count,
     moves_whole_rows,
@@ -50,6 +42,21 @@ from ptokit.isa.spec import (
     src,
     types,
 )
+
+
+class ScatterConflict(Choice):
+    """ScatterConflict."""
+
+    Last = 0  # largest source position wins
+    Default = 1  # unordered
+
+
+class GatherExec(Choice):
+    """A5 only, GM to L1 element gather."""
+
+    Scalar = 0  # AIC scalar loop
+    Simt = 1  # AIV SIMT kernel on sub-block 0
+
 
 _HAS_SIMT = on("a5")
 

@@ -13,13 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from ptokit.base.enums import Coalesce, Layout, TileType
+from ptokit.base.enums import Choice, Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.memory import view_rows_cols
 from ptokit.isa.rules import Predicate, both, in_types, need
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Attr, Rule, View, on, rule
+
+
+class Coalesce(Choice):
+    """Coalesce."""
+
+    Row = 0  # one index per table row
+    Elem = 1  # one index per element
+
 
 TABLE_DEVICES = "a2a3 a5"
 A2A3_TYPES = "i8 u8 i16 u16 i32 u32 f16 bf16 f32"

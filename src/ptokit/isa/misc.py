@@ -8,7 +8,7 @@ import numpy as np
 
 from ptokit.base.convert import element, number
 from ptokit.base.dtypes import DType, u8, u32
-from ptokit.base.enums import HistByte
+from ptokit.base.enums import Choice
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, row_major, separate, static_valid_fits
@@ -28,6 +28,16 @@ from ptokit.isa.spec import (
     tmp,
     types,
 )
+
+
+class HistByte(Choice):
+    """HistByte."""
+
+    BYTE_0 = 0
+    BYTE_1 = 1
+    BYTE_2 = 2
+    BYTE_3 = 3
+
 
 # ---- sequences and triangles -------------------------------------------------------------------
 

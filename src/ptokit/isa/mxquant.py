@@ -11,13 +11,21 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.dtypes import bf16, f16, f32
-from ptokit.base.enums import MxQuantAlg, QuantScaleAlg, QuantType, VecStoreMode
+from ptokit.base.enums import Choice, MxQuantAlg, QuantScaleAlg, QuantType
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.microscaling import GROUP, format_of, quantise
 from ptokit.isa.rules import disjoint, located, row_major, static_valid_fits
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Attr, Cpp, Extent, Rule, insn, on, out, rule, src, types
+
+
+class VecStoreMode(Choice):
+    """VecStoreMode."""
+
+    ND = 0
+    NZ = 1
+
 
 _ON_A5 = on("a5")  # keeps scratch of its own in exp and behind max
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base import dtypes as dt
-from ptokit.base.enums import MaskPattern, ScatterAxis
+from ptokit.base.enums import Choice, MaskPattern
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.lane_masks import selected, start_of, step_of
@@ -29,6 +29,14 @@ from ptokit.isa.spec import (
     types,
 )
 from ptokit.isa.vector_rules import rows_16bit
+
+
+class ScatterAxis(Choice):
+    """ScatterAxis."""
+
+    SCATTER_ROW = 0
+    SCATTER_COL = 1
+
 
 _SIGNED = on("a2a3")  # takes the sign of an index seriously; either way it lies inside the tile
 

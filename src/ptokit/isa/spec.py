@@ -13,7 +13,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -341,6 +341,12 @@ def insn(
         return record
 
     return define
+
+
+def enumerations() -> dict[str, type[IntEnum]]:
+    """The enumerations of all template arguments by name, wherever they are declared."""
+    found = {a.type for record in _table.values() for a in record.attrs}
+    return {kind.__name__: kind for kind in found if issubclass(kind, IntEnum)}
 
 
 def _available(types: tuple[Types, ...], targets: str | None) -> frozenset[str]:
