@@ -18,7 +18,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
-from ptokit.isa.masks import pack_mask, unpack_mask
+from ptokit.isa.arrays import pack_mask, unpack_mask
 from tests.isa.tiles import blank, call, defined, tile, whole
 
 ANSWER: dict[CmpMode, Any] = {

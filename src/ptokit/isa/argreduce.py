@@ -6,16 +6,21 @@ indices as narrow as the sources.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ptokit.base import dtypes as dt
 from ptokit.base.layout import Array
-from ptokit.isa.folds import first_extreme
+from ptokit.isa.expr import Expr, given, on
+from ptokit.isa.facts import Ops
+from ptokit.isa.freedom import unspecified
+from ptokit.isa.meaning import ArgReduce
 from ptokit.isa.pointwise import A5_FAMILY, not_empty, on_a2a3, plain
 from ptokit.isa.rules import disjoint, located, same_dtype
-from ptokit.isa.spec import Asm, Operand, Rule, insn, out, rule, src, tmp, types
+from ptokit.isa.services import Refused
+from ptokit.isa.spec import Asm, Region, Rule, insn, out, rule, src, tmp, types
 from ptokit.isa.vector_rules import (
     arithmetic,
     by_target,
@@ -29,10 +34,6 @@ from ptokit.isa.vector_rules import (
 WORDS = (dt.i32, dt.u32)
 HALF_WORDS = (dt.i16, dt.u16)
 
-_ASM = Asm(outs=("dstVal", "dstIdx"), tmp=frozenset({"l1", "l2"}))
-_FORMS = ("dstIdx src tmp", "dstVal dstIdx src tmp")
-_NAN = "For NaN nothing is stated; the reference does what a scan with a strict comparison does."
-
 
 def _index_form() -> Rule:
     return rule(
@@ -42,20 +43,23 @@ def _index_form() -> Rule:
     )
 
 
-def _scratch() -> Operand:
-    return tmp("tmp", lost=on_a2a3, note="scratch; only a2a3 uses it")
+def _family(results: Region, means: ArgReduce, **more: Any) -> Any:
+    """The instructions along one axis; `results` is the part of a result that is written."""
+    return partial(
+        insn,
+        out("dstVal", view=results, optional=True),
+        out("dstIdx", view=results),
+        src("src"),
+        tmp("tmp", lost=on_a2a3, note="scratch; only a2a3 uses it"),
+        forms=("dstIdx src tmp", "dstVal dstIdx src tmp"),
+        means=means,
+        asm=Asm(outs=("dstVal", "dstIdx"), tmp=frozenset({"l1", "l2"})),
+        cost="reduce",
+        **more,
+    )
 
 
 # ---- rows ----------------------------------------------------------------------------------------
-
-
-def _row_results() -> tuple[Operand, ...]:
-    """Column 0 of each result, one element per valid row of src."""
-
-    def column(o: Any) -> tuple[int, int]:
-        return o.src.vr, 1
-
-    return out("dstVal", view=column, optional=True), out("dstIdx", view=column)
 
 
 def _row_scratch(o: Any) -> int:
@@ -121,88 +125,51 @@ _ROW_RULES: list[Rule] = [
     ),
 ]
 
-_ROW_TYPES = types(
-    "src",
-    a2a3="f16 f32",
-    a5="f16 f32",
-    kirin="f16 f32",
-    ids={"a2a3": "SA-0187"},
-)
-_ROW_EXAMPLE = {"dstIdx": "Vec i32 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"}
-_ROW_VALUE_EXAMPLES = [
-    {
-        "dstVal": f"Vec {kind} 32x1 DN",
-        "dstIdx": f"Vec {index} 32x1 DN",
-        "src": f"Vec {kind} 32x64",
-        "tmp": f"Vec {kind} 32x64",
-    }
-    for kind, index in (("f16", "i16"), ("f16", "u32"), ("f32", "i32"))
-]
-
-
-@insn(
-    *_row_results(),
-    src("src"),
-    _scratch(),
-    forms=_FORMS,
-    types=_ROW_TYPES,
+_along_row = _family(
+    lambda o: (o.src.vr, 1),
+    ArgReduce(axis=1),
+    types=types("src", a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids={"a2a3": "SA-0187"}),
     rules=_ROW_RULES,
-    asm=_ASM,
-    cost="reduce",
-    example=_ROW_EXAMPLE,
-    more_examples=_ROW_VALUE_EXAMPLES,
-    freedom=_NAN,
+    example={"dstIdx": "Vec i32 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"},
+    more_examples=[
+        {
+            "dstVal": f"Vec {kind} 32x1 DN",
+            "dstIdx": f"Vec {index} 32x1 DN",
+            "src": f"Vec {kind} 32x64",
+            "tmp": f"Vec {kind} 32x64",
+        }
+        for kind, index in (("f16", "i16"), ("f16", "u32"), ("f32", "i32"))
+    ],
+    freedom=unspecified(
+        "NaN",
+        "For NaN nothing is stated; the reference does what a scan with a strict comparison does.",
+    ),
 )
-def TROWARGMAX(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array) -> None:
+
+
+@_along_row()
+def TROWARGMAX(held: Expr, element: Expr) -> Expr:
     """Store the column index of the maximum of every row in column 0 of dstIdx.
 
     The valid region of src governs; of equal maxima the first wins. `TROWARGMAX(dstVal, dstIdx,
     src, tmp)` also stores the maximum itself, bit for bit, in column 0 of dstVal. tmp is scratch
     that only a2a3 uses.
     """
-    _along_rows(dstVal, dstIdx, src, largest=True)
+    return held < element
 
 
-@insn(
-    *_row_results(),
-    src("src"),
-    _scratch(),
-    forms=_FORMS,
-    types=_ROW_TYPES,
-    rules=_ROW_RULES,
-    asm=_ASM,
-    cost="reduce",
-    example=_ROW_EXAMPLE,
-    more_examples=_ROW_VALUE_EXAMPLES,
-    freedom=_NAN,
-)
-def TROWARGMIN(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array) -> None:
+@_along_row()
+def TROWARGMIN(held: Expr, element: Expr) -> Expr:
     """Store the column index of the minimum of every row in column 0 of dstIdx.
 
     The valid region of src governs; of equal minima the first wins. `TROWARGMIN(dstVal, dstIdx,
     src, tmp)` also stores the minimum itself, bit for bit, in column 0 of dstVal. tmp is scratch
     that only a2a3 uses.
     """
-    _along_rows(dstVal, dstIdx, src, largest=False)
-
-
-def _along_rows(dst_value: Array | None, dst_index: Array, src: Array, *, largest: bool) -> None:
-    index = first_extreme(src, 1, largest=largest)[:, None]
-    if dst_value is not None:
-        dst_value[...] = np.take_along_axis(src, index, axis=1)
-    dst_index[...] = index
+    return element < held
 
 
 # ---- columns -------------------------------------------------------------------------------------
-
-
-def _column_results() -> tuple[Operand, ...]:
-    """Row 0 of each result, one element per valid column of src."""
-
-    def row(o: Any) -> tuple[int, int]:
-        return 1, o.src.vc
-
-    return out("dstVal", view=row, optional=True), out("dstIdx", view=row)
 
 
 def _column_scratch(o: Any) -> int:
@@ -281,37 +248,45 @@ _COLUMN_RULES: list[Rule] = [
     rows_16bit("src"),
 ]
 
-_COLUMN_TYPES = types(
-    "src",
-    a2a3="f16 f32 u16 u32",
-    a5="i8 u8 i16 u16 i32 u32 f16 f32",
-    kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-)
-_COLUMN_EXAMPLE = {"dstIdx": "Vec i32 1x64", "src": "Vec {T} 16x64", "tmp": "Vec {T} 16x64"}
-_COLUMN_VALUE_EXAMPLES = [
-    {
-        "dstVal": f"Vec {kind} 1x64",
-        "dstIdx": f"Vec {index} 1x64",
-        "src": f"Vec {kind} 16x64",
-        "tmp": f"Vec {kind} 16x64",
-    }
-    for kind, index in (("f16", "i16"), ("u16", "u16"), ("f32", "u32"))
-]
+
+def _refuse_infinite_patterns(src: Array, ops: Ops) -> None:
+    """a2a3 compares unsigned integers as floats."""
+    limit = {np.dtype("u2"): 0x7C00, np.dtype("u4"): 0x7F80_0000}.get(src.dtype)
+    if on_a2a3(ops) and limit is not None and (src >= limit).any():
+        row, col = np.argwhere(src >= limit)[0]
+        raise Refused(
+            "float-compare",
+            f"{ops.src.dtype.name} elements are compared as floats here and lie below {limit:#x}",
+            got=[(f"src[{row}, {col}]", hex(src[row, col]))],
+            fix="convert to f32 with TCVT first",
+        )
 
 
-@insn(
-    *_column_results(),
-    src("src"),
-    _scratch(),
-    forms=_FORMS,
-    types=_COLUMN_TYPES,
+_along_column = _family(
+    lambda o: (1, o.src.vc),
+    ArgReduce(axis=0, refuse=_refuse_infinite_patterns),
+    types=types(
+        "src",
+        a2a3="f16 f32 u16 u32",
+        a5="i8 u8 i16 u16 i32 u32 f16 f32",
+        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
+    ),
     rules=_COLUMN_RULES,
-    asm=_ASM,
-    cost="reduce",
-    example=_COLUMN_EXAMPLE,
-    more_examples=_COLUMN_VALUE_EXAMPLES,
+    example={"dstIdx": "Vec i32 1x64", "src": "Vec {T} 16x64", "tmp": "Vec {T} 16x64"},
+    more_examples=[
+        {
+            "dstVal": f"Vec {kind} 1x64",
+            "dstIdx": f"Vec {index} 1x64",
+            "src": f"Vec {kind} 16x64",
+            "tmp": f"Vec {kind} 16x64",
+        }
+        for kind, index in (("f16", "i16"), ("u16", "u16"), ("f32", "u32"))
+    ],
 )
-def TCOLARGMAX(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array, ctx: Any) -> None:
+
+
+@_along_column()
+def TCOLARGMAX(held: Expr, element: Expr) -> tuple[Expr, Expr]:
     """Store the row index of the maximum of every column in row 0 of dstIdx.
 
     The valid region of src governs; of equal maxima the first wins. `TCOLARGMAX(dstVal, dstIdx,
@@ -320,22 +295,11 @@ def TCOLARGMAX(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array, ctx:
     a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of infinity. tmp
     is scratch that only a2a3 uses.
     """
-    _along_columns(dstVal, dstIdx, src, ctx, largest=True)
+    return held < element, given(on("a2a3"), ~(held >= element), held < element)
 
 
-@insn(
-    *_column_results(),
-    src("src"),
-    _scratch(),
-    forms=_FORMS,
-    types=_COLUMN_TYPES,
-    rules=_COLUMN_RULES,
-    asm=_ASM,
-    cost="reduce",
-    example=_COLUMN_EXAMPLE,
-    more_examples=_COLUMN_VALUE_EXAMPLES,
-)
-def TCOLARGMIN(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array, ctx: Any) -> None:
+@_along_column()
+def TCOLARGMIN(held: Expr, element: Expr) -> tuple[Expr, Expr]:
     """Store the row index of the minimum of every column in row 0 of dstIdx.
 
     The valid region of src governs; of equal minima the first wins. `TCOLARGMIN(dstVal, dstIdx,
@@ -344,42 +308,4 @@ def TCOLARGMIN(dstVal: Array | None, dstIdx: Array, src: Array, tmp: Array, ctx:
     a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of infinity. tmp
     is scratch that only a2a3 uses.
     """
-    _along_columns(dstVal, dstIdx, src, ctx, largest=False)
-
-
-def _along_columns(
-    dst_value: Array | None, dst_index: Array, src: Array, ctx: Any, *, largest: bool
-) -> None:
-    if on_a2a3(ctx):
-        _refuse_infinite_patterns(src, ctx)
-        index, value = _scan_a2a3(src, largest=largest)
-    else:
-        index = first_extreme(src, 0, largest=largest)
-        value = np.take_along_axis(src, index[None], axis=0)[0]
-    if dst_value is not None:
-        dst_value[0] = value
-    dst_index[0] = index
-
-
-def _refuse_infinite_patterns(src: Array, ctx: Any) -> None:
-    limit = {np.dtype("u2"): 0x7C00, np.dtype("u4"): 0x7F80_0000}.get(src.dtype)
-    if limit is not None and (src >= limit).any():
-        row, col = np.argwhere(src >= limit)[0]
-        raise ctx.fail(
-            "float-compare",
-            f"{ctx.ops.src.dtype.name} elements are compared as floats here and lie below "
-            f"{limit:#x}",
-            got=[(f"src[{row}, {col}]", hex(src[row, col]))],
-            fix="convert to f32 with TCVT first",
-        )
-
-
-def _scan_a2a3(src: Array, *, largest: bool) -> tuple[Array, Array]:
-    """Keep an entry while it is at least as good as the next; a NaN never is."""
-    better = np.greater if largest else np.less
-    keeps = np.greater_equal if largest else np.less_equal
-    value, index = src[0], np.zeros(src.shape[1], np.int64)
-    for row, candidates in enumerate(src[1:], 1):
-        index = np.where(keeps(value, candidates), index, row)
-        value = np.where(better(candidates, value), candidates, value)
-    return index, value
+    return element < held, given(on("a2a3"), ~(held <= element), element < held)

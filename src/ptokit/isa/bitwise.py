@@ -1,32 +1,59 @@
-"""Bitwise operations and shifts by a tile of counts."""
+"""Bitwise operations and shifts, by a tile and by one number."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ptokit.base.layout import Array
-from ptokit.isa.pointwise import BINARY, UNARY, on_a2a3, plain, pointwise
-from ptokit.isa.rules import disjoint, same_dtype, same_valid
-from ptokit.isa.spec import insn, out, rule, src, tmp, types
+from ptokit.isa.expr import ON_DEVICE, Expr, given, undefined
+from ptokit.isa.freedom import unspecified
+from ptokit.isa.meaning import Each
+from ptokit.isa.pointwise import (
+    BINARY,
+    DEVICES,
+    UNARY,
+    on_a2a3,
+    one_vector_of_i64,
+    plain,
+    pointwise,
+    with_scalar,
+)
+from ptokit.isa.rules import disjoint, same_dtype, same_valid, separate
+from ptokit.isa.spec import Rule, insn, out, rule, scalar, src, tmp, types
 
 NARROW = "i8 u8 i16 u16 i32 u32"
 INTEGERS = NARROW + " i64 u64"
+_BITS = types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS)
 
 
-def spilled_byte(o: Any) -> tuple[slice, slice] | None:
+def _spilled_byte(o: Any) -> tuple[slice, slice] | None:
     """The byte that A2/A3, working on 16-bit units, writes behind an odd number of bytes."""
-    odd = o.target.name == "a2a3" and o.dst.itemsize == 1 and o.dst.vc % 2 == 1
+    odd = on_a2a3(o) and o.dst.itemsize == 1 and o.dst.vc % 2 == 1
     return (slice(0, o.dst.vr), slice(o.dst.vc, o.dst.vc + 1)) if odd else None
 
 
-DST = out("dst", unspecified=spilled_byte)
+_DST = out("dst", unspecified=_spilled_byte)
+_SCALAR = scalar(note="converted to the element type of dst")
+_TMP = tmp(lost=on_a2a3, note="scratch on A2/A3; others only ask for the operand")
+_bits = partial(insn, means=Each(), types=_BITS)
 
 
-@insn(
+def _scratch(*tiles: str) -> list[Rule]:
+    """What A2/A3 asks of a scratch tile beside these."""
+    return [
+        *pointwise(*tiles),
+        same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
+        same_valid("dst", "tmp", id="tmp-valid", on="a2a3"),
+        plain("tmp", id="tmp-layout", on="a2a3"),
+        disjoint(*tiles, "tmp", on="a2a3"),
+    ]
+
+
+# ---- bits --------------------------------------------------------------------------------------
+
+
+@_bits(
     *UNARY,
-    types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
     rules=[
         *pointwise("dst", "src"),
         rule(
@@ -37,115 +64,158 @@ DST = out("dst", unspecified=spilled_byte)
             "make the valid columns even: A2/A3 complements bytes in pairs",
         ),
     ],
-    streams=True,
 )
-def TNOT(dst: Array, src: Array) -> None:
+def TNOT(src: Expr) -> Expr:
     """Complement every bit."""
-    np.invert(src, out=dst)
+    return ~src
 
 
-@insn(
-    DST,
-    *BINARY[1:],
-    types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
-    rules=pointwise("dst", "src0", "src1"),
-    streams=True,
-)
-def TAND(dst: Array, src0: Array, src1: Array) -> None:
+@_bits(_DST, *BINARY[1:], rules=pointwise("dst", "src0", "src1"))
+def TAND(src0: Expr, src1: Expr) -> Expr:
     """Combine two tiles with bitwise AND.
 
     A2/A3 processes bytes in pairs: with an odd number of valid columns it also overwrites the byte
     behind each row of an 8-bit tile, with unspecified contents.
     """
-    np.bitwise_and(src0, src1, out=dst)
+    return src0 & src1
 
 
-@insn(
-    DST,
-    *BINARY[1:],
-    types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
-    rules=pointwise("dst", "src0", "src1"),
-    streams=True,
-)
-def TOR(dst: Array, src0: Array, src1: Array) -> None:
+@_bits(_DST, *BINARY[1:], rules=pointwise("dst", "src0", "src1"))
+def TOR(src0: Expr, src1: Expr) -> Expr:
     """Combine two tiles with bitwise OR.
 
     A2/A3 processes bytes in pairs: with an odd number of valid columns it also overwrites the byte
     behind each row of an 8-bit tile, with unspecified contents.
     """
-    np.bitwise_or(src0, src1, out=dst)
+    return src0 | src1
 
 
-@insn(
-    DST,
-    *BINARY[1:],
-    tmp(lost=on_a2a3, note="scratch on A2/A3; others only ask for the operand"),
-    types=types(a2a3=NARROW, a5=NARROW, kirin=NARROW, cpu=INTEGERS),
-    rules=[
-        *pointwise("dst", "src0", "src1"),
-        same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
-        same_valid("dst", "tmp", id="tmp-valid", on="a2a3"),
-        plain("tmp", id="tmp-layout", on="a2a3"),
-        disjoint("dst", "src0", "src1", "tmp", on="a2a3"),
-    ],
-    streams=True,
-)
-def TXOR(dst: Array, src0: Array, src1: Array, tmp: Array) -> None:
+@_bits(_DST, *BINARY[1:], _TMP, rules=_scratch("dst", "src0", "src1"))
+def TXOR(src0: Expr, src1: Expr) -> Expr:
     """Combine two tiles with bitwise XOR.
 
     A2/A3 composes it from OR, AND and NOT: it needs `tmp`, shaped like the destination, and all
     four tiles apart; with an odd number of valid columns it also overwrites the byte behind each
     row of an 8-bit tile. Other targets do not touch `tmp` and work in place.
     """
-    np.bitwise_xor(src0, src1, out=dst)
+    return src0 ^ src1
+
+
+_WITH_NUMBER = [*pointwise("dst", "src"), separate("dst", "src", on="a2a3")]
+
+
+@_bits(_DST, src("src"), _SCALAR, rules=_WITH_NUMBER)
+def TANDS(src: Expr, scalar: Expr) -> Expr:
+    """Combine every element with a scalar by bitwise AND.
+
+    A2/A3 puts the scalar into dst first, so dst must not be src there; with an odd number of valid
+    columns it also overwrites the byte behind each row of an 8-bit tile.
+    """
+    return src & scalar
+
+
+@_bits(_DST, src("src"), _SCALAR, rules=_WITH_NUMBER)
+def TORS(src: Expr, scalar: Expr) -> Expr:
+    """Combine every element with a scalar by bitwise OR.
+
+    A2/A3 puts the scalar into dst first, so dst must not be src there; with an odd number of valid
+    columns it also overwrites the byte behind each row of an 8-bit tile.
+    """
+    return src | scalar
+
+
+@_bits(_DST, src("src0"), _SCALAR, _TMP, rules=_scratch("dst", "src0"))
+def TXORS(src0: Expr, scalar: Expr) -> Expr:
+    """Combine every element with a scalar by bitwise XOR.
+
+    A2/A3 needs `tmp`, shaped like the destination, and all three tiles apart; with an odd number of
+    valid columns it also overwrites the byte behind each row of an 8-bit tile. Other targets do not
+    touch `tmp` and work in place.
+    """
+    return src0 ^ scalar
 
 
 # ---- shifts ------------------------------------------------------------------------------------
 
-
-@insn(
+_shift = partial(
+    insn,
     out("dst"),
     src("src0"),
     src("src1", note="counts"),
+    means=Each(leaves_open=True),
     types=types(a2a3=NARROW, a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
     rules=pointwise("dst", "src0", "src1"),
-    freedom="The permissive profile shifts everything out when a count exceeds the width.",
-    streams=True,
+    freedom=unspecified(
+        "counts outside 0 .. width - 1",
+        "The permissive profile shifts everything out when a count exceeds the width.",
+    ),
 )
-def TSHL(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
+
+
+def _modulo(count: Expr) -> Expr:
+    """64-bit elements take their counts modulo 64."""
+    return count & 63 if count.kind.bits == 64 else count
+
+
+def _in_range(shifted: Expr, count: Expr) -> Expr:
+    """What a shift gives; on a device it is undefined where the count is out of range."""
+    width = count.kind.bits
+    if width == 64:
+        return shifted
+    return given(ON_DEVICE, undefined((count < 0) | (count >= width), shifted), shifted)
+
+
+@_shift()
+def TSHL(src0: Expr, src1: Expr) -> Expr:
     """Shift left by the counts in the second tile; zeros come in from the right.
 
     Counts lie in 0 .. width - 1; any other count leaves its element undefined. Only 64-bit elements
     take their counts modulo 64.
     """
-    shift(np.left_shift, dst, src0, src1, ctx)
+    return _in_range(src0 << _modulo(src1), src1)
 
 
-@insn(
-    out("dst"),
-    src("src0"),
-    src("src1", note="counts"),
-    types=types(a2a3=NARROW, a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
-    rules=pointwise("dst", "src0", "src1"),
-    freedom="The permissive profile shifts everything out when a count exceeds the width.",
-    streams=True,
-)
-def TSHR(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
+@_shift()
+def TSHR(src0: Expr, src1: Expr) -> Expr:
     """Shift right by the counts in the second tile; signed elements keep their sign.
 
     Counts lie in 0 .. width - 1; any other count leaves its element undefined. Only 64-bit elements
     take their counts modulo 64.
     """
-    shift(np.right_shift, dst, src0, src1, ctx)
+    return _in_range(src0 >> _modulo(src1), src1)
 
 
-def shift(operation: np.ufunc, dst: Array, values: Array, counts: Array, ctx: Any) -> None:
-    """Shift, and declare what a count out of range makes of its element undefined."""
-    width = 8 * dst.itemsize
-    if width == 64:
-        operation(values, counts & 63, out=dst)
-        return
-    stray = np.argwhere((counts < 0) | (counts >= width)) if ctx.target.is_device else ()
-    operation(values, counts, out=dst)
-    for row, col in stray:
-        ctx.poison("dst", slice(row, row + 1), slice(col, col + 1))
+_shift_by_number = partial(
+    insn,
+    out("dst"),
+    src("src"),
+    scalar(note="the count"),
+    means=Each(),
+    types=types(a2a3="i16 u16 i32 u32", a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
+    rules=[
+        *with_scalar(),
+        rule(
+            "shift-count",
+            "the count lies in 0 .. width - 1 (any count for 64-bit elements)",
+            lambda o: o.dst.itemsize == 8 or 0 <= o.scalar.value < 8 * o.dst.itemsize,
+            DEVICES,
+        ),
+        one_vector_of_i64(),
+    ],
+    freedom=unspecified(
+        "counts outside 0 .. width - 1",
+        "The permissive profile shifts everything out when the count exceeds the width.",
+    ),
+)
+
+
+@_shift_by_number()
+def TSHLS(src: Expr, scalar: Expr) -> Expr:
+    """Shift every element left by a scalar count; zeros come in from the right."""
+    return src << _modulo(scalar)
+
+
+@_shift_by_number()
+def TSHRS(src: Expr, scalar: Expr) -> Expr:
+    """Shift every element right by a scalar count; signed elements keep their sign."""
+    return src >> _modulo(scalar)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.comm_enums import CcuInputSource, ReduceOp
+from ptokit.base.dtypes import dtype
 from ptokit.isa.comm_rules import Dims, stacked
 from ptokit.isa.elementwise import TADD, TMAX, TMIN
 from ptokit.isa.spec import Pipe
@@ -81,13 +82,16 @@ def scatter(group: Any, src: Any) -> None:
 
 def reduction(op: ReduceOp) -> Work:
     """Combine the members: the root first, then the others in order."""
-    combine = COMBINES[op].body
+    meaning = COMBINES[op].means
+    assert meaning is not None
 
     def reduce(group: Any, dst: Any) -> None:
         total = group[group.rootIdx].numpy().copy()
+        kind = dtype(total.dtype)
+        combine = meaning.function(src0=kind, src1=kind)
         for index, member in enumerate(group):
             if index != group.rootIdx:
-                combine(total, total, member.numpy())
+                total = combine(total, member.numpy())
         _part(dst, group.shape)[...] = total
 
     return reduce

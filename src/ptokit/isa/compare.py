@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ptokit.base.dtypes import i32
 from ptokit.base.enums import CmpMode
-from ptokit.base.layout import Array
+from ptokit.isa.expr import Expr, select
 from ptokit.isa.masks import (
-    COMPARE,
+    compared,
     compared_mask,
     is_mask,
     mask_extent,
     mask_fits,
-    pack_mask,
     stored_mask_fits,
     undefined_tail,
-    unpack_mask,
 )
+from ptokit.isa.meaning import Each
 from ptokit.isa.pointwise import A5_FAMILY, DEVICES, arithmetic, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import (
     located,
@@ -39,6 +36,7 @@ def alike(names: str, count: int) -> str:
     out("dst", view=compared_mask, unspecified=undefined_tail, note="packed mask"),
     src("src0"),
     src("src1", view=lambda o: (o.src0.vr, o.src0.vc)),
+    means=Each(packs=True, streams=False),
     attrs=[Attr("cmpMode", CmpMode, CmpMode.EQ, argument=True)],
     types=[
         types(
@@ -91,7 +89,7 @@ def alike(names: str, count: int) -> str:
     asm=Asm(attrs={"cmpMode": "cmpMode"}, place={"cmpMode": "ins"}),
     example={"dst": "Vec {T} 16x32", "dst@cpu": "Vec u8 16x32"},
 )
-def TCMP(dst: Array, src0: Array, src1: Array, cmpMode: CmpMode) -> None:
+def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
     """Compare two tiles and pack the answers, one bit per element, into a mask.
 
     Bit j % 8 of byte j // 8 in row i of the mask answers for element (i, j); rows of the mask start
@@ -99,7 +97,7 @@ def TCMP(dst: Array, src0: Array, src1: Array, cmpMode: CmpMode) -> None:
     Whole registers of bits are stored: behind the last element of a row A5 and Kirin fill up with
     zeros, A2/A3 with garbage (with NE, to the end of the row). A2/A3 cannot order i32.
     """
-    pack_mask(COMPARE[cmpMode](src0, src1), dst)
+    return compared(src0, src1, cmpMode)
 
 
 @insn(
@@ -108,6 +106,7 @@ def TCMP(dst: Array, src0: Array, src1: Array, cmpMode: CmpMode) -> None:
     src("src0", note="taken where the bit is 1"),
     src("src1", note="taken where the bit is 0"),
     tmp(lost=on_a2a3, note="32 bytes on A2/A3"),
+    means=Each(masks=("selMask",), streams=False),
     types=[
         types(
             "dst src0 src1",
@@ -148,11 +147,11 @@ def TCMP(dst: Array, src0: Array, src1: Array, cmpMode: CmpMode) -> None:
     ],
     example={"selMask": "Vec u8 16x32", "tmp": "Vec u8 1x32"},
 )
-def TSEL(dst: Array, selMask: Array, src0: Array, src1: Array, tmp: Array) -> None:
+def TSEL(selMask: Expr, src0: Expr, src1: Expr) -> Expr:
     """Choose between two tiles, element by element, by the bits of a packed mask.
 
     Bits are laid out as TCMP leaves them; give the mask tile u8 elements. Nothing is converted, so
     NaNs keep their payload. The destination may be one of the sources. A2/A3 needs `tmp`; other
     targets do not touch it.
     """
-    dst[...] = np.where(unpack_mask(selMask, dst.shape[1]), src0, src1)
+    return select(selMask, src0, src1)

@@ -3,23 +3,30 @@
 How to read a definition. The block above a function declares the operands, the element types each
 target takes (with the id of the assertion that guards them) and the rules of legality; `freedom`
 says what the hardware leaves open and the reference decides. The docstring is the documentation.
-The body is the meaning: operands arrive as arrays of their valid region, whatever their layout, and
-what it stores in `dst` is what the machine's memory holds afterwards.
+The function is the meaning: it is given one element of each source, as a symbol of its type, and
+returns the expression of the element that is stored (`expr.py`).
 
 Bitwise operations, transcendental functions and fused sequences live in files of their own.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from math import ceil
-from typing import Any
-
-import numpy as np
 
 from ptokit.base.dtypes import i32, u8
-from ptokit.base.layout import Array
 from ptokit.base.precision import DivAlgorithm, FmodAlgorithm, RemAlgorithm
-from ptokit.isa.numerics import floored_remainder, quotient, relu, truncated_remainder
+from ptokit.isa.expr import ON_DEVICE, Expr, given, select
+from ptokit.isa.freedom import ulp, unspecified
+from ptokit.isa.meaning import Each
+from ptokit.isa.numerics import (
+    floored_remainder,
+    larger,
+    leaky,
+    quotient,
+    smaller,
+    truncated_remainder,
+)
 from ptokit.isa.pointwise import (
     BINARY,
     UNARY,
@@ -33,64 +40,51 @@ from ptokit.isa.pointwise import (
 from ptokit.isa.rules import same_dtype, separate
 from ptokit.isa.spec import insn, out, rule, src, tmp, types
 
-# ---- the four operations -----------------------------------------------------------------------
-
 NUMBERS = {
     "a2a3": "i16 i32 f16 f32",
     "a5": "i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
     "kirin": "i8 u8 i16 u16 i32 u32 f16 f32",
 }
+WIDER_NUMBERS = {
+    "a2a3": "i16 i32 f16 f32",
+    "a5": "i16 u16 i32 u32 i64 u64 f16 bf16 f32",
+    "kirin": "i16 u16 i32 u32 f16 f32",
+}
+_binary = partial(insn, *BINARY, means=Each())
+_unary = partial(insn, *UNARY, means=Each())
+_rules = partial(pointwise, "dst", "src0", "src1")
+
+# ---- the four operations -----------------------------------------------------------------------
 
 
-@insn(
-    *BINARY,
-    types=types(**NUMBERS, ids="SA-0134"),
-    rules=pointwise("dst", "src0", "src1", a2a3="SA-0136", a5="SA-0135"),
-    streams=True,
-)
-def TADD(dst: Array, src0: Array, src1: Array) -> None:
+@_binary(types=types(**NUMBERS, ids="SA-0134"), rules=_rules(a2a3="SA-0136", a5="SA-0135"))
+def TADD(src0: Expr, src1: Expr) -> Expr:
     """Add two tiles.
 
     Integers wrap around. Floats are rounded once, to nearest even, in their own type.
     """
-    np.add(src0, src1, out=dst)
+    return src0 + src1
 
 
-@insn(
-    *BINARY,
-    types=types(**NUMBERS, ids="SA-0339"),
-    rules=pointwise("dst", "src0", "src1", a2a3="SA-0340", a5="SA-0341"),
-    streams=True,
-)
-def TSUB(dst: Array, src0: Array, src1: Array) -> None:
+@_binary(types=types(**NUMBERS, ids="SA-0339"), rules=_rules(a2a3="SA-0340", a5="SA-0341"))
+def TSUB(src0: Expr, src1: Expr) -> Expr:
     """Subtract the second tile from the first.
 
     Integers wrap around. Floats are rounded once, to nearest even, in their own type.
     """
-    np.subtract(src0, src1, out=dst)
+    return src0 - src1
 
 
-@insn(
-    *BINARY,
-    types=types(
-        a2a3="i16 i32 f16 f32",
-        a5="i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i16 u16 i32 u32 f16 f32",
-        ids="SA-0283",
-    ),
-    rules=pointwise("dst", "src0", "src1", a2a3="SA-0285", a5="SA-0284"),
-    streams=True,
-)
-def TMUL(dst: Array, src0: Array, src1: Array) -> None:
+@_binary(types=types(**WIDER_NUMBERS, ids="SA-0283"), rules=_rules(a2a3="SA-0285", a5="SA-0284"))
+def TMUL(src0: Expr, src1: Expr) -> Expr:
     """Multiply two tiles.
 
     Integer products keep their low bits. Unlike TADD and TSUB, no target multiplies 8-bit elements.
     """
-    np.multiply(src0, src1, out=dst)
+    return src0 * src1
 
 
-@insn(
-    *BINARY,
+@_binary(
     attrs=precision(DivAlgorithm),
     types=types(
         a2a3="f16 f32",
@@ -98,12 +92,16 @@ def TMUL(dst: Array, src0: Array, src1: Array) -> None:
         kirin="i16 u16 i32 u32 f16 f32",
         ids="SA-0150",
     ),
-    rules=[*pointwise("dst", "src0", "src1", a5="SA-0151"), one_vector_of_i64()],
-    freedom="Floats: the nearest value, where hardware may be off by one in the last place. "
-    "Integers of 16 and 32 bits: x / 0 is 0, as the sources say for 64 bits only.",
-    streams=True,
+    rules=[*_rules(a5="SA-0151"), one_vector_of_i64()],
+    freedom=[
+        ulp(1, "Floats: the nearest value, where hardware may be off by one in the last place."),
+        unspecified(
+            "x / 0 of 16- and 32-bit integers",
+            "Integers of 16 and 32 bits: x / 0 is 0, as the sources say for 64 bits only.",
+        ),
+    ],
 )
-def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx: Any) -> None:
+def TDIV(src0: Expr, src1: Expr, PrecisionType: DivAlgorithm) -> Expr:
     """Divide the first tile by the second.
 
     Integer quotients are truncated towards zero; the smallest integer divided by -1 wraps to itself
@@ -111,11 +109,16 @@ def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx:
     x / 0 is an infinity, 0 / 0 NaN. HIGH_PRECISION corrects the last place of f32 and f16 quotients
     on A5, and flushes f16 quotients below the smallest subnormal.
     """
-    high = PrecisionType == DivAlgorithm.HIGH_PRECISION
-    dst[...] = quotient(src0, src1, ctx.target.name, high)
+    return quotient(src0, src1, PrecisionType == DivAlgorithm.HIGH_PRECISION)
 
 
 # ---- remainders --------------------------------------------------------------------------------
+
+MOD_BY_ZERO = unspecified(
+    "x mod 0 of 16- and 32-bit integers",
+    "Integers of 16 and 32 bits: x mod 0 is 0 (-1 on Kirin), where hardware decides.",
+)
+REM_BY_ZERO = unspecified("x % 0 of integers", "Integers: x % 0 is 0, where hardware decides.")
 
 
 @insn(
@@ -123,6 +126,7 @@ def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx:
     src("src0", lost=lambda o: on_a2a3(o) and o.src0.dtype is i32),
     src("src1", lost=lambda o: on_a2a3(o) and o.src1.dtype is i32),
     tmp(lost=on_a2a3, note="a row of scratch on A2/A3"),
+    means=Each(),
     attrs=precision(RemAlgorithm),
     types=types(
         a2a3="i32 f32",
@@ -130,7 +134,7 @@ def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx:
         kirin9030="i16 u16 i32 u32 f16 f32",
     ),
     rules=[
-        *pointwise("dst", "src0", "src1"),
+        *_rules(),
         one_vector_of_i64(),
         same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
         plain("tmp", id="tmp-layout", on="a2a3"),
@@ -155,12 +159,9 @@ def TDIV(dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx:
         separate("tmp", "src0", "src1", id="tmp-separate", on="a2a3"),
     ],
     example={"tmp": "Vec {T} 1x128"},
-    freedom="Integers of 16 and 32 bits: x mod 0 is 0 (-1 on Kirin), where hardware decides.",
-    streams=True,
+    freedom=MOD_BY_ZERO,
 )
-def TREM(
-    dst: Array, src0: Array, src1: Array, tmp: Array, PrecisionType: RemAlgorithm, ctx: Any
-) -> None:
+def TREM(src0: Expr, src1: Expr, PrecisionType: RemAlgorithm) -> Expr:
     """Take the remainder of a division; its sign is that of the divisor.
 
     `dst = src0 - floor(src0 / src1) * src1`. Floats round the quotient on the way, so the result is
@@ -169,113 +170,102 @@ def TREM(
     dividend, and x mod 0 is 0. A2/A3 computes i32 in f32, exactly up to 2^24, needs `tmp`, and
     destroys both sources of i32; other targets do not touch `tmp`.
     """
-    high = PrecisionType == RemAlgorithm.HIGH_PRECISION
-    dst[...] = floored_remainder(src0, src1, ctx.target.name, high)
+    return floored_remainder(src0, src1, PrecisionType == RemAlgorithm.HIGH_PRECISION)
 
 
-@insn(
-    *BINARY,
+@_binary(
     attrs=precision(FmodAlgorithm),
     types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
-    rules=[*pointwise("dst", "src0", "src1"), separate("dst", "src0", "src1", on="a2a3")],
-    freedom="Integers: x % 0 is 0, where hardware decides.",
-    streams=True,
+    rules=[*_rules(), separate("dst", "src0", "src1", on="a2a3")],
+    freedom=REM_BY_ZERO,
 )
-def TFMOD(dst: Array, src0: Array, src1: Array, PrecisionType: FmodAlgorithm, ctx: Any) -> None:
+def TFMOD(src0: Expr, src1: Expr, PrecisionType: FmodAlgorithm) -> Expr:
     """Take the remainder of a division; its sign is that of the dividend, as with C's fmod.
 
     `dst = src0 - trunc(src0 / src1) * src1`. Floats round the quotient on the way, so the result is
     good only while |src0 / src1| < 2^24; HIGH_PRECISION makes f32 exact on A5. A zero divisor gives
     NaN. On A2/A3 the destination serves as scratch and must not be a source.
     """
-    high = PrecisionType == FmodAlgorithm.HIGH_PRECISION
-    dst[...] = truncated_remainder(src0, src1, ctx.target.name, high)
+    return truncated_remainder(src0, src1, PrecisionType == FmodAlgorithm.HIGH_PRECISION)
 
 
 # ---- order and sign ----------------------------------------------------------------------------
 
-
-@insn(
-    *BINARY,
-    types=types(**NUMBERS, ids="SA-0248"),
-    rules=pointwise("dst", "src0", "src1", a2a3="SA-0250", a5="SA-0249"),
-    freedom="A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
-    streams=True,
+_EXTREMES = unspecified(
+    "NaN; zeros of both signs",
+    "A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
 )
-def TMAX(dst: Array, src0: Array, src1: Array) -> None:
+
+
+@_binary(
+    types=types(**NUMBERS, ids="SA-0248"),
+    rules=_rules(a2a3="SA-0250", a5="SA-0249"),
+    freedom=_EXTREMES,
+)
+def TMAX(src0: Expr, src1: Expr) -> Expr:
     """Take the larger of two elements.
 
     Keep NaN out of the sources: what becomes of it is up to the hardware, as is the sign of a zero
     taken from +0 and -0.
     """
-    dst[...] = np.where(src0 < src1, src1, src0)
+    return larger(src0, src1)
 
 
-@insn(
-    *BINARY,
+@_binary(
     types=types(**NUMBERS, ids="SA-0251"),
-    rules=pointwise("dst", "src0", "src1", a2a3="SA-0253", a5="SA-0252"),
-    freedom="A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
-    streams=True,
+    rules=_rules(a2a3="SA-0253", a5="SA-0252"),
+    freedom=_EXTREMES,
 )
-def TMIN(dst: Array, src0: Array, src1: Array) -> None:
+def TMIN(src0: Expr, src1: Expr) -> Expr:
     """Take the smaller of two elements.
 
     Keep NaN out of the sources: what becomes of it is up to the hardware, as is the sign of a zero
     taken from +0 and -0.
     """
-    dst[...] = np.where(src1 < src0, src1, src0)
+    return smaller(src0, src1)
 
 
-@insn(
-    *UNARY,
+@_unary(
     types=types(a2a3="f16 f32", a5="i8 i16 i32 f16 f32", kirin="i8 i16 i32 f16 f32", ids="SA-0130"),
     rules=pointwise("dst", "src", vec="SA-0133", static="SA-0132 SA-0131", valid="PA-0025 PA-0024"),
-    freedom="The smallest integer stays as it is: its absolute value does not fit.",
-    streams=True,
+    freedom=unspecified(
+        "the smallest integer",
+        "The smallest integer stays as it is: its absolute value does not fit.",
+    ),
 )
-def TABS(dst: Array, src: Array, ctx: Any) -> None:
+def TABS(src: Expr) -> Expr:
     """Take the absolute value.
 
     Floats lose their sign bit, also those of NaN and -0 (the permissive profile keeps -0).
     """
-    dst[...] = np.abs(src) if ctx.target.is_device else np.where(src < 0, -src, src)
+    return given(ON_DEVICE, abs(src), select(src < 0, -src, src))
 
 
-@insn(
-    *UNARY,
-    types=types(
-        a2a3="i16 i32 f16 f32",
-        a5="i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i16 u16 i32 u32 f16 f32",
-        ids={"a2a3": "SA-0286"},
-    ),
+@_unary(
+    types=types(**WIDER_NUMBERS, ids={"a2a3": "SA-0286"}),
     rules=[
         *pointwise("dst", "src", vec="SA-0231"),
         not_empty("dst", on="a2a3"),
         one_vector_of_i64(),
     ],
-    freedom="The sign of a NaN is flipped.",
-    streams=True,
+    freedom=unspecified("NaN", "The sign of a NaN is flipped."),
 )
-def TNEG(dst: Array, src: Array) -> None:
+def TNEG(src: Expr) -> Expr:
     """Negate. The instruction is TMULS with the scalar -1; integers, signed or not, wrap around."""
-    np.negative(src, out=dst)
+    return -src
 
 
 # ---- rectifiers --------------------------------------------------------------------------------
 
 
-@insn(
-    *UNARY,
+@_unary(
     types=types(a2a3="i32 f16 f32", a5="i32 f16 f32", kirin="i32 f16 f32"),
     rules=pointwise("dst", "src"),
-    freedom="NaN and -0 stay as they are.",
-    streams=True,
+    freedom=unspecified("NaN; -0", "NaN and -0 stay as they are."),
 )
-def TRELU(dst: Array, src: Array) -> None:
+def TRELU(src: Expr) -> Expr:
     """Replace negative elements by zero. What becomes of NaN and -0 is up to the hardware."""
-    dst[...] = relu(src)
+    return select(src < 0, 0, src)
 
 
 @insn(
@@ -283,9 +273,10 @@ def TRELU(dst: Array, src: Array) -> None:
     src("src0", note="values"),
     src("src1", note="slopes"),
     tmp(lost=on_a2a3, note="on A2/A3 room for a mask and one row more, as u8"),
+    means=Each(),
     types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32"),
     rules=[
-        *pointwise("dst", "src0", "src1"),
+        *_rules(),
         rule("tmp-type", "tmp has u8 elements", lambda o: o.tmp.dtype is u8, "a2a3"),
         plain("tmp", id="tmp-layout", on="a2a3"),
         rule(
@@ -306,12 +297,11 @@ def TRELU(dst: Array, src: Array) -> None:
         separate("tmp", "dst", "src0", "src1", id="tmp-separate", on="a2a3"),
     ],
     example={"tmp": "Vec u8 17x32"},
-    streams=True,
 )
-def TPRELU(dst: Array, src0: Array, src1: Array, tmp: Array) -> None:
+def TPRELU(src0: Expr, src1: Expr) -> Expr:
     """Multiply the elements that are not positive by a slope of their own.
 
     `dst = src0 if src0 > 0 else src0 * src1`; zero and NaN take the product. A2/A3 needs `tmp` and
     a destination apart from src0; other targets do not touch `tmp`.
     """
-    dst[...] = np.where(src0 > 0, src0, src0 * src1)
+    return leaky(src0, src1)

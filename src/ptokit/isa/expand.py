@@ -7,15 +7,16 @@ which repeat along the row; either source may be it. The result is always src0 o
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ptokit.base.enums import TileType
-from ptokit.base.layout import Array
 from ptokit.base.precision import DivAlgorithm
 from ptokit.base.tiles import DYNAMIC
-from ptokit.isa.numerics import in_double, quotient
+from ptokit.isa.expr import Expr
+from ptokit.isa.freedom import ulp, unspecified
+from ptokit.isa.meaning import Clobber, Each
+from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import (
     A5_FAMILY,
     DEVICES,
@@ -26,39 +27,22 @@ from ptokit.isa.pointwise import (
     precision,
 )
 from ptokit.isa.rules import located, same_dtype, separate, unboxed, whole_overlap
-from ptokit.isa.spec import Asm, Operand, Rule, Types, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Rule, insn, out, rule, src, tmp, types
 from ptokit.isa.vector_rules import arithmetic, by_target, ceil_to, lanes, per_block, rows_16bit
 
-# ---- arithmetic the broadcasts share -------------------------------------------------------------
-
-EXP_ACCURACY = (
+EXP_ACCURACY = ulp(
+    None,
     "The accuracy of the hardware exponential is not stated; the reference rounds the exact one "
-    "once. Only a5 does not round an f32 difference first."
+    "once. Only a5 does not round an f32 difference first.",
 )
-DIV_ACCURACY = "The accuracy of the hardware division is not stated; the reference rounds once."
-STRICT = (
+DIV_ACCURACY = ulp(
+    None, "The accuracy of the hardware division is not stated; the reference rounds once."
+)
+STRICT = unspecified(
+    "NaN; zeros of both signs",
     "For NaN, and for zeros of either sign, nothing is stated; the reference keeps src0 unless "
-    "src1 compares as better."
+    "src1 compares as better.",
 )
-
-
-def larger(a: Array, b: Array) -> Array:
-    """The maximum; a unless b is greater."""
-    return np.where(b > a, b, a)
-
-
-def smaller(a: Array, b: Array) -> Array:
-    """The minimum; a unless b is less."""
-    return np.where(b < a, b, a)
-
-
-def exp_difference(a: Array, b: Array, target: str) -> Array:
-    """exp(a - b); the difference is rounded to the element type, but not for f32 on a5."""
-    if target == "a5" and a.dtype == np.float32:
-        return in_double(lambda x, y: np.exp(x - y), a, b)
-    return in_double(np.exp, a - b)
-
-
 ARITHMETIC = {
     "a2a3": "f16 f32 i16 i32",
     "a5": "i8 u8 i16 u16 i32 u32 f16 bf16 f32",
@@ -110,13 +94,9 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
     return None if rows == o.dst.vr else (slice(o.dst.vr, rows), slice(0, o.dst.vc))
 
 
-def _binary() -> tuple[Operand, ...]:
-    return (
-        out("dst", unspecified=_overrun),
-        src("src0"),
-        src("src1"),
-        tmp("tmp", optional=True, lost=on_a2a3, note="scratch; only a2a3 uses it"),
-    )
+def _clobbered(o: Any) -> Clobber | None:
+    """The hidden scratch; where tiles are placed automatically nobody can be harmed."""
+    return (TileType.Vec, *_WINDOW) if o.mode == "manual" and _uses_window(o) else None
 
 
 def _binary_rules(
@@ -213,34 +193,24 @@ def _binary_rules(
     ]
 
 
-def _types(lists: dict[str, str], id: str = "") -> Types:
-    return types("dst", ids=id, **lists)
-
-
-_EXAMPLE = {"dst": "Vec {T} 32x64", "src0": "Vec {T} 32x64", "src1": "Vec {T} 32x1 DN"}
-_MORE_EXAMPLES = [
-    {"dst": "Vec f16 16x64", "src0": "Vec f16 16x16", "src1": "Vec f16 16x64"},
-    {**dict.fromkeys(("dst", "src0", "tmp"), "Vec f32 16x64"), "src1": "Vec f32 16x1 DN"},
-    {
-        **dict.fromkeys(("dst", "src0"), "Vec f32 480x16 valid 475x16"),
-        "src1": "Vec f32 480x1 DN valid 475x1",
-        "on": "a2a3",
-    },
-]
-_NO_TMP_IN_TEXT = Asm(tmp=frozenset())
-
-
-def _spread(values: Array, columns: int) -> Array:
-    """Repeat what a row holds along it; a single value broadcasts by itself."""
-    width = values.shape[1]
-    return values if width in (1, columns) else values[:, np.arange(columns) % width]
-
-
-def _operands(dst: Array, src0: Array, src1: Array, ctx: Any) -> tuple[Array, Array]:
-    """Both sources, spread out to the columns of dst."""
-    if ctx.mode == "manual" and _uses_window(ctx.ops):
-        ctx.clobber(TileType.Vec, *_WINDOW)
-    return _spread(src0, dst.shape[1]), _spread(src1, dst.shape[1])
+_with_row_value = partial(
+    insn,
+    out("dst", unspecified=_overrun),
+    src("src0"),
+    src("src1"),
+    tmp("tmp", optional=True, lost=on_a2a3, note="scratch; only a2a3 uses it"),
+    means=Each(repeats=True, clobbers=_clobbered),
+    example={"dst": "Vec {T} 32x64", "src0": "Vec {T} 32x64", "src1": "Vec {T} 32x1 DN"},
+    more_examples=[
+        {"dst": "Vec f16 16x64", "src0": "Vec f16 16x16", "src1": "Vec f16 16x64"},
+        {**dict.fromkeys(("dst", "src0", "tmp"), "Vec f32 16x64"), "src1": "Vec f32 16x1 DN"},
+        {
+            **dict.fromkeys(("dst", "src0"), "Vec f32 480x16 valid 475x16"),
+            "src1": "Vec f32 480x1 DN valid 475x1",
+            "on": "a2a3",
+        },
+    ],
+)
 
 
 # ---- the instructions ----------------------------------------------------------------------------
@@ -256,6 +226,7 @@ def _operands(dst: Array, src0: Array, src1: Array, ctx: Any) -> tuple[Array, Ar
         ),
     ),
     src("src", view=lambda o: (o.dst.vr, 1)),
+    means=Each(),
     types=types(
         "dst",
         a2a3="i8 u8 i16 u16 i32 u32 f16 bf16 f32",
@@ -294,90 +265,63 @@ def _operands(dst: Array, src0: Array, src1: Array, ctx: Any) -> tuple[Array, Ar
         separate("dst", "src"),
     ],
     example={"dst": "Vec {T} 32x64", "src": "Vec {T} 32x1 DN"},
-    streams=True,
 )
-def TROWEXPAND(dst: Array, src: Array) -> None:
+def TROWEXPAND(src: Expr) -> Expr:
     """Copy column 0 of every row of src to all valid columns of that row of dst.
 
     The valid region of dst governs; other columns of src are ignored. On a2a3 tiles of bytes with
     an odd number of valid columns also get the value in the column behind.
     """
-    dst[...] = src
+    return src
 
 
-@insn(
-    *_binary(),
-    types=_types(ARITHMETIC),
+@_with_row_value(
+    types=types(**ARITHMETIC),
     rules=_binary_rules(),
-    asm=_NO_TMP_IN_TEXT,
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    streams=True,
+    asm=Asm(tmp=frozenset()),
 )
-def TROWEXPANDADD(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
+def TROWEXPANDADD(src0: Expr, src1: Expr) -> Expr:
     """Add a value per row to a tile: dst = src0 + src1, where one source has one value per row.
 
     The valid region of dst governs and dst may be the full source. The per-row source is a column,
     or holds 32 bytes per row that repeat along it. On a2a3 a column is spread out in tmp or, when
     there is none, in UB bytes 188416 to 196608, whose contents are lost. Integers wrap.
     """
-    a, b = _operands(dst, src0, src1, ctx)
-    np.add(a, b, out=dst)
+    return src0 + src1
 
 
-@insn(
-    *_binary(),
-    types=_types(ARITHMETIC, "SA-0315"),
+@_with_row_value(
+    types=types(**ARITHMETIC, ids="SA-0315"),
     rules=_binary_rules(dtype="SA-0317", major="SA-0316", shape="PA-0059"),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    streams=True,
 )
-def TROWEXPANDSUB(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
+def TROWEXPANDSUB(src0: Expr, src1: Expr) -> Expr:
     """Subtract with one value per row: dst = src0 - src1, where one source has one value per row.
 
     The operands keep their order whichever is the per-row source. Layout, tmp and the UB scratch of
     a2a3 are as for TROWEXPANDADD. Integers wrap.
     """
-    a, b = _operands(dst, src0, src1, ctx)
-    np.subtract(a, b, out=dst)
+    return src0 - src1
 
 
-@insn(
-    *_binary(),
-    types=_types(ARITHMETIC, "SA-0312"),
+@_with_row_value(
+    types=types(**ARITHMETIC, ids="SA-0312"),
     rules=_binary_rules(dtype="SA-0314", major="SA-0313", shape="PA-0058"),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    streams=True,
 )
-def TROWEXPANDMUL(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
+def TROWEXPANDMUL(src0: Expr, src1: Expr) -> Expr:
     """Multiply a tile by a value per row: dst = src0 * src1; one source has one value per row.
 
     Layout, tmp and the UB scratch of a2a3 are as for TROWEXPANDADD. Integers wrap.
     """
-    a, b = _operands(dst, src0, src1, ctx)
-    np.multiply(a, b, out=dst)
+    return src0 * src1
 
 
-@insn(
-    *_binary(),
+@_with_row_value(
     attrs=precision(DivAlgorithm),
-    types=_types(QUOTIENTS, "SA-0306"),
+    types=types(**QUOTIENTS, ids="SA-0306"),
     rules=_binary_rules(dtype="SA-0308", major="SA-0307", shape="PA-0057"),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
     freedom=DIV_ACCURACY,
-    streams=True,
 )
-def TROWEXPANDDIV(
-    dst: Array,
-    src0: Array,
-    src1: Array,
-    tmp: Array | None,
-    PrecisionType: DivAlgorithm,
-    ctx: Any,
-) -> None:
+def TROWEXPANDDIV(src0: Expr, src1: Expr, PrecisionType: DivAlgorithm) -> Expr:
     """Divide with one value per row: dst = src0 / src1, where one source has one value per row.
 
     The operands keep their order whichever is the per-row source. Integers are truncated toward
@@ -385,58 +329,37 @@ def TROWEXPANDDIV(
     the correctly rounded quotient of floats. Layout, tmp and the UB scratch of a2a3 are as for
     TROWEXPANDADD.
     """
-    high = PrecisionType == DivAlgorithm.HIGH_PRECISION
-    dst[...] = quotient(*_operands(dst, src0, src1, ctx), ctx.target.name, high)
+    return quotient(src0, src1, PrecisionType == DivAlgorithm.HIGH_PRECISION)
 
 
-@insn(
-    *_binary(),
-    types=_types(ARITHMETIC),
-    rules=_binary_rules(),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    freedom=STRICT,
-    streams=True,
-)
-def TROWEXPANDMAX(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
+@_with_row_value(types=types(**ARITHMETIC), rules=_binary_rules(), freedom=STRICT)
+def TROWEXPANDMAX(src0: Expr, src1: Expr) -> Expr:
     """Take the larger of an element and the value of its row; one source has one value per row.
 
     Layout, tmp and the UB scratch of a2a3 are as for TROWEXPANDADD. Keep the data free of NaN.
     """
-    dst[...] = larger(*_operands(dst, src0, src1, ctx))
+    return larger(src0, src1)
 
 
-@insn(
-    *_binary(),
-    types=_types(ARITHMETIC),
-    rules=_binary_rules(),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    freedom=STRICT,
-    streams=True,
-)
-def TROWEXPANDMIN(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
+@_with_row_value(types=types(**ARITHMETIC), rules=_binary_rules(), freedom=STRICT)
+def TROWEXPANDMIN(src0: Expr, src1: Expr) -> Expr:
     """Take the smaller of an element and the value of its row; one source has one value per row.
 
     Layout, tmp and the UB scratch of a2a3 are as for TROWEXPANDADD. Keep the data free of NaN.
     """
-    dst[...] = smaller(*_operands(dst, src0, src1, ctx))
+    return smaller(src0, src1)
 
 
-@insn(
-    *_binary(),
-    types=_types(FLOATS, "SA-0309"),
+@_with_row_value(
+    types=types(**FLOATS, ids="SA-0309"),
     rules=_binary_rules(dtype="SA-0311", major="SA-0310"),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
     freedom=EXP_ACCURACY,
-    streams=True,
 )
-def TROWEXPANDEXPDIF(dst: Array, src0: Array, src1: Array, tmp: Array | None, ctx: Any) -> None:
+def TROWEXPANDEXPDIF(src0: Expr, src1: Expr) -> Expr:
     """Compute exp(src0 - src1), where one source has one value per row: the core of a softmax.
 
     The operands keep their order whichever is the per-row source. The difference is rounded to the
     element type before the exponential, except for f32 on a5. Layout, tmp and the UB scratch of
     a2a3 are as for TROWEXPANDADD.
     """
-    dst[...] = exp_difference(*_operands(dst, src0, src1, ctx), ctx.target.name)
+    return exp_difference(src0, src1)

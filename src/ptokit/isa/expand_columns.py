@@ -5,11 +5,9 @@ In the binary forms either source may be the single row; the result is always sr
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ptokit.base.layout import Array
 from ptokit.base.precision import DivAlgorithm
 from ptokit.isa.expand import (
     ARITHMETIC,
@@ -18,11 +16,10 @@ from ptokit.isa.expand import (
     FLOATS,
     QUOTIENTS,
     STRICT,
-    exp_difference,
-    larger,
-    smaller,
 )
-from ptokit.isa.numerics import quotient
+from ptokit.isa.expr import Expr
+from ptokit.isa.meaning import Each
+from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import (
     A5_FAMILY,
     DEVICES,
@@ -33,7 +30,7 @@ from ptokit.isa.pointwise import (
     precision,
 )
 from ptokit.isa.rules import located, same_dtype, separate, whole_overlap
-from ptokit.isa.spec import Extent, Operand, Rule, View, insn, out, rule, src, types
+from ptokit.isa.spec import Extent, Rule, View, insn, out, rule, src, types
 from ptokit.isa.vector_rules import BLOCK_BYTES, arithmetic, ceil_to, per_block, rows_16bit
 
 
@@ -44,15 +41,6 @@ def _has_shape_of(tile: Any, dst: Any) -> bool:
 def _row(o: Any) -> Extent:
     """Row 0, as wide as dst; nothing when dst is empty."""
     return min(1, o.dst.vr), o.dst.vc
-
-
-def _binary() -> tuple[Operand, ...]:
-    """src0 is the full source when it has the valid region of dst, otherwise src1 is."""
-    return (
-        out("dst"),
-        src("src0", view=lambda o: View.VALID if _has_shape_of(o.src0, o.dst) else _row(o)),
-        src("src1", view=lambda o: _row(o) if _has_shape_of(o.src0, o.dst) else View.VALID),
-    )
 
 
 def _sources(o: Any) -> tuple[Any, Any]:
@@ -110,11 +98,19 @@ def _binary_rules(major: str = "layout") -> list[Rule]:
     ]
 
 
-_EXAMPLE = {"dst": "Vec {T} 16x64", "src0": "Vec {T} 16x64", "src1": "Vec {T} 1x64"}
-_MORE_EXAMPLES = [
-    {"dst": "Vec f16 16x64", "src0": "Vec f16 1x64", "src1": "Vec f16 16x64"},
-    {"dst": "Vec f32 1x1024", "src0": "Vec f32 1x1024", "src1": "Vec f32 1x1024"},
-]
+# src0 is the full source when it has the valid region of dst, otherwise src1 is.
+_with_row = partial(
+    insn,
+    out("dst"),
+    src("src0", view=lambda o: View.VALID if _has_shape_of(o.src0, o.dst) else _row(o)),
+    src("src1", view=lambda o: _row(o) if _has_shape_of(o.src0, o.dst) else View.VALID),
+    means=Each(),
+    example={"dst": "Vec {T} 16x64", "src0": "Vec {T} 16x64", "src1": "Vec {T} 1x64"},
+    more_examples=[
+        {"dst": "Vec f16 16x64", "src0": "Vec f16 1x64", "src1": "Vec f16 16x64"},
+        {"dst": "Vec f32 1x1024", "src0": "Vec f32 1x1024", "src1": "Vec f32 1x1024"},
+    ],
+)
 
 
 def _block_tail(o: Any) -> tuple[slice, slice] | None:
@@ -132,6 +128,7 @@ def _copies(o: Any) -> bool:
 @insn(
     out("dst", view=lambda o: View.VALID if _copies(o) else (0, 0), unspecified=_block_tail),
     src("src", view=lambda o: (1, o.dst.vc) if _copies(o) else (0, 0)),
+    means=Each(),
     types=types(
         "dst",
         a2a3="i8 u8 i16 u16 i32 u32 f16 bf16 f32",
@@ -154,137 +151,86 @@ def _copies(o: Any) -> bool:
         separate("dst", "src"),
     ],
     example={"dst": "Vec {T} 16x64", "src": "Vec {T} 1x64"},
-    streams=True,
 )
-def TCOLEXPAND(dst: Array, src: Array) -> None:
+def TCOLEXPAND(src: Expr) -> Expr:
     """Copy row 0 of src to all valid rows of dst.
 
     The valid region of dst governs; other rows of src are ignored. a2a3 copies whole 32-byte
     blocks, so up to there the columns behind the valid ones are lost, and it does nothing when one
     of the tiles is empty.
     """
-    dst[...] = src
+    return src
 
 
-@insn(
-    *_binary(),
-    types=types("dst", **ARITHMETIC),
-    rules=_binary_rules(),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    streams=True,
-)
-def TCOLEXPANDADD(dst: Array, src0: Array, src1: Array) -> None:
+@_with_row(types=types(**ARITHMETIC), rules=_binary_rules())
+def TCOLEXPANDADD(src0: Expr, src1: Expr) -> Expr:
     """Add a row to all rows of a tile: dst = src0 + src1, where one source is a single row.
 
     The valid region of dst governs and dst may be the full source. The single row is
     src1 or, less portably, src0; only its row 0 is read. Integers wrap.
     """
-    np.add(src0, src1, out=dst)
+    return src0 + src1
 
 
-@insn(
-    *_binary(),
-    types=types("dst", ids="SA-0147", **ARITHMETIC),
-    rules=_binary_rules("SA-0148"),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    streams=True,
-)
-def TCOLEXPANDSUB(dst: Array, src0: Array, src1: Array) -> None:
+@_with_row(types=types(**ARITHMETIC, ids="SA-0147"), rules=_binary_rules("SA-0148"))
+def TCOLEXPANDSUB(src0: Expr, src1: Expr) -> Expr:
     """Subtract with a single row: dst = src0 - src1, where one source is one row for all.
 
     The operands keep their order whichever is the single row; see TCOLEXPANDADD. Integers wrap.
     """
-    np.subtract(src0, src1, out=dst)
+    return src0 - src1
 
 
-@insn(
-    *_binary(),
-    types=types("dst", ids="SA-0145", **ARITHMETIC),
-    rules=_binary_rules("SA-0146"),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    streams=True,
-)
-def TCOLEXPANDMUL(dst: Array, src0: Array, src1: Array) -> None:
+@_with_row(types=types(**ARITHMETIC, ids="SA-0145"), rules=_binary_rules("SA-0146"))
+def TCOLEXPANDMUL(src0: Expr, src1: Expr) -> Expr:
     """Multiply all rows of a tile by one row: dst = src0 * src1; one source is a single row.
 
     See TCOLEXPANDADD for the operands. Integers wrap.
     """
-    np.multiply(src0, src1, out=dst)
+    return src0 * src1
 
 
-@insn(
-    *_binary(),
+@_with_row(
     attrs=precision(DivAlgorithm),
-    types=types("dst", ids="SA-0141", **QUOTIENTS),
+    types=types(**QUOTIENTS, ids="SA-0141"),
     rules=_binary_rules("SA-0142"),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
     freedom=DIV_ACCURACY,
-    streams=True,
 )
-def TCOLEXPANDDIV(
-    dst: Array, src0: Array, src1: Array, PrecisionType: DivAlgorithm, ctx: Any
-) -> None:
+def TCOLEXPANDDIV(src0: Expr, src1: Expr, PrecisionType: DivAlgorithm) -> Expr:
     """Divide with a single row: dst = src0 / src1, where one source is one row for all.
 
     The operands keep their order whichever is the single row; see TCOLEXPANDADD. Integers are
     truncated toward zero; what division by zero gives is not defined for them (0 here).
     HIGH_PRECISION asks a5 for the correctly rounded quotient of floats.
     """
-    high = PrecisionType == DivAlgorithm.HIGH_PRECISION
-    dst[...] = quotient(src0, src1, ctx.target.name, high)
+    return quotient(src0, src1, PrecisionType == DivAlgorithm.HIGH_PRECISION)
 
 
-@insn(
-    *_binary(),
-    types=types("dst", **ARITHMETIC),
-    rules=_binary_rules(),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    freedom=STRICT,
-    streams=True,
-)
-def TCOLEXPANDMAX(dst: Array, src0: Array, src1: Array) -> None:
+@_with_row(types=types(**ARITHMETIC), rules=_binary_rules(), freedom=STRICT)
+def TCOLEXPANDMAX(src0: Expr, src1: Expr) -> Expr:
     """Take the larger of an element and that of one row in its column; one source is a single row.
 
     See TCOLEXPANDADD for the operands. Keep the data free of NaN.
     """
-    dst[...] = larger(src0, src1)
+    return larger(src0, src1)
 
 
-@insn(
-    *_binary(),
-    types=types("dst", **ARITHMETIC),
-    rules=_binary_rules(),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    freedom=STRICT,
-    streams=True,
-)
-def TCOLEXPANDMIN(dst: Array, src0: Array, src1: Array) -> None:
+@_with_row(types=types(**ARITHMETIC), rules=_binary_rules(), freedom=STRICT)
+def TCOLEXPANDMIN(src0: Expr, src1: Expr) -> Expr:
     """Take the smaller of an element and that of one row in its column; one source is a single row.
 
     See TCOLEXPANDADD for the operands. Keep the data free of NaN.
     """
-    dst[...] = smaller(src0, src1)
+    return smaller(src0, src1)
 
 
-@insn(
-    *_binary(),
-    types=types("dst", ids="SA-0143", **FLOATS),
-    rules=_binary_rules("SA-0144"),
-    example=_EXAMPLE,
-    more_examples=_MORE_EXAMPLES,
-    freedom=EXP_ACCURACY,
-    streams=True,
+@_with_row(
+    types=types(**FLOATS, ids="SA-0143"), rules=_binary_rules("SA-0144"), freedom=EXP_ACCURACY
 )
-def TCOLEXPANDEXPDIF(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
+def TCOLEXPANDEXPDIF(src0: Expr, src1: Expr) -> Expr:
     """Compute exp(src0 - src1), where one source is a single row for all rows.
 
     The operands keep their order whichever is the single row; see TCOLEXPANDADD. The difference is
     rounded to the element type before the exponential, except for f32 on a5.
     """
-    dst[...] = exp_difference(src0, src1, ctx.target.name)
+    return exp_difference(src0, src1)

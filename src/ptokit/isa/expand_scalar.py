@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from ptokit.base.convert import element
 from ptokit.base.enums import Layout, TileType
-from ptokit.base.layout import Array
+from ptokit.isa.expr import Expr
+from ptokit.isa.meaning import Each
 from ptokit.isa.rules import DEVICES, in_types, located, need
 from ptokit.isa.spec import Asm, Pipe, View, insn, out, scalar, types
 
@@ -38,6 +38,7 @@ _WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
 @insn(
     out("dst", kinds=("tile", "conv"), view=_region),
     scalar("scalar"),
+    means=Each(),
     pipe=lambda o: Pipe.MTE2 if o.dst.loc == TileType.Mat else Pipe.V,
     ops={"TEXPANDS": Pipe.V, "TEXPANDS_MAT": Pipe.MTE2},
     types=types("dst", a2a3=_WIDE + " bf16", a5=_WIDE, kirin=_WIDE),
@@ -105,12 +106,11 @@ _WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
         {"dst": "Conv Mat f16 NC1HWC0 1x2x4x8x16"},
         {"dst": "Conv Mat f16 NDC1HWC0 1x2x2x4x8x16"},
     ],
-    streams=True,
 )
-def TEXPANDS(dst: Array, scalar: float, ctx: Any) -> None:
+def TEXPANDS(scalar: Expr) -> Expr:
     """Fill a tile with one scalar.
 
     A Vec tile is filled over its valid region, a Mat tile over its whole capacity, a convolution
     tile over its shape. The scalar is converted to the element type of `dst` as C++ does it.
     """
-    dst[...] = element(scalar, ctx.ops.dst.dtype)
+    return scalar

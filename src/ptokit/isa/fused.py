@@ -2,104 +2,88 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-import numpy as np
-
-from ptokit.base.convert import convert
-from ptokit.base.dtypes import dtype, f32, i32
-from ptokit.base.layout import Array
+from ptokit.base.dtypes import DType, f16, f32, i8, i16, i32
+from ptokit.base.enums import SaturationMode
 from ptokit.isa.elementwise import NUMBERS
+from ptokit.isa.expr import Expr, given, on
+from ptokit.isa.freedom import ulp, unspecified
+from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import multiply_add, positive_part
 from ptokit.isa.pointwise import BINARY, not_empty, on_a2a3, plain, pointwise
 from ptokit.isa.rules import located, same_dtype, same_valid, separate, static_valid_fits
 from ptokit.isa.spec import Asm, Rule, inout, insn, out, rule, scalar, src, tmp, types
 
-ONE_ROUNDING = "The product is not rounded before the addition."
-IN_PLACE = Asm(ins=("src0", "src1"), outs=("dst",))  # dst is read, but written only once in text
-
-
 # ---- sums of three -----------------------------------------------------------------------------
 
-TERNARY = (out("dst"), src("src0"), src("src1"), src("src2"))
-
-
-@insn(
-    *TERNARY,
+_ternary = partial(
+    insn,
+    out("dst"),
+    src("src0"),
+    src("src1"),
+    src("src2"),
+    means=Each(),
     types=types(**NUMBERS),
     rules=pointwise("dst", "src0", "src1", "src2"),
-    streams=True,
 )
-def TADDC(dst: Array, src0: Array, src1: Array, src2: Array) -> None:
+
+
+@_ternary()
+def TADDC(src0: Expr, src1: Expr, src2: Expr) -> Expr:
     """Add three tiles, from left to right. There is no carry, whatever the name suggests.
 
     No device has it as one instruction: it stands for TADD followed by TADD, with a rounding after
     each.
     """
-    np.add(np.add(src0, src1), src2, out=dst)
+    return src0 + src1 + src2
 
 
-@insn(
-    *TERNARY,
-    types=types(**NUMBERS),
-    rules=pointwise("dst", "src0", "src1", "src2"),
-    streams=True,
-)
-def TSUBC(dst: Array, src0: Array, src1: Array, src2: Array) -> None:
+@_ternary()
+def TSUBC(src0: Expr, src1: Expr, src2: Expr) -> Expr:
     """Subtract the second tile from the first and add the third. There is no borrow.
 
     No device has it as one instruction: it stands for TSUB followed by TADD, with a rounding after
     each.
     """
-    np.add(np.subtract(src0, src1), src2, out=dst)
+    return src0 - src1 + src2
 
 
 # ---- multiply and add --------------------------------------------------------------------------
 
-
-@insn(
+_FLOATS = types(a2a3="f16 f32", a5="f16 f32")
+_NAN_IS_ZERO = unspecified("NaN", "NaN becomes 0.")
+_ONE_ROUNDING = ulp(1, "The product is not rounded before the addition.")
+_multiply_add = partial(
+    insn,
     inout("dst"),
     *BINARY[1:],
-    types=types(a2a3="f16 f32", a5="f16 f32"),
+    means=Each(),
+    types=_FLOATS,
     rules=pointwise("dst", "src0", "src1"),
-    asm=IN_PLACE,
-    freedom=ONE_ROUNDING,
-    streams=True,
+    asm=Asm(ins=("src0", "src1"), outs=("dst",)),  # dst is read, but written only once in text
 )
-def TMULADDDST(dst: Array, src0: Array, src1: Array) -> None:
+
+
+@_multiply_add(freedom=_ONE_ROUNDING)
+def TMULADDDST(dst: Expr, src0: Expr, src1: Expr) -> Expr:
     """Add a product to the destination: `dst = src0 * src1 + dst`."""
-    dst[...] = multiply_add(src0, src1, dst)
+    return multiply_add(src0, src1, dst)
 
 
-@insn(
-    inout("dst"),
-    *BINARY[1:],
-    types=types(a2a3="f16 f32", a5="f16 f32"),
-    rules=pointwise("dst", "src0", "src1"),
-    asm=IN_PLACE,
-    freedom=ONE_ROUNDING,
-    streams=True,
-)
-def TFUSEDMULADD(dst: Array, src0: Array, src1: Array) -> None:
+@_multiply_add(freedom=_ONE_ROUNDING)
+def TFUSEDMULADD(dst: Expr, src0: Expr, src1: Expr) -> Expr:
     """Multiply the destination and add to it: `dst = src0 * dst + src1`."""
-    dst[...] = multiply_add(src0, dst, src1)
+    return multiply_add(src0, dst, src1)
 
 
-@insn(
-    inout("dst"),
-    *BINARY[1:],
-    types=types(a2a3="f16 f32", a5="f16 f32"),
-    rules=pointwise("dst", "src0", "src1"),
-    asm=IN_PLACE,
-    freedom=ONE_ROUNDING + " NaN becomes 0.",
-    streams=True,
-)
-def TFUSEDMULADDRELU(dst: Array, src0: Array, src1: Array) -> None:
+@_multiply_add(freedom=[_ONE_ROUNDING, _NAN_IS_ZERO])
+def TFUSEDMULADDRELU(dst: Expr, src0: Expr, src1: Expr) -> Expr:
     """Multiply the destination, add to it and replace what is negative by zero.
 
     `dst = max(src0 * dst + src1, 0)`.
     """
-    dst[...] = positive_part(multiply_add(src0, dst, src1))
+    return positive_part(multiply_add(src0, dst, src1))
 
 
 # ---- rectified sums and differences ------------------------------------------------------------
@@ -107,25 +91,21 @@ def TFUSEDMULADDRELU(dst: Array, src0: Array, src1: Array) -> None:
 
 @insn(
     *BINARY,
-    types=types(a2a3="f16 f32", a5="f16 f32"),
+    means=Each(),
+    types=_FLOATS,
     rules=pointwise("dst", "src0", "src1"),
-    freedom="NaN becomes 0.",
-    streams=True,
+    freedom=_NAN_IS_ZERO,
 )
-def TSUBRELU(dst: Array, src0: Array, src1: Array) -> None:
+def TSUBRELU(src0: Expr, src1: Expr) -> Expr:
     """Subtract, and replace what is negative by zero: `dst = max(src0 - src1, 0)`."""
-    dst[...] = positive_part(np.subtract(src0, src1))
+    return positive_part(src0 - src1)
 
 
-PAIRS = "f16,f32,f32 i8,f16,f16 i8,i16,i16"
-NARROWING = types("dst src0 src1", a2a3=PAIRS, a5=PAIRS, cpu=PAIRS)
-
-
-def narrowing(*sources: str) -> list[Rule]:
+def _narrowing() -> list[Rule]:
     """The rules of an instruction whose destination has narrower elements than its sources."""
-    names = ("dst", *sources)
+    names = ("dst", "src0", "src1")
     return [
-        same_dtype(*sources),
+        same_dtype("src0", "src1"),
         plain(*names),
         located("Vec", *names),
         *static_valid_fits(*names),
@@ -135,45 +115,50 @@ def narrowing(*sources: str) -> list[Rule]:
     ]
 
 
-@insn(
+_PAIRS = "f16,f32,f32 i8,f16,f16 i8,i16,i16"
+_NARROWER = {f32: f16, f16: i8, i16: i8, i32: i8}  # by the type in which the sum is formed
+_rectified = partial(
+    insn,
     *BINARY,
-    types=NARROWING,
-    rules=narrowing("src0", "src1"),
-    freedom="NaN becomes 0.",
-    streams=True,
+    means=Each(),
+    types=types("dst src0 src1", a2a3=_PAIRS, a5=_PAIRS, cpu=_PAIRS),
+    rules=_narrowing(),
+    freedom=_NAN_IS_ZERO,
 )
-def TADDRELUCONV(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
+
+
+def _saturated(value: Expr, kind: DType) -> Expr:
+    return positive_part(value).to(kind, saturation=SaturationMode.ON)
+
+
+@_rectified()
+def TADDRELUCONV(src0: Expr, src1: Expr) -> Expr:
     """Add, replace what is negative by zero, and convert to the narrower type of the destination.
 
     f32 to f16 and f16 to i8 round to nearest even; whatever is too large becomes the largest value
     of the destination. i16 sums are formed in 32 bits on A2/A3 but wrap around on A5, which shows
     when they exceed 32767.
     """
-    dst[...] = rectified(np.add, src0, src1, dst, ctx)
+    narrow = _NARROWER[src0.kind]
+    plain = _saturated(src0 + src1, narrow)
+    if src0.kind is not i16:
+        return plain
+    return given(on("a5"), plain, _saturated(src0.to(i32) + src1.to(i32), narrow))
 
 
-@insn(
-    *BINARY,
-    types=NARROWING,
-    rules=narrowing("src0", "src1"),
-    freedom="NaN becomes 0.",
-    streams=True,
-)
-def TSUBRELUCONV(dst: Array, src0: Array, src1: Array, ctx: Any) -> None:
+@_rectified()
+def TSUBRELUCONV(src0: Expr, src1: Expr) -> Expr:
     """Subtract, replace what is negative by zero, and convert to the type of the destination.
 
     f32 to f16 and f16 to i8 round to nearest even; whatever is too large becomes the largest value
     of the destination. i16 differences are formed in 32 bits on A2/A3 but wrap around on A5, which
     shows when they leave the range of i16.
     """
-    dst[...] = rectified(np.subtract, src0, src1, dst, ctx)
-
-
-def rectified(operation: np.ufunc, a: Array, b: Array, dst: Array, ctx: Any) -> Array:
-    """operation(a, b), cut off below zero, saturated to the element type of dst."""
-    if a.dtype == np.int16 and ctx.target.name != "a5":
-        a, b = a.astype(np.int32), b.astype(np.int32)
-    return convert(positive_part(operation(a, b)), dtype(a.dtype), dtype(dst.dtype))
+    narrow = _NARROWER[src0.kind]
+    plain = _saturated(src0 - src1, narrow)
+    if src0.kind is not i16:
+        return plain
+    return given(on("a5"), plain, _saturated(src0.to(i32) - src1.to(i32), narrow))
 
 
 @insn(
@@ -182,12 +167,13 @@ def rectified(operation: np.ufunc, a: Array, b: Array, dst: Array, ctx: Any) -> 
     src("src1", lost=on_a2a3),
     scalar("deqScale", note="float"),
     tmp(lost=on_a2a3, note="scratch on A2/A3, at least as large as dst"),
+    means=Each(numbers={"deqScale": f32}),
     types=[
         types("dst src0 src1", a2a3="f16,i32,i32", a5="f16,i32,i32", cpu="f16,i32,i32"),
         types("tmp", a2a3="i32", a5="i32"),
     ],
     rules=[
-        *narrowing("src0", "src1"),
+        *_narrowing(),
         plain("tmp", id="tmp-layout"),
         located("Vec", "tmp", id="tmp-location"),
         rule(
@@ -201,14 +187,12 @@ def rectified(operation: np.ufunc, a: Array, b: Array, dst: Array, ctx: Any) -> 
     ],
     asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
     example={"deqScale": "0.5"},
-    streams=True,
 )
-def TADDDEQRELU(dst: Array, src0: Array, src1: Array, deqScale: float, tmp: Array) -> None:
+def TADDDEQRELU(src0: Expr, src1: Expr, deqScale: Expr) -> Expr:
     """Add two i32 tiles, scale the sum, replace what is negative by zero, and round to f16.
 
     The sum wraps around. It is brought down by 2^17, multiplied by `deqScale` and brought up again,
     in f32; too large a result becomes 65504. A2/A3 needs `tmp` and destroys both sources.
     """
-    total = convert(np.add(src0, src1), i32, f32)
-    scaled = total * np.float32(2**-17) * np.float32(deqScale) * np.float32(2**17)
-    dst[...] = convert(positive_part(scaled), f32, dtype(dst.dtype))
+    scaled = (src0 + src1).to(f32) * 2.0**-17 * deqScale * 2.0**17
+    return _saturated(scaled, f16)

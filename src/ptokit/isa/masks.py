@@ -13,36 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ptokit.base.enums import CmpMode
-from ptokit.base.layout import Array
+from ptokit.isa.expr import Expr, apply
 from ptokit.isa.spec import Extent, Rule, View, rule
 
-COMPARE = {
-    CmpMode.EQ: np.equal,
-    CmpMode.NE: np.not_equal,
-    CmpMode.LT: np.less,
-    CmpMode.LE: np.less_equal,
-    CmpMode.GT: np.greater,
-    CmpMode.GE: np.greater_equal,
-}
 
-
-def pack_mask(bits: Array, mask: Array) -> None:
-    """Write a boolean matrix into the rows of a mask tile; what is left of `mask` becomes 0.
-
-    `mask` is a matrix of the tile's elements, of any integer type, wide enough for the bits.
-    """
-    packed = np.packbits(bits, axis=1, bitorder="little")
-    into = mask.view(np.uint8)
-    into[...] = 0
-    into[: packed.shape[0], : packed.shape[1]] = packed
-
-
-def unpack_mask(mask: Array, cols: int) -> Array:
-    """Read the first `cols` bits of every row of a mask tile as a boolean matrix."""
-    return np.unpackbits(mask.view(np.uint8), axis=1, count=cols, bitorder="little").view(np.bool_)
+def compared(a: Expr, b: Expr, mode: CmpMode) -> Expr:
+    """The answer to a comparison."""
+    return apply(mode.name.lower(), a, b)
 
 
 def mask_extent(mask: Any, rows: int, cols: int) -> Extent:

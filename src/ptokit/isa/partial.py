@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ptokit.base.layout import Array
-from ptokit.isa.expand import STRICT, larger, smaller
+from ptokit.isa.expand import STRICT
+from ptokit.isa.expr import Expr, given, on, select
+from ptokit.isa.meaning import Partial
+from ptokit.isa.numerics import larger, smaller
 from ptokit.isa.pointwise import (
     A5_FAMILY,
     DEVICES,
@@ -24,7 +24,7 @@ from ptokit.isa.pointwise import (
     plain,
 )
 from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate, whole_overlap
-from ptokit.isa.spec import Asm, Operand, Rule, insn, out, rule, src, types
+from ptokit.isa.spec import Asm, Rule, insn, out, rule, src, types
 from ptokit.isa.vector_rules import arithmetic, by_target, ceil_to, per_block, rows_16bit
 
 # ---- operands and rules --------------------------------------------------------------------------
@@ -83,10 +83,6 @@ def _not_the_smaller(dst: str, src_: str) -> Rule:
     )
 
 
-def _binary() -> tuple[Operand, ...]:
-    return out("dst", unspecified=_padding("dst", "src0", "src1")), src("src0"), src("src1")
-
-
 def _binary_rules(*, covers: str, same: list[Rule], major: str = "layout") -> list[Rule]:
     tiles = ("dst", "src0", "src1")
     return [
@@ -103,30 +99,27 @@ def _binary_rules(*, covers: str, same: list[Rule], major: str = "layout") -> li
     ]
 
 
-_A2A3 = "i16 i32 f16 f32"
-_A5 = "i8 u8 i16 u16 i32 u32 f16 bf16 f32"
-_KIRIN = "i8 u8 i16 u16 i32 u32 f16 f32"
-_EXAMPLE = {"src1": "Vec {T} 16x64 valid 8x32"}
-
-
-def _combine(dst: Array, src0: Array, src1: Array, op: Callable[[Array, Array], Array]) -> None:
-    """Apply `op` where both sources are defined and copy where one is."""
-    rows, cols = dst.shape
-    src0, src1 = src0[:rows, :cols], src1[:rows, :cols]
-    both = tuple(slice(0, min(a, b)) for a, b in zip(src0.shape, src1.shape, strict=True))
-    result = np.zeros(dst.shape, dst.dtype)
-    for source in (src0, src1):
-        result[: source.shape[0], : source.shape[1]] = source
-    result[both] = op(src0[both], src1[both])
-    dst[...] = result
+_part = partial(
+    insn,
+    out("dst", unspecified=_padding("dst", "src0", "src1")),
+    src("src0"),
+    src("src1"),
+    means=Partial({"dst": ("src0", "src1")}),
+    example={"src1": "Vec {T} 16x64 valid 8x32"},
+)
+_NARROW = {
+    "a2a3": "i16 i32 f16 f32",
+    "a5": "i8 u8 i16 u16 i32 u32 f16 bf16 f32",
+    "kirin": "i8 u8 i16 u16 i32 u32 f16 f32",
+}
+_NUMBERS = _NARROW | {"a5": _NARROW["a5"] + " i64 u64"}
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
 
-@insn(
-    *_binary(),
-    types=types(a2a3=_A2A3, a5=_A5 + " i64 u64", kirin=_KIRIN, ids="SA-0287"),
+@_part(
+    types=types(**_NUMBERS, ids="SA-0287"),
     rules=[
         _binary_rules(
             covers="PA-0051",
@@ -135,35 +128,31 @@ def _combine(dst: Array, src0: Array, src1: Array, op: Callable[[Array, Array], 
         ),
         one_vector_of_i64("dst"),
     ],
-    example=_EXAMPLE,
 )
-def TPARTADD(dst: Array, src0: Array, src1: Array) -> None:
+def TPARTADD(src0: Expr, src1: Expr) -> Expr:
     """Add two tiles where both are defined, and copy the one that is where only one is.
 
     The valid region of dst governs; one source has the same, the other may have fewer rows and
     columns, down to none. Integers wrap. dst may be the full source. When a2a3 copies, it also
     overwrites padding columns of dst.
     """
-    _combine(dst, src0, src1, np.add)
+    return src0 + src1
 
 
-@insn(
-    *_binary(),
-    types=types(a2a3=_A2A3, a5=_A5, kirin=_KIRIN),
+@_part(
+    types=types(**_NARROW),
     rules=_binary_rules(covers="PA-0054", same=[same_dtype("dst", "src0", "src1")]),
-    example=_EXAMPLE,
 )
-def TPARTMUL(dst: Array, src0: Array, src1: Array) -> None:
+def TPARTMUL(src0: Expr, src1: Expr) -> Expr:
     """Multiply two tiles where both are defined, and copy the one that is where only one is.
 
     The regions are as for TPARTADD. Integers wrap.
     """
-    _combine(dst, src0, src1, np.multiply)
+    return src0 * src1
 
 
-@insn(
-    *_binary(),
-    types=types(a2a3=_A2A3, a5=_A5 + " i64 u64", kirin=_KIRIN, ids="SA-0291"),
+@_part(
+    types=types(**_NUMBERS, ids="SA-0291"),
     rules=[
         _binary_rules(
             covers="PA-0052",
@@ -176,21 +165,19 @@ def TPARTMUL(dst: Array, src0: Array, src1: Array) -> None:
         ),
         one_vector_of_i64("dst"),
     ],
-    example=_EXAMPLE,
     freedom=STRICT,
 )
-def TPARTMAX(dst: Array, src0: Array, src1: Array) -> None:
+def TPARTMAX(src0: Expr, src1: Expr) -> Expr:
     """Take the larger element where both tiles are defined; copy where only one is.
 
     The regions are as for TPARTADD. The result is one of the elements, bit for bit; keep the data
     free of NaN.
     """
-    _combine(dst, src0, src1, larger)
+    return larger(src0, src1)
 
 
-@insn(
-    *_binary(),
-    types=types(a2a3=_A2A3, a5=_A5 + " i64 u64", kirin=_KIRIN, ids={"a2a3": "SA-0294"}),
+@_part(
+    types=types(**_NUMBERS, ids={"a2a3": "SA-0294"}),
     rules=[
         _binary_rules(
             covers="PA-0053",
@@ -199,16 +186,15 @@ def TPARTMAX(dst: Array, src0: Array, src1: Array) -> None:
         ),
         one_vector_of_i64("dst"),
     ],
-    example=_EXAMPLE,
     freedom=STRICT,
 )
-def TPARTMIN(dst: Array, src0: Array, src1: Array) -> None:
+def TPARTMIN(src0: Expr, src1: Expr) -> Expr:
     """Take the smaller element where both tiles are defined; copy where only one is.
 
     The regions are as for TPARTADD. The result is one of the elements, bit for bit; keep the data
     free of NaN.
     """
-    _combine(dst, src0, src1, smaller)
+    return smaller(src0, src1)
 
 
 # ---- values with indices -------------------------------------------------------------------------
@@ -220,21 +206,7 @@ _LEGAL = " ".join(
     for value, indices in (("f16", "i16 u16 i32 u32"), ("f32", "i32 u32"))
     for index in indices.split()
 )
-_PAIR_TYPES = types("dstVal dstIdx src0Idx src1Idx", a2a3=_LEGAL, a5=_LEGAL, kirin=_LEGAL)
-
-
-def _pairs() -> tuple[Operand, ...]:
-    return (
-        out("dstVal", unspecified=_padding(*_VALUES)),
-        src("src0Val"),
-        src("src1Val"),
-        out("dstIdx", unspecified=_padding(*_INDICES)),
-        src("src0Idx"),
-        src("src1Idx"),
-    )
-
-
-_PAIR_RULES: list[Rule] = [
+_PAIR_RULES = [
     same_dtype(*_VALUES, id="value-type"),
     same_dtype(*_INDICES, id="index-type"),
     *(
@@ -258,74 +230,53 @@ _PAIR_RULES: list[Rule] = [
     *(_not_the_smaller(tiles[0], s) for tiles in (_VALUES, _INDICES) for s in tiles[1:]),
 ]
 
-_PAIR_ASM = Asm(ins=("src0Val", "src1Val", "src0Idx", "src1Idx"), outs=("dstVal", "dstIdx"))
-_PAIR_EXAMPLE = {
-    "src1Val": "Vec {T} 16x64 valid 8x32",
-    "src1Idx": "Vec {T} 16x64 valid 8x32",
-} | dict.fromkeys(("dstVal", "src0Val"), "Vec {T} 16x64")
-
-
-@insn(
-    *_pairs(),
-    types=_PAIR_TYPES,
+_pair = partial(
+    insn,
+    out("dstVal", unspecified=_padding(*_VALUES)),
+    src("src0Val"),
+    src("src1Val"),
+    out("dstIdx", unspecified=_padding(*_INDICES)),
+    src("src0Idx"),
+    src("src1Idx"),
+    means=Partial({"dstVal": _VALUES[1:], "dstIdx": _INDICES[1:]}),
+    types=types("dstVal dstIdx src0Idx src1Idx", a2a3=_LEGAL, a5=_LEGAL, kirin=_LEGAL),
     rules=_PAIR_RULES,
-    asm=_PAIR_ASM,
-    example=_PAIR_EXAMPLE,
+    asm=Asm(ins=("src0Val", "src1Val", "src0Idx", "src1Idx"), outs=("dstVal", "dstIdx")),
+    example={
+        "src1Val": "Vec {T} 16x64 valid 8x32",
+        "src1Idx": "Vec {T} 16x64 valid 8x32",
+    }
+    | dict.fromkeys(("dstVal", "src0Val"), "Vec {T} 16x64"),
 )
-def TPARTARGMAX(
-    dstVal: Array,
-    src0Val: Array,
-    src1Val: Array,
-    dstIdx: Array,
-    src0Idx: Array,
-    src1Idx: Array,
-    ctx: Any,
-) -> None:
+
+
+@_pair()
+def TPARTARGMAX(src0Val: Expr, src1Val: Expr, src0Idx: Expr, src1Idx: Expr) -> tuple[Expr, Expr]:
     """Keep the larger of two values together with its index; copy where only one is defined.
 
     The regions are as for TPARTADD, and every index tile has the region of its value tile. Equal
     values keep src0. With NaN targets differ: a2a3 takes src1 whenever one value is NaN, others
     src0. The permissive profile takes src1 for equal values and for NaN.
     """
-    first = _prefers_first(src0Val, src1Val, ctx.target.name)
-    _combine(dstVal, src0Val, src1Val, partial(np.where, first))
-    _combine(dstIdx, src0Idx, src1Idx, partial(np.where, first))
+    first = _prefers_first(src0Val, src1Val)
+    return select(first, src0Val, src1Val), select(first, src0Idx, src1Idx)
 
 
-@insn(
-    *_pairs(),
-    types=_PAIR_TYPES,
-    rules=_PAIR_RULES,
-    asm=_PAIR_ASM,
-    example=_PAIR_EXAMPLE,
-)
-def TPARTARGMIN(
-    dstVal: Array,
-    src0Val: Array,
-    src1Val: Array,
-    dstIdx: Array,
-    src0Idx: Array,
-    src1Idx: Array,
-    ctx: Any,
-) -> None:
+@_pair()
+def TPARTARGMIN(src0Val: Expr, src1Val: Expr, src0Idx: Expr, src1Idx: Expr) -> tuple[Expr, Expr]:
     """Keep the smaller of two values together with its index; copy where only one is defined.
 
     The regions are as for TPARTADD, and every index tile has the region of its value tile. Equal
     values keep src0. With NaN targets differ: a2a3 takes src1 whenever one value is NaN, others
     src0. The permissive profile takes src1 for equal values and for NaN.
     """
-    first = _prefers_first(src1Val, src0Val, ctx.target.name)
-    _combine(dstVal, src0Val, src1Val, partial(np.where, first))
-    _combine(dstIdx, src0Idx, src1Idx, partial(np.where, first))
+    first = _prefers_first(src1Val, src0Val)
+    return select(first, src0Val, src1Val), select(first, src0Idx, src1Idx)
 
 
-def _prefers_first(a: Array, b: Array, target: str) -> Array:
-    """Where both are defined: whether src0 is kept, given that the greater of a and b is wanted.
+def _prefers_first(a: Expr, b: Expr) -> Expr:
+    """Whether src0 is kept, given that the greater of a and b is wanted.
 
     For a maximum a is src0, for a minimum it is src1; the comparisons are those of the targets.
     """
-    rows, cols = (min(sizes) for sizes in zip(a.shape, b.shape, strict=True))
-    a, b = a[:rows, :cols], b[:rows, :cols]
-    if target == "a2a3":
-        return a >= b
-    return a > b if target == "cpu" else ~(b > a)
+    return given(on("a2a3"), a >= b, given(on("cpu"), a > b, ~(b > a)))

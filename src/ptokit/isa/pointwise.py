@@ -56,6 +56,20 @@ def pointwise(
     ]
 
 
+def with_scalar(source: str = "src") -> list[Rule]:
+    """What every tile-scalar instruction asks of its two tiles; only A2/A3 checks the layout."""
+    return [
+        same_dtype("dst", source),
+        arithmetic(source),
+        *same_valid_shape("dst", source, rows="PA-0020", cols="PA-0017"),
+        not_empty("dst", on="a2a3"),
+        *static_valid_fits("dst", source),
+        plain("dst", source, on="a2a3"),
+        located("Vec", "dst", source, id="SA-0231", on=DEVICES),
+        whole_overlap("dst", source),
+    ]
+
+
 def arithmetic(name: str) -> Rule:
     """The elements are numbers; nothing computes with the codes of the smallest types."""
     return rule(

@@ -1,32 +1,37 @@
 """Reductions: every row into column 0 of the destination, or every column into its row 0.
 
-Nothing else of the destination is written. Where the order of a sum or product matters it differs
-between targets; `folds.py` has the orders.
+Nothing else of the destination is written. The function of an instruction is the step that joins
+one more element to what is held; where the order of a sum or product matters it differs between
+targets (`folds.py` has the orders).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ptokit.base import dtypes as dt
-from ptokit.base.convert import convert
-from ptokit.base.layout import Array
+from ptokit.isa.expr import Condition, Expr, on
 from ptokit.isa.folds import (
-    extreme,
-    fold_rows,
-    row_products,
-    row_sums,
-    row_sums_by_blocks,
-    simulated_row_products,
-    simulated_row_sums,
-    tree_rows,
+    BLOCKS,
+    LANES_THEN_HALVES,
+    LANES_THEN_SCALAR,
+    LEFT_TO_RIGHT,
+    PAIRED_REGISTERS,
+    REGISTERS,
+    ROW_BY_ROW,
+    TREE_TO_FIRST,
+    TREE_TO_LAST,
+    TWO_ROWS_AT_A_TIME,
+    WIDE_LEFT_TO_RIGHT,
 )
+from ptokit.isa.freedom import reassociates, unspecified
+from ptokit.isa.meaning import Reduce
+from ptokit.isa.numerics import larger, smaller
 from ptokit.isa.pointwise import A5_FAMILY, DEVICES, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import disjoint, located, same_dtype
-from ptokit.isa.spec import Asm, Attr, Operand, Rule, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, Rule, insn, out, rule, src, tmp, types
 from ptokit.isa.vector_rules import (
     arithmetic,
     by_target,
@@ -37,48 +42,11 @@ from ptokit.isa.vector_rules import (
     rows_16bit,
 )
 
-SUM_ORDER = (
-    "A device adds the 256-byte pieces of a row in an order of its own, which the reference "
-    "follows; the order inside a piece is not stated, and the reference adds neighbours, then "
-    "neighbouring sums. Compare float sums with a tolerance."
-)
-FOLD_ORDER = (
-    "Rows are combined in the order of the target: one by one on a2a3, two at a time on a5 and "
-    "kirin, each step rounded to the element type."
-)
-STRICT_SCAN = (
+STRICT_SCAN = unspecified(
+    "NaN; zeros of both signs",
     "For NaN, and for the sign of a zero, nothing is stated; the reference does what a scan with "
-    "a strict comparison does."
+    "a strict comparison does.",
 )
-
-_ROW_ASM = Asm(tmp=frozenset({"l1", "l2"}))
-_ROW_IDS = {"a2a3": "SA-0187"} | dict.fromkeys(A5_FAMILY.split(), "SA-0087")
-_ROW_EXAMPLE = {"dst": "Vec {T} 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"}
-_COLUMN_EXAMPLE = {"dst": "Vec {T} 1x64"}
-
-
-# ---- operands and rules of the rows --------------------------------------------------------------
-
-
-def _column(name: str = "dst") -> Operand:
-    """Column 0 of a result, one element per valid row of src."""
-    return out(name, view=lambda o: (o.src.vr, 1))
-
-
-def _scratch() -> Operand:
-    return tmp("tmp", lost=on_a2a3, note="scratch; only a2a3 uses it")
-
-
-def _keeps_type(*, widens: bool = False) -> list[Rule]:
-    """Rows keep their element type; the permissive profile may widen sums."""
-    rules = by_target(
-        "SA-0190",
-        "SA-0091",
-        lambda i, on: same_dtype("dst", "src", id=i, on=on),
-        cpu=not widens,
-    )
-    return [*rules, _WIDENING] if widens else rules
-
 
 # The public simulator sums into wider types; the permissive profile takes that over.
 _WIDER = {(dt.f16, dt.f32), (dt.bf16, dt.f32), (dt.i16, dt.i32)}
@@ -89,6 +57,8 @@ _WIDENING = rule(
     "cpu",
 )
 
+# ---- rows ----------------------------------------------------------------------------------------
+
 # Shapes a2a3 reduces block by block, and the assertion that belongs to each.
 _BLOCK_SHAPES = {
     (16, 512): "SA-0213",
@@ -96,6 +66,10 @@ _BLOCK_SHAPES = {
     (64, 128): "SA-0215",
     (8, 1024): "SA-0216",
 }
+_BLOCK_SAMPLES = [
+    {"dst": f"Vec f32 {r}x1 DN", "src": f"Vec f32 {r}x{c}", "tmp": f"Vec f32 {r}x{c}"}
+    for r, c in _BLOCK_SHAPES
+]
 
 
 def _by_blocks(o: Any) -> bool:
@@ -144,42 +118,54 @@ def _float_scratch(text: str, columns: Callable[[Any], int]) -> list[Rule]:
     ]
 
 
-# Samples of the block path, one per shape.
-_BLOCK_SAMPLES = [
-    {"dst": f"Vec f32 {r}x1 DN", "src": f"Vec f32 {r}x{c}", "tmp": f"Vec f32 {r}x{c}"}
-    for r, c in _BLOCK_SHAPES
-]
+def _row_rules(*more: Any, widens: bool = False) -> list[Any]:
+    """Rows keep their element type; the permissive profile may widen sums."""
+    same = partial(same_dtype, "dst", "src")
+    kept = by_target("SA-0190", "SA-0091", lambda i, on: same(id=i, on=on), cpu=not widens)
+    return [row_reduction("dst"), kept, [_WIDENING] if widens else [], *more]
 
 
-# ---- rows ----------------------------------------------------------------------------------------
-
-
-@insn(
-    _column(),
+_rows = partial(
+    insn,
+    out("dst", view=lambda o: (o.src.vr, 1)),
     src("src"),
-    _scratch(),
-    types=types(
-        "src",
-        a2a3="f16 f32 i16 i32",
-        a5="f16 f32 i16 i32 i64 u64",
-        kirin="f16 f32 i16 i32",
-        ids=_ROW_IDS,
+    tmp("tmp", lost=on_a2a3, note="scratch; only a2a3 uses it"),
+    asm=Asm(tmp=frozenset({"l1", "l2"})),
+    example={"dst": "Vec {T} 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"},
+)
+_row_types = partial(
+    types, "src", ids={"a2a3": "SA-0187"} | dict.fromkeys(A5_FAMILY.split(), "SA-0087")
+)
+_NUMBERS = "f16 f32 i16 i32"
+
+
+@_rows(
+    means=Reduce(
+        axis=1,
+        orders=(
+            (on("cpu"), WIDE_LEFT_TO_RIGHT),
+            (Condition("on a2a3, f32 of four full shapes into a column", _by_blocks), BLOCKS),
+            (on("a2a3"), PAIRED_REGISTERS),
+            (None, REGISTERS),
+        ),
     ),
-    rules=[
-        row_reduction("dst"),
-        _keeps_type(widens=True),
+    types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS + " i64 u64", kirin=_NUMBERS),
+    rules=_row_rules(
         _float_scratch(
             "half as many registers as src fills, at least one",
             lambda t: lanes(t) * max(1, t.vc // lanes(t) // 2),
         ),
         one_vector_of_i64("src"),
-    ],
-    asm=_ROW_ASM,
-    example=_ROW_EXAMPLE,
+        widens=True,
+    ),
     more_examples=_BLOCK_SAMPLES,
-    freedom=SUM_ORDER,
+    freedom=reassociates(
+        "A device adds the 256-byte pieces of a row in an order of its own, which the reference "
+        "follows; the order inside a piece is not stated, and the reference adds neighbours, then "
+        "neighbouring sums. Compare float sums with a tolerance."
+    ),
 )
-def TROWSUM(dst: Array, src: Array, tmp: Array, ctx: Any) -> None:
+def TROWSUM(held: Expr, element: Expr) -> Expr:
     """Sum every row of src into column 0 of dst.
 
     The valid region of src governs. Sums are formed in the element type: f16 rounds, and overflows
@@ -187,106 +173,69 @@ def TROWSUM(dst: Array, src: Array, tmp: Array, ctx: Any) -> None:
     and shape of src is always large enough. The permissive profile adds from left to right, f16
     and bf16 in f32, and may sum f16 and bf16 into f32 and i16 into i32.
     """
-    o = ctx.ops
-    if o.target.name == "cpu":
-        dst[:, 0] = simulated_row_sums(src, o.src.dtype, o.dst.dtype)
-    elif _by_blocks(o):
-        dst[:, 0] = row_sums_by_blocks(src)
-    else:
-        dst[:, 0] = row_sums(src, o.target.name)
+    return held + element
 
 
-@insn(
-    _column(),
-    src("src"),
-    _scratch(),
-    types=types(
-        "src",
-        a2a3="f16 f32 i16 i32",
-        a5="f16 f32 i16 i32",
-        kirin="f16 f32 i16 i32",
-        ids=_ROW_IDS,
+@_rows(
+    means=Reduce(
+        axis=1,
+        identity=1,
+        orders=(
+            (on("cpu"), LEFT_TO_RIGHT),
+            (on("a2a3"), LANES_THEN_SCALAR),
+            (None, LANES_THEN_HALVES),
+        ),
     ),
-    rules=[row_reduction("dst"), _keeps_type()],
-    asm=_ROW_ASM,
-    example=_ROW_EXAMPLE,
-    freedom=(
+    types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS, kirin=_NUMBERS),
+    rules=_row_rules(),
+    freedom=reassociates(
         "a2a3 multiplies 32-byte blocks lane by lane and then the lanes from left to right (f16 in "
         "f32, rounded once); a5 and kirin multiply 256-byte registers and then halves. The "
         "reference follows each."
     ),
 )
-def TROWPROD(dst: Array, src: Array, tmp: Array, ctx: Any) -> None:
+def TROWPROD(held: Expr, element: Expr) -> Expr:
     """Multiply every row of src into column 0 of dst.
 
     The valid region of src governs. Products are rounded to the element type at every step;
     integers wrap. tmp is scratch that only a2a3 uses: one 32-byte block.
     """
-    o = ctx.ops
-    if o.target.name == "cpu":
-        dst[:, 0] = simulated_row_products(src, o.src.dtype, o.dst.dtype)
-    else:
-        dst[:, 0] = row_products(src, o.src.dtype, o.target.name)
+    return held * element
 
 
-_ROW_EXTREME_TYPES = types(
-    "src",
-    a2a3="f16 f32 i16 i32",
-    a5="f16 f32 i8 u8 i16 i32 i64 u64",
-    kirin="f16 f32 i8 u8 i16 i32",
-    ids=_ROW_IDS,
-)
-_ROW_EXTREME_RULES: list[Rule] = [
-    *row_reduction("dst"),
-    *_keeps_type(),
-    *_float_scratch("at least 256 bytes per row", lanes),
-    one_vector_of_i64("src"),
-]
-
-
-@insn(
-    _column(),
-    src("src"),
-    _scratch(),
-    types=_ROW_EXTREME_TYPES,
-    rules=_ROW_EXTREME_RULES,
-    asm=_ROW_ASM,
-    example=_ROW_EXAMPLE,
+_row_extreme = partial(
+    _rows,
+    means=Reduce(axis=1),
+    types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS + " i8 u8 i64 u64", kirin=_NUMBERS + " i8 u8"),
+    rules=_row_rules(_float_scratch("at least 256 bytes per row", lanes), one_vector_of_i64("src")),
     more_examples=_BLOCK_SAMPLES,
     freedom=STRICT_SCAN,
 )
-def TROWMAX(dst: Array, src: Array, tmp: Array) -> None:
+
+
+@_row_extreme()
+def TROWMAX(held: Expr, element: Expr) -> Expr:
     """Store the maximum of every row of src in column 0 of dst.
 
     The valid region of src governs. The result is one of the elements, bit for bit; keep the data
     free of NaN. tmp is scratch that only a2a3 uses; one of the type and shape of src is always
     large enough.
     """
-    dst[...] = extreme(src, 1, largest=True)
+    return larger(held, element)
 
 
-@insn(
-    _column(),
-    src("src"),
-    _scratch(),
-    types=_ROW_EXTREME_TYPES,
-    rules=_ROW_EXTREME_RULES,
-    asm=_ROW_ASM,
-    example=_ROW_EXAMPLE,
-    more_examples=_BLOCK_SAMPLES,
-    freedom=STRICT_SCAN,
-)
-def TROWMIN(dst: Array, src: Array, tmp: Array) -> None:
+@_row_extreme()
+def TROWMIN(held: Expr, element: Expr) -> Expr:
     """Store the minimum of every row of src in column 0 of dst.
 
     The valid region of src governs. The result is one of the elements, bit for bit; keep the data
     free of NaN. tmp is scratch that only a2a3 uses; one of the type and shape of src is always
     large enough.
     """
-    dst[...] = extreme(src, 1, largest=False)
+    return smaller(held, element)
 
 
-# ---- operands and rules of the columns -----------------------------------------------------------
+# ---- columns -------------------------------------------------------------------------------------
 
 
 def _block_tail(o: Any) -> tuple[slice, slice] | None:
@@ -297,12 +246,7 @@ def _block_tail(o: Any) -> tuple[slice, slice] | None:
     return slice(0, 1), slice(o.src.vc, stop)
 
 
-def _row() -> Operand:
-    """Row 0 of dst, one element per valid column of src; nothing when src has no rows."""
-    return out("dst", view=lambda o: (min(1, o.src.vr), o.src.vc), unspecified=_block_tail)
-
-
-def _column_rules(*, widens: bool = False) -> list[Rule]:
+def _column_rules(*more: Rule, widens: bool = False) -> list[Rule]:
     return [
         located("Vec", "dst", "src", id="SA-0211"),
         plain("dst", "src", id="SA-0207"),
@@ -312,34 +256,53 @@ def _column_rules(*, widens: bool = False) -> list[Rule]:
         arithmetic("src"),
         disjoint("dst", "src"),
         rows_16bit("src"),
+        *more,
     ]
 
 
-_COLUMN_TYPES = types(
-    "src",
-    a2a3="f16 f32 i16 i32",
-    a5="f16 f32 bf16 i8 u8 i16 u16 i32 u32 i64 u64",
-    kirin="f16 f32 i8 u8 i16 u16 i32 u32",
-    ids="SA-0187",
-)
-
-
-def _binary(o: Any) -> bool:
+def _by_tree(o: Any) -> bool:
     return o.tmp is not None and o.attrs["isBinary"]
 
 
-# ---- columns -------------------------------------------------------------------------------------
+_TREE = Condition("with isBinary on later ones", lambda o: o.target.is_device and _by_tree(o))
+_TREE_ON_A2A3 = Condition("with isBinary on a2a3", lambda o: on_a2a3(o) and _by_tree(o))
+
+# Row 0 of dst, one element per valid column of src; nothing when src has no rows.
+_DST = out("dst", view=lambda o: (min(1, o.src.vr), o.src.vc), unspecified=_block_tail)
+_columns = partial(
+    insn,
+    types=types(
+        "src",
+        a2a3=_NUMBERS,
+        a5="f16 f32 bf16 i8 u8 i16 u16 i32 u32 i64 u64",
+        kirin="f16 f32 i8 u8 i16 u16 i32 u32",
+        ids="SA-0187",
+    ),
+    example={"dst": "Vec {T} 1x64"},
+)
+_FOLDS = ((on("a2a3 cpu"), ROW_BY_ROW), (None, TWO_ROWS_AT_A_TIME))
+_FOLD_ORDER = (
+    "Rows are combined in the order of the target: one by one on a2a3, two at a time on a5 and "
+    "kirin, each step rounded to the element type."
+)
 
 
-@insn(
-    _row(),
+@_columns(
+    _DST,
     src("src"),
-    tmp("tmp", optional=True, lost=_binary, note="rows of partial sums, for the tree"),
+    tmp("tmp", optional=True, lost=_by_tree, note="rows of partial sums, for the tree"),
     attrs=[Attr("isBinary", bool, False, "sum by a pairwise tree, through tmp", argument=True)],
     forms=["dst src", "dst src tmp"],
-    types=_COLUMN_TYPES,
+    means=Reduce(
+        axis=0,
+        orders=(
+            (_TREE_ON_A2A3, TREE_TO_FIRST),
+            (_TREE, TREE_TO_LAST),
+            *_FOLDS,
+        ),
+    ),
     rules=[
-        _column_rules(widens=True),
+        *_column_rules(widens=True),
         one_vector_of_i64("src"),
         same_dtype("src", "tmp", id="SA-0189"),
         located("Vec", "tmp", id="SA-0211", on="a2a3"),
@@ -348,14 +311,14 @@ def _binary(o: Any) -> bool:
         rule(
             "tree-columns",
             "isBinary: a row of tmp is as wide as the valid columns of src",
-            lambda o: not _binary(o) or o.src.vc * o.src.itemsize <= o.tmp.cols * o.tmp.itemsize,
+            lambda o: not _by_tree(o) or o.src.vc * o.src.itemsize <= o.tmp.cols * o.tmp.itemsize,
             DEVICES,
             "declare tmp with the type and shape of src",
         ),
         rule(
             "tree-rows",
             "isBinary: tmp has a row for every two valid rows of src",
-            lambda o: not _binary(o) or o.tmp.rows >= o.src.vr // 2,
+            lambda o: not _by_tree(o) or o.tmp.rows >= o.src.vr // 2,
             DEVICES,
             "declare tmp with the type and shape of src",
         ),
@@ -373,14 +336,15 @@ def _binary(o: Any) -> bool:
         place={"isBinary": "ins"},
         beside={"isBinary": "tmp"},
     ),
-    example=_COLUMN_EXAMPLE,
     more_examples=[
         {"dst": "Vec f32 1x64", "src": "Vec f32 16x64", "tmp": "Vec f32 16x64", "isBinary": "True"}
     ],
-    freedom=FOLD_ORDER + " With isBinary the sums form a tree; an odd row joins the first sum on "
-    "a2a3, the last one on a5 and kirin.",
+    freedom=reassociates(
+        _FOLD_ORDER + " With isBinary the sums form a tree; an odd row joins the first sum on "
+        "a2a3, the last one on a5 and kirin."
+    ),
 )
-def TCOLSUM(dst: Array, src: Array, tmp: Array | None, isBinary: bool, ctx: Any) -> None:
+def TCOLSUM(held: Expr, element: Expr) -> Expr:
     """Sum every column of src into row 0 of dst.
 
     The valid region of src governs; without valid rows nothing is written. Every sum is rounded to
@@ -389,74 +353,53 @@ def TCOLSUM(dst: Array, src: Array, tmp: Array | None, isBinary: bool, ctx: Any)
     whole 32-byte blocks, so up to there the columns behind dst are lost. The permissive profile
     ignores tmp and isBinary, and may sum f16 and bf16 into f32.
     """
-    o = ctx.ops
-    if not src.size:
-        return
-    values = src if o.src.dtype is o.dst.dtype else convert(src, o.src.dtype, o.dst.dtype)
-    by_tree = tmp is not None and isBinary and o.target.name != "cpu"
-    dst[0] = (tree_rows if by_tree else fold_rows)(np.add, values, o.target.name)
+    return held + element
 
 
-@insn(
-    _row(),
+@_columns(
+    _DST,
     src("src"),
+    means=Reduce(axis=0, identity=1, orders=_FOLDS),
     types=types(
         "src",
-        a2a3="f16 f32 i16 i32",
+        a2a3=_NUMBERS,
         a5="f16 f32 bf16 i16 u16 i32 u32",
         kirin="f16 f32 i16 u16 i32 u32",
         ids="SA-0187",
     ),
     rules=_column_rules(),
-    example=_COLUMN_EXAMPLE,
-    freedom=FOLD_ORDER,
+    freedom=reassociates(_FOLD_ORDER),
 )
-def TCOLPROD(dst: Array, src: Array, ctx: Any) -> None:
+def TCOLPROD(held: Expr, element: Expr) -> Expr:
     """Multiply every column of src into row 0 of dst.
 
     The valid region of src governs; without valid rows nothing is written. Every product is rounded
     to the element type, integers wrap. a2a3 writes whole 32-byte blocks, so up to there the columns
     behind dst are lost.
     """
-    if src.size:
-        dst[0] = fold_rows(np.multiply, src, ctx.target.name)
+    return held * element
 
 
-@insn(
-    _row(),
-    src("src"),
-    types=_COLUMN_TYPES,
-    rules=[_column_rules(widens=True), one_vector_of_i64("src")],
-    example=_COLUMN_EXAMPLE,
-    freedom=STRICT_SCAN,
-)
-def TCOLMAX(dst: Array, src: Array, ctx: Any) -> None:
+_column_extreme = partial(_columns, _DST, src("src"), means=Reduce(axis=0), freedom=STRICT_SCAN)
+
+
+@_column_extreme(rules=_column_rules(one_vector_of_i64("src"), widens=True))
+def TCOLMAX(held: Expr, element: Expr) -> Expr:
     """Store the maximum of every column of src in row 0 of dst.
 
     The valid region of src governs; without valid rows nothing is written. The result is one of the
     elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
     there the columns behind dst are lost. The permissive profile also widens f16 and bf16 to f32.
     """
-    if src.size:
-        found = extreme(src, 0, largest=True)
-        kinds = ctx.ops.src.dtype, ctx.ops.dst.dtype
-        dst[...] = found if kinds[0] is kinds[1] else convert(found, *kinds)
+    return larger(held, element)
 
 
-@insn(
-    _row(),
-    src("src"),
-    types=_COLUMN_TYPES,
-    rules=[_column_rules(), one_vector_of_i64("src")],
-    example=_COLUMN_EXAMPLE,
-    freedom=STRICT_SCAN,
-)
-def TCOLMIN(dst: Array, src: Array) -> None:
+@_column_extreme(rules=_column_rules(one_vector_of_i64("src")))
+def TCOLMIN(held: Expr, element: Expr) -> Expr:
     """Store the minimum of every column of src in row 0 of dst.
 
     The valid region of src governs; without valid rows nothing is written. The result is one of the
     elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
     there the columns behind dst are lost.
     """
-    if src.size:
-        dst[...] = extreme(src, 0, largest=False)
+    return smaller(held, element)

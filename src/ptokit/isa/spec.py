@@ -2,9 +2,9 @@
 
 One decorated function per instruction, in `isa/<family>.py`, says everything about it: operands
 and their roles, element types per target, legality rules, pipe, text form, documentation (the
-docstring) and meaning (the body, as array code over logical views). `insn` checks the block and
-stores a frozen record in `INSTRUCTIONS`; API, verifier, engines, text and documentation are folds
-over that table.
+docstring) and meaning: a function of single elements where that says it all (`means`), else a body
+of array code over logical views. `insn` checks the block and stores a frozen record in
+`INSTRUCTIONS`; API, verifier, engines, text and documentation are folds over that table.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import Any
 from ptokit.base.dtypes import DType, dtype
 from ptokit.isa.effects import Cost, Effects, InAuto, Pipe, Steps
 from ptokit.isa.facts import Ops
+from ptokit.isa.freedom import Freedom, Freedoms, freedoms
+from ptokit.isa.meaning import Body, Form, Meaning
 from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.services import SERVICES
 
@@ -197,7 +199,8 @@ class Insn:
     # Whether the body treats its arrays element by element, whatever shape they share: boxed
     # operands are then handed over as arrays of more dimensions, where they lie.
     pointwise: Callable[[Ops], bool] | None
-    freedom: str  # what the hardware leaves open and the reference engine decides
+    freedom: tuple[Freedom, ...]  # what the hardware leaves open and the reference engine decides
+    means: Meaning | None  # of which the body is made
     returns: str  # the operand whose element type the number a call returns has; "": an event
     overload_of: str  # the name it is called by, when that is the name of another record
     when: Mapping[tuple[str, ...], Mapping[str, Any]]  # template arguments a form asks for
@@ -229,6 +232,10 @@ class Insn:
     def origin(self, rule: Rule, target: str) -> Origin:
         """Where a rule of this instruction comes from on a target."""
         return rule.origin or origin_of(self.name, rule.id, target)
+
+    def body_for(self, ops: Ops) -> Body:
+        """The body for these operands."""
+        return self.body if self.means is None else self.means.body(ops)
 
     def takes(self, form: tuple[str, ...], attrs: Mapping[str, Any]) -> bool:
         """Whether an overload exists with these template arguments."""
@@ -264,7 +271,8 @@ def insn(
     setup: str = "",
     more_examples: str | Iterable[Mapping[str, str]] = (),
     pointwise: Callable[[Ops], bool] | None = None,
-    freedom: str = "",
+    freedom: Freedoms = (),
+    means: Form | None = None,
     returns: str = "",
     overload_of: str = "",
     when: Mapping[str, Mapping[str, Any]] | None = None,
@@ -292,6 +300,7 @@ def insn(
     `Attr.choices`). `when` names the template arguments that only some forms of one record take.
     `cpp` says how C++ writes the call where that does not follow from the rest. `sets` and `uses`
     list configuration registers: one may not be set while an instruction that uses it is under way.
+    With `means` the function is one of single elements (meaning.py), of which the body is made.
     `helpers` are functions users reach through the instruction, such as `TTRANS.tmp_bytes(dst,
     src)`. `effects`, `binds`, `streams` and `steps` say how it takes part in the order of work
     (effects.py); what only orders has no body beside them.
@@ -301,6 +310,8 @@ def insn(
         full = name or body.__name__
         family = body.__module__.rsplit(".", 1)[-1]
         kinds = (types,) if isinstance(types, Types) else tuple(types)
+        names = tuple(o.name for o in operands)
+        outs = tuple(o.name for o in operands if o.role in ("out", "inout"))
         record = Insn(
             name=full,
             family=family,
@@ -323,17 +334,18 @@ def insn(
             body=body,
             doc=inspect.cleandoc(doc or body.__doc__ or ""),
             pointwise=pointwise,
-            freedom=freedom,
+            freedom=freedoms(freedom),
+            means=None if means is None else Meaning(full, means, body, names, outs),
             returns=returns,
             overload_of=overload_of,
             when=MappingProxyType({tuple(f.split()): dict(a) for f, a in (when or {}).items()}),
-            body_parameters=frozenset(inspect.signature(body).parameters),
+            body_parameters=_parameters(body) if means is None else means.services.union(names),
             helpers=MappingProxyType(dict(helpers or {})),
             effects=effects,
             in_auto=in_auto,
             binds=binds,
             renames=renames,
-            streams=streams,
+            streams=streams or (means is not None and means.streams),
             steps=tuple(steps),
         )
         _check(record)
@@ -347,6 +359,10 @@ def enumerations() -> dict[str, type[IntEnum]]:
     """The enumerations of all template arguments by name, wherever they are declared."""
     found = {a.type for record in _table.values() for a in record.attrs}
     return {kind.__name__: kind for kind in found if issubclass(kind, IntEnum)}
+
+
+def _parameters(body: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(body).parameters)
 
 
 def _available(types: tuple[Types, ...], targets: str | None) -> frozenset[str]:
@@ -399,7 +415,10 @@ def _check(record: Insn) -> None:
     parameters = [p for p in asked if p not in SERVICES or p in expected]
     assert record.name not in _table, f"{where} is defined twice"
     assert record.doc, f"{where} has no docstring"
-    assert parameters[: len(declared)] == declared, f"{where}: body takes {parameters}"
+    if record.means is not None:
+        expected += record.means.form.steps
+    else:
+        assert parameters[: len(declared)] == declared, f"{where}: body takes {parameters}"
     assert set(parameters) <= set(expected), f"{where}: unknown parameters in {parameters}"
     for form in record.forms:
         assert set(form) <= set(declared), f"{where}: form {form} names an unknown operand"

@@ -1,26 +1,29 @@
 """Tile-scalar arithmetic: each element meets one number.
 
 The number is converted to the element type first, as C++ converts an argument, and the operation is
-that of the tile-tile instruction of the same name. Bitwise operations, comparison and selection
-with a scalar are in `tile_scalar_bits.py`.
+that of the tile-tile instruction of the same name. Comparison and selection with a scalar are in
+`compare.py`, bitwise operations in `bitwise.py`.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ptokit.base.convert import convert, element
-from ptokit.base.dtypes import dtype, i32
-from ptokit.base.layout import Array
+from ptokit.base.dtypes import i32
 from ptokit.base.precision import DivAlgorithm, FmodSAlgorithm, PowAlgorithm, RemSAlgorithm
+from ptokit.isa.elementwise import MOD_BY_ZERO, NUMBERS, REM_BY_ZERO, WIDER_NUMBERS
+from ptokit.isa.expr import ON_DEVICE, Arg, Condition, Const, Expr, given, undefined
+from ptokit.isa.freedom import ulp, unspecified
+from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import (
     floored_remainder,
-    is_integer,
+    larger,
+    leaky,
     power,
     quotient,
+    smaller,
     truncated_remainder,
 )
 from ptokit.isa.pointwise import (
@@ -32,6 +35,7 @@ from ptokit.isa.pointwise import (
     plain,
     pointwise,
     precision,
+    with_scalar,
 )
 from ptokit.isa.rules import (
     disjoint,
@@ -45,60 +49,26 @@ from ptokit.isa.rules import (
 from ptokit.isa.spec import Asm, Operand, Rule, inout, insn, out, rule, scalar, src, tmp, types
 from ptokit.isa.transcendental import TPOW
 
-TILE_AND_SCALAR = (out("dst"), src("src"), scalar(note="converted to the element type of src"))
+_NUMBER = scalar(note="converted to the element type of src")
+_RULES = [*with_scalar(), one_vector_of_i64()]
+_with_number = partial(insn, out("dst"), src("src"), _NUMBER, means=Each())
 
-_NUMBERS = {
-    "a2a3": "i16 i32 f16 f32",
-    "a5": "i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-    "kirin": "i8 u8 i16 u16 i32 u32 f16 f32",
-}
+# ---- sum, difference, product, order -----------------------------------------------------------
 
 
-def with_scalar(source: str = "src", layout: str = "a2a3") -> list[Rule]:
-    """What every tile-scalar instruction asks of its two tiles.
-
-    A5 and Kirin check no layout here; `layout` names the targets that want row-major tiles.
-    """
-    return [
-        same_dtype("dst", source),
-        arithmetic(source),
-        *same_valid_shape("dst", source, rows="PA-0020", cols="PA-0017"),
-        not_empty("dst", on="a2a3"),
-        *static_valid_fits("dst", source),
-        plain("dst", source, on=layout),
-        located("Vec", "dst", source, id="SA-0231", on=DEVICES),
-        whole_overlap("dst", source),
-    ]
-
-
-def like(tile: Array, value: float) -> Array:
-    """A scalar as an array of the type and shape of a tile."""
-    return np.full(tile.shape, element(value, dtype(tile.dtype)), tile.dtype)
-
-
-# ---- sum, difference, product ------------------------------------------------------------------
-
-
-@insn(
-    *TILE_AND_SCALAR,
-    types=types(**_NUMBERS, ids={"a2a3": "SA-0137"}),
-    rules=[*with_scalar(), one_vector_of_i64()],
-    streams=True,
-)
-def TADDS(dst: Array, src: Array, scalar: float) -> None:
+@_with_number(types=types(**NUMBERS, ids={"a2a3": "SA-0137"}), rules=_RULES)
+def TADDS(src: Expr, scalar: Expr) -> Expr:
     """Add a scalar to every element.
 
     Integers wrap around. Floats are rounded once, to nearest even, in their own type.
     """
-    np.add(src, element(scalar, dtype(src.dtype)), out=dst)
+    return src + scalar
 
 
-@insn(
-    *TILE_AND_SCALAR,
-    types=types(**_NUMBERS),
+@_with_number(
+    types=types(**NUMBERS),
     rules=[
-        *with_scalar(),
-        one_vector_of_i64(),
+        *_RULES,
         rule(
             "scalar-range",
             "an i32 scalar lies between -2^24 and 2^24: A2/A3 negates it in f32",
@@ -107,71 +77,54 @@ def TADDS(dst: Array, src: Array, scalar: float) -> None:
             "TADDS the negated scalar",
         ),
     ],
-    streams=True,
 )
-def TSUBS(dst: Array, src: Array, scalar: float) -> None:
+def TSUBS(src: Expr, scalar: Expr) -> Expr:
     """Subtract a scalar from every element.
 
     Integers wrap around. Floats are rounded once, to nearest even, in their own type. A2/A3 passes
     i32 scalars through f32, so they must not exceed 2^24 in magnitude.
     """
-    np.subtract(src, element(scalar, dtype(src.dtype)), out=dst)
+    return src - scalar
 
 
-@insn(
-    *TILE_AND_SCALAR,
-    types=types(
-        a2a3="i16 i32 f16 f32",
-        a5="i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i16 u16 i32 u32 f16 f32",
-        ids={"a2a3": "SA-0286"},
-    ),
-    rules=[*with_scalar(), one_vector_of_i64()],
-    streams=True,
-)
-def TMULS(dst: Array, src: Array, scalar: float) -> None:
+@_with_number(types=types(**WIDER_NUMBERS, ids={"a2a3": "SA-0286"}), rules=_RULES)
+def TMULS(src: Expr, scalar: Expr) -> Expr:
     """Multiply every element by a scalar.
 
     Integer products keep their low bits. No target multiplies 8-bit elements.
     """
-    np.multiply(src, element(scalar, dtype(src.dtype)), out=dst)
+    return src * scalar
 
 
-# ---- order -------------------------------------------------------------------------------------
-
-
-@insn(
-    *TILE_AND_SCALAR,
-    types=types(**_NUMBERS),
-    rules=[*with_scalar(), one_vector_of_i64()],
-    freedom="A NaN element is kept, a NaN scalar ignored; of two zeros the element is taken.",
-    streams=True,
+_with_limit = partial(
+    _with_number,
+    types=types(**NUMBERS),
+    rules=_RULES,
+    freedom=unspecified(
+        "NaN; zeros of both signs",
+        "A NaN element is kept, a NaN scalar ignored; of two zeros the element is taken.",
+    ),
 )
-def TMAXS(dst: Array, src: Array, scalar: float) -> None:
+
+
+@_with_limit()
+def TMAXS(src: Expr, scalar: Expr) -> Expr:
     """Replace elements below a scalar by it.
 
     Keep NaN out of both operands: what becomes of it is up to the hardware, as is the sign of a
     zero taken from +0 and -0.
     """
-    limit = element(scalar, dtype(src.dtype))
-    dst[...] = np.where(src < limit, limit, src)
+    return larger(src, scalar)
 
 
-@insn(
-    *TILE_AND_SCALAR,
-    types=types(**_NUMBERS),
-    rules=[*with_scalar(), one_vector_of_i64()],
-    freedom="A NaN element is kept, a NaN scalar ignored; of two zeros the element is taken.",
-    streams=True,
-)
-def TMINS(dst: Array, src: Array, scalar: float) -> None:
+@_with_limit()
+def TMINS(src: Expr, scalar: Expr) -> Expr:
     """Replace elements above a scalar by it.
 
     Keep NaN out of both operands: what becomes of it is up to the hardware, as is the sign of a
     zero taken from +0 and -0.
     """
-    limit = element(scalar, dtype(src.dtype))
-    dst[...] = np.where(limit < src, limit, src)
+    return smaller(src, scalar)
 
 
 # ---- division ----------------------------------------------------------------------------------
@@ -205,15 +158,17 @@ def _in_either_order(rules: list[Rule]) -> list[Rule]:
     return [adapted(one) for one in rules]
 
 
-def _divides_in_place(o: Any) -> bool:
-    """Whether A2/A3 multiplies by the reciprocal: float tiles, divided by a scalar in place."""
-    return on_a2a3(o) and o.mode == "manual" and o.dst.dtype.is_float and o.dst.addr == o.src0.addr
+_IN_PLACE = Condition(
+    "in place on a2a3",
+    lambda o: on_a2a3(o) and o.mode == "manual" and o.dst.addr == o.src0.addr,
+)
 
 
 @insn(
     out("dst"),
     Operand("src0", "in", kinds=("tile", "scalar"), note="dividend"),
     Operand("scalar", "in", kinds=("scalar", "tile"), note="divisor; one of the two is a tile"),
+    means=Each(leaves_open=True),
     attrs=precision(DivAlgorithm),
     types=types(
         a2a3="i16 i32 f16 f32",
@@ -250,10 +205,11 @@ def _divides_in_place(o: Any) -> bool:
         ),
     ],
     more_examples=[{"src0": "7", "scalar": "Vec f32 16x64"}],
-    freedom="Floats: the nearest value, where hardware may be off by one in the last place.",
-    streams=True,
+    freedom=ulp(
+        1, "Floats: the nearest value, where hardware may be off by one in the last place."
+    ),
 )
-def TDIVS(dst: Array, src0: Any, scalar: Any, PrecisionType: DivAlgorithm, ctx: Any) -> None:
+def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
     """Divide a tile by a scalar, or a scalar by a tile: the order of the operands decides.
 
     `TDIVS(dst, src, scalar)` is src / scalar, `TDIVS(dst, scalar, src)` is scalar / src. Floats
@@ -263,18 +219,13 @@ def TDIVS(dst: Array, src0: Any, scalar: Any, PrecisionType: DivAlgorithm, ctx: 
     is divided in place is multiplied by the rounded reciprocal instead, and a tile cannot be both
     divisor and destination. HIGH_PRECISION corrects the last place on A5.
     """
-    high = PrecisionType == DivAlgorithm.HIGH_PRECISION
-    if isinstance(scalar, np.ndarray):
-        by_zero = scalar == 0
-        dst[...] = quotient(like(scalar, src0), scalar, ctx.target.name, high)
-        if ctx.target.is_device and is_integer(scalar) and scalar.itemsize < 8:
-            for row, col in np.argwhere(by_zero):
-                ctx.poison("dst", slice(row, row + 1), slice(col, col + 1))
-    elif _divides_in_place(ctx.ops):
-        reciprocal = np.divide(src0.dtype.type(1), element(scalar, dtype(src0.dtype)))
-        np.multiply(src0, reciprocal, out=dst)
-    else:
-        dst[...] = quotient(src0, like(src0, scalar), ctx.target.name, high)
+    kind = src0.kind
+    found = quotient(src0, scalar, PrecisionType == DivAlgorithm.HIGH_PRECISION)
+    if src0.is_number and kind.is_integer and kind.bits < 64:
+        return given(ON_DEVICE, undefined(scalar.eq(0), found), found)
+    if scalar.is_number and kind.is_float:
+        return given(_IN_PLACE, src0 * (Const(kind, 1) / scalar), found)
+    return found
 
 
 # ---- remainders --------------------------------------------------------------------------------
@@ -283,8 +234,9 @@ def TDIVS(dst: Array, src0: Any, scalar: Any, PrecisionType: DivAlgorithm, ctx: 
 @insn(
     out("dst"),
     src("src", lost=lambda o: on_a2a3(o) and o.src.dtype is i32),
-    scalar(note="converted to the element type of src"),
+    _NUMBER,
     tmp(lost=on_a2a3, note="a row of scratch on A2/A3"),
+    means=Each(),
     attrs=precision(RemSAlgorithm),
     types=types(
         a2a3="i32 f32",
@@ -292,8 +244,7 @@ def TDIVS(dst: Array, src0: Any, scalar: Any, PrecisionType: DivAlgorithm, ctx: 
         kirin9030="i16 u16 i32 u32 f16 f32",
     ),
     rules=[
-        *with_scalar(),
-        one_vector_of_i64(),
+        *_RULES,
         same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
         rule(
             "tmp-columns",
@@ -311,12 +262,9 @@ def TDIVS(dst: Array, src0: Any, scalar: Any, PrecisionType: DivAlgorithm, ctx: 
         ),
     ],
     example={"tmp": "Vec {T} 1x64"},
-    freedom="Integers of 16 and 32 bits: x mod 0 is 0 (-1 on Kirin), where hardware decides.",
-    streams=True,
+    freedom=MOD_BY_ZERO,
 )
-def TREMS(
-    dst: Array, src: Array, scalar: float, tmp: Array, PrecisionType: RemSAlgorithm, ctx: Any
-) -> None:
+def TREMS(src: Expr, scalar: Expr, PrecisionType: RemSAlgorithm) -> Expr:
     """Take the remainder of a division by a scalar; its sign is that of the scalar.
 
     `dst = src - floor(src / scalar) * scalar`. Floats round the quotient on the way, so the result
@@ -326,27 +274,23 @@ def TREMS(
     f32, exactly up to 2^24, needs `tmp`, and destroys an i32 src; others do not touch `tmp`.
     """
     high = PrecisionType == RemSAlgorithm.HIGH_PRECISION
-    target = ctx.target.name
-    dst[...] = floored_remainder(src, like(src, scalar), target, high, corrected=target != "a5")
+    return floored_remainder(src, scalar, high, mended_on_a5=False)
 
 
-@insn(
-    *TILE_AND_SCALAR,
+@_with_number(
     attrs=precision(FmodSAlgorithm),
     types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
     rules=[*with_scalar(), separate("dst", "src", on="a2a3")],
-    freedom="Integers: x % 0 is 0, where hardware decides.",
-    streams=True,
+    freedom=REM_BY_ZERO,
 )
-def TFMODS(dst: Array, src: Array, scalar: float, PrecisionType: FmodSAlgorithm, ctx: Any) -> None:
+def TFMODS(src: Expr, scalar: Expr, PrecisionType: FmodSAlgorithm) -> Expr:
     """Take the remainder of a division by a scalar; its sign is that of the dividend.
 
     `dst = src - trunc(src / scalar) * scalar`. Floats round the quotient on the way, so the result
     is good only while |src / scalar| < 2^24; HIGH_PRECISION makes f32 exact on A5. A zero scalar
     gives NaN. On A2/A3 the destination serves as scratch and must not be the source.
     """
-    high = PrecisionType == FmodSAlgorithm.HIGH_PRECISION
-    dst[...] = truncated_remainder(src, like(src, scalar), ctx.target.name, high)
+    return truncated_remainder(src, scalar, PrecisionType == FmodSAlgorithm.HIGH_PRECISION)
 
 
 # ---- powers ------------------------------------------------------------------------------------
@@ -357,6 +301,7 @@ def TFMODS(dst: Array, src: Array, scalar: float, PrecisionType: FmodSAlgorithm,
     src("base"),
     scalar("exp", note="converted to the element type of dst"),
     tmp(lost=TPOW.operand("tmp").lost, note="scratch for f32 on A2/A3"),
+    means=Each(),
     attrs=precision(PowAlgorithm),
     targets=DEVICES,
     types=TPOW.types,
@@ -378,9 +323,8 @@ def TFMODS(dst: Array, src: Array, scalar: float, PrecisionType: FmodSAlgorithm,
         | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}
     ],
     freedom=TPOW.freedom,
-    streams=True,
 )
-def TPOWS(dst: Array, base: Array, exp: float, tmp: Array, ctx: Any) -> None:
+def TPOWS(base: Expr, exp: Expr) -> Expr:
     """Raise every element to the same power.
 
     x ** 0 is 1 for every x. Integers wrap around, and a negative exponent gives 0 except for a base
@@ -388,24 +332,19 @@ def TPOWS(dst: Array, base: Array, exp: float, tmp: Array, ctx: Any) -> None:
     NaN. A2/A3 ignores the sign of a zero base and needs three separate tiles for f32; other targets
     do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it.
     """
-    dst[...] = power(base, like(base, exp), ctx.target.name)
+    return power(base, exp)
 
 
 # ---- combinations ------------------------------------------------------------------------------
 
 
-@insn(
-    *TILE_AND_SCALAR,
-    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32"),
-    rules=with_scalar(),
-    streams=True,
-)
-def TLRELU(dst: Array, src: Array, scalar: float) -> None:
+@_with_number(types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32"), rules=with_scalar())
+def TLRELU(src: Expr, scalar: Expr) -> Expr:
     """Multiply the elements that are not positive by a slope, the scalar (leaky ReLU).
 
     `dst = src if src > 0 else src * scalar`; zero and NaN take the product.
     """
-    dst[...] = np.where(src > 0, src, src * element(scalar, dtype(src.dtype)))
+    return leaky(src, scalar)
 
 
 _AXPY = "f16,f16 f32,f32 f32,f16"
@@ -414,7 +353,8 @@ _AXPY = "f16,f16 f32,f32 f32,f16"
 @insn(
     inout("dst"),
     src("src"),
-    scalar(note="converted to the element type of src"),
+    _NUMBER,
+    means=Each(),
     types=types("dst src", a2a3=_AXPY, a5=_AXPY, kirin=_AXPY),
     rules=[
         arithmetic("src"),
@@ -427,18 +367,15 @@ _AXPY = "f16,f16 f32,f32 f32,f16"
         whole_overlap("dst", "src"),
     ],
     asm=Asm(forms=frozenset({"l2"})),
-    freedom="The product is rounded to the element type of dst before it is added.",
-    streams=True,
+    freedom=ulp(1, "The product is rounded to the element type of dst before it is added."),
 )
-def TAXPY(dst: Array, src: Array, scalar: float) -> None:
+def TAXPY(src: Expr, scalar: Expr, dst: Expr) -> Expr:
     """Add a multiple of a tile: dst = dst + scalar * src.
 
     The scalar takes the element type of src. An f32 destination accepts an f16 source, which is
     widened first. Whether the product is rounded before the sum is up to the hardware.
     """
-    kind, into = dtype(src.dtype), dtype(dst.dtype)
-    factor = convert(np.array(element(scalar, kind)), kind, into)
-    dst[...] = dst + convert(src, kind, into) * factor
+    return dst + src.to(dst.kind) * scalar.to(dst.kind)
 
 
 _THREE_TILES = rule(
@@ -447,35 +384,33 @@ _THREE_TILES = rule(
     lambda o: o.dst.spec is o.src0.spec and o.dst.spec is o.src1.spec,
     fix="declare them with the same template arguments",
 )
-_WITH_TWO_TILES = (out("dst"), src("src0"), scalar(), src("src1"))
-_COMMON_NUMBERS = types(a2a3="i16 i32 f16 f32", a5="i16 i32 f16 f32")
-
-
-@insn(
-    *_WITH_TWO_TILES,
-    types=_COMMON_NUMBERS,
+_with_two_tiles = partial(
+    insn,
+    out("dst"),
+    src("src0"),
+    scalar(),
+    src("src1"),
+    means=Each(),
+    types=types(a2a3="i16 i32 f16 f32", a5="i16 i32 f16 f32"),
     rules=[_THREE_TILES, *pointwise("dst", "src0", "src1")],
-    streams=True,
 )
-def TADDSC(dst: Array, src0: Array, scalar: float, src1: Array) -> None:
+
+
+@_with_two_tiles()
+def TADDSC(src0: Expr, scalar: Expr, src1: Expr) -> Expr:
     """Add a scalar and a tile to a tile: (src0 + scalar) + src1, from left to right.
 
     No device has it as one instruction: it stands for TADDS followed by TADD, with a rounding after
     each. The three tiles have one type.
     """
-    np.add(src0 + element(scalar, dtype(src0.dtype)), src1, out=dst)
+    return src0 + scalar + src1
 
 
-@insn(
-    *_WITH_TWO_TILES,
-    types=_COMMON_NUMBERS,
-    rules=[_THREE_TILES, *pointwise("dst", "src0", "src1")],
-    streams=True,
-)
-def TSUBSC(dst: Array, src0: Array, scalar: float, src1: Array) -> None:
+@_with_two_tiles()
+def TSUBSC(src0: Expr, scalar: Expr, src1: Expr) -> Expr:
     """Subtract a scalar from a tile and add a tile: (src0 - scalar) + src1, from left to right.
 
     No device has it as one instruction: it stands for TSUBS followed by TADD, with a rounding after
     each. The three tiles have one type.
     """
-    np.add(src0 - element(scalar, dtype(src0.dtype)), src1, out=dst)
+    return src0 - scalar + src1

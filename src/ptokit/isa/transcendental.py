@@ -7,12 +7,9 @@ once. `HIGH_PRECISION` asks A5 for a sequence that comes close to that, and chan
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
+from functools import partial
 
 from ptokit.base import dtypes as dt
-from ptokit.base.layout import Array
 from ptokit.base.precision import (
     ExpAlgorithm,
     LogAlgorithm,
@@ -21,18 +18,22 @@ from ptokit.base.precision import (
     RsqrtAlgorithm,
     SqrtAlgorithm,
 )
-from ptokit.isa.numerics import in_double, power, quotient
+from ptokit.isa.expr import Const, Expr
+from ptokit.isa.freedom import ulp
+from ptokit.isa.meaning import Each
+from ptokit.isa.numerics import exact, power, quotient
 from ptokit.isa.pointwise import DEVICES, UNARY, on_a2a3, plain, pointwise, precision
 from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate
 from ptokit.isa.spec import Asm, Rule, insn, out, rule, src, tmp, types
 
-ACCURACY = "The exact result, rounded once to the element type."
+ACCURACY = ulp(None, "The exact result, rounded once to the element type.")
+_floats = partial(types, a2a3="f16 f32", a5="f16 f32", kirin="f16 f32")
+_unary = partial(insn, *UNARY, means=Each(), freedom=ACCURACY)
 
 
-@insn(
-    *UNARY,
+@_unary(
     attrs=precision(ExpAlgorithm),
-    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0153"),
+    types=_floats(ids="SA-0153"),
     rules=pointwise(
         "dst",
         "src",
@@ -42,39 +43,33 @@ ACCURACY = "The exact result, rounded once to the element type."
         static="SA-0156 SA-0155",
         valid="PA-0027 PA-0026",
     ),
-    freedom=ACCURACY,
-    streams=True,
 )
-def TEXP(dst: Array, src: Array) -> None:
+def TEXP(src: Expr) -> Expr:
     """Raise e to the power of each element.
 
     Too large a result is +inf; exp(-inf) is 0. Hardware may flush results in the subnormal range
     to zero; HIGH_PRECISION keeps them on A5.
     """
-    in_double(np.exp, src, out=dst)
+    return exact("exp", src)
 
 
-@insn(
-    *UNARY,
+@_unary(
     attrs=precision(LogAlgorithm),
-    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0238"),
+    types=_floats(ids="SA-0238"),
     rules=pointwise("dst", "src", vec="SA-0241", static="SA-0240 SA-0239", valid="PA-0050 PA-0049"),
-    freedom=ACCURACY,
-    streams=True,
 )
-def TLOG(dst: Array, src: Array) -> None:
+def TLOG(src: Expr) -> Expr:
     """Take the natural logarithm.
 
     ln(0) is -inf and the logarithm of a negative number NaN. HIGH_PRECISION treats subnormal
     elements exactly on A5.
     """
-    in_double(np.log, src, out=dst)
+    return exact("log", src)
 
 
-@insn(
-    *UNARY,
+@_unary(
     attrs=precision(SqrtAlgorithm),
-    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0332"),
+    types=_floats(ids="SA-0332"),
     rules=pointwise(
         "dst",
         "src",
@@ -84,19 +79,18 @@ def TLOG(dst: Array, src: Array) -> None:
         static="SA-0335 SA-0334",
         valid="PA-0063 PA-0062",
     ),
-    freedom=ACCURACY,
-    streams=True,
 )
-def TSQRT(dst: Array, src: Array) -> None:
+def TSQRT(src: Expr) -> Expr:
     """Take the square root. The root of a negative number is NaN, that of -0 is -0."""
-    in_double(np.sqrt, src, out=dst)
+    return exact("sqrt", src)
 
 
 @insn(
     *UNARY,
     tmp(optional=True, lost=on_a2a3, note="32 bytes; A2/A3 then divides instead of estimating"),
+    means=Each(),
     attrs=precision(RsqrtAlgorithm),
-    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0318"),
+    types=_floats(ids="SA-0318"),
     rules=[
         *pointwise(
             "dst",
@@ -117,39 +111,38 @@ def TSQRT(dst: Array, src: Array) -> None:
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
     ],
     example={"tmp": "Vec {T} 1x64"},
-    freedom="The root and its reciprocal, each rounded to the element type, with and without tmp. "
-    "Without tmp A2/A3 gives an estimate good to about three digits.",
-    streams=True,
+    freedom=ulp(
+        None,
+        "The root and its reciprocal, each rounded to the element type, with and without tmp. "
+        "Without tmp A2/A3 gives an estimate good to about three digits.",
+    ),
 )
-def TRSQRT(dst: Array, src: Array, tmp: Array) -> None:
+def TRSQRT(src: Expr) -> Expr:
     """Take the reciprocal of the square root.
 
     rsqrt(0) is an infinity, rsqrt(+inf) 0, and negative elements give NaN; kernels should not rely
     on any of the three. Give A2/A3 a `tmp` when its hardware estimate is not good enough; other
     targets do not touch it. HIGH_PRECISION corrects the last place on A5.
     """
-    dst[...] = quotient(np.ones_like(src), in_double(np.sqrt, src))
+    return quotient(Const(src.kind, 1), exact("sqrt", src))
 
 
-@insn(
-    *UNARY,
+@_unary(
     attrs=precision(RecipAlgorithm),
-    types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids="SA-0297"),
+    types=_floats(ids="SA-0297"),
     rules=[
         *pointwise("dst", "src", vec="SA-0300", static="SA-0299 SA-0298", valid="PA-0056 PA-0055"),
         separate("dst", "src", on="a2a3"),
     ],
-    freedom=ACCURACY,
-    streams=True,
 )
-def TRECIP(dst: Array, src: Array, PrecisionType: RecipAlgorithm, ctx: Any) -> None:
+def TRECIP(src: Expr, PrecisionType: RecipAlgorithm) -> Expr:
     """Take the reciprocal; 1 / 0 is an infinity.
 
     The instruction is TDIVS with the scalar 1 as dividend, and HIGH_PRECISION means what it means
     there. A2/A3 fills the destination with ones first, so there it must not be the source.
     """
     high = PrecisionType == RecipAlgorithm.HIGH_PRECISION
-    dst[...] = quotient(np.ones_like(src), src, ctx.target.name, high)
+    return quotient(Const(src.kind, 1), src, high)
 
 
 # ---- powers ------------------------------------------------------------------------------------
@@ -172,6 +165,7 @@ def _for_f32(asked: Rule) -> Rule:
     src("base"),
     src("exp"),
     tmp(lost=lambda o: on_a2a3(o) and o.dst.dtype is dt.f32, note="scratch for f32 on A2/A3"),
+    means=Each(),
     attrs=precision(PowAlgorithm),
     targets=DEVICES,
     types=types(a2a3="i8 u8 i16 u16 i32 u32 f32", kirin="i8 u8 i16 u16 i32 u32 f16 f32"),
@@ -199,9 +193,8 @@ def _for_f32(asked: Rule) -> Rule:
         | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}
     ],
     freedom=ACCURACY,
-    streams=True,
 )
-def TPOW(dst: Array, base: Array, exp: Array, tmp: Array, ctx: Any) -> None:
+def TPOW(base: Expr, exp: Expr) -> Expr:
     """Raise the first tile to the powers in the second.
 
     x ** 0 is 1 for every x. Integers wrap around, and a negative exponent gives 0 except for a base
@@ -209,4 +202,4 @@ def TPOW(dst: Array, base: Array, exp: Array, tmp: Array, ctx: Any) -> None:
     NaN. A2/A3 ignores the sign of a zero base and needs four separate tiles for f32; other targets
     do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it.
     """
-    dst[...] = power(base, exp, ctx.target.name)
+    return power(base, exp)

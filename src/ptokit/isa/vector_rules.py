@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ptokit.isa.folds import BLOCK_BYTES, REGISTER_BYTES
 from ptokit.isa.pointwise import A5_FAMILY, plain
 from ptokit.isa.rules import disjoint, listed, located, same_dtype, verb
 from ptokit.isa.spec import Rule, rule
-
-REGISTER_BYTES = 256
-BLOCK_BYTES = 32
 
 
 def lanes(tile: Any) -> int:

@@ -60,7 +60,7 @@ class Plan:
         services = recipe.insn.services
         self._attrs = recipe.attrs | {name: known[name] for name in services & CONSTANT}
         self._services = tuple(services - CONSTANT)
-        self._body = recipe.insn.body
+        self._body = recipe.body
         # What only orders is its effects; in auto mode the compiler orders, and they vanish.
         is_left = machine.mode == "manual" or recipe.insn.in_auto is InAuto.RUNS
         self._effects = recipe.effects if is_left or recipe.effects is None else []

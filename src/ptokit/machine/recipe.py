@@ -55,6 +55,7 @@ class Recipe:
     ) -> None:
         self.insn = insn
         self.ops = ops
+        self.body = insn.body_for(ops)
         self.pipe = insn.pipe(ops) if callable(insn.pipe) else (insn.pipe or Pipe.S)
         self.effects = insn.effects(ops) if insn.effects and not insn.moves_entries else None
         self.attrs = {

@@ -112,7 +112,7 @@ def markdown(insn: Insn) -> str:
         lines += [f"| {id} | {_cell(text)} | {targets} |" for id, text, targets in rows]
         lines.append("")
     if insn.freedom:
-        lines += ["## Freedom", "", insn.freedom, ""]
+        lines += ["## Freedom", "", " ".join(each.text for each in insn.freedom), ""]
     lines += _example(insn)
     return "\n".join(lines).rstrip() + "\n"
 

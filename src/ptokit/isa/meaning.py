@@ -1,0 +1,419 @@
+"""The meaning of an instruction: a form over its tiles, and a function of single elements.
+
+    @insn(*BINARY, means=Each(), ...)
+    def TADD(src0: Expr, src1: Expr) -> Expr:
+        return src0 + src1
+
+The function is called with symbols, once per combination of element types and template arguments,
+and gives the expressions of the results (`expr.py`). The form says which elements meet: `Each` goes
+over the destination, `Partial` over tiles that do not cover the same region, `Reduce` and
+`ArgReduce` along an axis. `Meaning.expressions` is for whoever compiles the instruction,
+`Meaning.body` makes the NumPy code that the reference engine runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ptokit.base.convert import element
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import TileType
+from ptokit.base.layout import Array
+from ptokit.isa.arrays import UFUNCS, Code, function_of, pack_mask, repeated, unpack_mask
+from ptokit.isa.expr import (
+    BOOL,
+    Apply,
+    Arg,
+    Condition,
+    Expr,
+    Given,
+    resolved,
+    select,
+    walk,
+    written,
+)
+from ptokit.isa.facts import Ops
+from ptokit.isa.folds import Order, Steps, extreme, first_extreme, narrowed
+
+Scalar = Callable[..., Expr | tuple[Expr, ...]]
+Kinds = Mapping[str, DType | None]  # of the operands that are given; None: a number
+Body = Callable[..., None]
+Clobber = tuple[TileType, int, int]  # bytes of a memory that are lost
+
+
+class Form(Protocol):
+    """Which elements meet."""
+
+    @property
+    def services(self) -> frozenset[str]:
+        """What the code asks of the machine (services.py)."""
+        ...
+
+    @property
+    def streams(self) -> bool:
+        """Whether the tiles are walked element by element: two in a row need no barrier."""
+        ...
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Parameters of the function that are not operands."""
+        ...
+
+    def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
+        """What the function is called with."""
+        ...
+
+    def key(self, ops: Ops) -> Any:
+        """What the code depends on beside the expressions."""
+        ...
+
+    def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
+        """NumPy code that is handed the operands, in order."""
+        ...
+
+    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
+        """The meaning as a line, of the expressions as texts."""
+        ...
+
+
+class Meaning:
+    """A form and a function of elements, with the code that has been made of them."""
+
+    def __init__(
+        self, name: str, form: Form, scalar: Scalar, operands: Sequence[str], outs: Sequence[str]
+    ) -> None:
+        self.name = name
+        self.form = form
+        self.operands = tuple(operands)
+        self.outs = tuple(outs)
+        self.parameters = tuple(inspect.signature(scalar).parameters)
+        self._scalar = scalar
+        self._traced: dict[Any, tuple[tuple[Expr, ...], tuple[Condition, ...]]] = {}
+        self._bodies: dict[Any, Body] = {}
+
+    def traced(self, kinds: Kinds, attrs: Mapping[str, Any]) -> tuple[Expr, ...]:
+        """The expressions of the results; choices are still in them."""
+        return self._trace(kinds, attrs)[1]
+
+    def expressions(self, ops: Ops) -> tuple[Expr, ...]:
+        """The expressions of the results for these operands; no choice is left."""
+        _, exprs, _ = self._trace(kinds_of(ops), ops.attrs)
+        return tuple(resolved(expr, lambda condition: condition.holds(ops)) for expr in exprs)
+
+    def body(self, ops: Ops) -> Body:
+        """The code for these operands."""
+        key, exprs, conditions = self._trace(kinds_of(ops), ops.attrs)
+        chosen = frozenset(each for each in conditions if each.holds(ops))
+        key = (key, chosen, self.form.key(ops))
+        body = self._bodies.get(key)
+        if body is None:
+            left = tuple(resolved(expr, chosen.__contains__) for expr in exprs)
+            body = self._bodies[key] = self.form.code(self, ops, left)
+        return body
+
+    def function(self, **kinds: DType) -> Callable[..., Any]:
+        """A function of arrays, for elements of these types, where nothing is left to choose."""
+        return function_of(self.name, self.parameters, *self.traced(kinds, {}))
+
+    def _trace(
+        self, kinds: Kinds, attrs: Mapping[str, Any]
+    ) -> tuple[Any, tuple[Expr, ...], tuple[Condition, ...]]:
+        symbols = self.form.symbols(kinds, self.parameters)
+        asked = {name: attrs[name] for name in self.parameters if name in attrs}
+        key = (*symbols.values(), *asked.values())
+        if key not in self._traced:
+            made = self._scalar(**symbols, **asked)
+            exprs = made if isinstance(made, tuple) else (made,)
+            nodes = (node for expr in exprs for node in walk(expr))
+            conditions = dict.fromkeys(n.condition for n in nodes if isinstance(n, Given))
+            self._traced[key] = exprs, tuple(conditions)
+        return key, *self._traced[key]
+
+    def line(self, kinds: Kinds, attrs: Mapping[str, Any]) -> str:
+        """The meaning for these types as a line of text; T is the type of the first source."""
+        symbols = self.form.symbols(kinds, self.parameters)
+        first = next((s.kind for s in symbols.values() if not s.is_number), None)
+        names = {} if first is None or first is BOOL else {first: "T"}
+        exprs = self.traced(kinds, attrs)
+        return self.form.lines(self, [written(expr, _place, names) for expr in exprs])
+
+
+def kinds_of(ops: Ops) -> Kinds:
+    """The element types of the operands that are given."""
+    given = ((name, facts) for name, facts in ops if facts is not None)
+    return {n: None if f.kind == "scalar" else getattr(f, "dtype", None) for n, f in given}
+
+
+def _place(arg: Arg) -> str:
+    return arg.name if arg.is_number or arg.name in ("held", "element") else f"{arg.name}[i, j]"
+
+
+# ---- element by element ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Each:
+    """dst[i, j] = f(src[i, j], ...), over the region of the destination.
+
+    A source whose region is smaller repeats: it is read at [i mod rows, j mod columns]. A number is
+    taken into the type of the first tile that is read, or of the destination.
+    """
+
+    repeats: bool = False  # a source may hold a few columns that repeat along the row
+    packs: bool = False  # the answers are the bits of a mask
+    masks: tuple[str, ...] = ()  # sources that are packed masks: the function gets their bits
+    leaves_open: bool = False  # some elements may be undefined
+    numbers: Mapping[str, DType] = field(default_factory=dict[str, DType])  # fixed types
+    clobbers: Callable[[Ops], Clobber | None] | None = None  # bytes used as hidden scratch
+    streams: bool = True
+    steps = ()
+
+    def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
+        tiles = [kind for name in names if (kind := kinds.get(name)) and name not in self.masks]
+        common = tiles[0] if tiles else kinds["dst"]
+        assert common is not None
+        found: dict[str, Arg] = {}
+        for name in names:
+            if name in kinds:
+                kind = BOOL if name in self.masks else kinds[name]
+                number = self.numbers.get(name, common)
+                found[name] = Arg(kind or number, name, kind is None)
+        return found
+
+    def key(self, ops: Ops) -> Any:
+        return self.clobbers(ops) if self.clobbers is not None else None
+
+    @property
+    def services(self) -> frozenset[str]:
+        return frozenset({"poison"} if self.leaves_open or self.clobbers else ())
+
+    def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
+        code = Code(meaning.name, [*meaning.operands, *self.services])
+        clobber = self.key(ops)
+        if clobber is not None:
+            code.line("poison.clobber(*clobber)", clobber=clobber)
+        (expr,), (dst,) = exprs, meaning.outs
+        for arg in dict.fromkeys(node for node in walk(expr) if isinstance(node, Arg)):
+            if arg.is_number:
+                code.number(arg)
+            elif arg.name in self.masks:
+                line = f"{arg.name} = unpack_mask({arg.name}, {dst}.shape[1])"
+                code.line(line, unpack_mask=unpack_mask)
+            elif self.repeats:
+                line = f"{arg.name} = repeated({arg.name}, {dst}.shape[1])"
+                code.line(line, repeated=repeated)
+        code.counting(expr)
+        where = None
+        if isinstance(expr, Apply) and expr.name == "undefined":
+            test, expr = expr.operands
+            where = "where"
+            code.line(f"where = {code.value(test)}")
+        if self.packs:
+            code.line(f"pack_mask({code.value(expr)}, {dst})", pack_mask=pack_mask)
+        else:
+            code.store(dst, expr)
+        if where:
+            code.line(f"if where.any(): poison.poison_where({dst!r}, where)")
+        return code.function()
+
+    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
+        (dst,) = meaning.outs
+        left = f"bit j of {dst}[i]" if self.packs else f"{dst}[i, j]"
+        return f"{left} = {texts[0]}"
+
+
+# ---- tiles that do not cover the same region ---------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Partial:
+    """f where all sources are valid, a copy where one of a result's two is, 0 where none is."""
+
+    sources: Mapping[str, tuple[str, str]]  # of each result
+    services = frozenset[str]()
+    streams = False
+    steps = ()
+
+    def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
+        return {name: Arg(kind, name) for name in names if (kind := kinds.get(name))}
+
+    def key(self, ops: Ops) -> Any:
+        return None
+
+    def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
+        function = function_of(meaning.name, meaning.parameters, *exprs)
+
+        def body(*operands: Array) -> None:
+            tiles = dict(zip(meaning.operands, operands, strict=True))
+            rows, cols = tiles[meaning.outs[0]].shape
+            used = [tiles[name][:rows, :cols] for name in meaning.parameters]
+            both = slice(0, min(len(s) for s in used)), slice(0, min(s.shape[1] for s in used))
+            found = function(*(source[both] for source in used))
+            for name, values in zip(
+                meaning.outs, found if len(exprs) > 1 else [found], strict=True
+            ):
+                result = np.zeros((rows, cols), tiles[name].dtype)
+                for source in self.sources[name]:
+                    part = tiles[source][:rows, :cols]
+                    result[: part.shape[0], : part.shape[1]] = part
+                result[both] = values
+                tiles[name][...] = result
+
+        return body
+
+    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
+        each = [f"{out}[i, j] = {text}" for out, text in zip(meaning.outs, texts, strict=True)]
+        return "; ".join(each) + " where both sources are valid, elsewhere the one that is"
+
+
+# ---- along an axis -----------------------------------------------------------------------------
+
+_HELD, _ELEMENT = "held", "element"
+
+
+def _extreme_of(expr: Expr, takes: bool = False) -> bool | None:
+    """Whether a step keeps the largest element, or the smallest; None: neither.
+
+    `takes`: the step is the comparison that takes the new element.
+    """
+    kind = expr.parts[0].kind if takes and expr.parts else expr.kind
+    held, new = Arg(kind, _HELD), Arg(kind, _ELEMENT)
+    for largest, better in ((True, held < new), (False, new < held)):
+        if expr == (better if takes else select(better, new, held)):
+            return largest
+    return None
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """dst = f(held, element) over the elements of `src` along an axis, into row or column 0.
+
+    Which elements meet in which order: the first of `orders` whose condition holds. Without any it
+    is a scan from the first element, of which no other order can be told apart.
+    """
+
+    axis: int  # 1: along a row
+    identity: int = 0
+    orders: tuple[tuple[Condition | None, Order], ...] = ()
+    services = frozenset[str]()
+    streams = False
+    steps = (_HELD, _ELEMENT)
+
+    def order(self, ops: Ops) -> Order | None:
+        """The order in force."""
+        return next((o for c, o in self.orders if c is None or c.holds(ops)), None)
+
+    def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
+        kind = kinds["src"]
+        assert kind is not None
+        return {name: Arg(kind, name) for name in (_HELD, _ELEMENT)}
+
+    def key(self, ops: Ops) -> Any:
+        return ops.src.dtype, ops.dst.dtype, self.order(ops)
+
+    def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
+        (step,), order = exprs, self.order(ops)
+        axis, src_kind, dst_kind = self.axis, ops.src.dtype, ops.dst.dtype
+        if order is None:
+            largest = _extreme_of(step)
+            assert largest is not None, f"{meaning.name}: no order is stated"
+
+            def scan(dst: Array, src: Array, *_: Any) -> None:
+                if src.size:
+                    dst[...] = narrowed(extreme(src, axis, largest=largest), src_kind, dst_kind)
+
+            return scan
+        assert isinstance(step, Apply)
+        op = UFUNCS[step.name]
+        wide = order.wide(src_kind, dst_kind) if order.wide is not None else dst_kind
+        steps = Steps(op, element(self.identity, wide), wide, narrowed)
+        fold = order.fold
+
+        def body(dst: Array, src: Array, *_: Any) -> None:
+            if not src.size:
+                return
+            values = narrowed(src, src_kind, wide)
+            if wide.is_integer:  # every order gives the same bits
+                total = op.reduce(values, axis=axis, dtype=values.dtype)
+            else:
+                total = fold(steps, values)
+            dst[...] = np.expand_dims(narrowed(total, wide, dst_kind), axis)
+
+        return body
+
+    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
+        place, along = ("[i, 0]", "src[i, :]") if self.axis else ("[0, j]", "src[:, j]")
+        orders = [f"{o.text} {c.text if c else 'elsewhere'}" for c, o in self.orders]
+        way = f"; {'; '.join(orders)}" if orders else ", from the first on"
+        return f"dst{place} = {along} combined by {texts[0]}{way}"
+
+
+@dataclass(frozen=True)
+class ArgReduce:
+    """The place of an element along an axis, and the element: a scan from the first one on.
+
+    The function says whether the next element is taken instead of the one held: one test, or one
+    for the value and one for its index.
+    """
+
+    axis: int
+    refuse: Callable[[Array, Ops], None] | None = None  # raises on values the target cannot compare
+    services = frozenset({"ops"})
+    streams = False
+    steps = (_HELD, _ELEMENT)
+
+    symbols = Reduce.symbols
+
+    def key(self, ops: Ops) -> Any:
+        return ops.src.dtype
+
+    def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
+        axis, refuse = self.axis, self.refuse
+        largest = _extreme_of(exprs[0], takes=True)
+        if len(set(exprs)) == 1 and largest is not None:
+
+            def find(src: Array) -> tuple[Array, Array]:
+                index = np.expand_dims(first_extreme(src, axis, largest=largest), axis)
+                return np.take_along_axis(src, index, axis), index
+        else:
+            takes = function_of(meaning.name, meaning.parameters, *exprs)
+
+            def find(src: Array) -> tuple[Array, Array]:
+                return _scan(src, axis, takes)
+
+        def body(value: Array | None, index: Array, src: Array, tmp: Array, ops: Ops) -> None:
+            if refuse is not None:
+                refuse(src, ops)
+            best, place = find(src)
+            if value is not None:
+                value[...] = best
+            index[...] = place
+
+        return body
+
+    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
+        place, along = ("[i, 0]", "src[i, :]") if self.axis else ("[0, j]", "src[:, j]")
+        value, index = texts if len(texts) > 1 else (texts[0], "")
+        more = f", the index where {index}" if index and index != value else ""
+        return (
+            f"dstIdx{place}, dstVal{place} = index and value of the element of {along} that is "
+            f"left when an element replaces the one held where {value}{more}"
+        )
+
+
+def _scan(
+    src: Array, axis: int, takes: Callable[[Array, Array], tuple[Array, Array]]
+) -> tuple[Array, Array]:
+    """Go along an axis element by element."""
+    lines = np.moveaxis(src, axis, 0)
+    value, index = lines[0], np.zeros(lines.shape[1:], np.int64)
+    for place, candidates in enumerate(lines[1:], 1):
+        better, moved = takes(value, candidates)
+        index = np.where(moved, place, index)
+        value = np.where(better, candidates, value)
+    return np.expand_dims(value, axis), np.expand_dims(index, axis)
