@@ -27,7 +27,8 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.samples import Sample, parse
 from ptokit.isa.targets import TARGETS
 from ptokit.isa.verify import verify
-from ptokit.machine.window import Window
+from ptokit.machine.access import Access
+from ptokit.machine.calls import tile_access
 
 _rng = np.random.default_rng(7)
 
@@ -67,12 +68,9 @@ def bits(array: Array) -> Array:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 
-def whole(tile: Any) -> Window:
-    """The whole capacity of a tile as a window."""
-    spec = tile.spec
-    axis_map = spec.axis_map(tile.vr, tile.vc)
-    rows, cols = slice(0, axis_map.rows), slice(0, axis_map.cols)
-    return Window(tile.storage, tile.address, axis_map, spec.dtype, rows, cols, "tile")
+def whole(tile: Any) -> Access:
+    """The whole capacity of a tile."""
+    return tile_access(tile, whole=True)
 
 
 def flood(tile: Any, byte: int = 0x5A) -> None:

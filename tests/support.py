@@ -17,7 +17,7 @@ from ptokit.frontend.tensor_types import conv_class, global_class
 from ptokit.frontend.types import Tile
 from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample, Spec
-from ptokit.machine.window import Window
+from ptokit.machine.calls import tile_access
 
 
 def random_values(kind: DType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -30,19 +30,9 @@ def realise(spec: Spec | None, rng: np.random.Generator) -> Any:
     if isinstance(spec, TileSpec):
         tile = Tile.of(spec)
         current().place(tile)
-        axis_map = spec.axis_map(tile.vr, tile.vc)
-        size = axis_map.rows, axis_map.cols
-        window = Window(
-            tile.storage,
-            tile.address,
-            axis_map,
-            spec.dtype,
-            slice(0, size[0]),
-            slice(0, size[1]),
-            "",
-        )
-        window.write(random_values(spec.dtype, size, rng))
-        tile.storage.shadow[:] = 1
+        everything = tile_access(tile, whole=True)
+        everything.write(random_values(spec.dtype, everything.shape, rng))
+        everything.memory.shadow[:] = 1
         return tile
     if isinstance(spec, ConvSpec):
         tile = conv_class(spec)()
@@ -72,5 +62,5 @@ def run_sample(sample: Sample, seed: int = 0) -> dict[str, Any]:
     exec(sample.insn.setup, {**vars(ptokit), "np": np, **operands})
     attrs = tuple(sample.attrs[a.name] for a in sample.insn.attrs)
     here = ptokit.base.location.Location("sample", 1)
-    current().issue(sample.insn, tuple(operands.values()), attrs, here)
+    current().execute(sample.insn, tuple(operands.values()), attrs, here)
     return operands

@@ -36,8 +36,8 @@ from ptokit.frontend.session import current, device
 from ptokit.frontend.tensor_types import ConvTile, conv_class, global_class
 from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
+from ptokit.machine.calls import tile_access
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
-from ptokit.machine.window import Window
 
 TOLERANCE = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}  # relative, for cases compared as "close"
 UNWRITTEN = 0xA5  # outputs are filled with this byte before the call
@@ -212,7 +212,7 @@ class _Run:
         _blank(tile)
         given = self.arrays.get(d["name"] + ".in2d")
         if given is not None:
-            _whole(tile).write(_typed(given, spec.dtype))
+            tile_access(tile, whole=True).write(_typed(given, spec.dtype))
         return tile
 
     def _conv(self, d: dict[str, Any]) -> ConvTile:
@@ -223,7 +223,7 @@ class _Run:
         _blank(tile)
         given = self.arrays.get(d["name"] + ".in")
         if given is not None:
-            _whole(tile).write(_typed(given, spec.dtype).reshape(1, -1))
+            tile_access(tile, whole=True).write(_typed(given, spec.dtype).reshape(1, -1))
         for setter, value in _setup_calls(d["setup"]):
             getattr(tile, setter)(value)
         return tile
@@ -303,16 +303,16 @@ class _Run:
         if isinstance(operand, TileObject):
             if kind == "out":
                 return ""  # the same bytes in memory order; .out2d is the logical view
-            window = _whole(operand)
+            window = tile_access(operand, whole=True)
             got, want = window.read(), _typed(expected, operand.spec.dtype)
             if self.case["compare"]["region"] == "valid":
                 got, want = got[: operand.vr, : operand.vc], want[: operand.vr, : operand.vc]
-                window = _valid(operand)
+                window = tile_access(operand)
             if not window.is_defined():
                 return f"{name}: element {window.first_poison()} is undefined"
             return _difference(name, got, want, operand.spec.dtype, exact)
         if isinstance(operand, ConvObject):
-            got = _whole(operand).read()[0]
+            got = tile_access(operand, whole=True).read()[0]
             want = _typed(expected, operand.spec.dtype)
             return _difference(name, got, want, operand.spec.dtype, exact)
         got = self.buffers[name]
@@ -369,23 +369,6 @@ def _blank(tile: Tile | ConvTile) -> None:
     assert tile.storage is not None
     tile.storage.data[:] = UNWRITTEN
     tile.storage.shadow[:] = 1
-
-
-def _whole(tile: Any) -> Window:
-    if isinstance(tile, ConvObject):
-        axis_map = tile.spec.axis_map(tile.shape)
-    else:
-        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
-    return _window(tile, axis_map, axis_map.rows, axis_map.cols)
-
-
-def _valid(tile: TileObject) -> Window:
-    return _window(tile, tile.spec.axis_map(tile.vr, tile.vc), tile.vr, tile.vc)
-
-
-def _window(tile: Any, axis_map: Any, rows: int, cols: int) -> Window:
-    where = (tile.storage, tile.address, axis_map, tile.spec.dtype)
-    return Window(*where, slice(0, rows), slice(0, cols), "case")
 
 
 def _difference(name: str, got: Array, want: Array, kind: DType, exact: bool) -> str:

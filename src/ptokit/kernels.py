@@ -34,8 +34,8 @@ from ptokit.isa.spec import TARGETS as DEVICES
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.isa.targets.defines import Defines, parse_defines
+from ptokit.machine.arena import Arena
 from ptokit.machine.machine import Machine
-from ptokit.machine.workshop import Workshop
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
@@ -303,13 +303,14 @@ class Launch:
         arguments = kernel.source.bind(args, consts)
         module = kernel._module(chosen, arguments) if path == "lowered" else None
         programs = kernel.source.programs(module, arguments)
-        prepared = workshop = None
+        prepared = arena = None
         body = programs.body
         if module is not None:
             prepared = kernel._prepare(module)
             body = self._interpreted(prepared, programs)
             if jobs == 1 and check != "explore":  # one run in this process
-                workshop = prepared.idle.pop() if prepared.idle else Workshop()
+                mode = programs.mode
+                arena = prepared.idle.pop() if prepared.idle else Arena(chosen, mode)
         assert body is not None
         outcome = launch(
             dict.fromkeys(programs.cores, body),
@@ -321,11 +322,10 @@ class Launch:
             hazards=check,
             arrays=args,
             jobs=jobs,
-            workshop=workshop,
+            arena=arena,
         )
-        if prepared is not None and workshop is not None:  # after a run that has gone well
-            workshop.close()
-            prepared.idle.append(workshop)
+        if prepared is not None and arena is not None:  # after a run that has gone well
+            prepared.idle.append(arena)
         seconds = time.perf_counter() - started
         mode = getattr(kernel.source, "mode", programs.mode)
         return Run(kernel.name, chosen, mode, path, self.blocks, seconds, outcome.machine)

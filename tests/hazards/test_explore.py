@@ -71,7 +71,7 @@ def test_same_seed_same_run() -> None:
     for _ in range(2):
         x, z = data()
         outcome = launch({"vector": kernel(x, z)}, grid=1, seed=7)
-        traces.append([(r.insn.name, r.pipe) for r in outcome.machine.records])
+        traces.append([(r.insn.name, r.pipe) for r in outcome.machine.events])
     assert traces[0] == traces[1]
     other = launch({"vector": kernel(*data())}, seed=8)
-    assert [(r.insn.name, r.pipe) for r in other.machine.records] != traces[0]
+    assert [(r.insn.name, r.pipe) for r in other.machine.events] != traces[0]

@@ -306,11 +306,11 @@ def test_records_name_the_bytes_of_global_memory() -> None:
         tile = make("Vec f32 16x16 valid 2x10")
         TLOAD(tile, GlobalTensor(memory)[3:5, 4:14])
         base = memory.__array_interface__["data"][0]
-        (access,) = [a for a in machine.records[-1].accesses if a.memory == "GM"]
+        (access,) = [a for a in machine.events[-1].accesses if a.memory == "GM"]
         rows = [(base + (r * 32 + 4) * 4, base + (r * 32 + 14) * 4) for r in (3, 4)]
         assert access.ranges == tuple(rows)
         assert not access.writes
-        writes = [a.ranges for a in machine.records[-1].accesses if a.writes]
+        writes = [a.ranges for a in machine.events[-1].accesses if a.writes]
         # The valid part of both rows, and the rest of their last block.
         assert writes == [((0, 40), (64, 104)), ((40, 64), (104, 128))]
 

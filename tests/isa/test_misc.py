@@ -67,7 +67,7 @@ def test_a_sequence_runs_where_its_target_runs_it() -> None:
     def pipe(target: str, *scratch: str) -> Pipe:
         with device(target, mode="auto") as machine:
             call("TCI", made("i32", 1, 64), 0, *(made(kind, 1, 512) for kind in scratch))
-            return machine.records[-1].pipe
+            return machine.events[-1].pipe
 
     assert (pipe("a2a3"), pipe("a2a3", "i32"), pipe("a5")) == (Pipe.S, Pipe.V, Pipe.V)
 

@@ -232,7 +232,7 @@ def test_results_reach_the_other_vector_core(layout: str) -> None:
         TASSIGN(dst, 256)
         src.fill(np.arange(1024).reshape(32, 32))
         TMOV[AccToVecMode.DualModeSplitM](dst, src)
-        other = whole(dst).moved_to(cluster.vector_memory(1))
+        other = whole(dst).pattern.at(cluster.vector_memory(1), dst.address)
         assert np.array_equal(dst.numpy(), src.numpy()[:16])
         assert other.is_defined()
         assert np.array_equal(other.read(), src.numpy()[16:])
@@ -240,7 +240,7 @@ def test_results_reach_the_other_vector_core(layout: str) -> None:
         TASSIGN(large, 8192)
         TMOV[AccToVecMode.SingleModeVec1](large, src)
         assert not defined(large).any()
-        other = whole(large).moved_to(cluster.vector_memory(1))
+        other = whole(large).pattern.at(cluster.vector_memory(1), large.address)
         assert np.array_equal(other.read(), src.numpy())
 
 
@@ -249,7 +249,7 @@ def test_the_pipe_follows_the_path() -> None:
         TMOV(make("Vec f32 16x16"), filled("Vec f32 16x16"))
         TMOV(make("Left f16 16x16", "a5"), filled("Mat f16 16x16 NZ"))
         TMOV(make("Scaling u64 1x16"), filled("Mat u64 1x16"))
-        names = [record.pipe.name for record in list(machine.records)[-3:]]
+        names = [record.pipe.name for record in list(machine.events)[-3:]]
         assert names == ["V", "MTE1", "FIX"]
 
 

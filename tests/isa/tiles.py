@@ -14,7 +14,8 @@ from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
-from ptokit.machine.window import Window
+from ptokit.machine.access import Access
+from ptokit.machine.calls import tile_access
 
 _LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
 
@@ -37,13 +38,9 @@ def tile(kind: DType | str, values: Any, layout: str = "ND") -> Tile:
     return made
 
 
-def whole(tile: Tile) -> Window:
+def whole(tile: Tile) -> Access:
     """The whole capacity of a tile."""
-    spec = tile.spec
-    assert tile.storage is not None
-    rows, cols = slice(0, spec.rows), slice(0, spec.cols)
-    axis_map = spec.axis_map(tile.vr, tile.vc)
-    return Window(tile.storage, tile.address, axis_map, spec.dtype, rows, cols, "tile")
+    return tile_access(tile, whole=True)
 
 
 def defined(tile: Tile) -> Array:

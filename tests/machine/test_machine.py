@@ -10,9 +10,9 @@ import pytest
 from ptokit import *
 from ptokit.base.enums import TileType
 from ptokit.isa.spec import Pipe
+from ptokit.machine.access import Access, AccessPattern
 from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound, WouldBlock
 from ptokit.machine.memory import Storage
-from ptokit.machine.window import Window
 from tests.operands import make, whole
 
 V = TileType.Vec
@@ -131,71 +131,71 @@ def test_storage_of_a_tile_that_is_gone_comes_back_undefined() -> None:
         second = Block()
         with pytest.raises(PoisonRead):
             second.numpy()
-        assert second.storage is storage  # reused, so that loops find their plans again
+        assert second.storage is storage  # reused, so that loops find their calls again
 
 
-# ---- windows -----------------------------------------------------------------------------------
+# ---- accesses -----------------------------------------------------------------------------------
 
 
-def window(spec: str, rows: slice, cols: slice) -> Window:
+def access(spec: str, rows: slice, cols: slice) -> Access:
     with device("cpu", mode="auto"):
         tile = make(spec)
         axis_map = tile.spec.axis_map(tile.vr, tile.vc)
         storage = Storage("test", tile.spec.nbytes + 64)
-        return Window(storage, 64, axis_map, tile.spec.dtype, rows, cols, "tile")
+        return AccessPattern("tile", tile.spec.dtype, axis_map, rows, cols).at(storage, 64)
 
 
 @pytest.mark.parametrize("layout", ["ND", "DN", "NZ", "ZN", "ZZ", "NN"])
 @pytest.mark.parametrize("kind", ["u8", "bf16", "f32", "f4e2m1x2"])
 def test_what_is_written_is_read_and_nothing_else_changes(kind: str, layout: str) -> None:
-    part = window(f"Mat {kind} 64x64 {layout}", slice(3, 20), slice(5, 23))
+    part = access(f"Mat {kind} 64x64 {layout}", slice(3, 20), slice(5, 23))
     values = np.arange(17 * 18).reshape(17, 18) % 13
     part.write(values.astype(part.dtype.np))
     assert (part.read().astype(np.float64) == values).all()
-    assert not part.storage.data[:64].any()
-    rest = window(f"Mat {kind} 64x64 {layout}", slice(0, 64), slice(0, 64)).moved_to(part.storage)
-    everything = rest.read().astype(np.float64)
+    assert not part.memory.data[:64].any()
+    rest = access(f"Mat {kind} 64x64 {layout}", slice(0, 64), slice(0, 64)).pattern
+    everything = rest.at(part.memory, 64).read().astype(np.float64)
     everything[3:20, 5:23] = 0
     assert not everything.any()
 
 
 def test_ranges_are_the_bytes_that_are_touched() -> None:
-    rows = window("Vec f32 16x16", slice(2, 4), slice(0, 8))
+    rows = access("Vec f32 16x16", slice(2, 4), slice(0, 8))
     assert list(rows.ranges()) == [(64 + 128, 64 + 160), (64 + 192, 64 + 224)]
-    assert list(window("Vec f32 16x16", slice(0, 16), slice(0, 16)).ranges()) == [(64, 64 + 1024)]
-    assert list(window("Mat f16 32x32 NZ", slice(0, 16), slice(0, 16)).ranges()) == [(64, 576)]
-    assert list(window("Mat f4e2m1x2 64x64", slice(0, 1), slice(0, 3)).ranges()) == [(64, 66)]
-    assert list(window("Vec f32 16x16", slice(0, 0), slice(0, 8)).ranges()) == []
+    assert list(access("Vec f32 16x16", slice(0, 16), slice(0, 16)).ranges()) == [(64, 64 + 1024)]
+    assert list(access("Mat f16 32x32 NZ", slice(0, 16), slice(0, 16)).ranges()) == [(64, 576)]
+    assert list(access("Mat f4e2m1x2 64x64", slice(0, 1), slice(0, 3)).ranges()) == [(64, 66)]
+    assert list(access("Vec f32 16x16", slice(0, 0), slice(0, 8)).ranges()) == []
 
 
-# ---- plans -------------------------------------------------------------------------------------
+# ---- calls -------------------------------------------------------------------------------------
 
 
-def plan_of(machine: Any, instruction: Any, *operands: Any) -> Any:
+def call_of(machine: Any, instruction: Any, *operands: Any) -> Any:
     instruction(*operands)
-    return machine.records[-1].plan
+    return machine.events[-1].call
 
 
-def test_a_repeated_instruction_finds_its_plan() -> None:
+def test_a_repeated_instruction_finds_its_call() -> None:
     with device("a2a3") as machine:
         a, b = placed(Block, 0, 1), placed(Block, 0x400, 1)
-        assert plan_of(machine, TADD, b, a, b) is plan_of(machine, TADD, b, a, b)
+        assert call_of(machine, TADD, b, a, b) is call_of(machine, TADD, b, a, b)
 
 
-def test_a_change_of_address_or_valid_region_needs_another_plan() -> None:
+def test_a_change_of_address_or_valid_region_needs_another_call() -> None:
     with device("a2a3") as machine:
         moving = Tile[V, float32, 16, 16, BLayout.RowMajor, DYNAMIC, DYNAMIC]
         tile = placed(moving, 0, 1, 16, 16)
-        first = plan_of(machine, TADD, tile, tile, tile)
+        first = call_of(machine, TADD, tile, tile, tile)
         tile.SetValidRow(8)
-        second = plan_of(machine, TADD, tile, tile, tile)
+        second = call_of(machine, TADD, tile, tile, tile)
         TASSIGN(tile, 0x40)
-        third = plan_of(machine, TADD, tile, tile, tile)
+        third = call_of(machine, TADD, tile, tile, tile)
         assert len({first, second, third}) == 3
         assert tile.numpy().shape == (8, 16)
 
 
-def test_the_array_behind_a_tensor_may_change_under_one_plan() -> None:
+def test_the_array_behind_a_tensor_may_change_under_one_call() -> None:
     with device("a2a3"):
         tile = placed(Block, 0)
         for value in (1, 2):
@@ -203,12 +203,12 @@ def test_the_array_behind_a_tensor_may_change_under_one_plan() -> None:
             assert (tile.numpy() == value).all()
 
 
-# ---- records -----------------------------------------------------------------------------------
+# ---- events -----------------------------------------------------------------------------------
 
 
 def accesses(machine: Any) -> set[tuple[str, str, bool, tuple[tuple[int, int], ...]]]:
     """Who touched what in the last instruction."""
-    last = machine.records[-1]
+    last = machine.events[-1]
     return {(a.operand, a.memory, a.writes, a.ranges) for a in last.accesses}
 
 
@@ -216,7 +216,7 @@ def test_a_record_names_instruction_pipe_and_source_line() -> None:
     with device("a2a3") as machine:
         tile = placed(Block, 0, 1)
         TADD(tile, tile, tile)  # this line
-        last = machine.records[-1]
+        last = machine.events[-1]
     assert (last.insn.name, last.pipe) == ("TADD", Pipe.V)
     assert last.site.location.file == __file__
     assert last.site.location.text.strip() == "TADD(tile, tile, tile)  # this line"
@@ -246,12 +246,12 @@ def test_a_record_of_a_transfer_lists_global_memory_at_its_address() -> None:
     with device("a2a3") as machine:
         tile = placed(Block, 0)
         TLOAD(tile, GlobalTensor(x)[:, 16:])
-        assert machine.records[-1].pipe == Pipe.MTE2
+        assert machine.events[-1].pipe == Pipe.MTE2
         start = x.ctypes.data + 64
         rows = tuple((start + 128 * r, start + 128 * r + 64) for r in range(16))
         assert accesses(machine) == {("src", "GM", False, rows), ("dst", "UB", True, ((0, 1024),))}
         TSTORE(GlobalTensor(x)[:, :16], tile)
-        assert machine.records[-1].pipe == Pipe.MTE3
+        assert machine.events[-1].pipe == Pipe.MTE3
         assert {(o, m, w) for o, m, w, _ in accesses(machine)} == {
             ("dst", "GM", True),
             ("src", "UB", False),
@@ -268,7 +268,7 @@ def test_scratch_counts_as_written() -> None:
 def test_whoever_watches_is_told_of_every_record() -> None:
     with device("a2a3") as machine:
         seen: list[str] = []
-        machine.watch = lambda record: seen.append(record.insn.name)
+        machine.subscribe(lambda event: seen.append(event.insn.name))
         tile = placed(Block, 0, 1)
         TADD(tile, tile, tile)
         TEXPANDS(tile, 0.0)
@@ -278,10 +278,10 @@ def test_whoever_watches_is_told_of_every_record() -> None:
 def test_a_refused_instruction_leaves_neither_record_nor_change() -> None:
     with device("a2a3") as machine:
         a, b = placed(Block, 0, 1), placed(Tile[V, float32, 16, 32], 0x400, 1)
-        count = len(machine.records)
+        count = len(machine.events)
         with pytest.raises(ProgramError):
             TADD(a, a, b)
-        assert len(machine.records) == count
+        assert len(machine.events) == count
         assert (a.numpy() == 1).all()
 
 

@@ -1,4 +1,4 @@
-"""Issuing an instruction of the table to the machine."""
+"""Giving an instruction of the table to the machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ptokit.engines.values import View
 from ptokit.ir.core import Op
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.types import BufferType, is_column_tile
-from ptokit.machine.recipe import NUMBERS
+from ptokit.machine.calls import NUMBERS
 
 if TYPE_CHECKING:
     from ptokit.engines.reference import Interpreter
@@ -41,10 +41,10 @@ def instruction(op: Op) -> Step:
         """As below, for what works on tiles alone: most instructions of most programs."""
         operands: list[Any] = [None if value is None else frame[value] for value in values]
         keys = [operands[i].key for i in tiles]
-        known, machine = run.plans.get(op), run.machine
+        known, machine = run.calls.get(op), run.machine
         if known is None or known[0] != keys:
-            known = run.plans[op] = keys, machine.plan(insn, operands, attrs, site)
-        machine.carry_out(known[1], operands, site)
+            known = run.calls[op] = keys, machine.executor.call(insn, operands, attrs, site)
+        machine.enqueue(known[1], operands, site)
 
     def step(run: Interpreter, frame: Frame) -> None:
         for tile, alias in made:
@@ -66,10 +66,10 @@ def instruction(op: Op) -> Step:
                 keys.append(operand)
             else:
                 keys.append(operand.key)
-        known, machine = run.plans.get(op), run.machine
+        known, machine = run.calls.get(op), run.machine
         if known is None or known[0] != keys:
-            known = run.plans[op] = keys, machine.plan(insn, operands, attrs, site)
-        result: Any = machine.carry_out(known[1], operands, site)
+            known = run.calls[op] = keys, machine.executor.call(insn, operands, attrs, site)
+        result: Any = machine.enqueue(known[1], operands, site)
         for number in numbers:
             frame[number] = result
 

@@ -44,7 +44,7 @@ def _element(op: Op, frame: Frame) -> Any:
             "gm-bounds",
             f"{op.name}: the element lies inside the array",
             got=[
-                (f"%{base.name}", at.buffer.name or "array"),
+                (f"%{base.name}", at.buffer.title or "array"),
                 ("element", at.offset // size),
                 ("array elements", at.buffer.nbytes // size),
             ],

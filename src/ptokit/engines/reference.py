@@ -23,10 +23,9 @@ from ptokit.ir.fifos import takes_whole_entries
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import TileBufType, on_target
 from ptokit.isa.targets import Target
+from ptokit.machine.arena import Arena
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import ConvObject, TileObject
-from ptokit.machine.plan import Plan
-from ptokit.machine.workshop import Workshop
 
 Made = TypeVar("Made", TileObject, ConvObject)
 
@@ -44,7 +43,7 @@ class Prepared:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._code: dict[Block, Code] = {}
-        self.idle: list[Workshop] = []  # what earlier launches left
+        self.idle: list[Arena] = []  # what earlier launches left
         self._scratch: dict[tuple[Op, Target], dict[str, TileBufType]] = {}
 
     def code(self, block: Block) -> Code:
@@ -102,10 +101,8 @@ class Interpreter:
     )
     pipes: dict[str, Any] = field(default_factory=dict[str, Any])
     function: Function | None = None  # the one that is running
-    # Of an instruction: the keys of its operands when it ran last, and the plan they led to.
-    plans: dict[Op, tuple[list[Any], Plan]] = field(
-        default_factory=dict[Op, tuple[list[Any], "Plan"]]
-    )
+    # Of an instruction: the keys of its operands when it ran last, and the call they led to.
+    calls: dict[Op, tuple[list[Any], Any]] = field(default_factory=dict[Op, tuple[list[Any], Any]])
 
     @property
     def module(self) -> Module:

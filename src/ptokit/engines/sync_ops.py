@@ -285,7 +285,7 @@ def _transfer(run: Interpreter, op: Op, frame: Frame) -> None:
     split = {"Split": TileSplitAxis(split_of(op))}
     operands = [given.get(o.name) for o in insn.operands]
     attrs = tuple(split.get(a.name, a.default) for a in insn.attrs)
-    run.machine.issue(insn, operands, attrs, op.location)
+    run.machine.execute(insn, operands, attrs, op.location)
     if op.results:
         frame[op.result] = entry
 

@@ -211,7 +211,7 @@ def _pointer(param: Value, element: ScalarType, given: Any) -> Pointer:
             fix=f"pass an array of {wanted.np.name}",
             site=param.location,
         )
-    at.buffer.name = at.buffer.name or f"%{param.name}"
+    at.buffer.title = at.buffer.title or f"%{param.name}"
     return at
 
 

@@ -58,10 +58,10 @@ class Instruction:
             if named:
                 raise _no_names(self.insn, named)
             if self._plain and len(args) == self._arity:
-                return self.issue(args, self._defaults)
+                return self.execute(args, self._defaults)
             left_out = self._matched.get(tuple(map(type, args)))
             if left_out is not None:
-                return self.issue(args + left_out, self._defaults)
+                return self.execute(args + left_out, self._defaults)
             return self.call(args, self._defaults, ())
         except PtoError as error:
             hide_frames(error)
@@ -88,7 +88,7 @@ class Instruction:
         _check_types(self.insn, types, operands)
         for event in args[count:]:
             event.wait()
-        return self.issue(operands, attrs)
+        return self.execute(operands, attrs)
 
     def _remember(self, args: tuple[Any, ...], operands: tuple[Any, ...]) -> None:
         """Note arguments that are the operands already: tiles, tensors, numbers, in order."""
@@ -100,7 +100,7 @@ class Instruction:
         ):
             self._matched[tuple(map(type, args))] = left_out
 
-    def issue(self, operands: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    def execute(self, operands: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run with operands in record order; give back its value, if it has one, or its event."""
         frame = sys._getframe(2)
         while is_ours(frame) and frame.f_back is not None:
@@ -108,7 +108,7 @@ class Instruction:
         site = Site(frame.f_code, frame.f_lasti)
         machine = current()
         try:
-            value = machine.issue(self.insn, operands, attrs, site)
+            value = machine.execute(self.insn, operands, attrs, site)
         except AttributeError as error:
             _blame_operands(self.insn, operands, error)
             raise

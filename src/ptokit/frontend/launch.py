@@ -15,12 +15,13 @@ from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
 from ptokit.base.entry import public
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
+from ptokit.machine.arena import Arena
+from ptokit.machine.executor import Executor
 from ptokit.machine.explore import explore as search
 from ptokit.machine.jobs import spread
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import as_array
 from ptokit.machine.scheduler import Outcome, Schedule, run_cluster
-from ptokit.machine.workshop import Workshop
 
 __all__ = ["Outcome", "Schedule", "explore", "launch"]
 
@@ -40,13 +41,15 @@ def launch(
     hazards: bool | str = True,
     arrays: Sequence[Any] = (),
     jobs: int = 1,
-    workshop: Workshop | None = None,
+    arena: Arena | None = None,
+    executor: Callable[[Any], Executor] | None = None,
 ) -> Outcome:
     """Run a function per kind of core ("cube", "vector", or "mix") and raise all that is wrong.
 
     `hazards` is False, True, or "explore": then the program runs under many schedules and must
     leave the same bytes in `arrays` each time. `jobs` spreads the blocks over processes.
-    `workshop` is what an earlier launch of the same programs left; it serves a single plain run.
+    `arena` is what an earlier launch of the same programs left; it serves a single plain run.
+    `executor` makes what executes the instructions: an engine's, or else the fast one.
     """
     if hazards not in (True, False, "explore") or jobs < 1:
         raise fail(
@@ -62,7 +65,7 @@ def launch(
         order: Schedule,
         blocks: range | None = None,
         careful: bool = True,
-        workshop: Workshop | None = None,
+        arena: Arena | None = None,
     ) -> Outcome:
         with _progress(grid if blocks is None else len(blocks)) as done:
             return run_cluster(
@@ -75,7 +78,8 @@ def launch(
                 session=running,
                 blocks=blocks,
                 done=done,
-                workshop=workshop,
+                arena=arena,
+                executor=executor,
             )
 
     first = schedule or Schedule(seed)
@@ -83,7 +87,7 @@ def launch(
         spread(lambda share: run(first, share, bool(hazards)), memory, grid, min(jobs, grid))
         return Outcome(Machine(chosen, mode), ())
     if hazards != "explore":
-        return run(first, careful=bool(hazards), workshop=workshop)
+        return run(first, careful=bool(hazards), arena=arena)
     outcomes: list[Outcome] = []
     found = search(lambda order: outcomes.append(run(order)), memory, seed=seed or 0)
     if found:

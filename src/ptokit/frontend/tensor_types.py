@@ -27,11 +27,12 @@ from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.arguments import arguments, choice, template
 from ptokit.frontend.conv_parameters import ConvParameters
 from ptokit.frontend.session import current
-from ptokit.frontend.types import broadcast, check_place, reject
+from ptokit.frontend.types import broadcast, reject
 from ptokit.isa.verify import recipe
-from ptokit.machine.faults import PoisonRead
+from ptokit.machine.access import Access
+from ptokit.machine.calls import tile_access
+from ptokit.machine.faults import never_written
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
-from ptokit.machine.window import Window
 
 # ---- convolution tiles ---------------------------------------------------------------------------
 
@@ -170,30 +171,21 @@ class ConvTile(ConvParameters, metaclass=_ConvMeta):
 
     def numpy(self) -> Array:
         """The contents in the shape of the tile."""
-        window = self._window()
-        if not window.is_defined():
-            raise fail(
-                "poison-read",
-                "this tile is not fully written",
-                got=[("tile", self)],
-                fix="load or compute all of its shape first",
-                kind=PoisonRead,
-            )
-        return window.read().reshape(self.shape).copy()
+        access = self._access()
+        if not access.is_defined():
+            fix = "load or compute all of its shape first"
+            raise never_written(self, "this tile is not fully written", fix)
+        return access.read().reshape(self.shape).copy()
 
     def fill(self, values: Any) -> None:
         """Write the contents from an array (for set-up and tests, not an instruction)."""
-        window = self._window()
-        window.write(broadcast(values, self.spec.dtype, self.shape).reshape(1, -1))
-        window.mark_defined()
+        access = self._access()
+        access.write(broadcast(values, self.spec.dtype, self.shape).reshape(1, -1))
+        access.mark_defined()
 
-    def _window(self) -> Window:
+    def _access(self) -> Access:
         current().place(self)
-        axis_map = self.spec.axis_map(self.shape)
-        check_place(self, axis_map)
-        assert self.storage is not None
-        rows, cols = slice(0, 1), slice(0, axis_map.cols)
-        return Window(self.storage, self.address, axis_map, self.spec.dtype, rows, cols, "tile")
+        return tile_access(self)
 
     def __repr__(self) -> str:
         return str(self)

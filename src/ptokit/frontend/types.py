@@ -18,7 +18,7 @@ from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, where
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.entry import public
 from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout, TileType
-from ptokit.base.layout import Array, AxisMap
+from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
 from ptokit.frontend.arguments import arguments, choice, template
 from ptokit.frontend.instruction import Instruction
@@ -27,9 +27,10 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.remedies import size_remedy
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import joined_advice, recipe
-from ptokit.machine.faults import OutOfBounds, PoisonRead, Unbound
+from ptokit.machine.access import Access
+from ptokit.machine.calls import tile_access
+from ptokit.machine.faults import never_written
 from ptokit.machine.objects import TileObject
-from ptokit.machine.window import Window
 
 _LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
 
@@ -61,29 +62,6 @@ def broadcast(values: Any, element: DType, shape: tuple[int, ...]) -> Array:
             got=[("values", np.shape(values)), ("valid region", shape)],
             fix="shape the array like the tile",
         ) from error
-
-
-def check_place(tile: Any, axis_map: AxisMap) -> None:
-    """The tile must have an address at which all of it lies in the memory."""
-    storage = tile.storage
-    if storage is None:
-        raise fail(
-            "unbound-tile",
-            "this tile has no address",
-            got=[("tile", tile)],
-            fix="bind it first: TASSIGN(tile, address), or use mode='auto'",
-            kind=Unbound,
-        )
-    bits = 4 if tile.spec.dtype.is_packed else 8 * tile.spec.itemsize
-    stop = tile.address - (-axis_map.span * bits // 8)
-    if tile.address < 0 or stop > storage.nbytes:
-        raise fail(
-            "memory-bounds",
-            f"the tile lies inside {storage.name}",
-            got=[("address", hex(tile.address)), ("end", hex(stop)), ("size", hex(storage.nbytes))],
-            fix="bind the tile to a lower address, or make it smaller",
-            kind=OutOfBounds,
-        )
 
 
 # ---- tiles -------------------------------------------------------------------------------------
@@ -164,23 +142,19 @@ class Tile(TileObject, metaclass=TileMeta):
 
     def numpy(self) -> Array:
         """The valid region as an array; poisoned elements make it an error."""
-        window = self._window()
-        if not window.is_defined():
-            row, col = window.first_poison()
-            raise fail(
-                "poison-read",
-                f"element [{row}, {col}] of this tile was never written",
-                got=[("tile", self)],
-                fix="load or compute it first; an instruction writes only the valid region of dst",
-                kind=PoisonRead,
-            )
-        return window.read().copy()
+        access = self._access()
+        if not access.is_defined():
+            row, col = access.first_poison()
+            what = f"element [{row}, {col}] of this tile was never written"
+            fix = "load or compute it first; an instruction writes only the valid region of dst"
+            raise never_written(self, what, fix)
+        return access.read().copy()
 
     def fill(self, values: Any) -> None:
         """Write the valid region from an array (for set-up and tests, not an instruction)."""
-        window = self._window()
-        window.write(broadcast(values, self.spec.dtype, window.shape))
-        window.mark_defined()
+        access = self._access()
+        access.write(broadcast(values, self.spec.dtype, access.shape))
+        access.mark_defined()
 
     def GetValue(self, offset: int) -> int | float:
         """Read the element at an offset in memory order, in the scalar unit (see GETVAL)."""
@@ -190,13 +164,9 @@ class Tile(TileObject, metaclass=TileMeta):
         """Write the element at an offset in memory order, in the scalar unit (see SETVAL)."""
         Instruction(INSTRUCTIONS["SETVAL"])(self, offset, value)
 
-    def _window(self) -> Window:
+    def _access(self) -> Access:
         current().place(self)
-        axis_map = self.spec.axis_map(self.vr, self.vc)
-        check_place(self, axis_map)
-        assert self.storage is not None
-        rows, cols = slice(0, self.vr), slice(0, self.vc)
-        return Window(self.storage, self.address, axis_map, self.spec.dtype, rows, cols, "tile")
+        return tile_access(self)
 
     def __repr__(self) -> str:
         return str(self)

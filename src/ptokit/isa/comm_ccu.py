@@ -34,13 +34,13 @@ def ring(group: Any, trigger: Any, other: Any, ctx: Any, tile: str, work: Work) 
         )
     is_root = trigger.selfIdx == group.rootIdx
     if trigger.inputSource == CcuInputSource.AivStored:
-        gathers = ctx.plan.insn.name in ("comm.TGATHER", "comm.TREDUCE")
+        gathers = ctx.insn.name in ("comm.TGATHER", "comm.TREDUCE")
         if gathers or is_root:
             with ctx.staging(tile) as stage:
                 stage.order(Pipe.V, Pipe.MTE3, 0)
                 stage.store(0, group[trigger.selfIdx] if gathers else other)
             ctx.machine.sync.barrier(Pipe.MTE3, ctx.site)
-    gate = ctx.gates.setdefault((ctx.plan.insn.name, group.addresses), {})
+    gate = ctx.gates.setdefault((ctx.insn.name, group.addresses), {})
     if trigger.selfIdx in gate:
         raise ctx.fail(
             "gate",
@@ -50,7 +50,7 @@ def ring(group: Any, trigger: Any, other: Any, ctx: Any, tile: str, work: Work) 
         )
     gate[trigger.selfIdx] = (group, other, work)
     if len(gate) == group.nranks:
-        del ctx.gates[ctx.plan.insn.name, group.addresses]
+        del ctx.gates[ctx.insn.name, group.addresses]
         members, tensor, todo = gate[group.rootIdx]
         todo(members, tensor)
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ptokit.machine.scheduler import Launch
 
 
-def at_pipe(findings: Findings, core: Core, plan: Any, operands: Sequence[Any], site: Any) -> None:
+def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], site: Any) -> None:
     """Before an instruction: does this core have the pipe, and does a tile lie in a FIFO?"""
-    if plan.pipe not in core.target.pipes[core.kind]:
+    if call.pipe not in core.target.pipes[core.kind]:
         raise fail(
             "E5",
-            f"{plan.insn.name} runs on PIPE_{plan.pipe.name}, which a {core.kind} core has not",
+            f"{call.insn.name} runs on PIPE_{call.pipe.name}, which a {core.kind} core has not",
             fix="issue it from a program of the other kind of core",
             site=site,
             target=core.target.name,
@@ -34,10 +34,10 @@ def at_pipe(findings: Findings, core: Core, plan: Any, operands: Sequence[Any], 
             start, stop = operand.address, operand.address + operand.spec.nbytes
             for pipe in core.pipes:
                 low, high = pipe.reserved(core, operand.spec.loc)
-                if start < high and low < stop and plan.insn.pipe is not None:
+                if start < high and low < stop and call.insn.pipe is not None:
                     findings.add(
                         "E16",
-                        f"{plan.insn.name} uses a tile that lies in the local slots of {pipe.spec}",
+                        f"{call.insn.name} uses a tile that lies in the local slots of {pipe.spec}",
                         site,
                         got=[("tile", operand), ("slots", f"0x{low:x}..0x{high:x}")],
                         fix="bind the tile elsewhere, or move the slots (the consumer address of "

@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 def note_early_read(launch: Launch, error: PtoError) -> bool:
     """Report a read of poison as a race, when the writer is on its way."""
-    if not isinstance(error, PoisonRead) or error.window is None or not launch.careful:
+    if not isinstance(error, PoisonRead) or error.access is None or not launch.careful:
         return False
-    found = _writer(launch.queues.pending, error.window)
+    found = _writer(launch.queues.pending, error.access)
     if found is None:
         return False
     queue, work, operand = found
-    reader, writer = error.plan, work.plan
+    reader, writer = error.call, work.call
     (problem,) = error.diagnostics
     line, here = where(work.site), problem.location
     assert here is not None
-    at_home = any(m is error.window.storage for m in queue.core.memories.values())
+    at_home = any(m is error.access.memory for m in queue.core.memories.values())
     by = f"PIPE_{writer.pipe.name}" + ("" if at_home else f" of the {queue.core.name}")
     other = queue.core if at_home else launch.machine.core
     same = reader.pipe is writer.pipe and at_home
-    low, high = _span(error.window)
+    low, high = _span(error.access)
     launch.findings.add(
         "E8" if same else "E6",
-        f"{reader.insn.name} on PIPE_{reader.pipe.name} reads {error.operand} before "
+        f"{reader.insn.name} on PIPE_{reader.pipe.name} reads {error.access.operand} before "
         f"{writer.insn.name} on {by} has written the same bytes (RAW)",
         here,
         got=[
-            ("bytes", f"{error.window.storage.name} 0x{low:x}..0x{high:x}"),
+            ("bytes", f"{error.access.memory.name} 0x{low:x}..0x{high:x}"),
             ("earlier", f"{writer.insn.name} writes {operand}"),
-            ("later", f"{reader.insn.name} reads {error.operand}"),
+            ("later", f"{reader.insn.name} reads {error.access.operand}"),
         ],
         fix=remedy(other, queue.core, writer, reader, line, here),
         notes=[Note(f"the other access, {writer.insn.name}", line)],
@@ -51,21 +51,21 @@ def note_early_read(launch: Launch, error: PtoError) -> bool:
     return True
 
 
-def _writer(queues: Iterable[PipeQueue], window: Any) -> tuple[PipeQueue, Work, str] | None:
+def _writer(queues: Iterable[PipeQueue], access: Any) -> tuple[PipeQueue, Work, str] | None:
     """The first instruction in a queue that will write some of these bytes."""
-    low, high = _span(window)
+    low, high = _span(access)
     for queue in queues:
         for entry in queue.entries:
             if not isinstance(entry, Work):
                 continue
-            for operand, writes, other in entry.plan.windows:
-                if writes and other.storage is window.storage:
+            for other in entry.call.accesses:
+                if other.writes and other.memory is access.memory:
                     start, stop = _span(other)
                     if start < high and low < stop:
-                        return queue, entry, operand
+                        return queue, entry, other.operand
     return None
 
 
-def _span(window: Any) -> tuple[int, int]:
-    ranges = list(window.ranges())
+def _span(access: Any) -> tuple[int, int]:
+    ranges = list(access.ranges())
     return ranges[0][0], ranges[-1][1]

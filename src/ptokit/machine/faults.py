@@ -1,21 +1,25 @@
-"""Faults: the ways in which a legal instruction can still go wrong when it runs."""
+"""Faults: the ways in which a legal instruction can still go wrong when it runs, and their words.
+
+Every engine raises these, so that all of them say the same.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ptokit.base.diagnostics import ProgramError, PtoError, fail
+from ptokit.base.diagnostics import InternalError, NotSupported, ProgramError, PtoError, fail
 from ptokit.base.location import Location, Site
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn
+
+Place = Site | Location | None
 
 
 class PoisonRead(ProgramError):  # noqa: N818 - named after what happened
     """A byte was read that nothing wrote."""
 
-    plan: Any = None  # what read it
-    operand: str = ""
-    window: Any = None
+    call: Any = None  # what read it
+    access: Any = None
 
 
 class OutOfBounds(ProgramError):  # noqa: N818
@@ -30,14 +34,109 @@ class WouldBlock(ProgramError):  # noqa: N818
     """The only thread of execution would wait for something that nobody can provide."""
 
 
-def read_by(error: PtoError, plan: Any, operand: str, window: Any) -> PtoError:
-    """The error, with what was about to read."""
-    if isinstance(error, PoisonRead):
-        error.plan, error.operand, error.window = plan, operand, window
+def poison_read(call: Any, access: Any, row: int, col: int, site: Place) -> PtoError:
+    """An element is read that nothing has written; `access` is one of the call's."""
+    name, facts = access.operand, dict(call.ops)
+    error = fail(
+        "poison-read",
+        f"{call.insn.name} reads {name}[{row}, {col}], which nothing has written",
+        got=[(name, facts[name])] * (name in facts) + [("memory", access.memory.name)],
+        fix="load or compute the whole valid region first, or shrink the valid region",
+        site=site,
+        target=call.ops.target.name,
+        kind=PoisonRead,
+    )
+    assert isinstance(error, PoisonRead)
+    error.call, error.access = call, access
     return error
 
 
-def refusal(insn: Insn, error: Refused, site: Site | Location, target: str) -> PtoError:
+def never_written(tile: Any, what: str, fix: str) -> PtoError:
+    """A tile is looked at from outside before it is written."""
+    return fail("poison-read", what, got=[("tile", tile)], fix=fix, kind=PoisonRead)
+
+
+def unbound_tile(
+    tile: Any, insn: Insn | None = None, name: str = "tile", site: Place = None
+) -> PtoError:
+    """A tile is used before it has an address."""
+    return fail(
+        "unbound-tile",
+        "this tile has no address" if insn is None else f"{insn.name}: {name} has no address",
+        got=[(name, tile)],
+        fix="bind it first: TASSIGN(tile, address), or use mode='auto'",
+        site=site,
+        kind=Unbound,
+    )
+
+
+def outside_memory(
+    pattern: Any, memory: Any, offset: int, insn: Insn | None = None, site: Place = None
+) -> PtoError:
+    """A tile leaves its memory."""
+    name = pattern.operand
+    return fail(
+        "memory-bounds",
+        f"{'the' if insn is None else insn.name + ':'} {name} lies inside {memory.name}",
+        got=[
+            ("address", hex(offset)),
+            ("end", hex(offset + pattern.high)),
+            ("capacity", hex(memory.nbytes)),
+        ],
+        fix="bind the tile to a lower address, or make it smaller",
+        site=site,
+        kind=OutOfBounds,
+    )
+
+
+def outside_array(
+    pattern: Any, memory: Any, offset: int, insn: Insn, spec: Any, site: Place
+) -> PtoError:
+    """A view of global memory leaves the array of the user."""
+    size = pattern.dtype.itemsize
+    return fail(
+        "gm-bounds",
+        f"{insn.name}: the view {pattern.operand} lies inside its array",
+        got=[
+            ("first element", (offset + pattern.low) // size),
+            ("last element", (offset + pattern.high) // size - 1),
+            ("array elements", memory.nbytes // size),
+            (pattern.operand, spec),
+        ],
+        fix="check shape, stride and pointer of the GlobalTensor against the array",
+        site=site,
+        kind=OutOfBounds,
+    )
+
+
+def read_only(pattern: Any, insn: Insn, site: Place) -> PtoError:
+    """An array is written that its owner has locked."""
+    return fail(
+        "gm-readonly",
+        f"{insn.name}: {pattern.operand} is a read-only array",
+        fix="pass a writeable array",
+        site=site,
+    )
+
+
+def beyond_tile(
+    insn: Insn, name: str, rows: slice, cols: slice, spec: Any, site: Place
+) -> PtoError:
+    """An instruction accesses rows or columns that a tile does not have."""
+    return fail(
+        "tile-bounds",
+        f"{insn.name}: the part of {name} that is accessed lies in the tile",
+        got=[
+            ("rows", f"{rows.start}..{rows.stop}"),
+            ("cols", f"{cols.start}..{cols.stop}"),
+            ("tile", spec),
+        ],
+        site=site,
+        kind=OutOfBounds,
+    )
+
+
+def refusal(insn: Insn, error: Refused, site: Place, target: str) -> PtoError:
     """What a body refused, as an error at the instruction's line."""
     known = error.code[:3] in ("SA-", "PA-", "CA-")
     return fail(
@@ -47,4 +146,23 @@ def refusal(insn: Insn, error: Refused, site: Site | Location, target: str) -> P
         fix=error.fix,
         site=site,
         target=target,
+    )
+
+
+def failure(insn: Insn, error: Exception, site: Place, target: str) -> PtoError:
+    """What a body raised and did not mean to, as an error of ours."""
+    if isinstance(error, NotImplementedError):
+        return fail(
+            f"{insn.name}.not-supported",
+            f"{insn.name}: {error}",
+            site=site,
+            target=target,
+            kind=NotSupported,
+        )
+    return fail(
+        "internal",
+        f"{insn.name} failed inside ptokit: {type(error).__name__}: {error}",
+        fix="this is a bug of ptokit; please report it with the kernel",
+        site=site,
+        kind=InternalError,
     )

@@ -22,13 +22,14 @@ from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileSplitAxis, TileType
 from ptokit.isa.fifos import FLAG_IDS, FixpipeParams, PipeSpec
 from ptokit.isa.spec import Pipe
+from ptokit.machine.calls import tile_access
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
-from ptokit.machine.context import Context
 from ptokit.machine.core import Core
-from ptokit.machine.entries import entry_move, local_bytes
+from ptokit.machine.entries import Transfer, pop, push
 from ptokit.machine.fifo_state import ConsumerState, ProducerState
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.objects import GlobalObject, Pointer, TileObject, pointer
+from ptokit.machine.providers import Context
 
 _NO = TileSplitAxis.TILE_NO_SPLIT
 _LEFT = (TileSplitAxis.TILE_LEFT_RIGHT, TileSplitAxis.TILE_LEFT_RIGHT_ODD)
@@ -54,7 +55,6 @@ class PipeObject:
         self.site = where(None)
         self._check_type()
         self.gm = self._ring(gm_slot_buffer)
-        self.moves: dict[Any, Any] = {}
         self._producers: dict[tuple[int, Role], ProducerState] = {}
         self._consumers: dict[tuple[int, Role], ConsumerState] = {}
         self.history: dict[tuple[str, Role], list[Any]] = {}
@@ -355,7 +355,7 @@ class End:
             return
         if self.pipe.target.name == "a2a3":
             pipe = Pipe.S
-        name = self.ctx.plan.insn.name
+        name = self.ctx.insn.name
         text = f"{name} on entry {self.state.tileIndex} of {self.pipe.spec} waits for {what} and"
         self.ctx.machine.sync.wait(pipe, waited, text, self.ctx.site, hint)
 
@@ -398,7 +398,7 @@ class End:
         if self.present and not self._idle_lane(split):
             self.ctx.machine.place(tile)
             pipe = Pipe.FIX if self.role == "cube" else Pipe.MTE3
-            self._perform(entry_move(self, tile, split, config, pipe))
+            self._perform(push(self, tile, split, config, pipe))
 
     def read(self, tile: TileObject, split: TileSplitAxis) -> None:
         """The consumer's tile gets the entry: a copy of it, or the slot itself."""
@@ -407,11 +407,11 @@ class End:
         self.pipe.note_act("TPOP", self.role, self.ctx.site)
         self._bind(tile)
         if self._idle_lane(split):
-            window = local_bytes(tile)
-            window.write(np.zeros(window.shape, window.dtype.np))
-            window.mark_defined()
+            access = tile_access(tile)
+            access.write(np.zeros(access.shape, access.dtype.np))
+            access.mark_defined()
         elif not self.pipe.direct:
-            self._perform(entry_move(self, tile, split, None, Pipe.MTE2))
+            self._perform(pop(self, tile, split))
 
     def _bind(self, tile: TileObject) -> None:
         """Place the tile: over its slot, or over the next place of the local ring."""
@@ -431,8 +431,8 @@ class End:
         tile.in_ring = True
         pipe.local.add(self.role)
 
-    def _perform(self, move: Any) -> None:
-        self.ctx.machine.sync.perform(move.pipe, move, None, self.ctx.site)
+    def _perform(self, transfer: Transfer) -> None:
+        self.ctx.machine.perform(*transfer, self.ctx.site)
 
     def advance(self) -> None:
         """Go on to the next entry."""

@@ -12,8 +12,8 @@ from ptokit.base.diagnostics import Diagnostic, Note, where
 from ptokit.base.location import Location, Site
 from ptokit.machine.clocks import PIPES
 from ptokit.machine.core import Core
-from ptokit.machine.moves import Move
-from ptokit.machine.records import Record
+from ptokit.machine.entries import TRANSFERS
+from ptokit.machine.events import Event
 from ptokit.machine.regions import Region
 
 if TYPE_CHECKING:
@@ -71,21 +71,21 @@ class Findings:
         machine: Machine,
         use: Use,
         peer: Region,
-        earlier: Record,
-        record: Record,
+        earlier: Event,
+        event: Event,
         agent: int,
         wrote: bool,
     ) -> None:
         """Two accesses that nothing orders."""
         other = earlier.operand(peer, wrote)
-        key = (id(record.plan), id(earlier.plan), use.operand, other, agent)
+        key = (id(event.call), id(earlier.call), use.operand, other, agent)
         if key in self._seen:
             return
         self._seen.add(key)
-        first, second = earlier.pipe, record.pipe
+        first, second = earlier.pipe, event.pipe
         here, there = self._core(agent), self._core(earlier.agent)
         kind = ("WAW" if use.writes else "RAW") if wrote else "WAR"
-        ring = not wrote and isinstance(record.plan, Move) and use.region.memory != "GM"
+        ring = not wrote and event.insn in TRANSFERS and use.region.memory != "GM"
         same_pipe = agent == earlier.agent
         code = _code(same_pipe, use.region.memory, ring)
         does, did = ("writes" if use.writes else "reads"), ("written" if wrote else "read")
@@ -94,7 +94,7 @@ class Findings:
         span = f"{high - low} bytes" if at == "GM" else f"{at} 0x{low:x}..0x{high:x}"
         by = f"PIPE_{first.name}" if here is there else f"PIPE_{first.name} of the {there.name}"
         message = (
-            f"{record.insn.name} on PIPE_{second.name} {does} {use.operand} while "
+            f"{event.insn.name} on PIPE_{second.name} {does} {use.operand} while "
             f"{earlier.insn.name} on {by} may still be {_ing(did)} the same bytes ({kind})"
         )
         if ring:
@@ -102,21 +102,21 @@ class Findings:
         got = [
             ("bytes", span),
             ("earlier", f"{earlier.insn.name} {'wrote' if wrote else 'read'} {other}"),
-            ("later", f"{record.insn.name} {does} {use.operand}"),
+            ("later", f"{event.insn.name} {does} {use.operand}"),
         ]
         line = where(earlier.site)
-        fix = remedy(here, there, earlier, record, line, where(record.site))
+        fix = remedy(here, there, earlier, event, line, where(event.site))
         notes = [Note(f"the other access, {earlier.insn.name}", line)]
         once = (kind, code)
-        self.add(code, message, record.site, got=got, fix=fix, notes=notes, once=once)
+        self.add(code, message, event.site, got=got, fix=fix, notes=notes, once=once)
 
-    def unit(self, machine: Machine, record: Record, last: Record | None, what: str) -> None:
+    def unit(self, machine: Machine, event: Event, last: Event | None, what: str) -> None:
         """A unit-flag handshake out of step."""
         notes = [Note("the step before it", where(last.site))] if last is not None else []
         self.add(
             "E9",
-            f"{record.insn.name} with a unit-flag phase: the accumulator {what}",
-            record.site,
+            f"{event.insn.name} with a unit-flag phase: the accumulator {what}",
+            event.site,
             fix="accumulate with AccPhase.Partial, last with AccPhase.Final, then store with "
             "STPhase.Final",
             notes=notes,
@@ -143,7 +143,7 @@ def _ing(did: str) -> str:
 
 
 def remedy(
-    here: Core, there: Core, earlier: Record, later: Record, first: Location, second: Location
+    here: Core, there: Core, earlier: Event, later: Event, first: Location, second: Location
 ) -> str:
     """Which order is missing, and where its two ends belong."""
     src, dst = earlier.pipe, later.pipe

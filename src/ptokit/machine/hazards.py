@@ -1,6 +1,6 @@
 """Hazards: two accesses to the same bytes, one of them a write, that nothing puts in order.
 
-Every record passes through `HazardLog.see`. Which bytes it touches and how follows from the
+Every event passes through `HazardLog.see`. Which bytes it touches and how follows from the
 operand roles of its instruction; whether an earlier access is complete follows from the clocks.
 """
 
@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.enums import AccPhase, AtomicType, STPhase
 from ptokit.isa.spec import Pipe
 from ptokit.machine.clocks import PIPES, Clocks, join
+from ptokit.machine.entries import TRANSFERS
+from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
-from ptokit.machine.gm import GmWindow
-from ptokit.machine.moves import Move
-from ptokit.machine.records import Record
 from ptokit.machine.regions import Region, RegionIndex, Use
 from ptokit.machine.scalar_cache import ScalarCaches
-from ptokit.machine.window import Window
 
 if TYPE_CHECKING:
     from ptokit.machine.findings import Findings
@@ -33,35 +31,34 @@ class HazardLog:
         self.findings = findings
         self.scalar = ScalarCaches(findings)
         self._barriers = machine.target.unordered
-        # Of a plan: what it does to its tiles, its unit-flag phase, whether it adds atomically.
+        # Of a call: what it does to its tiles, its unit-flag phase, whether it adds atomically.
         self._uses: dict[Any, tuple[tuple[Use, ...], int, bool]] = {}
-        self._local: dict[int, RegionIndex] = {}
-        self._gm = RegionIndex("GM")
+        self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
         self._units: dict[int, _Unit] = {}
 
-    # ---- what a record touches ------------------------------------------------------------------
+    # ---- what an event touches ------------------------------------------------------------------
 
-    def see(self, record: Record) -> None:
-        """Check the accesses of a record against earlier ones, and remember them."""
-        plan = record.plan
-        known = self._uses.get(plan)
+    def see(self, event: Event) -> None:
+        """Check the accesses of an event against earlier ones, and remember them."""
+        call = event.call
+        known = self._uses.get(call)
         if known is None:
-            known = self._tile_uses(record), phase_of(plan), _is_atomic(record)
-            self._uses[plan] = known
+            known = self._tile_uses(event), phase_of(call), _is_atomic(event)
+            self._uses[call] = known
         uses, phase, atomic = known
-        if record.gm:
-            uses += self._gm_uses(record, atomic)
+        if event.bound:
+            uses += self._gm_uses(event, atomic)
         if not uses:
             return
         clocks = self.clocks
-        record.uses = uses
-        record.agent = agent = self.machine.core.number * PIPES + plan.pipe
-        record.time = clocks.count[agent] = clocks.count[agent] + 1
+        event.uses = uses
+        event.agent = agent = self.machine.core.number * PIPES + call.pipe
+        event.time = clocks.count[agent] = clocks.count[agent] + 1
         if phase:
-            self._handshake(record, phase)
+            self._handshake(event, phase)
         mine = clocks.known[agent]
         complete = mine.get
-        ordered = -1 if plan.pipe in self._barriers else agent  # most pipes keep their own order
+        ordered = -1 if call.pipe in self._barriers else agent  # most pipes keep their own order
         for use in uses:
             region, writes = use.region, use.writes
             # Nearly every access finds all earlier ones complete: this must be quick to see.
@@ -84,76 +81,73 @@ class HazardLog:
             else:
                 is_clear = True
             if not is_clear:
-                self._judge(use, record, mine, ordered)
+                self._judge(use, event, mine, ordered)
             if not writes:
-                region.reads[agent] = record
+                region.reads[agent] = event
             elif use.atomic:
-                region.additions[agent] = record  # others may add at the same time
+                region.additions[agent] = event  # others may add at the same time
             else:
                 # Whatever came before is ordered before this write, or was reported.
-                region.write = record
+                region.write = event
                 if region.additions:
                     region.additions = {}
                 if region.reads:
                     region.reads = {}
-        record.clock = clocks.release(agent) if phase else None
+        event.clock = clocks.release(agent) if phase else None
 
-    def _tile_uses(self, record: Record) -> tuple[Use, ...]:
-        windows = record.plan.windows
-        walks = {w.shape for _, writes, w in windows if writes}
-        streaming = record.insn.streams
+    def _tile_uses(self, event: Event) -> tuple[Use, ...]:
+        accesses = event.call.accesses
+        walks = {a.shape for a in accesses if a.writes}
+        streaming = event.insn.streams
         found: list[Use] = []
-        for operand, writes, window in windows:
-            region = self._region(window)
+        for access in accesses:
+            region = self._region(access)
             if region is not None:
                 walk = None
-                if streaming and window.shape in walks:
-                    walk = (window.shape, window.dtype.itemsize, window.offset)
-                found.append(Use(operand, writes, region, walk, False))
+                if streaming and access.shape in walks:
+                    walk = (access.shape, access.dtype.itemsize, access.offset)
+                found.append(Use(access.operand, access.writes, region, walk, False))
         # What is written in the way it is read need not be looked at twice.
         written = {(id(u.region), u.streams) for u in found if u.writes}
         return tuple(u for u in found if u.writes or (id(u.region), u.streams) not in written)
 
-    def _region(self, window: Window) -> Region | None:
-        storage = window.storage
-        index = self._local.get(storage.uid)
+    def _region(self, access: Any) -> Region | None:
+        memory = access.memory
+        index = self._known.get(memory.uid)
         if index is None:
-            index = self._local[storage.uid] = RegionIndex(storage.name)
-        key = tuple(window.ranges())
-        return index.get(key) or index.add(key, key)
+            index = self._known[memory.uid] = RegionIndex(memory.name)
+        key = access.signature
+        return index.get(key) or index.add(key, access.place)
 
-    def _gm_uses(self, record: Record, atomic: bool) -> tuple[Use, ...]:
+    def _gm_uses(self, event: Event, atomic: bool) -> tuple[Use, ...]:
         found: list[Use] = []
-        for operand, writes, window in record.gm:
-            use = window.use
-            if use is None:
-                place = window.signature
-                region = self._gm.get(place) or self._gm.add(place, window.place)
-                if region is None:
-                    continue
-                use = window.use = Use(operand, writes, region, None, atomic and writes)
-            found.append(use)
-            if self.scalar.busy or record.plan.pipe is Pipe.S:
-                self._through_cache(record, window, writes)
+        for access in event.bound:
+            region = self._region(access)
+            if region is None:
+                continue
+            writes = access.writes
+            found.append(Use(access.operand, writes, region, None, atomic and writes))
+            if self.scalar.busy or event.call.pipe is Pipe.S:
+                self._through_cache(event, access)
         return tuple(found)
 
-    def _through_cache(self, record: Record, window: GmWindow, writes: bool) -> None:
+    def _through_cache(self, event: Event, access: Any) -> None:
         core = self.machine.core
-        scalar = record.pipe is Pipe.S
-        self.scalar.access(core, scalar, window.ranges(), writes, record.site)
+        scalar = event.pipe is Pipe.S
+        self.scalar.access(core, scalar, access.ranges(), access.writes, event.site)
 
     def recycle(self, storages: Any) -> None:
         """Forget the history of memories that are handed to another block."""
         for storage in storages:
-            index = self._local.get(storage.uid)
+            index = self._known.get(storage.uid)
             if index is not None:
                 index.forget()
 
     # ---- conflicts ------------------------------------------------------------------------------
 
-    def _suspects(self, use: Use, known: Clock, ordered: int) -> list[tuple[Region, Record, bool]]:
+    def _suspects(self, use: Use, known: Clock, ordered: int) -> list[tuple[Region, Event, bool]]:
         """Accesses to the same bytes that may not be complete; `ordered` keeps its own order."""
-        found: list[tuple[Region, Record, bool]] = []
+        found: list[tuple[Region, Event, bool]] = []
         for peer in use.region.peers:
             for wrote, earlier in (
                 *((True, r) for r in peer.writes),
@@ -163,59 +157,57 @@ class HazardLog:
                     found.append((peer, earlier, wrote))
         return found
 
-    def _judge(self, use: Use, record: Record, known: Clock, ordered: int) -> None:
+    def _judge(self, use: Use, event: Event, known: Clock, ordered: int) -> None:
         """Report what conflicts among the accesses that may not be complete."""
         suspects = self._suspects(use, known, ordered)
-        crossed, agent = False, record.agent
+        crossed, agent = False, event.agent
         for peer, earlier, wrote in suspects:
             # What was reported counts as ordered from then on.
             if earlier.agent != agent and known.get(earlier.agent, 0) < earlier.time:
-                crossed |= self._conflict(use, peer, earlier, record, wrote)
+                crossed |= self._conflict(use, peer, earlier, event, wrote)
         if crossed:
             return  # order inside the pipe would come back with the order that was missing
         for peer, earlier, wrote in suspects:
-            if earlier.agent == agent and self._same_pipe(use, peer, earlier, record):
-                self._conflict(use, peer, earlier, record, wrote)
+            if earlier.agent == agent and self._same_pipe(use, peer, earlier, event):
+                self._conflict(use, peer, earlier, event, wrote)
 
-    def _same_pipe(self, use: Use, peer: Region, earlier: Record, record: Record) -> bool:
+    def _same_pipe(self, use: Use, peer: Region, earlier: Event, event: Event) -> bool:
         """Whether the order of one pipe does not protect this pair."""
-        if earlier is record:
+        if earlier is event:
             return False
         if use.streams is None or peer is not use.region:
             return True
         return not any(u.region is peer and u.streams == use.streams for u in earlier.uses)
 
-    def _conflict(
-        self, use: Use, peer: Region, earlier: Record, record: Record, wrote: bool
-    ) -> bool:
+    def _conflict(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> bool:
         """Report a pair, unless its order does not matter; from then on, take it as ordered."""
         if use.atomic and wrote and _is_atomic(earlier):
             return False
-        if use.region is peer and wrote and use.writes and _twins(record, earlier):
+        if use.region is peer and wrote and use.writes and _twins(event, earlier):
             return False
-        self.findings.race(self.machine, use, peer, earlier, record, record.agent, wrote)
-        self.clocks.acquire((record.agent,), {earlier.agent: earlier.time})
+        self.findings.race(self.machine, use, peer, earlier, event, event.agent, wrote)
+        self.clocks.acquire((event.agent,), {earlier.agent: earlier.time})
         return True
 
     # ---- unit flags -----------------------------------------------------------------------------
 
-    def _handshake(self, record: Record, phase: int) -> None:
+    def _handshake(self, event: Event, phase: int) -> None:
         """Cube unit and fix pipe hand an accumulator over by themselves, tile by tile."""
-        known = self.clocks.of(record.agent)
-        partner = Pipe.FIX if record.pipe is Pipe.M else Pipe.M
-        other = record.agent - record.pipe + partner
+        known = self.clocks.of(event.agent)
+        partner = Pipe.FIX if event.pipe is Pipe.M else Pipe.M
+        other = event.agent - event.pipe + partner
         # TMATMUL_ACC names its accumulator twice; that is one step.
-        for use in {id(u.region): u for u in record.uses}.values():
+        for use in {id(u.region): u for u in event.uses}.values():
             if use.region.memory != "L0C":
                 continue
             unit = self._units.setdefault(id(use.region), _Unit(use.region))
-            unit.step(record, phase, self.findings, self.machine)
+            unit.step(event, phase, self.findings, self.machine)
             for peer in use.region.peers:
                 for earlier in (*peer.writes, *peer.reads.values()):
                     if earlier.agent == other and earlier.clock is not None:
                         join(known, earlier.clock)
 
-    def open_units(self) -> list[Record]:
+    def open_units(self) -> list[Event]:
         """The instructions that left a handshake open."""
         return [unit.last for unit in self._units.values() if unit.is_open and unit.last]
 
@@ -226,30 +218,28 @@ class _Unit:
     def __init__(self, region: Region) -> None:
         self.region = region
         self.state = "empty"  # empty | filling | full
-        self.last: Record | None = None
+        self.last: Event | None = None
 
     @property
     def is_open(self) -> bool:
         return self.state != "empty"
 
-    def step(self, record: Record, phase: int, findings: Findings, machine: Machine) -> None:
+    def step(self, event: Event, phase: int, findings: Findings, machine: Machine) -> None:
         final = phase == AccPhase.Final
-        if record.pipe is Pipe.M:
+        if event.pipe is Pipe.M:
             if self.state == "full":
-                findings.unit(machine, record, self.last, "is accumulated into before it is stored")
+                findings.unit(machine, event, self.last, "is accumulated into before it is stored")
             self.state = "full" if final else "filling"
         else:
             if self.state != "full":
-                findings.unit(machine, record, self.last, "is stored before its last accumulation")
+                findings.unit(machine, event, self.last, "is stored before its last accumulation")
             self.state = "empty" if final else self.state
-        self.last = record
+        self.last = event
 
 
-def phase_of(plan: Any) -> int:
+def phase_of(call: Any) -> int:
     """The unit-flag phase of an instruction; 0 when it takes no part in a handshake."""
-    if getattr(plan, "phase", 0):
-        return plan.phase
-    for value in plan.ops.attrs.values():
+    for value in call.ops.attrs.values():
         if isinstance(value, AccPhase | STPhase) and value:
             return int(value)
         config_phase = getattr(value, "Phase", None)
@@ -258,11 +248,10 @@ def phase_of(plan: Any) -> int:
     return 0
 
 
-def _is_atomic(record: Record) -> bool:
-    return AtomicType.AtomicAdd in record.plan.ops.attrs.values()
+def _is_atomic(event: Event) -> bool:
+    return AtomicType.AtomicAdd in event.call.ops.attrs.values()
 
 
-def _twins(record: Record, other: Record) -> bool:
+def _twins(event: Event, other: Event) -> bool:
     """Whether two vector cores push the same entry, unsplit: A2/A3 makes both go through it."""
-    mine, theirs = record.plan, other.plan
-    return isinstance(mine, Move) and isinstance(theirs, Move) and record.insn is other.insn
+    return event.insn in TRANSFERS and event.insn is other.insn

@@ -179,17 +179,17 @@ class LaunchSync(Sync):
         number = self.core.number
         return next(s for s in self.launch.streams if s.core.number == number)
 
-    def perform(self, pipe: Pipe, work: Any, operands: Any, site: Place) -> None:
+    def perform(self, pipe: Pipe, call: Any, operands: Sequence[Any], site: Place) -> None:
         queues = self.launch.queues
-        entry = Work(work, operands, site, dict(self.core.registers))
-        with self.handed_over(work, pipe, site):
+        entry = Work(call, operands, site, dict(self.core.registers))
+        with self.handed_over(call, pipe, site):
             queues.submit(queues.of(self.core, pipe), entry)
         self.launch.yield_turn()
 
     @contextmanager
-    def handed_over(self, work: Any, pipe: Pipe, site: Place) -> Generator[None, None, None]:
-        """Put the unit flags of a piece of work around it, when pipes have queues of their own."""
-        waits, signals = self._units.around(work, pipe) if self.launch.queued else ((), ())
+    def handed_over(self, call: Any, pipe: Pipe, site: Place) -> Generator[None, None, None]:
+        """Put the unit flags of a call around it, when pipes have queues of their own."""
+        waits, signals = self._units.around(call, pipe) if self.launch.queued else ((), ())
         if waits:
             self.wait(pipe, waits, "the unit flag of an accumulator", site)
         yield

@@ -1,9 +1,7 @@
-"""The machine: it carries instructions out.
+"""The machine: memories, cores and time, on which instructions are executed.
 
-`issue` is the whole way of an instruction: look the plan up (or verify the instruction and make
-one), fetch the operands, run the body, write back, leave a record. A plan is what can be known
-from the operands' keys alone - the rules have been checked, the windows are ready - so an
-instruction that runs again costs a dictionary look-up and the array code of its body.
+`execute` is the whole way of an instruction: find its verified call (machine/calls.py), and give
+it to the executor (machine/executor.py) - at once here, in the queue of its pipe in a launch.
 """
 
 from __future__ import annotations
@@ -18,35 +16,44 @@ from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
+from ptokit.machine.arena import Arena
+from ptokit.machine.calls import NUMBERS
 from ptokit.machine.core import Core
-from ptokit.machine.memory import StoragePool
+from ptokit.machine.events import Event
+from ptokit.machine.executor import Executor, FastExecutor
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
-from ptokit.machine.plan import Plan
-from ptokit.machine.recipe import NUMBERS, Recipe
-from ptokit.machine.records import Record
 from ptokit.machine.sync import Sync
 
-_MAX_RECIPES = 5_000
-_MAX_PLANS = 50_000  # beyond this, start over: a kernel that needs more never repeats itself
+Subscriber = Callable[[Event], None]
 
 
 class Machine:
-    """Memories, plans and records of one run. Nothing outlives it, nothing is global."""
+    """One run of a program. Nothing outlives it but its arena, and nothing is global."""
 
-    def __init__(self, target: Target, mode: str = "manual", *, keep: int | None = 10_000) -> None:
+    def __init__(
+        self,
+        target: Target,
+        mode: str = "manual",
+        *,
+        executor: Callable[[Any], Executor] | None = None,
+        keep: int | None = 10_000,
+        arena: Arena | None = None,
+    ) -> None:
         self.target = target
         self.mode = mode
         self.blocks = 1  # how many blocks of the program run, and vector cores per block
         self.subblocks = 1
         self.core = Core(target)
-        self.pool = StoragePool()
-        self.records: deque[Record] = deque(maxlen=keep)
-        self.watch: Callable[[Record], None] | None = None  # told of every record, when set
+        arena = arena or Arena(target, mode)
+        self.pool = arena.pool
+        self.calls = arena.calls
+        self.events: deque[Event] = deque(maxlen=keep)
+        self.subscribers: list[Subscriber] = []
         self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings
         self.sync = Sync(self)
-        self.plans: dict[tuple[Any, ...], Plan] = {}
+        self.executor: Executor = (executor or FastExecutor)(self)
 
-    def issue(
+    def execute(
         self,
         insn: Insn,
         operands: Sequence[Any],
@@ -54,42 +61,31 @@ class Machine:
         site: Site | Location,
     ) -> Any:
         """Execute one instruction. `operands` and `attrs` follow the record; None is left out."""
-        return self.carry_out(self.plan(insn, operands, attrs, site), operands, site)
+        return self.enqueue(self.executor.call(insn, operands, attrs, site), operands, site)
 
-    def carry_out(self, plan: Plan, operands: Sequence[Any], site: Site | Location) -> Any:
-        """Execute an instruction whose plan is known."""
-        return plan.run(operands, site)
+    def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
+        """Give a verified call to its pipe, which here is done with all that came before."""
+        return self.executor.execute(call, operands, site)
 
-    def plan(
+    def perform(
         self,
-        insn: Insn,
+        part: Insn,
         operands: Sequence[Any],
         attrs: tuple[Any, ...],
         site: Site | Location,
-    ) -> Plan:
-        """The instruction verified and ready to run on these operands."""
-        keys = [o if o is None or o.__class__ in NUMBERS else o.key for o in operands]
-        plan = self.plans.get((insn, attrs, *keys))
-        if plan is None:
-            for operand in operands:
-                self.place(operand)
-            keys = [o if o is None or o.__class__ in NUMBERS else o.key for o in operands]
-            plan = self._make_plan(insn, operands, attrs, site)
-            if len(self.plans) >= _MAX_PLANS:
-                self.plans.clear()
-            self.plans[(insn, attrs, *keys)] = plan
-        return plan
+    ) -> None:
+        """Execute the part of an instruction that runs on a pipe by itself (`calls.part_of`)."""
+        call = self.executor.call(part, operands, attrs, site)
+        self.sync.perform(call.pipe, call, operands, site)
 
     @property
     def defers(self) -> bool:
-        """Whether instructions may run after they were issued."""
+        """Whether instructions may run after they were enqueued."""
         return False
 
-    def note(self, record: Record) -> None:
-        """Keep a record and tell whoever watches."""
-        self.records.append(record)
-        if self.watch is not None:
-            self.watch(record)
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Tell somebody of every event from now on."""
+        self.subscribers.append(subscriber)
 
     def place(self, operand: Any) -> None:
         """In auto mode, give a tile that has no address yet storage of its own."""
@@ -99,53 +95,20 @@ class Machine:
             lease = self.pool.lease(name, spec.nbytes)
             operand.bind(lease.storage, 0, lease)
 
-    def facts(self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...]) -> Ops:
-        """What the rules of an instruction may look at."""
+    def verified(
+        self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Site | Location
+    ) -> Ops:
+        """What the rules of an instruction look at, all of which hold; raises those that do not."""
         named = {
             declared.name: facts_of(value)
             for declared, value in zip(insn.operands, operands, strict=True)
         }
         chosen = {a.name: v for a, v in zip(insn.attrs, attrs, strict=True)}
-        return Ops(named, chosen, self.target, self.mode)
-
-    def _make_plan(
-        self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Site | Location
-    ) -> Plan:
-        question = self._question(insn, operands, attrs)
-        recipe = _recipes.get(question)
-        if recipe is None:
-            ops = self.facts(insn, operands, attrs)
-            location = site if isinstance(site, Location) else site.location
-            found = verify(insn, ops, location)
-            if found:
-                raise ProgramError(found)
-            recipe = Recipe(insn, ops, operands, attrs, site)
-            if question is not None:
-                if len(_recipes) >= _MAX_RECIPES:
-                    _recipes.clear()
-                _recipes[question] = recipe
-        return Plan(self, recipe, operands, site)
-
-    def _question(
-        self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...]
-    ) -> tuple[Any, ...] | None:
-        """All that the rules of an instruction look at; None where they look into objects."""
-        seen: list[Any] = [insn, self.target, self.mode, attrs]
-        for operand in operands:
-            if operand is None or isinstance(operand, GlobalObject):
-                seen.append(operand and operand.key)
-            elif isinstance(operand, TileObject):
-                address = None if operand.storage is None else operand.address
-                seen.append((operand.spec, address, operand.vr, operand.vc))
-            elif operand.__class__ in NUMBERS:
-                seen.append((operand.__class__, operand))
-            else:
-                return None
-        return tuple(seen)
-
-
-# What was verified before: a launch repeats the one before it.
-_recipes: dict[tuple[Any, ...] | None, Recipe] = {}
+        ops = Ops(named, chosen, self.target, self.mode)
+        found = verify(insn, ops, site if isinstance(site, Location) else site.location)
+        if found:
+            raise ProgramError(found)
+        return ops
 
 
 def facts_of(value: Any) -> Facts | None:

@@ -1,8 +1,10 @@
 """Byte memories. Every byte knows whether anything has written it; reading one that nothing wrote
-is an error of the program, never a zero."""
+is an error of the program, never a zero. Global memory is a memory like the others: the bytes of a
+user's array, which always count as defined."""
 
 from __future__ import annotations
 
+import ctypes
 from itertools import count
 
 import numpy as np
@@ -15,11 +17,13 @@ _uids = count()
 class Storage:
     """Bytes and their shadow: `shadow[i]` is 1 once byte i holds a defined value, 0 while poisoned.
 
-    `epoch` grows whenever a defined byte becomes poison again. A window that was found fully
+    `epoch` grows whenever a defined byte becomes poison again. An access that was found fully
     defined stays so as long as the epoch stands, which makes the check free in steady state.
     """
 
-    __slots__ = ("data", "epoch", "name", "shadow", "uid")
+    __slots__ = ("base", "data", "epoch", "name", "shadow", "uid", "writeable")
+
+    never_checked = -1  # the epoch at which an access that is new was last found defined
 
     def __init__(self, name: str, nbytes: int) -> None:
         self.name = name
@@ -27,6 +31,8 @@ class Storage:
         self.shadow: Array = np.zeros(nbytes, np.uint8)
         self.uid = next(_uids)
         self.epoch = 0
+        self.base = 0  # the address of the first byte in the address space of the memory
+        self.writeable = True
 
     @property
     def nbytes(self) -> int:
@@ -36,6 +42,38 @@ class Storage:
         """Forget all contents."""
         self.shadow[:] = 0
         self.epoch += 1
+
+    def clobber(self, start: int, stop: int) -> None:
+        """Make some bytes undefined."""
+        if self.shadow[start:stop].any():
+            self.shadow[start:stop] = 0
+            self.epoch += 1
+
+
+class GmBuffer(Storage):
+    """The user's array as global memory: its bytes without a copy, at their real address.
+
+    All arrays share one address space, so that those that overlap do overlap.
+    """
+
+    __slots__ = ("owner", "title")
+
+    never_checked = 0  # all its bytes are defined, and stay so
+
+    def __init__(self, array: Array, title: str = "") -> None:
+        low, high = np.lib.array_utils.byte_bounds(array)
+        self.name = "GM"
+        self.title = title  # what the program calls the array
+        self.owner = array  # keeps the memory alive
+        self.base = low
+        self.uid = -1
+        self.epoch = 0
+        self.writeable = bool(array.flags.writeable)
+        if array.flags.c_contiguous:
+            self.data: Array = array.reshape(-1).view(np.uint8)
+        else:
+            raw = (ctypes.c_uint8 * (high - low)).from_address(low)
+            self.data = np.frombuffer(memoryview(raw), np.uint8)
 
 
 class Lease:
@@ -52,7 +90,7 @@ class Lease:
 
 
 class StoragePool:
-    """Recycles private storages by size, so that loops over fresh tiles reuse their plans."""
+    """Recycles private storages by size, so that loops over fresh tiles find their calls again."""
 
     def __init__(self) -> None:
         self._free: dict[tuple[str, int], list[Storage]] = {}

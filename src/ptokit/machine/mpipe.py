@@ -19,10 +19,10 @@ from ptokit.base.tiles import TileSpec
 from ptokit.isa.fifos import FixpipeParams, PipeSpec
 from ptokit.isa.spec import Pipe
 from ptokit.machine.cluster import SUBBLOCKS
-from ptokit.machine.context import Context
-from ptokit.machine.entries import entry_move, push_view
+from ptokit.machine.entries import push, push_view
 from ptokit.machine.fifo import End, PipeObject
 from ptokit.machine.objects import TileObject
+from ptokit.machine.providers import Context
 
 _NO, _UP, _LEFT, *_ = TileSplitAxis
 
@@ -185,7 +185,7 @@ class MEnd(End):
         else:
             self.ctx.machine.place(tile)
             pipe = Pipe.FIX if self.role == "cube" else Pipe.MTE3
-            self._perform(entry_move(self, tile, _NO, config, pipe))
+            self._perform(push(self, tile, _NO, config, pipe))
 
     def read(self, tile: TileObject, split: TileSplitAxis) -> None:
         super().read(tile, _NO)

@@ -1,12 +1,11 @@
 """Run-time operands: tiles, convolution tiles and views of global memory.
 
 A tile is a typed window over a memory: `bind` gives it an address, the valid sizes may change while
-the kernel runs. Each object keeps a `key`, the tuple of everything the simulator's plans depend on.
+the kernel runs. Each object keeps a `key`, the tuple of everything the simulator's calls depend on.
 """
 
 from __future__ import annotations
 
-import ctypes
 from operator import index
 from typing import Any
 
@@ -22,7 +21,7 @@ from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa.facts import ConvFacts, GlobalFacts, TileFacts
 from ptokit.machine.faults import OutOfBounds
-from ptokit.machine.memory import Lease, Storage
+from ptokit.machine.memory import GmBuffer, Lease, Storage
 
 
 class Bound:
@@ -185,28 +184,6 @@ class ConvObject(Bound):
 # ---- global memory -----------------------------------------------------------------------------
 
 
-class GmBuffer:
-    """The user's array as global memory: bytes without a copy, at their real address."""
-
-    __slots__ = ("base", "data", "name", "owner", "writeable")
-
-    def __init__(self, array: Array, name: str = "") -> None:
-        low, high = np.lib.array_utils.byte_bounds(array)
-        self.owner = array  # keeps the memory alive
-        self.base = low
-        self.name = name
-        self.writeable = bool(array.flags.writeable)
-        if array.flags.c_contiguous:
-            self.data: Array = array.reshape(-1).view(np.uint8)
-        else:
-            raw = (ctypes.c_uint8 * (high - low)).from_address(low)
-            self.data = np.frombuffer(memoryview(raw), np.uint8)
-
-    @property
-    def nbytes(self) -> int:
-        return self.data.nbytes
-
-
 class Pointer:
     """A typed address in global memory; adding an integer moves it by elements."""
 
@@ -241,7 +218,7 @@ class Pointer:
         return self + (-elements if isinstance(elements, int | np.integer) else elements)
 
     def __repr__(self) -> str:
-        name = self.buffer.name or "array"
+        name = self.buffer.title or "array"
         return f"<{self.dtype.name}* {name} + {self.offset // self.dtype.itemsize}>"
 
 

@@ -24,9 +24,9 @@ Place = Site | Location
 
 
 class Work(NamedTuple):
-    """An instruction, with what it must not see change while it waits."""
+    """A call, with what it must not see change while it waits."""
 
-    plan: Any
+    call: Any
     operands: Sequence[Any]
     site: Place
     registers: dict[str, Any]
@@ -162,7 +162,7 @@ class Queues:
             self.held.add(queue)
             self._listen(queue, entry)
             return
-        self.carry_out(queue, entry)
+        self.proceed(queue, entry)
 
     def _listen(self, queue: PipeQueue, wait: Wait) -> None:
         for semaphore in wait.missing:
@@ -192,21 +192,21 @@ class Queues:
                 self._listen(queue, head)
                 return
             self._drop(queue, 0)
-            self.carry_out(queue, head)
+            self.proceed(queue, head)
             most -= 1
 
     def overtake(self, queue: PipeQueue, index: int) -> None:
         """Let a transfer complete before those in front of it."""
         entry = queue.entries[index]
         self._drop(queue, index)
-        self.carry_out(queue, entry)
+        self.proceed(queue, entry)
 
     def _drop(self, queue: PipeQueue, index: int) -> None:
         del queue.entries[index]
         if not queue.entries:
             self.held.discard(queue)
 
-    def carry_out(self, queue: PipeQueue, entry: Entry) -> None:
+    def proceed(self, queue: PipeQueue, entry: Entry) -> None:
         """Do what an entry says."""
         clocks = self.clocks
         if isinstance(entry, Work):
@@ -243,7 +243,7 @@ class Queues:
         before, registers = machine.core, core.registers
         machine.core, core.registers = core, work.registers
         try:
-            work.plan.run(work.operands, work.site)
+            machine.executor.execute(work.call, work.operands, work.site)
         finally:
             machine.core, core.registers = before, registers
 

@@ -19,19 +19,19 @@ from ptokit.base.location import Location, Site
 from ptokit.isa.effects import InAuto, Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.aftermath import at_block_end, at_core_end, at_end, at_pipe
+from ptokit.machine.arena import Arena
 from ptokit.machine.clocks import Clocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.deadlock import explain
 from ptokit.machine.early_reads import note_early_read
+from ptokit.machine.executor import Executor
 from ptokit.machine.findings import Findings
 from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine
-from ptokit.machine.plan import Plan
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
 from ptokit.machine.ranks import wait_for_others
-from ptokit.machine.workshop import Workshop
 
 Program = Callable[[], Any]
 OUT_OF_ORDER = (Pipe.MTE2, Pipe.MTE3)  # their transfers may complete in any order
@@ -74,20 +74,20 @@ class Outcome:
 class LaunchMachine(Machine):
     """A machine with many cores: instructions go to the queue of their pipe."""
 
-    def __init__(self, launch: Launch, target: Target, mode: str, keep: int | None) -> None:
-        super().__init__(target, mode, keep=keep)
+    def __init__(self, launch: Launch, target: Target, mode: str, **more: Any) -> None:
+        super().__init__(target, mode, **more)
         self.launch = launch
 
     @property
     def defers(self) -> bool:
         return self.launch.queued
 
-    def carry_out(self, plan: Plan, operands: Sequence[Any], site: Site | Location) -> Any:
-        """Issue one instruction from the core that is running."""
-        launch, core, insn, pipe = self.launch, self.core, plan.insn, plan.pipe
+    def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
+        """Give a call of the core that is running to its pipe."""
+        launch, core, insn, pipe = self.launch, self.core, call.insn, call.pipe
         if launch.careful:
             if core.pipes or pipe not in self.target.pipes[core.kind]:
-                at_pipe(launch.findings, core, plan, operands, site)
+                at_pipe(launch.findings, core, call, operands, site)
         elif insn.in_auto is InAuto.UNWANTED and self.mode == "auto":
             launch.findings.add(
                 "E15",
@@ -97,16 +97,16 @@ class LaunchMachine(Machine):
                 severity="warning",
             )
         if insn.pipe is None or pipe is Pipe.S:
-            return plan.run(operands, site)
+            return self.executor.execute(call, operands, site)
         queues = launch.queues
         if launch.queued or (queues.held and queues.of(core, pipe).entries):
             queue = queues.of(core, pipe)
-            work = Work(plan, frozen(operands), site, dict(core.registers))
-            with launch.sync.handed_over(plan, pipe, site):
+            work = Work(call, frozen(operands), site, dict(core.registers))
+            with launch.sync.handed_over(call, pipe, site):
                 launch.queues.submit(queue, work)
             launch.yield_turn()
             return None
-        return plan.run(operands, site)
+        return self.executor.execute(call, operands, site)
 
 
 class Launch:
@@ -123,14 +123,18 @@ class Launch:
         keep: int | None = 10_000,
         blocks: range | None = None,
         done: Callable[[int], None] | None = None,
-        workshop: Workshop | None = None,
+        arena: Arena | None = None,
+        executor: Callable[[Any], Executor] | None = None,
     ) -> None:
         self.target = target
         self.grid = grid
         self.blocks = blocks if blocks is not None else range(grid)  # those that run here
         self.done = done  # told of every block that has ended
         self.schedule = schedule or Schedule()
-        self.machine = LaunchMachine(self, target, mode, keep)
+        self._leaves_all = arena is not None  # clusters are wanted when the launch is over
+        arena = arena or Arena(target, mode)
+        self._spare = arena.clusters
+        self.machine = LaunchMachine(self, target, mode, keep=keep, arena=arena, executor=executor)
         self.machine.blocks = grid
         self.findings = Findings(target.name)
         # The compiler orders auto mode, and the permissive profile has no order to break.
@@ -143,15 +147,9 @@ class Launch:
         self.log = None
         if self.clocks is not None:
             self.log = HazardLog(self.machine, self.clocks, self.findings)
-            self.machine.watch = self.log.see
+            self.machine.subscribe(self.log.see)
         self.streams: list[Stream] = []
         self._random = random.Random(self.schedule.seed)
-        self._spare: list[Cluster] = []
-        self._leaves_all = workshop is not None  # clusters are wanted when the launch is over
-        if workshop is not None:
-            self._spare, self.machine.plans = workshop.clusters, workshop.plans
-            self.machine.pool = workshop.pool
-            workshop.open(self.machine)
         self._numbers = 0
         self._started = self.blocks.start
         self._hub: Any = None
@@ -354,11 +352,13 @@ def run_cluster(
     session: Callable[[Machine], Any] | None = None,
     blocks: range | None = None,
     done: Callable[[int], None] | None = None,
-    workshop: Workshop | None = None,
+    arena: Arena | None = None,
+    executor: Callable[[Any], Executor] | None = None,
 ) -> Outcome:
     """Run programs and raise all that is wrong with them; `session` makes the machine current.
 
-    `workshop` holds what an earlier launch of the same programs left, and then what this one does.
+    `arena` holds what an earlier launch of the same programs left, and then what this one does;
+    `executor` makes what executes the instructions.
     """
     launch = Launch(
         target,
@@ -368,7 +368,8 @@ def run_cluster(
         hazards=hazards,
         blocks=blocks,
         done=done,
-        workshop=workshop,
+        arena=arena,
+        executor=executor,
     )
     if session is None:
         outcome = launch.run(programs)

@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptokit.base.diagnostics import fail
 from ptokit.base.enums import AtomicType
 from ptokit.base.layout import Array
-from ptokit.base.location import Location, Site
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, GlobalSpec, global_axis_map
 from ptokit.base.tiles import DYNAMIC, TileSpec
-from ptokit.isa.spec import INSTRUCTIONS, Insn, Pipe
-from ptokit.machine.faults import Unbound
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.services import Poison
+from ptokit.isa.spec import Insn, Pipe, thing
+from ptokit.machine.calls import part_of
+from ptokit.machine.faults import unbound_tile
 from ptokit.machine.objects import GlobalObject, Pointer, TileObject
-from ptokit.machine.window import Window
 
 if TYPE_CHECKING:
-    from ptokit.machine.context import Context
+    from ptokit.machine.providers import Services
 
 
 class Staging:
     """The staging tiles of one instruction. Leaving the `with` block gives them back as garbage."""
 
-    def __init__(self, ctx: Context, names: Sequence[str]) -> None:
+    def __init__(self, ctx: Services, names: Sequence[str]) -> None:
         self.ctx = ctx
         self.tiles: list[TileObject] = []
         for name in names:
@@ -39,14 +39,7 @@ class Staging:
             if tile is None:
                 continue
             if tile.storage is None:
-                raise fail(
-                    "unbound-tile",
-                    f"{ctx.plan.insn.name}: {name} has no address",
-                    got=[(name, tile)],
-                    fix="bind it first: TASSIGN(tile, address), or use mode='auto'",
-                    site=ctx.site,
-                    kind=Unbound,
-                )
+                raise unbound_tile(tile, ctx.call.insn, name, ctx.site)
             self.tiles.append(tile)
         self._next = 0
         self._pending: set[tuple[Pipe, Pipe, int]] = set()  # flags that are raised
@@ -86,7 +79,7 @@ class Staging:
 
     def load(self, which: int, source: GlobalObject) -> None:
         """TLOAD a chunk into a tile."""
-        self._issue("TLOAD", self._tile(which, source), source)
+        self._execute("TLOAD", self._tile(which, source), source)
 
     def store(
         self, which: int, target: GlobalObject, atomic: AtomicType = AtomicType.AtomicNone
@@ -94,23 +87,23 @@ class Staging:
         """TSTORE a tile to a chunk."""
         insn = INSTRUCTIONS["TSTORE"]
         attrs = tuple(atomic if a.type is AtomicType else a.default for a in insn.attrs)
-        self._issue("TSTORE", target, self._tile(which, target), None, attrs=attrs)
+        self._execute("TSTORE", target, self._tile(which, target), None, attrs=attrs)
 
     def combine(self, name: str, into: int, other: int, chunk: GlobalObject) -> None:
         """Combine two tiles with TADD, TMAX or TMIN, in place."""
         acc, received = self._tile(into, chunk), self._tile(other, chunk)
-        self._issue(name, acc, acc, received)
+        self._execute(name, acc, acc, received)
 
-    def _issue(self, name: str, *operands: Any, attrs: tuple[Any, ...] | None = None) -> None:
+    def _execute(self, name: str, *operands: Any, attrs: tuple[Any, ...] | None = None) -> None:
         insn: Insn = INSTRUCTIONS[name]
         chosen = tuple(a.default for a in insn.attrs) if attrs is None else attrs
-        self.ctx.machine.issue(insn, operands, chosen, self.ctx.site)
+        self.ctx.machine.execute(insn, operands, chosen, self.ctx.site)
 
     # ---- flags -----------------------------------------------------------------------------------
 
     def give(self, src: Pipe, dst: Pipe, id: int) -> None:
         """Raise a flag behind the work of `src`; it stays raised until it is taken."""
-        if self.ctx.mode == "manual":
+        if self.ctx.machine.mode == "manual":
             self.take(src, dst, id)
             self.ctx.machine.sync.set_flag(src, dst, id, self.ctx.site)
             self._pending.add((src, dst, id))
@@ -163,7 +156,7 @@ class Staging:
 
     def slid(self) -> None:
         """Note that a window slid over the tensor: DYNAMIC valid sizes keep those of the last."""
-        if not self.ctx.target.is_device:
+        if not self.ctx.machine.target.is_device:
             return
         for which, (rows, cols) in self._last.items():
             tile = self.tiles[which]
@@ -174,8 +167,7 @@ class Staging:
         for src, dst, id in sorted(self._pending):
             self.take(src, dst, id)
         for which in self._last:
-            work = _Forget(self.tiles[which])
-            self.ctx.machine.sync.perform(Pipe.MTE3, work, (), self.ctx.site)
+            self.ctx.machine.perform(_FORGET, (self.tiles[which],), (), self.ctx.site)
 
     # ---- aliasing --------------------------------------------------------------------------------
 
@@ -190,18 +182,14 @@ class Staging:
             )
 
 
-class _Forget:
+def _forget(tile: TileObject, poison: Poison) -> None:
     """The end of a staging tile: its contents are undefined."""
+    axis_map = tile.spec.axis_map(tile.vr, tile.vc)
+    poison.poison("tile", slice(0, axis_map.rows), slice(0, axis_map.cols))
 
-    def __init__(self, tile: TileObject) -> None:
-        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
-        rows, cols = slice(0, axis_map.rows), slice(0, axis_map.cols)
-        assert tile.storage is not None
-        place = (tile.storage, tile.address, axis_map, tile.spec.dtype)
-        self._window = Window(*place, rows, cols, "staging")
 
-    def run(self, operands: Any, site: Site | Location) -> None:
-        self._window.poison()
+# Behind the last store, which is why it is called after it.
+_FORGET = part_of(INSTRUCTIONS["TSTORE"], Pipe.MTE3, (thing("tile"),), _forget)
 
 
 def same_place(a: GlobalObject, b: GlobalObject) -> bool:

@@ -33,17 +33,17 @@ from ptokit.isa.effects import (
     Wait,
 )
 from ptokit.isa.spec import View
+from ptokit.machine.calls import bind_global, global_pattern
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.faults import WouldBlock
 from ptokit.machine.flags import Latch, Semaphore, Token
-from ptokit.machine.gm import GmAccess
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.ranks import wait_for_others
 
 if TYPE_CHECKING:
-    from ptokit.machine.context import Context
     from ptokit.machine.machine import Machine
+    from ptokit.machine.providers import Context
 
 UNLIMITED = 1 << 30
 
@@ -131,9 +131,9 @@ class Sync:
         for semaphore in semaphores:
             semaphore.take()
 
-    def perform(self, pipe: Pipe, work: Any, operands: Any, site: Place) -> None:
-        """Run a piece of work (anything with `run(operands, site)`) on a pipe."""
-        work.run(operands, site)
+    def perform(self, pipe: Pipe, call: Any, operands: Sequence[Any], site: Place) -> None:
+        """Execute a call on a pipe."""
+        self.machine.executor.execute(call, operands, site)
 
     def barrier(self, pipe: Pipe, site: Place) -> None:
         """Order all earlier work of a pipe (ALL: of the core) before all later work."""
@@ -367,19 +367,20 @@ class Sync:
     def scalar_access(self, place: Any, offset: int, value: Any, ctx: Context) -> Any:
         """Read (value None) or write one element of global memory."""
         at = place.data() if isinstance(place, GlobalObject) else place
-        kind, name = at.dtype, ctx.plan.insn.name
+        kind, insn = at.dtype, ctx.insn
         spec = GlobalSpec.of(kind, (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
         tensor = GlobalObject(spec, at + offset, spec.shape, spec.stride)
-        declared = ctx.plan.insn.operand("ptr")
+        declared = insn.operand("ptr")
         if value is not None:
             declared = replace(declared, role="out")
-        window = GmAccess(tensor, View.VALID, declared, ctx.plan.insn).open(tensor, ctx.site)
-        ctx.touched.append(("ptr", value is not None, window))
+        pattern = global_pattern(tensor, View.VALID, declared)
+        access = bind_global(pattern, tensor, insn, ctx.site)
+        ctx.touched.append(access)
         if value is None:
-            return window.array()[0, 0].item()
+            return access.array()[0, 0].item()
         if not kind.is_integer and value.dtype.kind not in "iuf":
-            raise ctx.fail("value", f"{name} takes a number", got=[("value", value)])
-        window.array()[...] = value.astype(kind.np)
+            raise ctx.fail("value", f"{insn.name} takes a number", got=[("value", value)])
+        access.array()[...] = value.astype(kind.np)
         return None
 
 

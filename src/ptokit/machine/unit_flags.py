@@ -36,17 +36,17 @@ class UnitFlags:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], _Accumulator] = {}
 
-    def around(self, work: Any, pipe: Pipe) -> Steps:
-        """The semaphores before and behind a piece of work, in program order."""
+    def around(self, call: Any, pipe: Pipe) -> Steps:
+        """The semaphores before and behind a call, in program order."""
         if pipe not in (Pipe.M, Pipe.FIX):
             return (), ()
-        phase = phase_of(work)
+        phase = phase_of(call)
         if not phase:
             return (), ()
         places = {
-            (window.storage.uid, window.offset)
-            for _, _, window in work.windows
-            if window.storage.name == "L0C"
+            (access.memory.uid, access.offset)
+            for access in call.accesses
+            if access.memory.name == "L0C"
         }
         waits: list[Semaphore] = []
         signals: list[Semaphore] = []

@@ -78,7 +78,7 @@ class Tracer:
     def place(self, operand: Any) -> None:
         """Placement belongs to a later pass."""
 
-    def issue(
+    def execute(
         self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Site | Location
     ) -> Any:
         """Write the instruction; operands follow the record, None is left out."""

@@ -1,45 +1,41 @@
-"""What an executed instruction leaves behind: who touched which bytes, on which pipe, whence."""
+"""What an executed operation leaves behind: who touched which bytes, on which pipe, whence."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptokit.base.location import Location, Site
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.flags import Clock
-from ptokit.machine.gm import GmWindow
-from ptokit.machine.regions import Region, Use
+from ptokit.machine.regions import Ranges, Region, Use
 
 if TYPE_CHECKING:
-    from ptokit.machine.plan import Plan
-
-GmWindows = tuple[tuple[str, bool, GmWindow], ...]  # (operand, written, where)
+    from ptokit.machine.executor import Ready
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Touch(NamedTuple):
     """One operand of an executed instruction: which bytes, read or written."""
 
     memory: str
-    ranges: tuple[tuple[int, int], ...]
+    ranges: Ranges
     writes: bool
     operand: str
 
 
-class Record:
+class Event:
     """An executed instruction: what was run, where from, and what of global memory it touched.
 
     The hazard log adds when that was: `time` counts the instructions of `agent`, `uses` are all
     accesses, `clock` what was complete before where a handshake will need it.
     """
 
-    __slots__ = ("agent", "clock", "gm", "plan", "site", "time", "uses")
+    __slots__ = ("agent", "bound", "call", "clock", "site", "time", "uses")
 
-    def __init__(self, plan: Plan, site: Site | Location, gm: GmWindows) -> None:
-        self.plan = plan
+    def __init__(self, call: Ready, site: Site | Location, bound: Sequence[Any] = ()) -> None:
+        self.call = call
         self.site = site
-        self.gm = gm
+        self.bound = bound  # accesses whose place is known only now: to global memory
 
     time: int
     agent: int
@@ -48,11 +44,11 @@ class Record:
 
     @property
     def insn(self) -> Insn:
-        return self.plan.insn
+        return self.call.insn
 
     @property
     def pipe(self) -> Pipe:
-        return self.plan.pipe
+        return self.call.pipe
 
     def operand(self, region: Region, wrote: bool) -> str:
         """The operand through which it accessed a region."""
@@ -60,11 +56,11 @@ class Record:
         return next(found, "")
 
     @property
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[Touch, ...]:
         """Byte ranges of every operand; worked out when asked for."""
-        found = [
-            Access(w.storage.name, tuple(w.ranges()), writes, name)
-            for name, writes, w in self.plan.windows
-        ]
-        found += [Access("GM", tuple(w.ranges()), writes, name) for name, writes, w in self.gm]
-        return tuple(found)
+        return tuple(
+            Touch(access.memory.name, access.ranges(), writes, access.operand)
+            for access in (*self.call.accesses, *self.bound)
+            for writes in (False, True)
+            if (access.writes if writes else access.reads)
+        )

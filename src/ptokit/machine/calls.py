@@ -1,0 +1,335 @@
+"""Calls: an instruction with its operands, verified and laid out, ready to be executed.
+
+What the rules of an instruction look at, and where its operands lie, is decided once per call and
+kept in a `CallCache`. A call knows memories but no machine: it serves whoever owns the memories.
+Operands whose layout is a plain matrix are handed to the body as the memory itself; others are
+gathered before and scattered after, unless their boxes can be handed over as they lie. Global
+memory is bound per execution, since its pointer moves.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from ptokit.base.layout import AxisMap, common_steps, divided, flat_map
+from ptokit.base.location import Location, Site
+from ptokit.base.tensors import all_axes, global_axis_map
+from ptokit.isa.effects import Effect, InAuto
+from ptokit.isa.facts import Ops
+from ptokit.isa.services import CONSTANT
+from ptokit.isa.spec import Attr, Extent, Insn, Operand, Pipe, View
+from ptokit.isa.targets import Target
+from ptokit.machine.access import Access, AccessPattern
+from ptokit.machine.faults import (
+    beyond_tile,
+    outside_array,
+    outside_memory,
+    read_only,
+    unbound_tile,
+)
+from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
+
+NUMBERS = (int, float, bool)
+_MOST_CALLS = 50_000
+Place = Site | Location
+
+
+class Call:
+    """An instruction over operands of known types, sizes and places."""
+
+    __slots__ = (
+        "accesses",
+        "args",
+        "body",
+        "checked",
+        "copies",
+        "effects",
+        "global_patterns",
+        "handed",
+        "insn",
+        "is_quiet",
+        "keywords",
+        "ops",
+        "pipe",
+        "scratch",
+        "services",
+        "values",
+        "written",
+    )
+
+    def __init__(
+        self, insn: Insn, ops: Ops, operands: Sequence[Any], attrs: tuple[Any, ...], site: Place
+    ) -> None:
+        self.insn = insn
+        self.ops = ops
+        self.body = insn.body_for(ops)
+        self.pipe = insn.pipe(ops) if callable(insn.pipe) else (insn.pipe or Pipe.S)
+        # Transfers move bits and have no flags to raise; one that adds on the way hides its own.
+        self.is_quiet = self.pipe in (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
+        known = {"target": ops.target, "ops": ops, "pipe": self.pipe}
+        known |= {a.name: v for a, v in zip(insn.attrs, attrs, strict=True)}
+        asked = insn.body_parameters - {o.name for o in insn.operands}
+        self.keywords = {name: known[name] for name in asked if name in known}
+        self.services = tuple(insn.services - CONSTANT)
+        # What only orders is its effects; in auto mode the compiler orders, and they vanish.
+        self.effects: Sequence[Effect] | None = None
+        if insn.effects is not None and not insn.moves_entries:
+            vanishes = ops.mode == "auto" and insn.in_auto is not InAuto.RUNS
+            self.effects = () if vanishes else insn.effects(ops)
+        # What the body is handed: arrays that are the memory itself; the rest is made per run.
+        self.args: list[Any] = [None] * len(operands)
+        self.values: list[int] = []  # positions of operands that are handed over as they are
+        self.copies: list[tuple[int, Access]] = []  # what is gathered, scattered if written
+        self.global_patterns: list[tuple[int, AccessPattern]] = []  # to be bound per run
+        self.accesses: list[Access] = []  # to on-chip memories
+        self.handed: dict[str, Access] = {}  # what the body is handed of each tile operand
+        self.checked: list[Access] = []  # must hold defined values before
+        self.written: list[Access] = []  # holds defined values afterwards
+        self.scratch: list[Access] = []  # holds undefined values afterwards
+        self._lay_out(operands, site)
+
+    def _lay_out(self, operands: Sequence[Any], site: Place) -> None:
+        """Find the elements each operand stands for, then their place in memory."""
+        insn, ops = self.insn, self.ops
+        tiles: list[tuple[int, AccessPattern]] = []
+        left_open: list[tuple[int, AccessPattern]] = []
+        for index, (declared, value) in enumerate(zip(insn.operands, operands, strict=True)):
+            if value is None:
+                continue
+            view = declared.view(ops) if callable(declared.view) else declared.view
+            if view is View.OBJECT or value.__class__ in NUMBERS:
+                self.values.append(index)
+            elif isinstance(value, GlobalObject):
+                assert isinstance(view, View)
+                self.global_patterns.append((index, global_pattern(value, view, declared)))
+            else:
+                tiles.append((index, self._tile_pattern(declared, view, value, site)))
+                parts = declared.unspecified(ops) if declared.unspecified is not None else None
+                for part in parts if isinstance(parts, list) else [parts] if parts else []:
+                    region = self._region(declared, part, value, site)
+                    pattern = AccessPattern(declared.name, value.spec.dtype, *region, writes=True)
+                    left_open.append((index, pattern))
+        patterns = [pattern for _, pattern in tiles]
+        if any(p.steps is None for p in patterns) and insn.pointwise and insn.pointwise(ops):
+            _hand_over_boxes([*patterns, *(pattern for _, pattern in self.global_patterns)])
+        for index, pattern in tiles:
+            self._bind(index, pattern, operands[index], site)
+        for index, pattern in left_open:
+            access = bind_tile(pattern, operands[index], insn, site)
+            self.accesses.append(access)
+            self.scratch.append(access)
+
+    def _tile_pattern(
+        self, declared: Operand, view: View | Extent, value: Any, site: Place
+    ) -> AccessPattern:
+        axis_map, rows, cols = self._region(declared, view, value, site)
+        array = None
+        if isinstance(value, ConvObject):
+            array = axis_map.shape, axis_map.strides
+        elif view is View.STORAGE or isinstance(view, slice):
+            array = (cols.stop - cols.start,), (1,)
+        pattern = AccessPattern(
+            declared.name,
+            value.spec.dtype,
+            axis_map,
+            rows,
+            cols,
+            reads=declared.reads,
+            writes=self._is_lost(declared) or declared.role in ("out", "inout"),
+            array=array,
+        )
+        axes = pattern.axes if declared.boxes and not axis_map.is_matrix else None
+        # Results keep their rows together.
+        if axes and (not declared.writes or (len(axes[0]), len(axes[1])) == (1, 2)):
+            extents, strides = zip(*axes[0], *axes[1], strict=True)
+            pattern.hand_over(extents, strides)
+        return pattern
+
+    def _is_lost(self, declared: Operand) -> bool:
+        """Whether the contents of an operand do not survive."""
+        return declared.role == "tmp" if declared.lost is None else declared.lost(self.ops)
+
+    def _region(
+        self, declared: Operand, view: View | Extent, value: Any, site: Place
+    ) -> tuple[AxisMap, slice, slice]:
+        """Where the elements of a view lie, and which of them it takes."""
+        if isinstance(value, ConvObject):
+            axis_map = value.spec.axis_map(value.shape)
+            rows, cols = slice(0, 1), slice(0, axis_map.cols)
+        elif view is View.STORAGE or isinstance(view, slice):
+            axis_map = flat_map(value.spec.numel)
+            rows, cols = slice(0, 1), view if isinstance(view, slice) else slice(0, axis_map.cols)
+        else:
+            axis_map = value.spec.axis_map(value.vr, value.vc)
+            rows, cols = _extent(view, value, axis_map)
+        if rows.stop > axis_map.rows or cols.stop > axis_map.cols:
+            raise beyond_tile(self.insn, declared.name, rows, cols, value.spec, site)
+        return axis_map, rows, cols
+
+    def _bind(self, index: int, pattern: AccessPattern, tile: Any, site: Place) -> None:
+        """Find what the body is handed of a tile in its memory."""
+        declared = self.insn.operands[index]
+        access = bind_tile(pattern, tile, self.insn, site)
+        self.handed[declared.name] = access
+        if pattern.reads or pattern.writes:
+            self.accesses.append(access)
+        if pattern.reads and not declared.carries:
+            self.checked.append(access)
+        if pattern.writes:
+            (self.scratch if self._is_lost(declared) else self.written).append(access)
+        if pattern.steps is None:
+            self.copies.append((index, access))
+        else:
+            self.args[index] = access.array()
+
+
+def part_of(
+    insn: Insn,
+    pipe: Pipe,
+    operands: tuple[Operand, ...],
+    body: Callable[..., Any],
+    attrs: tuple[Attr, ...] = (),
+) -> Insn:
+    """What an instruction does on a pipe by itself, as a record under its name.
+
+    It has operands of its own, and no rules: those of the instruction hold already.
+    """
+    return replace(
+        insn,
+        operands=operands,
+        attrs=attrs,
+        pipe=pipe,
+        types=(),
+        rules=(),
+        effects=None,
+        means=None,
+        forms=(tuple(o.name for o in operands),),
+        body=body,
+        body_parameters=frozenset(inspect.signature(body).parameters),
+    )
+
+
+# ---- the key of a call -------------------------------------------------------------------------
+
+
+class CallCache(dict[tuple[Any, ...], Any]):
+    """Verified calls of one target and mode, by all that their legality and layout depend on."""
+
+    def __init__(self, target: Target, mode: str) -> None:
+        super().__init__()
+        self.target = target
+        self.mode = mode
+
+    def keep(self, key: tuple[Any, ...], call: Any) -> None:
+        """Remember a call; a program that needs too many never repeats itself."""
+        if len(self) >= _MOST_CALLS:
+            self.clear()
+        self[key] = call
+
+
+def cache_key(insn: Insn, attrs: tuple[Any, ...], operands: Sequence[Any]) -> tuple[Any, ...]:
+    """What the legality and the layout of an instruction depend on, target and mode apart.
+
+    That is the instruction, its template arguments, and of each operand: the value and the type of
+    a number; type, memory, address and valid sizes of a tile, parameters of a convolution tile;
+    type, sizes and strides of a GlobalTensor, whose pointer is no part of it; the type of a FIFO.
+    The objects keep their `key` up to date.
+    """
+    return (
+        insn,
+        attrs,
+        *[
+            o if o is None else (o.__class__, o) if o.__class__ in NUMBERS else o.key
+            for o in operands
+        ],
+    )
+
+
+# ---- where operands lie ------------------------------------------------------------------------
+
+
+def bind_tile(pattern: AccessPattern, tile: Any, insn: Insn, site: Place) -> Access:
+    """An access pattern where its tile lies."""
+    memory = tile.storage
+    if memory is None:
+        raise unbound_tile(tile, insn, pattern.operand, site)
+    if not pattern.fits(memory, tile.address):
+        raise outside_memory(pattern, memory, tile.address, insn, site)
+    return Access(pattern, memory, tile.address)
+
+
+def bind_global(pattern: AccessPattern, tensor: GlobalObject, insn: Insn, site: Place) -> Access:
+    """An access pattern where its tensor points to."""
+    at = tensor.pointer or tensor.data()
+    memory, offset = at.buffer, at.offset
+    if offset + pattern.low < 0 or offset + pattern.high > memory.data.nbytes:
+        raise outside_array(pattern, memory, offset, insn, tensor.spec, site)
+    if pattern.writes and not memory.writeable:
+        raise read_only(pattern, insn, site)
+    return Access(pattern, memory, offset)
+
+
+def tile_access(tile: TileObject | ConvObject, *, whole: bool = False) -> Access:
+    """The valid region of a tile, or all of it, looked at from outside any instruction."""
+    if isinstance(tile, ConvObject):
+        pattern = AccessPattern("tile", tile.spec.dtype, tile.spec.axis_map(tile.shape))
+    else:
+        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
+        region = (None, None) if whole else (slice(0, tile.vr), slice(0, tile.vc))
+        pattern = AccessPattern("tile", tile.spec.dtype, axis_map, *region)
+    if tile.storage is None:
+        raise unbound_tile(tile)
+    if not pattern.fits(tile.storage, tile.address):
+        raise outside_memory(pattern, tile.storage, tile.address)
+    return Access(pattern, tile.storage, tile.address)
+
+
+def global_pattern(tensor: GlobalObject, view: View, declared: Operand) -> AccessPattern:
+    """How an operand reaches a GlobalTensor whose pointer is known only at run time."""
+    shape, stride, layout = tensor.shape, tensor.stride, tensor.spec.layout
+    array = None
+    if view is View.STORAGE:  # dense behind the pointer, whatever the strides say
+        axis_map = flat_map(prod(shape))
+        array = (axis_map.cols,), (1,)
+    elif view is View.WHOLE:
+        array = all_axes(shape, stride, layout)
+        axis_map = AxisMap(*array, (), tuple(range(len(array[0]))))
+    else:
+        axis_map = global_axis_map(shape, stride, layout)
+    reads, writes = declared.reads, declared.writes
+    return AccessPattern(
+        declared.name, tensor.spec.dtype, axis_map, reads=reads, writes=writes, array=array
+    )
+
+
+def _hand_over_boxes(patterns: Sequence[AccessPattern]) -> None:
+    """Hand operands over where they lie, in the boxes of their layouts, instead of copies.
+
+    A matrix of boxes is an array of four dimensions; any other layout can be divided the same
+    way. All operands must have one shape, or nothing changes.
+    """
+    known = [pattern.axes for pattern in patterns]
+    axes = [pair for pair in known if pair is not None]
+    if len({pattern.shape for pattern in patterns}) != 1 or len(axes) < len(known):
+        return
+    rows = common_steps([pair[0] for pair in axes])
+    cols = common_steps([pair[1] for pair in axes])
+    if rows is None or cols is None:
+        return
+    for pattern, pair in zip(patterns, axes, strict=True):
+        pattern.hand_over((*rows, *cols), (*divided(pair[0], rows), *divided(pair[1], cols)))
+
+
+def _extent(view: View | Extent, tile: TileObject, axis_map: AxisMap) -> tuple[slice, slice]:
+    """The rows and columns a view stands for."""
+    if view is View.WHOLE:
+        return slice(0, axis_map.rows), slice(0, axis_map.cols)
+    if isinstance(view, View):
+        return slice(0, tile.vr), slice(0, tile.vc)
+    assert isinstance(view, tuple)
+    rows, cols = (part if isinstance(part, slice) else slice(0, part) for part in view)
+    return rows, cols

@@ -1,0 +1,155 @@
+"""The executor: the one place where a call becomes bytes.
+
+`call` gives the verified call of an instruction and its operands, from the cache or anew;
+`execute` fetches the operands, checks that what is read is defined, runs the body, writes back,
+marks what is defined now and publishes an event. What one execution of a call costs beside its
+body is counted in single microseconds: what can be known beforehand is in the `Call`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ptokit.base.diagnostics import PtoError
+from ptokit.base.location import Location, Site
+from ptokit.isa.facts import Ops
+from ptokit.isa.services import Refused
+from ptokit.isa.spec import Insn, Pipe
+from ptokit.machine.access import Access
+from ptokit.machine.calls import Call, bind_global, cache_key
+from ptokit.machine.events import Event
+from ptokit.machine.faults import failure, poison_read, refusal
+from ptokit.machine.providers import Services
+
+if TYPE_CHECKING:
+    from ptokit.machine.machine import Machine
+
+Place = Site | Location
+_NONE: tuple[Access, ...] = ()
+
+
+class Ready(Protocol):
+    """What the machine knows of a call, whoever made it."""
+
+    @property
+    def insn(self) -> Insn: ...
+    @property
+    def ops(self) -> Ops: ...
+    @property
+    def pipe(self) -> Pipe: ...
+    @property
+    def accesses(self) -> Sequence[Any]: ...
+
+
+class Executor(Protocol):
+    """Verifies instructions and executes them; a machine has one."""
+
+    def call(self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Place) -> Any:
+        """The call of an instruction on these operands; raises what its rules forbid."""
+        ...
+
+    def execute(self, call: Any, operands: Sequence[Any], site: Place) -> Any:
+        """Execute a call that `call` gave, and publish an event."""
+        ...
+
+
+class FastExecutor:
+    """Executes calls over arrays that are the memory itself wherever a layout allows."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def call(
+        self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Place
+    ) -> Call:
+        """From the cache, or verified and laid out now."""
+        machine = self.machine
+        key = cache_key(insn, attrs, operands)
+        found = machine.calls.get(key)
+        if found is None:
+            for operand in operands:
+                machine.place(operand)
+            ops = machine.verified(insn, operands, attrs, site)
+            found = Call(insn, ops, operands, attrs, site)
+            machine.calls.keep(cache_key(insn, attrs, operands), found)
+        return found
+
+    def execute(self, call: Call, operands: Sequence[Any], site: Place) -> Any:
+        """Fetch, check, run, write back, mark, publish."""
+        if call.effects is not None:
+            return self._order(call, operands, site)
+        for access in call.checked:
+            if access.clean != access.memory.epoch and not access.is_defined():
+                raise poison_read(call, access, *access.first_poison(), site)
+        machine = self.machine
+        args, bound, more, services = call.args, _NONE, call.keywords, None
+        if call.copies or call.values or call.global_patterns:
+            args, bound = _fetch(call, operands, site)
+        if call.services:
+            services = Services(machine, call, operands, site)
+            more = {**more, **{name: services.of(name) for name in call.services}}
+        try:
+            if call.is_quiet or machine.is_quiet:
+                result = call.body(*args, **more)
+            else:
+                with np.errstate(all="ignore"):
+                    result = call.body(*args, **more)
+        except PtoError:
+            raise
+        except Refused as error:
+            raise refusal(call.insn, error, site, call.ops.target.name) from None
+        except Exception as error:
+            raise failure(call.insn, error, site, call.ops.target.name) from error
+        for index, access in call.copies:
+            if access.pattern.writes:
+                access.store(args[index])
+        if bound:
+            for (index, pattern), access in zip(call.global_patterns, bound, strict=True):
+                if pattern.steps is None and pattern.writes:
+                    access.store(args[index])
+        for access in call.written:
+            if access.clean != access.memory.epoch:
+                access.mark_defined()
+        for access in call.scratch:
+            access.poison()
+        if services is not None:
+            bound = services.finish(bound)
+        self._publish(Event(call, site, bound))
+        return result
+
+    def _order(self, call: Call, operands: Sequence[Any], site: Place) -> Any:
+        """Execute what only orders the work of others."""
+        services = Services(self.machine, call, operands, site)
+        given = {o.name: v for o, v in zip(call.insn.operands, operands, strict=True)}
+        value = self.machine.sync.execute(call.effects or (), given, site, services.of("ctx"))
+        if services.touched:
+            self._publish(Event(call, site, tuple(services.touched)))
+        return value
+
+    def _publish(self, event: Event) -> None:
+        machine = self.machine
+        machine.events.append(event)
+        for tell in machine.subscribers:
+            tell(event)
+
+
+def _fetch(
+    call: Call, operands: Sequence[Any], site: Place
+) -> tuple[list[Any], tuple[Access, ...]]:
+    """What the body is handed in this run, and the global memory it reaches."""
+    args = call.args.copy()
+    for index in call.values:
+        args[index] = operands[index]
+    for index, access in call.copies:
+        pattern = access.pattern
+        # What is only written starts as garbage: the body fills all of it.
+        args[index] = access.array() if pattern.reads else np.empty(pattern.shape, pattern.dtype.np)
+    bound: list[Access] = []
+    for index, pattern in call.global_patterns:
+        access = bind_global(pattern, operands[index], call.insn, site)
+        bound.append(access)
+        args[index] = access.array()
+    return args, tuple(bound)

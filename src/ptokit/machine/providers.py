@@ -1,0 +1,329 @@
+"""What the machine provides to bodies that ask for more than arrays (see isa/services.py).
+
+One `Services` object serves one execution of a call. What a body declares undefined is applied
+when it is over: what the instruction wrote itself counts as defined until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.dtypes import u8
+from ptokit.base.enums import TileType
+from ptokit.base.layout import Array
+from ptokit.base.location import Location, Site
+from ptokit.base.tensors import GlobalSpec
+from ptokit.isa.facts import Ops
+from ptokit.isa.services import Refused
+from ptokit.isa.spec import Insn, Pipe, View
+from ptokit.isa.targets import Target
+from ptokit.machine.access import Access, AccessPattern
+from ptokit.machine.calls import Call, bind_global, bind_tile, global_pattern
+from ptokit.machine.core import Core
+from ptokit.machine.faults import WouldBlock, poison_read, refusal
+from ptokit.machine.memory import Storage
+from ptokit.machine.objects import GlobalObject, Pointer
+from ptokit.machine.ranks import here, pause, poll
+from ptokit.machine.staging import Staging, same_place
+
+if TYPE_CHECKING:
+    from ptokit.machine.machine import Machine
+
+Part = tuple[slice, slice]
+
+
+class Services:
+    """Everything a body can ask for in one execution."""
+
+    __slots__ = ("call", "machine", "operands", "site", "touched", "undefined")
+
+    def __init__(
+        self, machine: Machine, call: Call, operands: Sequence[Any], site: Site | Location
+    ) -> None:
+        self.machine = machine
+        self.call = call
+        self.operands = operands
+        self.site = site
+        self.touched: list[Access] = []  # what the body reaches beside its operands
+        self.undefined: list[tuple[Access, Array | None]] = []  # accesses, or elements of them
+
+    def of(self, name: str) -> Any:
+        """What a body asks for under this name."""
+        if name == "registers":
+            return self.machine.core.registers
+        return _PROVIDERS[name](self)
+
+    def finish(self, bound: tuple[Access, ...]) -> tuple[Access, ...]:
+        """The body is over: apply what it left to be done, add what it reached."""
+        for access, where in self.undefined:
+            access.poison(where)
+        return (*bound, *self.touched) if self.touched else bound
+
+    def operand(self, name: str) -> Any:
+        """The run-time object behind an operand."""
+        names = [o.name for o in self.call.insn.operands]
+        return self.operands[names.index(name)]
+
+    def fail(self, code: str, message: str, **more: Any) -> PtoError:
+        """An error at the instruction's line."""
+        kind = more.pop("kind", None)
+        error = Refused(code, message, **more)
+        made = refusal(self.call.insn, error, self.site, self.machine.target.name)
+        return made if kind is None else kind(made.diagnostics)
+
+
+class _Provider:
+    __slots__ = ("_run",)
+
+    def __init__(self, run: Services) -> None:
+        self._run = run
+
+
+class PoisonProvider(_Provider):
+    """Which elements of the operands hold defined values (`isa.services.Poison`)."""
+
+    __slots__ = ()
+
+    def poison(self, name: str, rows: slice, cols: slice) -> None:
+        """Declare a logical region of a tile operand undefined: the hardware leaves it open."""
+        if rows.start < rows.stop and cols.start < cols.stop:
+            self._run.undefined.append((self._region(name, rows, cols), None))
+
+    def poison_where(self, name: str, where: Array) -> None:
+        """Declare single elements of the region the body was handed undefined."""
+        self._run.undefined.append((self._handed(name), where))
+
+    def undefined(self, name: str) -> Array | None:
+        """Which elements of the region the body was handed are undefined; None: not one."""
+        access = self._handed(name)
+        return None if access.is_defined() else ~access.defined()
+
+    def demand(self, name: str, part: Part) -> None:
+        """Refuse to read a part of the region the body was handed unless all of it is defined."""
+        access = self._handed(name)
+        if not access.is_defined() and not access.defined()[part].all():
+            raise poison_read(self._run.call, access, *access.first_poison(part), self._run.site)
+
+    def demand_where(self, name: str, where: Array) -> None:
+        """Refuse to read these elements of the region the body was handed unless all are defined.
+
+        `where` is a boolean array of the shape the body was handed, or the matrix of it.
+        """
+        access = self._handed(name)
+        if access.is_defined():
+            return
+        missing = np.argwhere(where.reshape(access.shape) & ~access.defined())
+        if len(missing):
+            row, col = missing[0].tolist()
+            self.demand(name, (slice(row, row + 1), slice(col, col + 1)))
+
+    def leave(self, name: str, array: Array) -> None:
+        """Put back what the region the body was handed held: this run does not write it."""
+        access = self._handed(name)
+        array[...] = access.read()
+        if not access.is_defined():
+            self.poison_where(name, ~access.defined())
+
+    def clobber(self, loc: TileType, start: int, stop: int) -> None:
+        """Make bytes of a memory of the core undefined: the hardware uses them as scratch."""
+        self._run.machine.core.memory(loc).clobber(start, stop)
+
+    def fill(self, name: str, rows: slice, cols: slice, value: Any) -> None:
+        """Write a logical region of a tile operand beside the one the body was handed."""
+        if rows.start < rows.stop and cols.start < cols.stop:
+            access = self._region(name, rows, cols)
+            access.write(np.full(access.shape, value, access.dtype.np))
+            access.mark_defined()
+
+    def peek(self, name: str) -> tuple[Array, Array]:
+        """The whole of a tile operand as it is, and which elements hold a defined value."""
+        access = self._region(name, None, None)
+        return access.read(), access.defined()
+
+    def _handed(self, name: str) -> Access:
+        return self._run.call.handed[name]
+
+    def _region(self, name: str, rows: slice | None, cols: slice | None) -> Access:
+        tile, run = self._run.operand(name), self._run
+        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
+        pattern = AccessPattern(name, tile.spec.dtype, axis_map, rows, cols)
+        return bind_tile(pattern, tile, run.call.insn, run.site)
+
+
+class PlacesProvider(_Provider):
+    """Where the operands lie (`isa.services.Places`)."""
+
+    __slots__ = ()
+
+    def same_storage(self, a: str, b: str) -> bool:
+        """Whether two tiles lie in one memory; in auto mode each has one of its own."""
+        return self._run.operand(a).storage is self._run.operand(b).storage
+
+    def described(self, name: str) -> str:
+        """An operand with its place, for a message."""
+        return str(self._run.operand(name))
+
+
+class CoreProvider(_Provider):
+    """The core the instruction runs on (`isa.services.Core`)."""
+
+    __slots__ = ()
+
+    @property
+    def subblock(self) -> int:
+        """The number of a vector core in its cluster."""
+        return self._run.machine.core.subblock
+
+    def memory(self, loc: TileType) -> Storage:
+        """The memory of the core in which tiles of this space lie."""
+        return self._run.machine.core.memory(loc)
+
+    def on_vector_core(self, name: str, subblock: int) -> Access | None:
+        """The region of a Vec operand in the memory of a vector core; None: it lies there already.
+
+        Tiles that were placed automatically, and those of a core on its own, have no other side.
+        """
+        tile, core = self._run.operand(name), self._run.machine.core
+        if core.cluster is None or tile.storage is not core.memory(tile.spec.loc):
+            return None
+        memory, access = core.cluster.vector_memory(subblock), self._run.call.handed[name]
+        return None if memory is tile.storage else access.pattern.at(memory, access.offset)
+
+
+class WorldProvider(_Provider):
+    """The devices a program runs on, and the memory they share (`isa.services.World`)."""
+
+    __slots__ = ()
+
+    def view(self, name: str) -> Array:
+        """The five-dimensional array of a GlobalTensor operand, inside the bounds of its array."""
+        return self._open(name, self._run.operand(name))
+
+    def raw(self, name: str, nbytes: int, skip: int = 0) -> Array:
+        """So many bytes of a GlobalTensor operand, `skip` bytes behind its pointer."""
+        at = self._run.operand(name).data()
+        spec = GlobalSpec.of(u8, (1, 1, 1, 1, nbytes), (nbytes,) * 4 + (1,))
+        moved = Pointer(at.buffer, u8, at.offset + skip)
+        return self._open(name, GlobalObject(spec, moved, spec.shape, spec.stride)).reshape(-1)
+
+    def _open(self, name: str, tensor: Any) -> Array:
+        insn = self._run.call.insn
+        pattern = global_pattern(tensor, View.WHOLE, insn.operand(name))
+        return bind_global(pattern, tensor, insn, self._run.site).array()
+
+    def staging(self, *names: str) -> Staging:
+        """The tiles through which data goes from one device to another."""
+        return Staging(self._run, names)
+
+    def same_view(self, a: Any, b: Any) -> bool:
+        """Whether two views of global memory are one and the same."""
+        return same_place(a, b)
+
+    @property
+    def gates(self) -> dict[Any, Any]:
+        """The gates of the collective unit: of all devices, or of a core that plays them all."""
+        rank, registers = here(), self._run.machine.core.registers
+        return registers.setdefault("CCU", {}) if rank is None else rank.ranks.gates
+
+    @property
+    def rank(self) -> int | None:
+        """The device the program runs on, among others; None when it is alone."""
+        rank = here()
+        return None if rank is None else rank.number
+
+    @property
+    def rank_count(self) -> int | None:
+        """How many devices there are; None when the program knows of no others."""
+        rank = here()
+        return None if rank is None else rank.ranks.size
+
+    def rank_of(self, tensor: Any) -> int | None:
+        """The device in whose window a view lies; None when it lies in no window."""
+        rank = here()
+        found = None if rank is None else rank.ranks.locate(tensor)
+        return None if found is None else found[1]
+
+    def pause(self) -> None:
+        """Let a random schedule turn to another device."""
+        pause()
+
+    def poll(self, what: str) -> None:
+        """Let other devices go on after a test that failed, unless it can never succeed."""
+        if not poll():
+            raise fail(
+                "would-block",
+                f"{what} would go on forever: nothing else runs that could signal it",
+                fix="notify the signal, or end the loop",
+                site=self._run.site,
+                kind=WouldBlock,
+            )
+
+
+class Context(PoisonProvider, PlacesProvider, CoreProvider, WorldProvider):
+    """Everything at once, and the machine itself."""
+
+    __slots__ = ()
+
+    @property
+    def machine(self) -> Machine:
+        return self._run.machine
+
+    @property
+    def call(self) -> Call:
+        return self._run.call
+
+    @property
+    def insn(self) -> Insn:
+        return self._run.call.insn
+
+    @property
+    def ops(self) -> Ops:
+        """The facts of the operands: `ctx.ops.dst.dtype`, `ctx.ops.src.vr` ..."""
+        return self._run.call.ops
+
+    @property
+    def pipe(self) -> Pipe:
+        return self._run.call.pipe
+
+    @property
+    def site(self) -> Site | Location:
+        return self._run.site
+
+    @property
+    def touched(self) -> list[Access]:
+        return self._run.touched
+
+    @property
+    def target(self) -> Target:
+        return self.machine.target
+
+    @property
+    def mode(self) -> str:
+        return self.machine.mode
+
+    @property
+    def core(self) -> Core:
+        return self.machine.core
+
+    @property
+    def registers(self) -> dict[str, Any]:
+        return self.machine.core.registers
+
+    def operand(self, name: str) -> Any:
+        return self._run.operand(name)
+
+    def fail(self, code: str, message: str, **more: Any) -> PtoError:
+        return self._run.fail(code, message, **more)
+
+
+_PROVIDERS: dict[str, Any] = {
+    "poison": PoisonProvider,
+    "places": PlacesProvider,
+    "core": CoreProvider,
+    "world": WorldProvider,
+    "ctx": Context,
+}
