@@ -308,6 +308,13 @@ class Reduce:
         """The order in force."""
         return next((o for c, o in self.orders if c is None or c.holds(ops)), None)
 
+    def accumulates(self, ops: Ops) -> DType:
+        """The type in which the step is done."""
+        order = self.order(ops)
+        if order is None:
+            return ops.src.dtype
+        return ops.dst.dtype if order.wide is None else order.wide(ops.src.dtype, ops.dst.dtype)
+
     def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
         kind = kinds["src"]
         assert kind is not None
@@ -330,7 +337,7 @@ class Reduce:
             return scan
         assert isinstance(step, Apply)
         op = UFUNCS[step.name]
-        wide = order.wide(src_kind, dst_kind) if order.wide is not None else dst_kind
+        wide = self.accumulates(ops)
         steps = Steps(op, element(self.identity, wide), wide, narrowed)
         fold = order.fold
 
