@@ -17,10 +17,11 @@ do: `select(a < b, b, a)` keeps an `a` that is NaN.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -80,11 +81,19 @@ OPERATORS: Mapping[str, Operator] = {
     "fraction": Operator("fraction({})", "of frexp: in [0.5, 1), x = fraction * 2 ** exponent"),
     "exponent": Operator("exponent({})", "of frexp", i32),
     "scale": Operator("scale({}, {})", "the first times two to the second"),
-    "undefined": Operator("{1}, undefined where {0}", "only around a whole expression"),
+    "undefined": Operator("{1} (undefined where {0})", "only around a whole expression"),
 }
 
 
 # ---- nodes -------------------------------------------------------------------------------------
+
+
+def _binary(name: str) -> Callable[[Expr, Expr | Number], Expr]:
+    return lambda self, other: apply(name, self, other)
+
+
+def _unary(name: str) -> Callable[[Expr], Expr]:
+    return lambda self: apply(name, self)
 
 
 @dataclass(frozen=True)
@@ -93,68 +102,26 @@ class Expr:
 
     kind: DType
 
-    def __add__(self, other: Expr | Number) -> Expr:
-        return apply("add", self, other)
-
-    def __sub__(self, other: Expr | Number) -> Expr:
-        return apply("sub", self, other)
-
-    def __mul__(self, other: Expr | Number) -> Expr:
-        return apply("mul", self, other)
-
-    def __truediv__(self, other: Expr | Number) -> Expr:
-        return apply("div", self, other)
-
-    def __rtruediv__(self, other: Number) -> Expr:
-        return Const(self.kind, other) / self
-
-    def __floordiv__(self, other: Expr | Number) -> Expr:
-        return apply("quo", self, other)
-
-    def __pow__(self, other: Expr) -> Expr:
-        return apply("pow", self, other)
-
-    def __neg__(self) -> Expr:
-        return apply("neg", self)
-
-    def __abs__(self) -> Expr:
-        return apply("abs", self)
-
-    def __and__(self, other: Expr | Number) -> Expr:
-        return apply("and", self, other)
-
-    def __or__(self, other: Expr | Number) -> Expr:
-        return apply("or", self, other)
-
-    def __xor__(self, other: Expr | Number) -> Expr:
-        return apply("xor", self, other)
-
-    def __invert__(self) -> Expr:
-        return apply("not", self)
-
-    def __lshift__(self, other: Expr | Number) -> Expr:
-        return apply("shl", self, other)
-
-    def __rshift__(self, other: Expr | Number) -> Expr:
-        return apply("shr", self, other)
-
-    def __lt__(self, other: Expr | Number) -> Expr:
-        return apply("lt", self, other)
-
-    def __le__(self, other: Expr | Number) -> Expr:
-        return apply("le", self, other)
-
-    def __gt__(self, other: Expr | Number) -> Expr:
-        return apply("gt", self, other)
-
-    def __ge__(self, other: Expr | Number) -> Expr:
-        return apply("ge", self, other)
-
-    def eq(self, other: Expr | Number) -> Expr:
-        return apply("eq", self, other)
-
-    def ne(self, other: Expr | Number) -> Expr:
-        return apply("ne", self, other)
+    __add__ = _binary("add")
+    __sub__ = _binary("sub")
+    __mul__ = _binary("mul")
+    __truediv__ = _binary("div")
+    __floordiv__ = _binary("quo")
+    __pow__ = _binary("pow")
+    __and__ = _binary("and")
+    __or__ = _binary("or")
+    __xor__ = _binary("xor")
+    __lshift__ = _binary("shl")
+    __rshift__ = _binary("shr")
+    __lt__ = _binary("lt")
+    __le__ = _binary("le")
+    __gt__ = _binary("gt")
+    __ge__ = _binary("ge")
+    eq = _binary("eq")
+    ne = _binary("ne")
+    __neg__ = _unary("neg")
+    __abs__ = _unary("abs")
+    __invert__ = _unary("not")
 
     def to(
         self,
@@ -302,9 +269,31 @@ def resolved(expr: Expr, holds: Callable[[Condition], bool]) -> Expr:
 
 
 def written(expr: Expr, argument: Callable[[Arg], str], names: Mapping[DType, str]) -> str:
-    """The expression as a line of text; `names` are words for types, such as T."""
+    """The expression as a line of text; `names` are words for types, such as T.
+
+    What is used more than once gets a letter, explained behind "with".
+    """
+    uses: Counter[Expr] = Counter()
+    letters: dict[Expr, str] = {}
+    explained: list[str] = []
+
+    def count(node: Expr) -> None:
+        uses[node] += 1
+        if uses[node] == 1:
+            for part in node.parts:
+                count(part)
 
     def text(node: Expr, inside: bool = True) -> str:
+        simple = not node.parts or not any(part.parts for part in node.parts)
+        if uses[node] == 1 or simple:
+            return plain(node, inside)
+        if node not in letters:
+            made = plain(node, False)
+            letters[node] = chr(ord("a") + len(letters))
+            explained.append(f"{letters[node]} = {made}")
+        return letters[node]
+
+    def plain(node: Expr, inside: bool) -> str:
         match node:
             case Const(_, value):
                 return repr(value)
@@ -312,31 +301,27 @@ def written(expr: Expr, argument: Callable[[Arg], str], names: Mapping[DType, st
                 return argument(node)
             case Given(_, condition, yes, no):
                 return f"({text(yes, False)} {condition.text}, else {text(no, False)})"
-            case Convert(kind, value, rounding, saturation):
-                extra = _manner(node, rounding, saturation)
-                return f"{names.get(kind, kind.name)}({', '.join([text(value, False), *extra])})"
+            case Convert(kind, value):
+                words = [text(value, False), *_manner(node)]
+                return f"{names.get(kind, kind.name)}({', '.join(words)})"
             case _:
-                return operation(cast("Apply", node), inside)
+                shape = OPERATORS[cast("Apply", node).name].text
+                encloses = "(" in shape
+                made = shape.format(*(text(part, not encloses) for part in node.parts))
+                return f"({made})" if inside and not encloses and "{} " in shape else made
 
-    def operation(node: Apply, inside: bool) -> str:
-        shape = OPERATORS[node.name].text
-        encloses = "(" in shape
-        made = shape.format(*(text(part, not encloses) for part in node.parts))
-        return f"({made})" if inside and not encloses and "{} " in shape else made
-
-    return text(expr, False)
+    count(expr)
+    return ", ".join([text(expr, False), *explained]).replace(", a = ", " with a = ", 1)
 
 
 _ROUNDINGS = {RoundMode.CAST_TRUNC: "toward zero", RoundMode.CAST_FLOOR: "down"}
 
 
-def _manner(node: Convert, rounding: RoundMode | None, saturation: SaturationMode) -> list[str]:
+def _manner(node: Convert) -> list[str]:
     """What has to be said about a conversion beside the type."""
-    if rounding is None:
+    if node.rounding is None:
         return ["bits"]
-    words = [_ROUNDINGS[rounding]] if rounding in _ROUNDINGS else []
+    words = [_ROUNDINGS[node.rounding]] if node.rounding in _ROUNDINGS else []
     narrows = node.value.kind.max_value > node.kind.max_value
-    return words + (["saturating"] if saturation == SaturationMode.ON and narrows else [])
-
-
-Scalar = Callable[..., Any]  # a function of symbols that gives an expression, or several
+    saturates = node.saturation == SaturationMode.ON and narrows
+    return words + (["saturating"] if saturates else [])

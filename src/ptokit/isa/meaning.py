@@ -355,7 +355,7 @@ class Reduce:
 
     def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
         place, along = ("[i, 0]", "src[i, :]") if self.axis else ("[0, j]", "src[:, j]")
-        orders = [f"{o.text} {c.text if c else 'elsewhere'}" for c, o in self.orders]
+        orders = [f"{c.text if c else 'elsewhere'}: {o.text}" for c, o in self.orders]
         way = f"; {'; '.join(orders)}" if orders else ", from the first on"
         return f"dst{place} = {along} combined by {texts[0]}{way}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 from math import prod
 
@@ -11,6 +12,7 @@ from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.isa.asm import text_forms
 from ptokit.isa.groups import GroupSpec
+from ptokit.isa.meaning import Meaning, kinds_of
 from ptokit.isa.samples import Sample, sample, samples
 from ptokit.isa.spec import TARGETS, Attr, Insn, Operand, Pipe, Rule, Types
 from ptokit.isa.targets import TARGETS as PROFILES
@@ -111,10 +113,53 @@ def markdown(insn: Insn) -> str:
         rows = [(code_of(insn, r), r.text, rule_targets(r)) for r in insn.rules]
         lines += [f"| {id} | {_cell(text)} | {targets} |" for id, text, targets in rows]
         lines.append("")
+    lines += _meaning(insn)
     if insn.freedom:
         lines += ["## Freedom", "", " ".join(each.text for each in insn.freedom), ""]
     lines += _example(insn)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _meaning(insn: Insn) -> list[str]:
+    """What is computed, as the record's expression says it; T is the element type."""
+    if insn.means is None:
+        return []
+    found: dict[str, dict[str, list[str]]] = {}  # template arguments -> line -> element types
+    plain: dict[str, str] = {}
+    for kind, attrs, line in _readings(insn, insn.means):
+        plain.setdefault(kind, line)
+        if not attrs or line != plain[kind]:
+            kinds = found.setdefault(attrs, {}).setdefault(line, [])
+            kinds += [kind] if kind not in kinds else []
+    lines = ["## Meaning", ""]
+    for attrs, texts in found.items():
+        for line, kinds in texts.items():
+            words = [", ".join(kinds)] * (len(texts) > 1 or bool(attrs and kinds != [*plain]))
+            label = ", ".join(words + [attrs] * bool(attrs))
+            lines.append(f"* {label}: `{line}`" if label else f"* `{line}`")
+    return [*lines, ""]
+
+
+def _readings(insn: Insn, means: Meaning) -> Iterator[tuple[str, str, str]]:
+    """(element types, a template argument that is not the default, meaning) of all samples."""
+    tiles = [o.name for o in insn.operands if o.reads and o.name not in means.outs]
+    choices: list[tuple[str, IntEnum]] = [
+        (a.name, value)
+        for a in insn.attrs
+        if a.name in means.parameters and not a.argument
+        for value in a.type.__members__.values()
+    ]
+    for target in (PROFILES[name] for name in TARGETS if name in insn.targets):
+        for shown in samples(insn, target):
+            kinds = kinds_of(shown.facts())
+            read, into = (
+                next((kind.name for n in names if (kind := kinds.get(n))), "")
+                for names in (tiles, means.outs)
+            )
+            types = f"{read} to {into}" if read and into != read else into
+            yield types, "", means.line(kinds, shown.attrs)
+            for name, value in choices:
+                yield types, value.name, means.line(kinds, shown.attrs | {name: value})
 
 
 def _cell(text: str) -> str:
