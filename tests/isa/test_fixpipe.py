@@ -16,7 +16,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.fixpipe import convert_out, store_conversions, tile_conversions
 from ptokit.isa.samples import Sample, parse
 from ptokit.isa.spec import INSTRUCTIONS, Rule
-from ptokit.isa.targets import TARGETS
+from ptokit.isa.targets import A5, CPU, KIRIN9030, KIRINX90, TARGETS
 
 DEVICES = ("a2a3", "a5", "kirin9030", "kirinx90")
 singles = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -73,14 +73,14 @@ def test_int32_to_int16_shifts_and_saturates(values: list[int], shift: int) -> N
             dt.i32,
             dt.i16,
             word=word(1.0, shift=shift),
-            target=target,
+            target=TARGETS[target],
         )
         assert got.tolist() == [clamp(x >> shift, -(2**15), 2**15 - 1) for x in values]
 
 
 def test_kirin_scales_to_int16() -> None:
     values = np.array([3, -5, 100_000, -100_000], np.int32)
-    got = convert_out(values, dt.i32, dt.i16, word=word(0.5), target="kirin9030")
+    got = convert_out(values, dt.i32, dt.i16, word=word(0.5), target=KIRIN9030)
     assert got.tolist() == [2, -2, 32767, -32768]  # ties to even
 
 
@@ -94,24 +94,24 @@ def test_one_word_per_column() -> None:
 def test_devices_drop_the_low_bits_of_the_scale() -> None:
     precise = struct.unpack("<f", struct.pack("<I", 0x3F80_1FFF))[0]  # 1 + 0.00097...
     values = np.full(1, 2.0**20, np.float32)
-    on_device = convert_out(values, dt.f32, dt.f32, word=word(precise), target="a5")
+    on_device = convert_out(values, dt.f32, dt.f32, word=word(precise), target=A5)
     assert on_device[0] == 2.0**20
-    simulated = convert_out(values, dt.f32, dt.f32, word=word(precise), target="cpu")
+    simulated = convert_out(values, dt.f32, dt.f32, word=word(precise), target=CPU)
     assert simulated[0] == np.float32(2.0**20) * np.float32(precise)
     per_column = np.array([word(precise)], np.uint64)
-    assert convert_out(values, dt.f32, dt.f32, word=per_column, target="cpu")[0] == 2.0**20
+    assert convert_out(values, dt.f32, dt.f32, word=per_column, target=CPU)[0] == 2.0**20
 
 
 def test_the_simulator_adds_the_offset_before_rounding() -> None:
     values = np.array([0.5, 1.5, 2.5], np.float32)
     assert convert_out(values, dt.f32, dt.u8, word=word(1.0, 1)).tolist() == [1, 3, 3]
-    assert convert_out(values, dt.f32, dt.u8, word=word(1.0, 1), target="cpu").tolist() == [2, 2, 4]
+    assert convert_out(values, dt.f32, dt.u8, word=word(1.0, 1), target=CPU).tolist() == [2, 2, 4]
 
 
 @pytest.mark.parametrize("target", [*DEVICES, "cpu"])
 def test_plain_identity_keeps_bits(target: str) -> None:
     values = np.array([0x7FC1_2345, 0x8000_0000, 0x7F80_0000], np.uint32).view(np.float32)
-    got = convert_out(values, dt.f32, dt.f32, target=target)
+    got = convert_out(values, dt.f32, dt.f32, target=TARGETS[target])
     assert np.array_equal(got.view(np.uint32), values.view(np.uint32))
 
 
@@ -122,8 +122,8 @@ def test_half_saturates_and_bfloat16_overflows() -> None:
     assert np.isnan(half[3])
     brain = convert_out(large, dt.f32, dt.bf16).astype(np.float32)
     assert brain[1:3].tolist() == [-np.inf, np.inf]
-    assert convert_out(large, dt.f32, dt.f16, target="cpu")[0] == np.inf  # a C cast
-    scaled = convert_out(large, dt.f32, dt.f16, word=word(1.0), target="cpu")
+    assert convert_out(large, dt.f32, dt.f16, target=CPU)[0] == np.inf  # a C cast
+    scaled = convert_out(large, dt.f32, dt.f16, word=word(1.0), target=CPU)
     assert scaled[:2].tolist() == [65504, -np.inf]
 
 
@@ -139,7 +139,7 @@ def test_half_saturates_and_bfloat16_overflows() -> None:
     ],
 )
 def test_quantised_floats_of_a5(dst: dt.DType, value: float, expected: float) -> None:
-    got = convert_out(np.array([value], np.float32), dt.f32, dst, word=word(1.0), target="a5")
+    got = convert_out(np.array([value], np.float32), dt.f32, dst, word=word(1.0), target=A5)
     assert to_float64(got, dst)[0] == expected
 
 
@@ -153,7 +153,7 @@ def test_nan_counts_as_zero_in_integers() -> None:
 def test_relu(dst: dt.DType) -> None:
     values = np.array([-3.0, -0.0, 0.0, 2.0, np.nan], np.float32)
     quantise = None if dst in (dt.f16, dt.bf16, dt.f32) else word(1.0, signed=True)
-    got = convert_out(values, dt.f32, dst, word=quantise, relu=True, target="a5")
+    got = convert_out(values, dt.f32, dst, word=quantise, relu=True, target=A5)
     numbers = to_float64(got, dst)
     assert numbers[:4].tolist() == [0, 0, 0, 2]
     assert not np.signbit(numbers[:3]).any()
@@ -162,7 +162,7 @@ def test_relu(dst: dt.DType) -> None:
 
 def test_modes_without_a_meaning_copy() -> None:
     values = np.array([1.5], np.float16)
-    assert convert_out(values, dt.f16, dt.f16, word=word(9.0), target="kirinx90")[0] == 1.5
+    assert convert_out(values, dt.f16, dt.f16, word=word(9.0), target=KIRINX90)[0] == 1.5
 
 
 # ---- the legal pairs ---------------------------------------------------------------------------

@@ -9,9 +9,12 @@ from ptokit.base.convert import convert, round_integral
 from ptokit.base.dtypes import DType, dtype, f16, f32, i8, i16, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 from ptokit.isa.pointwise import A5_FAMILY, DEVICES, plain
 from ptokit.isa.rules import located, same_valid, separate, static_valid_fits, whole_overlap
+from ptokit.isa.services import Registers
 from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, rule, src, tmp, types
+from ptokit.isa.targets import PerTarget
 
 # modes: `any` takes the five modes of directed and nearest rounding, `odd` CAST_ODD as well, `-`
 #        ignores the mode. A mode that is not taken means what CAST_NONE means.
@@ -104,7 +107,11 @@ def _read(table: str) -> dict[tuple[DType, DType], Pair]:
 
 PAIRS = _read(TABLE)
 
-# With saturation off and a tmp, A2/A3 converts these through i32 and keeps the low bits.
+CLAMPS_INTEGERS = PerTarget(False, kirin=True)  # integer to integer, whatever the call asks
+CLEARS_ROWS = PerTarget(False, a5=True)  # before 4-bit floats are written
+# With saturation off and a tmp, these pairs are converted through i32 and keep the low bits; a call
+# without tmp is heard only where saturation is off anyway.
+DETOURS = PerTarget(False, a2a3=True)
 THROUGH_I32 = frozenset({(f32, i16), (f16, i16), (f16, i8)})
 
 
@@ -121,22 +128,22 @@ def pair_of(o: Any) -> Pair:
 def saturation_of(o: Any) -> SaturationMode:
     """The saturation in force: what the call asks for, as far as the target listens."""
     asked, default = o.attrs["satMode"], pair_of(o).saturation
-    if o.target.name == "cpu":
+    if not o.target.is_device:
         return SaturationMode.OFF if asked is None else asked
     if o.dst.dtype.is_float and o.dst.dtype.bits <= 8:
         return SaturationMode.ON  # the narrow formats always saturate
-    if o.target.name.startswith("kirin") and o.src.dtype.is_integer and o.dst.dtype.is_integer:
+    if CLAMPS_INTEGERS[o.target] and o.src.dtype.is_integer and o.dst.dtype.is_integer:
         return SaturationMode.ON
     if asked is None:
         return default
-    ignored = o.target.name == "a2a3" and o.tmp is None and default == SaturationMode.ON
+    ignored = DETOURS[o.target] and o.tmp is None and default == SaturationMode.ON
     return SaturationMode.ON if ignored else asked
 
 
 def through_i32(o: Any) -> bool:
     """Whether the conversion takes the detour that needs tmp."""
     return (
-        o.target.name == "a2a3"
+        DETOURS[o.target]
         and o.tmp is not None
         and (o.src.dtype, o.dst.dtype) in THROUGH_I32
         and saturation_of(o) == SaturationMode.OFF
@@ -155,8 +162,8 @@ def tmp_bytes(o: Any) -> int:
 
 
 def destination(o: Any) -> View | Extent:
-    """A5 clears whole rows before it writes 4-bit floats; everything else is the valid region."""
-    clears = o.target.name == "a5" and o.dst.dtype.is_float and o.dst.dtype.is_packed
+    """The valid region, or whole rows where these are cleared first."""
+    clears = CLEARS_ROWS[o.target] and o.dst.dtype.is_float and o.dst.dtype.is_packed
     return (o.dst.vr, o.dst.cols) if clears else View.VALID
 
 
@@ -215,7 +222,15 @@ def destination(o: Any) -> View | Extent:
     ),
     example={"tmp": "Vec u8 1x256"},
 )
-def TCVT(dst: Array, src: Array, tmp: Array, mode: RoundMode, NeedSetCtrl: bool, ctx: Any) -> None:
+def TCVT(
+    dst: Array,
+    src: Array,
+    tmp: Array,
+    mode: RoundMode,
+    NeedSetCtrl: bool,
+    ops: Ops,
+    registers: Registers,
+) -> None:
     """Convert every element to the element type of the destination.
 
     Each pair of types has its rounding modes; a mode it does not have, and CAST_NONE, mean
@@ -233,17 +248,16 @@ def TCVT(dst: Array, src: Array, tmp: Array, mode: RoundMode, NeedSetCtrl: bool,
     f32 to i16 and f16 to i16 and i8: these then go through i32, so that f32 values beyond i32 end
     at its limits.
     """
-    facts = ctx.ops
-    source, target = facts.src.dtype, facts.dst.dtype
-    rounding, saturation = pair_of(facts).rounding(mode), saturation_of(facts)
+    source, result = ops.src.dtype, ops.dst.dtype
+    rounding, saturation = pair_of(ops).rounding(mode), saturation_of(ops)
     if not NeedSetCtrl:
-        saturation = SaturationMode(ctx.registers.get("CTRL", 0) >> 59 & 1)
-    if source is target is f32:
+        saturation = SaturationMode(registers.get("CTRL", 0) >> 59 & 1)
+    if source is result is f32:
         values = round_integral(src, rounding)
-    elif through_i32(facts):
-        values = convert(convert(src, source, i32, rounding), i32, target, saturation=saturation)
+    elif through_i32(ops):
+        values = convert(convert(src, source, i32, rounding), i32, result, saturation=saturation)
     else:
-        values = convert(src, source, target, rounding, saturation)
+        values = convert(src, source, result, rounding, saturation)
     dst[:, : src.shape[1]] = values
     if dst.shape != src.shape:
         dst[:, src.shape[1] :] = 0

@@ -7,8 +7,11 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.extract_rules import corner, corner1, corner_rules, operand_rules, vector_rules
+from ptokit.isa.facts import Ops
 from ptokit.isa.rules import KIRIN, NOT_A2A3, separate
+from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Cpp, Pipe, insn, out, rule, scalar, src
+from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import (
     PARTS,
     PARTS_FP,
@@ -36,7 +39,8 @@ from ptokit.isa.transfer_rules import (
 )
 
 WORDS = "preQuantScalar fp"
-SCRATCH = (188416, 188416 + 8192)  # UB bytes the A2A3 re-boxing of odd int8 rows runs over
+# Bytes of UB over which the re-boxing of odd int8 rows runs.
+SCRATCH = PerTarget[tuple[int, int] | None](None, a2a3=(188416, 188416 + 8192))
 
 
 # ---- regions -----------------------------------------------------------------------------------
@@ -147,79 +151,40 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
             "TEXTRACT[AccToVecMode.SingleModeVec0, ReluPreMode.NormalRelu](...)",
         ),
     ],
-    more_examples=[
-        {
-            "src": "Mat f16 64x96 NZ",
-            "dst": "Left f16 32x32",
-            "indexRow": "16",
-            "indexCol": "32",
-        },
-        {"src": "Mat f16 64x96 ZN", "dst": "Left f16 32x32", "indexRow": "16", "indexCol": "32"},
-        {"src": "Mat f16 64x96 ZN", "dst": "Right f16 32x32", "indexRow": "16", "indexCol": "32"},
-        {"src": "Mat f16 64x96 NZ", "dst": "Right f16 32x32", "indexRow": "16", "indexCol": "32"},
-        {"src": "Mat f16 1x512", "dst": "Left f16 1x256", "indexRow": "0", "indexCol": "256"},
-        {"src": "Mat f8e8m0 32x8 ZZ/32", "dst": "ScaleLeft f8e8m0 16x4", "on": "a5"},
-        {"src": "Mat f8e8m0 8x32 NN/32", "dst": "ScaleRight f8e8m0 4x16", "on": "a5"},
-        {
-            "src": "Conv Mat i8 FRACTAL_Z 2x2x1x64x32",
-            "dst": "Right i8 64x32",
-            "indexRow": "32",
-            "indexCol": "16",
-        },
-        {"src": "Conv Mat f16 FRACTAL_Z 4x4x16x16", "dst": "Right f16 32x32"},
-        {
-            "src": "Acc f32 64x64",
-            "dst": "Mat f16 32x32 NZ",
-            "indexRow": "16",
-            "indexCol": "16",
-            "on": "a2a3 a5 cpu",
-        },
-        {
-            "src": "Acc i32 64x64",
-            "dst": "Mat i8 32x32 NZ",
-            "preQuantScalar": "0x3f800000",
-            "indexRow": "16",
-            "indexCol": "16",
-        },
-        {
-            "src": "Acc f32 64x64",
-            "dst": "Mat i8 32x32 NZ",
-            "preQuantScalar": "0x3f800000",
-            "indexRow": "16",
-            "indexCol": "16",
-            "on": "a2a3 a5 cpu",
-        },
-        {
-            "src": "Acc i32 64x64",
-            "dst": "Mat i8 32x32 NZ",
-            "fp": "Scaling u64 1x64",
-            "indexRow": "16",
-            "indexCol": "16",
-        },
-        {"src": "Acc f32 32x32", "dst": "Vec f32 32x32", "on": "a5"},
-        {"src": "Acc f16 32x32", "dst": "Vec f16 32x32", "on": "kirin9030 kirinx90"},
-        {"src": "Acc i32 32x32", "dst": "Vec i32 32x32", "on": "kirin9030 kirinx90"},
-        {"src": "Vec i8 16x64", "dst": "Vec i8 8x32", "indexRow": "3", "indexCol": "32"},
-        {"src": "Vec f32 32x64 NZ", "dst": "Vec f32 16x32 NZ", "indexRow": "16", "indexCol": "16"},
-        {"src": "Vec f4e2m1x2 16x64", "dst": "Vec f4e2m1x2 16x32", "on": "a5"},
-        {
-            "src": "Vec f16 64x64",
-            "dst": "Vec f16 32x32 NZ",
-            "dst1": "Vec f16 16x16 NZ",
-            "indexRow": "3",
-            "indexCol": "16",
-            "indexRow1": "40",
-            "indexCol1": "48",
-            "on": "a2a3 a5",
-        },
-        {
-            "src": "Vec f16 32x32",
-            "dst": "Mat f16 16x32",
-            "indexRow": "8",
-            "indexCol": "0",
-            "on": "a5 kirin9030 kirinx90",
-        },
-    ],
+    more_examples="""
+        src                               | dst                    | indexRow | indexCol | on
+        Mat f16 64x96 NZ                  | Left f16 32x32         | 16       | 32       |
+        Mat f16 64x96 ZN                  | Left f16 32x32         | 16       | 32       |
+        Mat f16 64x96 ZN                  | Right f16 32x32        | 16       | 32       |
+        Mat f16 64x96 NZ                  | Right f16 32x32        | 16       | 32       |
+        Mat f16 1x512                     | Left f16 1x256         | 0        | 256      |
+        Mat f8e8m0 32x8 ZZ/32             | ScaleLeft f8e8m0 16x4  |          |          | a5
+        Mat f8e8m0 8x32 NN/32             | ScaleRight f8e8m0 4x16 |          |          | a5
+        Conv Mat i8 FRACTAL_Z 2x2x1x64x32 | Right i8 64x32         | 32       | 16       |
+        Conv Mat f16 FRACTAL_Z 4x4x16x16  | Right f16 32x32        |          |          |
+
+        src           | dst              | indexRow | indexCol | preQuantScalar | on
+        Acc f32 64x64 | Mat f16 32x32 NZ | 16       | 16       |                | a2a3 a5 cpu
+        Acc i32 64x64 | Mat i8 32x32 NZ  | 16       | 16       | 0x3f800000     |
+        Acc f32 64x64 | Mat i8 32x32 NZ  | 16       | 16       | 0x3f800000     | a2a3 a5 cpu
+
+        src                | dst                | fp               | indexRow | indexCol | on
+        Acc i32 64x64      | Mat i8 32x32 NZ    | Scaling u64 1x64 | 16       | 16       |
+        Acc f32 32x32      | Vec f32 32x32      |                  |          |          | a5
+        Acc f16 32x32      | Vec f16 32x32      |                  |          |          | kirin
+        Acc i32 32x32      | Vec i32 32x32      |                  |          |          | kirin
+        Vec i8 16x64       | Vec i8 8x32        |                  | 3        | 32       |
+        Vec f32 32x64 NZ   | Vec f32 16x32 NZ   |                  | 16       | 16       |
+        Vec f4e2m1x2 16x64 | Vec f4e2m1x2 16x32 |                  |          |          | a5
+
+        src           | dst              | dst1             | indexRow | indexCol | \
+            indexRow1 | indexCol1 | on
+        Vec f16 64x64 | Vec f16 32x32 NZ | Vec f16 16x16 NZ | 3        | 16       | \
+            40        | 48        | a2a3 a5
+
+        src           | dst           | indexRow | indexCol | on
+        Vec f16 32x32 | Mat f16 16x32 | 8        | 0        | a5 kirin
+    """,
     cpp=Cpp(PARTS),
 )
 def TEXTRACT(
@@ -234,7 +199,9 @@ def TEXTRACT(
     indexCol1: int | None,
     reluPreMode: ReluPreMode,
     accToVecMode: AccToVecMode | None,
-    ctx: Any,
+    ops: Ops,
+    poison: Poison,
+    core: Core,
 ) -> None:
     """Copy the window of src that starts at (indexRow, indexCol) into dst.
 
@@ -248,29 +215,29 @@ def TEXTRACT(
     width of int8 uses 8 KiB of the vector memory at byte 188416 as scratch. Elements outside the
     source's valid region may be undefined and stay undefined in dst.
     """
-    o = ctx.ops
-    if o.src.kind == "conv":
-        transfer_weights(dst, src, ctx, *corner(o))
+    at = corner(ops)
+    if ops.src.kind == "conv":
+        transfer_weights(dst, src, poison, at)
     elif dst1 is not None:
-        _two_windows(dst, dst1, src, ctx)
+        _two_windows(dst, dst1, src, ops, poison)
     else:
         word = preQuantScalar if fp is None else fp
-        mode = accToVecMode
-        transfer(dst, src, ctx, corner=corner(o), word=word, relu=reluPreMode, mode=mode)
+        mode, relu = accToVecMode, reluPreMode
+        transfer(dst, src, ops, poison, core, corner=at, word=word, relu=relu, mode=mode)
 
 
-def _two_windows(dst: Array, dst1: Array, src: Array, ctx: Any) -> None:
-    o = ctx.ops
+def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) -> None:
     corners = corner(o), corner1(o)
     first = tuple(map(min, *corners))  # where the region handed over starts
     for out_, at in zip((dst, dst1), corners, strict=True):
         start = at[0] - first[0], at[1] - first[1]
         part = _window(start, (out_.shape[0], out_.shape[1]))
-        ctx.demand("src", part)
+        poison.demand("src", part)
         out_[...] = src[part]
     odd = o.dst.vc % 2 or o.dst1.vc % 2
-    if ctx.target.name == "a2a3" and o.dst.dtype.name == "i8" and odd and ctx.mode == "manual":
-        ctx.clobber(TileType.Vec, *SCRATCH)
+    scratch = SCRATCH[o.target]
+    if scratch is not None and o.dst.dtype.name == "i8" and odd and o.mode == "manual":
+        poison.clobber(TileType.Vec, *scratch)
 
 
 @insn(
@@ -301,24 +268,11 @@ def _two_windows(dst: Array, dst1: Array, src: Array, ctx: Any) -> None:
         "indexRow": "16",
         "indexCol": "16",
     },
-    more_examples=[
-        {
-            "src": "Acc f32 64x64",
-            "dst": "Mat i8 32x32 NZ",
-            "fp": "Scaling u64 1x64",
-            "indexRow": "16",
-            "indexCol": "16",
-            "on": "a2a3 a5 cpu",
-        },
-        {
-            "src": "Acc f16 64x64",
-            "dst": "Vec i8 32x32",
-            "fp": "Scaling u64 1x64",
-            "indexRow": "16",
-            "indexCol": "16",
-            "on": "kirin9030 kirinx90",
-        },
-    ],
+    more_examples="""
+        src           | dst             | fp               | indexRow | indexCol | on
+        Acc f32 64x64 | Mat i8 32x32 NZ | Scaling u64 1x64 | 16       | 16       | a2a3 a5 cpu
+        Acc f16 64x64 | Vec i8 32x32    | Scaling u64 1x64 | 16       | 16       | kirin
+    """,
     cpp=Cpp(PARTS_FP),
 )
 def TEXTRACT_FP(
@@ -328,7 +282,9 @@ def TEXTRACT_FP(
     indexRow: int,
     indexCol: int,
     reluPreMode: ReluPreMode,
-    ctx: Any,
+    ops: Ops,
+    poison: Poison,
+    core: Core,
 ) -> None:
     """Extract a window of an accumulator with a quantisation word per column.
 
@@ -336,4 +292,5 @@ def TEXTRACT_FP(
     has from an accumulator. The words start at fp + 8 * indexCol, which has to be a multiple of
     128 bytes.
     """
-    transfer(dst, src, ctx, corner=(indexRow, indexCol), word=fp, relu=reluPreMode)
+    at = indexRow, indexCol
+    transfer(dst, src, ops, poison, core, corner=at, word=fp, relu=reluPreMode)

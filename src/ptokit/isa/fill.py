@@ -10,9 +10,12 @@ import numpy as np
 
 from ptokit.base.enums import CompactMode, PadValue, TFillPadMode, TileType
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out
 from ptokit.isa.rules import row_major, separate, unboxed, whole_overlap
+from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Pipe, Rule, insn, out, rule, src
+from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import c0, up, whole
 
 DEVICES = "a2a3 a5 kirin9030 kirinx90"
@@ -29,9 +32,12 @@ def _is_empty(o: Any) -> bool:
     return 0 in (o.dst.vr, o.dst.vc)
 
 
+_TRUSTS_LOAD = PerTarget(False, a2a3=True)
+
+
 def _keeps_tail(o: Any) -> bool:
     """A2A3 trusts the load to have padded the last block of each row with the same value."""
-    return o.target.name == "a2a3" and o.src.pad == o.dst.pad != PadValue.Null
+    return _TRUSTS_LOAD[o.target] and o.src.pad == o.dst.pad != PadValue.Null
 
 
 def _source(o: Any) -> Extent:
@@ -195,23 +201,25 @@ def _mat_rules() -> list[Rule]:
 # ---- the filling -------------------------------------------------------------------------------
 
 
-def _fill(dst: Array, src: Array, ctx: Any) -> None:
+def _fill(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
     """Copy what was handed over of src, and pad the rest of the region of dst."""
-    o = ctx.ops
     if _is_empty(o):
         return
-    ctx.demand("src", (slice(0, o.src.vr), slice(0, o.src.vc)))
-    missing = ctx.undefined("src")
-    if _is_mat(o) and ctx.target.is_device:
-        _clear_mat(dst, src, missing, ctx)
-        return
-    rows, cols = src.shape
-    dst[:rows, :cols] = _same_bits(src, o)
-    dst[:rows, cols:] = dst[rows:] = _pad_value(o)
+    poison.demand("src", (slice(0, o.src.vr), slice(0, o.src.vc)))
+    missing = poison.undefined("src")
+    if _is_mat(o) and o.target.is_device:
+        cleared = _beside(dst.shape, o)
+        dst[...] = src
+        dst[cleared] = 0
+    else:
+        rows, cols = src.shape
+        dst[:rows, :cols] = _same_bits(src, o)
+        dst[:rows, cols:] = dst[rows:] = _pad_value(o)
+        cleared = np.zeros((), bool)
     if missing is not None:
         lost = np.zeros(dst.shape, bool)
-        lost[:rows, :cols] = missing
-        ctx.poison_where("dst", lost)
+        lost[: missing.shape[0], : missing.shape[1]] = missing
+        poison.poison_where("dst", lost & ~cleared)
 
 
 def _same_bits(values: Array, o: Any) -> Array:
@@ -219,7 +227,7 @@ def _same_bits(values: Array, o: Any) -> Array:
         return values
     if o.target.is_device:
         return values.view(o.dst.dtype.np)
-    return convert_out(values, o.src.dtype, o.dst.dtype, target=o.target.name)
+    return convert_out(values, o.src.dtype, o.dst.dtype, target=o.target)
 
 
 def _pad_value(o: Any) -> Any:
@@ -229,18 +237,14 @@ def _pad_value(o: Any) -> Any:
     return np.array(bits, o.dst.dtype.uint).view(o.dst.dtype.np)
 
 
-def _clear_mat(dst: Array, src: Array, missing: Array | None, ctx: Any) -> None:
-    """Clear boxes and rows beside the valid ones; the columns that fill up a box stay."""
-    o = ctx.ops
+def _beside(shape: tuple[int, ...], o: Ops) -> Array:
+    """Cleared of a Mat tile: boxes and rows beside the valid ones, no columns inside."""
     row, box = o.dst.vr, up(o.dst.vc, c0(o.dst))
     only_rows = o.dst.compact == CompactMode.RowAlignedPadding
-    dst[...] = src
-    cleared = np.zeros(dst.shape, bool)
+    cleared = np.zeros(shape, bool)
     cleared[row : up(row, 16) if only_rows else None, :box] = True
-    cleared[:, dst.shape[1] if only_rows else box :] = True
-    dst[cleared] = 0
-    if missing is not None:
-        ctx.poison_where("dst", missing & ~cleared)
+    cleared[:, shape[1] if only_rows else box :] = True
+    return cleared
 
 
 # ---- the instructions --------------------------------------------------------------------------
@@ -271,24 +275,20 @@ def _clear_mat(dst: Array, src: Array, missing: Array | None, ctx: Any) -> None:
         _mat_rules(),
     ],
     example={"dst": "Vec f32 16x64 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
-    more_examples=[
-        {"dst": "Vec i8 16x64 pad Max", "src": "Vec i8 16x64 valid 13x50 pad Max"},
-        {"dst": "Vec f16 24x96 pad Min", "src": "Vec f16 16x64 valid 13x50", "mode": "Expand"},
-        {"dst": "Vec f16 16x64 pad Min", "src": "Vec f16 16x64 valid 13x50", "mode": "InPlace"},
-        {"dst": "Mat f16 32x64 NZ valid 20x50", "src": "Mat f16 32x64 NZ valid 20x50"},
-        {
-            "dst": "Mat i8 64x64 NZ valid 20x50 compact RowAlignedPadding",
-            "src": "Mat i8 64x64 NZ valid 20x50",
-        },
-        {
-            "dst": "Vec f32 512x16 pad Zero",
-            "src": "Vec f32 512x16 valid 510x9",
-            "on": "a2a3",
-        },
-    ],
+    more_examples="""
+        dst                   | src                              | mode
+        Vec i8 16x64 pad Max  | Vec i8 16x64 valid 13x50 pad Max |
+        Vec f16 24x96 pad Min | Vec f16 16x64 valid 13x50        | Expand
+        Vec f16 16x64 pad Min | Vec f16 16x64 valid 13x50        | InPlace
+
+        dst                                                   | src                          | on
+        Mat f16 32x64 NZ valid 20x50                          | Mat f16 32x64 NZ valid 20x50 |
+        Mat i8 64x64 NZ valid 20x50 compact RowAlignedPadding | Mat i8 64x64 NZ valid 20x50  |
+        Vec f32 512x16 pad Zero                               | Vec f32 512x16 valid 510x9   | a2a3
+    """,
     cpp=Cpp(("", "@mode", "dst @PadVal")),
 )
-def TFILLPAD(dst: Array, src: Array, ctx: Any) -> None:
+def TFILLPAD(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     """Copy the valid part of a tile and fill what lies beside it with the pad value of dst.
 
     Vec: every row of src is continued with the pad value up to Cols of dst; rows from the valid
@@ -302,7 +302,7 @@ def TFILLPAD(dst: Array, src: Array, ctx: Any) -> None:
     the valid ones and the end of their box stay. The `cpu` profile fills everything beside the
     valid region of src with `PadVal`.
     """
-    _fill(dst, src, ctx)
+    _fill(dst, src, ops, poison)
 
 
 @insn(
@@ -314,13 +314,13 @@ def TFILLPAD(dst: Array, src: Array, ctx: Any) -> None:
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={"dst": "Vec f32 16x64 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
 )
-def TFILLPAD_INPLACE(dst: Array, src: Array, ctx: Any) -> None:
+def TFILLPAD_INPLACE(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     """Fill what lies beside the valid part of a tile with the pad value of dst, in place.
 
     src and dst are two views of one storage: src gives the valid part, dst what is padded. See
     TFILLPAD for the region.
     """
-    _fill(dst, src, ctx)
+    _fill(dst, src, ops, poison)
 
 
 @insn(
@@ -332,9 +332,9 @@ def TFILLPAD_INPLACE(dst: Array, src: Array, ctx: Any) -> None:
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={"dst": "Vec f32 24x96 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
 )
-def TFILLPAD_EXPAND(dst: Array, src: Array, ctx: Any) -> None:
+def TFILLPAD_EXPAND(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     """Copy the valid part of a tile into a larger one and fill the rest with its pad value.
 
     See TFILLPAD for the region.
     """
-    _fill(dst, src, ctx)
+    _fill(dst, src, ops, poison)

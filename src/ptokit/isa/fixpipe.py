@@ -20,10 +20,12 @@ from ptokit.base.convert import convert, from_float
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import RoundMode, SaturationMode, TileType
 from ptokit.base.layout import Array
+from ptokit.isa.rules import KIRIN
 from ptokit.isa.spec import Rule, rule
+from ptokit.isa.targets import A2A3, PerTarget, Target
 
 _SCALE_BITS = np.uint64(0xFFFF_E000)  # sign, exponent and 10 mantissa bits of a float32
-_KIRIN = ("kirin9030", "kirinx90")
+_SHIFTS = PerTarget(True, kirin=False)  # an int32 word to int16 is shifted, not scaled
 
 
 def convert_out(
@@ -33,14 +35,14 @@ def convert_out(
     *,
     word: int | Array | None = None,
     relu: bool = False,
-    target: str = "a2a3",
+    target: Target = A2A3,
 ) -> Array:
     """Return accumulator values of type `src` as results of type `dst`.
 
     `word` is None for a plain conversion, one quantisation word, or an array of words that
-    broadcasts against `values` (one per column). ReLU is applied to the result. `target` matters
-    for two things: the Kirin targets scale to int16 where others shift, and the `cpu` profile
-    computes as the public simulator does (see `_to_b8`).
+    broadcasts against `values` (one per column). ReLU is applied to the result. Targets differ in
+    two things: some shift to int16 where others scale, and the permissive profile computes as the
+    public simulator does (see `_to_b8`).
     """
     if word is None and src is dst and not relu:
         return values
@@ -53,26 +55,26 @@ def convert_out(
         return _relu(result, dst) if relu else result
 
 
-def _cast(values: Array, src: DType, dst: DType, target: str) -> Array:
+def _cast(values: Array, src: DType, dst: DType, target: Target) -> Array:
     """Convert without a word. Devices know f32 to f16, bf16 and f32, and the identity."""
     if dst.is_integer:  # only the permissive profile comes here with another type: a C cast
         wrap = SaturationMode.OFF if src.is_integer else SaturationMode.ON
         return convert(values, src, dst, RoundMode.CAST_TRUNC, wrap)
-    if dst is dt.bf16 or target == "cpu":
+    if dst is dt.bf16 or not target.is_device:
         return convert(values, src, dst, saturation=SaturationMode.OFF)
     return convert(values, src, dst)
 
 
 def _quantised(
-    values: Array, src: DType, dst: DType, word: Array, scalar: bool, target: str
+    values: Array, src: DType, dst: DType, word: Array, scalar: bool, target: Target
 ) -> Array:
     if src is dst and src is not dt.f32:
         return values.copy()  # no mode is programmed for half to half and int32 to int32
-    if dst is dt.i16 and src is dt.i32 and target not in _KIRIN:
+    if dst is dt.i16 and src is dt.i32 and _SHIFTS[target]:
         shift = (word >> np.uint64(32) & np.uint64(0xF)).astype(np.int64) + 1
         return convert(values >> shift, dt.i64, dt.i16)
     # The simulator keeps the whole float32 of a scalar word.
-    kept = word if target == "cpu" and scalar else word & _SCALE_BITS
+    kept = word if scalar and not target.is_device else word & _SCALE_BITS
     scale = (kept & np.uint64(0xFFFF_FFFF)).astype(np.uint32).view(np.float32)
     product = convert(values, src, dt.f32) * scale
     if dst.is_integer and dst.bits == 8:
@@ -81,13 +83,13 @@ def _quantised(
         return from_float(product, dst, RoundMode.CAST_ROUND)
     if dst is dt.bf16:
         return from_float(product, dst, saturation=SaturationMode.OFF)
-    if dst is dt.f16 and target == "cpu" and src is dt.f32:
+    if dst is dt.f16 and src is dt.f32 and not target.is_device:
         saturated = from_float(product, dst)
         return np.where(np.isinf(product), product.astype(np.float16), saturated)
     return from_float(product, dst)
 
 
-def _to_b8(product: Array, dst: DType, word: Array, target: str) -> Array:
+def _to_b8(product: Array, dst: DType, word: Array, target: Target) -> Array:
     """Round, clamp to 9 bits, add the offset, clamp to the 8-bit type.
 
     The simulator adds the offset, unsigned, before rounding and does not clamp in between; so does
@@ -96,7 +98,7 @@ def _to_b8(product: Array, dst: DType, word: Array, target: str) -> Array:
     offset = (word >> np.uint64(37) & np.uint64(0x1FF)).astype(np.int64)
     signed = word >> np.uint64(46) & np.uint64(1) != 0
     low, high = np.where(signed, -128, 0), np.where(signed, 127, 255)
-    if target == "cpu":
+    if not target.is_device:
         integers = from_float(product + offset.astype(np.float32), dt.i32).astype(np.int64)
     else:
         offset = np.where(offset > 255, offset - 512, offset)
@@ -119,7 +121,11 @@ def is_accumulator(o: Any) -> bool:
     return o.src.loc == TileType.Acc
 
 
-def converts(id: str, pairs: str, on: str, *, quantised: bool, words: str) -> Rule:
+def _has_word(o: Any, words: str) -> bool:
+    return any(o[name] is not None for name in words.split())
+
+
+def converts(id: str, on: str, quantised: bool, pairs: str, *, words: str) -> Rule:
     """Accumulators of these types become only these results ("f32,f16 f32,bf16").
 
     The rule speaks about transfers with a quantisation word or those without, and about the source
@@ -129,15 +135,13 @@ def converts(id: str, pairs: str, on: str, *, quantised: bool, words: str) -> Ru
     results: dict[DType, list[DType]] = {}
     for source, result in listed:
         results.setdefault(source, []).append(result)
-    names = tuple(words.split())
     how = "with" if quantised else "without"
     told = "; ".join(f"{s} to {', '.join(r.name for r in to)}" for s, to in results.items())
 
     def holds(o: Any) -> bool:
         if not is_accumulator(o) or o.src.dtype not in results:
             return True
-        has_word = any(o[name] is not None for name in names)
-        return has_word != quantised or o.dst.dtype in results[o.src.dtype]
+        return _has_word(o, words) != quantised or o.dst.dtype in results[o.src.dtype]
 
     return rule(
         id,
@@ -160,58 +164,58 @@ def accumulator_type(id: str, kinds: str, on: str) -> Rule:
     )
 
 
-def _without_plain(rules: list[Rule], words: str) -> list[Rule]:
-    """Leave out what speaks of moves without a word where there always is one: the _FP forms."""
-    plain = ("SA-0193", "SA-0194", "SA-0195", "SA-0196", "SA-0204", "plain-result")
-    return [each for each in rules if words != "fp" or each.id not in plain]
+# (id, targets, whether a quantisation word is there, pairs)
+Conversions = tuple[tuple[str, str, bool, str], ...]
+
+_A5_F32 = "f32,i8 f32,u8 f32,f16 f32,bf16 f32,hif8 f32,f8e4m3 f32,f32"
+_KIRIN_WORDS = "f16,f16 f16,i16 f16,i8 f16,u8 i32,f16 i32,i16 i32,i8 i32,u8"
+
+TO_GM: Conversions = (
+    ("SA-0196", "a2a3 a5", False, "f32,f32 f32,f16 f32,bf16 i32,i32"),
+    ("plain-result", KIRIN, False, "f16,f16 i32,i32"),
+    ("quantised-result", "a2a3", True, "f32,i8 f32,u8 i32,i8 i32,u8 i32,f16"),
+    ("quantised-result", "a5", True, _A5_F32 + " i32,i8 i32,u8 i32,f16 i32,bf16"),
+    ("quantised-result", KIRIN, True, _KIRIN_WORDS + " i32,i32"),
+)
+TO_TILES: Conversions = (
+    ("SA-0193", "a2a3", False, "f32,f16 f32,bf16"),
+    ("SA-0197", "a2a3", True, "f32,i8"),
+    ("SA-0199", "a2a3", True, "i32,i8 i32,u8 i32,f16 i32,i16"),
+    ("SA-0194", "a5", False, "f32,f16 f32,bf16 f32,f32"),
+    ("SA-0195", "a5", False, "i32,i32"),
+    ("SA-0200", "a5", True, "f32,i8 f32,u8 f32,hif8 f32,f16 f32,bf16 f32,f8e4m3 f32,f32"),
+    ("SA-0198", "a5", True, "i32,i8 i32,u8 i32,f16 i32,bf16"),
+    ("plain-result", KIRIN, False, "f16,f16 i32,i32"),
+    (
+        "quantised-result",
+        KIRIN,
+        True,
+        "f16,f16 f16,i8 f16,u8 f16,i16 i32,f16 i32,i8 i32,u8 i32,i16",
+    ),
+)
+
+
+def _conversions(rows: Conversions, accumulators: str, words: str) -> list[Rule]:
+    """The rules of a table; the _FP forms, whose only word is "fp", never go without one."""
+    return [
+        accumulator_type(accumulators, "f32 i32", "a2a3 a5"),
+        accumulator_type("accumulator-dtype", "f16 i32", KIRIN),
+        *(converts(*row, words=words) for row in rows if row[2] or words != "fp"),
+    ]
 
 
 def store_conversions(words: str = "preQuantScalar") -> list[Rule]:
     """The pairs of TSTORE, and of TSTORE_FP with "fp" alone."""
-    plain = "f32,f32 f32,f16 f32,bf16 i32,i32"
-    a2a3 = "f32,i8 f32,u8 i32,i8 i32,u8 i32,f16"
-    a5 = "f32,i8 f32,u8 f32,f16 f32,bf16 f32,hif8 f32,f8e4m3 f32,f32 i32,i8 i32,u8 i32,f16 i32,bf16"
-    kirin = "f16,f16 f16,i16 f16,i8 f16,u8 i32,f16 i32,i16 i32,i8 i32,u8 i32,i32"
-    both = " ".join(_KIRIN)
-    rules = [
-        accumulator_type("SA-0191", "f32 i32", "a2a3 a5"),
-        accumulator_type("accumulator-dtype", "f16 i32", both),
-        converts("SA-0196", plain, "a2a3 a5", quantised=False, words=words),
-        converts("plain-result", "f16,f16 i32,i32", both, quantised=False, words=words),
-        converts("quantised-result", a2a3, "a2a3", quantised=True, words=words),
-        converts("quantised-result", a5, "a5", quantised=True, words=words),
-        converts("quantised-result", kirin, both, quantised=True, words=words),
-    ]
-    return _without_plain(rules, words)
+    return _conversions(TO_GM, "SA-0191", words)
 
 
 def tile_conversions(words: str = "preQuantScalar fp") -> list[Rule]:
     """The pairs of the moves from an accumulator to a tile; the _FP forms with "fp" alone."""
-    a5 = "f32,i8 f32,u8 f32,hif8 f32,f16 f32,bf16 f32,f8e4m3 f32,f32"
-    kirin = "f16,f16 f16,i8 f16,u8 f16,i16 i32,f16 i32,i8 i32,u8 i32,i16"
-    both = " ".join(_KIRIN)
-    rules = [
-        accumulator_type("SA-0106", "f32 i32", "a2a3 a5"),
-        accumulator_type("accumulator-dtype", "f16 i32", both),
-        rule(
-            "SA-0204",
-            "without a quantisation word only an f32 accumulator can be drained to a tile",
-            lambda o: (
-                not is_accumulator(o)
-                or any(o[name] is not None for name in words.split())
-                or o.src.dtype is dt.f32
-            ),
-            "a2a3",
-            "pass a quantisation word (preQuantScalar, or fp with the _FP form)",
-        ),
-        converts("SA-0193", "f32,f16 f32,bf16", "a2a3", quantised=False, words=words),
-        converts("SA-0197", "f32,i8", "a2a3", quantised=True, words=words),
-        converts("SA-0199", "i32,i8 i32,u8 i32,f16 i32,i16", "a2a3", quantised=True, words=words),
-        converts("SA-0194", "f32,f16 f32,bf16 f32,f32", "a5", quantised=False, words=words),
-        converts("SA-0195", "i32,i32", "a5", quantised=False, words=words),
-        converts("SA-0200", a5, "a5", quantised=True, words=words),
-        converts("SA-0198", "i32,i8 i32,u8 i32,f16 i32,bf16", "a5", quantised=True, words=words),
-        converts("plain-result", "f16,f16 i32,i32", both, quantised=False, words=words),
-        converts("quantised-result", kirin, both, quantised=True, words=words),
-    ]
-    return _without_plain(rules, words)
+    plainly = rule(
+        "SA-0204",
+        "without a quantisation word only an f32 accumulator can be drained to a tile",
+        lambda o: not is_accumulator(o) or o.src.dtype is dt.f32 or _has_word(o, words),
+        "a2a3",
+        "pass a quantisation word (preQuantScalar, or fp with the _FP form)",
+    )
+    return _conversions(TO_TILES, "SA-0106", words) + ([] if words == "fp" else [plainly])

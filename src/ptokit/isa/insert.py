@@ -7,7 +7,9 @@ from typing import Any
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TInsertMode
 from ptokit.base.layout import Array
-from ptokit.isa.rules import KIRIN, NOT_A2A3, separate
+from ptokit.isa.facts import Ops
+from ptokit.isa.rules import NOT_A2A3, separate
+from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, inout, insn, rule, scalar, src
 from ptokit.isa.transfer import (
     PARTS,
@@ -184,97 +186,29 @@ def _vector_rules() -> list[Rule]:
         ),
     ],
     example={"dst": "Vec f32 16x64", "src": "Vec f32 8x32", "indexRow": "3", "indexCol": "8"},
-    more_examples=[
-        {"dst": "Vec i8 16x64", "src": "Vec i8 8x32", "indexRow": "3", "indexCol": "32"},
-        {"dst": "Vec f32 32x64 NZ", "src": "Vec f32 16x32 NZ", "indexRow": "16", "indexCol": "16"},
-        {
-            "dst": "Vec f4e2m1x2 16x64",
-            "src": "Vec f4e2m1x2 16x32",
-            "indexRow": "0",
-            "indexCol": "32",
-            "on": "a5",
-        },
-        {
-            "dst": "Mat f16 64x64 NZ",
-            "src": "Vec f16 32x32 NZ valid 30x32",
-            "indexRow": "3",
-            "indexCol": "16",
-            "on": "a5 kirin9030 kirinx90",
-        },
-        {
-            "dst": "Mat f16 64x64 NZ",
-            "src": "Vec f16 32x32 NZ",
-            "indexRow": "16",
-            "indexCol": "16",
-            "mode": "SPLIT2",
-            "on": "a5 kirin9030 kirinx90",
-        },
-        {
-            "dst": "Mat f16 64x64 ZN",
-            "src": "Vec f16 32x32 ZN",
-            "indexRow": "16",
-            "indexCol": "16",
-            "on": "a5 kirin9030 kirinx90",
-        },
-        {
-            "dst": "Mat f8e8m0 64x4 ZZ/32",
-            "src": "Vec f8e8m0 32x4 ZZ/32",
-            "indexRow": "16",
-            "indexCol": "0",
-            "on": "a5",
-        },
-        {
-            "dst": "Mat f4e2m1x2 16x64",
-            "src": "Vec f4e2m1x2 16x32",
-            "indexRow": "0",
-            "indexCol": "32",
-            "on": "a5",
-        },
-        {
-            "dst": "Mat f16 64x64 NZ",
-            "src": "Acc f32 32x32",
-            "indexRow": "16",
-            "indexCol": "16",
-            "on": "a2a3 a5 cpu",
-        },
-        {
-            "dst": "Mat f16 64x64 NZ",
-            "src": "Acc f16 32x32",
-            "indexRow": "16",
-            "indexCol": "16",
-            "on": KIRIN,
-        },
-        {
-            "dst": "Mat i8 64x64 NZ",
-            "src": "Acc i32 32x32",
-            "preQuantScalar": "0x3f800000",
-            "indexRow": "16",
-            "indexCol": "32",
-        },
-        {
-            "dst": "Mat i8 64x64 NZ",
-            "src": "Acc f32 32x32",
-            "fp": "Scaling u64 1x32",
-            "indexRow": "16",
-            "indexCol": "32",
-            "on": "a2a3 a5 cpu",
-        },
-        {
-            "dst": "Vec i8 64x64",
-            "src": "Acc i32 32x32",
-            "fp": "Scaling u64 1x32",
-            "indexRow": "16",
-            "indexCol": "32",
-            "on": KIRIN,
-        },
-        {
-            "dst": "Vec i32 64x64",
-            "src": "Acc i32 32x32",
-            "indexRow": "1",
-            "indexCol": "32",
-            "on": "a5 kirin9030 kirinx90",
-        },
-    ],
+    more_examples="""
+        dst                | src                          | indexRow | indexCol | mode   | on
+        Vec i8 16x64       | Vec i8 8x32                  | 3        | 32       |        |
+        Vec f32 32x64 NZ   | Vec f32 16x32 NZ             | 16       | 16       |        |
+        Vec f4e2m1x2 16x64 | Vec f4e2m1x2 16x32           | 0        | 32       |        | a5
+        Mat f16 64x64 NZ   | Vec f16 32x32 NZ valid 30x32 | 3        | 16       |        | a5 kirin
+        Mat f16 64x64 NZ   | Vec f16 32x32 NZ             | 16       | 16       | SPLIT2 | a5 kirin
+
+        dst                   | src                   | indexRow | indexCol | on
+        Mat f16 64x64 ZN      | Vec f16 32x32 ZN      | 16       | 16       | a5 kirin
+        Mat f8e8m0 64x4 ZZ/32 | Vec f8e8m0 32x4 ZZ/32 | 16       | 0        | a5
+        Mat f4e2m1x2 16x64    | Vec f4e2m1x2 16x32    | 0        | 32       | a5
+        Mat f16 64x64 NZ      | Acc f32 32x32         | 16       | 16       | a2a3 a5 cpu
+        Mat f16 64x64 NZ      | Acc f16 32x32         | 16       | 16       | kirin
+
+        dst             | src           | preQuantScalar | indexRow | indexCol
+        Mat i8 64x64 NZ | Acc i32 32x32 | 0x3f800000     | 16       | 32
+
+        dst             | src           | fp               | indexRow | indexCol | on
+        Mat i8 64x64 NZ | Acc f32 32x32 | Scaling u64 1x32 | 16       | 32       | a2a3 a5 cpu
+        Vec i8 64x64    | Acc i32 32x32 | Scaling u64 1x32 | 16       | 32       | kirin
+        Vec i32 64x64   | Acc i32 32x32 |                  | 1        | 32       | a5 kirin
+    """,
     cpp=Cpp((*PARTS, "@mode")),
 )
 def TINSERT(
@@ -286,7 +220,9 @@ def TINSERT(
     indexCol: int | None,
     reluPreMode: ReluPreMode,
     accToVecMode: AccToVecMode | None,
-    ctx: Any,
+    ops: Ops,
+    poison: Poison,
+    core: Core,
 ) -> None:
     """Copy src into the window of dst that starts at (indexRow, indexCol).
 
@@ -297,7 +233,7 @@ def TINSERT(
     changes.
     """
     word = preQuantScalar if fp is None else fp
-    transfer(dst, src, ctx, word=word, relu=reluPreMode, mode=accToVecMode)
+    transfer(dst, src, ops, poison, core, word=word, relu=reluPreMode, mode=accToVecMode)
 
 
 @insn(
@@ -324,32 +260,12 @@ def TINSERT(
         "indexRow": "16",
         "indexCol": "32",
     },
-    more_examples=[
-        {
-            "dst": "Mat i8 64x64 NZ",
-            "src": "Acc f32 32x32",
-            "fp": "Scaling u64 1x32",
-            "indexRow": "16",
-            "indexCol": "32",
-            "on": "a2a3 a5 cpu",
-        },
-        {
-            "dst": "Vec i8 64x64",
-            "src": "Acc i32 32x32",
-            "fp": "Scaling u64 1x32",
-            "indexRow": "16",
-            "indexCol": "32",
-            "on": "a5 kirin9030 kirinx90",
-        },
-        {
-            "dst": "Mat i8 64x64 NZ",
-            "src": "Acc f16 32x32",
-            "fp": "Scaling u64 1x32",
-            "indexRow": "16",
-            "indexCol": "32",
-            "on": KIRIN,
-        },
-    ],
+    more_examples="""
+        dst             | src           | fp               | indexRow | indexCol | on
+        Mat i8 64x64 NZ | Acc f32 32x32 | Scaling u64 1x32 | 16       | 32       | a2a3 a5 cpu
+        Vec i8 64x64    | Acc i32 32x32 | Scaling u64 1x32 | 16       | 32       | a5 kirin
+        Mat i8 64x64 NZ | Acc f16 32x32 | Scaling u64 1x32 | 16       | 32       | kirin
+    """,
     cpp=Cpp(PARTS_FP),
 )
 def TINSERT_FP(
@@ -359,11 +275,13 @@ def TINSERT_FP(
     indexRow: int,
     indexCol: int,
     reluPreMode: ReluPreMode,
-    ctx: Any,
+    ops: Ops,
+    poison: Poison,
+    core: Core,
 ) -> None:
     """Insert an accumulator with a quantisation word per column of src.
 
     dst(indexRow + r, indexCol + c) = quant(src(r, c), fp[c]), over the region TINSERT has from an
     accumulator. Only the window of dst changes.
     """
-    transfer(dst, src, ctx, word=fp, relu=reluPreMode)
+    transfer(dst, src, ops, poison, core, word=fp, relu=reluPreMode)

@@ -8,6 +8,7 @@ from typing import Any
 from ptokit.base.enums import Layout, PadValue, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
+from ptokit.isa.facts import Ops
 from ptokit.isa.memory import (
     FIX_VIEW,
     NEW,
@@ -26,8 +27,9 @@ from ptokit.isa.memory import (
     view_rows_cols,
 )
 from ptokit.isa.mx_load import HIF4, MX, MX_EXAMPLES, MX_RULES, one_row_of_scales
-from ptokit.isa.rules import DEVICES, Predicate, both, need
-from ptokit.isa.spec import Asm, Pipe, View, gm_in, insn, out, rule, types
+from ptokit.isa.rules import DEVICES, Predicate, both, need, where
+from ptokit.isa.spec import Asm, Pipe, View, examples, gm_in, insn, out, rule, types
+from ptokit.isa.targets import PerTarget
 
 
 def _tile(o: Any) -> bool:
@@ -50,15 +52,12 @@ def _pair(listed: str) -> Predicate:
     return both(_tile, pairs("dst", "src", listed))
 
 
-def _static(o: Any, *dims: int) -> tuple[int, ...]:
-    return tuple(o.src.static_shape[d] for d in dims)
-
-
 def _one_matrix(o: Any) -> bool:
-    return _static(o, 0, 1, 2) == (1, 1, 1)
+    return o.src.static_shape[:3] == (1, 1, 1)
 
 
 _nd, _dn, _nz = (arranged("src", layout) for layout in (Layout.ND, Layout.DN, Layout.NZ))
+SAME_PAIRS = "ND-ND DN-DN NZ-NZ"
 _nd_to_nd, _dn_to_dn = _pair("ND-ND"), _pair("DN-DN")
 _nd_to_nz, _dn_to_zn = _pair("ND-NZ"), _pair("DN-ZN")
 _to_nz = _pair("ND-NZ DN-NZ")
@@ -76,7 +75,22 @@ def _all_static(o: Any) -> bool:
     return _vec(o) and _nd_to_nd(o) and min(sizes) > 0
 
 
+def _static_columns_agree(o: Any) -> bool:
+    sizes = o.dst.valid_col, o.src.static_shape[4]
+    return min(sizes) <= 0 or sizes[0] == sizes[1]
+
+
+def _static_rows_agree(o: Any) -> bool:
+    sizes = o.dst.valid_row, *o.src.static_shape[:4]
+    return min(sizes) <= 0 or sizes[0] == prod(sizes[1:])
+
+
 # ---- where a load lands ------------------------------------------------------------------------
+
+
+# Whether single rows and columns of Mat tiles go through the box engine, as boxes do;
+# elsewhere unboxed Mat tiles are padded like Vec tiles.
+_BOXES_ROWS = PerTarget(False, a2a3=True, kirinx90=True)
 
 
 def _tail(o: Any) -> tuple[int, int]:
@@ -100,7 +114,7 @@ def _landing(o: Any) -> Any:
         return view_rows_cols(o, "src")
     if o.src.layout == Layout.NZ or (tile.loc == TileType.Vec and tile.pad == PadValue.Null):
         return View.VALID
-    padded = tile.loc == TileType.Vec or tile.is_boxed or o.target.name in NEW.split()
+    padded = tile.loc == TileType.Vec or tile.is_boxed or not _BOXES_ROWS[o.target]
     return _tail(o) if padded or _vector(o) else View.VALID
 
 
@@ -116,12 +130,9 @@ def _left_open(o: Any) -> tuple[slice, slice] | None:
 
 
 def _surround(dst: Array, o: Any) -> None:
-    """Set the landing to what lies beside the data: the pad value, or the zeros of the box engine.
-
-    A2A3 and KirinX90 load single rows and columns of Mat tiles with that engine, too.
-    """
+    """Set the landing to what lies beside the data: pad values, or zeros of the box engine."""
     tile = o.dst
-    boxing = tile.is_boxed or (o.target.name in OLD.split() and _vector(o))
+    boxing = tile.is_boxed or (_BOXES_ROWS[o.target] and _vector(o))
     zero = o.target.is_device and tile.loc == TileType.Mat and boxing
     dst.view(tile.dtype.uint)[...] = 0 if zero else tile.dtype.pad_bits(tile.pad)
 
@@ -131,27 +142,24 @@ def _surround(dst: Array, o: Any) -> None:
 _ON_CHIP = (TileType.Vec, TileType.Mat)
 _MOVE_ON = "load into a Mat tile and move it on with TMOV or TEXTRACT"
 _SAME = "declare tile and view with the same layout"
+_PAIRS = "declare tile and view with one of these pairs of layouts"
 _ONE = "load one matrix at a time"
 
+# A2A3 and KirinX90 check sizes when the load runs.
 _OLD_RULES = [
-    need(
-        "SA-0032", OLD, "dst is a Vec or Mat tile", _tile, lambda o: o.dst.loc in _ON_CHIP, _MOVE_ON
+    *where(_tile, OLD)(
+        rule("SA-0032", "dst is a Vec or Mat tile", lambda o: o.dst.loc in _ON_CHIP, fix=_MOVE_ON),
     ),
-    need(
-        "SA-0235",
-        OLD,
-        "a Vec tile is loaded ND to ND, DN to DN or NZ to NZ",
-        _vec,
-        _pair("ND-ND DN-DN NZ-NZ"),
-        _SAME,
+    *where(_vec, OLD, "a Vec tile ")(
+        rule("SA-0235", "is loaded ND to ND, DN to DN or NZ to NZ", _pair(SAME_PAIRS), fix=_SAME),
     ),
-    need(
-        "SA-0234",
-        OLD,
-        "a Mat tile is loaded ND to ND, DN to DN, NZ to NZ, ND to Nz or DN to Zn",
-        _mat,
-        _pair("ND-ND DN-DN NZ-NZ ND-NZ DN-ZN"),
-        "declare tile and view with one of these pairs of layouts",
+    *where(_mat, OLD, "a Mat tile ")(
+        rule(
+            "SA-0234",
+            "is loaded ND to ND, DN to DN, NZ to NZ, ND to Nz or DN to Zn",
+            _pair(SAME_PAIRS + " ND-NZ DN-ZN"),
+            fix=_PAIRS,
+        ),
     ),
     need(
         "SA-0233",
@@ -170,14 +178,6 @@ _OLD_RULES = [
         "load the rows in several tiles",
     ),
     *checked_sizes("dst", "src", _tile, OLD),
-    need(
-        "SA-0350",
-        OLD,
-        "NZ: dimensions 3 and 4 of src are 16 and 32/sizeof, statically",
-        both(_tile, _nz),
-        lambda o: _static(o, 3, 4) == (16, 32 // o.dst.itemsize),
-        FIX_VIEW,
-    ),
     need(
         "PA-0029",
         "a2a3",
@@ -202,88 +202,36 @@ _OLD_RULES = [
         _one_matrix,
         FIX_VIEW,
     ),
-    need(
-        "SA-0057",
-        OLD,
-        "ND to Nz: dimensions 0, 1 and 2 of src are 1, statically",
-        _nd_to_nz,
-        _one_matrix,
-        _ONE,
+    *where(_nd_to_nz, OLD, "ND to Nz: ")(
+        rule("SA-0057", "dimensions 0, 1 and 2 of src are 1, statically", _one_matrix, fix=_ONE),
+        rule("SA-0202", "Rows of dst is at most 16384", lambda o: o.dst.rows <= 16384),
+        rule("PA-0035", "1 <= S3 <= 16384", lambda o: 1 <= o.src.shape[3] <= 16384),
+        rule("PA-0038", "1 <= S4 <= 65535", lambda o: 1 <= o.src.shape[4] <= 65535),
     ),
-    need(
-        "SA-0056",
-        OLD,
-        "DN to Zn: dimensions 0, 1 and 2 of src are 1, statically",
-        _dn_to_zn,
-        _one_matrix,
-        _ONE,
+    *where(_dn_to_zn, OLD, "DN to Zn: ")(
+        rule("SA-0056", "dimensions 0, 1 and 2 of src are 1, statically", _one_matrix, fix=_ONE),
+        rule("SA-0184", "Cols of dst is at most 16384", lambda o: o.dst.cols <= 16384),
+        rule("PA-0037", "1 <= S4 <= 16384", lambda o: 1 <= o.src.shape[4] <= 16384),
+        rule("PA-0036", "1 <= S3 <= 65535", lambda o: 1 <= o.src.shape[3] <= 65535),
     ),
-    need(
-        "SA-0220",
-        OLD,
-        "ND to Nz and DN to Zn fill boxes of 512 bytes (SFractalSize)",
-        _to_box,
-        lambda o: o.dst.fractal == 512,
-    ),
-    need(
-        "SA-0202",
-        OLD,
-        "ND to Nz: Rows of dst is at most 16384",
-        _nd_to_nz,
-        lambda o: o.dst.rows <= 16384,
-    ),
-    need(
-        "SA-0184",
-        OLD,
-        "DN to Zn: Cols of dst is at most 16384",
-        _dn_to_zn,
-        lambda o: o.dst.cols <= 16384,
-    ),
-    need(
-        "PA-0035",
-        OLD,
-        "ND to Nz: 1 <= S3 <= 16384",
-        _nd_to_nz,
-        lambda o: 1 <= o.src.shape[3] <= 16384,
-    ),
-    need(
-        "PA-0038",
-        OLD,
-        "ND to Nz: 1 <= S4 <= 65535",
-        _nd_to_nz,
-        lambda o: 1 <= o.src.shape[4] <= 65535,
-    ),
-    need(
-        "PA-0037",
-        OLD,
-        "DN to Zn: 1 <= S4 <= 16384",
-        _dn_to_zn,
-        lambda o: 1 <= o.src.shape[4] <= 16384,
-    ),
-    need(
-        "PA-0036",
-        OLD,
-        "DN to Zn: 1 <= S3 <= 65535",
-        _dn_to_zn,
-        lambda o: 1 <= o.src.shape[3] <= 65535,
-    ),
-    need(
-        "PA-0039",
-        OLD,
-        "the distance of lines is 1 to 65535 elements (ND to Nz: stride 3, DN to Zn: stride 4)",
-        _to_box,
-        lambda o: 1 <= o.src.stride[3 if o.src.layout == Layout.ND else 4] <= 65535,
+    *where(_to_box, OLD)(
+        rule(
+            "SA-0220",
+            "ND to Nz and DN to Zn fill boxes of 512 bytes (SFractalSize)",
+            lambda o: o.dst.fractal == 512,
+        ),
+        rule(
+            "PA-0039",
+            "the distance of lines is 1 to 65535 elements (ND to Nz: stride 3, DN to Zn: stride 4)",
+            lambda o: 1 <= o.src.stride[3 if o.src.layout == Layout.ND else 4] <= 65535,
+        ),
     ),
 ]
 
+# A5 and Kirin9030 check them mostly when it is compiled.
 _NEW_RULES = [
-    need(
-        "location",
-        NEW,
-        "dst is a Vec or Mat tile",
-        _tile,
-        lambda o: o.dst.loc in _ON_CHIP,
-        _MOVE_ON,
+    *where(_tile, NEW)(
+        rule("location", "dst is a Vec or Mat tile", lambda o: o.dst.loc in _ON_CHIP, fix=_MOVE_ON),
     ),
     need(
         "SA-0223",
@@ -298,31 +246,19 @@ _NEW_RULES = [
         "a Vec tile is loaded ND to a row-major unboxed tile, DN to a column-major unboxed one, "
         "or NZ to row-major boxes (Nz)",
         _vec,
-        _pair("ND-ND DN-DN NZ-NZ"),
+        _pair(SAME_PAIRS),
         _SAME,
     ),
-    need(
-        "SA-0108",
-        NEW,
-        "ND to ND, sizes known statically: ValidCol of dst == S4 of src",
-        both(_vec, _nd_to_nd, lambda o: min(o.dst.valid_col, *_static(o, 4)) > 0),
-        lambda o: o.dst.valid_col == o.src.static_shape[4],
-        FIX_VIEW,
-    ),
-    need(
-        "SA-0109",
-        NEW,
-        "ND to ND, sizes known statically: ValidRow of dst == S0*S1*S2*S3 of src",
-        both(_vec, _nd_to_nd, lambda o: min(o.dst.valid_row, *_static(o, 0, 1, 2, 3)) > 0),
-        lambda o: o.dst.valid_row == prod(o.src.static_shape[:4]),
-        FIX_VIEW,
+    *where(both(_vec, _nd_to_nd), NEW, "ND to ND, sizes known statically: ")(
+        rule("SA-0108", "ValidCol of dst == S4 of src", _static_columns_agree, fix=FIX_VIEW),
+        rule("SA-0109", "ValidRow of dst == S0*S1*S2*S3 of src", _static_rows_agree, fix=FIX_VIEW),
     ),
     need(
         "SA-0110",
         NEW,
         "NZ: dimensions 3 and 4 of src are 16 and 32/sizeof (64 for 4-bit types), statically",
         both(_tile, _nz),
-        lambda o: _static(o, 3, 4) == (16, c0_of(o, "dst")),
+        lambda o: o.src.static_shape[3:] == (16, c0_of(o, "dst")),
         FIX_VIEW,
     ),
     need(
@@ -331,46 +267,28 @@ _NEW_RULES = [
         "a Mat tile is loaded ND or DN to Nz, ND to ND, DN to DN, NZ to NZ, DN to Zn, "
         "from an MX view, or (one row of scales) ND to Zz",
         both(_mat, lambda o: not arranged("src", *MX, *HIF4)(o) and not one_row_of_scales(o)),
-        _pair("ND-NZ DN-NZ ND-ND DN-DN NZ-NZ DN-ZN"),
-        "declare tile and view with one of these pairs of layouts",
+        _pair(SAME_PAIRS + " ND-NZ DN-NZ DN-ZN"),
+        _PAIRS,
     ),
-    need(
-        "dn-to-nz",
-        "kirin9030",
-        "Kirin 9030 has no load from DN to Nz",
-        _mat,
-        lambda o: not _pair("DN-NZ")(o),
-        "use a Zn tile, or an ND view",
+    *where(_mat, NEW)(
+        rule(
+            "dn-to-nz",
+            "Kirin 9030 has no load from DN to Nz",
+            lambda o: not _pair("DN-NZ")(o),
+            "kirin9030",
+            "use a Zn tile, or an ND view",
+        ),
+        rule("SA-0224", "a Mat tile has at most 16384 rows", lambda o: o.dst.rows <= 16384),
+        rule(
+            "SA-0222",
+            "a Mat tile has at most 524288 elements (Rows * Cols)",
+            lambda o: o.dst.rows * o.dst.cols <= 524288,
+        ),
     ),
-    need("SA-0224", NEW, "a Mat tile has at most 16384 rows", _mat, lambda o: o.dst.rows <= 16384),
-    need(
-        "SA-0222",
-        NEW,
-        "a Mat tile has at most 524288 elements (Rows * Cols)",
-        _mat,
-        lambda o: o.dst.rows * o.dst.cols <= 524288,
-    ),
-    need(
-        "SA-0221",
-        NEW,
-        "ND or DN to Nz fills boxes of 512 bytes (SFractalSize)",
-        both(_mat, _to_nz),
-        lambda o: o.dst.fractal == 512,
-    ),
-    need(
-        "SA-0041",
-        NEW,
-        "ND or DN to Nz moves elements of 1, 2 or 4 bytes",
-        both(_mat, _to_nz),
-        lambda o: o.dst.itemsize != 8,
-    ),
-    need(
-        "SA-0055",
-        NEW,
-        "ND or DN to Nz: dimensions 0, 1 and 2 of src are 1, statically",
-        both(_mat, _to_nz),
-        _one_matrix,
-        _ONE,
+    *where(both(_mat, _to_nz), NEW, "ND or DN to Nz")(
+        rule("SA-0221", " fills boxes of 512 bytes (SFractalSize)", lambda o: o.dst.fractal == 512),
+        rule("SA-0041", " moves elements of 1, 2 or 4 bytes", lambda o: o.dst.itemsize != 8),
+        rule("SA-0055", ": dimensions 0, 1 and 2 of src are 1, statically", _one_matrix, fix=_ONE),
     ),
     need(
         "SA-0021",
@@ -423,19 +341,22 @@ _COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
         same_extent("dst", "src", _tile, "CA-0002", "cpu"),
     ],
     more_examples=[
-        {"dst": "Vec f32 32x16 DN", "src": "GM f32 32x16 DN"},
-        {"dst": "Vec f16 32x64 NZ", "src": "GM f16 32x64 NZ"},
-        {"dst": "Vec i64 16x16", "src": "GM i64 16x16"},
-        {"dst": "Mat f16 32x64", "src": "GM f16 32x64"},
-        {"dst": "Mat f16 32x64 DN", "src": "GM f16 32x64 DN"},
-        {"dst": "Mat f16 1x64", "src": "GM f16 1x64"},
-        {"dst": "Mat f16 32x64 NZ", "src": "GM f16 32x64"},
-        {"dst": "Mat f16 32x64 ZN", "src": "GM f16 32x64 DN"},
+        *examples("""
+            dst              | src
+            Vec f32 32x16 DN | GM f32 32x16 DN
+            Vec f16 32x64 NZ | GM f16 32x64 NZ
+            Vec i64 16x16    | GM i64 16x16
+            Mat f16 32x64    | GM f16 32x64
+            Mat f16 32x64 DN | GM f16 32x64 DN
+            Mat f16 1x64     | GM f16 1x64
+            Mat f16 32x64 NZ | GM f16 32x64
+            Mat f16 32x64 ZN | GM f16 32x64 DN
+        """),
         *MX_EXAMPLES,
         *CONV_EXAMPLES,
     ],
 )
-def TLOAD(dst: Array, src: Array, ctx: Any) -> None:
+def TLOAD(dst: Array, src: Array, ops: Ops) -> None:
     """Load a view of global memory into a Vec or Mat tile, or a Mat convolution tile.
 
     The transfer has the size of the valid region of `dst`; the view must describe just as many
@@ -450,10 +371,10 @@ def TLOAD(dst: Array, src: Array, ctx: Any) -> None:
     profile sets the whole tile to its pad value first.
     """
     bits = as_bits_of(src, dst)
-    if ctx.ops.dst.kind == "conv":
-        load_conv(dst, bits, ctx.ops)
+    if ops.dst.kind == "conv":
+        load_conv(dst, bits, ops)
     elif dst.shape == src.shape:
         dst[...] = bits
     else:
-        _surround(dst, ctx.ops)
+        _surround(dst, ops)
         dst[: src.shape[0], : src.shape[1]] = bits

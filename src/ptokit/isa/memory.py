@@ -7,7 +7,6 @@ the sizes agree, A5 and Kirin9030 mostly at compile time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -17,7 +16,7 @@ from ptokit.base.enums import Layout
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.rules import Predicate, both, when
+from ptokit.isa.rules import Predicate, both, need, when, where
 from ptokit.isa.spec import Rule, rule
 
 OLD = "a2a3 kirinx90"  # memory-style generation: sizes are checked when the instruction runs
@@ -94,37 +93,50 @@ def known_arrangement(tile: str, view: str) -> Rule:
     )
 
 
+# Layout, what is compared, dimensions of the view whose product it is, id.
+_SIZES = (
+    (Layout.ND, "columns", (4,), "PA-0044"),
+    (Layout.ND, "rows", (0, 1, 2, 3), "PA-0045"),
+    (Layout.DN, "rows", (3,), "PA-0043"),
+    (Layout.DN, "columns", (0, 1, 2, 4), "PA-0046"),
+    (Layout.NZ, "rows", (2, 3), "PA-0047"),
+    (Layout.NZ, "columns", (0, 1, 4), "PA-0042"),
+)
+
+
 def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rule]:
     """Run-time size checks of ND, DN and NZ views."""
-    nd, dn, nz = (
-        both(applies, arranged(view, layout)) for layout in (Layout.ND, Layout.DN, Layout.NZ)
-    )
-    plain_nd = both(applies, pairs(tile, view, "ND-ND"))
-    plain_dn = both(applies, pairs(tile, view, "DN-DN"))
 
-    def size(*dims: int) -> Callable[[Any], int]:
-        return lambda o: prod(o[view].shape[d] for d in dims)
+    def equal(layout: Layout, what: str, dims: tuple[int, ...], id: str) -> list[Rule]:
+        size = "*".join(f"S{d}" for d in dims) + ("" if len(dims) > 2 else f" of {view}")
 
-    rows: Callable[[Any], int] = lambda o: o[tile].vr  # noqa: E731 - a table of short readers
-    cols: Callable[[Any], int] = lambda o: o[tile].vc  # noqa: E731
+        def holds(o: Any) -> bool:
+            valid = o[tile].vr if what == "rows" else o[tile].vc
+            return valid == prod(o[view].shape[d] for d in dims)
 
-    def equal(id: str, text: str, applies: Predicate, a: Any, b: Any) -> Rule:
-        return rule(id, text, when(applies, lambda o: a(o) == b(o)), on, FIX_VIEW)
+        text = f"valid {what} of {tile} == {size}"
+        return where(both(applies, arranged(view, layout)), on, f"{layout.name}: ")(
+            rule(id, text, holds, fix=FIX_VIEW)
+        )
 
-    def below_4096(name: str, applies: Predicate, dim: int) -> Rule:
+    def below_4096(id: str, applies: Predicate, dim: int) -> Rule:
         text = f"dimension {dim} of {view} is less than 4096"
-        return rule(name, text, when(applies, lambda o: o[view].shape[dim] < 4096), on)
+        return rule(id, text, when(applies, lambda o: o[view].shape[dim] < 4096), on)
 
+    nz = both(applies, arranged(view, Layout.NZ))
     return [
-        equal("PA-0044", f"ND: valid columns of {tile} == S4 of {view}", nd, cols, size(4)),
-        equal("PA-0045", f"ND: valid rows of {tile} == S0*S1*S2*S3", nd, rows, size(0, 1, 2, 3)),
-        equal("PA-0043", f"DN: valid rows of {tile} == S3 of {view}", dn, rows, size(3)),
-        equal("PA-0046", f"DN: valid columns of {tile} == S0*S1*S2*S4", dn, cols, size(0, 1, 2, 4)),
-        equal("PA-0047", f"NZ: valid rows of {tile} == S2*S3 of {view}", nz, rows, size(2, 3)),
-        equal("PA-0042", f"NZ: valid columns of {tile} == S0*S1*S4", nz, cols, size(0, 1, 4)),
-        below_4096("nd-rows", plain_nd, 3),
-        below_4096("dn-columns", plain_dn, 4),
+        *(each for row in _SIZES for each in equal(*row)),
+        below_4096("nd-rows", both(applies, pairs(tile, view, "ND-ND")), 3),
+        below_4096("dn-columns", both(applies, pairs(tile, view, "DN-DN")), 4),
         below_4096("nz-blocks", nz, 1),
+        need(
+            "SA-0350",
+            on,
+            f"NZ: dimensions 3 and 4 of {view} are 16 and 32/sizeof, statically",
+            nz,
+            lambda o: o[view].static_shape[3:] == (16, 32 // o.dst.itemsize),
+            FIX_VIEW,
+        ),
     ]
 
 

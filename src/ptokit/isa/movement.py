@@ -6,8 +6,10 @@ from typing import Any
 
 from ptokit.base.enums import AccToVecMode, ReluPreMode
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 from ptokit.isa.move_rules import operand_rules, scale_rules, table_rules, vector_rules
 from ptokit.isa.rules import NOT_A2A3, separate
+from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, out, rule, scalar, src, tmp
 from ptokit.isa.transfer import (
     PARTS,
@@ -85,10 +87,10 @@ def _destination(o: Any) -> Any:
 
 
 def _spill(o: Any) -> Any:
-    """A2A3 copies whole 32-byte blocks between vector tiles: what follows each row is lost."""
+    """Where vector tiles are copied in whole 32-byte blocks, what follows each row is lost."""
     rows, cols = _common(o) if path(o) == "Vec>Vec" else (0, 0)
     end = up(cols, c0(o.dst))
-    if o.target.name != "a2a3" or end == cols or not is_plain(o.dst):
+    if not o.target.writes_whole_blocks or end == cols or not is_plain(o.dst):
         return None
     return slice(0, rows), slice(cols, end)
 
@@ -183,78 +185,46 @@ OPS = {
         order=("src", "dst", "fp", "preQuantScalar"),
         aliases=tuple(name.lower().replace("_", ".") for name in OPS),  # tmov.m2l ...
     ),
-    more_examples=[
-        {"src": "Mat f16 32x64 NZ", "dst": "Left f16 32x64"},
-        {"src": "Mat f16 32x64 ZN", "dst": "Left f16 32x64"},
-        {"src": "Mat f16 1x256", "dst": "Left f16 1x256"},
-        {"src": "Mat f16 32x64 ZN", "dst": "Right f16 32x64"},
-        {"src": "Mat f16 32x64 NZ", "dst": "Right f16 32x64"},
-        {"src": "Mat f16 64x64 NZ", "dst": "Left f16 64x64 valid 40x40 compact Normal"},
-        {"src": "Mat i32 1x64", "dst": "Bias i32 1x64"},
-        {"src": "Mat f16 1x64", "dst": "Bias f32 1x64", "on": "a2a3 a5"},
-        {"src": "Mat u64 1x16", "dst": "Scaling u64 1x16"},
-        {"src": "Mat f8e8m0 32x4 ZZ/32", "dst": "ScaleLeft f8e8m0 32x4", "on": "a5"},
-        {"src": "Mat f8e8m0 4x32 NN/32", "dst": "ScaleRight f8e8m0 4x32", "on": "a5"},
-        {
-            "src": "Conv Mat f16 FRACTAL_Z 2x2x1x64x16",
-            "dst": "Right f16 64x32",
-            "on": "a2a3 a5 kirinx90 cpu",
-        },
-        {
-            "src": "Conv Mat f16 FRACTAL_Z 4x4x16x16",
-            "dst": "Right f16 64x32",
-            "on": "a2a3 a5 kirinx90 cpu",
-        },
-        {"src": "Acc f32 32x32", "dst": "Mat f16 32x32 NZ", "on": "a2a3 a5 cpu"},
-        {"src": "Acc i32 32x32", "dst": "Mat i8 32x32 NZ", "preQuantScalar": "0x3f800000"},
-        {
-            "src": "Acc f32 32x32",
-            "dst": "Mat i8 32x32 NZ",
-            "preQuantScalar": "0x3f800000",
-            "on": "a2a3 a5 cpu",
-        },
-        {"src": "Acc i32 32x32", "dst": "Vec i32 32x32", "on": "a5 kirin9030 kirinx90"},
-        {"src": "Acc f16 32x32", "dst": "Vec f16 32x32", "on": "kirin9030 kirinx90"},
-        {
-            "src": "Acc f32 32x32",
-            "dst": "Vec f32 16x32",
-            "accToVecMode": "DualModeSplitM",
-            "on": "a5",
-        },
-        {"src": "Acc i32 32x32", "dst": "Mat i8 32x32 NZ", "fp": "Scaling u64 1x32", "on": "a2a3"},
-        {
-            "src": "Acc i32 32x32",
-            "dst": "Vec i8 32x32",
-            "fp": "Scaling u64 1x32",
-            "accToVecMode": "SingleModeVec0",
-            "on": "a5 kirin9030 kirinx90 cpu",
-        },
-        {
-            "src": "Vec f16 32x32 NZ valid 20x20",
-            "dst": "Mat f16 32x32 NZ valid 20x20",
-            "on": "a5 kirin9030 kirinx90",
-        },
-        {"src": "Vec f16 32x32", "dst": "Mat f16 32x32", "on": "a5 kirin9030 kirinx90"},
-        {
-            "src": "Vec f16 32x32 valid 30x20",
-            "dst": "Vec f16 32x32 NZ valid 30x20",
-            "on": "a5 kirin9030 kirinx90",
-        },
-        {"src": "Vec f16 32x32", "dst": "Vec f16 32x32 ZN", "on": "a5"},
-        {
-            "src": "Vec u8 1x128",
-            "dst": "Vec u8 32x4 ZZ/32",
-            "tmp": "Vec u8 1x128",
-            "on": "a5 kirinx90",
-        },
-        {
-            "src": "Vec u8 4x32",
-            "dst": "Vec u8 32x4 ZZ/32",
-            "tmp": "Vec u8 1x128",
-            "grp_axis": "0",
-            "on": "a5 kirinx90",
-        },
-    ],
+    more_examples="""
+        src                   | dst                                       | on
+        Mat f16 32x64 NZ      | Left f16 32x64                            |
+        Mat f16 32x64 ZN      | Left f16 32x64                            |
+        Mat f16 1x256         | Left f16 1x256                            |
+        Mat f16 32x64 ZN      | Right f16 32x64                           |
+        Mat f16 32x64 NZ      | Right f16 32x64                           |
+        Mat f16 64x64 NZ      | Left f16 64x64 valid 40x40 compact Normal |
+        Mat i32 1x64          | Bias i32 1x64                             |
+        Mat f16 1x64          | Bias f32 1x64                             | a2a3 a5
+        Mat u64 1x16          | Scaling u64 1x16                          |
+        Mat f8e8m0 32x4 ZZ/32 | ScaleLeft f8e8m0 32x4                     | a5
+        Mat f8e8m0 4x32 NN/32 | ScaleRight f8e8m0 4x32                    | a5
+
+        src                                | dst              | on
+        Conv Mat f16 FRACTAL_Z 2x2x1x64x16 | Right f16 64x32  | a2a3 a5 kirinx90 cpu
+        Conv Mat f16 FRACTAL_Z 4x4x16x16   | Right f16 64x32  | a2a3 a5 kirinx90 cpu
+        Acc f32 32x32                      | Mat f16 32x32 NZ | a2a3 a5 cpu
+
+        src           | dst             | preQuantScalar | accToVecMode   | on
+        Acc i32 32x32 | Mat i8 32x32 NZ | 0x3f800000     |                |
+        Acc f32 32x32 | Mat i8 32x32 NZ | 0x3f800000     |                | a2a3 a5 cpu
+        Acc i32 32x32 | Vec i32 32x32   |                |                | a5 kirin
+        Acc f16 32x32 | Vec f16 32x32   |                |                | kirin
+        Acc f32 32x32 | Vec f32 16x32   |                | DualModeSplitM | a5
+
+        src           | dst             | fp               | accToVecMode   | on
+        Acc i32 32x32 | Mat i8 32x32 NZ | Scaling u64 1x32 |                | a2a3
+        Acc i32 32x32 | Vec i8 32x32    | Scaling u64 1x32 | SingleModeVec0 | a5 kirin cpu
+
+        src                          | dst                          | tmp          | on
+        Vec f16 32x32 NZ valid 20x20 | Mat f16 32x32 NZ valid 20x20 |              | a5 kirin
+        Vec f16 32x32                | Mat f16 32x32                |              | a5 kirin
+        Vec f16 32x32 valid 30x20    | Vec f16 32x32 NZ valid 30x20 |              | a5 kirin
+        Vec f16 32x32                | Vec f16 32x32 ZN             |              | a5
+        Vec u8 1x128                 | Vec u8 32x4 ZZ/32            | Vec u8 1x128 | a5 kirinx90
+
+        src         | dst               | tmp          | grp_axis | on
+        Vec u8 4x32 | Vec u8 32x4 ZZ/32 | Vec u8 1x128 | 0        | a5 kirinx90
+    """,
     cpp=Cpp(PARTS, first=PHASE.name),
 )
 def TMOV(
@@ -265,8 +235,9 @@ def TMOV(
     tmp: Array | None,
     reluPreMode: ReluPreMode,
     accToVecMode: AccToVecMode | None,
-    grp_axis: int,
-    ctx: Any,
+    ops: Ops,
+    poison: Poison,
+    core: Core,
 ) -> None:
     """Move a tile to another memory space or layout; element (r, c) stays element (r, c).
 
@@ -284,24 +255,23 @@ def TMOV(
     overwritten. Elements outside the source's valid region may be undefined and stay undefined in
     dst.
     """
-    if ctx.ops.src.kind == "conv":
-        transfer_weights(dst, src, ctx)
-    elif tmp is not None and ctx.target.is_device:
-        _box_scales(dst, src, grp_axis, ctx)
+    if ops.src.kind == "conv":
+        transfer_weights(dst, src, poison)
+    elif _is_zz(ops):
+        _box_scales(dst, src, ops, poison)
     else:
         word = preQuantScalar if fp is None else fp
-        transfer(dst, src, ctx, word=word, relu=reluPreMode, mode=accToVecMode)
+        transfer(dst, src, ops, poison, core, word=word, relu=reluPreMode, mode=accToVecMode)
 
 
-def _box_scales(dst: Array, src: Array, grp_axis: int, ctx: Any) -> None:
-    ctx.demand("src", (slice(None), slice(None)))
-    if grp_axis == 0:
+def _box_scales(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
+    poison.demand("src", (slice(None), slice(None)))
+    if o.attrs["grp_axis"] == 0:
         dst[...] = src.T
         return
-    o = ctx.ops
     dst[: o.dst.vr] = src.reshape(o.dst.vr, o.dst.vc)
     dst[o.dst.vr :] = 0
-    ctx.poison("src", slice(o.dst.vr, min(up(o.dst.vr, 16), o.src.rows)), slice(0, o.src.cols))
+    poison.poison("src", slice(o.dst.vr, min(up(o.dst.vr, 16), o.src.rows)), slice(0, o.src.cols))
 
 
 @insn(
@@ -332,31 +302,25 @@ def _box_scales(dst: Array, src: Array, grp_axis: int, ctx: Any) -> None:
     ],
     asm=Asm(name="tmov.fp"),
     example={"src": "Acc i32 32x32", "dst": "Mat i8 32x32 NZ", "fp": "Scaling u64 1x32"},
-    more_examples=[
-        {
-            "src": "Acc f32 32x32",
-            "dst": "Mat i8 32x32 NZ",
-            "fp": "Scaling u64 1x32",
-            "on": "a2a3 a5 cpu",
-        },
-        {
-            "src": "Acc f32 32x48 valid 20x40",
-            "dst": "Vec f16 32x48",
-            "fp": "Scaling u64 1x48",
-            "on": "a5",
-        },
-        {
-            "src": "Acc f16 32x32",
-            "dst": "Vec i8 32x32",
-            "fp": "Scaling u64 1x32",
-            "on": "kirin9030 kirinx90",
-        },
-    ],
+    more_examples="""
+        src                       | dst             | fp               | on
+        Acc f32 32x32             | Mat i8 32x32 NZ | Scaling u64 1x32 | a2a3 a5 cpu
+        Acc f32 32x48 valid 20x40 | Vec f16 32x48   | Scaling u64 1x48 | a5
+        Acc f16 32x32             | Vec i8 32x32    | Scaling u64 1x32 | kirin
+    """,
     cpp=Cpp(PARTS_FP),
 )
-def TMOV_FP(dst: Array, src: Array, fp: Array, reluPreMode: ReluPreMode, ctx: Any) -> None:
+def TMOV_FP(
+    dst: Array,
+    src: Array,
+    fp: Array,
+    reluPreMode: ReluPreMode,
+    ops: Ops,
+    poison: Poison,
+    core: Core,
+) -> None:
     """Move an accumulator with a quantisation word per column: dst(r, c) = quant(src(r, c), fp[c]).
 
     The region is that of TMOV from an accumulator. `fp` must stay unchanged until the move is done.
     """
-    transfer(dst, src, ctx, word=fp, relu=reluPreMode)
+    transfer(dst, src, ops, poison, core, word=fp, relu=reluPreMode)

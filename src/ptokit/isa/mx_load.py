@@ -6,7 +6,7 @@ from typing import Any
 
 from ptokit.base.enums import Layout, TileType
 from ptokit.isa.memory import FIX_VIEW, NEW, arranged, round_up, view_rows_cols
-from ptokit.isa.rules import DEVICES, both, need
+from ptokit.isa.rules import KIRIN, both, need
 from ptokit.isa.spec import rule
 
 SCALES_A = (Layout.MX_A_ZZ, Layout.MX_A_ND, Layout.MX_A_DN)
@@ -47,8 +47,14 @@ MX_RULES = [
     rule(
         "mx-target",
         "the target has MX scales; HIF4 scale views exist on no supported device",
-        lambda o: not arranged("src", *MX, *HIF4)(o) or (o.target.name == "a5" and _scales(o)),
-        DEVICES,
+        lambda o: not arranged("src", *HIF4)(o),
+        "a5",
+    ),
+    rule(
+        "mx-target",
+        "the target has MX scales; HIF4 scale views exist on no supported device",
+        lambda o: not arranged("src", *MX, *HIF4)(o),
+        "a2a3 " + KIRIN,
     ),
     need(
         "mx-dtype",

@@ -6,9 +6,12 @@ from typing import Any
 
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
+from ptokit.isa.facts import Ops
 from ptokit.isa.memory import known_arrangement
 from ptokit.isa.rules import located
+from ptokit.isa.services import Poison, Refused
 from ptokit.isa.spec import Pipe, View, gm_in, insn, out, rule, thing
+from ptokit.isa.targets import Target
 
 
 @insn(
@@ -33,7 +36,7 @@ from ptokit.isa.spec import Pipe, View, gm_in, insn, out, rule, thing
         ),
     ],
 )
-def TPREFETCH(dst: Array, src: Array, ctx: Any) -> None:
+def TPREFETCH(dst: Array, src: Array, target: Target) -> None:
     """Pull a region of global memory towards the core by reading it through a scratch Vec tile.
 
     Every slice of the view is read once, in pieces that fit into `dst`, each overwriting the last:
@@ -41,7 +44,7 @@ def TPREFETCH(dst: Array, src: Array, ctx: Any) -> None:
     waits for no events. The permissive profile leaves the first elements of the view, in memory
     order, in the valid region of `dst`.
     """
-    if not ctx.target.is_device:
+    if not target.is_device:
         count = min(dst.size, src.size)
         flat = dst.reshape(-1)  # a copy, unless the rows of the tile follow each other
         flat[:count] = src[:count]
@@ -76,7 +79,7 @@ def _is_dense(o: Any) -> bool:
     asm=None,
     example={"context": "new PrefetchAsyncContext"},
 )
-def TPREFETCH_ASYNC(src: Array, context: Any, ctx: Any) -> Any:
+def TPREFETCH_ASYNC(src: Array, context: Any, ops: Ops, poison: Poison) -> Any:
     """Ask the DMA engine to bring a contiguous range of global memory into the L2 cache.
 
     Returns an AsyncEvent; `event.Wait(context.GetSession())` waits for it, and no result ever
@@ -84,14 +87,14 @@ def TPREFETCH_ASYNC(src: Array, context: Any, ctx: Any) -> Any:
     each call: keep live data elsewhere. In auto mode and on the permissive profile nothing happens.
     """
     if not hasattr(context, "GetSession"):
-        raise ctx.fail(
+        raise Refused(
             "context",
             "the second operand is a PrefetchAsyncContext",
             got=[("operand", context)],
             fix="context = PrefetchAsyncContext(workspace)",
         )
-    if not ctx.target.is_device or ctx.mode == "auto":
+    if not ops.target.is_device or ops.mode == "auto":
         return context.post(0)
     if context.externalSession is None:
-        ctx.clobber(TileType.Vec, 0, _SCRATCH_BYTES)
+        poison.clobber(TileType.Vec, 0, _SCRATCH_BYTES)
     return context.post(src.nbytes)

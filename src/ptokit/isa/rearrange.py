@@ -7,15 +7,26 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.layout import Array
-from ptokit.isa.rules import located, row_major, same_dtype, same_valid, separate
+from ptokit.isa.rules import (
+    DEVICES,
+    NOT_A2A3,
+    located,
+    row_major,
+    same_dtype,
+    same_valid,
+    separate,
+)
+from ptokit.isa.services import Poison, Refused
 from ptokit.isa.spec import Asm, insn, out, rule, src, types
+from ptokit.isa.targets import PerTarget, Target
 from ptokit.isa.transfer import c0, up
 
-KIRIN = "kirin9030 kirinx90"
 INTEGERS = "i8 u8 i16 u16 i32 u32"
 
 
 # ---- TCONCAT -----------------------------------------------------------------------------------
+
+_TAKES_NOTHING = PerTarget(True, a2a3=False)  # a row may take no element of a source
 
 
 def _joined(o: Any) -> tuple[int, int]:
@@ -24,8 +35,8 @@ def _joined(o: Any) -> tuple[int, int]:
 
 
 def _spill(o: Any) -> Any:
-    """A2A3 moves whole 32-byte blocks: what follows the joined columns is lost."""
-    if o.target.name != "a2a3" or o.src0Idx is not None:
+    """Where whole 32-byte blocks are moved, what follows the joined columns is lost."""
+    if not o.target.writes_whole_blocks or o.src0Idx is not None:
         return None
     end = o.src0.vc + o.src1.vc
     stop = min(up(end, c0(o.dst)), o.dst.cols)
@@ -82,10 +93,10 @@ def _spill(o: Any) -> Any:
             "width",
             "the valid columns of src0 and src1 make up those of dst",
             lambda o: o.src0Idx is not None or o.src0.vc + o.src1.vc == o.dst.vc,
-            "a5 " + KIRIN,
+            NOT_A2A3,
         ),
-        row_major("dst", "src0", "src1", on="a2a3 a5 " + KIRIN),
-        separate("dst", "src0", "src1", on="a2a3 a5 " + KIRIN),
+        row_major("dst", "src0", "src1", on=DEVICES),
+        separate("dst", "src0", "src1", on=DEVICES),
         rule(
             "offsets",
             "positions in dst fit in an integer of the element's width (1- and 2-byte types)",
@@ -93,7 +104,7 @@ def _spill(o: Any) -> Any:
                 o.dst.itemsize > 2
                 or (o.dst.vr - 1) * o.dst.cols + o.src0.vc + o.src1.vc <= 1 << 8 * o.dst.itemsize
             ),
-            "a5 " + KIRIN,
+            NOT_A2A3,
             "join fewer rows at a time, or use a wider element type",
         ),
     ],
@@ -121,7 +132,8 @@ def TCONCAT(
     dstIdx: Array | None,
     src0Idx: Array | None,
     src1Idx: Array | None,
-    ctx: Any,
+    target: Target,
+    poison: Poison,
 ) -> None:
     """Join two tiles side by side, row by row; optionally each row has lengths of its own.
 
@@ -138,40 +150,34 @@ def TCONCAT(
         return
     size = src0Idx.dtype.itemsize
     counts = np.hstack([src0Idx, src1Idx]).astype(np.int64) // size
-    if ctx.target.name == "a2a3" and (counts < 1).any():
-        raise ctx.fail("length", "every row takes at least one element of each source")
-    sources = ctx.peek("src0"), ctx.peek("src1")
+    if not _TAKES_NOTHING[target] and (counts < 1).any():
+        raise Refused("length", "every row takes at least one element of each source")
+    sources = poison.peek("src0"), poison.peek("src1")
     width = dst.shape[1]
-    old, known = (whole[: dst.shape[0], :width] for whole in ctx.peek("dst"))
+    old, known = (whole[: dst.shape[0], :width] for whole in poison.peek("dst"))
     lost = ~known
     dst[...] = old
     for row, (n0, n1) in enumerate(counts.tolist()):
         a = min(n0, width)
         b = min(n1, width - a)
-        _take(dst[row], lost[row], slice(0, a), sources[0], row, "src0", ctx)
-        _take(dst[row], lost[row], slice(a, a + b), sources[1], row, "src1", ctx)
-    ctx.poison_where("dst", lost)
+        _take(dst[row], lost[row], slice(0, a), sources[0], row, "src0")
+        _take(dst[row], lost[row], slice(a, a + b), sources[1], row, "src1")
+    poison.poison_where("dst", lost)
     if dstIdx is not None:
         written = np.minimum(counts.sum(axis=1), width) * size
         # The simulator adds the lengths as they come.
         raw = src0Idx[:, 0] + src1Idx[:, 0]
-        dstIdx[:, 0] = written if ctx.target.is_device else raw
+        dstIdx[:, 0] = written if target.is_device else raw
 
 
 def _take(
-    line: Array,
-    lost: Array,
-    part: slice,
-    source: tuple[Array, Array],
-    row: int,
-    name: str,
-    ctx: Any,
+    line: Array, lost: Array, part: slice, source: tuple[Array, Array], row: int, name: str
 ) -> None:
     """Copy the first elements of a source row to a part of a line of dst."""
     count = part.stop - part.start
     values, known = (whole[row] for whole in source)
     if count < 0 or count > values.size or not known[:count].all():
-        raise ctx.fail(
+        raise Refused(
             "length",
             f"a length does not exceed the elements {name} holds in that row",
             got=[("row", row), ("length", count), (f"{name}.Cols", values.size)],
@@ -293,7 +299,7 @@ def _sums(o: Any) -> tuple[int, int]:
         separate("dst", "src0", on="a2a3 a5"),
     ],
 )
-def TPAIRREDUCESUM(dst: Array, src0: Array, ctx: Any) -> None:
+def TPAIRREDUCESUM(dst: Array, src0: Array, target: Target) -> None:
     """Add neighbouring pairs of each row: dst(r, k) = src0(r, 2k) + src0(r, 2k + 1).
 
     The sums fill the first half of the valid columns. Devices leave the other half as it was and
@@ -302,7 +308,7 @@ def TPAIRREDUCESUM(dst: Array, src0: Array, ctx: Any) -> None:
     """
     pairs = src0.shape[1] // 2
     sums = src0[:, 0 : 2 * pairs : 2] + src0[:, 1 : 2 * pairs : 2]
-    if ctx.target.is_device:
+    if target.is_device:
         dst[...] = sums
         return
     lone = src0[:, 2 * pairs :].copy()

@@ -43,7 +43,7 @@ def both(*tests: Predicate) -> Predicate:
     return lambda o: all(test(o) for test in tests)
 
 
-def given(applies: Predicate, on: str | None = None, prefix: str = "") -> Callable[..., list[Rule]]:
+def where(applies: Predicate, on: str | None = None, prefix: str = "") -> Callable[..., list[Rule]]:
     """Rules that speak only about the operands to which `applies`.
 
     `on` are the targets of those that name none; `prefix` opens every sentence.

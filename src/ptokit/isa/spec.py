@@ -388,12 +388,16 @@ def _more(given: str | Iterable[Mapping[str, str]]) -> Iterable[Mapping[str, str
 def examples(table: str) -> list[dict[str, str]]:
     """Samples as a table: a heading of names divided by `|`, a line per sample, empty: left out.
 
-    A blank line ends a table; another one, with other names, may follow.
+    A blank line ends a table; another one, with other names, may follow. Under "on", `kirin` stands
+    for both Kirin targets.
     """
     found: list[dict[str, str]] = []
     for block in re.split(r"\n\s*\n", table.strip()):
         head, *rows = ([cell.strip() for cell in line.split("|")] for line in block.splitlines())
         found += ({k: v for k, v in zip(head, row, strict=True) if v} for row in rows)
+    for each in found:
+        if "on" in each:
+            each["on"] = re.sub(r"\bkirin\b", "kirin9030 kirinx90", each["on"])
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.conv_layout import WEIGHTS
+from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import (
     FIX_VIEW,
@@ -27,7 +28,19 @@ from ptokit.isa.memory import (
     unit_stride,
     view_rows_cols,
 )
-from ptokit.isa.rules import DEVICES, Predicate, both, in_types, located, need
+from ptokit.isa.rules import (
+    DEVICES,
+    KIRIN,
+    NOT_A2A3,
+    Predicate,
+    both,
+    in_types,
+    located,
+    need,
+    under,
+    when,
+    where,
+)
 from ptokit.isa.spec import (
     Asm,
     Attr,
@@ -103,22 +116,33 @@ def _drained(o: Any) -> tuple[int, int]:
     return view_rows_cols(o, "dst")
 
 
+def _static_block(o: Any) -> bool:
+    return o.dst.static_shape[3] == 16 and o.dst.static_shape[4] in _block_widths(o)
+
+
+def _whole_blocks(o: Any) -> bool:
+    line = o.src.rows if o.src.layout == "DN" else o.src.cols
+    return o.src.is_boxed or line * o.src.itemsize % 32 == 0
+
+
+def _conv_fits(o: Any) -> bool:
+    view = o.dst.shape[1:] if _weights(o) else o.dst.shape
+    tile = o.src.shape[:5] if o.dst.layout == Layout.NDC1HWC0 else o.src.shape
+    return view == tile
+
+
+def _weights(o: Any) -> bool:
+    return len(o.src.shape) == 4 and o.src.layout in WEIGHTS
+
+
 # ---- rules -------------------------------------------------------------------------------------
 
+_SOURCES = (TileType.Vec, TileType.Acc, TileType.Mat)
+
 _PLAIN_RULES = [
-    need(
-        "SA-0101",
-        OLD,
-        "src is a Vec, Acc or Mat tile",
-        lambda o: not _conv(o),
-        lambda o: o.src.loc in (TileType.Vec, TileType.Acc, TileType.Mat),
-    ),
-    need(
-        "SA-0100",
-        NEW,
-        "src is a Vec or Acc tile",
-        lambda o: not _conv(o),
-        lambda o: o.src.loc in (TileType.Vec, TileType.Acc),
+    *where(lambda o: not _conv(o))(
+        rule("SA-0101", "src is a Vec, Acc or Mat tile", lambda o: o.src.loc in _SOURCES, OLD),
+        rule("SA-0100", "src is a Vec or Acc tile", lambda o: o.src.loc in _SOURCES[:2], NEW),
     ),
     need(
         "SA-0105",
@@ -137,14 +161,6 @@ _PLAIN_RULES = [
         _FIX_LAYOUT,
     ),
     *checked_sizes("src", "dst", _plain, OLD),
-    need(
-        "SA-0350",
-        OLD,
-        "NZ: dimensions 3 and 4 of dst are 16 and 32/sizeof, statically",
-        both(_plain, _nz),
-        lambda o: o.dst.static_shape[3:] == (16, 32 // o.dst.itemsize),
-        FIX_VIEW,
-    ),
     need(
         "PA-0029",
         OLD,
@@ -174,17 +190,16 @@ _PLAIN_RULES = [
         "NZ: dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 8 or 16, i32 16, 4-bit 64), "
         "statically",
         both(_vec, _nz),
-        lambda o: o.dst.static_shape[3] == 16 and o.dst.static_shape[4] in _block_widths(o),
+        _static_block,
         FIX_VIEW,
     ),
     same_extent("src", "dst", _plain, "view-size", NEW),
     same_extent("src", "dst", lambda o: not _conv(o), "CA-0002", "cpu"),
-    need(
+    rule(
         "conv-store",
-        DEVICES,
         "only the permissive profile stores convolution tiles",
-        _conv,
-        lambda o: o.src.kind != "conv",
+        lambda o: not _conv(o),
+        DEVICES,
         "store the data through a plain tile over the same storage (TRESHAPE)",
     ),
     need(
@@ -198,142 +213,131 @@ _PLAIN_RULES = [
 ]
 
 
-def _whole_blocks(o: Any) -> bool:
-    line = o.src.rows if o.src.layout == "DN" else o.src.cols
-    return o.src.is_boxed or line * o.src.itemsize % 32 == 0
+_MATRICES = (Layout.ND, Layout.NZ)
+_SPLIT = (Layout.NC1HWC0, Layout.NDC1HWC0)
+_MAPS = (Layout.NHWC, Layout.NCHW, Layout.NCDHW)
+_ATOMIC_TYPES = "f16 f32 i16 i32 i8 bf16"
 
 
-def _conv_fits(o: Any) -> bool:
-    view = o.dst.shape[1:] if _weights(o) else o.dst.shape
-    tile = o.src.shape[:5] if o.dst.layout == Layout.NDC1HWC0 else o.src.shape
-    return view == tile
+def _layouts(id: str, on: str, *allowed: Layout) -> Rule:
+    told = ", ".join(layout.name for layout in allowed)
+    text = f"an accumulator is stored to one of the layouts {told}"
+    return rule(id, text, arranged("dst", *allowed), on)
 
 
-def _weights(o: Any) -> bool:
-    return len(o.src.shape) == 4 and o.src.layout in WEIGHTS
+def _all_drained(o: Any) -> bool:
+    """Whether the view takes just the valid accumulator; it may have another illegal layout."""
+    known = arranged("dst", *_MATRICES, *_SPLIT, *_MAPS)
+    return not known(o) or _drained(o) == (o.src.vr, o.src.vc)
 
 
-def drain_rules(atomic_types: str = "f16 f32 i16 i32 i8 bf16") -> list[Rule]:
-    """What accumulators need, with one quantisation word or with a vector of them."""
-    plain = (Layout.ND, Layout.NZ)
-    split = (Layout.NC1HWC0, Layout.NDC1HWC0)
-    maps = (Layout.NHWC, Layout.NCHW, Layout.NCDHW)
-
-    def layouts(id: str, on: str, *allowed: Layout) -> Rule:
-        told = ", ".join(layout.name for layout in allowed)
-        text = f"an accumulator is stored to one of the layouts {told}"
-        return need(id, on, text, _acc, arranged("dst", *allowed))
-
-    return [
-        layouts("acc-layout", "a2a3", *plain, *split),
-        layouts("acc-layout", "kirinx90", Layout.ND, Layout.NC1HWC0),
-        layouts("acc-layout", "kirin9030", *plain),
-        layouts("SA-0337", "a5", *plain, *maps),
-        need(
+# What accumulators need, with one quantisation word or with a vector of them.
+_DRAIN_RULES = [
+    *where(_acc, DEVICES)(
+        _layouts("acc-layout", "a2a3", *_MATRICES, *_SPLIT),
+        _layouts("acc-layout", "kirinx90", Layout.ND, Layout.NC1HWC0),
+        _layouts("acc-layout", "kirin9030", *_MATRICES),
+        _layouts("SA-0337", "a5", *_MATRICES, *_MAPS),
+        rule(
             "SA-0201",
-            "a2a3 a5",
             "1 <= Cols <= 4095 of an accumulator",
-            _acc,
             lambda o: 1 <= o.src.cols <= 4095,
-        ),
-        need(
-            "SA-0126",
             "a2a3 a5",
+        ),
+        rule(
+            "SA-0126",
             "an accumulator has 1 to 8192 rows for an ND view, otherwise 1 to 65535 rows and a "
             "multiple of 16 columns",
-            _acc,
             lambda o: (
                 1 <= o.src.rows <= 8192
                 if o.dst.layout == Layout.ND
                 else 1 <= o.src.rows <= 65535 and o.src.cols % 16 == 0
             ),
-        ),
-        need(
-            "PA-0033",
-            "a2a3",
-            "1 <= valid columns <= 4095 of an accumulator",
-            _acc,
-            lambda o: 1 <= o.src.vc <= 4095,
-        ),
-        need(
-            "PA-0064",
-            "a2a3",
-            "at most 8192 valid rows go to an ND view",
-            _drains_to(Layout.ND),
-            lambda o: o.src.vr <= 8192,
-        ),
-        need(
-            "PA-0023",
-            "a2a3",
-            "an accumulator is stored to one matrix: S0, S1 and S2 are 1",
-            _drains_to(Layout.ND),
-            lambda o: o.dst.shape[:3] == (1, 1, 1),
-        ),
-        need(
-            "PA-0048",
-            "a2a3",
-            "an ND view has the valid rows (S3) and columns (S4) of the accumulator",
-            _drains_to(Layout.ND),
-            lambda o: (o.src.vr, o.src.vc) == o.dst.shape[3:],
-            FIX_VIEW,
-        ),
-        need(
-            "acc-size",
-            DEVICES,
-            "the view describes exactly the valid rows and columns of the accumulator",
-            both(_acc, lambda o: o.target.name != "a2a3" or o.dst.layout != Layout.ND),
-            lambda o: (
-                o.dst.layout not in plain + split + maps or _drained(o) == (o.src.vr, o.src.vc)
-            ),
-            FIX_VIEW,
-        ),
-        need(
-            "acc-block",
-            DEVICES,
-            "NZ: dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 8 or 16, i32 16), statically",
-            _drains_to(Layout.NZ),
-            lambda o: o.dst.static_shape[3] == 16 and o.dst.static_shape[4] in _block_widths(o),
-            FIX_VIEW,
-        ),
-        need(
-            "acc-columns",
-            "a2a3",
-            "NZ: valid columns of the accumulator are a multiple of 16",
-            _drains_to(Layout.NZ),
-            lambda o: o.src.vc % 16 == 0,
-        ),
-        need(
-            "acc-c0",
-            DEVICES,
-            "NDC1HWC0: the stride of W is C0, which is 8 for f32, 16 for i32, otherwise 32/sizeof",
-            _drains_to(Layout.NDC1HWC0),
-            lambda o: o.dst.stride[4] == _block_widths(o)[0],
-        ),
-        need(
-            "SA-0026",
-            "a2a3",
-            f"AtomicAdd works on {atomic_types}",
-            _atomic,
-            in_types("dst", atomic_types),
-        ),
-        need(
-            "SA-0025",
-            "a5",
-            f"AtomicAdd works on {atomic_types}",
-            _atomic,
-            in_types("dst", atomic_types),
+            "a2a3 a5",
         ),
         rule(
-            "atomic-target",
-            "the target has no atomic stores",
-            lambda o: not _atomic(o),
-            "kirin9030 kirinx90",
-            "load, add and store",
+            "PA-0033",
+            "1 <= valid columns <= 4095 of an accumulator",
+            lambda o: 1 <= o.src.vc <= 4095,
+            "a2a3",
         ),
-    ]
+        rule(
+            "acc-size",
+            "the view describes exactly the valid rows and columns of the accumulator",
+            _all_drained,
+            NOT_A2A3,
+            FIX_VIEW,
+        ),
+    ),
+    *where(_drains_to(Layout.ND), "a2a3")(
+        rule("PA-0064", "at most 8192 valid rows go to an ND view", lambda o: o.src.vr <= 8192),
+        rule(
+            "PA-0023",
+            "an accumulator is stored to one matrix: S0, S1 and S2 are 1",
+            lambda o: o.dst.shape[:3] == (1, 1, 1),
+        ),
+        rule(
+            "PA-0048",
+            "an ND view has the valid rows (S3) and columns (S4) of the accumulator",
+            lambda o: (o.src.vr, o.src.vc) == o.dst.shape[3:],
+            fix=FIX_VIEW,
+        ),
+    ),
+    need(
+        "acc-size",
+        "a2a3",
+        "the view describes exactly the valid rows and columns of the accumulator",
+        both(_acc, lambda o: o.dst.layout != Layout.ND),  # which PA-0048 speaks about
+        _all_drained,
+        FIX_VIEW,
+    ),
+    *where(_drains_to(Layout.NZ), DEVICES, "NZ: ")(
+        rule(
+            "acc-block",
+            "dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 8 or 16, i32 16), statically",
+            _static_block,
+            fix=FIX_VIEW,
+        ),
+        rule(
+            "acc-columns",
+            "valid columns of the accumulator are a multiple of 16",
+            lambda o: o.src.vc % 16 == 0,
+            "a2a3",
+        ),
+    ),
+    need(
+        "acc-c0",
+        DEVICES,
+        "NDC1HWC0: the stride of W is C0, which is 8 for f32, 16 for i32, otherwise 32/sizeof",
+        _drains_to(Layout.NDC1HWC0),
+        lambda o: o.dst.stride[4] == _block_widths(o)[0],
+    ),
+    *under(
+        {"SA-0026": "a2a3", "SA-0025": "a5"},
+        f"AtomicAdd works on {_ATOMIC_TYPES}",
+        when(_atomic, in_types("dst", _ATOMIC_TYPES)),
+    ),
+    rule(
+        "atomic-target",
+        "the target has no atomic stores",
+        lambda o: not _atomic(o),
+        KIRIN,
+        "load, add and store",
+    ),
+]
 
 
 _COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
+
+
+def _drain(
+    dst: Array, src: Array, o: Ops, word: int | Array | None, atomic: AtomicType, relu: ReluPreMode
+) -> None:
+    """Store an accumulator, converted; of an NCDHW view it fills the first plane of D."""
+    positive = relu == ReluPreMode.NormalRelu
+    kinds = o.src.dtype, o.dst.dtype
+    values = convert_out(src, *kinds, word=word, relu=positive, target=o.target)
+    _store(dst[:, :: o.dst.shape[2]] if o.dst.layout == Layout.NCDHW else dst, values, atomic)
 
 
 def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
@@ -371,7 +375,7 @@ def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
         known_arrangement("src", "dst"),
         unit_stride("dst", DEVICES),
         _PLAIN_RULES,
-        drain_rules(),
+        _DRAIN_RULES,
         store_conversions("preQuantScalar"),
         need(
             "acc-only",
@@ -383,21 +387,22 @@ def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
         ),
     ],
     asm=Asm(attrs=_TEXT, is_paired=True, order=("src", "dst", "preQuantScalar"), indexed="dst"),
-    more_examples=[
-        {"dst": "GM f32 32x16 DN", "src": "Vec f32 32x16 DN"},
-        {"dst": "GM f16 32x64 NZ", "src": "Vec f16 32x64 NZ"},
-        {"dst": "GM i64 16x16", "src": "Vec i64 16x16"},
-        {"dst": "GM f16 32x64", "src": "Mat f16 32x64", "on": OLD},
-        {"dst": "GM f16 32x64 DN", "src": "Mat f16 32x64 DN", "on": OLD},
-        {"dst": "GM f32 32x32", "src": "Acc f32 32x32", "on": "a2a3 a5 cpu"},
-        {"dst": "GM i32 32x32", "src": "Acc i32 32x32"},
-        {"dst": "GM i8 32x32", "src": "Acc i32 32x32", "preQuantScalar": "1065353216"},
-        {"dst": "GM f16 32x32 NZ", "src": "Acc f32 32x32", "on": "a2a3 a5 cpu"},
-        {"dst": "GM f16 1x2x4x8x16 NC1HWC0", "src": "Acc f32 32x32", "on": "a2a3 cpu"},
-        {"dst": "GM f32 1x1x4x8x32 NHWC", "src": "Acc f32 32x32", "on": "a5 cpu"},
-        {"dst": "GM f32 1x1x32x4x8 NCHW", "src": "Acc f32 32x32", "on": "a5 cpu"},
-        {"dst": "GM f32 1x32x1x4x8 NCDHW", "src": "Acc f32 32x32", "on": "a5 cpu"},
-    ],
+    more_examples="""
+        dst                       | src              | preQuantScalar | on
+        GM f32 32x16 DN           | Vec f32 32x16 DN |                |
+        GM f16 32x64 NZ           | Vec f16 32x64 NZ |                |
+        GM i64 16x16              | Vec i64 16x16    |                |
+        GM f16 32x64              | Mat f16 32x64    |                | a2a3 kirinx90
+        GM f16 32x64 DN           | Mat f16 32x64 DN |                | a2a3 kirinx90
+        GM f32 32x32              | Acc f32 32x32    |                | a2a3 a5 cpu
+        GM i32 32x32              | Acc i32 32x32    |                |
+        GM i8 32x32               | Acc i32 32x32    | 1065353216     |
+        GM f16 32x32 NZ           | Acc f32 32x32    |                | a2a3 a5 cpu
+        GM f16 1x2x4x8x16 NC1HWC0 | Acc f32 32x32    |                | a2a3 cpu
+        GM f32 1x1x4x8x32 NHWC    | Acc f32 32x32    |                | a5 cpu
+        GM f32 1x1x32x4x8 NCHW    | Acc f32 32x32    |                | a5 cpu
+        GM f32 1x32x1x4x8 NCDHW   | Acc f32 32x32    |                | a5 cpu
+    """,
     cpp=Cpp(("", "src dst @atomicType", "src dst @atomicType @reluPreMode"), first="stPhase"),
 )
 def TSTORE(
@@ -406,7 +411,8 @@ def TSTORE(
     preQuantScalar: int | None,
     atomicType: AtomicType,
     reluPreMode: ReluPreMode,
-    ctx: Any,
+    ops: Ops,
+    pipe: Pipe,
 ) -> None:
     """Store the valid region of a tile to a view of global memory.
 
@@ -417,20 +423,11 @@ def TSTORE(
     time. Memory outside the view is untouched. The phase orders the drain of an accumulator with
     the matmul that fills it and changes no value.
     """
-    if ctx.pipe is not Pipe.FIX and preQuantScalar is None:
+    if pipe is Pipe.FIX or preQuantScalar is not None:
+        _drain(dst, src, ops, preQuantScalar, atomicType, reluPreMode)
+    else:
         there = dst[0] if dst.ndim > src.ndim else dst  # four-dimensional weights
         _store(there, as_bits_of(src, there), atomicType)
-        return
-    o = ctx.ops
-    relu = reluPreMode == ReluPreMode.NormalRelu
-    kinds = o.src.dtype, o.dst.dtype
-    values = convert_out(src, *kinds, word=preQuantScalar, relu=relu, target=ctx.target.name)
-    _store(_plane(dst, o), values, atomicType)
-
-
-def _plane(dst: Array, o: Any) -> Array:
-    """The columns an accumulator has: of an NCDHW view the first plane of D."""
-    return dst[:, :: o.dst.shape[2]] if o.dst.layout == Layout.NCDHW else dst
 
 
 @insn(
@@ -460,7 +457,7 @@ def _plane(dst: Array, o: Any) -> Array:
         positive_sizes("src", "dst", OLD + " cpu"),
         known_arrangement("src", "dst"),
         unit_stride("dst", DEVICES),
-        drain_rules(),
+        _DRAIN_RULES,
         store_conversions("fp"),
         same_extent("src", "dst", lambda o: True, "CA-0002", "cpu"),
     ],
@@ -469,16 +466,11 @@ def _plane(dst: Array, o: Any) -> Array:
     cpp=Cpp(("", "src dst fp @atomicType @reluPreMode")),
 )
 def TSTORE_FP(
-    dst: Array, src: Array, fp: Array, atomicType: AtomicType, reluPreMode: ReluPreMode, ctx: Any
+    dst: Array, src: Array, fp: Array, atomicType: AtomicType, reluPreMode: ReluPreMode, ops: Ops
 ) -> None:
     """Store an accumulator, each column quantised with its own word of `fp`.
 
     Word k belongs to column k of the source. Apart from where the words come from this is TSTORE of
     an accumulator with a quantisation word. `fp` must stay unchanged until the store is complete.
     """
-    o = ctx.ops
-    relu = reluPreMode == ReluPreMode.NormalRelu
-    kinds = o.src.dtype, o.dst.dtype
-    words = fp.view(np.uint64)
-    values = convert_out(src, *kinds, word=words, relu=relu, target=ctx.target.name)
-    _store(_plane(dst, o), values, atomicType)
+    _drain(dst, src, ops, fp.view(np.uint64), atomicType, reluPreMode)

@@ -18,7 +18,9 @@ import numpy as np
 from ptokit.base.enums import AccToVecMode, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator
+from ptokit.isa.services import Core, Poison, Refused
 from ptokit.isa.spec import Attr, Pipe
 
 DUAL = (AccToVecMode.DualModeSplitM, AccToVecMode.DualModeSplitN)
@@ -91,7 +93,9 @@ def is_row(tile: Any) -> bool:
 def transfer(
     dst: Array,
     src: Array,
-    ctx: Any,
+    o: Ops,
+    poison: Poison,
+    core: Core,
     *,
     corner: tuple[int, int] = (0, 0),
     word: Any = None,
@@ -103,10 +107,9 @@ def transfer(
     `corner` is where the region starts in the source. `word` is a quantisation word, or one per
     valid column: the columns behind them, which only fill up a box, come out undefined.
     """
-    o = ctx.ops
-    missing = ctx.undefined("src")
+    missing = poison.undefined("src")
     if missing is not None:
-        ctx.demand("src", (_within(o.src.vr - corner[0]), _within(o.src.vc - corner[1])))
+        poison.demand("src", (_within(o.src.vr - corner[0]), _within(o.src.vc - corner[1])))
     if isinstance(word, np.ndarray):
         word, missing = _spread(word, src, missing)
     values = _converted(src, o, word, relu == ReluPreMode.NormalRelu)
@@ -114,21 +117,21 @@ def transfer(
         dst[...] = values
         return
     lands_here = False
-    for core, part in _receivers(mode, src.shape, ctx):
+    for number, part in _receivers(mode, src.shape, o, core):
         lost = None if missing is None else missing[part]
-        window = None if core is None else ctx.on_vector_core("dst", core)
+        window = None if number is None else core.on_vector_core("dst", number)
         if window is None:
             lands_here = True
             dst[...] = values[part]
             if lost is not None and lost.any():
-                ctx.poison_where("dst", lost)
+                poison.poison_where("dst", lost)
         else:
             window.write(values[part])
             window.mark_defined()
             if lost is not None:
                 window.poison(lost)
     if not lands_here:
-        ctx.leave("dst", dst)
+        poison.leave("dst", dst)
 
 
 def _within(size: int) -> slice:
@@ -150,22 +153,21 @@ def _converted(values: Array, o: Any, word: Any, relu: bool) -> Array:
     source, result = o.src.dtype, o.dst.dtype
     permissive = not o.target.is_device
     if is_accumulator(o) or relu or (permissive and source is not result):
-        name = o.target.name
-        return convert_out(values, source, result, word=word, relu=relu, target=name)
+        return convert_out(values, source, result, word=word, relu=relu, target=o.target)
     if o.dst.loc == TileType.Bias and source is not result:
         return convert_out(values, source, result)  # widening, exact
     return values if source is result else values.view(result.np)
 
 
 def _receivers(
-    mode: AccToVecMode | None, shape: tuple[int, ...], ctx: Any
+    mode: AccToVecMode | None, shape: tuple[int, ...], o: Ops, core: Core
 ) -> list[tuple[int | None, tuple[slice, slice]]]:
     """Which vector core gets which part; None is wherever dst lies.
 
     Without the other vector core at hand, a core sees the half of its own sub-block.
     """
     everything = slice(None), slice(None)
-    if mode is None or not ctx.target.is_device:
+    if mode is None or not o.target.is_device:
         return [(None, everything)]
     if mode not in DUAL:
         return [(int(mode == AccToVecMode.SingleModeVec1), everything)]
@@ -173,8 +175,8 @@ def _receivers(
     half = shape[axis] // 2
     parts = [slice(0, half), slice(half, None)]
     both = [(part, slice(None)) if axis == 0 else (slice(None), part) for part in parts]
-    if ctx.on_vector_core("dst", 1) is None:
-        return [(None, both[ctx.core.subblock])]
+    if core.on_vector_core("dst", 1) is None:
+        return [(None, both[core.subblock])]
     return [(0, both[0]), (1, both[1])]
 
 
@@ -197,20 +199,23 @@ def weights(conv: Array) -> Array:
     return conv.reshape(-1, n, block).transpose(0, 2, 1).reshape(-1, n)
 
 
-def transfer_weights(dst: Array, src: Array, ctx: Any, row: int = 0, col: int = 0) -> None:
-    """Copy a window of convolution weights into a right operand."""
-    part = slice(row, row + dst.shape[0]), slice(col, col + dst.shape[1])
+def transfer_weights(
+    dst: Array, src: Array, poison: Poison, corner: tuple[int, int] = (0, 0)
+) -> None:
+    """Copy the window of convolution weights that starts at `corner` into a right operand."""
+    (row, col), (rows, cols) = corner, dst.shape
+    part = slice(row, row + rows), slice(col, col + cols)
     window = weights(src)[part]
     if window.shape != dst.shape:
-        raise ctx.fail(
+        raise Refused(
             "window",
             "the window lies inside the weights",
             got=[("weights (K x N)", weights(src).shape), ("indexRow", row), ("indexCol", col)],
         )
     dst[...] = window
-    missing = ctx.undefined("src")
+    missing = poison.undefined("src")
     if missing is not None:
-        ctx.poison_where("dst", weights(missing.reshape(src.shape))[part])
+        poison.poison_where("dst", weights(missing.reshape(src.shape))[part])
 
 
 def weight_size(o: Any) -> tuple[int, int]:

@@ -12,12 +12,15 @@ from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import FILTERS, join_channels, split_channels, weight_blocks
-from ptokit.isa.facts import ConvFacts, TileFacts
+from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.memory import as_bits_of, round_up
-from ptokit.isa.rules import DEVICES, located, need
+from ptokit.isa.rules import DEVICES, NOT_A2A3, located, need
+from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, View, insn, out, rule, src, tmp, types
+from ptokit.isa.targets import PerTarget
 
-_WHOLE_TILE = "a5 kirin9030 kirinx90"  # these transpose all of the tile, not its valid region
+# Whether all of the tile is transposed, or only its valid region.
+_WHOLE_TILE = PerTarget(False, a5=True, kirin=True)
 _KIRIN_TYPES = "u32 i32 f32 u16 i16 f16 u8 i8"
 Dims = tuple[int, ...]
 
@@ -201,9 +204,7 @@ def _whole_blocks(tile: Any) -> bool:
 
 def _size(o: Any) -> tuple[int, int]:
     """Rows and columns of the source that are transposed."""
-    if o.target.name in _WHOLE_TILE.split():
-        return o.src.rows, o.src.cols
-    return o.src.vr, o.src.vc
+    return (o.src.rows, o.src.cols) if _WHOLE_TILE[o.target] else (o.src.vr, o.src.vc)
 
 
 def _index_fits(o: Any) -> bool:
@@ -237,21 +238,21 @@ _MATRIX_RULES = [
     ),
     need(
         "SA-0343",
-        _WHOLE_TILE,
+        NOT_A2A3,
         "lines of src are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
         _matrix,
         lambda o: _whole_blocks(o.src),
     ),
     need(
         "SA-0344",
-        _WHOLE_TILE,
+        NOT_A2A3,
         "lines of dst are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
         _matrix,
         lambda o: _whole_blocks(o.dst),
     ),
     need(
         "index-range",
-        _WHOLE_TILE,
+        NOT_A2A3,
         "the last element of the longer tile has an index of 16 bits (4-byte elements: 32 bits)",
         _matrix,
         _index_fits,
@@ -346,8 +347,8 @@ def _landing(o: Any) -> Any:
 
 
 def _beyond(o: Any) -> tuple[slice, slice] | None:
-    """What the fast path of A2A3 overwrites: each row of dst to the end of its 32-byte block."""
-    if not _matrix(o) or o.target.name != "a2a3" or not _is_fast(o):
+    """What the fast path overwrites: each row of dst to the end of its 32-byte block."""
+    if not _matrix(o) or not o.target.writes_whole_blocks or not _is_fast(o):
         return None
     stop = min(round_up(o.src.vr, BLOCK_BYTES // o.src.itemsize), o.dst.cols)
     return (slice(0, o.src.vc), slice(o.src.vr, stop)) if stop > o.src.vr else None
@@ -358,7 +359,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
     src(
         "src",
         kinds=("tile", "conv"),
-        view=lambda o: View.WHOLE if o.target.name in _WHOLE_TILE.split() else View.VALID,
+        view=lambda o: View.WHOLE if _WHOLE_TILE[o.target] else View.VALID,
         carries=True,
     ),
     tmp("tmp", lost=lambda o: o.target.is_device and _is_fast(o)),
@@ -381,7 +382,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
             "SA-0345",
             "elements of src and dst have the same size",
             lambda o: o.src.itemsize == o.dst.itemsize,
-            _WHOLE_TILE,
+            NOT_A2A3,
         ),
         rule(
             "SA-0346", "elements have 1, 2 or 4 bytes", lambda o: o.src.itemsize in (1, 2, 4), "cpu"
@@ -430,7 +431,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
     freedom="Hardware copies what lies in the source in place of channels beyond C; the reference "
     "engine writes zeros there.",
 )
-def TTRANS(dst: Array, src: Array, tmp: Array, ctx: Any) -> None:
+def TTRANS(dst: Array, src: Array, tmp: Array, ops: Ops, poison: Poison) -> None:
     """Transpose a Vec tile, or convert a Vec convolution tile between layouts.
 
     A matrix: dst[i, j] = src[j, i] over the valid region of `src`; A5 and the Kirin targets
@@ -445,25 +446,29 @@ def TTRANS(dst: Array, src: Array, tmp: Array, ctx: Any) -> None:
     filters beyond N become zero; the permissive profile leaves all of them untouched. The fast path
     of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecified.
     """
-    o = ctx.ops
-    missing = ctx.undefined("src")
-    if _matrix(o):
-        ctx.demand("src", (slice(0, o.src.vr), slice(0, o.src.vc)))
-        dst[...] = as_bits_of(src, dst).T
-        if missing is not None:
-            ctx.poison_where("dst", missing.T)
+    if _conv(ops):
+        _convert(dst, as_bits_of(src, dst), ops, poison)
         return
-    ctx.demand("src", (slice(None), slice(None)))
+    missing = poison.undefined("src")
+    poison.demand("src", (slice(0, ops.src.vr), slice(0, ops.src.vc)))
+    dst[...] = as_bits_of(src, dst).T
+    if missing is not None:
+        poison.poison_where("dst", missing.T)
+
+
+def _convert(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
+    """Rearrange a convolution tile."""
+    poison.demand("src", (slice(None), slice(None)))
     conversion = _conversion(o)
     assert conversion is not None
-    values = conversion.arrange(as_bits_of(src, dst), o.dst.shape)
-    if ctx.target.is_device and _pair(o) != "NC1HWC0-FRACTAL_Z":
+    values = conversion.arrange(src, o.dst.shape)
+    if o.target.is_device and _pair(o) != "NC1HWC0-FRACTAL_Z":
         dst[...] = values
         return
     exists = conversion.arrange(np.ones(src.shape, bool), o.dst.shape)
-    untouched = ctx.undefined("dst")
+    untouched = poison.undefined("dst")
     if o.dst.dtype.is_packed:  # then dst is not the memory itself, and has nothing to keep
         dst[...] = 0
     np.copyto(dst, values, where=exists)
     if untouched is not None:
-        ctx.poison_where("dst", untouched & ~exists.reshape(untouched.shape))
+        poison.poison_where("dst", untouched & ~exists.reshape(untouched.shape))

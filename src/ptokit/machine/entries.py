@@ -73,7 +73,7 @@ def _adds(config: FixpipeParams | None) -> bool:
 
 def _converted(values: Array, config: FixpipeParams, ops: Ops, registers: dict[str, Any]) -> Array:
     """What the fix pipe does to the values, with the parameters set beforehand."""
-    target, source = ops.target.name, ops.tile.dtype
+    target, source = ops.target, ops.tile.dtype
     mode, word = config.QuantPre.name, None
     if mode not in ("NoQuant", "F322F16", "F322BF16"):
         if mode.startswith("V"):
@@ -81,7 +81,7 @@ def _converted(values: Array, config: FixpipeParams, ops: Ops, registers: dict[s
             word: Any = vector[: values.shape[1]].astype(np.uint64)
         else:
             word = registers.get("QUANT_PRE", 0)
-            if target == "cpu" and not word & 0xFFFF_FFFF:
+            if not target.is_device and not word & 0xFFFF_FFFF:
                 word |= 0x3F80_0000  # the public simulator reads an unset scale as 1.0
     relu = config.ReluMode == ReluPreMode.NormalRelu
     return convert_out(values, source, config.result(source), word=word, relu=relu, target=target)

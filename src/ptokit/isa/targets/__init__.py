@@ -98,6 +98,8 @@ class Target:
     event_ids: int = 8  # per ordered pair of pipes
     core_flags: int = 16  # counters of a core that other cores raise
     reserved_flags: range = range(11, 15)  # those of them that SYNCALL uses
+    writes_whole_blocks: bool = False  # vector moves fill up the last 32-byte block of a row
+    register_sets: int = 1  # of the image-to-column engine's repeat and padding registers
     overrides: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @cached_property
@@ -200,6 +202,7 @@ A2A3 = Target(
     fifos=FifoRules(_PLAIN, wait_stops_scalar=True, pairs_cores=True),
     core_signals=Reach.CLUSTER,
     needs_signal_base=True,
+    writes_whole_blocks=True,
     tf32_bits=11,
 )
 A5 = Target(
@@ -214,6 +217,7 @@ A5 = Target(
     fifos=FifoRules(_ANY, is_direct=True, packs_local_slots=True, leaves_index=True),
     core_signals=Reach.CORE,
     tf32_bits=10,
+    register_sets=2,
 )
 KIRIN9030 = Target(
     name="kirin9030",
@@ -245,6 +249,7 @@ CPU = Target(
     barriers=frozenset(),
     unordered=frozenset(),
     fifos=FifoRules(_ANY, tracks_slots=True),
+    register_sets=2,
 )
 
 TARGETS: Mapping[str, Target] = MappingProxyType(
