@@ -8,10 +8,10 @@ from typing import Any
 from ptokit.base import dtypes as dt
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
-from ptokit.isa.rules import located
+from ptokit.isa.facts import Ops
+from ptokit.isa.rules import DEVICES, located
+from ptokit.isa.services import Core, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src
-
-DEVICES = "a2a3 a5 kirin9030 kirinx90"
 
 
 def _checked(o: Any) -> bool:
@@ -106,7 +106,7 @@ def _capacity(o: Any) -> int:
     example={"obj": "Vec {T} 16x64", "Addr": "0x400"},
     more_examples=[{"obj": "Vec f32 16x64", "addr": "0x1000"}],
 )
-def TASSIGN(obj: Any, addr: Any, Addr: int | None, ctx: Any) -> None:
+def TASSIGN(obj: Any, addr: Any, Addr: int | None, ops: Ops, core: Core) -> None:
     """Bind a tile to an on-chip address, or a GlobalTensor to a pointer. No data moves.
 
     `TASSIGN(tile, address)` takes an address known at run time and is not checked;
@@ -119,22 +119,22 @@ def TASSIGN(obj: Any, addr: Any, Addr: int | None, ctx: Any) -> None:
     """
     if hasattr(obj, "point_to"):
         obj.point_to(addr)
-    elif ctx.mode == "manual":
-        obj.bind(ctx.core.memory(obj.spec.loc), addr if Addr is None else Addr)
+    elif ops.mode == "manual":
+        obj.bind(core.memory(obj.spec.loc), addr if Addr is None else Addr)
 
 
 # ---- views ---------------------------------------------------------------------------------------
 
 
-def _alias(ctx: Any, dst: Any, source: Any, offset: int) -> None:
+def _unbound(name: str, tile: Any, message: str) -> Refused:
+    fix = f"bind {name} first: TASSIGN(tile, address), or use mode='auto'"
+    return Refused("unbound-tile", message, got=[(name, tile)], fix=fix)
+
+
+def _alias(dst: Any, source: Any, offset: int) -> None:
     """Lay dst over the storage of the source, `offset` bytes behind its start."""
     if source.storage is None:
-        raise ctx.fail(
-            "unbound-tile",
-            "src has an address that dst can share",
-            got=[("src", source)],
-            fix="bind src first: TASSIGN(tile, address), or use mode='auto'",
-        )
+        raise _unbound("src", source, "src has an address that dst can share")
     dst.share(source, offset)
 
 
@@ -170,7 +170,7 @@ def _alias(ctx: Any, dst: Any, source: Any, offset: int) -> None:
     renames="src",
     example={"dst": "Vec {T} 32x32", "src": "Vec {T} 16x64"},
 )
-def TRESHAPE(dst: Any, src: Any, ctx: Any) -> None:
+def TRESHAPE(dst: Any, src: Any) -> None:
     """Let dst denote the bytes of src under its own type. No data moves.
 
     Both names share the storage from now on: a write through one is seen through the other. The
@@ -178,7 +178,7 @@ def TRESHAPE(dst: Any, src: Any, ctx: Any) -> None:
     filtered or filled. In auto mode the call is an alias declaration and is not checked, also
     between a Tile and a ConvTile.
     """
-    _alias(ctx, dst, src, 0)
+    _alias(dst, src, 0)
 
 
 def _plain_offset(o: Any) -> int:
@@ -245,7 +245,7 @@ def _is_window(o: Any) -> bool:
     asm=Asm(name="subview", ins=("src", "rowIdx", "colIdx"), outs=("dst",)),
     example={"dst": "Vec {T} 16x64 valid 8x32", "rowIdx": "2", "colIdx": "8"},
 )
-def TSUBVIEW(dst: Any, src: Any, rowIdx: int, colIdx: int, ctx: Any) -> None:
+def TSUBVIEW(dst: Any, src: Any, rowIdx: int, colIdx: int, ops: Ops) -> None:
     """Bind dst to the part of src that starts at (rowIdx, colIdx). No data moves.
 
     dst is a window onto src: writes through one are seen through the other, and dst keeps its own
@@ -255,7 +255,7 @@ def TSUBVIEW(dst: Any, src: Any, rowIdx: int, colIdx: int, ctx: Any) -> None:
     one column), whole columns of boxes for boxed ones. Vector instructions and transfers also want
     its address to be a multiple of 32 bytes.
     """
-    _alias(ctx, dst, src, _plain_offset(ctx.ops) * src.spec.itemsize)
+    _alias(dst, src, _plain_offset(ops) * src.spec.itemsize)
 
 
 _SCALES_OF = {TileType.Left: TileType.ScaleLeft, TileType.Right: TileType.ScaleRight}
@@ -284,15 +284,15 @@ _SCALES_OF = {TileType.Left: TileType.ScaleLeft, TileType.Right: TileType.ScaleR
     asm=Asm(forms=frozenset({"l2"})),
     example={"dst": "ScaleLeft f8e8m0 32x2", "src": "Left f8e4m3 32x64"},
 )
-def TGET_SCALE_ADDR(dst: Any, src: Any, ctx: Any) -> None:
+def TGET_SCALE_ADDR(dst: Any, src: Any, ops: Ops, core: Core) -> None:
     """Bind an MX scale tile to the place that belongs to a Left or Right tile.
 
     The cube finds the scales of a block-scaled operand at a sixteenth of the operand's address, in
     the scale memory that goes with it. In auto mode the compiler keeps the two together and the
     scale tile keeps the storage it was given.
     """
-    if ctx.mode == "manual":
-        dst.bind(ctx.core.memory(dst.spec.loc), src.address >> 4)
+    if ops.mode == "manual":
+        dst.bind(core.memory(dst.spec.loc), src.address >> 4)
 
 
 # ---- parameters of the fix pipe ------------------------------------------------------------------
@@ -314,7 +314,7 @@ def TGET_SCALE_ADDR(dst: Any, src: Any, ctx: Any) -> None:
     ],
     asm=None,
 )
-def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, ctx: Any) -> None:
+def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, registers: Registers) -> None:
     """Set the scale of the fix-pipe transfers that take it from a register (TPUSH with a config).
 
     The register holds the float32 bits of the scale, of which the hardware uses the upper 19; for
@@ -324,7 +324,7 @@ def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, ctx: Any) -> None:
     (word,) = struct.unpack("<I", struct.pack("<f", preQuantScalar))
     if OutType.itemsize == 1 and OutType is dt.i8:
         word |= 1 << 46
-    ctx.registers["QUANT_PRE"] = word
+    registers["QUANT_PRE"] = word
 
 
 @insn(
@@ -343,18 +343,13 @@ def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, ctx: Any) -> None:
     asm=None,
     example={"fpTile": "Scaling u64 1x16"},
 )
-def SET_QUANT_VECTOR(fpTile: Any, ctx: Any) -> None:
+def SET_QUANT_VECTOR(fpTile: Any, registers: Registers) -> None:
     """Point the fix pipe at a vector of quantisation words, one per column of the results.
 
     The words are read by the transfers that use them, not here. The register holds the address in
     units of 128 bytes from bit 8 on, until it is set again.
     """
     if fpTile.storage is None:
-        raise ctx.fail(
-            "unbound-tile",
-            "fpTile has an address",
-            got=[("fpTile", fpTile)],
-            fix="bind it first: TASSIGN(tile, address), or use mode='auto'",
-        )
-    ctx.registers["FPC"] = (fpTile.address >> 7) << 8
-    ctx.registers["FPC_TILE"] = fpTile  # in auto mode the address alone does not find it
+        raise _unbound("fpTile", fpTile, "fpTile has an address")
+    registers["FPC"] = (fpTile.address >> 7) << 8
+    registers["FPC_TILE"] = fpTile  # in auto mode the address alone does not find it

@@ -6,68 +6,85 @@ keep the words the hardware would hold, so a call in a MANUAL mode sees exactly 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.convert import element
-from ptokit.base.diagnostics import PtoError
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout, SetFmatrixMode
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, same_dtype
-from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Pipe, View, insn, out, rule, scalar, src, types
+from ptokit.isa.services import Refused, Registers
+from ptokit.isa.spec import Asm, Attr, Cpp, Insn, Pipe, View, insn, out, rule, scalar, src, types
+from ptokit.isa.targets import Target
 
 MODE = Attr(
     "FmatrixMode", SetFmatrixMode, SetFmatrixMode.FMATRIX_A_MANUAL, "register set, and who loads it"
 )
 _B_MODES = (SetFmatrixMode.FMATRIX_B_AUTO, SetFmatrixMode.FMATRIX_B_MANUAL)
 _AUTO_MODES = (SetFmatrixMode.FMATRIX_A_AUTO, SetFmatrixMode.FMATRIX_B_AUTO)
-_TWO_SETS = ("a5", "cpu")  # targets whose repeat and padding registers exist twice
+_EXAMPLE = {"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"}
 
 
-def _register(ctx: Any, name: str, mode: SetFmatrixMode) -> str:
-    """The register a mode selects: FMATRIX exists twice everywhere, the others only on some."""
-    twice = name == "FMATRIX" or ctx.target.name in _TWO_SETS
-    return f"{name}_B" if twice and mode in _B_MODES else name
+# ---- registers -----------------------------------------------------------------------------------
 
 
-# ---- register words ------------------------------------------------------------------------------
-
-
-def _fmatrix_word(p: dict[str, Any]) -> int:
+def _fmatrix_word(p: Mapping[str, Any], kind: DType, target: Target) -> int:
     pads = sum(pad << 32 + 8 * i for i, pad in enumerate(p["padList"]))
     return p["fmapW"] | p["fmapH"] << 16 | pads
 
 
-def _repeat_word(p: dict[str, Any], target: str) -> int:
+def _repeat_word(p: Mapping[str, Any], kind: DType, target: Target) -> int:
     word = p["repeatStride"] | p["repeatTime"] << 16 | p["repeatMode"] << 24
-    return word | (p["dstStride"] << 32 | p["dstMposition"] << 48 if target in _TWO_SETS else 0)
+    return word | (
+        p["dstStride"] << 32 | p["dstMposition"] << 48 if target.register_sets > 1 else 0
+    )
 
 
-def _padding_word(p: dict[str, Any], kind: DType) -> int:
+def _padding_word(p: Mapping[str, Any], kind: DType, target: Target) -> int:
     value = np.array([element(p["padValue"], kind)], kind.np)
     bits = int(value.view(kind.uint)[0])
     return bits | bits << 8 if kind.itemsize == 1 else bits
 
 
-def _source(note: str) -> Operand:
-    return src("src", kinds=("conv",), view=View.OBJECT, is_handle=True, note=note)
+# Register -> the word the parameters of a ConvTile make, and the instruction that loads it.
+_WORDS = {
+    "FMATRIX": (_fmatrix_word, "SETFMATRIX"),
+    "L3D_RPT": (_repeat_word, "SET_IMG2COL_RPT"),
+    "PADDING": (_padding_word, "SET_IMG2COL_PADDING"),
+}
 
 
-@insn(
-    _source("ConvTile with fmapH, fmapW and padList"),
-    attrs=[MODE],
-    pipe=Pipe.S,
-    sets="FMATRIX",
+def _chosen(name: str, mode: SetFmatrixMode, target: Target) -> str:
+    """The register a mode selects: FMATRIX exists twice everywhere, the others only on some."""
+    twice = name == "FMATRIX" or target.register_sets > 1
+    return f"{name}_B" if twice and mode in _B_MODES else name
+
+
+def _loads(register: str, note: str, **more: Any) -> Callable[[Callable[..., Any]], Insn]:
+    """What the three configuration instructions have in common."""
+    return insn(
+        src("src", kinds=("conv",), view=View.OBJECT, is_handle=True, note=note),
+        attrs=[MODE],
+        pipe=Pipe.S,
+        sets=register,
+        cpp=Cpp(brackets=("", "src @FmatrixMode")),
+        example=_EXAMPLE,
+        **more,
+    )
+
+
+@_loads(
+    "FMATRIX",
+    "ConvTile with fmapH, fmapW and padList",
     asm=Asm(name="SETFMATRIX", forms=frozenset({"l1", "l2"}), ins=("src",), outs=()),
-    cpp=Cpp(brackets=("", "src @FmatrixMode")),
-    example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
 )
-def SETFMATRIX(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
+def SETFMATRIX(src: Any, FmatrixMode: SetFmatrixMode, target: Target, registers: Registers) -> None:
     """Load feature-map size and padding into image-to-column register A or B.
 
     The word holds fmapW in bits 15..0, fmapH in bits 31..16 and the padding left, right, top and
@@ -75,47 +92,53 @@ def SETFMATRIX(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
     TIMG2COL that uses it. The AUTO modes load nothing: TIMG2COL does it.
     """
     if FmatrixMode not in _AUTO_MODES:
-        ctx.registers[_register(ctx, "FMATRIX", FmatrixMode)] = _fmatrix_word(src.parameters)
+        _load("FMATRIX", src.parameters, src.spec.dtype, FmatrixMode, target, registers)
 
 
-@insn(
-    _source("ConvTile with repeatStride, repeatTime, repeatMode; A5: dstStride, dstMposition"),
-    attrs=[MODE],
-    pipe=Pipe.S,
-    sets="L3D_RPT",
+@_loads(
+    "L3D_RPT",
+    "ConvTile with repeatStride, repeatTime, repeatMode; A5: dstStride, dstMposition",
     targets="a2a3 a5 kirinx90",
     asm=Asm(ins=("src",), outs=()),
-    cpp=Cpp(brackets=("", "src @FmatrixMode")),
-    example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
 )
-def SET_IMG2COL_RPT(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
+def SET_IMG2COL_RPT(
+    src: Any, FmatrixMode: SetFmatrixMode, target: Target, registers: Registers
+) -> None:
     """Load the repeat configuration of the image-to-column engine.
 
     repeatStride in bits 15..0, repeatTime in 23..16, repeatMode in 31..24; on A5 also dstStride in
     47..32 and dstMposition in 63..48. A5 has a second register for the B modes.
     """
-    word = _repeat_word(src.parameters, ctx.target.name)
-    ctx.registers[_register(ctx, "L3D_RPT", FmatrixMode)] = word
+    _load("L3D_RPT", src.parameters, src.spec.dtype, FmatrixMode, target, registers)
 
 
-@insn(
-    _source("ConvTile with padValue"),
-    attrs=[MODE],
-    pipe=Pipe.S,
-    sets="PADDING",
+@_loads(
+    "PADDING",
+    "ConvTile with padValue",
     targets="a2a3 a5 kirinx90",
     asm=Asm(ins=("src",), outs=()),
-    cpp=Cpp(brackets=("", "src @FmatrixMode")),
-    example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
 )
-def SET_IMG2COL_PADDING(src: Any, FmatrixMode: SetFmatrixMode, ctx: Any) -> None:
+def SET_IMG2COL_PADDING(
+    src: Any, FmatrixMode: SetFmatrixMode, target: Target, registers: Registers
+) -> None:
     """Load the value the image-to-column engine puts where the filter leaves the feature map.
 
     It is the bit pattern of padValue, a byte twice; how far the padding reaches is SETFMATRIX's
     business. A5 has a second register for the B modes.
     """
-    word = _padding_word(src.parameters, src.spec.dtype)
-    ctx.registers[_register(ctx, "PADDING", FmatrixMode)] = word
+    _load("PADDING", src.parameters, src.spec.dtype, FmatrixMode, target, registers)
+
+
+def _load(
+    name: str,
+    given: Mapping[str, Any],
+    kind: DType,
+    mode: SetFmatrixMode,
+    target: Target,
+    registers: Registers,
+) -> None:
+    make, _ = _WORDS[name]
+    registers[_chosen(name, mode, target)] = make(given, kind, target)
 
 
 # ---- TIMG2COL ------------------------------------------------------------------------------------
@@ -132,36 +155,28 @@ def _written(o: Any) -> tuple[int, int]:
     return o.dst.vr, -(-o.dst.vc // c0) * c0 if o.target.is_device else o.dst.vc
 
 
-_LOADERS = {
-    "FMATRIX": "SETFMATRIX",
-    "L3D_RPT": "SET_IMG2COL_RPT",
-    "PADDING": "SET_IMG2COL_PADDING",
-}
-
-
-def _not_loaded(ctx: Any, name: str, mode: SetFmatrixMode) -> PtoError:
-    return ctx.fail(
+def _not_loaded(name: str, mode: SetFmatrixMode, target: Target) -> Refused:
+    return Refused(
         "register",
-        f"in a MANUAL mode register {_register(ctx, name, mode)} has been loaded",
+        f"in a MANUAL mode register {_chosen(name, mode, target)} has been loaded",
         got=[("FmatrixMode", mode.name)],
-        fix=f"call {_LOADERS[name]} before, or use an AUTO mode",
+        fix=f"call {_WORDS[name][1]} before, or use an AUTO mode",
     )
 
 
-def _set_up(
-    ctx: Any, given: Mapping[str, Any], kind: DType, mode: SetFmatrixMode
-) -> dict[str, Any]:
+def _set_up(o: Ops, mode: SetFmatrixMode, registers: Registers) -> dict[str, Any]:
     """The parameters in force: the tile's own, with what the registers say in their place."""
-    p = dict(given)
-    if not ctx.target.is_device:
+    target, kind = o.target, o.src.dtype
+    # As they were when the call was made: the setters may have been called again since.
+    p = dict(o.src.parameters)
+    if not target.is_device:
         return p | {"padValue": element(p["padValue"], kind)}
     if mode in _AUTO_MODES:
-        words = _fmatrix_word(p), _repeat_word(p, ctx.target.name), _padding_word(p, kind)
-        for name, word in zip(_LOADERS, words, strict=True):
-            ctx.registers[_register(ctx, name, mode)] = word
-    fmatrix, repeat, padding = (ctx.registers.get(_register(ctx, n, mode)) for n in _LOADERS)
+        for name in _WORDS:
+            _load(name, p, kind, mode, target, registers)
+    fmatrix, repeat, padding = (registers.get(_chosen(name, mode, target)) for name in _WORDS)
     if fmatrix is None:
-        raise _not_loaded(ctx, "FMATRIX", mode)
+        raise _not_loaded("FMATRIX", mode, target)
     in_force = {
         "fmapW": fmatrix & 0xFFFF,
         "fmapH": fmatrix >> 16 & 0xFFFF,
@@ -206,19 +221,15 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
                 (o.src.layout, len(o.src.shape)) in ((Layout.NC1HWC0, 5), (Layout.NDC1HWC0, 6))
             ),
         ),
-        rule(
-            "dst-layout",
-            "dst has row-major fractals with rows inside (ZZ)",
-            lambda o: o.dst.layout == "ZZ",
-            "a2a3 kirinx90",
-            fix="use TileLeft, which takes the layout of the target",
-        ),
-        rule(
-            "dst-layout",
-            "dst has column-major fractals with rows inside (NZ)",
-            lambda o: o.dst.layout == "NZ",
-            "a5",
-            fix="use TileLeft, which takes the layout of the target",
+        *(
+            rule(
+                "dst-layout",
+                f"dst has {order}-major fractals with rows inside ({layout})",
+                lambda o, layout=layout: o.dst.layout == layout,
+                on,
+                "use TileLeft, which takes the layout of the target",
+            )
+            for order, layout, on in (("row", "ZZ", "a2a3 kirinx90"), ("column", "NZ", "a5"))
         ),
         rule(
             "channel-blocks",
@@ -264,7 +275,8 @@ def TIMG2COL(
     posM: int | None,
     posK: int | None,
     FmatrixMode: SetFmatrixMode,
-    ctx: Any,
+    ops: Ops,
+    registers: Registers,
 ) -> None:
     """Unroll a feature map in L1 into rows of a left matmul operand.
 
@@ -279,13 +291,12 @@ def TIMG2COL(
     src. More than one repeat, and transposition, are not described and not simulated; a repeat
     register that was never loaded counts as one repeat.
     """
-    # As they were when the call was issued: the setters may have been called again since.
-    p = _set_up(ctx, ctx.ops.src.parameters, ctx.ops.src.dtype, FmatrixMode)
-    if ctx.target.is_device and (p["repeatTime"] != 1 or p["transpose"]):
+    p = _set_up(ops, FmatrixMode, registers)
+    if ops.target.is_device and (p["repeatTime"] != 1 or p["transpose"]):
         raise NotImplementedError("repeatTime other than 1 and transpose are not simulated")
     *outer, c1, height, width, c0 = src.shape
     if not (0 < p["fmapH"] <= height and 0 < p["fmapW"] <= width):
-        raise ctx.fail(
+        raise Refused(
             "feature-map",
             "the feature map is not empty and lies inside src",
             got=[("fmapH", p["fmapH"]), ("fmapW", p["fmapW"]), ("H", height), ("W", width)],
@@ -296,7 +307,7 @@ def TIMG2COL(
     places, taps = (*outer, down, along), (c1, p["filterH"], p["filterW"], c0)
     rows, cols = (posM or 0) + np.arange(dst.shape[0]), (posK or 0) + np.arange(dst.shape[1])
     if max(rows, default=0) >= prod(places) or max(cols, default=0) >= prod(taps):
-        raise ctx.fail(
+        raise Refused(
             "unrolled-range",
             "dst lies inside the unrolled matrix",
             got=[
@@ -314,6 +325,6 @@ def TIMG2COL(
     if inside.all():
         dst[...] = taken
     elif p["padValue"] is None:
-        raise _not_loaded(ctx, "PADDING", FmatrixMode)
+        raise _not_loaded("PADDING", FmatrixMode, ops.target)
     else:
         dst[...] = np.where(inside, taken, p["padValue"])
