@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/add-an-instruction.md"
-BLOCK = re.compile(r"^```(\w+)(?: (append|replace)=(\S+))?\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```(\w+)(?: (create|replace)=(\S+))?\n(.*?)^```$", re.M | re.S)
 
 
 def run(command: str, cwd: Path) -> str:
@@ -31,9 +31,8 @@ def test_every_step_shows_what_the_page_says(tmp_path: Path) -> None:
     steps = BLOCK.findall(PAGE.read_text("utf-8"))
     assert len(steps) >= 6
     for language, action, target, text in steps:
-        if action == "append":
-            path = tmp_path / target
-            path.write_text(path.read_text("utf-8") + text, "utf-8")
+        if action == "create":
+            (tmp_path / target).write_text(text, "utf-8")
         elif action == "replace":
             old, new = text.split("---\n")
             path = tmp_path / target

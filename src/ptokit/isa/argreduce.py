@@ -54,7 +54,6 @@ def _family(results: Region, means: ArgReduce, **more: Any) -> Any:
         forms=("dstIdx src tmp", "dstVal dstIdx src tmp"),
         means=means,
         asm=Asm(outs=("dstVal", "dstIdx"), tmp=frozenset({"l1", "l2"})),
-        cost="reduce",
         **more,
     )
 

@@ -193,11 +193,3 @@ class Steps:
     result_complete: bool = False  # later work of its pipe sees every byte without a barrier
     scratch_complete: bool = True
     scratch: Scratch | None = None
-
-
-@dataclass(frozen=True)
-class Cost:
-    """A class of operations that take time in the same way, and the numbers it depends on."""
-
-    name: str
-    features: tuple[str, ...] = ()

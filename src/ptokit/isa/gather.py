@@ -11,6 +11,7 @@ from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import CmpMode, MaskPattern, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.isa.costs import GATHER
 from ptokit.isa.facts import Ops
 from ptokit.isa.gather_forms import (
     A5_DATA,
@@ -145,6 +146,7 @@ _ON_KIRIN = on(KIRIN)
             "dst src0 @maskPattern @gatherType",
         )
     ),
+    cost=GATHER,
 )
 def TGATHER(
     dst: Array,
@@ -343,6 +345,7 @@ def _offsets_read(o: Any) -> int:
     more_examples=[
         {"dst": "Vec f16 1x512", "src": "Vec f16 4x256", "offset": "Vec u32 1x32 = 64"},
     ],
+    cost=GATHER,
 )
 def TGATHERB(dst: Array, src: Array, offset: Array, ops: Ops, poison: Poison) -> None:
     """Copy 32-byte blocks of src, each from a byte offset of its own, to dst.

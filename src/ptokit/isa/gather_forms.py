@@ -10,7 +10,8 @@ from typing import Any
 from ptokit.base import dtypes as dt
 from ptokit.base.enums import Choice, CmpMode, TileType
 from ptokit.isa.lane_masks import count_selected, start_of, step_of
-from ptokit.isa.spec import A5_FAMILY, KIRIN, Extent, Rule, View, given, on, rule
+from ptokit.isa.rules import where
+from ptokit.isa.spec import A5_FAMILY, KIRIN, Extent, Rule, View, on, rule
 from ptokit.isa.vector_rules import ceil_to, lanes
 
 
@@ -98,9 +99,7 @@ def _is_common(kind: dt.DType) -> bool:
     return (kind.is_integer and kind.bits in (8, 16, 32)) or kind in (dt.f16, dt.f32)
 
 
-INDEX_RULES: list[Rule] = given(
-    "by index",
-    by_index,
+INDEX_RULES = where(by_index, prefix="by index: ")(
     rule(
         "SA-0050",
         "dst and src0 have the same element type",
@@ -126,7 +125,7 @@ INDEX_RULES: list[Rule] = given(
     ),
     rule(
         "index-tmp-size",
-        ", 2-byte elements: tmp holds an element for each one of the valid rows of dst",
+        "for 2-byte elements tmp holds an element for each one of the valid rows of dst",
         lambda o: o.dst.itemsize != 2 or o.tmp.numel >= o.dst.vr * o.dst.cols,
         "a2a3",
         "declare tmp with the type of the indices and the shape of dst",
@@ -149,7 +148,7 @@ INDEX_RULES: list[Rule] = given(
     ),
     rule(
         "i64-columns",
-        ", 64-bit elements: dst has at most 64 valid columns",
+        "with 64-bit elements dst has at most 64 valid columns",
         lambda o: o.dst.itemsize != 8 or o.dst.vc <= 64,
         "a5",
     ),
@@ -163,9 +162,7 @@ INDEX_RULES: list[Rule] = given(
 )
 
 PATTERN_RULES: list[Rule] = [
-    *given(
-        "by pattern",
-        by_pattern,
+    *where(by_pattern, prefix="by pattern: ")(
         rule(
             "SA-0180",
             "dst and src0 are Vec tiles",
@@ -195,7 +192,7 @@ PATTERN_RULES: list[Rule] = [
         ),
         rule(
             "pattern-64bit",
-            ", 64-bit elements: columns are selected, at most 64 of them",
+            "of 64-bit elements columns are selected, at most 64 of them",
             lambda o: o.src0.itemsize != 8 or (by_columns(o) and o.src0.vc // step_of(o) <= 64),
             "a5",
         ),
@@ -206,9 +203,7 @@ PATTERN_RULES: list[Rule] = [
             KIRIN,
         ),
     ),
-    *given(
-        "by a pattern of columns",
-        by_columns,
+    *where(by_columns, prefix="by a pattern of columns: ")(
         rule("PA-0009", "all columns of dst are valid", lambda o: o.dst.vc == o.dst.cols),
         rule(
             "pattern-room",
@@ -216,9 +211,7 @@ PATTERN_RULES: list[Rule] = [
             lambda o: o.dst.numel >= _gathered(o),
         ),
     ),
-    *given(
-        "by a pattern of rows",
-        by_rows,
+    *where(by_rows, prefix="by a pattern of rows: ")(
         rule(
             "pattern-rows",
             "src0 has a whole number of times the valid rows of dst",
@@ -270,9 +263,7 @@ COMPARISON_RULES: list[Rule] = [
         lambda o: not by_comparison(o),
         KIRIN,
     ),
-    *given(
-        "comparing",
-        by_comparison,
+    *where(by_comparison, prefix="comparing: ")(
         rule(
             "compare-location",
             "dst and src0 are Vec tiles",

@@ -9,6 +9,7 @@ import numpy as np
 
 from ptokit.base.enums import Choice, GatherOOB, Layout, ScatterAtomicOp, ScatterOOB, TileType
 from ptokit.base.layout import Array
+from ptokit.isa.costs import GATHER
 from ptokit.isa.facts import Ops
 from ptokit.isa.gm_table import (
     A2A3_TYPES,
@@ -184,6 +185,7 @@ _MAT_RULES = [
         },
     ],
     cpp=Cpp(asks_for={"scratch": "coalesce"}),
+    cost=GATHER,
 )
 def MGATHER(
     dst: Array, src: Array, indexes: Array, scratch: Array | None, gatherOob: GatherOOB, ops: Ops
@@ -300,6 +302,7 @@ def _picks(o: Any) -> bool:
     ],
     freedom="Where duplicate indices leave the winner open (ScatterConflict.Default on A5), the "
     "largest source position wins; atomic operations are applied in source order.",
+    cost=GATHER,
 )
 def MSCATTER(
     dst: Array,

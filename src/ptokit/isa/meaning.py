@@ -25,6 +25,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.arrays import UFUNCS, Code, function_of, pack_mask, repeated, unpack_mask
+from ptokit.isa.costs import ELEMENTWISE, REDUCTION, Cost
 from ptokit.isa.expr import (
     BOOL,
     Apply,
@@ -52,6 +53,11 @@ class Form(Protocol):
     @property
     def services(self) -> frozenset[str]:
         """What the code asks of the machine (services.py)."""
+        ...
+
+    @property
+    def cost(self) -> Cost:
+        """The class of operations that take time like this one."""
         ...
 
     @property
@@ -171,6 +177,7 @@ class Each:
     numbers: Mapping[str, DType] = field(default_factory=dict[str, DType])  # fixed types
     clobbers: Callable[[Ops], Clobber | None] | None = None  # bytes used as hidden scratch
     streams: bool = True
+    cost: Cost = ELEMENTWISE
     steps = ()
 
     def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
@@ -237,6 +244,7 @@ class Partial:
     sources: Mapping[str, tuple[str, str]]  # of each result
     services = frozenset[str]()
     streams = False
+    cost = ELEMENTWISE
     steps = ()
 
     def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
@@ -302,6 +310,7 @@ class Reduce:
     orders: tuple[tuple[Condition | None, Order], ...] = ()
     services = frozenset[str]()
     streams = False
+    cost = REDUCTION
     steps = (_HELD, _ELEMENT)
 
     def order(self, ops: Ops) -> Order | None:
@@ -372,6 +381,7 @@ class ArgReduce:
     refuse: Callable[[Array, Ops], None] | None = None  # raises on values the target cannot compare
     services = frozenset({"ops"})
     streams = False
+    cost = REDUCTION
     steps = (_HELD, _ELEMENT)
 
     symbols = Reduce.symbols

@@ -10,6 +10,7 @@ from ptokit.base.convert import element, number
 from ptokit.base.dtypes import DType, u8, u32
 from ptokit.base.enums import Choice
 from ptokit.base.layout import Array
+from ptokit.isa.costs import GENERATE
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, row_major, separate, static_valid_fits
 from ptokit.isa.spec import (
@@ -100,6 +101,7 @@ _COUNTS_ALONE = on("a2a3")  # without tmp the scalar unit counts
     ),
     example={"dst": "Vec {T} 1x64", "start": "3", "tmp": "Vec i32 1x512"},
     cpp=Cpp(("dst tmp dst.T @descending", "dst dst.T @descending")),
+    cost=GENERATE,
 )
 def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ops: Ops) -> None:
     """Write consecutive integers into a row: start, start + 1, ... or start, start - 1, ...
@@ -146,6 +148,7 @@ def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ops: Ops)
         place={"isUpperOrLower": "ins"},
     ),
     cpp=Cpp(("dst @isUpperOrLower",)),
+    cost=GENERATE,
 )
 def TTRI(dst: Array, diagonal: int, isUpperOrLower: int) -> None:
     """Write a triangular matrix of ones and zeros.
@@ -204,6 +207,7 @@ def _counters(base: int, steps: Array) -> list[Array]:
             "TRandomCounter": ("counter0", "counter1", "counter2", "counter3"),
         }
     ),
+    cost=GENERATE,
 )
 def TRANDOM(
     dst: Array,

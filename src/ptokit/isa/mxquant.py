@@ -13,6 +13,7 @@ import numpy as np
 from ptokit.base.dtypes import bf16, f16, f32
 from ptokit.base.enums import Choice, MxQuantAlg, QuantScaleAlg, QuantType
 from ptokit.base.layout import Array
+from ptokit.isa.costs import QUANTISE
 from ptokit.isa.facts import Ops
 from ptokit.isa.microscaling import GROUP, format_of, quantise
 from ptokit.isa.rules import disjoint, located, row_major, static_valid_fits
@@ -216,6 +217,7 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
         ),
         pointers=frozenset({"exp", "max", "scaling", "exp_zz"}),
     ),
+    cost=QUANTISE,
 )
 def TQUANT_MX(
     dst: Array,
@@ -346,6 +348,7 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
         ("@grp_axis @mx_alg", "@grp_axis @mx_alg @interleave"),
         pointers=frozenset({"exp", "max", "scaling"}),
     ),
+    cost=QUANTISE,
 )
 def TQUANT_DN(
     dst: Array,
@@ -388,6 +391,7 @@ def TQUANT_DN(
     out("scaling", note="bf16"),
     targets="",
     asm=None,
+    cost=QUANTISE,
 )
 def TQUANT_HIF4(dst: Array, src: Array, exp: Array, max: Array, scaling: Array) -> None:
     """Quantise bf16 to HiFloat4 with three-level scales; no supported device has it.

@@ -11,6 +11,7 @@ from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import dtype, f32
 from ptokit.base.enums import QuantType
 from ptokit.base.layout import Array
+from ptokit.isa.costs import QUANTISE
 from ptokit.isa.rules import (
     located,
     row_major,
@@ -157,6 +158,7 @@ _PARAMETER_RULES = [
         "quant_type": "INT8_SYM",
     },
     cpp=Cpp(("@quant_type",), pointers=frozenset({"offset"})),
+    cost=QUANTISE,
 )
 def TQUANT(
     dst: Array,
@@ -245,6 +247,7 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
         "scale": "Vec f32 16x8",
         "offset": "Vec f32 16x8",
     },
+    cost=QUANTISE,
 )
 def TDEQUANT(dst: Array, src: Array, scale: Array, offset: Array) -> None:
     """Turn quantised integers back into f32: (src - offset) * scale, one scale and offset per row.

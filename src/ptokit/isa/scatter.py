@@ -9,6 +9,7 @@ import numpy as np
 from ptokit.base import dtypes as dt
 from ptokit.base.enums import Choice, MaskPattern
 from ptokit.base.layout import Array
+from ptokit.isa.costs import GATHER
 from ptokit.isa.facts import Ops
 from ptokit.isa.lane_masks import selected, start_of, step_of
 from ptokit.isa.pointwise import plain
@@ -193,6 +194,7 @@ def _src_region(o: Any) -> View | Extent:
         "Of several elements with one index the last in row order wins on a2a3 and in the "
         "reference; on a5 and kirin the winner inside a vector is not stated."
     ),
+    cost=GATHER,
 )
 def TSCATTER(
     dst: Array,

@@ -13,6 +13,7 @@ import numpy as np
 from ptokit.base import dtypes as dt
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
+from ptokit.isa.costs import SORT
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, row_major, same_dtype, separate
 from ptokit.isa.services import Poison
@@ -160,6 +161,7 @@ def _is_long(o: Any) -> bool:
         "Where NaNs go, and the order of +0 and -0, are not stated; the reference compares sign "
         "and magnitude of the bits and keeps zeros in order."
     ),
+    cost=SORT,
 )
 def TSORT32(
     dst: Array, src: Array, idx: Array, tmp: Array | None, ops: Ops, poison: Poison
@@ -394,6 +396,7 @@ _apart = separate("dst", "src0").holds
             "",
         )
     ),
+    cost=SORT,
 )
 def TMRGSORT(
     dst: Array,

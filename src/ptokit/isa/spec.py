@@ -1,7 +1,6 @@
 """The vocabulary in which an instruction is defined.
 
-One decorated function per instruction, in `isa/<family>.py`, says everything about it: operands
-and their roles, element types per target, legality rules, pipe, text form, documentation (the
+One decorated function per instruction says everything about it: operands and their roles, element types per target, legality rules, pipe, text form, documentation (the
 docstring) and meaning: a function of single elements where that says it all (`means`), else a body
 of array code over logical views. `insn` checks the block and stores a frozen record in
 `INSTRUCTIONS`; API, verifier, engines, text and documentation are folds over that table.
@@ -12,14 +11,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
-from ptokit.isa.effects import Cost, Effects, InAuto, Pipe, Steps
+from ptokit.isa.costs import Cost, class_of
+from ptokit.isa.effects import Effects, InAuto, Pipe, Steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import Freedom, Freedoms, freedoms
 from ptokit.isa.meaning import Body, Form, Meaning
@@ -177,7 +177,6 @@ class Insn:
     """Everything known about one instruction."""
 
     name: str
-    family: str
     operands: tuple[Operand, ...]
     attrs: tuple[Attr, ...]
     pipe: PipeOf
@@ -263,7 +262,7 @@ def insn(
     forms: Iterable[str] = (),
     asm: Asm | None = DERIVED,
     cpp: Cpp = PLAIN_CALL,
-    cost: Cost | str = "",
+    cost: Cost | None = None,
     sets: str = "",
     uses: str = "",
     ops: Mapping[str, Pipe] | None = None,
@@ -308,13 +307,12 @@ def insn(
 
     def define(body: Callable[..., Any]) -> Insn:
         full = name or body.__name__
-        family = body.__module__.rsplit(".", 1)[-1]
         kinds = (types,) if isinstance(types, Types) else tuple(types)
         names = tuple(o.name for o in operands)
         outs = tuple(o.name for o in operands if o.role in ("out", "inout"))
+        orders, fifo = effects is not None, any("fifo" in o.kinds for o in operands)
         record = Insn(
             name=full,
-            family=family,
             operands=operands,
             attrs=tuple(attrs),
             pipe=pipe,
@@ -324,7 +322,7 @@ def insn(
             forms=tuple(tuple(f.split()) for f in forms) or _default_forms(operands),
             asm=asm,
             cpp=cpp,
-            cost=cost if isinstance(cost, Cost) else Cost(cost or family),
+            cost=cost or (class_of(pipe, orders, fifo) if means is None else means.cost),
             sets=frozenset(sets.split()),
             uses=frozenset(uses.split()),
             ops=MappingProxyType(dict(ops or {})),
@@ -412,7 +410,7 @@ def flat(rules: Iterable[Rule | Iterable[Rule]]) -> Iterable[Rule]:
 
 def _check(record: Insn) -> None:
     """Refuse a block that contradicts itself; this runs once, at import."""
-    where = f"{record.family}.py: {record.name}"
+    where = f"{record.body.__module__}: {record.name}"
     declared = [o.name for o in record.operands]
     expected = declared + [a.name for a in record.attrs]
     asked = inspect.signature(record.body).parameters
@@ -535,16 +533,3 @@ def on(targets: str) -> Callable[[Ops], bool]:
     """Whether a call runs on one of these targets: `lost=on("a2a3")`."""
     listed = frozenset(targets.split())
     return lambda o: o.target.name in listed
-
-
-def given(where: str, applies: Callable[[Any], bool], *rules: Rule) -> list[Rule]:
-    """Rules of one form of an instruction: they speak where it `applies`, and say so first.
-
-    A text that begins with a comma narrows the form further: ", 64-bit elements: ...".
-    """
-
-    def narrowed(each: Rule) -> Rule:
-        text = where + (each.text if each.text.startswith(",") else f": {each.text}")
-        return replace(each, text=text, holds=lambda o: not applies(o) or each.holds(o))
-
-    return [narrowed(each) for each in rules]

@@ -93,7 +93,7 @@ def markdown(insn: Insn) -> str:
     """The page of one instruction."""
     lines = [f"# {insn.name}", "", insn.doc, ""]
     where = ", ".join(t for t in TARGETS if t in insn.targets) or "no supported device"
-    lines += [f"Family: {insn.family}. Pipe: {pipe_name(insn)}. Available on: {where}.", ""]
+    lines += [f"Class: {insn.cost.name}. Pipe: {pipe_name(insn)}. Available on: {where}.", ""]
     lines += ["## Forms", "", "```python", *signature(insn), "```", ""]
     lines += ["```cpp", *cpp_signature(insn), "```", ""]
     forms = text_forms(insn)
@@ -272,14 +272,14 @@ def _numpy_name(kind: DType) -> str:
 
 
 def index(insns: list[Insn]) -> str:
-    """The table of contents, by family."""
-    lines = ["# The instruction set", "", f"{len(insns)} instructions, by family.", ""]
-    families: dict[str, list[Insn]] = {}
-    for insn in insns:
-        families.setdefault(insn.family, []).append(insn)
-    for family in sorted(families):
-        lines += [f"## {family}", "", "| instruction | what it does | devices |", "|---|---|---|"]
-        for insn in families[family]:
+    """The table of contents, by class."""
+    lines = ["# The instruction set", "", f"{len(insns)} instructions, by class.", ""]
+    classes: dict[str, list[Insn]] = {}
+    for insn in sorted(insns, key=lambda each: each.name):
+        classes.setdefault(insn.cost.name, []).append(insn)
+    for name in sorted(classes):
+        lines += [f"## {name}", "", "| instruction | what it does | devices |", "|---|---|---|"]
+        for insn in classes[name]:
             have = ", ".join(t for t in TARGETS if t in insn.targets) or "none"
             first = insn.doc.splitlines()[0]
             lines.append(f"| [{insn.name}]({insn.name}.md) | {_cell(first)} | {have} |")
