@@ -7,16 +7,21 @@ side that data has arrived.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ptokit.base.comm_enums import CollEngine
 from ptokit.base.enums import AtomicType
-from ptokit.isa.comm_ccu import broadcast, gather, ring, scatter
+from ptokit.isa.comm_ccu import BROADCAST, GATHER, SCATTER, ring
 from ptokit.isa.comm_rules import (
     CCU,
     DEVICES,
     ENGINE,
     PIPES,
+    Chunk,
+    ShapeOf,
     chunk_rules,
     chunks,
     covers,
@@ -32,13 +37,19 @@ from ptokit.isa.comm_rules import (
     tensor,
     twin_rules,
 )
+from ptokit.isa.costs import COMMUNICATION
+from ptokit.isa.facts import Ops
 from ptokit.isa.rules import in_types
-from ptokit.isa.spec import Attr, Rule, insn, rule
+from ptokit.isa.services import World
+from ptokit.isa.spec import Attr, Insn, Operand, Rule, insn, rule
 
 _ATOMIC_TYPES = "f16 f32 i16 i32 i8 bf16"
-_CHUNK = "Vec tile; its valid region is the size of a chunk"
-_PONG = "second tile, to overlap loads and stores"
-_GROUP = "Group 3 {T} 16x64"
+_TILES = (
+    staging("stagingTileData", "Vec tile; its valid region is the size of a chunk"),
+    staging("pongTile", "second tile, to overlap loads and stores", optional=True),
+)
+_TWO_TILES = {"stagingTileData": "Vec f32 4x32", "pongTile": "Vec f32 4x32"}
+_through_tiles = partial(insn, pipe=None, ops=PIPES, asm=None, cost=COMMUNICATION)
 
 
 # ---- from one device to another ------------------------------------------------------------------
@@ -58,26 +69,24 @@ def _copy_rules(name: str) -> list[Rule]:
     ]
 
 
-def _copy(dst: Any, src: Any, ctx: Any, atomic: AtomicType = AtomicType.AtomicNone) -> None:
-    tile = ctx.ops.stagingTileData
-    with ctx.staging("stagingTileData", "pongTile") as stage:
+def _copy(
+    dst: Any, src: Any, ops: Ops, world: World, atomic: AtomicType = AtomicType.AtomicNone
+) -> None:
+    with world.staging("stagingTileData", "pongTile") as stage:
         stage.apart("dstGlobalData", dst, "srcGlobalData", src)
-        parts = list(chunks(src.shape, tile.vr, tile.vc))
+        parts = list(chunks(src.shape, ops.stagingTileData.vr, ops.stagingTileData.vc))
         for part in parts:
             stage.move(stage.part(src, part), [stage.part(dst, part)], atomic)
         if len(parts) > 1:
             stage.slid()
 
 
-@insn(
+@_through_tiles(
     tensor("dstGlobalData", "out", "remote"),
     tensor("srcGlobalData", "in", "local; its extents define the transfer"),
-    staging("stagingTileData", _CHUNK),
-    staging("pongTile", _PONG, optional=True),
+    *_TILES,
     name="comm.TPUT",
     attrs=[Attr("atomicType", AtomicType, AtomicType.AtomicNone, "add to what is there")],
-    pipe=None,
-    ops=PIPES,
     types=moved_types("srcGlobalData"),
     rules=[
         _copy_rules("TPUT"),
@@ -91,9 +100,8 @@ def _copy(dst: Any, src: Any, ctx: Any, atomic: AtomicType = AtomicType.AtomicNo
             DEVICES,
         ),
     ],
-    asm=None,
     more_examples=[
-        {"stagingTileData": "Vec f32 4x32", "pongTile": "Vec f32 4x32"},
+        _TWO_TILES,
         {
             "dstGlobalData": "GM f16 2x1x3x10x40",
             "srcGlobalData": "GM f16 2x1x3x10x40",
@@ -107,7 +115,8 @@ def TPUT(
     stagingTileData: Any,
     pongTile: Any,
     atomicType: AtomicType,
-    ctx: Any,
+    ops: Ops,
+    world: World,
 ) -> None:
     """Copy a local tensor into the memory of another device.
 
@@ -118,31 +127,32 @@ def TPUT(
     at those of the last chunk. The tiles hold garbage afterwards. When the call returns the stores
     are issued, not complete: order a TNOTIFY behind them with Event[Op.TSTORE_VEC, Op.SCALAR].
     """
-    _copy(dstGlobalData, srcGlobalData, ctx, atomicType)
+    _copy(dstGlobalData, srcGlobalData, ops, world, atomicType)
 
 
-@insn(
+@_through_tiles(
     tensor("dstGlobalData", "out", "local"),
     tensor("srcGlobalData", "in", "remote; its extents define the transfer"),
-    staging("stagingTileData", _CHUNK),
-    staging("pongTile", _PONG, optional=True),
+    *_TILES,
     name="comm.TGET",
-    pipe=None,
-    ops=PIPES,
     types=moved_types("srcGlobalData"),
     rules=_copy_rules("TGET"),
-    asm=None,
-    more_examples=[{"stagingTileData": "Vec f32 4x32", "pongTile": "Vec f32 4x32"}],
+    more_examples=[_TWO_TILES],
 )
 def TGET(
-    dstGlobalData: Any, srcGlobalData: Any, stagingTileData: Any, pongTile: Any, ctx: Any
+    dstGlobalData: Any,
+    srcGlobalData: Any,
+    stagingTileData: Any,
+    pongTile: Any,
+    ops: Ops,
+    world: World,
 ) -> None:
     """Copy a tensor from the memory of another device into local memory.
 
     As TPUT, in the other direction and without atomic addition: chunk by chunk through the staging
     tile, or in turns through two of them.
     """
-    _copy(dstGlobalData, srcGlobalData, ctx)
+    _copy(dstGlobalData, srcGlobalData, ops, world)
 
 
 # ---- collectives ---------------------------------------------------------------------------------
@@ -156,59 +166,73 @@ def _stack(o: Any) -> tuple[int, ...]:
     return stacked(o.parallelGroup.shape, o.parallelGroup.nranks)
 
 
-def _collective_rules(id: str, other: str, drives: Any) -> list[Rule]:
-    return [
-        same_type("parallelGroup", other, "stagingTileData", id=f"{id}-1"),
-        same_layout(other, "parallelGroup", f"{id}-2"),
-        *group_rules(),
-        *chunk_rules(drives, other, "stagingTileData", "pongTile"),
-        *twin_rules("stagingTileData", "pongTile"),
-        *engine_rules(f"{id}-E"),
-    ]
+def _collective(
+    id: str, members: Operand, own: Operand, drives: ShapeOf, covered: Rule, **more: Any
+) -> Callable[[Callable[..., None]], Insn]:
+    """A collective that moves data between members and the root's `own` tensor.
+
+    `drives` gives the extents that are divided into chunks.
+    """
+    stacks = drives is _member  # the root's tensor has the rows of all members
+    forms = ("", " pongTile", " trigger", " pongTile trigger")
+    return _through_tiles(
+        members,
+        own,
+        *_TILES,
+        CCU,
+        attrs=[ENGINE],
+        types=moved_types(own.name),
+        rules=[
+            same_type("parallelGroup", own.name, "stagingTileData", id=f"{id}-1"),
+            same_layout(own.name, "parallelGroup", f"{id}-2"),
+            *group_rules(),
+            *chunk_rules(drives, own.name, "stagingTileData", "pongTile"),
+            *twin_rules("stagingTileData", "pongTile"),
+            *engine_rules(f"{id}-E"),
+            covered,
+        ],
+        forms=[f"parallelGroup {own.name} stagingTileData{last}" for last in forms],
+        example={"parallelGroup": "Group 3 {T} 16x64"}
+        | ({own.name: "GM {T} 48x64"} if stacks else {}),
+        more_examples=[
+            {"parallelGroup": "Group 2 f32 16x64", **_TWO_TILES}
+            | ({own.name: "GM f32 32x64"} if stacks else {})
+        ],
+        **more,
+    )
 
 
-_FORMS = [
-    "parallelGroup {0} stagingTileData",
-    "parallelGroup {0} stagingTileData pongTile",
-    "parallelGroup {0} stagingTileData trigger",
-    "parallelGroup {0} stagingTileData pongTile trigger",
-]
+@contextmanager
+def _at_root(
+    id: str, members: Any, name: str, own: Any, drives: ShapeOf, ops: Ops, world: World
+) -> Generator[tuple[Any, list[Chunk]]]:
+    """The staging tiles and the chunks of a collective that this rank, the root, executes."""
+    only_root(members, world, id)
+    tile = ops.stagingTileData
+    with world.staging("stagingTileData", "pongTile") as stage:
+        for index, member in enumerate(members):
+            # The source of a broadcast may be the root's own buffer.
+            is_own = drives is _src and index == members.rootIdx and world.same_view(member, own)
+            if not is_own:
+                stage.apart(name, own, f"parallelGroup[{index}]", member)
+        parts = list(chunks(drives(ops), tile.vr, tile.vc))
+        yield stage, parts
+        if len(parts) > 1:
+            stage.slid()
 
 
-def _forms(other: str) -> list[str]:
-    return [form.format(other) for form in _FORMS]
-
-
-@insn(
+@_collective(
+    "TB",
     group("out", "the buffers of the members, the root's own among them"),
     tensor("srcGlobalData", "in", "local to the root; its extents drive the loop"),
-    staging("stagingTileData", _CHUNK),
-    staging("pongTile", _PONG, optional=True),
-    CCU,
+    _src,
+    rule(
+        "extents",
+        "the buffers of the members cover srcGlobalData",
+        lambda o: all(have >= need for have, need in zip(_member(o), _src(o), strict=True)),
+        fix="give the members buffers of the extents of the source",
+    ),
     name="comm.TBROADCAST",
-    attrs=[ENGINE],
-    pipe=None,
-    ops=PIPES,
-    types=moved_types("srcGlobalData"),
-    rules=[
-        _collective_rules("TB", "srcGlobalData", _src),
-        rule(
-            "extents",
-            "the buffers of the members cover srcGlobalData",
-            lambda o: all(have >= need for have, need in zip(_member(o), _src(o), strict=True)),
-            fix="give the members buffers of the extents of the source",
-        ),
-    ],
-    forms=_forms("srcGlobalData"),
-    asm=None,
-    example={"parallelGroup": _GROUP},
-    more_examples=[
-        {
-            "parallelGroup": "Group 2 f32 16x64",
-            "stagingTileData": "Vec f32 4x32",
-            "pongTile": "Vec f32 4x32",
-        }
-    ],
 )
 def TBROADCAST(
     parallelGroup: Any,
@@ -217,7 +241,8 @@ def TBROADCAST(
     pongTile: Any,
     trigger: Any,
     engine: CollEngine,
-    ctx: Any,
+    ops: Ops,
+    world: World,
 ) -> None:
     """Write a tensor of the root into the buffer of every member, itself included.
 
@@ -225,48 +250,22 @@ def TBROADCAST(
     the group. The source may be the root's own buffer. Nobody is told: follow it with TNOTIFY.
     """
     if engine == CollEngine.CCU:
-        ring(parallelGroup, trigger, srcGlobalData, ctx, "stagingTileData", broadcast)
+        ring(BROADCAST, parallelGroup, trigger, srcGlobalData, ops, world)
         return
-    only_root(parallelGroup, ctx, "TB-R")
-    tile = ctx.ops.stagingTileData
-    with ctx.staging("stagingTileData", "pongTile") as stage:
-        for index, member in enumerate(parallelGroup):
-            if index != parallelGroup.rootIdx or not ctx.same_view(member, srcGlobalData):
-                stage.apart(f"parallelGroup[{index}]", member, "srcGlobalData", srcGlobalData)
-        parts = list(chunks(srcGlobalData.shape, tile.vr, tile.vc))
+    own = ("srcGlobalData", srcGlobalData)
+    with _at_root("TB-R", parallelGroup, *own, _src, ops, world) as (stage, parts):
         for part in parts:
             targets = [stage.part(member, part) for member in parallelGroup]
             stage.move(stage.part(srcGlobalData, part), targets)
-        if len(parts) > 1:
-            stage.slid()
 
 
-@insn(
+@_collective(
+    "TGA",
     group("in", "the buffers of the members; their extents (D0, D1, D2, H, W) drive the loop"),
     tensor("dstGlobalData", "out", "local to the root, at least (D0, D1, D2, N*H, W)"),
-    staging("stagingTileData", _CHUNK),
-    staging("pongTile", _PONG, optional=True),
-    CCU,
+    _member,
+    covers("dstGlobalData", _stack, "TGA-3", "dstGlobalData has room for N*H rows"),
     name="comm.TGATHER",
-    attrs=[ENGINE],
-    pipe=None,
-    ops=PIPES,
-    types=moved_types("dstGlobalData"),
-    rules=[
-        _collective_rules("TGA", "dstGlobalData", _member),
-        covers("dstGlobalData", _stack, "TGA-3", "dstGlobalData has room for N*H rows"),
-    ],
-    forms=_forms("dstGlobalData"),
-    asm=None,
-    example={"parallelGroup": _GROUP, "dstGlobalData": "GM {T} 48x64"},
-    more_examples=[
-        {
-            "parallelGroup": "Group 2 f32 16x64",
-            "dstGlobalData": "GM f32 32x64",
-            "stagingTileData": "Vec f32 4x32",
-            "pongTile": "Vec f32 4x32",
-        }
-    ],
 )
 def TGATHER(
     parallelGroup: Any,
@@ -275,7 +274,8 @@ def TGATHER(
     pongTile: Any,
     trigger: Any,
     engine: CollEngine,
-    ctx: Any,
+    ops: Ops,
+    world: World,
 ) -> None:
     """Read the buffer of every member and stack them along the rows of a local tensor.
 
@@ -284,49 +284,23 @@ def TGATHER(
     without `comm`.
     """
     if engine == CollEngine.CCU:
-        ring(parallelGroup, trigger, dstGlobalData, ctx, "stagingTileData", gather)
+        ring(GATHER, parallelGroup, trigger, dstGlobalData, ops, world)
         return
-    only_root(parallelGroup, ctx, "TGA-R")
-    tile = ctx.ops.stagingTileData
-    shape = parallelGroup.shape
-    with ctx.staging("stagingTileData", "pongTile") as stage:
-        for index, member in enumerate(parallelGroup):
-            stage.apart("dstGlobalData", dstGlobalData, f"parallelGroup[{index}]", member)
-        parts = list(chunks(shape, tile.vr, tile.vc))
+    own = ("dstGlobalData", dstGlobalData)
+    with _at_root("TGA-R", parallelGroup, *own, _member, ops, world) as (stage, parts):
         for index, member in enumerate(parallelGroup):
             for part in parts:
-                row = stage.part(dstGlobalData, part.below(index * shape[3]))
-                stage.move(stage.part(member, part), [row])
-        if len(parts) > 1:
-            stage.slid()
+                row = part.below(index * parallelGroup.shape[3])
+                stage.move(stage.part(member, part), [stage.part(dstGlobalData, row)])
 
 
-@insn(
+@_collective(
+    "TSC",
     group("out", "the buffers of the members; their extents (D0, D1, D2, H, W) drive the loop"),
     tensor("srcGlobalData", "in", "local to the root, at least (D0, D1, D2, N*H, W)"),
-    staging("stagingTileData", _CHUNK),
-    staging("pongTile", _PONG, optional=True),
-    CCU,
+    _member,
+    covers("srcGlobalData", _stack, "TSC-3", "srcGlobalData has N*H rows"),
     name="comm.TSCATTER",
-    attrs=[ENGINE],
-    pipe=None,
-    ops=PIPES,
-    types=moved_types("srcGlobalData"),
-    rules=[
-        _collective_rules("TSC", "srcGlobalData", _member),
-        covers("srcGlobalData", _stack, "TSC-3", "srcGlobalData has N*H rows"),
-    ],
-    forms=_forms("srcGlobalData"),
-    asm=None,
-    example={"parallelGroup": _GROUP, "srcGlobalData": "GM {T} 48x64"},
-    more_examples=[
-        {
-            "parallelGroup": "Group 2 f32 16x64",
-            "srcGlobalData": "GM f32 32x64",
-            "stagingTileData": "Vec f32 4x32",
-            "pongTile": "Vec f32 4x32",
-        }
-    ],
 )
 def TSCATTER(
     parallelGroup: Any,
@@ -335,7 +309,8 @@ def TSCATTER(
     pongTile: Any,
     trigger: Any,
     engine: CollEngine,
-    ctx: Any,
+    ops: Ops,
+    world: World,
 ) -> None:
     """Split a local tensor along its rows and write slice r into the buffer of member r.
 
@@ -343,18 +318,11 @@ def TSCATTER(
     on are not read. Not the scatter of elements inside a tile, which is TSCATTER without `comm`.
     """
     if engine == CollEngine.CCU:
-        ring(parallelGroup, trigger, srcGlobalData, ctx, "stagingTileData", scatter)
+        ring(SCATTER, parallelGroup, trigger, srcGlobalData, ops, world)
         return
-    only_root(parallelGroup, ctx, "TSC-R")
-    tile = ctx.ops.stagingTileData
-    shape = parallelGroup.shape
-    with ctx.staging("stagingTileData", "pongTile") as stage:
-        for index, member in enumerate(parallelGroup):
-            stage.apart("srcGlobalData", srcGlobalData, f"parallelGroup[{index}]", member)
-        parts = list(chunks(shape, tile.vr, tile.vc))
+    own = ("srcGlobalData", srcGlobalData)
+    with _at_root("TSC-R", parallelGroup, *own, _member, ops, world) as (stage, parts):
         for index, member in enumerate(parallelGroup):
             for part in parts:
-                row = stage.part(srcGlobalData, part.below(index * shape[3]))
-                stage.move(row, [stage.part(member, part)])
-        if len(parts) > 1:
-            stage.slid()
+                row = part.below(index * parallelGroup.shape[3])
+                stage.move(stage.part(srcGlobalData, row), [stage.part(member, part)])

@@ -13,16 +13,15 @@ import numpy as np
 
 from ptokit.base.comm_enums import DmaEngine
 from ptokit.base.enums import TileType
-from ptokit.isa.comm_rules import same_layout, same_type
-from ptokit.isa.spec import Attr, Operand, Rule, View, insn, rule, scalar, thing
+from ptokit.isa.comm_rules import same_layout, same_type, tensor
+from ptokit.isa.costs import COMMUNICATION
+from ptokit.isa.facts import Ops
+from ptokit.isa.services import Poison, Refused, World
+from ptokit.isa.spec import Attr, Insn, View, insn, on, rule, scalar, thing
 
 _URMA_MOST = 1 << 28  # bytes of one work request
-_ENGINE = Attr("engine", DmaEngine, DmaEngine.SDMA, "the engine that copies")
+_CORE_PUTS = on("a5")  # cannot write outwards by SDMA: the core copies through the scratch
 _FLAT = "GM f32 1x64"
-
-
-def _range(name: str, role: str, note: str) -> Operand:
-    return Operand(name, role, kinds=("global",), view=View.OBJECT, note=note)
 
 
 def _nbytes(view: Any) -> int:
@@ -36,157 +35,152 @@ def _is_flat(view: Any) -> bool:
     return dense and d[:4] == (1, 1, 1, 1)
 
 
-def _rules() -> list[Rule]:
-    return [
-        same_type("dstGlobalData", "srcGlobalData", id="AS-1"),
-        same_layout("dstGlobalData", "srcGlobalData", "AS-2"),
-        *(
-            rule(
-                "AS-3",
-                f"{name} is flat: one row of neighbouring elements, every stride that of a dense "
-                "tensor",
-                lambda o, name=name: _is_flat(o[name]),
-                "a2a3 a5",
-                "post the rows one by one, or copy with TPUT or TGET",
-            )
-            for name in ("srcGlobalData", "dstGlobalData")
-        ),
+_RULES = [
+    same_type("dstGlobalData", "srcGlobalData", id="AS-1"),
+    same_layout("dstGlobalData", "srcGlobalData", "AS-2"),
+    *(
         rule(
-            "AS-4",
-            "dstGlobalData has at least as many elements as srcGlobalData",
-            lambda o: prod(o.dstGlobalData.shape) >= prod(o.srcGlobalData.shape),
-        ),
-        rule(
-            "AS-10",
-            "URMA moves more than 0 and at most 268435456 bytes",
-            lambda o: (
-                o.attrs["engine"] != DmaEngine.URMA or 0 < _nbytes(o.srcGlobalData) <= _URMA_MOST
-            ),
-            fix="post the range in pieces",
-        ),
-        rule(
-            "AS-A",
-            "the only engine is SDMA",
-            lambda o: o.attrs["engine"] == DmaEngine.SDMA,
-            "a2a3",
-        ),
-        rule("peer", "the engine takes no peer", lambda o: o.peer is None, "a2a3"),
-        rule(
-            "AS-C",
-            "RDMA is reserved: its device code is not public",
-            lambda o: o.attrs["engine"] != DmaEngine.RDMA,
-            "a5",
-            "use SDMA or URMA",
-        ),
-    ]
-
-
-def _transfer(session: Any, peer: int | None, engine: DmaEngine, ctx: Any, puts: bool) -> Any:
-    if not hasattr(session, "post"):
-        raise ctx.fail(
-            "session",
-            "the third operand is an AsyncSession",
-            got=[("type", type(session).__name__)],
-            fix="session = async_session()",
+            "AS-3",
+            f"{name} is flat: one row of neighbouring elements, every stride that of a dense "
+            "tensor",
+            lambda o, name=name: _is_flat(o[name]),
+            "a2a3 a5",
+            "post the rows one by one, or copy with TPUT or TGET",
         )
-    nbytes = _nbytes(ctx.ops.srcGlobalData)
-    if not ctx.target.is_device:  # at once, strides and all
-        source, target = ctx.view("srcGlobalData"), ctx.view("dstGlobalData")
-        target[tuple(slice(0, n) for n in source.shape)] = source
-        return session.done(engine)
-    _check_session(session, peer, engine, ctx)
-    skip = session.commBlockOffset if engine == DmaEngine.SDMA else 0
-    # A5 cannot write outwards by SDMA: the core copies through the scratch of the session.
-    by_core = puts and ctx.target.name == "a5" and engine == DmaEngine.SDMA
-    if by_core:
-        skip = 0
-        if not session.tmpBufSize:
-            raise ctx.fail("scratch", "a put by SDMA copies through the scratch of the session")
-    source = ctx.raw("srcGlobalData", nbytes, skip)
-    target = ctx.raw("dstGlobalData", nbytes, skip)
-    if nbytes and np.shares_memory(source, target):
-        raise ctx.fail("overlap", "source and destination of a transfer share no memory")
-    if engine == DmaEngine.SDMA and session.tmpBufSize:
-        stop = session.tmpBufAddr + session.tmpBufSize
-        ctx.clobber(TileType.Vec, session.tmpBufAddr, stop)
-    target[...] = source
-    ctx.pause()
-    if by_core:
-        return session.done(engine)
-    return session.post(nbytes, session.destRankId if peer is None else peer)
+        for name in ("srcGlobalData", "dstGlobalData")
+    ),
+    rule(
+        "AS-4",
+        "dstGlobalData has at least as many elements as srcGlobalData",
+        lambda o: prod(o.dstGlobalData.shape) >= prod(o.srcGlobalData.shape),
+    ),
+    rule(
+        "AS-10",
+        "URMA moves more than 0 and at most 268435456 bytes",
+        lambda o: o.attrs["engine"] != DmaEngine.URMA or 0 < _nbytes(o.srcGlobalData) <= _URMA_MOST,
+        fix="post the range in pieces",
+    ),
+    rule(
+        "AS-A",
+        "the only engine is SDMA",
+        lambda o: o.attrs["engine"] == DmaEngine.SDMA,
+        "a2a3",
+    ),
+    rule("peer", "the engine takes no peer", lambda o: o.peer is None, "a2a3"),
+    rule(
+        "AS-C",
+        "RDMA is reserved: its device code is not public",
+        lambda o: o.attrs["engine"] != DmaEngine.RDMA,
+        "a5",
+        "use SDMA or URMA",
+    ),
+]
 
 
-def _check_session(session: Any, peer: int | None, engine: DmaEngine, ctx: Any) -> None:
+def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
+    """Define one direction; `dst` and `src` say on which device the ranges lie."""
+    puts = dst == "remote"
+
+    def body(
+        dstGlobalData: Any,
+        srcGlobalData: Any,
+        session: Any,
+        peer: int | None,
+        engine: DmaEngine,
+        ops: Ops,
+        poison: Poison,
+        world: World,
+    ) -> Any:
+        if not hasattr(session, "post"):
+            raise Refused(
+                "session",
+                "the third operand is an AsyncSession",
+                got=[("type", type(session).__name__)],
+                fix="session = async_session()",
+            )
+        if not ops.target.is_device:  # at once, strides and all
+            source, target = world.view("srcGlobalData"), world.view("dstGlobalData")
+            target[tuple(slice(0, n) for n in source.shape)] = source
+            return session.done(engine)
+        _check_session(session, peer, engine, world)
+        by_core = puts and _CORE_PUTS(ops) and engine == DmaEngine.SDMA
+        if by_core and not session.tmpBufSize:
+            raise Refused("scratch", "a put by SDMA copies through the scratch of the session")
+        nbytes = _nbytes(ops.srcGlobalData)
+        skip = session.commBlockOffset if engine == DmaEngine.SDMA and not by_core else 0
+        source = world.raw("srcGlobalData", nbytes, skip)
+        target = world.raw("dstGlobalData", nbytes, skip)
+        if nbytes and np.shares_memory(source, target):
+            raise Refused("overlap", "source and destination of a transfer share no memory")
+        if engine == DmaEngine.SDMA and session.tmpBufSize:
+            stop = session.tmpBufAddr + session.tmpBufSize
+            poison.clobber(TileType.Vec, session.tmpBufAddr, stop)
+        target[...] = source
+        world.pause()
+        if by_core:
+            return session.done(engine)
+        return session.post(nbytes, session.destRankId if peer is None else peer)
+
+    return insn(
+        tensor("dstGlobalData", "out", dst),
+        tensor("srcGlobalData", "in", src),
+        thing("session", note="AsyncSession"),
+        scalar("peer", view=View.OBJECT, optional=True, note="rank; URMA on A5"),
+        name=name,
+        attrs=[Attr("engine", DmaEngine, DmaEngine.SDMA, "the engine that copies")],
+        pipe=None,
+        targets="a2a3 a5",
+        rules=_RULES,
+        asm=None,
+        example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new async_session"},
+        setup="scratch = Tile[TileType.Vec, u8, 1, 256](); "
+        "BuildAsyncSession(scratch, np.zeros(1 << 16, np.uint8), session)",
+        cost=COMMUNICATION,
+        doc=doc,
+    )(body)
+
+
+def _check_session(session: Any, peer: int | None, engine: DmaEngine, world: World) -> None:
     if not session.valid:
-        raise ctx.fail(
+        raise Refused(
             "session-valid",
             "the session was built",
             fix="BuildAsyncSession(scratch, workspace, session), and look at what it returns",
         )
     if session.engine != engine:
-        raise ctx.fail(
+        raise Refused(
             "AS-6",
             "the session was built for the engine of the call",
             got=[("session", session.engine.name), ("engine", engine.name)],
             fix=f"BuildAsyncSession[DmaEngine.{engine.name}](...)",
         )
     number = session.destRankId if peer is None else peer
-    if engine == DmaEngine.URMA and ctx.rank_count is not None and number >= ctx.rank_count:
-        raise ctx.fail(
+    if engine == DmaEngine.URMA and world.rank_count is not None and number >= world.rank_count:
+        raise Refused(
             "AS-11",
             "the peer is a rank of the world",
-            got=[("peer", number), ("ranks", ctx.rank_count)],
+            got=[("peer", number), ("ranks", world.rank_count)],
         )
 
 
-@insn(
-    _range("dstGlobalData", "out", "remote"),
-    _range("srcGlobalData", "in", "local"),
-    thing("session", note="AsyncSession"),
-    scalar("peer", view=View.OBJECT, optional=True, note="rank; URMA on A5"),
-    name="comm.TPUT_ASYNC",
-    attrs=[_ENGINE],
-    pipe=None,
-    targets="a2a3 a5",
-    rules=_rules(),
-    asm=None,
-    example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new async_session"},
-    setup="scratch = Tile[TileType.Vec, u8, 1, 256](); "
-    "BuildAsyncSession(scratch, np.zeros(1 << 16, np.uint8), session)",
-)
-def TPUT_ASYNC(
-    dstGlobalData: Any, srcGlobalData: Any, session: Any, peer: Any, engine: DmaEngine, ctx: Any
-) -> Any:
+_transfer(
+    "comm.TPUT_ASYNC",
+    "remote",
+    "local",
     """Start a copy of a flat range to the memory of another device and return its AsyncEvent.
 
     `event.Wait(session)` waits for it; until then do not touch the destination, nor write the
     source. Completion of an SDMA event implies that of all earlier ones of its session. On A5 the
     SDMA engine cannot write outwards: the core copies through the scratch tile of the session, and
     the event has nothing to wait for. The scratch tile holds garbage afterwards.
-    """
-    return _transfer(session, peer, engine, ctx, puts=True)
-
-
-@insn(
-    _range("dstGlobalData", "out", "local"),
-    _range("srcGlobalData", "in", "remote"),
-    thing("session", note="AsyncSession"),
-    scalar("peer", view=View.OBJECT, optional=True, note="rank; URMA on A5"),
-    name="comm.TGET_ASYNC",
-    attrs=[_ENGINE],
-    pipe=None,
-    targets="a2a3 a5",
-    rules=_rules(),
-    asm=None,
-    example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new async_session"},
-    setup="scratch = Tile[TileType.Vec, u8, 1, 256](); "
-    "BuildAsyncSession(scratch, np.zeros(1 << 16, np.uint8), session)",
+    """,
 )
-def TGET_ASYNC(
-    dstGlobalData: Any, srcGlobalData: Any, session: Any, peer: Any, engine: DmaEngine, ctx: Any
-) -> Any:
+_transfer(
+    "comm.TGET_ASYNC",
+    "local",
+    "remote",
     """Start a copy of a flat range from the memory of another device and return its AsyncEvent.
 
     As TPUT_ASYNC, in the other direction; A5 reads by SDMA like A2/A3.
-    """
-    return _transfer(session, peer, engine, ctx, puts=False)
+    """,
+)

@@ -22,7 +22,10 @@ from ptokit.isa.comm_rules import (
     staging,
     tensor,
 )
+from ptokit.isa.costs import COMMUNICATION
+from ptokit.isa.facts import Ops
 from ptokit.isa.rules import disjoint, same_valid
+from ptokit.isa.services import World
 from ptokit.isa.spec import Attr, Pipe, insn, rule
 
 _RECEIVING = ("recvTileData", "pingTileData", "pongTileData")
@@ -74,6 +77,7 @@ def _member(o: Any) -> tuple[int, ...]:
         for tiles in ("recvTileData", "pingTileData pongTileData")
     ],
     asm=None,
+    cost=COMMUNICATION,
     example={"parallelGroup": "Group 3 {T} 16x64", "op": "Sum"},
     more_examples=[
         {
@@ -97,7 +101,8 @@ def TREDUCE(
     trigger: Any,
     engine: CollEngine,
     op: ReduceOp,
-    ctx: Any,
+    ops: Ops,
+    world: World,
 ) -> None:
     """Combine the buffers of all members element by element and store the result at the root.
 
@@ -107,14 +112,14 @@ def TREDUCE(
     the load of the next buffer overlaps the combination of the current one; results are the same.
     """
     if engine == CollEngine.CCU:
-        ring(parallelGroup, trigger, dstGlobalData, ctx, "accTileData", reduction(op))
+        ring(reduction(op), parallelGroup, trigger, dstGlobalData, ops, world)
         return
-    only_root(parallelGroup, ctx, "TR-R")
-    tile = ctx.ops.accTileData
+    only_root(parallelGroup, world, "TR-R")
+    tile = ops.accTileData
     root = parallelGroup[parallelGroup.rootIdx]
     others = [m for index, m in enumerate(parallelGroup) if index != parallelGroup.rootIdx]
-    with ctx.staging("accTileData", *_RECEIVING) as stage:
-        for member in others if ctx.same_view(dstGlobalData, root) else [root, *others]:
+    with world.staging("accTileData", *_RECEIVING) as stage:
+        for member in others if world.same_view(dstGlobalData, root) else [root, *others]:
             stage.apart("dstGlobalData", dstGlobalData, "the buffer of a member", member)
         parts = list(chunks(root.shape, tile.vr, tile.vc))
         for part in parts:

@@ -14,6 +14,7 @@ from ptokit.base.comm_enums import CollEngine
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.load import TLOAD
 from ptokit.isa.rules import disjoint, listed, located, same_valid
+from ptokit.isa.services import Refused, World
 from ptokit.isa.spec import Attr, Operand, Pipe, Rule, Types, View, rule, thing
 from ptokit.isa.store import TSTORE
 
@@ -119,6 +120,23 @@ def chunk_rules(shape: ShapeOf, view: str, tile: str, *others: str) -> list[Rule
     def whole(o: Any) -> bool:
         return fits(shape(o), o[tile].vr, o[tile].vc)
 
+    def divides(id: str, what: str, static: str, size: str, axis: int) -> Rule:
+        def holds(o: Any) -> bool:
+            staged = o[tile]
+            if whole(o) or getattr(staged, static) == DYNAMIC or not getattr(staged, size):
+                return True
+            return shape(o)[axis] % getattr(staged, size) == 0
+
+        named = static.title().replace("_", "")
+        return rule(
+            id,
+            f"a tensor that does not fit {tile} has a multiple of its valid {what}, unless they "
+            "are DYNAMIC",
+            holds,
+            DEVICES,
+            f"declare {named} of the staging tile as DYNAMIC, or choose a divisor of the {what}",
+        )
+
     tiles = (tile, *others)
     return [
         rule(
@@ -127,32 +145,8 @@ def chunk_rules(shape: ShapeOf, view: str, tile: str, *others: str) -> list[Rule
             lambda o: o[tile].vr > 0 and o[tile].vc > 0,
             fix="the valid region of the staging tile is the size of a chunk",
         ),
-        rule(
-            "CH-2",
-            f"a tensor that does not fit {tile} has a multiple of its valid rows, unless they are "
-            "DYNAMIC",
-            lambda o: (
-                whole(o)
-                or o[tile].valid_row == DYNAMIC
-                or not o[tile].vr
-                or shape(o)[3] % o[tile].vr == 0
-            ),
-            DEVICES,
-            "declare ValidRow of the staging tile as DYNAMIC, or choose a divisor of the rows",
-        ),
-        rule(
-            "CH-3",
-            f"a tensor that does not fit {tile} has a multiple of its valid columns, unless they "
-            "are DYNAMIC",
-            lambda o: (
-                whole(o)
-                or o[tile].valid_col == DYNAMIC
-                or not o[tile].vc
-                or shape(o)[4] % o[tile].vc == 0
-            ),
-            DEVICES,
-            "declare ValidCol of the staging tile as DYNAMIC, or choose a divisor of the columns",
-        ),
+        divides("CH-2", "rows", "valid_row", "vr", 3),
+        divides("CH-3", "columns", "valid_col", "vc", 4),
         located("Vec", *tiles, id="CH-7", on=DEVICES),
         rule(
             "CH-7",
@@ -234,13 +228,13 @@ def stacked(shape: Dims, nranks: int) -> Dims:
     return (*shape[:3], nranks * shape[3], shape[4])
 
 
-def only_root(group: Any, ctx: Any, id: str) -> None:
+def only_root(group: Any, world: World, id: str) -> None:
     """Refuse to run on a rank that does not hold the buffer of the root."""
-    owner = ctx.rank_of(group[group.rootIdx])
-    if owner is not None and ctx.rank is not None and owner != ctx.rank:
-        raise ctx.fail(
+    owner = world.rank_of(group[group.rootIdx])
+    if owner is not None and world.rank is not None and owner != world.rank:
+        raise Refused(
             id,
             "only the root executes a collective",
-            got=[("running on", f"rank {ctx.rank}"), ("buffer of the root", f"on rank {owner}")],
+            got=[("running on", f"rank {world.rank}"), ("buffer of the root", f"on rank {owner}")],
             fix="call it on the root alone, and tell the others with TNOTIFY",
         )

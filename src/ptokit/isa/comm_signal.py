@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,27 +10,24 @@ import numpy as np
 from ptokit.base.comm_enums import NotifyOp, WaitCmp
 from ptokit.base.dtypes import i32
 from ptokit.base.layout import Array
+from ptokit.isa.costs import COMMUNICATION
+from ptokit.isa.services import Refused, Seen, World
 from ptokit.isa.spec import Attr, Operand, Pipe, Rule, View, insn, rule, scalar
 
-_DEVICES = "a2a3 a5"
 _SIGNAL = "GM i32 1x1"
 _COMPARE = {
-    WaitCmp.EQ: np.equal,
-    WaitCmp.NE: np.not_equal,
-    WaitCmp.GT: np.greater,
-    WaitCmp.GE: np.greater_equal,
-    WaitCmp.LT: np.less,
-    WaitCmp.LE: np.less_equal,
+    WaitCmp.EQ: ("==", np.equal),
+    WaitCmp.NE: ("!=", np.not_equal),
+    WaitCmp.GT: (">", np.greater),
+    WaitCmp.GE: (">=", np.greater_equal),
+    WaitCmp.LT: ("<", np.less),
+    WaitCmp.LE: ("<=", np.less_equal),
 }
-_SIGNS = dict(zip(_COMPARE, ("==", "!=", ">", ">=", "<", "<="), strict=True))
 
 
-def _signal(name: str, role: str, note: str) -> Operand:
-    return Operand(name, role, kinds=("global",), view=View.OBJECT, note=note)
-
-
-def _number(name: str) -> Operand:
-    return scalar(name, view=View.OBJECT, note="int32")
+def _operands(name: str, role: str, note: str, number: str) -> tuple[Operand, Operand]:
+    word = Operand(name, role, kinds=("global",), view=View.OBJECT, note=note)
+    return word, scalar(number, view=View.OBJECT, note="int32")
 
 
 def _is_i32(name: str, id: str) -> Rule:
@@ -41,43 +39,19 @@ def _is_i32(name: str, id: str) -> Rule:
     )
 
 
-def _compare_rules() -> list[Rule]:
-    return [
-        _is_i32("signalData", "TW-1"),
-        rule(
-            "TW-6",
-            "cmp is a member of WaitCmp",
-            lambda o: o.attrs["cmp"] in _COMPARE,
-            fix="name the comparison: WaitCmp.GE",
-        ),
-    ]
-
-
 def _wrapped(value: Any) -> np.int32:
     return np.int64(int(value) & 0xFFFFFFFF).astype(np.int32)
 
 
-def _look(signalData: Any, ctx: Any) -> Array:
-    """The words themselves, which must lie on this device."""
-    words = ctx.view("signalData")
-    owner = ctx.rank_of(signalData) if words.size else None
-    if owner is not None and owner != ctx.rank:
-        raise ctx.fail(
-            "TW-2",
-            "a device looks at signals in its own memory",
-            got=[("signal", f"on rank {owner}"), ("running on", f"rank {ctx.rank}")],
-            fix="let the other device notify a signal of this one",
-        )
-    return words
+_signal = partial(insn, pipe=Pipe.S, targets="a2a3 a5", asm=None, cost=COMMUNICATION)
 
 
-@insn(
-    _signal("dstSignalData", "inout", "only the element at the base pointer is touched"),
-    _number("value"),
+@_signal(
+    *_operands(
+        "dstSignalData", "inout", "only the element at the base pointer is touched", "value"
+    ),
     name="comm.TNOTIFY",
     attrs=[Attr("op", NotifyOp, None, "Set or AtomicAdd", argument=True)],
-    pipe=Pipe.S,
-    targets=_DEVICES,
     rules=[
         _is_i32("dstSignalData", "TN-1"),
         rule(
@@ -87,10 +61,9 @@ def _look(signalData: Any, ctx: Any) -> Array:
             fix="TNOTIFY(signal, value, NotifyOp.Set)",
         ),
     ],
-    asm=None,
     example={"dstSignalData": _SIGNAL, "op": "AtomicAdd"},
 )
-def TNOTIFY(dstSignalData: Any, value: int, op: NotifyOp, ctx: Any) -> None:
+def TNOTIFY(dstSignalData: Any, value: int, op: NotifyOp, world: World) -> None:
     """Set a signal, usually of another device, or add to it atomically.
 
     One 32-bit word is written, whatever the shape; sums wrap around. The scalar unit does it at
@@ -98,31 +71,37 @@ def TNOTIFY(dstSignalData: Any, value: int, op: NotifyOp, ctx: Any) -> None:
     Event[Op.TSTORE_VEC, Op.SCALAR] sees to that. Give signals that different devices Set a cache
     line of 64 bytes each.
     """
-    word = ctx.raw("dstSignalData", 4)
-    at = dstSignalData.data()
-    address = at.buffer.base + at.offset
+    word = world.raw("dstSignalData", 4)
+    address = _address(dstSignalData)
     if address % 4:
-        raise ctx.fail("TN-2", "a signal is aligned to 4 bytes", got=[("address", hex(address))])
+        raise Refused("TN-2", "a signal is aligned to 4 bytes", got=[("address", hex(address))])
     signal = word.view(np.int32)
     with np.errstate(over="ignore"):
         signal[0] = signal[0] + _wrapped(value) if op == NotifyOp.AtomicAdd else _wrapped(value)
-    ctx.machine.sync.announce(address, ctx.site)
-    ctx.machine.sync.barrier(Pipe.ALL, ctx.site)
-    ctx.pause()
+    world.announce(address)
+    world.drain(Pipe.ALL)
+    world.pause()
 
 
-@insn(
-    _signal("signalData", "in", "a region of up to five dimensions on this device"),
-    _number("cmpValue"),
-    name="comm.TWAIT",
+_comparison = partial(
+    _signal,
+    *_operands("signalData", "in", "a region of up to five dimensions on this device", "cmpValue"),
     attrs=[Attr("cmp", WaitCmp, None, "how each element is compared with cmpValue", argument=True)],
-    pipe=Pipe.S,
-    targets=_DEVICES,
-    rules=_compare_rules(),
-    asm=None,
+    rules=[
+        _is_i32("signalData", "TW-1"),
+        rule(
+            "TW-6",
+            "cmp is a member of WaitCmp",
+            lambda o: o.attrs["cmp"] in _COMPARE,
+            fix="name the comparison: WaitCmp.GE",
+        ),
+    ],
     example={"signalData": _SIGNAL, "cmpValue": "0", "cmp": "GE"},
 )
-def TWAIT(signalData: Any, cmpValue: int, cmp: WaitCmp, ctx: Any) -> None:
+
+
+@_comparison(name="comm.TWAIT")
+def TWAIT(signalData: Any, cmpValue: int, cmp: WaitCmp, world: World) -> None:
     """Wait until every element of a signal region satisfies a comparison.
 
     The comparison is signed: element cmp cmpValue. The signal is looked at, not consumed: use
@@ -130,45 +109,48 @@ def TWAIT(signalData: Any, cmpValue: int, cmp: WaitCmp, ctx: Any) -> None:
     Other ranks of a running World go on in the meantime; when nothing can change the signal any
     more, that is an error.
     """
-    words, wanted = _look(signalData, ctx), _wrapped(cmpValue)
+    words, wanted = _look(signalData, world), _wrapped(cmpValue)
+    sign, compare = _COMPARE[cmp]
 
     def ready() -> bool:
-        return bool(_COMPARE[cmp](words, wanted).all())
+        return bool(compare(words, wanted).all())
 
-    def seen() -> list[tuple[str, object]]:
-        first = tuple(int(i) for i in np.argwhere(~_COMPARE[cmp](words, wanted))[0])
+    def seen() -> Seen:
+        first = tuple(int(i) for i in np.argwhere(~compare(words, wanted))[0])
         index = ", ".join(str(i) for i in first[_leading(words.shape) :])
         return [(f"signal[{index}]", int(words[first]))]
 
-    what = f"TWAIT{_on(ctx)} for a signal {_SIGNS[cmp]} {wanted}"
-    ctx.machine.sync.until(ready, what, ctx.site, seen)
-    ctx.machine.sync.heed(_addresses(signalData, words), ctx.site)
+    world.wait_until(ready, f"TWAIT{_on(world)} for a signal {sign} {wanted}", seen)
+    world.heed(_addresses(signalData, words))
 
 
-@insn(
-    _signal("signalData", "in", "a region of up to five dimensions on this device"),
-    _number("cmpValue"),
-    name="comm.TTEST",
-    attrs=[Attr("cmp", WaitCmp, None, "how each element is compared with cmpValue", argument=True)],
-    pipe=Pipe.S,
-    targets=_DEVICES,
-    rules=_compare_rules(),
-    asm=None,
-    returns="signalData",
-    example={"signalData": _SIGNAL, "cmpValue": "0", "cmp": "GE"},
-)
-def TTEST(signalData: Any, cmpValue: int, cmp: WaitCmp, ctx: Any) -> bool:
+@_comparison(name="comm.TTEST", returns="signalData")
+def TTEST(signalData: Any, cmpValue: int, cmp: WaitCmp, world: World) -> bool:
     """Whether every element of a signal region satisfies a comparison now.
 
     As TWAIT, but it looks once. A test that fails lets the other ranks of a running World go on,
     so a loop around it sees their signals.
     """
-    words = _look(signalData, ctx)
-    if _COMPARE[cmp](words, _wrapped(cmpValue)).all():
-        ctx.machine.sync.heed(_addresses(signalData, words), ctx.site)
+    words = _look(signalData, world)
+    if _COMPARE[cmp][1](words, _wrapped(cmpValue)).all():
+        world.heed(_addresses(signalData, words))
         return True
-    ctx.poll(f"a loop around TTEST{_on(ctx)}")
+    world.poll(f"a loop around TTEST{_on(world)}")
     return False
+
+
+def _look(signalData: Any, world: World) -> Array:
+    """The words themselves, which must lie on this device."""
+    words = world.view("signalData")
+    owner = world.rank_of(signalData) if words.size else None
+    if owner is not None and owner != world.rank:
+        raise Refused(
+            "TW-2",
+            "a device looks at signals in its own memory",
+            got=[("signal", f"on rank {owner}"), ("running on", f"rank {world.rank}")],
+            fix="let the other device notify a signal of this one",
+        )
+    return words
 
 
 def _leading(shape: tuple[int, ...]) -> int:
@@ -176,12 +158,16 @@ def _leading(shape: tuple[int, ...]) -> int:
     return next((axis for axis, n in enumerate(shape[:3]) if n != 1), 3)
 
 
-def _on(ctx: Any) -> str:
-    return "" if ctx.rank is None else f" on rank {ctx.rank}"
+def _on(world: World) -> str:
+    return "" if world.rank is None else f" on rank {world.rank}"
+
+
+def _address(signal: Any) -> int:
+    at = signal.data()
+    return at.buffer.base + at.offset
 
 
 def _addresses(signal: Any, words: Array) -> list[int]:
     """Where the words lie."""
-    at = signal.data()
     offsets = np.indices(words.shape).reshape(len(words.shape), -1).T @ np.array(words.strides)
-    return (offsets + at.buffer.base + at.offset).tolist()
+    return (offsets + _address(signal)).tolist()

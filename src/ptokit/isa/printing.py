@@ -12,7 +12,9 @@ from ptokit.base.convert import number
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Choice, Layout, TileType
 from ptokit.base.layout import Array
-from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, rule, types
+from ptokit.isa.facts import Ops
+from ptokit.isa.services import Poison, World
+from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, on, rule, types
 
 
 class PrintFormat(Choice):
@@ -69,11 +71,9 @@ def _type_name(kind: DType) -> str:
     return kind.name if kind.stores_codes else kind.np.name
 
 
-def _print_tile(ctx: Any, field: tuple[int, int]) -> Array:
-    """Print the tile operand and return its elements."""
-    tile = ctx.ops.src
-    values, defined = ctx.peek("src")
-    if ctx.target.name == "cpu":
+def _print_tile(o: Ops, values: Array, defined: Array, field: tuple[int, int]) -> None:
+    tile = o.src
+    if not o.target.is_device:
         print(f"TPRINT {tile.vr}x{tile.vc}")
         part = slice(0, tile.vr), slice(0, tile.vc)
         lines = _matrix(values[part], defined[part], tile.dtype, field)
@@ -87,7 +87,6 @@ def _print_tile(ctx: Any, field: tuple[int, int]) -> Array:
         lines = _matrix(values, defined, tile.dtype, field, (tile.vr, tile.vc))
     for line in lines:
         print(line)
-    return values
 
 
 def _print_global(values: Array, tensor: Any, field: tuple[int, int]) -> None:
@@ -111,6 +110,9 @@ def _view(o: Any) -> View:
     return View.WHOLE if o.src.layout in (Layout.ND, Layout.DN) else View.VALID
 
 
+_COPIES_MAT = on("a2a3")
+
+
 def _source_is_reachable(o: Any) -> bool:
     """Whether the scalar unit can see the source, by itself or through a copy in tmp."""
     if o.src.kind == "global":
@@ -118,7 +120,7 @@ def _source_is_reachable(o: Any) -> bool:
     if o.tmp is None:
         return o.src.loc == TileType.Vec
     copied = (TileType.Vec, TileType.Acc, TileType.Mat)
-    return o.src.loc in (copied if o.target.name == "a2a3" else copied[:2])
+    return o.src.loc in (copied if _COPIES_MAT(o) else copied[:2])
 
 
 @insn(
@@ -149,7 +151,9 @@ def _source_is_reachable(o: Any) -> bool:
     asm=Asm(ins=("src",), outs=(), tmp=frozenset()),
     example={"src": "Vec {T} 16x64", "tmp": "GM {T} 16x64"},
 )
-def TPRINT(src: Any, tmp: Array | None, Format: PrintFormat, ctx: Any) -> None:
+def TPRINT(
+    src: Any, tmp: Array | None, Format: PrintFormat, ops: Ops, poison: Poison, world: World
+) -> None:
     """Print a tile or a global tensor to standard output. A debugging aid: it orders all pipes.
 
     A tile is printed whole, in logical rows and columns whatever its layout: a title with element
@@ -161,11 +165,12 @@ def TPRINT(src: Any, tmp: Array | None, Format: PrintFormat, ctx: Any) -> None:
     first. The permissive profile prints `TPRINT rows x cols` and the valid region only. Devices
     need a debug build (`-D_DEBUG --cce-enable-print`).
     """
-    ctx.machine.sync.barrier(Pipe.ALL, ctx.site)
+    world.drain(Pipe.ALL)
     field = _FIELDS[Format]
-    if ctx.ops.src.kind == "global":
-        _print_global(src, ctx.ops.src, field)
+    if ops.src.kind == "global":
+        _print_global(src, ops.src, field)
         return
-    values = _print_tile(ctx, field)
+    values, defined = poison.peek("src")
+    _print_tile(ops, values, defined, field)
     if tmp is not None:
         tmp[: values.size] = values.reshape(-1)

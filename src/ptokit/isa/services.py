@@ -9,15 +9,17 @@ finds its operands' values wrong raises `Refused`; the line of the program is ad
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
+from ptokit.isa.effects import Pipe
 
 CONSTANT = frozenset({"target", "ops", "pipe"})
 SERVICES = CONSTANT | {"registers", "poison", "places", "core", "world", "ctx"}
 
+Seen = list[tuple[str, object]]  # names and values for a message
 Registers = dict[str, Any]  # the configuration registers of a core
 
 
@@ -150,6 +152,25 @@ class World(Protocol):
 
     def raw(self, name: str, nbytes: int, skip: int = 0) -> Array:
         """So many bytes of a GlobalTensor operand, `skip` bytes behind its pointer."""
+        ...
+
+    def drain(self, pipe: Pipe) -> None:
+        """Complete the earlier work of a pipe (ALL: of the core) before its later work."""
+        ...
+
+    def announce(self, address: int) -> None:
+        """A word was written that others look at: whoever sees it knows what this core knows."""
+        ...
+
+    def heed(self, addresses: Iterable[int]) -> None:
+        """Words that others had written were seen."""
+        ...
+
+    def wait_until(self, ready: Callable[[], bool], what: str, seen: Callable[[], Seen]) -> None:
+        """Hold the scalar unit until a condition on memory holds, while other devices go on.
+
+        `what` is waited for; `seen` tells what is there instead, should it never come.
+        """
         ...
 
     def pause(self) -> None:

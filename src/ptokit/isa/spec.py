@@ -1,9 +1,10 @@
 """The vocabulary in which an instruction is defined.
 
-One decorated function per instruction says everything about it: operands and their roles, element types per target, legality rules, pipe, text form, documentation (the
-docstring) and meaning: a function of single elements where that says it all (`means`), else a body
-of array code over logical views. `insn` checks the block and stores a frozen record in
-`INSTRUCTIONS`; API, verifier, engines, text and documentation are folds over that table.
+One decorated function per instruction says everything about it: operands and their roles, element
+types per target, legality rules, pipe, text form, documentation (the docstring) and meaning: a
+function of single elements where that says it all (`means`), else a body of array code over logical
+views. `insn` checks the block and stores a frozen record in `INSTRUCTIONS`; API, verifier, engines,
+text and documentation are folds over that table.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ when it is over: what the instruction wrote itself counts as defined until then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import GlobalSpec
 from ptokit.isa.facts import Ops
-from ptokit.isa.services import Refused
+from ptokit.isa.services import Refused, Seen
 from ptokit.isa.spec import Insn, Pipe, View
 from ptokit.isa.targets import Target
 from ptokit.machine.access import Access, AccessPattern
@@ -246,6 +246,22 @@ class WorldProvider(_Provider):
         rank = here()
         found = None if rank is None else rank.ranks.locate(tensor)
         return None if found is None else found[1]
+
+    def drain(self, pipe: Pipe) -> None:
+        """Complete the earlier work of a pipe (ALL: of the core) before its later work."""
+        self._run.machine.sync.barrier(pipe, self._run.site)
+
+    def announce(self, address: int) -> None:
+        """A word was written that others look at: whoever sees it knows what this core knows."""
+        self._run.machine.sync.announce(address, self._run.site)
+
+    def heed(self, addresses: Iterable[int]) -> None:
+        """Words that others had written were seen."""
+        self._run.machine.sync.heed(addresses, self._run.site)
+
+    def wait_until(self, ready: Callable[[], bool], what: str, seen: Callable[[], Seen]) -> None:
+        """Hold the scalar unit until a condition on memory holds, while other devices go on."""
+        self._run.machine.sync.until(ready, what, self._run.site, seen)
 
     def pause(self) -> None:
         """Let a random schedule turn to another device."""
