@@ -14,8 +14,8 @@ from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import all_axes
 from ptokit.isa.conv_layout import FILTERS, WEIGHTS, split_channels, weight_blocks
-from ptokit.isa.memory import FIX_VIEW, NEW, OLD
-from ptokit.isa.rules import DEVICES, both, in_types, when
+from ptokit.isa.memory import FIX_VIEW
+from ptokit.isa.rules import DEVICES, NEW, OLD, both, in_types, when
 from ptokit.isa.spec import Rule, rule
 
 _PAIRS = {

@@ -6,9 +6,9 @@ from typing import Any
 
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
-from ptokit.isa.extract_rules import corner, corner1, corner_rules, operand_rules, vector_rules
+from ptokit.isa.extract_rules import CORNER_RULES, OPERAND_RULES, VECTOR_RULES, corner, corner1
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import KIRIN, NOT_A2A3, separate
+from ptokit.isa.rules import DEVICES, KIRIN, NEW, OLD, separate
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Cpp, Pipe, insn, out, rule, scalar, src
 from ptokit.isa.targets import PerTarget
@@ -105,7 +105,7 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
     attrs=[RELU, VEC_MODE],
     pipe=pipe_of,
     ops={"TEXTRACT_M2LR": Pipe.MTE1, "TEXTRACT_A2M": Pipe.FIX, "TEXTRACT_V2M": Pipe.FIX},
-    targets="a2a3 a5 kirin9030 kirinx90",
+    targets=DEVICES,
     forms=[
         "dst src",
         "dst src indexRow",
@@ -120,16 +120,16 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
     ],
     rules=[
         weights_to_right(),
-        separate("dst", "src", on="a2a3 " + NOT_A2A3),
+        separate("dst", "src", on=DEVICES),
         paths_exist("space-pair", A2A3_PATHS, "a2a3"),
         paths_exist("space-pair", KIRIN_PATHS, KIRIN),
         paths_exist("space-pair", A5_PATHS, "a5"),
-        same_type("SA-0160", "a2a3 kirinx90"),
-        same_type("SA-0159", "a5 kirin9030"),
-        operand_rules(),
-        corner_rules(),
-        vector_rules(),
-        needs_accumulator("accumulator-source", "a2a3 " + NOT_A2A3, WORDS),
+        same_type("SA-0160", OLD),
+        same_type("SA-0159", NEW),
+        OPERAND_RULES,
+        CORNER_RULES,
+        VECTOR_RULES,
+        needs_accumulator("accumulator-source", DEVICES, WORDS),
         drain_rules(WORDS),
         mode_rules(WORDS, moved="dst"),
         fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
@@ -253,12 +253,12 @@ def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) ->
     attrs=[RELU],
     pipe=Pipe.FIX,
     ops={"TEXTRACT_A2M": Pipe.FIX},
-    targets="a2a3 a5 kirin9030 kirinx90",
+    targets=DEVICES,
     rules=[
         fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
-        paths_exist("accumulator", "Acc>Mat Acc>Vec", "a2a3 " + NOT_A2A3),
+        paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
         drain_rules("fp"),
-        corner_rules(),
+        CORNER_RULES,
     ],
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptokit.base.dtypes import dtype
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TInsertMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import NOT_A2A3, separate
+from ptokit.isa.rules import DEVICES, NOT_A2A3, in_types, separate
 from ptokit.isa.services import Core, Poison
-from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, inout, insn, rule, scalar, src
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, inout, insn, rule, scalar, src
 from ptokit.isa.transfer import (
     PARTS,
     PARTS_FP,
@@ -27,15 +26,15 @@ from ptokit.isa.transfer_rules import (
     along,
     drain_rules,
     fp_rules,
-    holds_type,
     index,
     is_matching,
+    matching,
     mode_rules,
     needs_accumulator,
     paths_exist,
     same_type,
 )
-from ptokit.isa.window_rules import VECTOR_TYPES, inside, window_rules
+from ptokit.isa.window_rules import FP4, inside, vector_types, window_rules
 
 WORDS = "preQuantScalar fp"
 
@@ -58,8 +57,8 @@ def _pipe(o: Any) -> Pipe:
     return {"Vec>Vec": Pipe.V, "Vec>Mat": Pipe.MTE3}.get(path(o), Pipe.FIX)
 
 
-def _accumulator_rules() -> list[Rule]:
-    to_mat = [
+_ACCUMULATOR_RULES = [
+    *along("Acc>Mat")(
         rule(
             "acc-window",
             "all of src fits into dst from (indexRow, indexCol) on",
@@ -76,37 +75,30 @@ def _accumulator_rules() -> list[Rule]:
             lambda o: o.dst.layout == "NZ",
             NOT_A2A3,
         ),
-    ]
-    return along("Acc>Mat", to_mat) + along(
-        "Acc>Vec", [inside("acc-window", "src", "dst", NOT_A2A3)]
+    ),
+    *along("Acc>Vec", NOT_A2A3)(inside("acc-window", "src", "dst")),
+]
+
+
+def _as_one(o: Any) -> bool:
+    """Whether boxes of scale factors are copied in one piece."""
+    return (
+        o.src.layout == o.dst.layout == "ZZ"
+        and o.src.vc == o.src.cols == o.dst.cols
+        and (o.src.vr % 16, index(o, "indexRow") % 16, index(o, "indexCol")) == (0, 0, 0)
     )
 
 
-def _vector_rules() -> list[Rule]:
-    fp4 = (dtype("f4e2m1x2"), dtype("f4e1m2x2"))
-
-    def as_one(o: Any) -> bool:
-        """Whether boxes of scale factors are copied in one piece."""
-        return (
-            o.src.layout == o.dst.layout == "ZZ"
-            and o.src.vc == o.src.cols == o.dst.cols
-            and (o.src.vr % 16, index(o, "indexRow") % 16, index(o, "indexCol")) == (0, 0, 0)
-        )
-
-    to_mat = [
-        *(
-            holds_type("vector-dtype", kinds, target, "of a vector tile")
-            for target, kinds in VECTOR_TYPES.items()
-            if target != "a2a3"
-        ),
+_VECTOR_RULES = [
+    *along("Vec>Mat", NOT_A2A3)(
+        vector_types(NOT_A2A3),
         rule(
             "vec-mat-layouts",
             "src and dst are both row-major, NZ or ZN, or ZZ and inserted in whole rows of boxes",
-            lambda o: is_matching(o) or o.src.layout == o.dst.layout == "ZN" or as_one(o),
-            NOT_A2A3,
-            "the arrangement follows src: declare dst the same way, or TMOV src to NZ first",
+            lambda o: is_matching(o) or o.src.layout == o.dst.layout == "ZN" or _as_one(o),
+            fix="the arrangement follows src: declare dst the same way, or TMOV src to NZ first",
         ),
-        inside("window", "src", "dst", NOT_A2A3),
+        inside("window", "src", "dst"),
         rule(
             "zn-boxes",
             "in ZN tiles indexRow and the valid rows of src are multiples of 32 / sizeof",
@@ -114,27 +106,18 @@ def _vector_rules() -> list[Rule]:
                 o.src.layout != "ZN"
                 or (index(o, "indexRow") % c0(o.src) == 0 and o.src.vr % c0(o.src) == 0)
             ),
-            NOT_A2A3,
         ),
         rule(
             "fp4-pairs",
             "4-bit types: indexCol and the valid columns of src are even",
             lambda o: (
-                o.src.dtype not in fp4 or (index(o, "indexCol") % 2 == 0 and o.src.vc % 2 == 0)
+                not in_types("src", FP4)(o) or (index(o, "indexCol") % 2 == 0 and o.src.vc % 2 == 0)
             ),
             "a5",
         ),
-    ]
-    to_vec = [
-        rule(
-            "vector-layouts",
-            "src and dst are both row-major or both NZ",
-            is_matching,
-            "a2a3 " + NOT_A2A3,
-        ),
-        *window_rules("src", "dst"),
-    ]
-    return along("Vec>Mat", to_mat) + along("Vec>Vec", to_vec)
+    ),
+    *along("Vec>Vec")(matching("vector-layouts", DEVICES), window_rules("src", "dst")),
+]
 
 
 @insn(
@@ -153,7 +136,7 @@ def _vector_rules() -> list[Rule]:
     attrs=[RELU, VEC_MODE, Attr("mode", TInsertMode, None, "bursts of a Vec to Mat transfer")],
     pipe=_pipe,
     ops={"TINSERT_A2M": Pipe.FIX},
-    targets="a2a3 a5 kirin9030 kirinx90",
+    targets=DEVICES,
     forms=[
         "dst src indexRow indexCol",
         "dst src preQuantScalar indexRow indexCol",
@@ -162,21 +145,18 @@ def _vector_rules() -> list[Rule]:
         "dst src indexRow",
     ],
     rules=[
-        separate("dst", "src", on="a2a3 " + NOT_A2A3),
+        separate("dst", "src", on=DEVICES),
         paths_exist("space-pair", "Acc>Mat Vec>Vec", "a2a3"),
         paths_exist("space-pair", "Acc>Mat Acc>Vec Vec>Mat Vec>Vec", NOT_A2A3),
-        same_type("same-dtype", "a2a3 " + NOT_A2A3),
-        _accumulator_rules(),
-        _vector_rules(),
-        needs_accumulator("accumulator-source", "a2a3 " + NOT_A2A3, WORDS),
+        same_type("same-dtype", DEVICES),
+        _ACCUMULATOR_RULES,
+        _VECTOR_RULES,
+        needs_accumulator("accumulator-source", DEVICES, WORDS),
         drain_rules(WORDS),
         mode_rules(WORDS),
         fp_rules(lambda _: 0, lambda o: o.src.vc),
         rule(
-            "bursts",
-            "the burst forms do not exist here",
-            lambda o: o.attrs["mode"] is None,
-            "a2a3",
+            "bursts", "the burst forms do not exist here", lambda o: o.attrs["mode"] is None, "a2a3"
         ),
         rule(
             "bursts",
@@ -245,12 +225,12 @@ def TINSERT(
     attrs=[RELU],
     pipe=Pipe.FIX,
     ops={"TINSERT_A2M": Pipe.FIX},
-    targets="a2a3 a5 kirin9030 kirinx90",
+    targets=DEVICES,
     rules=[
         fp_rules(lambda _: 0, lambda o: o.src.vc),
-        paths_exist("accumulator", "Acc>Mat Acc>Vec", "a2a3 " + NOT_A2A3),
+        paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
         drain_rules("fp"),
-        _accumulator_rules(),
+        _ACCUMULATOR_RULES,
     ],
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={

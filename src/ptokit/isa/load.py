@@ -11,8 +11,6 @@ from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
 from ptokit.isa.facts import Ops
 from ptokit.isa.memory import (
     FIX_VIEW,
-    NEW,
-    OLD,
     arranged,
     as_bits_of,
     c0_of,
@@ -27,7 +25,7 @@ from ptokit.isa.memory import (
     view_rows_cols,
 )
 from ptokit.isa.mx_load import HIF4, MX, MX_EXAMPLES, MX_RULES, one_row_of_scales
-from ptokit.isa.rules import DEVICES, Predicate, both, need, where
+from ptokit.isa.rules import DEVICES, NEW, OLD, Predicate, both, need, where
 from ptokit.isa.spec import Asm, Pipe, View, examples, gm_in, insn, out, rule, types
 from ptokit.isa.targets import PerTarget
 

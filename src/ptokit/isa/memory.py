@@ -19,9 +19,6 @@ from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.rules import Predicate, both, need, when, where
 from ptokit.isa.spec import Rule, rule
 
-OLD = "a2a3 kirinx90"  # memory-style generation: sizes are checked when the instruction runs
-NEW = "a5 kirin9030"  # register-style generation: sizes are checked when it is compiled
-
 FIX_VIEW = "make the GlobalTensor describe exactly the valid region of the tile"
 
 

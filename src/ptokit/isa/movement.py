@@ -7,8 +7,8 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, ReluPreMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
-from ptokit.isa.move_rules import operand_rules, scale_rules, table_rules, vector_rules
-from ptokit.isa.rules import NOT_A2A3, separate
+from ptokit.isa.move_rules import OPERAND_RULES, SCALE_RULES, TABLE_RULES, VECTOR_RULES
+from ptokit.isa.rules import DEVICES, NOT_A2A3, separate
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, out, rule, scalar, src, tmp
 from ptokit.isa.transfer import (
@@ -35,6 +35,7 @@ from ptokit.isa.transfer_rules import (
     mode_rules,
     needs_accumulator,
     paths_exist,
+    same_capacity,
     weights_to_right,
 )
 
@@ -135,37 +136,24 @@ OPS = {
         o.src.kind == "tile" and o.fp is None and o.tmp is None and o.attrs["accToVecMode"] is None
     ),
     ops=OPS,
-    targets="a2a3 a5 kirin9030 kirinx90",
+    targets=DEVICES,
     forms=["dst src", "dst src preQuantScalar", "dst src fp", "dst src tmp"],
     rules=[
         fp_rules(lambda _: 0, lambda o: o.src.vc),
         weights_to_right(),
-        separate("dst", "src", on="a2a3 " + NOT_A2A3),
+        separate("dst", "src", on=DEVICES),
         paths_exist("SA-0257", A2A3_PATHS, "a2a3"),
         paths_exist("space-pair", A5_PATHS, "a5"),
         paths_exist("space-pair", KIRIN_PATHS, "kirin9030"),
         paths_exist("space-pair", KIRIN_PATHS + " Conv>Right", "kirinx90"),
-        rule(
-            "SA-0263",
-            "src and dst have the same Rows and Cols",
-            lambda o: o.src.kind == "conv" or (o.src.rows, o.src.cols) == (o.dst.rows, o.dst.cols),
-            "a2a3",
+        same_capacity("SA-0263", "a2a3"),
+        along(" ".join(way for way in A5_PATHS.split() if way.startswith("Mat>")), NOT_A2A3)(
+            same_capacity("SA-0262")
         ),
-        along(
-            " ".join(way for way in A5_PATHS.split() if way.startswith("Mat>")),
-            [
-                rule(
-                    "SA-0262",
-                    "src and dst have the same Rows and Cols",
-                    lambda o: (o.src.rows, o.src.cols) == (o.dst.rows, o.dst.cols),
-                    NOT_A2A3,
-                )
-            ],
-        ),
-        operand_rules(),
-        table_rules(),
-        vector_rules(),
-        scale_rules(),
+        OPERAND_RULES,
+        TABLE_RULES,
+        VECTOR_RULES,
+        SCALE_RULES,
         needs_accumulator("SA-0102", "a2a3", WORDS),
         needs_accumulator("accumulator-source", NOT_A2A3, WORDS),
         drain_rules(WORDS),
@@ -281,18 +269,13 @@ def _box_scales(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
     attrs=[RELU, PHASE],
     pipe=Pipe.FIX,
     ops={"TMOV_A2M": Pipe.FIX, "TMOV_A2V": Pipe.FIX},
-    targets="a2a3 a5 kirin9030 kirinx90",
+    targets=DEVICES,
     rules=[
         fp_rules(lambda _: 0, lambda o: o.src.vc),
         rule("accumulator", "src is an Acc tile", lambda o: o.src.loc.name == "Acc"),
         paths_exist("space-pair", "Acc>Mat Acc>Vec", NOT_A2A3),
         drain_rules("fp"),
-        rule(
-            "SA-0263",
-            "src and dst have the same Rows and Cols",
-            lambda o: (o.src.rows, o.src.cols) == (o.dst.rows, o.dst.cols),
-            "a2a3",
-        ),
+        same_capacity("SA-0263", "a2a3"),
         rule(
             "phase",
             "the form with a unit-flag phase does not exist here",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.enums import Layout, TileType
-from ptokit.isa.memory import FIX_VIEW, NEW, arranged, round_up, view_rows_cols
-from ptokit.isa.rules import KIRIN, both, need
+from ptokit.isa.memory import FIX_VIEW, arranged, round_up, view_rows_cols
+from ptokit.isa.rules import KIRIN, NEW, both, need
 from ptokit.isa.spec import rule
 
 SCALES_A = (Layout.MX_A_ZZ, Layout.MX_A_ND, Layout.MX_A_DN)

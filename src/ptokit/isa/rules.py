@@ -28,6 +28,9 @@ Predicate = Callable[[Any], bool]
 KIRIN = "kirin9030 kirinx90"
 NOT_A2A3 = "a5 " + KIRIN
 DEVICES = "a2a3 " + NOT_A2A3
+# Two generations of the memory side: sizes are checked when an instruction runs, or is compiled.
+OLD = "a2a3 kirinx90"
+NEW = "a5 kirin9030"
 
 
 # ---- groups of rules -----------------------------------------------------------------------------

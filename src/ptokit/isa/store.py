@@ -13,8 +13,6 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import (
     FIX_VIEW,
-    NEW,
-    OLD,
     arranged,
     as_bits_of,
     atomic_add,
@@ -31,7 +29,9 @@ from ptokit.isa.memory import (
 from ptokit.isa.rules import (
     DEVICES,
     KIRIN,
+    NEW,
     NOT_A2A3,
+    OLD,
     Predicate,
     both,
     in_types,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
-from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import AccToVecMode, Layout, ReluPreMode, TileType
 from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
-from ptokit.isa.rules import DEVICES, NOT_A2A3
+from ptokit.isa.rules import DEVICES, NEW, NOT_A2A3, OLD, in_types, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, path
 
@@ -18,14 +17,10 @@ CUBE = "Mat>Left Mat>Right"
 Unit = int | Callable[[Any], int]  # a size, or one that depends on the tile's element type
 
 
-def along(paths: str, rules: Iterable[Rule]) -> list[Rule]:
-    """Restrict rules to some paths."""
+def along(paths: str, on: str | None = None) -> Callable[..., list[Rule]]:
+    """Rules of some paths only: `*along("Mat>Left", "a5")(rule(...), rule(...))`."""
     allowed = tuple(paths.split())
-
-    def narrowed(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
-        return lambda o: path(o) not in allowed or holds(o)
-
-    return [replace(each, holds=narrowed(each.holds)) for each in rules]
+    return where(lambda o: path(o) in allowed, on)
 
 
 def paths_exist(id: str, paths: str, on: str) -> Rule:
@@ -42,13 +37,7 @@ def paths_exist(id: str, paths: str, on: str) -> Rule:
 
 def holds_type(id: str, kinds: str, on: str, what: str) -> Rule:
     """The destination has one of these element types on the path `what` describes."""
-    allowed: tuple[DType, ...] = tuple(dtype(kind) for kind in kinds.split())
-    return rule(
-        id,
-        f"the element type {what} is one of {kinds}",
-        lambda o: o.dst.dtype in allowed,
-        on,
-    )
+    return rule(id, f"the element type {what} is one of {kinds}", in_types("dst", kinds), on)
 
 
 def same_type(id: str, on: str | None = None) -> Rule:
@@ -62,23 +51,43 @@ def same_type(id: str, on: str | None = None) -> Rule:
     )
 
 
+def same_capacity(id: str, on: str | None = None) -> Rule:
+    """A whole tile moves."""
+    return rule(
+        id,
+        "src and dst have the same Rows and Cols",
+        lambda o: o.src.kind == "conv" or (o.src.rows, o.src.cols) == (o.dst.rows, o.dst.cols),
+        on,
+    )
+
+
+def is_matching(o: Any) -> bool:
+    """Whether both tiles are plain rows, or both NZ."""
+    return (is_plain(o.src) and is_plain(o.dst)) or o.src.layout == o.dst.layout == "NZ"
+
+
+def matching(id: str, on: str) -> Rule:
+    """The move keeps the arrangement."""
+    return rule(id, "src and dst are both row-major or both NZ", is_matching, on)
+
+
 # ---- accumulators ------------------------------------------------------------------------------
 
 
 def needs_accumulator(id: str, on: str, words: str) -> Rule:
     """Quantisation and ReLU happen in the fix pipe, which drains accumulators."""
-    names = tuple(words.split())
+
+    def is_plain_copy(o: Any) -> bool:
+        return (
+            all(o[name] is None for name in words.split())
+            and o.attrs["reluPreMode"] == ReluPreMode.NoRelu
+            and o.attrs["accToVecMode"] is None
+        )
+
     return rule(
         id,
         "a quantisation word, ReLU or a receiving vector core needs an accumulator as src",
-        lambda o: (
-            (
-                all(o[name] is None for name in names)
-                and o.attrs["reluPreMode"] == ReluPreMode.NoRelu
-                and o.attrs["accToVecMode"] is None
-            )
-            or o.src.loc == TileType.Acc
-        ),
+        lambda o: is_plain_copy(o) or o.src.loc == TileType.Acc,
         on,
         "leave them out, or move from an Acc tile",
     )
@@ -86,103 +95,86 @@ def needs_accumulator(id: str, on: str, words: str) -> Rule:
 
 def fp_rules(column: Callable[[Any], int], columns: Callable[[Any], int]) -> list[Rule]:
     """The quantisation vector: `columns` words from `column` on, in the Scaling space."""
-    return [
+    return where(lambda o: o.fp is not None)(
         rule(
             "SA-0052",
             "fp is a Scaling tile",
-            lambda o: o.fp is None or o.fp.loc == TileType.Scaling,
+            lambda o: o.fp.loc == TileType.Scaling,
             fix="bring the words over with TMOV from a Mat tile",
         ),
         rule(
             "fp-words",
             "fp holds a 64-bit word for every column",
-            lambda o: o.fp is None or (o.fp.itemsize == 8 and column(o) + columns(o) <= o.fp.cols),
+            lambda o: o.fp.itemsize == 8 and column(o) + columns(o) <= o.fp.cols,
             fix="declare fp as a uint64 tile of one row with as many columns as the source",
         ),
         rule(
             "fp-alignment",
             "the first word used lies at a multiple of 128 bytes",
-            lambda o: (
-                o.fp is None or (0 if o.mode == "auto" else o.fp.addr) % 128 + column(o) % 16 == 0
-            ),
+            lambda o: (0 if o.mode == "auto" else o.fp.addr) % 128 + column(o) % 16 == 0,
             DEVICES,
             "bind fp to a multiple of 128; window columns start at multiples of 16",
         ),
-    ]
+    )
 
 
 def drain_rules(words: str) -> list[Rule]:
     """Every move out of an accumulator; `words` names the quantisation operands."""
 
-    def drained(id: str, text: str, holds: Callable[[Any], bool], on: str, fix: str = "") -> Rule:
-        return rule(id, text, lambda o: not is_accumulator(o) or holds(o), on, fix)
-
     def line(o: Any) -> int:
         return (o.dst.rows if o.dst.layout == "DN" else o.dst.cols) * o.dst.itemsize
 
-    return [
-        drained("SA-0107", "the accumulator is NZ", lambda o: o.src.layout == "NZ", DEVICES),
-        *tile_conversions(words),
-        drained(
+    def blocks(length: int) -> bool:
+        return length > 0 and length % BLOCK_BYTES == 0
+
+    to_mat = "the Mat tile that takes an accumulator "
+    return where(is_accumulator)(
+        rule("SA-0107", "the accumulator is NZ", lambda o: o.src.layout == "NZ", DEVICES),
+        tile_conversions(words),
+        rule(
             "SA-0014",
             "an accumulator moves to a Mat tile",
             lambda o: o.dst.loc == TileType.Mat,
             "a2a3",
             "store it to global memory with TSTORE, or move it to a Mat tile",
         ),
-        drained(
-            "SA-0029",
-            "the Mat tile that takes an accumulator is NZ",
-            lambda o: o.dst.layout == "NZ",
-            "a2a3",
-        ),
-        drained(
-            "SA-0013",
-            "the Mat tile that takes an accumulator has boxes of 512 bytes",
-            lambda o: o.dst.fractal == 512,
-            "a2a3",
-        ),
-        drained(
+        rule("SA-0029", f"{to_mat}is NZ", lambda o: o.dst.layout == "NZ", "a2a3"),
+        rule("SA-0013", f"{to_mat}has boxes of 512 bytes", lambda o: o.dst.fractal == 512, "a2a3"),
+        rule(
             "SA-0031",
             "rows of the Mat tile that takes an accumulator are whole 32-byte blocks",
-            lambda o: o.dst.cols > 0 and o.dst.cols * o.dst.itemsize % BLOCK_BYTES == 0,
+            lambda o: blocks(o.dst.cols * o.dst.itemsize),
             "a2a3",
         ),
-        drained(
+        rule(
             "SA-0088",
             "the tile that takes an accumulator is ND, DN or NZ",
             lambda o: o.dst.layout in ("ND", "DN", "NZ"),
             "a5 kirin9030",
         ),
-        drained(
+        rule(
             "dst-layout",
             "the tile that takes an accumulator is ND or NZ",
             lambda o: o.dst.layout in ("ND", "NZ"),
             "kirinx90",
         ),
-        drained(
+        rule(
             "SA-0030",
-            "lines of the tile that takes an accumulator (columns of a DN tile, otherwise rows) "
-            "are whole 32-byte blocks",
-            lambda o: line(o) > 0 and line(o) % BLOCK_BYTES == 0,
+            "lines of the tile that takes an accumulator (columns of a DN tile, otherwise "
+            "rows) are whole 32-byte blocks",
+            lambda o: blocks(line(o)),
             NOT_A2A3,
         ),
-    ]
+    )
 
 
 def mode_rules(words: str, moved: str = "src") -> list[Rule]:
     """The choice of the receiving vector cores; `moved` is the tile whose valid size moves."""
-    names = tuple(words.split())
 
     def split(o: Any) -> int:
         if o.attrs["accToVecMode"] == AccToVecMode.DualModeSplitM:
             return o[moved].vr % 2
         return o[moved].vc % (32 if o.dst.itemsize == 4 else 2)
-
-    def dual(id: str, text: str, holds: Callable[[Any], bool], fix: str = "") -> Rule:
-        return rule(
-            id, text, lambda o: o.attrs["accToVecMode"] not in DUAL or holds(o), NOT_A2A3, fix
-        )
 
     return [
         rule(
@@ -198,27 +190,30 @@ def mode_rules(words: str, moved: str = "src") -> list[Rule]:
             lambda o: o.attrs["accToVecMode"] is None or o.dst.loc == TileType.Vec,
             NOT_A2A3,
         ),
-        dual(
-            "SA-0092",
-            "a dual-destination mode takes no quantisation word",
-            lambda o: all(o[name] is None for name in names),
-            "use a single-destination mode",
-        ),
-        dual(
-            "SA-0042",
-            "a dual-destination mode has no DN destination",
-            lambda o: o.dst.layout != "DN",
-        ),
-        dual(
-            "dual-halves",
-            "a dual-destination mode divides an even number of valid rows (DualModeSplitM) or "
-            "columns (DualModeSplitN; a multiple of 32 for 4-byte results)",
-            lambda o: split(o) == 0,
+        *where(lambda o: o.attrs["accToVecMode"] in DUAL, NOT_A2A3, "a dual-destination mode ")(
+            rule(
+                "SA-0092",
+                "takes no quantisation word",
+                lambda o: all(o[name] is None for name in words.split()),
+                fix="use a single-destination mode",
+            ),
+            rule("SA-0042", "has no DN destination", lambda o: o.dst.layout != "DN"),
+            rule(
+                "dual-halves",
+                "divides an even number of valid rows (DualModeSplitM) or columns (DualModeSplitN; "
+                "a multiple of 32 for 4-byte results)",
+                lambda o: split(o) == 0,
+            ),
         ),
     ]
 
 
 # ---- matmul operands ---------------------------------------------------------------------------
+
+
+def index(o: Any, name: str) -> int:
+    """A window corner; left out, it is 0."""
+    return 0 if o[name] is None else o[name].value
 
 
 def _edge(tile: Any) -> int:
@@ -238,22 +233,7 @@ _MULTIPLES: tuple[tuple[str, bool, str, Unit, str, str, str], ...] = (
 )
 
 
-def box_multiples(on: str, indexed: bool) -> list[Rule]:
-    """Sizes and window corners of a matmul operand are whole boxes."""
-    found: list[Rule] = []
-    for paths, keeps, dim, unit, src_id, dst_id, index_id in _MULTIPLES:
-        corner = "indexRow" if dim == "rows" else "indexCol"
-        rules = [
-            _multiple(src_id, f"src.{dim}", keeps, unit, on),
-            _multiple(dst_id, f"dst.{dim}", keeps, unit, on),
-        ]
-        if indexed:
-            rules.append(_multiple(index_id, corner, keeps, unit, on))
-        found += along(paths, rules)
-    return found
-
-
-def _multiple(id: str, name: str, keeps: bool, unit: Unit, on: str) -> Rule:
+def _multiple(id: str, name: str, keeps: bool, unit: Unit) -> Rule:
     told = _UNITS.get(unit, str(unit))
     order = "in the inner order of src" if keeps else "when the inner order is transposed"
 
@@ -264,99 +244,106 @@ def _multiple(id: str, name: str, keeps: bool, unit: Unit, on: str) -> Rule:
         size: int = getattr(o[operand], dim) if dim else index(o, name)
         return size % (unit(o.src) if callable(unit) else unit) == 0
 
-    return rule(id, f"{name} is a multiple of {told} {order}", holds, on)
+    return rule(id, f"{name} is a multiple of {told} {order}", holds)
 
 
-def index(o: Any, name: str) -> int:
-    """A window corner; left out, it is 0."""
-    return 0 if o[name] is None else o[name].value
+def box_multiples(on: str, indexed: bool) -> list[Rule]:
+    """Sizes and window corners of a matmul operand are whole boxes."""
+    found: list[Rule] = []
+    for paths, keeps, dim, unit, *ids in _MULTIPLES:
+        names = (f"src.{dim}", f"dst.{dim}", "indexRow" if dim == "rows" else "indexCol")
+        rows = list(zip(ids, names, strict=True))[: 3 if indexed else 2]
+        found += along(paths, on)(_multiple(id, name, keeps, unit) for id, name in rows)
+    return found
 
 
 def transposed_multiples(on: str) -> list[Rule]:
     """The A5 check of the transposing load: every size is a whole box."""
-    return along(
-        CUBE,
-        [
-            rule(
-                "transposed-boxes",
-                "all sizes are multiples of 16 (32 for 1-byte types) when the inner order changes",
-                lambda o: (
-                    is_row(o.src)
-                    or o.src.slayout == o.dst.slayout
-                    or all(
-                        size % _edge(o.src) == 0
-                        for size in (o.src.rows, o.src.cols, o.dst.rows, o.dst.cols)
-                    )
-                ),
-                on,
-            )
-        ],
-    )
+
+    def holds(o: Any) -> bool:
+        sizes = o.src.rows, o.src.cols, o.dst.rows, o.dst.cols
+        return all(size % _edge(o.src) == 0 for size in sizes)
+
+    text = "all sizes are multiples of 16 (32 for 1-byte types) when the inner order changes"
+    changes = where(lambda o: not is_row(o.src) and o.src.slayout != o.dst.slayout)
+    return along(CUBE, on)(changes(rule("transposed-boxes", text, holds)))
 
 
 def vector_operand(on: str, source_unit: int = 512, indexed: bool = True) -> list[Rule]:
     """One row becomes the left operand of a matrix-vector product, in units of 512 bytes."""
-    corner = ", indexCol" if indexed else ""
 
     def holds(o: Any) -> bool:
         if not is_row(o.src):
             return True
-        start = index(o, "indexCol") if indexed else 0
-        size = o.src.itemsize
+        start, size = index(o, "indexCol") if indexed else 0, o.src.itemsize
         return (
             o.src.cols * size % source_unit == 0
             and start * size % source_unit == 0
             and o.dst.cols * size % 512 == 0
         )
 
+    corner = ", indexCol" if indexed else ""
     units = "512 bytes" if source_unit == 512 else f"{source_unit} bytes, dst Cols of 512 bytes"
     text = f"a one-row source: src Cols{corner} and dst Cols are multiples of {units}"
-    return along("Mat>Left", [rule("vector-operand", text, holds, on)])
-
-
-def layouts(id: str, text: str, paths: str, holds: Callable[[Any], bool], on: str) -> list[Rule]:
-    """The layouts a path takes."""
-    return along(paths, [rule(id, text, holds, on)])
+    return along("Mat>Left", on)(rule("vector-operand", text, holds))
 
 
 def boxed_source(id: str, on: str, plain: bool = False) -> list[Rule]:
     """A matmul operand comes from an NZ or ZN tile, or from one row."""
     extra = "a row-major tile" if plain else "one row"
-    return layouts(
-        id,
-        f"src is NZ, ZN or {extra}",
-        CUBE,
-        lambda o: o.src.layout in ("NZ", "ZN") or (o.src.is_row_major if plain else is_row(o.src)),
-        on,
-    )
+
+    def holds(o: Any) -> bool:
+        return o.src.layout in ("NZ", "ZN") or (o.src.is_row_major if plain else is_row(o.src))
+
+    return along(CUBE, on)(rule(id, f"src is NZ, ZN or {extra}", holds))
 
 
 def operand_layouts(on: str, left: str, left_id: str, right_id: str) -> list[Rule]:
     """Left and Right have the order the matrix unit reads."""
     return [
-        *layouts(left_id, f"Left is {left}", "Mat>Left", lambda o: o.dst.layout == left, on),
-        *layouts(right_id, "Right is ZN", "Mat>Right", lambda o: o.dst.layout == "ZN", on),
+        *along("Mat>Left", on)(rule(left_id, f"Left is {left}", lambda o: o.dst.layout == left)),
+        *along("Mat>Right", on)(rule(right_id, "Right is ZN", lambda o: o.dst.layout == "ZN")),
     ]
 
 
 def scale_layouts(on: str) -> list[Rule]:
     """MX scale factors keep their boxes of 32 bytes."""
+
+    def side(name: str, layout: str) -> list[Rule]:
+        def holds(o: Any) -> bool:
+            tiles = [(tile.layout, tile.fractal) for tile in (o.src, o.dst)]
+            return tiles == [(layout, 32)] * 2
+
+        text = f"src and dst are {layout} with boxes of 32 bytes"
+        return along(f"Mat>Scale{name}", on)(rule(f"scale-{name.lower()}", text, holds))
+
+    return side("Left", "ZZ") + side("Right", "NN")
+
+
+def operand_rules(*, source: str, plain: bool, layout: str, indexed: bool) -> list[Rule]:
+    """What becomes a matmul operand: `source` and `layout` are the ids that the two tiles' layouts
+    have on A5 and Kirin 9030, `indexed` says whether the instruction takes a window."""
     return [
-        *layouts(
-            "scale-left",
-            "src and dst are ZZ with boxes of 32 bytes",
-            "Mat>ScaleLeft",
-            lambda o: (o.src.layout, o.src.fractal, o.dst.layout, o.dst.fractal) == ("ZZ", 32) * 2,
-            on,
-        ),
-        *layouts(
-            "scale-right",
-            "src and dst are NN with boxes of 32 bytes",
-            "Mat>ScaleRight",
-            lambda o: (o.src.layout, o.src.fractal, o.dst.layout, o.dst.fractal) == ("NN", 32) * 2,
-            on,
-        ),
+        *boxed_source("SA-0166", OLD),
+        *boxed_source(source, NEW, plain),
+        *operand_layouts(OLD, "ZZ", "SA-0163", "SA-0164"),
+        *operand_layouts(NEW, "NZ", layout, layout),
+        *box_multiples(OLD, indexed),
+        *transposed_multiples(NEW),
+        *vector_operand("a2a3 a5 kirinx90", indexed=indexed),
+        *vector_operand("kirin9030", source_unit=32, indexed=indexed),
+        *scale_layouts("a5"),
     ]
+
+
+# ---- convolution weights -------------------------------------------------------------------------
+
+_WEIGHT_TYPES = {
+    "a2a3": "i8 f16 bf16 f32",
+    "kirinx90": "i8 f16 f32",
+    "a5": "i8 u8 i16 u16 i32 u32 f16 bf16 f32",
+    "kirin9030": "i8 u8 i16 u16 i32 u32 f16 f32",
+}
 
 
 def weights_to_right() -> Rule:
@@ -366,33 +353,26 @@ def weights_to_right() -> Rule:
         "a convolution tile holds FRACTAL_Z weights of at least four dimensions and moves to Right",
         lambda o: (
             o.src.kind != "conv"
-            or (
-                o.dst.loc == TileType.Right
-                and o.src.layout in (Layout.FRACTAL_Z, Layout.FRACTAL_Z_3D)
-                and len(o.src.shape) >= 4
-            )
+            or (o.dst.loc == TileType.Right and o.src.layout in WEIGHTS and len(o.src.shape) >= 4)
         ),
     )
 
 
-def weight_rules(on: str, kinds: str, layouts: tuple[Layout, ...]) -> list[Rule]:
-    """Convolution weights become a right operand."""
-    allowed = tuple(dtype(kind) for kind in kinds.split())
+def weight_rules(on: str, layouts: tuple[Layout, ...] = WEIGHTS) -> list[Rule]:
+    """Convolution weights become a right operand, on these targets."""
+
+    def of_target(target: str) -> list[Rule]:
+        kinds = _WEIGHT_TYPES[target]
+        return along("Conv>Right", target)(
+            rule("weight-dtype", f"weights are of type {kinds}", in_types("dst", kinds)),
+            rule("weight-layout", f"src is {names}", lambda o: o.src.layout in layouts),
+            rule("weight-right", "Right is ZN", lambda o: o.dst.layout == "ZN"),
+            rule(
+                "weight-boxes",
+                "four-dimensional weights end in 16 x C0, C0 = 32 / sizeof",
+                lambda o: len(o.src.shape) != 4 or o.src.shape[2:] == (16, c0(o.src)),
+            ),
+        )
+
     names = " or ".join(layout.name for layout in layouts)
-    rules = [
-        rule("weight-dtype", f"weights are of type {kinds}", lambda o: o.dst.dtype in allowed, on),
-        rule("weight-layout", f"src is {names}", lambda o: o.src.layout in layouts, on),
-        rule("weight-right", "Right is ZN", lambda o: o.dst.layout == "ZN", on),
-        rule(
-            "weight-boxes",
-            "four-dimensional weights end in 16 x C0, C0 = 32 / sizeof",
-            lambda o: len(o.src.shape) != 4 or o.src.shape[2:] == (16, c0(o.src)),
-            on,
-        ),
-    ]
-    return along("Conv>Right", rules)
-
-
-def is_matching(o: Any) -> bool:
-    """Whether both tiles are plain rows, or both NZ."""
-    return (is_plain(o.src) and is_plain(o.dst)) or o.src.layout == o.dst.layout == "NZ"
+    return [each for target in on.split() for each in of_target(target)]

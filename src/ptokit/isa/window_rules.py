@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptokit.base.dtypes import dtype
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.rules import DEVICES
+from ptokit.isa.rules import DEVICES, OLD, in_types, need, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import c0, is_plain
 from ptokit.isa.transfer_rules import holds_type, index
 
+FP4 = "f4e2m1x2 f4e1m2x2"
 VECTOR_TYPES = {
     "a2a3": "i8 u8 i16 u16 f16 bf16 f32 i32 u32",
     "a5": "f16 bf16 f32 i32 i8 hif8 f8e4m3 f8e5m2 f8e8m0 f4e2m1x2 f4e1m2x2",
@@ -19,25 +19,32 @@ VECTOR_TYPES = {
 }
 
 
+def vector_types(on: str) -> list[Rule]:
+    """The element types of windows in vector tiles."""
+    return [
+        holds_type("vector-dtype", VECTOR_TYPES[target], target, "of a vector tile")
+        for target in on.split()
+    ]
+
+
 def window_rules(small: str, large: str) -> list[Rule]:
     """A window of one vector tile and the whole of another: TEXTRACT and TINSERT.
 
     `small` names the tile that gives the size of the window, `large` the one it lies in.
     """
-    a2a3 = "a2a3 kirinx90"
-    fp4 = (dtype("f4e2m1x2"), dtype("f4e1m2x2"))
 
     def plain(o: Any) -> bool:
         return is_plain(o[small])
 
+    def is_single(o: Any) -> bool:
+        """Whether one element is moved, which has a path of its own without alignment."""
+        return (o[small].vr, o[small].vc) == (1, 1)
+
     def on_blocks(o: Any) -> bool:
         return index(o, "indexCol") * o[small].itemsize % BLOCK_BYTES == 0
 
-    rules = [
-        holds_type("vector-dtype", kinds, target, "of a vector tile")
-        for target, kinds in VECTOR_TYPES.items()
-    ]
-    rules += [
+    return [
+        *vector_types(DEVICES),
         rule(
             "window-size",
             f"{small} has at most the Rows and Cols of {large}",
@@ -47,67 +54,55 @@ def window_rules(small: str, large: str) -> list[Rule]:
             DEVICES,
         ),
         inside("window", small, large, DEVICES),
-        rule(
-            "window-blocks",
-            "rows of both tiles are whole 32-byte blocks",
-            lambda o: (
-                not plain(o)
-                or all(o[n].cols * o[n].itemsize % BLOCK_BYTES == 0 for n in (small, large))
+        *where(plain, OLD)(
+            rule(
+                "window-blocks",
+                "rows of both tiles are whole 32-byte blocks",
+                lambda o: all(o[n].cols * o[n].itemsize % BLOCK_BYTES == 0 for n in (small, large)),
             ),
-            a2a3,
-        ),
-        rule(
-            "even-bytes",
-            f"valid rows of {small} have an even number of bytes, unless one element moves",
-            lambda o: (
-                not plain(o) or is_single(o[small]) or o[small].vc * o[small].itemsize % 2 == 0
+            rule(
+                "even-bytes",
+                f"valid rows of {small} have an even number of bytes, unless one element moves",
+                lambda o: is_single(o) or o[small].vc * o[small].itemsize % 2 == 0,
             ),
-            a2a3,
-        ),
-        rule(
-            "window-corner",
-            "indexCol is a multiple of 32 bytes, unless one element moves",
-            lambda o: not plain(o) or is_single(o[small]) or on_blocks(o),
-            a2a3,
-        ),
-        rule(
-            "box-sizes",
-            f"Rows of an NZ {small} are a multiple of 16 and Cols of 32 / sizeof",
-            lambda o: plain(o) or (o[small].rows % 16 == 0 and o[small].cols % c0(o[small]) == 0),
-            a2a3,
-        ),
-        rule(
-            "box-corner",
-            "in NZ tiles indexRow is a multiple of 16 and indexCol of 32 / sizeof, unless one "
-            "element moves",
-            lambda o: (
-                plain(o)
-                or is_single(o[small])
-                or (index(o, "indexRow") % 16 == 0 and index(o, "indexCol") % c0(o[small]) == 0)
+            rule(
+                "window-corner",
+                "indexCol is a multiple of 32 bytes, unless one element moves",
+                lambda o: is_single(o) or on_blocks(o),
             ),
-            a2a3,
         ),
-        rule(
+        *where(lambda o: not plain(o), OLD)(
+            rule(
+                "box-sizes",
+                f"Rows of an NZ {small} are a multiple of 16 and Cols of 32 / sizeof",
+                lambda o: o[small].rows % 16 == 0 and o[small].cols % c0(o[small]) == 0,
+            ),
+            rule(
+                "box-corner",
+                "in NZ tiles indexRow is a multiple of 16 and indexCol of 32 / sizeof, unless one "
+                "element moves",
+                lambda o: (
+                    is_single(o)
+                    or (index(o, "indexRow") % 16 == 0 and index(o, "indexCol") % c0(o[small]) == 0)
+                ),
+            ),
+        ),
+        need(
             "fp4-blocks",
+            "a5",
             "4-bit types: rows, valid columns and indexCol are multiples of 32 elements",
+            lambda o: in_types("dst", FP4)(o) and plain(o),
             lambda o: (
-                o.dst.dtype not in fp4
-                or not plain(o)
-                or (
-                    on_blocks(o)
-                    and all(
-                        size % BLOCK_BYTES == 0
-                        for size in (o[small].cols, o[small].vc, o[large].cols)
-                    )
+                on_blocks(o)
+                and not any(
+                    size % BLOCK_BYTES for size in (o[small].cols, o[small].vc, o[large].cols)
                 )
             ),
-            "a5",
         ),
     ]
-    return rules
 
 
-def inside(id: str, small: str, large: str, on: str) -> Rule:
+def inside(id: str, small: str, large: str, on: str | None = None) -> Rule:
     """The window lies in the tile."""
     return rule(
         id,
@@ -118,8 +113,3 @@ def inside(id: str, small: str, large: str, on: str) -> Rule:
         ),
         on,
     )
-
-
-def is_single(tile: Any) -> bool:
-    """Whether one element is moved, which has a path of its own without alignment."""
-    return (tile.vr, tile.vc) == (1, 1)
