@@ -9,7 +9,7 @@ from ptokit.base import dtypes as dt
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import DEVICES, located
+from ptokit.isa.rules import DEVICES, located, must
 from ptokit.isa.services import Core, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src
 
@@ -31,20 +31,17 @@ def _capacity(o: Any) -> int:
     pipe=None,
     forms=["obj addr", "obj"],
     rules=[
-        rule(
-            "tile-address",
+        must("tile-address")(
             "a tile takes its address once, in brackets or as an operand",
             lambda o: o.obj.kind == "global" or (o.addr is None) != (o.attrs["Addr"] is None),
-            fix="TASSIGN(tile, address) or TASSIGN[address](tile)",
+            "TASSIGN(tile, address) or TASSIGN[address](tile)",
         ),
-        rule(
-            "addressable",
+        must("addressable")(
             "the tile lives in a memory: a Ctrl tile has none",
             lambda o: o.obj.kind == "global" or o.mode == "auto" or o.obj.loc != TileType.Ctrl,
-            fix="control tokens travel through TPUSH and TPOP; they are not bound to addresses",
+            "control tokens travel through TPUSH and TPOP; they are not bound to addresses",
         ),
-        rule(
-            "SA-0218",
+        must("SA-0218")(
             "the address of a tile is an integer",
             lambda o: (
                 o.obj.kind == "global"
@@ -52,16 +49,14 @@ def _capacity(o: Any) -> int:
                 or o.addr is None
                 or (o.addr.kind == "scalar" and isinstance(o.addr.value, int))
             ),
-            fix="give the byte offset inside the tile's memory space as an int",
+            "give the byte offset inside the tile's memory space as an int",
         ),
-        rule(
-            "SA-0053",
+        must("SA-0053")(
             "a GlobalTensor is bound to a pointer, given as an operand",
             lambda o: o.obj.kind != "global" or (o.addr is not None and o.addr.kind == "object"),
-            fix="TASSIGN(tensor, array) or TASSIGN(tensor, ptr(array, offset))",
+            "TASSIGN(tensor, array) or TASSIGN(tensor, ptr(array, offset))",
         ),
-        rule(
-            "SA-0054",
+        must("SA-0054")(
             "the pointer's element type is the GlobalTensor's",
             lambda o: (
                 o.obj.kind != "global"
@@ -70,20 +65,17 @@ def _capacity(o: Any) -> int:
                 or o.addr.dtype is o.obj.dtype
                 or (o.addr.dtype is dt.u8 and o.obj.dtype.stores_codes)
             ),
-            fix="pass an array of that element type, or declare the GlobalTensor with it",
+            "pass an array of that element type, or declare the GlobalTensor with it",
         ),
-        rule(
-            "SA-0351",
+        must("SA-0351")(
             "the target has this memory space (capacity > 0)",
             lambda o: not _checked(o) or _capacity(o) > 0,
         ),
-        rule(
-            "SA-0352",
+        must("SA-0352")(
             "the tile fits into its memory space (tile_size <= capacity)",
             lambda o: not _checked(o) or _capacity(o) == 0 or o.obj.nbytes <= _capacity(o),
         ),
-        rule(
-            "SA-0353",
+        must("SA-0353")(
             "the tile ends inside its memory space (Addr + tile_size <= capacity)",
             lambda o: (
                 not _checked(o)
@@ -91,8 +83,7 @@ def _capacity(o: Any) -> int:
                 or 0 <= o.attrs["Addr"] <= _capacity(o) - o.obj.nbytes
             ),
         ),
-        rule(
-            "SA-0354",
+        must("SA-0354")(
             "the address has the alignment of the memory space (Addr % alignment == 0)",
             lambda o: (
                 not _checked(o)
@@ -145,19 +136,16 @@ def _alias(dst: Any, source: Any, offset: int) -> None:
     rules=[
         rule("SA-0063", "src is a Tile", lambda o: o.mode == "auto" or o.src.kind == "tile"),
         rule("SA-0090", "dst is a Tile", lambda o: o.mode == "auto" or o.dst.kind == "tile"),
-        rule(
-            "SA-0303",
+        must("SA-0303")(
             "dst and src have the same TileType",
             lambda o: o.mode == "auto" or o.dst.loc == o.src.loc,
         ),
-        rule(
-            "SA-0305",
+        must("SA-0305")(
             "dst and src have the same size in bytes",
             lambda o: o.mode == "auto" or o.dst.nbytes == o.src.nbytes,
-            fix=lambda o: f"declare dst with {o.src.nbytes} bytes; for a part of src use TSUBVIEW",
+            lambda o: f"declare dst with {o.src.nbytes} bytes; for a part of src use TSUBVIEW",
         ),
-        rule(
-            "SA-0301",
+        must("SA-0301")(
             "dst and src are both boxed or both unboxed",
             lambda o: (
                 o.mode == "auto"
@@ -211,32 +199,27 @@ def _is_window(o: Any) -> bool:
         rule(
             "same-location", "dst and src have the same TileType", lambda o: o.dst.loc == o.src.loc
         ),
-        rule(
-            "inside",
+        must("inside")(
             "the valid region of dst, moved by (rowIdx, colIdx), lies inside src",
             lambda o: (
                 0 <= o.rowIdx.value <= o.src.rows - o.dst.vr
                 and 0 <= o.colIdx.value <= o.src.cols - o.dst.vc
             ),
-            fix="shrink the valid region of dst, or start further up or left",
+            "shrink the valid region of dst, or start further up or left",
         ),
-        rule(
-            "same-order",
+        must("same-order")(
             "in auto mode dst and src have the same BLayout",
             lambda o: o.mode != "auto" or o.dst.blayout == o.src.blayout,
         ),
-        rule(
-            "inside-valid",
+        must("inside-valid")(
             "in auto mode the valid region of dst is no larger than that of src",
             lambda o: o.mode != "auto" or (o.src.vr >= o.dst.vr and o.src.vc >= o.dst.vc),
         ),
-        rule(
-            "window",
+        must("window", DEVICES)(
             "dst steps through memory as src does, and the offset by plain strides leads to "
             "element (rowIdx, colIdx) of src",
             _is_window,
-            DEVICES,
-            fix="give dst the Cols of a row-major src or the Rows of a column-major one; take a "
+            "give dst the Cols of a row-major src or the Rows of a column-major one; take a "
             "part of a boxed tile with TEXTRACT",
         ),
     ],
@@ -267,17 +250,14 @@ _SCALES_OF = {TileType.Left: TileType.ScaleLeft, TileType.Right: TileType.ScaleR
     pipe=None,
     targets="a5",
     rules=[
-        rule(
-            "scale-pair",
+        must("scale-pair")(
             "dst is a ScaleLeft tile for a Left src, a ScaleRight tile for a Right src",
             lambda o: _SCALES_OF.get(o.src.loc) == o.dst.loc,
         ),
-        rule(
-            "auto-only",
+        must("auto-only", "a5")(
             "the scale address is asked for in auto mode",
             lambda o: o.mode == "auto",
-            "a5",
-            fix="in manual mode bind it yourself: TASSIGN(scale, data_address >> 4)",
+            "in manual mode bind it yourself: TASSIGN(scale, data_address >> 4)",
         ),
     ],
     binds="dst",
@@ -304,12 +284,10 @@ def TGET_SCALE_ADDR(dst: Any, src: Any, ops: Ops, core: Core) -> None:
     pipe=Pipe.S,
     targets="a2a3 a5 kirin9030",
     rules=[
-        rule(
-            "scale-sign",
+        must("scale-sign", DEVICES)(
             "the scale is not negative: its sign would spill into offset and sign fields",
             lambda o: o.preQuantScalar.value >= 0,
-            DEVICES,
-            fix="fold the sign into the data, for example into one of the matmul operands",
+            "fold the sign into the data, for example into one of the matmul operands",
         ),
     ],
     asm=None,
@@ -333,11 +311,10 @@ def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, registers: Registers
     targets="a2a3 a5 kirin9030",
     rules=[
         located("Scaling", "fpTile"),
-        rule(
-            "fpc-alignment",
+        must("fpc-alignment")(
             "the address of fpTile is a multiple of 128 bytes: lower bits are dropped",
             lambda o: o.mode == "auto" or o.fpTile.addr % 128 == 0,
-            fix="bind the Scaling tile to a multiple of 128",
+            "bind the Scaling tile to a multiple of 128",
         ),
     ],
     asm=None,

@@ -15,7 +15,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tensors import all_axes
 from ptokit.isa.conv_layout import FILTERS, WEIGHTS, split_channels, weight_blocks
 from ptokit.isa.memory import FIX_VIEW
-from ptokit.isa.rules import DEVICES, NEW, OLD, both, in_types, when
+from ptokit.isa.rules import DEVICES, NEW, OLD, both, in_types, must, when
 from ptokit.isa.spec import Rule, rule
 
 _PAIRS = {
@@ -147,39 +147,30 @@ def _channels_fit(o: Any) -> bool:
 
 
 CONV_RULES = [
-    rule(
-        "conv-location",
+    must("conv-location", DEVICES)(
         "a convolution tile that is loaded is a Mat tile",
         when(_conv, lambda o: o.dst.loc == TileType.Mat),
-        DEVICES,
     ),
     *(
-        rule(
-            "conv-dtype",
+        must("conv-dtype", target)(
             f"elements of a convolution tile are one of {kinds}",
             when(_conv, in_types("dst", kinds)),
-            target,
         )
         for target, kinds in _TYPES.items()
     ),
     *(_legal_pair(target) for target in _PAIRS),
-    rule(
-        "conv-window",
+    must("conv-window", OLD)(
         "the sizes of the tile fit into those of the view, and C0 is the same",
         when(_same, _inside),
-        OLD,
         FIX_VIEW,
     ),
-    rule(
-        "conv-window-size",
+    must("conv-window-size", OLD)(
         "a window of a feature map has at most 4095 rows of at most 65535 positions",
         when(
             both(_maps, _is_window), lambda o: o.dst.shape[-3] <= 4095 and o.dst.shape[-2] <= 65535
         ),
-        OLD,
     ),
-    rule(
-        "conv-blocks",
+    must("conv-blocks", OLD)(
         "four-dimensional weights: the last two dimensions are 16 and 32/sizeof, statically, in "
         "tile and view",
         when(
@@ -188,41 +179,27 @@ CONV_RULES = [
                 o.dst.spec.shape[2:] == o.src.static_shape[3:] == (FILTERS, 32 // o.dst.itemsize)
             ),
         ),
-        OLD,
     ),
-    rule(
-        "conv-plane",
+    must("conv-plane", OLD)(
         "five-dimensional weights: H and W of tile and view are equal",
         when(_five, lambda o: o.dst.shape[1:3] == o.src.shape[1:3]),
-        OLD,
     ),
-    rule(
-        "conv-filters",
+    must("conv-filters", OLD)(
         "five-dimensional weights: N is at most 65535",
         when(_five, lambda o: o.dst.shape[3] <= 65535),
-        OLD,
     ),
-    rule(
-        "conv-shape",
-        "tile and view agree dimension by dimension",
-        when(_conv, _shapes_agree),
-        NEW + " cpu",
-        FIX_VIEW,
+    must("conv-shape", NEW + " cpu")(
+        "tile and view agree dimension by dimension", when(_conv, _shapes_agree), FIX_VIEW
     ),
-    rule(
-        "conv-channels",
-        "the channels of the view fit into the tile (C <= C1 * C0)",
-        when(_conv, _channels_fit),
-        NEW + " cpu",
+    must("conv-channels", NEW + " cpu")(
+        "the channels of the view fit into the tile (C <= C1 * C0)", when(_conv, _channels_fit)
     ),
-    rule(
-        "conv-whole-plane",
+    must("conv-whole-plane", "a5")(
         "NCHW to FRACTAL_Z loads whole planes: the stride of C is H * W",
         when(
             both(_conv, lambda o: o.src.layout == Layout.NCHW and o.dst.layout == Layout.FRACTAL_Z),
             lambda o: o.src.stride[2] == o.src.shape[3] * o.src.shape[4],
         ),
-        "a5",
     ),
 ]
 

@@ -11,9 +11,9 @@ from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.pointwise import A5_FAMILY, DEVICES, plain
-from ptokit.isa.rules import located, same_valid, separate, static_valid_fits, whole_overlap
+from ptokit.isa.rules import located, must, same_valid, separate, static_valid_fits, whole_overlap
 from ptokit.isa.services import Registers
-from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, src, tmp, types
 from ptokit.isa.targets import PerTarget
 
 # modes: `any` takes the five modes of directed and nearest rounding, `odd` CAST_ODD as well, `-`
@@ -190,27 +190,21 @@ def destination(o: Any) -> View | Extent:
         *static_valid_fits("dst", "src"),
         separate("dst", "src", on="a2a3"),
         whole_overlap("dst", "src", on=A5_FAMILY),
-        rule(
-            "even-columns",
+        must("even-columns", "a5")(
             "a tile of 4-bit floats is written in whole bytes: its valid columns are even",
             lambda o: not (o.dst.dtype.is_float and o.dst.dtype.is_packed) or o.dst.vc % 2 == 0,
-            "a5",
             "convert one column more",
         ),
-        rule(
-            "odd-rounding",
+        must("odd-rounding", "kirin9030 kirinx90")(
             "CAST_ODD is for f32 to f16: with another pair nothing would be converted",
             lambda o: (
                 o.attrs["mode"] != RoundMode.CAST_ODD or (o.src.dtype, o.dst.dtype) == (f32, f16)
             ),
-            "kirin9030 kirinx90",
             "choose another rounding mode",
         ),
-        rule(
-            "tmp-size",
+        must("tmp-size", "a2a3")(
             "tmp holds what the conversion through i32 needs",
             lambda o: not through_i32(o) or o.tmp.nbytes >= tmp_bytes(o),
-            "a2a3",
             "256 bytes do for f16; for f32 give tmp the size of src",
         ),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),

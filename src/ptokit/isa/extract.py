@@ -8,9 +8,9 @@ from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.extract_rules import CORNER_RULES, OPERAND_RULES, VECTOR_RULES, corner, corner1
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import DEVICES, KIRIN, NEW, OLD, separate
+from ptokit.isa.rules import DEVICES, KIRIN, NEW, OLD, must, separate
 from ptokit.isa.services import Core, Poison
-from ptokit.isa.spec import Asm, Cpp, Pipe, insn, out, rule, scalar, src
+from ptokit.isa.spec import Asm, Cpp, Pipe, insn, out, scalar, src
 from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import (
     PARTS,
@@ -133,21 +133,17 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
         drain_rules(WORDS),
         mode_rules(WORDS, moved="dst"),
         fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
-        rule(
-            "first-core",
+        must("first-core", "kirinx90")(
             "the receiving vector core is core 0",
             lambda o: o.attrs["accToVecMode"] in (None, AccToVecMode.SingleModeVec0),
-            "kirinx90",
         ),
-        rule(
-            "relu-to-vec",
+        must("relu-to-vec", "a5")(
             "ReLU on the way to a Vec tile needs an AccToVecMode: without one it is dropped",
             lambda o: (
                 o.attrs["reluPreMode"] == ReluPreMode.NoRelu
                 or o.dst.loc != TileType.Vec
                 or o.attrs["accToVecMode"] is not None
             ),
-            "a5",
             "TEXTRACT[AccToVecMode.SingleModeVec0, ReluPreMode.NormalRelu](...)",
         ),
     ],

@@ -6,7 +6,7 @@ from typing import Any
 
 from ptokit.base.enums import CompactMode, TileType
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.rules import KIRIN, NEW, NOT_A2A3, OLD, in_types, when, where
+from ptokit.isa.rules import KIRIN, NEW, NOT_A2A3, OLD, in_types, must, when, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import c0, is_plain, up
 from ptokit.isa.transfer_rules import (
@@ -59,20 +59,17 @@ OPERAND_RULES = [
 # The window lies in the source; A5 leaves that to the author on the way to the cube.
 CORNER_RULES = [
     *along(f"{CUBE} {DRAINS}", OLD)(
-        rule(
-            "PA-0041",
+        must("PA-0041")(
             "indexRow + dst.Rows <= src.Rows",
             lambda o: index(o, "indexRow") + o.dst.rows <= o.src.rows,
         ),
-        rule(
-            "PA-0040",
+        must("PA-0040")(
             "indexCol + dst.Cols <= src.Cols",
             lambda o: index(o, "indexCol") + o.dst.cols <= o.src.cols,
         ),
     ),
     *along(DRAINS, NEW)(
-        rule(
-            "acc-window-layout",
+        must("acc-window-layout")(
             "the tile that takes a window of an accumulator is NZ or ND",
             lambda o: o.dst.layout in ("NZ", "ND"),
         ),
@@ -88,8 +85,7 @@ def _fits(o: Any, tile: Any, at: tuple[int, int]) -> bool:
 
 
 _TWO_WINDOWS = where(lambda o: o.dst1 is not None, "a2a3 a5", "two windows: ")(
-    rule(
-        "two-boxed",
+    must("two-boxed")(
         "src is row-major, dst and dst1 are NZ vector tiles of its element type",
         lambda o: (
             is_plain(o.src)
@@ -102,33 +98,26 @@ _TWO_WINDOWS = where(lambda o: o.dst1 is not None, "a2a3 a5", "two windows: ")(
         rule("two-dtype", f"the element type is one of {kinds}", in_types("dst", kinds), on)
         for on, kinds in (("a2a3", "i8 f16 bf16 f32 i32"), ("a5", VECTOR_TYPES["a5"]))
     ],
-    rule(
-        "two-blocks",
+    must("two-blocks")(
         "Cols of dst and dst1 are multiples of 32 / sizeof, rows of src whole 32-byte blocks",
         lambda o: (
             o.dst.cols % c0(o.dst) == o.dst1.cols % c0(o.dst1) == 0
             and o.src.cols * o.src.itemsize % BLOCK_BYTES == 0
         ),
     ),
-    rule(
-        "two-windows",
-        "both lie inside src",
-        lambda o: _fits(o, o.dst, corner(o)) and _fits(o, o.dst1, corner1(o)),
+    must("two-windows")(
+        "both lie inside src", lambda o: _fits(o, o.dst, corner(o)) and _fits(o, o.dst1, corner1(o))
     ),
-    rule(
-        "two-compact",
+    must("two-compact", "a2a3")(
         "dst and dst1 are not compact RowPlusOne",
         lambda o: CompactMode.RowPlusOne not in (o.dst.compact, o.dst1.compact),
-        "a2a3",
     ),
-    rule(
-        "two-pitch",
+    must("two-pitch", "a5")(
         "dst and dst1 have as many rows as their valid rows rounded up to 16, or are compact "
         "RowPlusOne: boxes are packed by the valid size",
         lambda o: all(
             t.compact == CompactMode.RowPlusOne or t.rows == up(t.vr, 16) for t in (o.dst, o.dst1)
         ),
-        "a5",
     ),
 )
 

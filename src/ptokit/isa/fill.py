@@ -12,7 +12,7 @@ from ptokit.base.enums import CompactMode, PadValue, TFillPadMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out
-from ptokit.isa.rules import row_major, separate, unboxed, whole_overlap
+from ptokit.isa.rules import must, row_major, separate, unboxed, whole_overlap
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Pipe, Rule, insn, out, rule, src
 from ptokit.isa.targets import PerTarget
@@ -64,24 +64,18 @@ def _destination(o: Any) -> Extent:
 def _vec_rules() -> list[Rule]:
     """What the three forms on vector tiles have in common."""
     return [
-        rule(
-            "SA-0171",
+        must("SA-0171", DEVICES)(
             "dst declares a pad value",
             lambda o: o.dst.pad != PadValue.Null,
-            DEVICES,
             "declare dst with PadValue.Zero, Max, Min or a custom value",
         ),
-        rule(
-            "SA-0176",
-            "elements of src and dst have the same size",
-            lambda o: o.src.itemsize == o.dst.itemsize,
-            DEVICES,
+        must("SA-0176", DEVICES)(
+            "elements of src and dst have the same size", lambda o: o.src.itemsize == o.dst.itemsize
         ),
         rule("SA-0175", "elements have 1, 2 or 4 bytes", lambda o: o.src.itemsize <= 4, DEVICES),
         row_major("dst", "src", on=DEVICES),
         unboxed("dst", "src", on=DEVICES),
-        rule(
-            "tail-rows",
+        must("tail-rows", "a2a3")(
             "at most 510 rows of 2- and 4-byte elements end inside a 32-byte block",
             lambda o: (
                 o.src.itemsize == 1
@@ -89,18 +83,15 @@ def _vec_rules() -> list[Rule]:
                 or o.src.vc % c0(o.src) == 0
                 or o.src.vr <= 510
             ),
-            "a2a3",
             "pad fewer rows at a time, or make the valid columns whole blocks",
         ),
     ]
 
 
 def _equal_capacity() -> Rule:
-    return rule(
-        "SA-0173",
+    return must("SA-0173", DEVICES)(
         "src and dst have the same Rows and Cols",
         lambda o: (o.src.rows, o.src.cols) == (o.dst.rows, o.dst.cols),
-        DEVICES,
         "use TFILLPAD_EXPAND for a larger destination",
     )
 
@@ -112,11 +103,9 @@ def _normal_rules() -> list[Rule]:
 def _in_place_rules() -> list[Rule]:
     return [
         _equal_capacity(),
-        rule(
-            "same-storage",
+        must("same-storage", DEVICES)(
             "dst and src lie at the same address",
             lambda o: o.mode == "auto" or o.dst.addr == o.src.addr,
-            DEVICES,
             "bind both tiles to one address, or use TFILLPAD",
         ),
     ]
@@ -124,11 +113,9 @@ def _in_place_rules() -> list[Rule]:
 
 def _expand_rules() -> list[Rule]:
     return [
-        rule(
-            "SA-0172",
+        must("SA-0172", DEVICES)(
             "dst has at least the Rows and Cols of src",
             lambda o: o.src.rows <= o.dst.rows and o.src.cols <= o.dst.cols,
-            DEVICES,
         ),
         separate("dst", "src", on=DEVICES),
     ]
@@ -149,20 +136,15 @@ def _form(mode: TFillPadMode, rules: list[Rule]) -> list[Rule]:
 
 def _room() -> Rule:
     """The one thing the permissive profile asks; devices compare the capacities."""
-    return rule(
-        "room",
+    return must("room", "cpu")(
         "dst has room for the valid rows and columns of src",
         lambda o: o.src.vr <= o.dst.rows and o.src.vc <= o.dst.cols,
-        "cpu",
     )
 
 
 def _vec_only() -> Rule:
-    return rule(
-        "location",
-        "dst and src are Vec tiles",
-        lambda o: o.dst.loc == o.src.loc == TileType.Vec,
-        DEVICES,
+    return must("location", DEVICES)(
+        "dst and src are Vec tiles", lambda o: o.dst.loc == o.src.loc == TileType.Vec
     )
 
 
@@ -261,11 +243,9 @@ def _beside(shape: tuple[int, ...], o: Ops) -> Array:
     ops={"TFILLPAD_VEC": Pipe.V, "TFILLPAD_MAT": Pipe.MTE2},
     targets=DEVICES,
     rules=[
-        rule(
-            "location",
+        must("location", DEVICES)(
             "dst is a Vec or Mat tile, in the space of src",
             lambda o: o.dst.loc == o.src.loc and o.dst.loc in (TileType.Vec, TileType.Mat),
-            DEVICES,
         ),
         _room(),
         _when(lambda o: not _is_mat(o), _vec_rules()),

@@ -20,8 +20,8 @@ from ptokit.base.convert import convert, from_float
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import RoundMode, SaturationMode, TileType
 from ptokit.base.layout import Array
-from ptokit.isa.rules import KIRIN
-from ptokit.isa.spec import Rule, rule
+from ptokit.isa.rules import KIRIN, must
+from ptokit.isa.spec import Rule
 from ptokit.isa.targets import A2A3, PerTarget, Target
 
 _SCALE_BITS = np.uint64(0xFFFF_E000)  # sign, exponent and 10 mantissa bits of a float32
@@ -143,11 +143,9 @@ def converts(id: str, on: str, quantised: bool, pairs: str, *, words: str) -> Ru
             return True
         return _has_word(o, words) != quantised or o.dst.dtype in results[o.src.dtype]
 
-    return rule(
-        id,
+    return must(id, on)(
         f"an accumulator converts {how} a quantisation word from {told}",
         holds,
-        on,
         "choose one of these result types"
         + ("" if quantised else ", or pass a quantisation word where the target has that mode"),
     )
@@ -156,11 +154,9 @@ def converts(id: str, on: str, quantised: bool, pairs: str, *, words: str) -> Ru
 def accumulator_type(id: str, kinds: str, on: str) -> Rule:
     """The accumulator holds one of these types."""
     allowed = tuple(dtype(kind) for kind in kinds.split())
-    return rule(
-        id,
+    return must(id, on)(
         f"an accumulator that is drained holds {' or '.join(kinds.split())}",
         lambda o: not is_accumulator(o) or o.src.dtype in allowed,
-        on,
     )
 
 
@@ -211,11 +207,9 @@ def store_conversions(words: str = "preQuantScalar") -> list[Rule]:
 
 def tile_conversions(words: str = "preQuantScalar fp") -> list[Rule]:
     """The pairs of the moves from an accumulator to a tile; the _FP forms with "fp" alone."""
-    plainly = rule(
-        "SA-0204",
+    plainly = must("SA-0204", "a2a3")(
         "without a quantisation word only an f32 accumulator can be drained to a tile",
         lambda o: not is_accumulator(o) or o.src.dtype is dt.f32 or _has_word(o, words),
-        "a2a3",
         "pass a quantisation word (preQuantScalar, or fp with the _FP form)",
     )
     return _conversions(TO_TILES, "SA-0106", words) + ([] if words == "fp" else [plainly])

@@ -18,9 +18,9 @@ from ptokit.base.enums import Layout, SetFmatrixMode
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import located, same_dtype
+from ptokit.isa.rules import located, must, same_dtype
 from ptokit.isa.services import Refused, Registers
-from ptokit.isa.spec import Asm, Attr, Cpp, Insn, Pipe, View, insn, out, rule, scalar, src, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Insn, Pipe, View, insn, out, scalar, src, types
 from ptokit.isa.targets import Target
 
 MODE = Attr(
@@ -214,31 +214,25 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
         located("Left", "dst"),
         located("Mat", "src"),
         same_dtype("dst", "src"),
-        rule(
-            "src-layout",
+        must("src-layout")(
             "src is NC1HWC0 with five or NDC1HWC0 with six dimensions",
             lambda o: (
                 (o.src.layout, len(o.src.shape)) in ((Layout.NC1HWC0, 5), (Layout.NDC1HWC0, 6))
             ),
         ),
         *(
-            rule(
-                "dst-layout",
+            must("dst-layout", on)(
                 f"dst has {order}-major fractals with rows inside ({layout})",
                 lambda o, layout=layout: o.dst.layout == layout,
-                on,
                 "use TileLeft, which takes the layout of the target",
             )
             for order, layout, on in (("row", "ZZ", "a2a3 kirinx90"), ("column", "NZ", "a5"))
         ),
-        rule(
-            "channel-blocks",
+        must("channel-blocks", "a2a3 a5 kirinx90")(
             "the last dimension of src is C0 = 32 bytes of channels",
             lambda o: o.src.shape[-1] == _channels_per_block(o),
-            "a2a3 a5 kirinx90",
         ),
-        rule(
-            "filter",
+        must("filter")(
             "the filter is 1 to 511 high and wide, strides and dilations are positive",
             lambda o: (
                 1 <= o.src.filterH <= 511
@@ -246,20 +240,17 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
                 and min(o.src.strideH, o.src.strideW, o.src.dilationH, o.src.dilationW) >= 1
             ),
         ),
-        rule(
-            "channels",
+        must("channels")(
             "channelSize is C1 * C0",
             lambda o: (
                 o.src.channelSize == o.src.shape[-4] * o.src.shape[-1]
                 or (not o.target.is_device and o.src.channelSize == 0)
             ),
-            fix="src.SetChannelSize(C1 * C0)",
+            "src.SetChannelSize(C1 * C0)",
         ),
-        rule(
-            "pos-k",
+        must("pos-k", "a2a3 a5 kirinx90")(
             "posK is a multiple of C0",
             lambda o: o.posK is None or o.posK.value % _channels_per_block(o) == 0,
-            "a2a3 a5 kirinx90",
         ),
     ],
     asm=Asm(forms=frozenset({"l1", "l2"}), ins=("src", "posM", "posK"), outs=("dst",)),

@@ -7,7 +7,7 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TInsertMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import DEVICES, NOT_A2A3, in_types, separate
+from ptokit.isa.rules import DEVICES, NOT_A2A3, in_types, must, separate
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, inout, insn, rule, scalar, src
 from ptokit.isa.transfer import (
@@ -59,21 +59,16 @@ def _pipe(o: Any) -> Pipe:
 
 _ACCUMULATOR_RULES = [
     *along("Acc>Mat")(
-        rule(
-            "acc-window",
+        must("acc-window", "a2a3")(
             "all of src fits into dst from (indexRow, indexCol) on",
             lambda o: (
                 index(o, "indexRow") + o.src.rows <= o.dst.rows
                 and index(o, "indexCol") + o.src.cols <= o.dst.cols
             ),
-            "a2a3",
         ),
         inside("acc-window", "src", "dst", NOT_A2A3),
-        rule(
-            "acc-mat-layout",
-            "the Mat tile that takes an accumulator is NZ",
-            lambda o: o.dst.layout == "NZ",
-            NOT_A2A3,
+        must("acc-mat-layout", NOT_A2A3)(
+            "the Mat tile that takes an accumulator is NZ", lambda o: o.dst.layout == "NZ"
         ),
     ),
     *along("Acc>Vec", NOT_A2A3)(inside("acc-window", "src", "dst")),
@@ -92,28 +87,24 @@ def _as_one(o: Any) -> bool:
 _VECTOR_RULES = [
     *along("Vec>Mat", NOT_A2A3)(
         vector_types(NOT_A2A3),
-        rule(
-            "vec-mat-layouts",
+        must("vec-mat-layouts")(
             "src and dst are both row-major, NZ or ZN, or ZZ and inserted in whole rows of boxes",
             lambda o: is_matching(o) or o.src.layout == o.dst.layout == "ZN" or _as_one(o),
-            fix="the arrangement follows src: declare dst the same way, or TMOV src to NZ first",
+            "the arrangement follows src: declare dst the same way, or TMOV src to NZ first",
         ),
         inside("window", "src", "dst"),
-        rule(
-            "zn-boxes",
+        must("zn-boxes")(
             "in ZN tiles indexRow and the valid rows of src are multiples of 32 / sizeof",
             lambda o: (
                 o.src.layout != "ZN"
                 or (index(o, "indexRow") % c0(o.src) == 0 and o.src.vr % c0(o.src) == 0)
             ),
         ),
-        rule(
-            "fp4-pairs",
+        must("fp4-pairs", "a5")(
             "4-bit types: indexCol and the valid columns of src are even",
             lambda o: (
                 not in_types("src", FP4)(o) or (index(o, "indexCol") % 2 == 0 and o.src.vc % 2 == 0)
             ),
-            "a5",
         ),
     ),
     *along("Vec>Vec")(matching("vector-layouts", DEVICES), window_rules("src", "dst")),
@@ -158,11 +149,9 @@ _VECTOR_RULES = [
         rule(
             "bursts", "the burst forms do not exist here", lambda o: o.attrs["mode"] is None, "a2a3"
         ),
-        rule(
-            "bursts",
+        must("bursts", NOT_A2A3)(
             "the burst forms insert an NZ Vec tile into a Mat tile",
             lambda o: o.attrs["mode"] is None or (path(o) == "Vec>Mat" and o.src.layout == "NZ"),
-            NOT_A2A3,
         ),
     ],
     example={"dst": "Vec f32 16x64", "src": "Vec f32 8x32", "indexRow": "3", "indexCol": "8"},

@@ -25,7 +25,7 @@ from ptokit.isa.memory import (
     view_rows_cols,
 )
 from ptokit.isa.mx_load import HIF4, MX, MX_EXAMPLES, MX_RULES, one_row_of_scales
-from ptokit.isa.rules import DEVICES, NEW, OLD, Predicate, both, need, where
+from ptokit.isa.rules import DEVICES, NEW, OLD, Predicate, both, must, where
 from ptokit.isa.spec import Asm, Pipe, View, examples, gm_in, insn, out, rule, types
 from ptokit.isa.targets import PerTarget
 
@@ -152,51 +152,35 @@ _OLD_RULES = [
         rule("SA-0235", "is loaded ND to ND, DN to DN or NZ to NZ", _pair(SAME_PAIRS), fix=_SAME),
     ),
     *where(_mat, OLD, "a Mat tile ")(
-        rule(
-            "SA-0234",
+        must("SA-0234")(
             "is loaded ND to ND, DN to DN, NZ to NZ, ND to Nz or DN to Zn",
             _pair(SAME_PAIRS + " ND-NZ DN-ZN"),
-            fix=_PAIRS,
+            _PAIRS,
         ),
     ),
-    need(
-        "SA-0233",
-        OLD,
+    must("SA-0233", OLD, _eight_bytes)(
         "8-byte elements are loaded ND to ND or DN to DN",
-        _eight_bytes,
         _pair("ND-ND DN-DN"),
         "use an unboxed tile with the layout of the view",
     ),
-    need(
-        "SA-0236",
-        OLD,
+    must("SA-0236", OLD, both(_vec, _nd))(
         "a Vec tile loaded from an ND view has fewer than 4096 rows",
-        both(_vec, _nd),
         lambda o: o.dst.rows < 4096,
         "load the rows in several tiles",
     ),
     *checked_sizes("dst", "src", _tile, OLD),
-    need(
-        "PA-0029",
-        "a2a3",
+    must("PA-0029", "a2a3", both(_mat, _nd_to_nd, lambda o: o.dst.rows > 1))(
         "ND to ND into a Mat tile moves rows of whole 32-byte blocks (S4 * sizeof % 32 == 0)",
-        both(_mat, _nd_to_nd, lambda o: o.dst.rows > 1),
         lambda o: o.src.shape[4] * o.src.itemsize % 32 == 0,
         "load more columns, or use a Vec or a boxed tile",
     ),
-    need(
-        "PA-0028",
-        OLD,
+    must("PA-0028", OLD, both(_mat, _dn_to_dn, lambda o: o.dst.cols > 1))(
         "DN to DN into a Mat tile moves columns of whole 32-byte blocks (S3 * sizeof % 32 == 0)",
-        both(_mat, _dn_to_dn, lambda o: o.dst.cols > 1),
         lambda o: o.src.shape[3] * o.src.itemsize % 32 == 0,
         "load more rows, or use a Vec or a boxed tile",
     ),
-    need(
-        "vector-shape",
-        OLD,
+    must("vector-shape", OLD, both(_mat, _vector))(
         "a Mat tile of one row or column is loaded from a view whose dimensions 0 to 2 are 1",
-        both(_mat, _vector),
         _one_matrix,
         FIX_VIEW,
     ),
@@ -213,13 +197,11 @@ _OLD_RULES = [
         rule("PA-0036", "1 <= S3 <= 65535", lambda o: 1 <= o.src.shape[3] <= 65535),
     ),
     *where(_to_box, OLD)(
-        rule(
-            "SA-0220",
+        must("SA-0220")(
             "ND to Nz and DN to Zn fill boxes of 512 bytes (SFractalSize)",
             lambda o: o.dst.fractal == 512,
         ),
-        rule(
-            "PA-0039",
+        must("PA-0039")(
             "the distance of lines is 1 to 65535 elements (ND to Nz: stride 3, DN to Zn: stride 4)",
             lambda o: 1 <= o.src.stride[3 if o.src.layout == Layout.ND else 4] <= 65535,
         ),
@@ -231,19 +213,13 @@ _NEW_RULES = [
     *where(_tile, NEW)(
         rule("location", "dst is a Vec or Mat tile", lambda o: o.dst.loc in _ON_CHIP, fix=_MOVE_ON),
     ),
-    need(
-        "SA-0223",
-        NEW,
+    must("SA-0223", NEW, _eight_bytes)(
         "a tile of 8-byte elements pads with PadValue.Null or PadValue.Zero",
-        _eight_bytes,
         lambda o: o.dst.pad in (PadValue.Null, PadValue.Zero),
     ),
-    need(
-        "SA-0104",
-        NEW,
+    must("SA-0104", NEW, _vec)(
         "a Vec tile is loaded ND to a row-major unboxed tile, DN to a column-major unboxed one, "
         "or NZ to row-major boxes (Nz)",
-        _vec,
         _pair(SAME_PAIRS),
         _SAME,
     ),
@@ -251,34 +227,29 @@ _NEW_RULES = [
         rule("SA-0108", "ValidCol of dst == S4 of src", _static_columns_agree, fix=FIX_VIEW),
         rule("SA-0109", "ValidRow of dst == S0*S1*S2*S3 of src", _static_rows_agree, fix=FIX_VIEW),
     ),
-    need(
-        "SA-0110",
-        NEW,
+    must("SA-0110", NEW, both(_tile, _nz))(
         "NZ: dimensions 3 and 4 of src are 16 and 32/sizeof (64 for 4-bit types), statically",
-        both(_tile, _nz),
         lambda o: o.src.static_shape[3:] == (16, c0_of(o, "dst")),
         FIX_VIEW,
     ),
-    need(
+    must(
         "SA-0082",
         NEW,
+        both(_mat, lambda o: not arranged("src", *MX, *HIF4)(o) and not one_row_of_scales(o)),
+    )(
         "a Mat tile is loaded ND or DN to Nz, ND to ND, DN to DN, NZ to NZ, DN to Zn, "
         "from an MX view, or (one row of scales) ND to Zz",
-        both(_mat, lambda o: not arranged("src", *MX, *HIF4)(o) and not one_row_of_scales(o)),
         _pair(SAME_PAIRS + " ND-NZ DN-NZ DN-ZN"),
         _PAIRS,
     ),
     *where(_mat, NEW)(
-        rule(
-            "dn-to-nz",
+        must("dn-to-nz", "kirin9030")(
             "Kirin 9030 has no load from DN to Nz",
             lambda o: not _pair("DN-NZ")(o),
-            "kirin9030",
             "use a Zn tile, or an ND view",
         ),
         rule("SA-0224", "a Mat tile has at most 16384 rows", lambda o: o.dst.rows <= 16384),
-        rule(
-            "SA-0222",
+        must("SA-0222")(
             "a Mat tile has at most 524288 elements (Rows * Cols)",
             lambda o: o.dst.rows * o.dst.cols <= 524288,
         ),
@@ -288,11 +259,8 @@ _NEW_RULES = [
         rule("SA-0041", " moves elements of 1, 2 or 4 bytes", lambda o: o.dst.itemsize != 8),
         rule("SA-0055", ": dimensions 0, 1 and 2 of src are 1, statically", _one_matrix, fix=_ONE),
     ),
-    need(
-        "SA-0021",
-        "a5",
+    must("SA-0021", "a5", both(_tile, _dn))(
         "4-bit elements are not loaded from DN views",
-        both(_tile, _dn),
         lambda o: not o.dst.dtype.is_packed,
         "use an ND view",
     ),
@@ -324,11 +292,10 @@ _COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
     rules=[
         same_bits("dst", "src", "same-element-size"),
         positive_sizes("dst", "src", OLD + " cpu"),
-        rule(
-            "base-alignment",
+        must("base-alignment")(
             "dst starts at a multiple of 32 bytes",
             lambda o: o.dst.addr % 32 == 0,
-            fix="bind the tile to an aligned address",
+            "bind the tile to an aligned address",
         ),
         known_arrangement("dst", "src"),
         unit_stride("src", DEVICES),

@@ -16,7 +16,7 @@ from ptokit.base.enums import Layout
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.rules import Predicate, both, need, when, where
+from ptokit.isa.rules import Predicate, both, must, when, where
 from ptokit.isa.spec import Rule, rule
 
 FIX_VIEW = "make the GlobalTensor describe exactly the valid region of the tile"
@@ -39,24 +39,21 @@ def arranged(view: str, *layouts: Layout) -> Predicate:
 
 def same_bits(tile: str, view: str, id: str) -> Rule:
     """Elements are moved bit by bit: both sides have one width."""
-    return rule(
-        id,
+    return must(id)(
         f"elements of {tile} and {view} have the same size",
         lambda o: (o[tile].itemsize, o[tile].dtype.bits) == (o[view].itemsize, o[view].dtype.bits),
-        fix="use element types of equal width on both sides",
+        "use element types of equal width on both sides",
     )
 
 
 def positive_sizes(tile: str, view: str, on: str) -> Rule:
     """Nothing is empty."""
-    return rule(
-        "PA-0034",
+    return must("PA-0034", on)(
         f"every size of {view} and the valid rows and columns of {tile} are greater than 0",
         lambda o: (
             min(o[view].shape) > 0
             and (o[tile].kind == "conv" or (o[tile].vr > 0 and o[tile].vc > 0))
         ),
-        on,
         "skip the transfer when there is nothing to move",
     )
 
@@ -70,11 +67,9 @@ def unit_stride(view: str, on: str) -> Rule:
         implied = o[view].layout == Layout.NDC1HWC0  # its innermost axis is not among the five
         return implied or o[view].shape[axis] == 1 or o[view].stride[axis] == 1
 
-    return rule(
-        "unit-stride",
+    return must("unit-stride", on)(
         f"the innermost stride of {view} (dimension 3 of a DN view, otherwise 4) is 1",
         holds,
-        on,
         "the hardware takes this stride as 1; lay the view so that neighbours lie together, or "
         "declare it as Layout.DN",
     )
@@ -82,11 +77,10 @@ def unit_stride(view: str, on: str) -> Rule:
 
 def known_arrangement(tile: str, view: str) -> Rule:
     """The layout is one in which a matrix can be found."""
-    return rule(
-        "view-layout",
+    return must("view-layout")(
         f"the layout of {view} describes a matrix (ND, DN, NZ, an MX or a convolution layout)",
         lambda o: o[tile].kind == "conv" or o[view].layout in ROW_AND_COLUMN_AXES,
-        fix="declare the GlobalTensor with one of these layouts",
+        "declare the GlobalTensor with one of these layouts",
     )
 
 
@@ -126,11 +120,8 @@ def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rul
         below_4096("nd-rows", both(applies, pairs(tile, view, "ND-ND")), 3),
         below_4096("dn-columns", both(applies, pairs(tile, view, "DN-DN")), 4),
         below_4096("nz-blocks", nz, 1),
-        need(
-            "SA-0350",
-            on,
+        must("SA-0350", on, nz)(
             f"NZ: dimensions 3 and 4 of {view} are 16 and 32/sizeof, statically",
-            nz,
             lambda o: o[view].static_shape[3:] == (16, 32 // o.dst.itemsize),
             FIX_VIEW,
         ),
@@ -152,11 +143,9 @@ def same_extent(tile: str, view: str, applies: Predicate, id: str, on: str) -> R
             return True
         return view_rows_cols(o, view) == (o[tile].vr, o[tile].vc)
 
-    return rule(
-        id,
+    return must(id, on)(
         f"{view} describes exactly the valid rows and columns of {tile}",
         when(applies, holds),
-        on,
         FIX_VIEW,
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ptokit.base.dtypes import dtype, f16, f32
 from ptokit.base.enums import CompactMode, Layout
-from ptokit.isa.rules import DEVICES, KIRIN, NEW, NOT_A2A3, OLD, in_types, under, where
+from ptokit.isa.rules import DEVICES, KIRIN, NEW, NOT_A2A3, OLD, in_types, must, under, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import c0, is_plain, up
 from ptokit.isa.transfer_rules import (
@@ -62,17 +62,12 @@ def _fits(ids: dict[str, str]) -> list[Rule]:
 
 TABLE_RULES = [
     *along("Mat>Bias")(
-        rule(
-            "SA-0254",
+        must("SA-0254", "a2a3")(
             "src and dst have the same element type, except a half bias that becomes float",
             lambda o: o.src.dtype in (f16, o.dst.dtype),
-            "a2a3",
         ),
-        rule(
-            "SA-0265",
-            "a half bias becomes float",
-            lambda o: o.src.dtype is not f16 or o.dst.dtype is f32,
-            "a2a3",
+        must("SA-0265", "a2a3")(
+            "a half bias becomes float", lambda o: o.src.dtype is not f16 or o.dst.dtype is f32
         ),
         _pairs("bias-dtype", "i32,i32 f32,f32 f16,f32", "a2a3"),
         _pairs("SA-0062", "i32,i32 f32,f32 f16,f32 bf16,f32", "a5"),
@@ -83,26 +78,19 @@ TABLE_RULES = [
             "a bias is one row",
             lambda o: o.src.rows == 1,
         ),
-        rule(
-            "SA-0267",
+        must("SA-0267", "a2a3")(
             "src Cols * sizeof is a multiple of 64 bytes",
             lambda o: o.src.cols * o.src.itemsize % 64 == 0,
-            "a2a3",
         ),
-        rule(
-            "SA-0266",
+        must("SA-0266", NOT_A2A3)(
             "dst Cols * sizeof is a multiple of 64 bytes",
             lambda o: o.dst.cols * o.dst.itemsize % 64 == 0,
-            NOT_A2A3,
         ),
         _fits({"SA-0260": "a5", "bias-capacity": KIRIN}),
     ),
     *along("Mat>Scaling")(
-        rule(
-            "SA-0254",
-            "src and dst have the same element type",
-            lambda o: o.src.dtype is o.dst.dtype,
-            "a2a3",
+        must("SA-0254", "a2a3")(
+            "src and dst have the same element type", lambda o: o.src.dtype is o.dst.dtype
         ),
         same_type("same-dtype", NOT_A2A3),
         rule(
@@ -145,11 +133,9 @@ def _wholly_alike(o: Any) -> bool:
 
 def _turned(id: str, layout: str, kinds: str, on: str) -> Rule:
     allowed = in_types("dst", kinds)
-    return rule(
-        id,
+    return must(id, on)(
         f"the element type of a row-major tile that becomes {layout} is one of {kinds}",
         lambda o: not is_plain(o.src) or o.dst.layout != layout or allowed(o),
-        on,
     )
 
 
@@ -157,66 +143,47 @@ _ROWS_OR_COLUMN = "both tiles are row-major or one valid column, or a row-major 
 
 VECTOR_RULES = [
     *along("Vec>Vec")(
-        rule(
-            "SA-0258",
-            "elements of src and dst have the same size",
-            lambda o: o.src.itemsize == o.dst.itemsize,
-            DEVICES,
+        must("SA-0258", DEVICES)(
+            "elements of src and dst have the same size", lambda o: o.src.itemsize == o.dst.itemsize
         ),
-        rule(
-            "not-empty",
+        must("not-empty", DEVICES)(
             "the common valid region has rows and columns",
             lambda o: min(o.src.vr, o.dst.vr) > 0 and min(o.src.vc, o.dst.vc) > 0,
-            DEVICES,
         ),
-        rule(
-            "vector-layouts",
+        must("vector-layouts", "a2a3")(
             "both tiles are row-major, or of one layout and wholly valid",
             lambda o: (is_plain(o.src) and is_plain(o.dst)) or _wholly_alike(o),
-            "a2a3",
             "TRESHAPE both to row-major tiles first",
         ),
-        rule(
-            "vector-layouts",
+        must("vector-layouts", "a5")(
             _ROWS_OR_COLUMN + "NZ or ZN",
             lambda o: o.tmp is not None or _line_up(o) or _turns(o, "NZ", "ZN"),
-            "a5",
         ),
-        rule(
-            "vector-layouts",
-            _ROWS_OR_COLUMN + "NZ",
-            lambda o: _line_up(o) or _turns(o, "NZ"),
-            "kirin9030",
+        must("vector-layouts", "kirin9030")(
+            _ROWS_OR_COLUMN + "NZ", lambda o: _line_up(o) or _turns(o, "NZ")
         ),
-        rule(
-            "vector-layouts",
+        must("vector-layouts", "kirinx90")(
             _ROWS_OR_COLUMN + "NZ or ZZ",
             lambda o: o.tmp is not None or _line_up(o) or _turns(o, "NZ", "ZZ"),
-            "kirinx90",
         ),
         _turned("nd-nz-dtype", "NZ", NZ_TYPES, "a5"),
         _turned("nd-nz-dtype", "NZ", "f16 f32 i32 i8", KIRIN),
         _turned("nd-zn-dtype", "ZN", ZN_TYPES, "a5"),
         where(lambda o: _turns(o, "NZ"), prefix="an NZ destination has as many rows as ")(
-            rule(
-                "nd-nz-pitch",
+            must("nd-nz-pitch", "a5 kirinx90")(
                 "its valid rows rounded up to 16, or is compact RowPlusOne: boxes are packed by "
                 "the valid size",
                 lambda o: o.dst.compact == CompactMode.RowPlusOne or o.dst.rows == up(o.dst.vr, 16),
-                "a5 kirinx90",
             ),
-            rule(
-                "nd-nz-pitch",
+            must("nd-nz-pitch", "kirin9030")(
                 "src rounded up to 16: boxes are packed by the rows of src",
                 lambda o: (
                     up(o.src.rows, 16)
                     == (up(o.dst.vr, 16) if o.dst.compact == CompactMode.RowPlusOne else o.dst.rows)
                 ),
-                "kirin9030",
             ),
         ),
-        rule(
-            "nd-zn-boxes",
+        must("nd-zn-boxes", "a5")(
             "src Rows is a multiple of 32 / sizeof and Cols of 16; a ZN destination is wholly "
             "valid in columns: boxes are packed by the valid size",
             lambda o: (
@@ -227,14 +194,12 @@ VECTOR_RULES = [
                     and o.dst.cols == up(o.dst.vc, 16)
                 )
             ),
-            "a5",
         ),
     ),
     *along("Vec>Mat", NOT_A2A3)(
         same_type("same-dtype", NOT_A2A3),
         matching("vec-mat-layouts", NOT_A2A3),
-        rule(
-            "vec-mat-rows",
+        must("vec-mat-rows")(
             "row-major tiles are copied in one piece: dst is one row, or rows of both tiles are "
             "wholly valid and equally long",
             lambda o: not is_plain(o.dst) or o.dst.vr == 1 or o.dst.vc == o.dst.cols == o.src.cols,
@@ -256,29 +221,24 @@ def _tmp_bytes(o: Any) -> int:
 
 
 SCALE_RULES = where(lambda o: o.tmp is not None, "a5 kirinx90")(
-    rule(
-        "zz-dtype",
+    must("zz-dtype")(
         f"dst, src and tmp have one element type of {ZZ_TYPES}",
         lambda o: o.src.dtype is o.dst.dtype is o.tmp.dtype and in_types("dst", ZZ_TYPES)(o),
     ),
-    rule(
-        "zz-layouts",
+    must("zz-layouts")(
         "src is row-major and dst is ZZ with boxes of 32 bytes",
         lambda o: is_plain(o.src) and (o.dst.layout, o.dst.fractal) == ("ZZ", 32),
     ),
-    rule(
-        "zz-packed",
+    must("zz-packed")(
         "dst Cols are wholly valid (grp_axis 0: equal the valid rows of src) and src is densely "
         "packed",
         _packed,
     ),
-    rule(
-        "zz-groups",
+    must("zz-groups")(
         "grp_axis 0 takes an even number of rows and a multiple of 16 columns",
         lambda o: o.attrs["grp_axis"] or (o.src.vr % 2 == 0 and o.src.vc % 16 == 0),
     ),
-    rule(
-        "zz-tmp",
+    must("zz-tmp")(
         "tmp holds 2 * (32 + ceil(R / 16) * C / 2) bytes of indices",
         lambda o: not o.attrs["grp_axis"] or o.tmp.nbytes >= _tmp_bytes(o),
     ),

@@ -8,7 +8,7 @@ from ptokit.base.enums import AccToVecMode, ReluPreMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.move_rules import OPERAND_RULES, SCALE_RULES, TABLE_RULES, VECTOR_RULES
-from ptokit.isa.rules import DEVICES, NOT_A2A3, separate
+from ptokit.isa.rules import DEVICES, NOT_A2A3, must, separate
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, out, rule, scalar, src, tmp
 from ptokit.isa.transfer import (
@@ -158,11 +158,9 @@ OPS = {
         needs_accumulator("accumulator-source", NOT_A2A3, WORDS),
         drain_rules(WORDS),
         mode_rules(WORDS),
-        rule(
-            "phase",
+        must("phase", "a2a3")(
             "the forms with a unit-flag phase do not exist here",
             lambda o: o.attrs["stPhase"] is None,
-            "a2a3",
         ),
     ],
     asm=Asm(
@@ -276,11 +274,9 @@ def _box_scales(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
         paths_exist("space-pair", "Acc>Mat Acc>Vec", NOT_A2A3),
         drain_rules("fp"),
         same_capacity("SA-0263", "a2a3"),
-        rule(
-            "phase",
+        must("phase", "a2a3")(
             "the form with a unit-flag phase does not exist here",
             lambda o: o.attrs["stPhase"] is None,
-            "a2a3",
         ),
     ],
     asm=Asm(name="tmov.fp"),

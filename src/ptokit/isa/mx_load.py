@@ -6,8 +6,7 @@ from typing import Any
 
 from ptokit.base.enums import Layout, TileType
 from ptokit.isa.memory import FIX_VIEW, arranged, round_up, view_rows_cols
-from ptokit.isa.rules import KIRIN, NEW, both, need
-from ptokit.isa.spec import rule
+from ptokit.isa.rules import KIRIN, NEW, both, must
 
 SCALES_A = (Layout.MX_A_ZZ, Layout.MX_A_ND, Layout.MX_A_DN)
 SCALES_B = (Layout.MX_B_NN, Layout.MX_B_ND, Layout.MX_B_DN)
@@ -44,73 +43,44 @@ def _fits(o: Any) -> bool:
 
 
 MX_RULES = [
-    rule(
-        "mx-target",
+    must("mx-target", "a5")(
         "the target has MX scales; HIF4 scale views exist on no supported device",
         lambda o: not arranged("src", *HIF4)(o),
-        "a5",
     ),
-    rule(
-        "mx-target",
+    must("mx-target", "a2a3 " + KIRIN)(
         "the target has MX scales; HIF4 scale views exist on no supported device",
         lambda o: not arranged("src", *MX, *HIF4)(o),
-        "a2a3 " + KIRIN,
     ),
-    need(
-        "mx-dtype",
-        "a5",
+    must("mx-dtype", "a5", _scales)(
         "MX scales are f8e8m0 in the tile and in the view",
-        _scales,
         lambda o: o.dst.dtype.name == o.src.dtype.name == "f8e8m0",
     ),
-    need(
-        "mx-tile",
-        "a5",
+    must("mx-tile", "a5", _into_tile)(
         "scales of A (MX_A_*) go to a Zz Mat tile, scales of B (MX_B_*) to an Nn Mat tile",
-        _into_tile,
         lambda o: o.dst.loc == TileType.Mat and o.dst.layout == ("ZZ" if _scales_a(o) else "NN"),
     ),
-    need(
-        "mx-fractal",
-        "a5",
-        "a tile of MX scales has boxes of 32 bytes (SFractalSize)",
-        _into_tile,
-        lambda o: o.dst.fractal == 32,
+    must("mx-fractal", "a5", _into_tile)(
+        "a tile of MX scales has boxes of 32 bytes (SFractalSize)", lambda o: o.dst.fractal == 32
     ),
-    need(
-        "mx-box",
-        "a5",
+    must("mx-box", "a5", _boxed)(
         "MX_A_ZZ, MX_B_NN: dimensions 3 and 4 of src are 16 and 2, statically",
-        _boxed,
         lambda o: o.src.static_shape[3:] == (16, 2),
     ),
-    need(
-        "mx-pairs",
-        "a5",
+    must("mx-pairs", "a5", both(_scales, lambda o: not _boxed(o)))(
         "MX_A_ND, MX_A_DN, MX_B_ND, MX_B_DN: dimensions 0, 1, 4 of src are 1, 1, 2, statically",
-        both(_scales, lambda o: not _boxed(o)),
         lambda o: o.src.static_shape[:2] == (1, 1) and o.src.static_shape[4] == 2,
     ),
-    need(
-        "mx-even",
-        "a5",
+    must("mx-even", "a5", _into_tile)(
         "scales come in pairs along K: valid columns of A, valid rows of B are even",
-        _into_tile,
         lambda o: (o.dst.vc if _scales_a(o) else o.dst.vr) % 2 == 0,
     ),
-    need(
-        "mx-size",
-        "a5",
+    must("mx-size", "a5", _into_tile)(
         "the view describes the valid scales (ZZ and NN: in whole boxes), which lie in the tile",
-        _into_tile,
         _fits,
         FIX_VIEW,
     ),
-    need(
-        "scale-row",
-        NEW,
+    must("scale-row", NEW, one_row_of_scales)(
         "one row of scales is loaded from an ND view of static shape (1, 1, 1, 1, k)",
-        one_row_of_scales,
         lambda o: o.src.static_shape[:4] == (1, 1, 1, 1),
     ),
 ]

@@ -8,9 +8,9 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.memory import known_arrangement
-from ptokit.isa.rules import located
+from ptokit.isa.rules import located, must
 from ptokit.isa.services import Poison, Refused
-from ptokit.isa.spec import Pipe, View, gm_in, insn, out, rule, thing
+from ptokit.isa.spec import Pipe, View, gm_in, insn, out, thing
 from ptokit.isa.targets import Target
 
 
@@ -27,11 +27,9 @@ from ptokit.isa.targets import Target
     rules=[
         located("Vec", "dst"),
         known_arrangement("dst", "src"),
-        rule(
-            "same-dtype",
+        must("same-dtype", "cpu")(
             "dst and src have the same element type",
             lambda o: o.dst.dtype == o.src.dtype,
-            "cpu",
             "declare the scratch tile with the element type of the view",
         ),
     ],
@@ -69,11 +67,10 @@ def _is_dense(o: Any) -> bool:
     pipe=Pipe.S,
     targets="a2a3 a5",
     rules=[
-        rule(
-            "contiguous",
+        must("contiguous")(
             "src is one contiguous range",
             _is_dense,
-            fix="prefetch the rows one by one, or with TPREFETCH",
+            "prefetch the rows one by one, or with TPREFETCH",
         ),
     ],
     asm=None,

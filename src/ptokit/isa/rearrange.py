@@ -11,13 +11,14 @@ from ptokit.isa.rules import (
     DEVICES,
     NOT_A2A3,
     located,
+    must,
     row_major,
     same_dtype,
     same_valid,
     separate,
 )
 from ptokit.isa.services import Poison, Refused
-from ptokit.isa.spec import Asm, insn, out, rule, src, types
+from ptokit.isa.spec import Asm, insn, out, src, types
 from ptokit.isa.targets import PerTarget, Target
 from ptokit.isa.transfer import c0, up
 
@@ -60,8 +61,7 @@ def _spill(o: Any) -> Any:
     ],
     rules=[
         same_dtype("dst", "src0", "src1"),
-        rule(
-            "index-dtype",
+        must("index-dtype")(
             f"the lengths have one element type of {INTEGERS}",
             lambda o: (
                 o.src0Idx is None
@@ -73,38 +73,29 @@ def _spill(o: Any) -> Any:
             ),
         ),
         located("Vec", "dst", "src0", "src1", "dstIdx", "src0Idx", "src1Idx"),
-        rule(
-            "same-rows",
+        must("same-rows")(
             "dst, src0 and src1 have the same valid rows",
             lambda o: o.dst.vr == o.src0.vr == o.src1.vr,
         ),
-        rule(
-            "one-length",
-            "dstIdx has one valid column",
-            lambda o: o.dstIdx is None or o.dstIdx.vc == 1,
+        must("one-length")(
+            "dstIdx has one valid column", lambda o: o.dstIdx is None or o.dstIdx.vc == 1
         ),
-        rule(
-            "width",
+        must("width", "a2a3 cpu")(
             "the valid columns of src0 and src1 fit into dst",
             lambda o: o.src0Idx is not None or o.src0.vc + o.src1.vc <= o.dst.cols,
-            "a2a3 cpu",
         ),
-        rule(
-            "width",
+        must("width", NOT_A2A3)(
             "the valid columns of src0 and src1 make up those of dst",
             lambda o: o.src0Idx is not None or o.src0.vc + o.src1.vc == o.dst.vc,
-            NOT_A2A3,
         ),
         row_major("dst", "src0", "src1", on=DEVICES),
         separate("dst", "src0", "src1", on=DEVICES),
-        rule(
-            "offsets",
+        must("offsets", NOT_A2A3)(
             "positions in dst fit in an integer of the element's width (1- and 2-byte types)",
             lambda o: (
                 o.dst.itemsize > 2
                 or (o.dst.vr - 1) * o.dst.cols + o.src0.vc + o.src1.vc <= 1 << 8 * o.dst.itemsize
             ),
-            NOT_A2A3,
             "join fewer rows at a time, or use a wider element type",
         ),
     ],
@@ -193,11 +184,10 @@ ALL_TYPES = f"{INTEGERS} f16 bf16 f32"
 
 
 def _even(name: str) -> Any:
-    return rule(
-        "even",
+    return must("even")(
         "the number of valid columns is even",
         lambda o: o[name] is None or o[name].vc % 2 == 0,
-        fix="pad the rows by one element",
+        "pad the rows by one element",
     )
 
 
@@ -241,16 +231,13 @@ def TINTERLEAVE(dst1: Array, dst0: Array, src1: Array, src0: Array) -> None:
         same_dtype(*FOUR, "src"),
         same_valid("dst1", "dst0", "src1", "src0"),
         _even("src0"),
-        rule(
-            "half-width",
+        must("half-width")(
             "one source has the valid rows of the destinations and twice their valid columns",
             lambda o: o.src is None or (o.src.vr, o.src.vc) == (o.dst0.vr, 2 * o.dst0.vc),
         ),
-        rule(
-            "source-width",
+        must("source-width", "a5")(
             "rows of one source hold two vectors of 256 bytes, so that paired loads stay inside",
             lambda o: o.src is None or o.src.cols * o.src.itemsize >= 512,
-            "a5",
         ),
         separate("dst0", "dst1", "src0", "src1", "src", on="a5"),
         separate("dst1", "src0", "src1", "src", on="a5"),

@@ -73,6 +73,20 @@ def need(
     return rule(id, text, when(applies, holds), on, fix)
 
 
+def must(id: str, on: str | None = None, applies: Predicate | None = None) -> Callable[..., Rule]:
+    """A rule as a row: id and targets, then the sentence, the predicate and the advice.
+
+        must("SA-0201", "a2a3 a5")("1 <= Cols <= 4095", lambda o: 1 <= o.src.cols <= 4095)
+
+    With `applies` it speaks only about the operands to which that applies.
+    """
+
+    def stated(text: str, holds: Predicate, fix: str | Callable[[Any], str] = "") -> Rule:
+        return rule(id, text, holds if applies is None else when(applies, holds), on, fix)
+
+    return stated
+
+
 def under(ids: Mapping[str, str], text: str, holds: Predicate, fix: str = "") -> list[Rule]:
     """One rule that targets report under different ids: `{"SA-0268": "a2a3", "SA-0269": "a5"}`."""
     return [rule(id, text, holds, on, fix) for id, on in ids.items()]

@@ -36,7 +36,7 @@ from ptokit.isa.rules import (
     both,
     in_types,
     located,
-    need,
+    must,
     under,
     when,
     where,
@@ -144,69 +144,46 @@ _PLAIN_RULES = [
         rule("SA-0101", "src is a Vec, Acc or Mat tile", lambda o: o.src.loc in _SOURCES, OLD),
         rule("SA-0100", "src is a Vec or Acc tile", lambda o: o.src.loc in _SOURCES[:2], NEW),
     ),
-    need(
-        "SA-0105",
-        OLD,
+    must("SA-0105", OLD, _plain)(
         "tile and view are both ND, both DN or both NZ, or the tile is one row or column",
-        _plain,
         lambda o: _same_layout(o) or _line(o),
         _FIX_LAYOUT,
     ),
-    need(
-        "SA-0338",
-        OLD,
+    must("SA-0338", OLD, both(_plain, lambda o: o.src.itemsize == 8))(
         "8-byte elements are stored ND to ND or DN to DN",
-        both(_plain, lambda o: o.src.itemsize == 8),
         pairs("src", "dst", "ND-ND DN-DN"),
         _FIX_LAYOUT,
     ),
     *checked_sizes("src", "dst", _plain, OLD),
-    need(
-        "PA-0029",
-        OLD,
+    must("PA-0029", OLD, both(_mat, _nd))(
         "a Mat tile stores rows of whole 32-byte blocks (S4 * sizeof % 32 == 0)",
-        both(_mat, _nd),
         lambda o: o.dst.shape[4] * o.dst.itemsize % 32 == 0,
     ),
-    need(
-        "PA-0028",
-        OLD,
+    must("PA-0028", OLD, both(_mat, _dn))(
         "a Mat tile stores columns of whole 32-byte blocks (S3 * sizeof % 32 == 0)",
-        both(_mat, _dn),
         lambda o: o.dst.shape[3] * o.dst.itemsize % 32 == 0,
     ),
-    need(
-        "SA-0124",
-        NEW,
+    must("SA-0124", NEW, _vec)(
         "tile and view are both ND (Cols * sizeof % 32 == 0), both DN (Rows * sizeof % 32 == 0) "
         "or both NZ, or the tile is one row or column",
-        _vec,
         lambda o: _line(o) or (_same_layout(o) and _whole_blocks(o)),
         _FIX_LAYOUT,
     ),
-    need(
-        "nz-block",
-        NEW,
+    must("nz-block", NEW, both(_vec, _nz))(
         "NZ: dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 8 or 16, i32 16, 4-bit 64), "
         "statically",
-        both(_vec, _nz),
         _static_block,
         FIX_VIEW,
     ),
     same_extent("src", "dst", _plain, "view-size", NEW),
     same_extent("src", "dst", lambda o: not _conv(o), "CA-0002", "cpu"),
-    rule(
-        "conv-store",
+    must("conv-store", DEVICES)(
         "only the permissive profile stores convolution tiles",
         lambda o: not _conv(o),
-        DEVICES,
         "store the data through a plain tile over the same storage (TRESHAPE)",
     ),
-    need(
-        "conv-shape",
-        "cpu",
+    must("conv-shape", "cpu", _conv)(
         "layout and shape of a convolution tile and its view agree",
-        _conv,
         lambda o: o.src.layout == o.dst.layout and _conv_fits(o),
         FIX_VIEW,
     ),
@@ -238,14 +215,10 @@ _DRAIN_RULES = [
         _layouts("acc-layout", "kirinx90", Layout.ND, Layout.NC1HWC0),
         _layouts("acc-layout", "kirin9030", *_MATRICES),
         _layouts("SA-0337", "a5", *_MATRICES, *_MAPS),
-        rule(
-            "SA-0201",
-            "1 <= Cols <= 4095 of an accumulator",
-            lambda o: 1 <= o.src.cols <= 4095,
-            "a2a3 a5",
+        must("SA-0201", "a2a3 a5")(
+            "1 <= Cols <= 4095 of an accumulator", lambda o: 1 <= o.src.cols <= 4095
         ),
-        rule(
-            "SA-0126",
+        must("SA-0126", "a2a3 a5")(
             "an accumulator has 1 to 8192 rows for an ND view, otherwise 1 to 65535 rows and a "
             "multiple of 16 columns",
             lambda o: (
@@ -253,63 +226,46 @@ _DRAIN_RULES = [
                 if o.dst.layout == Layout.ND
                 else 1 <= o.src.rows <= 65535 and o.src.cols % 16 == 0
             ),
-            "a2a3 a5",
         ),
-        rule(
-            "PA-0033",
-            "1 <= valid columns <= 4095 of an accumulator",
-            lambda o: 1 <= o.src.vc <= 4095,
-            "a2a3",
+        must("PA-0033", "a2a3")(
+            "1 <= valid columns <= 4095 of an accumulator", lambda o: 1 <= o.src.vc <= 4095
         ),
-        rule(
-            "acc-size",
+        must("acc-size", NOT_A2A3)(
             "the view describes exactly the valid rows and columns of the accumulator",
             _all_drained,
-            NOT_A2A3,
             FIX_VIEW,
         ),
     ),
     *where(_drains_to(Layout.ND), "a2a3")(
         rule("PA-0064", "at most 8192 valid rows go to an ND view", lambda o: o.src.vr <= 8192),
-        rule(
-            "PA-0023",
+        must("PA-0023")(
             "an accumulator is stored to one matrix: S0, S1 and S2 are 1",
             lambda o: o.dst.shape[:3] == (1, 1, 1),
         ),
-        rule(
-            "PA-0048",
+        must("PA-0048")(
             "an ND view has the valid rows (S3) and columns (S4) of the accumulator",
             lambda o: (o.src.vr, o.src.vc) == o.dst.shape[3:],
-            fix=FIX_VIEW,
+            FIX_VIEW,
         ),
     ),
-    need(
-        "acc-size",
-        "a2a3",
+    # PA-0048 speaks about ND views.
+    must("acc-size", "a2a3", both(_acc, lambda o: o.dst.layout != Layout.ND))(
         "the view describes exactly the valid rows and columns of the accumulator",
-        both(_acc, lambda o: o.dst.layout != Layout.ND),  # which PA-0048 speaks about
         _all_drained,
         FIX_VIEW,
     ),
     *where(_drains_to(Layout.NZ), DEVICES, "NZ: ")(
-        rule(
-            "acc-block",
+        must("acc-block")(
             "dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 8 or 16, i32 16), statically",
             _static_block,
-            fix=FIX_VIEW,
+            FIX_VIEW,
         ),
-        rule(
-            "acc-columns",
-            "valid columns of the accumulator are a multiple of 16",
-            lambda o: o.src.vc % 16 == 0,
-            "a2a3",
+        must("acc-columns", "a2a3")(
+            "valid columns of the accumulator are a multiple of 16", lambda o: o.src.vc % 16 == 0
         ),
     ),
-    need(
-        "acc-c0",
-        DEVICES,
+    must("acc-c0", DEVICES, _drains_to(Layout.NDC1HWC0))(
         "NDC1HWC0: the stride of W is C0, which is 8 for f32, 16 for i32, otherwise 32/sizeof",
-        _drains_to(Layout.NDC1HWC0),
         lambda o: o.dst.stride[4] == _block_widths(o)[0],
     ),
     *under(
@@ -317,12 +273,8 @@ _DRAIN_RULES = [
         f"AtomicAdd works on {_ATOMIC_TYPES}",
         when(_atomic, in_types("dst", _ATOMIC_TYPES)),
     ),
-    rule(
-        "atomic-target",
-        "the target has no atomic stores",
-        lambda o: not _atomic(o),
-        KIRIN,
-        "load, add and store",
+    must("atomic-target", KIRIN)(
+        "the target has no atomic stores", lambda o: not _atomic(o), "load, add and store"
     ),
 ]
 
@@ -363,11 +315,8 @@ def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
         ids={"a2a3": "SA-0011", "kirinx90": "SA-0011", "a5": "SA-0125", "kirin9030": "SA-0125"},
     ),
     rules=[
-        need(
-            "SA-0099",
-            None,
+        must("SA-0099", applies=_plain)(
             "elements of src and dst have the same size",
-            _plain,
             same_bits("src", "dst", "").holds,
             "use element types of equal width on both sides",
         ),
@@ -377,11 +326,8 @@ def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
         _PLAIN_RULES,
         _DRAIN_RULES,
         store_conversions("preQuantScalar"),
-        need(
-            "acc-only",
-            DEVICES,
+        must("acc-only", DEVICES, lambda o: not _acc(o))(
             "only an accumulator is quantised or passed through ReLU on the way out",
-            lambda o: not _acc(o),
             lambda o: o.preQuantScalar is None and o.attrs["reluPreMode"] == ReluPreMode.NoRelu,
             "do it on the tile first (TQUANT, TRELU)",
         ),
@@ -440,14 +386,12 @@ def TSTORE(
     rules=[
         located("Acc", "src", id="accumulator", on=DEVICES),
         located("Scaling", "fp", id="SA-0052"),
-        rule(
-            "word-size",
+        must("word-size")(
             "fp holds 64-bit words",
             lambda o: o.fp.itemsize == 8,
-            fix="declare fp as Tile[TileType.Scaling, uint64, 1, Cols]",
+            "declare fp as Tile[TileType.Scaling, uint64, 1, Cols]",
         ),
-        rule(
-            "word-count",
+        must("word-count")(
             "fp has a word for every valid column of src",
             lambda o: o.fp.rows * o.fp.cols >= o.src.vc,
         ),

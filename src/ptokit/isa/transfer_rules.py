@@ -9,7 +9,7 @@ from ptokit.base.enums import AccToVecMode, Layout, ReluPreMode, TileType
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
-from ptokit.isa.rules import DEVICES, NEW, NOT_A2A3, OLD, in_types, where
+from ptokit.isa.rules import DEVICES, NEW, NOT_A2A3, OLD, in_types, must, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, path
 
@@ -26,11 +26,9 @@ def along(paths: str, on: str | None = None) -> Callable[..., list[Rule]]:
 def paths_exist(id: str, paths: str, on: str) -> Rule:
     """The target can move data between these two spaces."""
     allowed = tuple(paths.split())
-    return rule(
-        id,
+    return must(id, on)(
         f"data moves along one of {', '.join(allowed)}",
         lambda o: path(o) in allowed,
-        on,
         "move the data in two steps, through a space that both paths share",
     )
 
@@ -42,22 +40,18 @@ def holds_type(id: str, kinds: str, on: str, what: str) -> Rule:
 
 def same_type(id: str, on: str | None = None) -> Rule:
     """Only the fix pipe converts."""
-    return rule(
-        id,
+    return must(id, on)(
         "src and dst have the same element type unless src is an accumulator",
         lambda o: is_accumulator(o) or o.src.dtype is o.dst.dtype,
-        on,
         "declare both tiles with one element type, or convert with TCVT first",
     )
 
 
 def same_capacity(id: str, on: str | None = None) -> Rule:
     """A whole tile moves."""
-    return rule(
-        id,
+    return must(id, on)(
         "src and dst have the same Rows and Cols",
         lambda o: o.src.kind == "conv" or (o.src.rows, o.src.cols) == (o.dst.rows, o.dst.cols),
-        on,
     )
 
 
@@ -84,11 +78,9 @@ def needs_accumulator(id: str, on: str, words: str) -> Rule:
             and o.attrs["accToVecMode"] is None
         )
 
-    return rule(
-        id,
+    return must(id, on)(
         "a quantisation word, ReLU or a receiving vector core needs an accumulator as src",
         lambda o: is_plain_copy(o) or o.src.loc == TileType.Acc,
-        on,
         "leave them out, or move from an Acc tile",
     )
 
@@ -96,23 +88,19 @@ def needs_accumulator(id: str, on: str, words: str) -> Rule:
 def fp_rules(column: Callable[[Any], int], columns: Callable[[Any], int]) -> list[Rule]:
     """The quantisation vector: `columns` words from `column` on, in the Scaling space."""
     return where(lambda o: o.fp is not None)(
-        rule(
-            "SA-0052",
+        must("SA-0052")(
             "fp is a Scaling tile",
             lambda o: o.fp.loc == TileType.Scaling,
-            fix="bring the words over with TMOV from a Mat tile",
+            "bring the words over with TMOV from a Mat tile",
         ),
-        rule(
-            "fp-words",
+        must("fp-words")(
             "fp holds a 64-bit word for every column",
             lambda o: o.fp.itemsize == 8 and column(o) + columns(o) <= o.fp.cols,
-            fix="declare fp as a uint64 tile of one row with as many columns as the source",
+            "declare fp as a uint64 tile of one row with as many columns as the source",
         ),
-        rule(
-            "fp-alignment",
+        must("fp-alignment", DEVICES)(
             "the first word used lies at a multiple of 128 bytes",
             lambda o: (0 if o.mode == "auto" else o.fp.addr) % 128 + column(o) % 16 == 0,
-            DEVICES,
             "bind fp to a multiple of 128; window columns start at multiples of 16",
         ),
     )
@@ -124,46 +112,32 @@ def drain_rules(words: str) -> list[Rule]:
     def line(o: Any) -> int:
         return (o.dst.rows if o.dst.layout == "DN" else o.dst.cols) * o.dst.itemsize
 
-    def blocks(length: int) -> bool:
-        return length > 0 and length % BLOCK_BYTES == 0
-
     to_mat = "the Mat tile that takes an accumulator "
     return where(is_accumulator)(
         rule("SA-0107", "the accumulator is NZ", lambda o: o.src.layout == "NZ", DEVICES),
         tile_conversions(words),
-        rule(
-            "SA-0014",
+        must("SA-0014", "a2a3")(
             "an accumulator moves to a Mat tile",
             lambda o: o.dst.loc == TileType.Mat,
-            "a2a3",
             "store it to global memory with TSTORE, or move it to a Mat tile",
         ),
         rule("SA-0029", f"{to_mat}is NZ", lambda o: o.dst.layout == "NZ", "a2a3"),
         rule("SA-0013", f"{to_mat}has boxes of 512 bytes", lambda o: o.dst.fractal == 512, "a2a3"),
-        rule(
-            "SA-0031",
+        must("SA-0031", "a2a3")(
             "rows of the Mat tile that takes an accumulator are whole 32-byte blocks",
-            lambda o: blocks(o.dst.cols * o.dst.itemsize),
-            "a2a3",
+            lambda o: o.dst.cols > 0 and o.dst.cols * o.dst.itemsize % BLOCK_BYTES == 0,
         ),
-        rule(
-            "SA-0088",
+        must("SA-0088", "a5 kirin9030")(
             "the tile that takes an accumulator is ND, DN or NZ",
             lambda o: o.dst.layout in ("ND", "DN", "NZ"),
-            "a5 kirin9030",
         ),
-        rule(
-            "dst-layout",
-            "the tile that takes an accumulator is ND or NZ",
-            lambda o: o.dst.layout in ("ND", "NZ"),
-            "kirinx90",
+        must("dst-layout", "kirinx90")(
+            "the tile that takes an accumulator is ND or NZ", lambda o: o.dst.layout in ("ND", "NZ")
         ),
-        rule(
-            "SA-0030",
+        must("SA-0030", NOT_A2A3)(
             "lines of the tile that takes an accumulator (columns of a DN tile, otherwise "
             "rows) are whole 32-byte blocks",
-            lambda o: blocks(line(o)),
-            NOT_A2A3,
+            lambda o: line(o) > 0 and line(o) % BLOCK_BYTES == 0,
         ),
     )
 
@@ -177,29 +151,23 @@ def mode_rules(words: str, moved: str = "src") -> list[Rule]:
         return o[moved].vc % (32 if o.dst.itemsize == 4 else 2)
 
     return [
-        rule(
-            "vec-mode",
+        must("vec-mode", "a2a3")(
             "the forms that name a vector core do not exist here",
             lambda o: o.attrs["accToVecMode"] is None,
-            "a2a3",
             "store to global memory, or leave the mode out",
         ),
-        rule(
-            "SA-0012",
+        must("SA-0012", NOT_A2A3)(
             "a mode that names a vector core has a Vec destination",
             lambda o: o.attrs["accToVecMode"] is None or o.dst.loc == TileType.Vec,
-            NOT_A2A3,
         ),
         *where(lambda o: o.attrs["accToVecMode"] in DUAL, NOT_A2A3, "a dual-destination mode ")(
-            rule(
-                "SA-0092",
+            must("SA-0092")(
                 "takes no quantisation word",
                 lambda o: all(o[name] is None for name in words.split()),
-                fix="use a single-destination mode",
+                "use a single-destination mode",
             ),
             rule("SA-0042", "has no DN destination", lambda o: o.dst.layout != "DN"),
-            rule(
-                "dual-halves",
+            must("dual-halves")(
                 "divides an even number of valid rows (DualModeSplitM) or columns (DualModeSplitN; "
                 "a multiple of 32 for 4-byte results)",
                 lambda o: split(o) == 0,
@@ -348,8 +316,7 @@ _WEIGHT_TYPES = {
 
 def weights_to_right() -> Rule:
     """The one path a convolution tile has."""
-    return rule(
-        "weights",
+    return must("weights")(
         "a convolution tile holds FRACTAL_Z weights of at least four dimensions and moves to Right",
         lambda o: (
             o.src.kind != "conv"
@@ -367,8 +334,7 @@ def weight_rules(on: str, layouts: tuple[Layout, ...] = WEIGHTS) -> list[Rule]:
             rule("weight-dtype", f"weights are of type {kinds}", in_types("dst", kinds)),
             rule("weight-layout", f"src is {names}", lambda o: o.src.layout in layouts),
             rule("weight-right", "Right is ZN", lambda o: o.dst.layout == "ZN"),
-            rule(
-                "weight-boxes",
+            must("weight-boxes")(
                 "four-dimensional weights end in 16 x C0, C0 = 32 / sizeof",
                 lambda o: len(o.src.shape) != 4 or o.src.shape[2:] == (16, c0(o.src)),
             ),

@@ -14,7 +14,7 @@ from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import FILTERS, join_channels, split_channels, weight_blocks
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.memory import as_bits_of, round_up
-from ptokit.isa.rules import DEVICES, NOT_A2A3, located, need
+from ptokit.isa.rules import DEVICES, NOT_A2A3, located, must, under
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, View, insn, out, rule, src, tmp, types
 from ptokit.isa.targets import PerTarget
@@ -220,56 +220,33 @@ def _apart(o: Any) -> bool:
 
 
 _MATRIX_RULES = [
-    need(
-        "SA-0347",
-        "a2a3",
-        "src is row-major",
-        _matrix,
-        lambda o: o.src.is_row_major,
-        "declare the tile with BLayout.RowMajor",
+    must("SA-0347", "a2a3", _matrix)(
+        "src is row-major", lambda o: o.src.is_row_major, "declare the tile with BLayout.RowMajor"
     ),
-    need(
-        "unboxed",
-        DEVICES,
+    must("unboxed", DEVICES, _matrix)(
         "dst and src have no inner boxes",
-        _matrix,
         lambda o: not o.dst.is_boxed and not o.src.is_boxed,
         "declare the tiles with SLayout.NoneBox",
     ),
-    need(
-        "SA-0343",
-        NOT_A2A3,
+    must("SA-0343", NOT_A2A3, _matrix)(
         "lines of src are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
-        _matrix,
         lambda o: _whole_blocks(o.src),
     ),
-    need(
-        "SA-0344",
-        NOT_A2A3,
+    must("SA-0344", NOT_A2A3, _matrix)(
         "lines of dst are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
-        _matrix,
         lambda o: _whole_blocks(o.dst),
     ),
-    need(
-        "index-range",
-        NOT_A2A3,
+    must("index-range", NOT_A2A3, _matrix)(
         "the last element of the longer tile has an index of 16 bits (4-byte elements: 32 bits)",
-        _matrix,
         _index_fits,
         "transpose in parts",
     ),
-    need(
-        "room",
-        None,
+    must("room", applies=_matrix)(
         "dst has a row for every column of src that is transposed, and a column for every row",
-        _matrix,
         lambda o: o.dst.cols >= _size(o)[0] and o.dst.rows >= _size(o)[1],
     ),
-    need(
-        "SA-0123",
-        "cpu",
+    must("SA-0123", "cpu", _matrix)(
         "the valid rows and columns of dst are the valid columns and rows of src",
-        _matrix,
         lambda o: (o.dst.vc, o.dst.vr) == (o.src.vr, o.src.vc),
     ),
 ]
@@ -281,58 +258,34 @@ def _channels(o: Any) -> int:
 
 
 _CONV_RULES = [
-    rule(
-        "kinds",
-        "dst and src are both tiles or both convolution tiles",
-        lambda o: o.src.kind == o.dst.kind,
+    must("kinds")(
+        "dst and src are both tiles or both convolution tiles", lambda o: o.src.kind == o.dst.kind
     ),
-    need(
-        "conv-location",
-        DEVICES,
-        "convolution tiles are Vec tiles",
-        _conv,
-        lambda o: o.src.loc == o.dst.loc == TileType.Vec,
+    must("conv-location", DEVICES, _conv)(
+        "convolution tiles are Vec tiles", lambda o: o.src.loc == o.dst.loc == TileType.Vec
     ),
-    need(
-        "conv-layout",
-        None,
+    must("conv-layout", applies=_conv)(
         "the pair of layouts is one of " + ", ".join(p.replace("-", " to ") for p in CONVERSIONS),
-        _conv,
         _known_pair,
     ),
-    need(
-        "conv-shape",
-        None,
+    must("conv-shape", applies=lambda o: _conv(o) and _known_pair(o))(
         "dst has the shape that follows from src: C1 == ceil(C / C0), N1 == ceil(N / 16), N0 == 16",
-        lambda o: _conv(o) and _known_pair(o),
         _shape_follows,
     ),
-    need(
-        "conv-block",
-        DEVICES,
+    must("conv-block", DEVICES, lambda o: _converts(o) and o.dst.layout != Layout.FRACTAL_Z_3D)(
         "C0 channels fill 32 bytes (C0 * sizeof == 32), or C0 is 4",
-        lambda o: _converts(o) and o.dst.layout != Layout.FRACTAL_Z_3D,
         lambda o: _channels(o) * o.src.itemsize == BLOCK_BYTES or _channels(o) == 4,
     ),
-    need(
-        "conv-block-3d",
-        None,
+    must("conv-block-3d", applies=lambda o: _converts(o) and o.dst.layout == Layout.FRACTAL_Z_3D)(
         "FRACTAL_Z_3D: C0 is 64 for 4-bit, 32 for 8-bit, 16 for 16-bit, 8 for 32-bit elements",
-        lambda o: _converts(o) and o.dst.layout == Layout.FRACTAL_Z_3D,
         lambda o: _channels(o) * o.src.dtype.bits == 8 * BLOCK_BYTES,
     ),
-    need(
-        "conv-plane",
-        DEVICES,
+    must("conv-plane", DEVICES, lambda o: _conv(o) and o.src.layout in (Layout.NCHW, Layout.GNCHW))(
         "planes are whole 32-byte blocks (H * W * sizeof % 32 == 0)",
-        lambda o: _conv(o) and o.src.layout in (Layout.NCHW, Layout.GNCHW),
         lambda o: o.src.shape[-2] * o.src.shape[-1] * o.src.itemsize % BLOCK_BYTES == 0,
     ),
-    need(
-        "conv-memory",
-        DEVICES,
+    must("conv-memory", DEVICES, _conv)(
         "src, dst and tmp together are smaller than the vector memory",
-        _conv,
         lambda o: (
             o.src.nbytes + o.dst.nbytes + o.tmp.nbytes < o.target.spaces[TileType.Vec].capacity
         ),
@@ -372,41 +325,26 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
         ids="SA-0346",
     ),
     rules=[
-        rule(
-            "SA-0342",
+        under(
+            {"SA-0342": "a2a3 cpu", "SA-0345": NOT_A2A3},
             "elements of src and dst have the same size",
             lambda o: o.src.itemsize == o.dst.itemsize,
-            "a2a3 cpu",
-        ),
-        rule(
-            "SA-0345",
-            "elements of src and dst have the same size",
-            lambda o: o.src.itemsize == o.dst.itemsize,
-            NOT_A2A3,
         ),
         rule(
             "SA-0346", "elements have 1, 2 or 4 bytes", lambda o: o.src.itemsize in (1, 2, 4), "cpu"
         ),
-        need(
-            "location",
-            DEVICES,
-            "dst and src are Vec tiles",
-            _matrix,
-            lambda o: o.src.loc == o.dst.loc == TileType.Vec,
+        must("location", DEVICES, _matrix)(
+            "dst and src are Vec tiles", lambda o: o.src.loc == o.dst.loc == TileType.Vec
         ),
         located("Vec", "tmp", id="tmp-location", on=DEVICES),
-        rule(
-            "tmp-size",
+        must("tmp-size", DEVICES)(
             "tmp has room for the fast transposition: TTRANS.tmp_bytes(dst, src) bytes",
             lambda o: not _is_fast(o) or o.tmp.nbytes >= _scratch_bytes(o),
-            DEVICES,
             lambda o: f"declare tmp with at least {_scratch_bytes(o)} bytes",
         ),
-        rule(
-            "apart",
+        must("apart", DEVICES)(
             "src, dst and the tmp that is used do not overlap",
             lambda o: o.mode != "manual" or _apart(o),
-            DEVICES,
             "bind them to different addresses",
         ),
         _MATRIX_RULES,
@@ -415,19 +353,13 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
     asm=Asm(tmp=frozenset()),
     helpers={"tmp_bytes": tmp_bytes},
     example={"dst": "Vec {T} 64x32", "src": "Vec {T} 32x64", "tmp": "Vec {T} 64x32"},
-    more_examples=[
-        {
-            "dst": f"Conv Vec f16 {dst}",
-            "src": f"Conv Vec f16 {source}",
-            "tmp": "Vec f16 64x512",
-        }
-        for source, dst in (
-            ("NCHW 1x20x4x8", "NC1HWC0 1x2x4x8x16"),
-            ("NC1HWC0 1x2x4x8x16", "NCHW 1x32x4x8"),
-            ("NC1HWC0 20x2x2x4x16", "FRACTAL_Z 16x2x16x16"),
-            ("NCDHW 4x20x2x2x2", "FRACTAL_Z_3D 16x1x16x16"),
-        )
-    ],
+    more_examples="""
+        dst                                  | src                              | tmp
+        Conv Vec f16 NC1HWC0 1x2x4x8x16      | Conv Vec f16 NCHW 1x20x4x8       | Vec f16 64x512
+        Conv Vec f16 NCHW 1x32x4x8           | Conv Vec f16 NC1HWC0 1x2x4x8x16  | Vec f16 64x512
+        Conv Vec f16 FRACTAL_Z 16x2x16x16    | Conv Vec f16 NC1HWC0 20x2x2x4x16 | Vec f16 64x512
+        Conv Vec f16 FRACTAL_Z_3D 16x1x16x16 | Conv Vec f16 NCDHW 4x20x2x2x2    | Vec f16 64x512
+    """,
     freedom="Hardware copies what lies in the source in place of channels beyond C; the reference "
     "engine writes zeros there.",
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 from ptokit.isa.folds import BLOCK_BYTES, REGISTER_BYTES
 from ptokit.isa.pointwise import A5_FAMILY, plain
-from ptokit.isa.rules import disjoint, listed, located, same_dtype, verb
-from ptokit.isa.spec import Rule, rule
+from ptokit.isa.rules import disjoint, listed, located, must, same_dtype, verb
+from ptokit.isa.spec import Rule
 
 
 def lanes(tile: Any) -> int:
@@ -38,35 +38,30 @@ def by_target(
 
 def arithmetic(name: str) -> Rule:
     """The elements are numbers NumPy can compute with; only the permissive profile meets others."""
-    return rule(
-        "arithmetic",
+    return must("arithmetic")(
         f"elements of {name} are numbers to compute with, not 4-bit or hif8 codes",
         lambda o: not o[name].dtype.stores_codes,
-        fix="convert with TCVT first",
+        "convert with TCVT first",
     )
 
 
 def rows_16bit(name: str, on: str = A5_FAMILY) -> Rule:
     """Loops over rows count in 16 bits."""
-    return rule(
-        "row-count",
+    return must("row-count", on)(
         f"{name} has at most 65535 valid rows",
         lambda o: o[name] is None or o[name].vr <= 65535,
-        on,
         "split the tile into shorter ones",
     )
 
 
 def result_column(*names: str, id: str, on: str | None = None) -> Rule:
     """All named tiles can take one value per row."""
-    return rule(
-        id,
+    return must(id, on)(
         f"{listed(names)} {verb(names, 'is', 'are')} ND, or DN with a single column",
         lambda o: all(
             o[n] is None or o[n].layout == "ND" or (o[n].layout == "DN" and o[n].cols == 1)
             for n in names
         ),
-        on,
         "declare the result as Tile[Vec, T, Rows, 1, BLayout.ColMajor] or as a row-major tile",
     )
 
@@ -77,13 +72,10 @@ def row_reduction(*outs: str) -> list[Rule]:
         *by_target("SA-0211", "SA-0212", lambda i, on: located("Vec", *outs, "src", id=i, on=on)),
         *by_target("SA-0207", "SA-0209", lambda i, on: plain("src", id=i, on=on)),
         *by_target("SA-0208", "SA-0210", lambda i, on: result_column(*outs, id=i, on=on)),
-        rule(
-            "PA-0030",
-            "src has at least one valid row and column",
-            lambda o: o.src.vr != 0 and o.src.vc != 0,
+        must("PA-0030")(
+            "src has at least one valid row and column", lambda o: o.src.vr != 0 and o.src.vc != 0
         ),
-        rule(
-            "PA-0032",
+        must("PA-0032")(
             f"{listed(outs)} {verb(outs, 'has', 'have')} as many valid rows as src",
             lambda o: all(o[n] is None or o[n].vr == o.src.vr for n in outs),
         ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.rules import DEVICES, OLD, in_types, need, where
-from ptokit.isa.spec import Rule, rule
+from ptokit.isa.rules import DEVICES, OLD, in_types, must, where
+from ptokit.isa.spec import Rule
 from ptokit.isa.transfer import c0, is_plain
 from ptokit.isa.transfer_rules import holds_type, index
 
@@ -45,40 +45,33 @@ def window_rules(small: str, large: str) -> list[Rule]:
 
     return [
         *vector_types(DEVICES),
-        rule(
-            "window-size",
+        must("window-size", DEVICES)(
             f"{small} has at most the Rows and Cols of {large}",
             lambda o: (
                 (not plain(o) or o[small].rows <= o[large].rows) and o[small].cols <= o[large].cols
             ),
-            DEVICES,
         ),
         inside("window", small, large, DEVICES),
         *where(plain, OLD)(
-            rule(
-                "window-blocks",
+            must("window-blocks")(
                 "rows of both tiles are whole 32-byte blocks",
                 lambda o: all(o[n].cols * o[n].itemsize % BLOCK_BYTES == 0 for n in (small, large)),
             ),
-            rule(
-                "even-bytes",
+            must("even-bytes")(
                 f"valid rows of {small} have an even number of bytes, unless one element moves",
                 lambda o: is_single(o) or o[small].vc * o[small].itemsize % 2 == 0,
             ),
-            rule(
-                "window-corner",
+            must("window-corner")(
                 "indexCol is a multiple of 32 bytes, unless one element moves",
                 lambda o: is_single(o) or on_blocks(o),
             ),
         ),
         *where(lambda o: not plain(o), OLD)(
-            rule(
-                "box-sizes",
+            must("box-sizes")(
                 f"Rows of an NZ {small} are a multiple of 16 and Cols of 32 / sizeof",
                 lambda o: o[small].rows % 16 == 0 and o[small].cols % c0(o[small]) == 0,
             ),
-            rule(
-                "box-corner",
+            must("box-corner")(
                 "in NZ tiles indexRow is a multiple of 16 and indexCol of 32 / sizeof, unless one "
                 "element moves",
                 lambda o: (
@@ -87,11 +80,8 @@ def window_rules(small: str, large: str) -> list[Rule]:
                 ),
             ),
         ),
-        need(
-            "fp4-blocks",
-            "a5",
+        must("fp4-blocks", "a5", lambda o: in_types("dst", FP4)(o) and plain(o))(
             "4-bit types: rows, valid columns and indexCol are multiples of 32 elements",
-            lambda o: in_types("dst", FP4)(o) and plain(o),
             lambda o: (
                 on_blocks(o)
                 and not any(
@@ -104,12 +94,10 @@ def window_rules(small: str, large: str) -> list[Rule]:
 
 def inside(id: str, small: str, large: str, on: str | None = None) -> Rule:
     """The window lies in the tile."""
-    return rule(
-        id,
+    return must(id, on)(
         f"the window, {small}'s valid size from (indexRow, indexCol) on, lies inside {large}",
         lambda o: (
             0 <= index(o, "indexRow") <= o[large].rows - o[small].vr
             and 0 <= index(o, "indexCol") <= o[large].cols - o[small].vc
         ),
-        on,
     )
