@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 
-.PHONY: help demo examples test check lint types bench gen conform slow clean mutants
+.PHONY: help demo examples test check lint types bench gen conform slow clean mutants mutation
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -51,6 +51,9 @@ bench: $(DEV) ## Speed: instructions, whole kernels, lowering, text (bench/READM
 gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 	@$(BIN)/python tools/gen.py
 	@$(BIN)/python tools/races_page.py
+
+mutation: $(DEV) ## Change the package in some 70 places, one at a time; the tests must notice
+	@$(BIN)/python tools/mutation_run.py
 
 mutants: $(DEV) ## Take synchronisation out of the manual examples, piece by piece; all must be found
 	@$(BIN)/python tools/mutants.py

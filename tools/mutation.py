@@ -10,11 +10,33 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-FLAGS = {"set_flag", "wait_flag", "PtoSetWaitFlag"}
-FIFO = {"TPUSH", "TPOP", "TFREE", "TALLOC"}
-CROSS = {"ffts_cross_core_sync", "wait_flag_dev", "set_intra_block", "wait_intra_block"}
-BUFFERS = {"get_buf", "rls_buf"}
-SYNC = FLAGS | FIFO | CROSS | BUFFERS | {"pipe_barrier", "TSYNC", "SYNCALL", "dcci", "dsb"}
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.effects import Buffer, Cached, CoreFlag, Flag, Load
+from ptokit.isa.samples import samples
+from ptokit.isa.spec import Insn
+from ptokit.isa.targets import TARGETS
+
+
+def _effects(insn: Insn) -> set[type]:
+    """The kinds of effects that a call of an instruction has, and of their tokens."""
+    assert insn.effects is not None
+    target = next(t for t in TARGETS.values() if t.name in insn.targets)
+    found = insn.effects(next(samples(insn, target)).facts())
+    return {type(each) for each in found} | {type(getattr(each, "token", None)) for each in found}
+
+
+def _with_token(kind: type) -> set[str]:
+    return {name for name, kinds in _ORDERING.items() if kind in kinds}
+
+
+FIFO = {i.name for i in INSTRUCTIONS.values() if any("fifo" in o.kinds for o in i.operands)}
+_ORDERING = {i.name: _effects(i) for i in INSTRUCTIONS.values() if i.orders and i.name not in FIFO}
+FLAGS = _with_token(Flag) | {"PtoSetWaitFlag"}  # both ends in one call of the API
+CROSS = _with_token(CoreFlag)
+BUFFERS = _with_token(Buffer)
+# What only passes a value on is no synchronisation.
+_VALUES = {n for n, kinds in _ORDERING.items() if kinds and kinds <= {Load, Cached, type(None)}}
+SYNC = (set(_ORDERING) | FLAGS | FIFO) - _VALUES
 METHODS = {"Wait", "Record"}  # of events
 
 

@@ -1,0 +1,1 @@
+"""Semantic changes of the sources, and whether the tests notice them (`make mutation`)."""

@@ -1,0 +1,267 @@
+"""Do the tests notice when the package changes its mind? `make mutation`.
+
+A sample of semantic changes - an operator, a constant, a condition, a statement - is made to the
+sources, one at a time, and the tests that run the changed block are run against it. A change that
+no test notices is a hole in the tests, unless it is listed as changing nothing, with a reason
+(tools/mutating/equivalent.py). Which tests run which blocks is found out once and kept while
+sources and tests stay the same.
+
+    python tools/mutation_run.py [--only PART] [--more N] [--jobs 2] [--show]
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from mutating.by_hand import BY_HAND
+from mutating.changes import Change, all_changes
+from mutating.equivalent import EQUIVALENT
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "ptokit"
+KEPT = ROOT / ".pytest_cache" / "mutation"
+# How many changes are drawn from each part of the package.
+SAMPLE = {"isa": 24, "machine": 18, "passes": 16, "engines": 8, "emit": 6}
+WANTED = 0.95
+# A change of what runs when the package is imported shows in the table itself.
+TABLE_TESTS = ("tests/isa/test_bounds.py", "tests/isa/test_spec.py", "tests/docs/test_generated.py")
+FEW, SECONDS = 40, 25.0  # tests and their time in the first round
+LIMIT = 150  # seconds until a run that does not end counts as noticed
+
+
+@dataclass(frozen=True)
+class Verdict:
+    change: Change
+    killer: str  # the test that noticed; "": none
+    seconds: float
+    tests: int
+
+
+# ---- which tests run which block ---------------------------------------------------------------
+
+
+def state() -> str:
+    """A name for the sources and the tests as they are."""
+    digest = hashlib.sha256()
+    for folder in ("src", "tests"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".pto", ".txt", ".json"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def traced() -> dict[str, dict[str, Any]]:
+    """Test -> the blocks it runs and its time; from the last run if nothing has changed."""
+    kept = KEPT / f"{state()}.json"
+    if kept.exists():
+        return json.loads(kept.read_text("utf-8"))
+    print("mutation: finding out which tests run what ...", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        env = environment(ROOT / "src") | {"PTOKIT_TRACE": folder}
+        env["PYTHONPATH"] += os.pathsep + str(ROOT / "tools")
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "mutating.trace", "tests"],
+            cwd=ROOT,
+            env=env,
+            check=False,
+            stdout=subprocess.DEVNULL,
+        )
+        found: dict[str, dict[str, Any]] = {}
+        for part in Path(folder).glob("gw*.json"):
+            found |= json.loads(part.read_text("utf-8"))
+    found = {test: noted for test, noted in found.items() if "seconds" in noted}
+    shutil.rmtree(KEPT, ignore_errors=True)
+    KEPT.mkdir(parents=True)
+    kept.write_text(json.dumps(found), "utf-8")
+    return found
+
+
+def by_block(tests: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for test, noted in tests.items():
+        for block in noted["blocks"]:
+            found.setdefault(block, []).append(test)
+    return found
+
+
+def block_of(change: Change) -> str:
+    """The innermost block around a change, as the trace names it."""
+    source = (PACKAGE / change.file).read_text("utf-8")
+    line = change.line
+    best = ""
+    for node in ast.walk(ast.parse(source)):
+        blocks: list[list[Any]] = []
+        if isinstance(node, ast.Lambda):
+            blocks = [[node.body]]
+        elif not isinstance(node, ast.Module | ast.ClassDef):
+            parts = [getattr(node, field, None) for field in ("body", "orelse", "finalbody")]
+            blocks = [p for p in parts if isinstance(p, list) and p and isinstance(p[0], ast.stmt)]
+        for block in blocks:
+            if block[0].lineno <= line <= (block[-1].end_lineno or line):
+                best = f"{change.file}:{block[0].lineno}"  # inner ones come later
+    return best
+
+
+# ---- running -----------------------------------------------------------------------------------
+
+
+def environment(sources: Path) -> dict[str, str]:
+    return dict(os.environ) | {"PYTHONPATH": str(sources), "CI": "true"}
+
+
+def chosen(tests: list[str], seconds: dict[str, float]) -> list[str]:
+    """A few of the tests: quick ones first, of as many files as possible."""
+    files: dict[str, list[str]] = {}
+    for test in sorted(tests, key=lambda t: seconds[t]):
+        files.setdefault(test.partition("::")[0], []).append(test)
+    found: list[str] = []
+    spent = 0.0
+    while files and len(found) < FEW and spent < SECONDS:
+        for file in list(files):
+            test = files[file].pop(0)
+            found.append(test)
+            spent += seconds[test]
+            if not files[file]:
+                del files[file]
+    return found[:FEW]
+
+
+def failing(sources: Path, tests: list[str]) -> str:
+    """The first test that fails against these sources; "": none."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
+    try:
+        run = subprocess.run(
+            [*command, "--tb=no", *tests],
+            cwd=ROOT,
+            env=environment(sources),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "no end"
+    if run.returncode == 0:
+        return ""
+    failed = [w for w in run.stdout.splitlines() if w.startswith(("FAILED", "ERROR"))]
+    return failed[0].split(" - ")[0].split(" ", 1)[1] if failed else "pytest"
+
+
+def judged(change: Change, sources: Path, tests: list[str], seconds: dict[str, float]) -> Verdict:
+    began = time.monotonic()
+    path = sources / "ptokit" / change.file
+    before = path.read_text("utf-8")
+    path.write_text(change.applied(before), "utf-8")
+    os.utime(path, ns=(time.time_ns(), time.time_ns()))
+    try:
+        first = chosen(tests, seconds)
+        killer = failing(sources, first) if first else ""
+        if not killer:
+            rest = [t for t in sorted(tests, key=lambda t: seconds[t]) if t not in set(first)]
+            files = dict.fromkeys(t.partition("::")[0] for t in tests)
+            more = [*(rest[: 4 * FEW]), *(TABLE_TESTS if change.file.startswith("isa") else ())]
+            killer = failing(sources, more) if more else ""
+            killer = killer or (failing(sources, list(files)[:6]) if files else "")
+    finally:
+        path.write_text(before, "utf-8")
+        os.utime(path, ns=(time.time_ns() + 2_000_000_000,) * 2)
+    return Verdict(change, killer, time.monotonic() - began, len(tests))
+
+
+def sampled(more: int, only: str) -> Iterator[Change]:
+    """The changes made by hand, then the sample: so many of each part of the package."""
+    for file, function, was, now in BY_HAND:
+        found = [
+            c for c in changes_by_hand(file, was, now) if function == c.function.split(".")[-1]
+        ]
+        if found and file.startswith(only):
+            yield found[0]
+    for part, count in SAMPLE.items():
+        drawn = sorted(all_changes(PACKAGE, (part,)), key=lambda change: change.rank)
+        drawn = [c for c in drawn if c.key not in EQUIVALENT and c.file.startswith(only)]
+        yield from drawn[: count * (1 + more)]
+
+
+def changes_by_hand(file: str, was: str, now: str) -> list[Change]:
+    """A replacement of text in a function, as a change."""
+    path = PACKAGE / file
+    if not path.exists():
+        return []
+    source = path.read_text("utf-8")
+    found: list[Change] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            lines = source.splitlines(keepends=True)
+            start = sum(map(len, lines[: node.lineno - 1]))
+            end = sum(map(len, lines[: node.end_lineno]))
+            at = source.find(was, start, end)
+            if at >= 0:
+                line = source.count("\n", 0, at) + 1
+                found.append(Change(file, node.name, line, was, now, at, at + len(was), 1))
+    return found
+
+
+def main() -> int:
+    options = argparse.ArgumentParser()
+    options.add_argument("--only", default="", help="changes of files that begin so")
+    options.add_argument("--more", type=int, default=0, help="that many further samples")
+    options.add_argument("--jobs", type=int, default=2)
+    options.add_argument("--show", action="store_true", help="list the sample, run nothing")
+    given = options.parse_args()
+    sample = list(sampled(given.more, given.only))
+    if given.show:
+        print(*sample, sep="\n")
+        return 0
+    stale = sorted(set(EQUIVALENT) - {c.key for c in all_changes(PACKAGE, tuple(SAMPLE))})
+    if stale:
+        print(*(f"mutation: no such change any more: {key}" for key in stale), sep="\n")
+    tests = traced()
+    blocks = by_block(tests)
+    seconds = {test: noted["seconds"] for test, noted in tests.items()}
+    copies: SimpleQueue[Path] = SimpleQueue()
+    verdicts: list[Verdict] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for job in range(given.jobs):
+            copy = Path(folder) / str(job)
+            shutil.copytree(ROOT / "src", copy)
+            copies.put(copy)
+
+        def run(change: Change) -> Verdict:
+            copy = copies.get()
+            try:
+                return judged(change, copy, blocks.get(block_of(change), []), seconds)
+            finally:
+                copies.put(copy)
+
+        with ThreadPoolExecutor(given.jobs) as pool:
+            for verdict in pool.map(run, sample):
+                verdicts.append(verdict)
+                word = "killed  " if verdict.killer else "SURVIVED"
+                print(
+                    f"[{len(verdicts)}/{len(sample)}] {word} {verdict.seconds:5.1f}s "
+                    f"{verdict.change}  ({verdict.killer or f'{verdict.tests} tests run it'})",
+                    flush=True,
+                )
+    killed = sum(bool(v.killer) for v in verdicts)
+    print(f"mutation: {killed} of {len(verdicts)} killed")
+    return 0 if killed >= WANTED * len(verdicts) and not stale else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
