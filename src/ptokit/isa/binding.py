@@ -9,14 +9,26 @@ from ptokit.base import dtypes as dt
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import DEVICES, located, must
+from ptokit.isa.rules import DEVICES, located, must, where
 from ptokit.isa.services import Core, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src
 
 
+def _by_hand(o: Any) -> bool:
+    return o.mode != "auto"
+
+
+def _is_tile(o: Any) -> bool:
+    return o.obj.kind != "global"
+
+
+def _is_pointer(o: Any) -> bool:
+    return o.addr is not None and o.addr.kind == "object"
+
+
 def _checked(o: Any) -> bool:
     """Whether the compile-time checks apply: the bracket form, on a tile, placed by hand."""
-    return o.attrs["Addr"] is not None and o.mode == "manual" and o.obj.kind != "global"
+    return o.attrs["Addr"] is not None and o.mode == "manual" and _is_tile(o)
 
 
 def _capacity(o: Any) -> int:
@@ -31,64 +43,55 @@ def _capacity(o: Any) -> int:
     pipe=None,
     forms=["obj addr", "obj"],
     rules=[
-        must("tile-address")(
-            "a tile takes its address once, in brackets or as an operand",
-            lambda o: o.obj.kind == "global" or (o.addr is None) != (o.attrs["Addr"] is None),
-            "TASSIGN(tile, address) or TASSIGN[address](tile)",
-        ),
-        must("addressable")(
-            "the tile lives in a memory: a Ctrl tile has none",
-            lambda o: o.obj.kind == "global" or o.mode == "auto" or o.obj.loc != TileType.Ctrl,
-            "control tokens travel through TPUSH and TPOP; they are not bound to addresses",
-        ),
-        must("SA-0218")(
-            "the address of a tile is an integer",
-            lambda o: (
-                o.obj.kind == "global"
-                or o.mode == "auto"
-                or o.addr is None
-                or (o.addr.kind == "scalar" and isinstance(o.addr.value, int))
+        where(_is_tile)(
+            must("tile-address")(
+                "a tile takes its address once, in brackets or as an operand",
+                lambda o: (o.addr is None) != (o.attrs["Addr"] is None),
+                "TASSIGN(tile, address) or TASSIGN[address](tile)",
             ),
-            "give the byte offset inside the tile's memory space as an int",
-        ),
-        must("SA-0053")(
-            "a GlobalTensor is bound to a pointer, given as an operand",
-            lambda o: o.obj.kind != "global" or (o.addr is not None and o.addr.kind == "object"),
-            "TASSIGN(tensor, array) or TASSIGN(tensor, ptr(array, offset))",
-        ),
-        must("SA-0054")(
-            "the pointer's element type is the GlobalTensor's",
-            lambda o: (
-                o.obj.kind != "global"
-                or o.addr is None
-                or o.addr.kind != "object"
-                or o.addr.dtype is o.obj.dtype
-                or (o.addr.dtype is dt.u8 and o.obj.dtype.stores_codes)
+            must("addressable")(
+                "the tile lives in a memory: a Ctrl tile has none",
+                lambda o: o.mode == "auto" or o.obj.loc != TileType.Ctrl,
+                "control tokens travel through TPUSH and TPOP; they are not bound to addresses",
             ),
-            "pass an array of that element type, or declare the GlobalTensor with it",
-        ),
-        must("SA-0351")(
-            "the target has this memory space (capacity > 0)",
-            lambda o: not _checked(o) or _capacity(o) > 0,
-        ),
-        must("SA-0352")(
-            "the tile fits into its memory space (tile_size <= capacity)",
-            lambda o: not _checked(o) or _capacity(o) == 0 or o.obj.nbytes <= _capacity(o),
-        ),
-        must("SA-0353")(
-            "the tile ends inside its memory space (Addr + tile_size <= capacity)",
-            lambda o: (
-                not _checked(o)
-                or not 0 < o.obj.nbytes <= _capacity(o)
-                or 0 <= o.attrs["Addr"] <= _capacity(o) - o.obj.nbytes
+            must("SA-0218", applies=lambda o: o.mode != "auto" and o.addr is not None)(
+                "the address of a tile is an integer",
+                lambda o: o.addr.kind == "scalar" and isinstance(o.addr.value, int),
+                "give the byte offset inside the tile's memory space as an int",
             ),
         ),
-        must("SA-0354")(
-            "the address has the alignment of the memory space (Addr % alignment == 0)",
-            lambda o: (
-                not _checked(o)
-                or _capacity(o) == 0
-                or o.attrs["Addr"] % o.target.spaces[o.obj.loc].alignment == 0
+        where(lambda o: not _is_tile(o))(
+            must("SA-0053")(
+                "a GlobalTensor is bound to a pointer, given as an operand",
+                _is_pointer,
+                "TASSIGN(tensor, array) or TASSIGN(tensor, ptr(array, offset))",
+            ),
+            must("SA-0054", applies=_is_pointer)(
+                "the pointer's element type is the GlobalTensor's",
+                lambda o: (
+                    o.addr.dtype is o.obj.dtype
+                    or (o.addr.dtype is dt.u8 and o.obj.dtype.stores_codes)
+                ),
+                "pass an array of that element type, or declare the GlobalTensor with it",
+            ),
+        ),
+        where(_checked)(
+            rule(
+                "SA-0351",
+                "the target has this memory space (capacity > 0)",
+                lambda o: _capacity(o) > 0,
+            ),
+            must("SA-0352")(
+                "the tile fits into its memory space (tile_size <= capacity)",
+                lambda o: _capacity(o) == 0 or o.obj.nbytes <= _capacity(o),
+            ),
+            must("SA-0353", applies=lambda o: 0 < o.obj.nbytes <= _capacity(o))(
+                "the tile ends inside its memory space (Addr + tile_size <= capacity)",
+                lambda o: 0 <= o.attrs["Addr"] <= _capacity(o) - o.obj.nbytes,
+            ),
+            must("SA-0354", applies=lambda o: _capacity(o) > 0)(
+                "the address has the alignment of the memory space (Addr % alignment == 0)",
+                lambda o: o.attrs["Addr"] % o.target.spaces[o.obj.loc].alignment == 0,
             ),
         ),
     ],
@@ -133,27 +136,19 @@ def _alias(dst: Any, source: Any, offset: int) -> None:
     out("dst", kinds=("tile", "conv"), view=View.OBJECT, refused="SA-0090"),
     src("src", kinds=("tile", "conv"), view=View.OBJECT, refused="SA-0063"),
     pipe=Pipe.S,
-    rules=[
-        rule("SA-0063", "src is a Tile", lambda o: o.mode == "auto" or o.src.kind == "tile"),
-        rule("SA-0090", "dst is a Tile", lambda o: o.mode == "auto" or o.dst.kind == "tile"),
-        must("SA-0303")(
-            "dst and src have the same TileType",
-            lambda o: o.mode == "auto" or o.dst.loc == o.src.loc,
-        ),
+    rules=where(_by_hand)(
+        rule("SA-0063", "src is a Tile", lambda o: o.src.kind == "tile"),
+        rule("SA-0090", "dst is a Tile", lambda o: o.dst.kind == "tile"),
+        rule("SA-0303", "dst and src have the same TileType", lambda o: o.dst.loc == o.src.loc),
         must("SA-0305")(
             "dst and src have the same size in bytes",
-            lambda o: o.mode == "auto" or o.dst.nbytes == o.src.nbytes,
+            lambda o: o.dst.nbytes == o.src.nbytes,
             lambda o: f"declare dst with {o.src.nbytes} bytes; for a part of src use TSUBVIEW",
         ),
-        must("SA-0301")(
-            "dst and src are both boxed or both unboxed",
-            lambda o: (
-                o.mode == "auto"
-                or "conv" in (o.dst.kind, o.src.kind)
-                or o.dst.is_boxed == o.src.is_boxed
-            ),
+        must("SA-0301", applies=lambda o: "conv" not in (o.dst.kind, o.src.kind))(
+            "dst and src are both boxed or both unboxed", lambda o: o.dst.is_boxed == o.src.is_boxed
         ),
-    ],
+    ),
     binds="dst",
     renames="src",
     example={"dst": "Vec {T} 32x32", "src": "Vec {T} 16x64"},
@@ -207,13 +202,14 @@ def _is_window(o: Any) -> bool:
             ),
             "shrink the valid region of dst, or start further up or left",
         ),
-        must("same-order")(
-            "in auto mode dst and src have the same BLayout",
-            lambda o: o.mode != "auto" or o.dst.blayout == o.src.blayout,
-        ),
-        must("inside-valid")(
-            "in auto mode the valid region of dst is no larger than that of src",
-            lambda o: o.mode != "auto" or (o.src.vr >= o.dst.vr and o.src.vc >= o.dst.vc),
+        where(lambda o: o.mode == "auto", prefix="in auto mode ")(
+            must("same-order")(
+                "dst and src have the same BLayout", lambda o: o.dst.blayout == o.src.blayout
+            ),
+            must("inside-valid")(
+                "the valid region of dst is no larger than that of src",
+                lambda o: o.src.vr >= o.dst.vr and o.src.vc >= o.dst.vc,
+            ),
         ),
         must("window", DEVICES)(
             "dst steps through memory as src does, and the offset by plain strides leads to "

@@ -193,8 +193,6 @@ def TEXTRACT(
     indexCol: int | None,
     indexRow1: int | None,
     indexCol1: int | None,
-    reluPreMode: ReluPreMode,
-    accToVecMode: AccToVecMode | None,
     ops: Ops,
     poison: Poison,
     core: Core,
@@ -217,9 +215,7 @@ def TEXTRACT(
     elif dst1 is not None:
         _two_windows(dst, dst1, src, ops, poison)
     else:
-        word = preQuantScalar if fp is None else fp
-        mode, relu = accToVecMode, reluPreMode
-        transfer(dst, src, ops, poison, core, corner=at, word=word, relu=relu, mode=mode)
+        transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp, at)
 
 
 def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) -> None:
@@ -277,7 +273,6 @@ def TEXTRACT_FP(
     fp: Array,
     indexRow: int,
     indexCol: int,
-    reluPreMode: ReluPreMode,
     ops: Ops,
     poison: Poison,
     core: Core,
@@ -288,5 +283,4 @@ def TEXTRACT_FP(
     has from an accumulator. The words start at fp + 8 * indexCol, which has to be a multiple of
     128 bytes.
     """
-    at = indexRow, indexCol
-    transfer(dst, src, ops, poison, core, corner=at, word=fp, relu=reluPreMode)
+    transfer(dst, src, ops, poison, core, fp, (indexRow, indexCol))

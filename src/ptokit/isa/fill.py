@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,11 @@ from ptokit.base.enums import CompactMode, PadValue, TFillPadMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out
-from ptokit.isa.rules import must, row_major, separate, unboxed, whole_overlap
+from ptokit.isa.rules import DEVICES, must, row_major, separate, unboxed, where, whole_overlap
 from ptokit.isa.services import Poison
-from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Pipe, Rule, insn, out, rule, src
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Insn, Pipe, Rule, insn, out, rule, src
 from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import c0, up, whole
-
-DEVICES = "a2a3 a5 kirin9030 kirinx90"
-
 
 # ---- regions -----------------------------------------------------------------------------------
 
@@ -61,123 +57,79 @@ def _destination(o: Any) -> Extent:
 # ---- rules -------------------------------------------------------------------------------------
 
 
-def _vec_rules() -> list[Rule]:
-    """What the three forms on vector tiles have in common."""
-    return [
-        must("SA-0171", DEVICES)(
-            "dst declares a pad value",
-            lambda o: o.dst.pad != PadValue.Null,
-            "declare dst with PadValue.Zero, Max, Min or a custom value",
+# The one thing the permissive profile asks; devices compare the capacities.
+_ROOM = must("room", "cpu")(
+    "dst has room for the valid rows and columns of src",
+    lambda o: o.src.vr <= o.dst.rows and o.src.vc <= o.dst.cols,
+)
+# What the three forms on vector tiles have in common.
+_VEC = [
+    must("SA-0171", DEVICES)(
+        "dst declares a pad value",
+        lambda o: o.dst.pad != PadValue.Null,
+        "declare dst with PadValue.Zero, Max, Min or a custom value",
+    ),
+    must("SA-0176", DEVICES)(
+        "elements of src and dst have the same size", lambda o: o.src.itemsize == o.dst.itemsize
+    ),
+    rule("SA-0175", "elements have 1, 2 or 4 bytes", lambda o: o.src.itemsize <= 4, DEVICES),
+    row_major("dst", "src", on=DEVICES),
+    unboxed("dst", "src", on=DEVICES),
+    must("tail-rows", "a2a3")(
+        "at most 510 rows of 2- and 4-byte elements end inside a 32-byte block",
+        lambda o: (
+            o.src.itemsize == 1 or _keeps_tail(o) or o.src.vc % c0(o.src) == 0 or o.src.vr <= 510
         ),
-        must("SA-0176", DEVICES)(
-            "elements of src and dst have the same size", lambda o: o.src.itemsize == o.dst.itemsize
-        ),
-        rule("SA-0175", "elements have 1, 2 or 4 bytes", lambda o: o.src.itemsize <= 4, DEVICES),
-        row_major("dst", "src", on=DEVICES),
-        unboxed("dst", "src", on=DEVICES),
-        must("tail-rows", "a2a3")(
-            "at most 510 rows of 2- and 4-byte elements end inside a 32-byte block",
-            lambda o: (
-                o.src.itemsize == 1
-                or _keeps_tail(o)
-                or o.src.vc % c0(o.src) == 0
-                or o.src.vr <= 510
-            ),
-            "pad fewer rows at a time, or make the valid columns whole blocks",
-        ),
-    ]
-
-
-def _equal_capacity() -> Rule:
-    return must("SA-0173", DEVICES)(
-        "src and dst have the same Rows and Cols",
-        lambda o: (o.src.rows, o.src.cols) == (o.dst.rows, o.dst.cols),
-        "use TFILLPAD_EXPAND for a larger destination",
-    )
-
-
-def _normal_rules() -> list[Rule]:
-    return [_equal_capacity(), whole_overlap("dst", "src", on=DEVICES)]
-
-
-def _in_place_rules() -> list[Rule]:
-    return [
-        _equal_capacity(),
+        "pad fewer rows at a time, or make the valid columns whole blocks",
+    ),
+]
+_EQUAL_CAPACITY = must("SA-0173", DEVICES)(
+    "src and dst have the same Rows and Cols",
+    lambda o: (o.src.rows, o.src.cols) == (o.dst.rows, o.dst.cols),
+    "use TFILLPAD_EXPAND for a larger destination",
+)
+_FORMS = {
+    TFillPadMode.Normal: [_EQUAL_CAPACITY, whole_overlap("dst", "src", on=DEVICES)],
+    TFillPadMode.InPlace: [
+        _EQUAL_CAPACITY,
         must("same-storage", DEVICES)(
             "dst and src lie at the same address",
             lambda o: o.mode == "auto" or o.dst.addr == o.src.addr,
             "bind both tiles to one address, or use TFILLPAD",
         ),
-    ]
-
-
-def _expand_rules() -> list[Rule]:
-    return [
+    ],
+    TFillPadMode.Expand: [
         must("SA-0172", DEVICES)(
             "dst has at least the Rows and Cols of src",
             lambda o: o.src.rows <= o.dst.rows and o.src.cols <= o.dst.cols,
         ),
         separate("dst", "src", on=DEVICES),
-    ]
-
-
-def _when(condition: Callable[[Any], bool], rules: list[Rule]) -> list[Rule]:
-    """Restrict rules to one form of TFILLPAD."""
-
-    def narrowed(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
-        return lambda o: not condition(o) or holds(o)
-
-    return [replace(each, holds=narrowed(each.holds)) for each in rules]
-
-
-def _form(mode: TFillPadMode, rules: list[Rule]) -> list[Rule]:
-    return _when(lambda o: not _is_mat(o) and o.attrs["mode"] == mode, rules)
-
-
-def _room() -> Rule:
-    """The one thing the permissive profile asks; devices compare the capacities."""
-    return must("room", "cpu")(
-        "dst has room for the valid rows and columns of src",
-        lambda o: o.src.vr <= o.dst.rows and o.src.vc <= o.dst.cols,
-    )
-
-
-def _vec_only() -> Rule:
-    return must("location", DEVICES)(
-        "dst and src are Vec tiles", lambda o: o.dst.loc == o.src.loc == TileType.Vec
-    )
-
-
-def _mat_rules() -> list[Rule]:
-    """Padding a cube tile."""
-
-    def mat(id: str, text: str, holds: Callable[[Any], bool], fix: str = "") -> Rule:
-        return rule(id, text, holds, DEVICES, fix)
-
-    rules = [
-        mat(
-            "mat-pad",
-            "a Mat tile is padded with zeros: its PadValue is Zero or Null",
-            lambda o: o.dst.pad in (PadValue.Null, PadValue.Zero),
+    ],
+}
+_MAT = where(_is_mat, DEVICES)(
+    must("mat-pad")(
+        "a Mat tile is padded with zeros: its PadValue is Zero or Null",
+        lambda o: o.dst.pad in (PadValue.Null, PadValue.Zero),
+    ),
+    rule("mat-layout", "a Mat tile that is padded is NZ", lambda o: o.dst.layout == "NZ"),
+    must("mat-size")(
+        "elements of a Mat tile that is padded have 1, 2 or 4 bytes", lambda o: o.dst.itemsize <= 4
+    ),
+    must("mat-same")(
+        "padding works on one Mat tile: src and dst have the same type and address",
+        lambda o: (
+            (o.src.dtype, o.src.rows, o.src.cols, o.src.layout, o.src.loc)
+            == (o.dst.dtype, o.dst.rows, o.dst.cols, o.dst.layout, o.dst.loc)
+            and (o.mode == "auto" or o.src.addr == o.dst.addr)
         ),
-        mat("mat-layout", "a Mat tile that is padded is NZ", lambda o: o.dst.layout == "NZ"),
-        mat(
-            "mat-size",
-            "elements of a Mat tile that is padded have 1, 2 or 4 bytes",
-            lambda o: o.dst.itemsize <= 4,
-        ),
-        mat(
-            "mat-same",
-            "padding works on one Mat tile: src and dst have the same type and address",
-            lambda o: (
-                (o.src.dtype, o.src.rows, o.src.cols, o.src.layout, o.src.loc)
-                == (o.dst.dtype, o.dst.rows, o.dst.cols, o.dst.layout, o.dst.loc)
-                and (o.mode == "auto" or o.src.addr == o.dst.addr)
-            ),
-            "pass the tile as both operands",
-        ),
-    ]
-    return _when(_is_mat, rules)
+        "pass the tile as both operands",
+    ),
+)
+
+
+def _form(mode: TFillPadMode) -> list[Rule]:
+    chosen = where(lambda o: not _is_mat(o) and o.attrs["mode"] == mode)
+    return chosen(_FORMS[mode])
 
 
 # ---- the filling -------------------------------------------------------------------------------
@@ -231,10 +183,12 @@ def _beside(shape: tuple[int, ...], o: Ops) -> Array:
 
 # ---- the instructions --------------------------------------------------------------------------
 
+_OPERANDS = (out("dst", view=_destination), src("src", view=_source, carries=True))
+_SOURCE = "Vec f32 16x64 valid 13x50"
+
 
 @insn(
-    out("dst", view=_destination),
-    src("src", view=_source, carries=True),
+    *_OPERANDS,
     attrs=[
         Attr("mode", TFillPadMode, TFillPadMode.Normal, "Vec: which of the three forms"),
         Attr("PadVal", PadValue, None, "Mat: devices write zeros whatever it says"),
@@ -247,14 +201,12 @@ def _beside(shape: tuple[int, ...], o: Ops) -> Array:
             "dst is a Vec or Mat tile, in the space of src",
             lambda o: o.dst.loc == o.src.loc and o.dst.loc in (TileType.Vec, TileType.Mat),
         ),
-        _room(),
-        _when(lambda o: not _is_mat(o), _vec_rules()),
-        _form(TFillPadMode.Normal, _normal_rules()),
-        _form(TFillPadMode.InPlace, _in_place_rules()),
-        _form(TFillPadMode.Expand, _expand_rules()),
-        _mat_rules(),
+        _ROOM,
+        where(lambda o: not _is_mat(o))(_VEC),
+        *map(_form, TFillPadMode),
+        _MAT,
     ],
-    example={"dst": "Vec f32 16x64 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
+    example={"dst": "Vec f32 16x64 pad Zero", "src": _SOURCE},
     more_examples="""
         dst                   | src                              | mode
         Vec i8 16x64 pad Max  | Vec i8 16x64 valid 13x50 pad Max |
@@ -285,15 +237,22 @@ def TFILLPAD(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     _fill(dst, src, ops, poison)
 
 
-@insn(
-    out("dst", view=_destination),
-    src("src", view=_source, carries=True),
-    ops={"TFILLPAD_VEC": Pipe.V},
-    targets=DEVICES,
-    rules=[_vec_only(), _room(), _vec_rules(), _in_place_rules()],
-    asm=Asm(forms=frozenset({"l1", "l2"})),
-    example={"dst": "Vec f32 16x64 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
-)
+def _vec_form(mode: TFillPadMode, dst: str) -> Callable[[Callable[..., Any]], Insn]:
+    """A form of TFILLPAD that has a name of its own, on vector tiles."""
+    location = must("location", DEVICES)(
+        "dst and src are Vec tiles", lambda o: o.dst.loc == o.src.loc == TileType.Vec
+    )
+    return insn(
+        *_OPERANDS,
+        ops={"TFILLPAD_VEC": Pipe.V},
+        targets=DEVICES,
+        rules=[location, _ROOM, _VEC, _FORMS[mode]],
+        asm=Asm(forms=frozenset({"l1", "l2"})),
+        example={"dst": dst, "src": _SOURCE},
+    )
+
+
+@_vec_form(TFillPadMode.InPlace, "Vec f32 16x64 pad Zero")
 def TFILLPAD_INPLACE(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     """Fill what lies beside the valid part of a tile with the pad value of dst, in place.
 
@@ -303,15 +262,7 @@ def TFILLPAD_INPLACE(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     _fill(dst, src, ops, poison)
 
 
-@insn(
-    out("dst", view=_destination),
-    src("src", view=_source, carries=True),
-    ops={"TFILLPAD_VEC": Pipe.V},
-    targets=DEVICES,
-    rules=[_vec_only(), _room(), _vec_rules(), _expand_rules()],
-    asm=Asm(forms=frozenset({"l1", "l2"})),
-    example={"dst": "Vec f32 24x96 pad Zero", "src": "Vec f32 16x64 valid 13x50"},
-)
+@_vec_form(TFillPadMode.Expand, "Vec f32 24x96 pad Zero")
 def TFILLPAD_EXPAND(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     """Copy the valid part of a tile into a larger one and fill the rest with its pad value.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptokit.base.enums import AccToVecMode, ReluPreMode, TInsertMode
+from ptokit.base.enums import TInsertMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import DEVICES, NOT_A2A3, in_types, must, separate
@@ -187,8 +187,6 @@ def TINSERT(
     fp: Array | None,
     indexRow: int | None,
     indexCol: int | None,
-    reluPreMode: ReluPreMode,
-    accToVecMode: AccToVecMode | None,
     ops: Ops,
     poison: Poison,
     core: Core,
@@ -201,8 +199,7 @@ def TINSERT(
     same layout; the burst forms (SPLIT2, SPLIT4) give the same result. Only the window of dst
     changes.
     """
-    word = preQuantScalar if fp is None else fp
-    transfer(dst, src, ops, poison, core, word=word, relu=reluPreMode, mode=accToVecMode)
+    transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp)
 
 
 @insn(
@@ -243,7 +240,6 @@ def TINSERT_FP(
     fp: Array,
     indexRow: int,
     indexCol: int,
-    reluPreMode: ReluPreMode,
     ops: Ops,
     poison: Poison,
     core: Core,
@@ -253,4 +249,4 @@ def TINSERT_FP(
     dst(indexRow + r, indexCol + c) = quant(src(r, c), fp[c]), over the region TINSERT has from an
     accumulator. Only the window of dst changes.
     """
-    transfer(dst, src, ops, poison, core, word=fp, relu=reluPreMode)
+    transfer(dst, src, ops, poison, core, fp)

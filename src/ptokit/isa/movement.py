@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptokit.base.enums import AccToVecMode, ReluPreMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.move_rules import OPERAND_RULES, SCALE_RULES, TABLE_RULES, VECTOR_RULES
@@ -219,8 +218,6 @@ def TMOV(
     preQuantScalar: int | None,
     fp: Array | None,
     tmp: Array | None,
-    reluPreMode: ReluPreMode,
-    accToVecMode: AccToVecMode | None,
     ops: Ops,
     poison: Poison,
     core: Core,
@@ -246,8 +243,7 @@ def TMOV(
     elif _is_zz(ops):
         _box_scales(dst, src, ops, poison)
     else:
-        word = preQuantScalar if fp is None else fp
-        transfer(dst, src, ops, poison, core, word=word, relu=reluPreMode, mode=accToVecMode)
+        transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp)
 
 
 def _box_scales(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
@@ -293,7 +289,6 @@ def TMOV_FP(
     dst: Array,
     src: Array,
     fp: Array,
-    reluPreMode: ReluPreMode,
     ops: Ops,
     poison: Poison,
     core: Core,
@@ -302,4 +297,4 @@ def TMOV_FP(
 
     The region is that of TMOV from an accumulator. `fp` must stay unchanged until the move is done.
     """
-    transfer(dst, src, ops, poison, core, word=fp, relu=reluPreMode)
+    transfer(dst, src, ops, poison, core, fp)

@@ -282,18 +282,16 @@ _DRAIN_RULES = [
 _COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
 
 
-def _drain(
-    dst: Array, src: Array, o: Ops, word: int | Array | None, atomic: AtomicType, relu: ReluPreMode
-) -> None:
+def _drain(dst: Array, src: Array, o: Ops, word: int | Array | None) -> None:
     """Store an accumulator, converted; of an NCDHW view it fills the first plane of D."""
-    positive = relu == ReluPreMode.NormalRelu
+    relu = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu
     kinds = o.src.dtype, o.dst.dtype
-    values = convert_out(src, *kinds, word=word, relu=positive, target=o.target)
-    _store(dst[:, :: o.dst.shape[2]] if o.dst.layout == Layout.NCDHW else dst, values, atomic)
+    values = convert_out(src, *kinds, word=word, relu=relu, target=o.target)
+    _store(dst[:, :: o.dst.shape[2]] if o.dst.layout == Layout.NCDHW else dst, values, o)
 
 
-def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
-    if atomic is AtomicType.AtomicAdd:
+def _store(dst: Array, values: Array, o: Ops) -> None:
+    if _atomic(o):
         atomic_add(dst, values)
     else:
         dst[...] = values
@@ -351,15 +349,7 @@ def _store(dst: Array, values: Array, atomic: AtomicType) -> None:
     """,
     cpp=Cpp(("", "src dst @atomicType", "src dst @atomicType @reluPreMode"), first="stPhase"),
 )
-def TSTORE(
-    dst: Array,
-    src: Array,
-    preQuantScalar: int | None,
-    atomicType: AtomicType,
-    reluPreMode: ReluPreMode,
-    ops: Ops,
-    pipe: Pipe,
-) -> None:
+def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: Pipe) -> None:
     """Store the valid region of a tile to a view of global memory.
 
     Vec and Mat tiles are copied bit by bit. An accumulator leaves through the fix pipe: it is
@@ -370,10 +360,10 @@ def TSTORE(
     the matmul that fills it and changes no value.
     """
     if pipe is Pipe.FIX or preQuantScalar is not None:
-        _drain(dst, src, ops, preQuantScalar, atomicType, reluPreMode)
+        _drain(dst, src, ops, preQuantScalar)
     else:
         there = dst[0] if dst.ndim > src.ndim else dst  # four-dimensional weights
-        _store(there, as_bits_of(src, there), atomicType)
+        _store(there, as_bits_of(src, there), ops)
 
 
 @insn(
@@ -409,12 +399,10 @@ def TSTORE(
     example={"dst": "GM i8 32x32", "src": "Acc i32 32x32", "fp": "Scaling u64 1x32"},
     cpp=Cpp(("", "src dst fp @atomicType @reluPreMode")),
 )
-def TSTORE_FP(
-    dst: Array, src: Array, fp: Array, atomicType: AtomicType, reluPreMode: ReluPreMode, ops: Ops
-) -> None:
+def TSTORE_FP(dst: Array, src: Array, fp: Array, ops: Ops) -> None:
     """Store an accumulator, each column quantised with its own word of `fp`.
 
     Word k belongs to column k of the source. Apart from where the words come from this is TSTORE of
     an accumulator with a quantisation word. `fp` must stay unchanged until the store is complete.
     """
-    _drain(dst, src, ops, fp.view(np.uint64), atomicType, reluPreMode)
+    _drain(dst, src, ops, fp.view(np.uint64))

@@ -96,23 +96,21 @@ def transfer(
     o: Ops,
     poison: Poison,
     core: Core,
-    *,
+    word: int | Array | None,
     corner: tuple[int, int] = (0, 0),
-    word: Any = None,
-    relu: ReluPreMode = ReluPreMode.NoRelu,
-    mode: AccToVecMode | None = None,
 ) -> None:
     """Copy one region to another, converted on the way where the path converts.
 
     `corner` is where the region starts in the source. `word` is a quantisation word, or one per
     valid column: the columns behind them, which only fill up a box, come out undefined.
     """
+    mode: AccToVecMode | None = o.attrs.get("accToVecMode")
     missing = poison.undefined("src")
     if missing is not None:
         poison.demand("src", (_within(o.src.vr - corner[0]), _within(o.src.vc - corner[1])))
     if isinstance(word, np.ndarray):
         word, missing = _spread(word, src, missing)
-    values = _converted(src, o, word, relu == ReluPreMode.NormalRelu)
+    values = _converted(src, o, word)
     if mode is None and missing is None:
         dst[...] = values
         return
@@ -149,8 +147,9 @@ def _spread(word: Array, src: Array, missing: Array | None) -> tuple[Array, Arra
     return np.concatenate([words, np.zeros(extra, np.uint64)]), marked
 
 
-def _converted(values: Array, o: Any, word: Any, relu: bool) -> Array:
+def _converted(values: Array, o: Ops, word: int | Array | None) -> Array:
     source, result = o.src.dtype, o.dst.dtype
+    relu = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu
     permissive = not o.target.is_device
     if is_accumulator(o) or relu or (permissive and source is not result):
         return convert_out(values, source, result, word=word, relu=relu, target=o.target)
