@@ -24,7 +24,8 @@ from typing import Any, ClassVar, Protocol
 from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
 from ptokit.base.entry import public
 from ptokit.emit.cpp import emit_cpp
-from ptokit.engines.reference import Interpreter, Prepared
+from ptokit.engines import Runnable
+from ptokit.engines import engine as find_engine
 from ptokit.frontend.launch import Schedule, launch
 from ptokit.frontend.session import current
 from ptokit.ir.core import Function, Module
@@ -122,7 +123,11 @@ class Kernel:
     source: Source
     defines: Mapping[str, int] = field(default_factory=dict[str, int])
     _modules: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
-    _prepared: dict[Module, Prepared] = field(default_factory=dict[Module, Prepared])
+    _prepared: dict[tuple[str, Module], Runnable] = field(
+        default_factory=dict[tuple[str, Module], Runnable]
+    )
+    # What launches of the program that ran last have left, and which program that was.
+    _left: tuple[Any, list[Arena]] = (None, [])
 
     @property
     def name(self) -> str:
@@ -250,15 +255,18 @@ class Kernel:
             found = self._modules[key] = self.source.finished(target, arguments)
         return found
 
-    def _prepare(self, module: Module) -> Prepared:
-        """The module ready to run; only the last one keeps what its launches leave."""
-        found = self._prepared.get(module)
+    def _prepare(self, engine: str, module: Module) -> Runnable:
+        """The module ready to run."""
+        found = self._prepared.get((engine, module))
         if found is None:
-            found = self._prepared[module] = Prepared(module)
-        for other in self._prepared.values():
-            if other is not found:
-                other.idle.clear()
+            found = self._prepared[engine, module] = find_engine(engine).prepare(module)
         return found
+
+    def _arenas(self, program: Any) -> list[Arena]:
+        """What launches of a program have left; only the program that ran last keeps it."""
+        if self._left[0] != program:
+            self._left = program, []
+        return self._left[1]
 
     def __repr__(self) -> str:
         return f"<kernel {self.source}>"
@@ -282,6 +290,7 @@ class Launch:
         seed: int | None = None,
         schedule: Schedule | None = None,
         jobs: int = 1,
+        engine: str = "fast",
         **consts: Any,
     ) -> Run:
         """Run every block; arrays are updated in place.
@@ -291,7 +300,8 @@ class Launch:
         a text always is). `check` looks for races, hangs and leftover flags where the author orders
         the pipes; "explore" also runs the kernel under many schedules, which must all give the same
         bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in a
-        particular one. `jobs` spreads the blocks over processes.
+        particular one. `jobs` spreads the blocks over processes. `engine` is "fast", or
+        "reference", which is small and slow and defines what the bytes must be.
         """
         kernel = self.kernel
         paths = kernel.source.paths
@@ -303,15 +313,13 @@ class Launch:
         arguments = kernel.source.bind(args, consts)
         module = kernel._module(chosen, arguments) if path == "lowered" else None
         programs = kernel.source.programs(module, arguments)
-        prepared = arena = None
         body = programs.body
         if module is not None:
-            prepared = kernel._prepare(module)
-            body = self._interpreted(prepared, programs)
-            if jobs == 1 and check != "explore":  # one run in this process
-                mode = programs.mode
-                arena = prepared.idle.pop() if prepared.idle else Arena(chosen, mode)
+            body = self._interpreted(kernel._prepare(engine, module), programs)
         assert body is not None
+        arena, arenas = None, kernel._arenas((chosen, programs.mode, module))
+        if jobs == 1 and check != "explore":  # one run in this process
+            arena = arenas.pop() if arenas else Arena(chosen, programs.mode)
         outcome = launch(
             dict.fromkeys(programs.cores, body),
             chosen,
@@ -323,19 +331,15 @@ class Launch:
             arrays=args,
             jobs=jobs,
             arena=arena,
+            executor=find_engine(engine).executor,
         )
-        if prepared is not None and arena is not None:  # after a run that has gone well
-            prepared.idle.append(arena)
+        if arena is not None:  # after a run that has gone well
+            arenas.append(arena)
         seconds = time.perf_counter() - started
         mode = getattr(kernel.source, "mode", programs.mode)
         return Run(kernel.name, chosen, mode, path, self.blocks, seconds, outcome.machine)
 
-    def _interpreted(self, prepared: Prepared, programs: Programs) -> Callable[[], Any]:
+    def _interpreted(self, prepared: Runnable, programs: Programs) -> Callable[[], Any]:
         function, args = programs.function, programs.args
         assert function is not None
-
-        def body() -> None:
-            machine = current()
-            Interpreter(prepared, machine, self.blocks, machine.subblocks).launch(function, args)
-
-        return body
+        return lambda: prepared.run(current(), function, args)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ptokit.base.diagnostics import ProgramError
-from ptokit.engines.reference import Interpreter, Prepared
+from ptokit.engines.fast import Prepared
 from ptokit.frontend.session import current, running
 from ptokit.ir.core import Module
 from ptokit.ir.types import TileBufType
@@ -31,7 +31,7 @@ def run(module: Module, on: str, mode: str, schedule: Schedule | None = None) ->
     arrays = arguments()
 
     def body() -> None:
-        Interpreter(Prepared(module), current()).launch(module.functions[0], tuple(arrays))
+        Prepared(module).run(current(), module.functions[0], tuple(arrays))
 
     run_cluster({"mix": body}, target(on), mode, schedule=schedule, session=running)
     return arrays

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import fail
-from ptokit.base.tensors import ConvSpec
-from ptokit.base.tiles import DYNAMIC, Violation
+from ptokit.base.tiles import Violation
 from ptokit.engines.steps import Frame, Handler
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Op, Value
@@ -21,18 +20,11 @@ from ptokit.ir.dialects.conv import (
     value_of,
 )
 from ptokit.ir.evaluate import round_to
-from ptokit.ir.types import ConvTileType, ScalarType
+from ptokit.ir.types import ScalarType
 from ptokit.machine.objects import ConvObject
 
 if TYPE_CHECKING:
-    from ptokit.engines.reference import Interpreter
-
-
-def new_tile(value: Value) -> ConvObject:
-    """A convolution tile of the type of a value, without a place; run-time sizes start at 1."""
-    assert isinstance(value.type, ConvTileType)
-    spec: ConvSpec = value.type.spec
-    return ConvObject(spec, tuple(1 if n == DYNAMIC else n for n in spec.shape))
+    from ptokit.engines.interpreter import Interpreter
 
 
 def _refuse(op: Op, found: Iterable[Violation]) -> None:

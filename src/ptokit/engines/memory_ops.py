@@ -21,7 +21,7 @@ from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.objects import Pointer, TileObject
 
 if TYPE_CHECKING:
-    from ptokit.engines.reference import Interpreter
+    from ptokit.engines.interpreter import Interpreter
 
 
 # ---- pointers ----------------------------------------------------------------------------------
@@ -252,9 +252,9 @@ def _query(run: Interpreter, op: Op, frame: Frame) -> None:
     core = run.machine.core
     frame[op.result] = {
         "pto.get_block_idx": core.block,
-        "pto.get_block_num": run.blocks,
+        "pto.get_block_num": run.machine.blocks,
         "pto.get_subblock_idx": core.subblock,
-        "pto.get_subblock_num": run.subblocks,
+        "pto.get_subblock_num": run.machine.subblocks,
     }[op.name]
 
 

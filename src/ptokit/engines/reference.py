@@ -1,307 +1,428 @@
-"""The reference engine: runs a program, operation by operation, on the machine.
+"""The reference engine: the definition of what a program means, small, slow and obvious.
 
-It is normative: small, slow and obvious. Control flow and arithmetic are interpreted here,
-instructions are issued to the machine, and every error carries the line of the text.
+Every operand of an instruction is gathered element by element - an address for each, from the
+formula of its layout - into a plain array; the rules are checked, undefined bytes are looked for,
+the body runs, and the results are scattered back. Nothing is remembered from one instruction to
+the next. The operations of a program are interpreted one after the other, as they stand.
+
+The fast engine must leave the same bytes in all memories and raise the same errors. It shares with
+this file the table of instructions and the meaning of order (queues, flags, FIFOs), and neither
+addresses, nor arrays, nor poison, nor control flow.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from math import prod
+from typing import Any
 
 import numpy as np
 
-from ptokit.base.diagnostics import NotSupported, fail
-from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import BLayout, CompactMode, SLayout
+from ptokit.base.layout import Array
+from ptokit.base.location import Location, Site
+from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
+from ptokit.base.tiles import TileSpec
 from ptokit.engines import conv_ops, memory_ops, sync_ops
-from ptokit.engines.issue import instruction
-from ptokit.engines.steps import Frame, Handler, Step, arithmetic, handled
-from ptokit.engines.values import bind_arguments
-from ptokit.ir.attributes import ArrayAttr, EnumAttr, IntAttr, SymbolAttr
-from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.fifos import takes_whole_entries
-from ptokit.ir.scratch import scratch_types
-from ptokit.ir.types import TileBufType, on_target
-from ptokit.isa.targets import Target
-from ptokit.machine.arena import Arena
+from ptokit.engines.interpreter import Interpreter
+from ptokit.engines.steps import arithmetic
+from ptokit.engines.values import Frame
+from ptokit.engines.values import View as ViewValue
+from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
+from ptokit.ir.core import Block, Function, Module, Op
+from ptokit.ir.instructions import literal, run_time_operands, template_arguments
+from ptokit.ir.types import BufferType, is_column_tile
+from ptokit.isa.facts import Ops
+from ptokit.isa.services import CONSTANT, Refused
+from ptokit.isa.spec import Insn, Operand, Pipe, View
+from ptokit.machine import faults
+from ptokit.machine.events import Event
+from ptokit.machine.executor import effects_of, order
 from ptokit.machine.machine import Machine
-from ptokit.machine.objects import ConvObject, TileObject
+from ptokit.machine.memory import GmBuffer, Storage
+from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
+from ptokit.machine.providers import Services
 
-Made = TypeVar("Made", TileObject, ConvObject)
-
-
-class Code(NamedTuple):
-    """A block prepared for running."""
-
-    steps: tuple[Step, ...]
-    results: tuple[Value, ...]  # what its last operation hands on
+Place = Site | Location
+_ALL = (slice(None), slice(None))
 
 
-class Prepared:
-    """A module prepared for running, block by block as they are first reached."""
+# ---- where elements lie ------------------------------------------------------------------------
+
+
+def tile_places(spec: TileSpec, valid_rows: int, valid_cols: int) -> Array:
+    """The place of every element of a tile, counted in elements, as a matrix."""
+    rows, cols = spec.rows, spec.cols
+    high, wide = spec.inner  # of a box: a tile without boxes is one element after the other
+    if spec.compact == CompactMode.Normal and spec.is_boxed:  # only the boxes in use are there
+        rows, cols = -(-valid_rows // high) * high, -(-valid_cols // wide) * wide
+    high = 1 if rows == 1 else high
+    column_of_boxes = rows * wide
+    if spec.compact == CompactMode.RowPlusOne and spec.layout == "NZ":  # with a row to spare
+        column_of_boxes = (-(-valid_rows // 16) * 16 + 1) * wide
+    r, c = np.indices((rows, cols))
+    if spec.blayout == BLayout.RowMajor:
+        box = r // high * high * cols + c // wide * high * wide
+    else:
+        box = c // wide * column_of_boxes + r // high * high * wide
+    if spec.slayout == SLayout.ColMajor:
+        return box + c % wide * high + r % high
+    return box + r % high * wide + c % wide
+
+
+def view_places(tensor: GlobalObject) -> Array:
+    """The place of every element of a view, counted in elements, a dimension for every axis."""
+    shape, strides = all_axes(tensor.shape, tensor.stride, tensor.spec.layout)
+    places = np.zeros(shape, np.int64)
+    for index, stride in zip(np.indices(shape), strides, strict=True):
+        places += index * stride
+    return places
+
+
+class Elements:
+    """Elements of an operand in a memory, each with its place."""
+
+    def __init__(
+        self, declared: Operand, dtype: DType, memory: Storage, offset: int, places: Array
+    ) -> None:
+        self.operand = declared.name
+        self.reads, self.writes = declared.reads, declared.writes
+        self.dtype, self.memory, self.offset = dtype, memory, offset
+        self.array_shape = places.shape  # of the array that a body is handed
+        self.places = places if places.ndim == 2 else places.reshape(1, -1)
+        self.first = (0, 0)  # the row and column of the operand at which they begin
+        bits = 4 if dtype.is_packed else 8 * dtype.itemsize
+        self.low = int(places.min()) * bits // 8 if places.size else 0
+        self.high = -(-(int(places.max()) + 1) * bits // 8) if places.size else 0
+
+    def part(self, rows: slice, cols: slice) -> Elements:
+        """Some rows and columns of them."""
+        twin = self.moved(self.memory)
+        twin.places = self.places[rows, cols]
+        twin.array_shape, twin.first = twin.places.shape, (rows.start or 0, cols.start or 0)
+        return twin
+
+    def moved(self, memory: Storage) -> Elements:
+        """The same elements of another memory."""
+        twin = object.__new__(Elements)
+        twin.__dict__.update(self.__dict__, memory=memory)
+        return twin
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.places.shape[0], self.places.shape[1]
+
+    @property
+    def bytes(self) -> Array:
+        """The bytes of every element, as a last dimension; 4-bit elements share one."""
+        if self.dtype.is_packed:
+            return (self.offset + self.places // 2)[..., None]
+        size = self.dtype.itemsize
+        return (self.offset + self.places * size)[..., None] + np.arange(size)
+
+    def read(self) -> Array:
+        """The values, as a matrix of its own."""
+        raw = self.memory.data[self.bytes]
+        if self.dtype.is_packed:
+            return np.where(self.places % 2, raw[..., 0] >> 4, raw[..., 0] & 15)
+        return np.ascontiguousarray(raw).view(self.dtype.np)[..., 0]
+
+    def write(self, values: Array) -> None:
+        """Store the values."""
+        values = np.broadcast_to(values, self.shape).astype(self.dtype.np)
+        if not self.dtype.is_packed:
+            self.memory.data[self.bytes] = values[..., None].view(np.uint8)
+            return
+        for half, keep in ((0, 0xF0), (1, 0x0F)):
+            mine = self.places % 2 == half
+            at = self.bytes[mine, 0]
+            self.memory.data[at] = (self.memory.data[at] & keep) | (values[mine] << 4 * half)
+
+    def defined(self) -> Array:
+        """Which of them hold a defined value; the arrays of the user always do."""
+        if isinstance(self.memory, GmBuffer):
+            return np.ones(self.shape, np.bool_)
+        return np.all(self.memory.shadow[self.bytes], axis=-1)
+
+    def is_defined(self) -> bool:
+        return bool(self.defined().all())
+
+    def first_poison(self, part: tuple[slice, slice] = _ALL) -> tuple[int, int]:
+        """Row and column of the first undefined one, in some rows and columns of them."""
+        row, col = np.argwhere(~self.defined()[part])[0].tolist()
+        row, col = row + (part[0].start or 0), col + (part[1].start or 0)
+        return row + self.first[0], col + self.first[1]
+
+    def mark_defined(self) -> None:
+        if not isinstance(self.memory, GmBuffer):
+            self.memory.shadow[self.bytes] = 1
+
+    def poison(self, where: Array | None = None) -> None:
+        """Make all or some of them undefined."""
+        self.memory.shadow[self.bytes if where is None else self.bytes[where]] = 0
+        self.memory.epoch += 1
+
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The bytes they take, as ascending ranges [start, stop)."""
+        touched = np.unique(self.bytes) + self.memory.base
+        runs = np.split(touched, np.flatnonzero(np.diff(touched) > 1) + 1)
+        return tuple((int(run[0]), int(run[-1]) + 1) for run in runs if run.size)
+
+    place = signature = property(ranges)
+
+
+# ---- instructions ------------------------------------------------------------------------------
+
+
+class ReferenceCall:
+    """An instruction whose rules hold, with the elements of its tiles."""
+
+    def __init__(
+        self, insn: Insn, ops: Ops, operands: Sequence[Any], attrs: tuple[Any, ...], site: Place
+    ) -> None:
+        self.insn, self.ops = insn, ops
+        self.pipe = insn.pipe(ops) if callable(insn.pipe) else (insn.pipe or Pipe.S)
+        self.effects = effects_of(insn, ops)
+        known = {"target": ops.target, "ops": ops, "pipe": self.pipe}
+        known |= {a.name: value for a, value in zip(insn.attrs, attrs, strict=True)}
+        names = insn.body_parameters - {o.name for o in insn.operands}
+        self.keywords = {name: known[name] for name in names if name in known}
+        self.handed: dict[str, Elements] = {}
+        self.lost: list[Elements] = []  # what holds nothing defined afterwards
+        for declared, value in zip(insn.operands, operands, strict=True):
+            if not isinstance(value, TileObject | ConvObject):
+                continue
+            view = self.view(declared)
+            if view is View.OBJECT:
+                continue
+            found = self.handed[declared.name] = self._elements(declared, view, value, site)
+            lost = declared.role == "tmp" if declared.lost is None else declared.lost(ops)
+            found.writes = lost or declared.role in ("out", "inout")
+            self.lost += [found] * lost
+            parts = declared.unspecified(ops) if declared.unspecified is not None else None
+            for part in parts if isinstance(parts, list) else [parts] if parts else []:
+                left_open = self._elements(declared, part, value, site)
+                left_open.reads, left_open.writes = False, True
+                self.lost.append(left_open)
+        used = [e for e in self.handed.values() if e.reads or e.writes]
+        self.accesses = used + [e for e in self.lost if e not in used]
+
+    def view(self, declared: Operand) -> Any:
+        """Which elements the body is handed."""
+        return declared.view(self.ops) if callable(declared.view) else declared.view
+
+    def region(
+        self, name: str, tile: Any, rows: slice | None, cols: slice | None, site: Place
+    ) -> Elements:
+        """Some rows and columns of a tile, whatever the body is handed of it."""
+        whole = self._elements(self.insn.operand(name), View.WHOLE, tile, site)
+        return whole.part(rows or slice(None), cols or slice(None))
+
+    def _elements(self, declared: Operand, view: Any, tile: Any, site: Place) -> Elements:
+        spec, name = tile.spec, declared.name
+        if isinstance(tile, ConvObject):
+            places = np.arange(prod(tile.shape)).reshape(tile.shape)
+        elif view is View.STORAGE or isinstance(view, slice):
+            places = np.arange(spec.numel)
+        else:
+            places = tile_places(spec, tile.vr, tile.vc)
+        if tile.storage is None:
+            raise faults.unbound_tile(tile, self.insn, name, site)
+        whole = Elements(declared, spec.dtype, tile.storage, tile.address, places)
+        if tile.address < 0 or tile.address + whole.high > tile.storage.nbytes:
+            raise faults.outside_memory(whole, tile.storage, tile.address, self.insn, site)
+        if isinstance(tile, ConvObject) or view in (View.STORAGE, View.WHOLE):
+            return whole
+        if isinstance(view, slice):
+            rows, cols = slice(0, 1), view
+        else:
+            sizes = (tile.vr, tile.vc) if view is View.VALID else view
+            rows, cols = (s if isinstance(s, slice) else slice(0, s) for s in sizes)
+        if rows.stop > whole.shape[0] or cols.stop > whole.shape[1]:
+            raise faults.beyond_tile(self.insn, name, rows, cols, spec, site)
+        found = whole.part(rows, cols)
+        if isinstance(view, slice):
+            found.array_shape = found.array_shape[1:]
+        return found
+
+    def view_elements(self, declared: Operand, tensor: GlobalObject, site: Place) -> Elements:
+        """The elements of a view where it points to now."""
+        places, view, at = view_places(tensor), self.view(declared), tensor.data()
+        if view is View.STORAGE:  # dense behind the pointer, whatever the strides say
+            places = np.arange(prod(tensor.shape))
+        elif view is not View.WHOLE:
+            rows, cols = ROW_AND_COLUMN_AXES[tensor.spec.layout]
+            height = prod(places.shape[axis] for axis in rows)
+            width = prod(places.shape[axis] for axis in cols)
+            places = places.transpose(rows + cols).reshape(height, width)
+        found = Elements(declared, tensor.spec.dtype, at.buffer, at.offset, places)
+        if at.offset + found.low < 0 or at.offset + found.high > at.buffer.nbytes:
+            raise faults.outside_array(found, at.buffer, at.offset, self.insn, tensor.spec, site)
+        if found.writes and not at.buffer.writeable:
+            raise faults.read_only(found, self.insn, site)
+        return found
+
+
+class ReferenceExecutor:
+    """Executes instructions by gathering, running the body, and scattering."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def call(
+        self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Place
+    ) -> ReferenceCall:
+        """The instruction on these operands; raises what its rules forbid."""
+        for operand in operands:
+            self.machine.place(operand)
+        ops = self.machine.verified(insn, operands, attrs, site)
+        return ReferenceCall(insn, ops, operands, attrs, site)
+
+    def execute(self, call: ReferenceCall, operands: Sequence[Any], site: Place) -> Any:
+        """Gather, check, run, scatter, mark, publish."""
+        insn, machine = call.insn, self.machine
+        if call.effects is not None:
+            return order(machine, call, operands, site)
+        reached: dict[str, Elements] = {}  # of global memory
+        args: list[Any] = []
+        for declared, value in zip(insn.operands, operands, strict=True):
+            found = call.handed.get(declared.name)
+            is_looked_at = found is not None and found.reads and not declared.carries
+            if found is not None and is_looked_at and not found.is_defined():
+                raise faults.poison_read(call, found, *found.first_poison(), site)
+            if isinstance(value, GlobalObject) and call.view(declared) is not View.OBJECT:
+                found = reached[declared.name] = call.view_elements(declared, value, site)
+            args.append(value if found is None else found.read().reshape(found.array_shape))
+        services = Services(machine, call, operands, site)
+        asked = {name: services.of(name) for name in insn.services - CONSTANT}
+        try:
+            with np.errstate(all="ignore"):
+                result = insn.body_for(call.ops)(*args, **call.keywords, **asked)
+        except PtoError:
+            raise
+        except Refused as error:
+            raise faults.refusal(insn, error, site, call.ops.target.name) from None
+        except Exception as error:
+            raise faults.failure(insn, error, site, call.ops.target.name) from error
+        for declared, array in zip(insn.operands, args, strict=True):
+            found = call.handed.get(declared.name) or reached.get(declared.name)
+            if found is not None and found.writes:
+                found.write(array.reshape(found.shape))
+                found.mark_defined()
+        for found in call.lost:
+            found.poison()
+        machine.publish(Event(call, site, services.finish(tuple(reached.values()))))
+        return result
+
+
+# ---- programs ----------------------------------------------------------------------------------
+
+
+class ReferenceInterpreter(Interpreter):
+    """Runs the operations of a program as they stand."""
+
+    def block(self, block: Block, frame: Frame) -> list[Any]:
+        for op in block.ops:
+            if op.name in ("func.return", "scf.yield", "scf.condition"):
+                return [frame[v] for v in op.operands]
+            if op.insn is not None:
+                self._instruction(op, frame)
+            elif op.regions or op.name == "func.call":
+                frame.update(zip(op.results, self._control_flow(op, frame), strict=True))
+            else:
+                self._operation(op, frame)
+        return []
+
+    def _operation(self, op: Op, frame: Frame) -> None:
+        """What makes and reads values, or orders the work of others."""
+        flag = sync_ops.flag_act(op)
+        handlers = memory_ops.HANDLERS | sync_ops.HANDLERS | conv_ops.HANDLERS
+        if flag is not None:
+            self.machine.sync.flags([flag])
+        elif op.name in handlers:
+            handlers[op.name](self, op, frame)
+        else:
+            memory_ops.PREPARED.get(op.name, arithmetic)(op)(self, frame)
+
+    def _instruction(self, op: Op, frame: Frame) -> None:
+        assert op.insn is not None
+        results = list(zip(op.results, op.result_labels, strict=True))
+        for result, label in results:
+            if isinstance(result.type, BufferType):
+                source = op.operand(label)
+                frame[result] = self.buffer(op, result) if source is None else frame[source]
+        values = run_time_operands(op)
+        in_columns = any(is_column_tile(value.type) for value in values if value is not None)
+        operands: list[Any] = []
+        for declared, value in zip(op.insn.operands, values, strict=True):
+            if value is not None:
+                found = frame[value]
+                operands.append(found.tensor(in_columns) if isinstance(found, ViewValue) else found)
+            elif declared.role == "tmp":
+                operands.append(self.scratch(op, declared.name))
+            else:
+                operands.append(literal(op, declared))
+        value = self.machine.execute(op.insn, operands, template_arguments(op), op.location)
+        frame.update((result, value) for result, label in results if not label)
+
+    def _control_flow(self, op: Op, frame: Frame) -> list[Any]:
+        given = [frame[v] for v in op.operands]
+        match op.name:
+            case "scf.for":
+                lower, upper, step, *carried = given
+                if step <= 0:
+                    raise fail("loop-step", "the step of scf.for is positive", site=op.location)
+                (body,) = op.regions
+                for index in range(lower, upper, step):
+                    frame.update(zip(body.args, [index, *carried], strict=True))
+                    carried = self.block(body, frame)
+                return carried
+            case "scf.while":
+                before, after = op.regions
+                while True:
+                    frame.update(zip(before.args, given, strict=True))
+                    goes_on, *passed = self.block(before, frame)
+                    if not goes_on:
+                        return passed
+                    frame.update(zip(after.args, passed, strict=True))
+                    given = self.block(after, frame)
+            case "scf.if":
+                taken = op.regions[:1] if given[0] else op.regions[1:]
+                return self.block(taken[0], frame) if taken else []
+            case "scf.index_switch":
+                cases = op.attrs["cases"]
+                assert isinstance(cases, ArrayAttr)
+                numbers = [c.value for c in cases.items if isinstance(c, IntAttr)]
+                which = 1 + numbers.index(given[0]) if given[0] in numbers else 0
+                return self.block(op.regions[which], frame)
+            case "func.call":
+                callee = op.attrs["callee"]
+                assert isinstance(callee, SymbolAttr)
+                function = self.module.function(callee.name)
+                assert function is not None
+                return self.call(function, given)
+            case "pto.section.cube" | "pto.section.vector":
+                kind = op.name.removeprefix("pto.section.")
+                return self.block(op.regions[0], frame) if self.runs_here(kind) else []
+            case _:
+                return self.block(op.regions[0], frame)
+
+
+class ReferenceProgram:
+    """A module as it stands: there is nothing to prepare."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._code: dict[Block, Code] = {}
-        self.idle: list[Arena] = []  # what earlier launches left
-        self._scratch: dict[tuple[Op, Target], dict[str, TileBufType]] = {}
 
-    def code(self, block: Block) -> Code:
-        found = self._code.get(block)
-        if found is None:
-            found = self._code[block] = _prepare(block)
-        return found
-
-    def scratch(self, op: Op, target: Target) -> dict[str, TileBufType]:
-        """The temporaries of an instruction that the text leaves out and the target needs."""
-        found = self._scratch.get((op, target))
-        if found is None:
-            found = self._scratch[op, target] = scratch_types(op, target)
-        return found
+    def run(self, machine: Machine, function: Function, args: tuple[Any, ...]) -> None:
+        """Run a function of the module on the core in force."""
+        ReferenceInterpreter(self.module, machine).launch(function, args)
 
 
-def _prepare(block: Block) -> Code:
-    steps: list[Step] = []
-    acts: list[Any] = []  # operations on flags that stand in a row are one step
-    for op in block.ops:
-        act = sync_ops.flag_act(op)
-        if act is not None:
-            if not acts:
-                steps.append(sync_ops.flags(acts))
-            acts.append(act)
-            continue
-        acts = []
-        if op.name in _TERMINATORS:
-            return Code(tuple(steps), tuple(op.operands))
-        steps.append(_step(op))
-    return Code(tuple(steps), ())
+class ReferenceEngine:
+    """Runs programs by their definition."""
 
-
-def _step(op: Op) -> Step:
-    if op.insn is not None:
-        return instruction(op)
-    prepare = memory_ops.PREPARED.get(op.name)
-    if prepare is not None:
-        return prepare(op)
-    handler = HANDLERS.get(op.name)
-    return arithmetic(op) if handler is None else handled(handler, op)
-
-
-@dataclass
-class Interpreter:
-    """Runs functions of a prepared module on one core of a machine."""
-
-    prepared: Prepared
-    machine: Machine
-    blocks: int = 1  # the size of the grid
-    subblocks: int = 1  # vector cores per block that take part
-    # Storage belongs to the operation that allocates it: a loop gets the same tile every time.
-    storage: dict[tuple[Op, int], TileObject | ConvObject] = field(
-        default_factory=dict[tuple[Op, int], TileObject | ConvObject]
-    )
-    pipes: dict[str, Any] = field(default_factory=dict[str, Any])
-    function: Function | None = None  # the one that is running
-    # Of an instruction: the keys of its operands when it ran last, and the call they led to.
-    calls: dict[Op, tuple[list[Any], Any]] = field(default_factory=dict[Op, tuple[list[Any], Any]])
-
-    @property
-    def module(self) -> Module:
-        return self.prepared.module
-
-    def launch(self, function: Function, args: tuple[Any, ...]) -> None:
-        """Run a kernel with the caller's arguments."""
-        machine = self.machine
-        before, machine.is_quiet = machine.is_quiet, not machine.defers
-        try:
-            with np.errstate(all="ignore"):  # once, instead of for every instruction
-                self.call(function, bind_arguments(function, args))
-        finally:
-            machine.is_quiet = before
-
-    def call(self, function: Function, args: list[Any]) -> list[Any]:
-        """Run a function with run-time values; a function of another kind of core does nothing."""
-        if function.body is None:
-            raise fail(
-                "declaration",
-                f"@{function.name} is declared but not defined",
-                site=function.location,
-                kind=NotSupported,
-            )
-        if not self.runs_here(_kind(function)) or self._is_spare(function):
-            return []
-        frame: Frame = dict(zip(function.params, args, strict=True))
-        caller, self.function = self.function, function
-        try:
-            return self.block(function.body, frame)
-        finally:
-            self.function = caller
-
-    def runs_here(self, kind: str) -> bool:
-        """Whether code of a kind of core runs on the core in force."""
-        mine = self.machine.core.kind
-        return not kind or mine in ("mix", kind)
-
-    def _is_spare(self, function: Function) -> bool:
-        """Whether a vector core has no part: on A5 whole entries go to vector core 0 alone."""
-        core = self.machine.core
-        if core.kind != "vector" or core.subblock == 0 or self.machine.target.name != "a5":
-            return False
-        return _kind(function) == "vector" and takes_whole_entries(function)
-
-    # ---- blocks and operations ---------------------------------------------------------------
-
-    def block(self, block: Block, frame: Frame) -> list[Any]:
-        """Run a block and return what its last operation hands on."""
-        code = self.prepared.code(block)
-        for step in code.steps:
-            step(self, frame)
-        return [frame[v] for v in code.results]
-
-    # ---- tiles -------------------------------------------------------------------------------
-
-    def buffer(self, op: Op, value: Value, address: int | None = None) -> TileObject | ConvObject:
-        """The tile or convolution tile that an operation makes."""
-        if isinstance(value.type, TileBufType):
-            return self.tile(op, value, address=address)
-        return self._placed(op, conv_ops.new_tile(value), address)
-
-    def spec(self, value: Value) -> TileSpec:
-        """The tile type of a value on the target in force."""
-        assert isinstance(value.type, TileBufType)
-        return on_target(value.type.spec, self.machine.target.left_layout)
-
-    def tile(
-        self,
-        op: Op,
-        value: Value,
-        valid: tuple[int | None, int | None] = (None, None),
-        address: int | None = None,
-    ) -> TileObject:
-        """A tile made by an operation: at an address, or over storage the operation keeps."""
-        spec = self.spec(value)
-        rows, cols = (
-            given if given is not None else capacity if static == DYNAMIC else static
-            for given, static, capacity in (
-                (valid[0], spec.valid_row, spec.rows),
-                (valid[1], spec.valid_col, spec.cols),
-            )
-        )
-        return self._placed(op, TileObject(spec, rows, cols), address)
-
-    def _placed(self, op: Op, made: Made, address: int | None) -> Made:
-        """A new tile, bound at an address or over storage that its operation keeps."""
-        if address is not None:
-            made.bind(self.machine.core.memory(made.spec.loc), address)
-            return made
-        key = (op, id(self.machine.core))
-        first = self.storage.get(key)
-        if first is None:
-            self.give_storage(made)
-            self.storage[key] = made
-        else:
-            made.share(first)
-        return made
-
-    def give_storage(self, tile: TileObject | ConvObject) -> None:
-        """Private storage for a tile that has no address."""
-        space = self.machine.target.spaces.get(tile.spec.loc)
-        name = space.memory if space else tile.spec.loc.name
-        lease = self.machine.pool.lease(name, tile.spec.nbytes)
-        tile.bind(lease.storage, 0, lease)
-
-    def scratch(self, op: Op, name: str) -> TileObject | None:
-        """A temporary that the text leaves out; None where nothing needs it."""
-        types = self.prepared.scratch(op, self.machine.target)
-        if name not in types:
-            return None
-        spec = types[name].spec
-        made = TileObject(spec, spec.valid_row, spec.valid_col)
-        self.give_storage(made)
-        return made
-
-
-def _kind(function: Function) -> str:
-    given = function.attrs.get("pto.kernel_kind")
-    return given.value if isinstance(given, EnumAttr) else ""
-
-
-# ---- control flow ------------------------------------------------------------------------------
-
-_TERMINATORS = ("func.return", "scf.yield", "scf.condition")
-
-
-def _for(run: Interpreter, op: Op, frame: Frame) -> None:
-    lower, upper, step = (frame[v] for v in op.operands[:3])
-    carried = [frame[v] for v in op.operands[3:]]
-    body = op.regions[0]
-    if step <= 0:
-        raise fail("loop-step", "the step of scf.for is positive", site=op.location)
-    for index in range(lower, upper, step):
-        frame[body.args[0]] = index
-        frame.update(zip(body.args[1:], carried, strict=True))
-        carried = run.block(body, frame)
-    frame.update(zip(op.results, carried, strict=True))
-
-
-def _if(run: Interpreter, op: Op, frame: Frame) -> None:
-    if frame[op.operands[0]]:
-        found = run.block(op.regions[0], frame)
-    else:
-        found = run.block(op.regions[1], frame) if len(op.regions) > 1 else []
-    frame.update(zip(op.results, found, strict=True))
-
-
-def _while(run: Interpreter, op: Op, frame: Frame) -> None:
-    before, after = op.regions
-    carried = [frame[v] for v in op.operands]
-    while True:
-        frame.update(zip(before.args, carried, strict=True))
-        go_on, *passed = run.block(before, frame)
-        if not go_on:
-            frame.update(zip(op.results, passed, strict=True))
-            return
-        frame.update(zip(after.args, passed, strict=True))
-        carried = run.block(after, frame)
-
-
-def _switch(run: Interpreter, op: Op, frame: Frame) -> None:
-    cases = op.attrs["cases"]
-    assert isinstance(cases, ArrayAttr)
-    numbers = [c.value for c in cases.items if isinstance(c, IntAttr)]
-    chosen = frame[op.operands[0]]
-    region = op.regions[1 + numbers.index(chosen)] if chosen in numbers else op.regions[0]
-    frame.update(zip(op.results, run.block(region, frame), strict=True))
-
-
-def _execute(run: Interpreter, op: Op, frame: Frame) -> None:
-    frame.update(zip(op.results, run.block(op.regions[0], frame), strict=True))
-
-
-def _call(run: Interpreter, op: Op, frame: Frame) -> None:
-    callee = op.attrs["callee"]
-    assert isinstance(callee, SymbolAttr)
-    function = run.module.function(callee.name)
-    assert function is not None
-    found = run.call(function, [frame[v] for v in op.operands])
-    frame.update(zip(op.results, found, strict=True))
-
-
-def _section(run: Interpreter, op: Op, frame: Frame) -> None:
-    kind = op.name.rpartition(".")[2]
-    if run.runs_here(kind):
-        run.block(op.regions[0], frame)
-
-
-HANDLERS: dict[str, Handler] = {
-    "scf.for": _for,
-    "scf.if": _if,
-    "scf.while": _while,
-    "scf.index_switch": _switch,
-    "scf.execute_region": _execute,
-    "func.call": _call,
-    "pto.section.cube": _section,
-    "pto.section.vector": _section,
-    **memory_ops.HANDLERS,
-    **sync_ops.HANDLERS,
-    **conv_ops.HANDLERS,
-}
+    executor = ReferenceExecutor
+    prepare = ReferenceProgram

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import NotSupported, fail
-from ptokit.ir.core import Op, Value
+from ptokit.engines.values import Frame
+from ptokit.ir.core import Op
 from ptokit.ir.evaluate import Undefined, meaning
 
 if TYPE_CHECKING:
-    from ptokit.engines.reference import Interpreter
+    from ptokit.engines.interpreter import Interpreter
 
-Frame = dict[Value, Any]
-Step = Callable[["Interpreter", Frame], None]
+Step = Callable[[Any, Frame], None]
 Prepare = Callable[[Op], Step]
 Handler = Callable[["Interpreter", Op, Frame], None]  # an operation that is rare or does much
 

@@ -28,7 +28,7 @@ from ptokit.machine.objects import GlobalObject, TileObject
 from ptokit.machine.sync import FlagKey
 
 if TYPE_CHECKING:
-    from ptokit.engines.reference import Interpreter
+    from ptokit.engines.interpreter import Interpreter
 
 # The pipe that carries a class of operations out.
 CLASS_PIPES = {

@@ -23,6 +23,8 @@ from ptokit.ir.evaluate import bits_of, round_to, wrap
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType, is_column
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
 
+Frame = dict[Value, Any]  # what each value of a running function is
+
 
 class Form:
     """What a view is apart from its pointer; strides in elements. Views of one form share it."""

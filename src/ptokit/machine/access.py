@@ -169,6 +169,10 @@ class Access:
         """Rows and columns."""
         return self.pattern.size
 
+    def moved(self, memory: Storage) -> Access:
+        """The same access to another memory."""
+        return Access(self.pattern, memory, self.offset)
+
     # ---- data ------------------------------------------------------------------------------
 
     def array(self) -> Array:

@@ -75,11 +75,7 @@ class Call:
         asked = insn.body_parameters - {o.name for o in insn.operands}
         self.keywords = {name: known[name] for name in asked if name in known}
         self.services = tuple(insn.services - CONSTANT)
-        # What only orders is its effects; in auto mode the compiler orders, and they vanish.
-        self.effects: Sequence[Effect] | None = None
-        if insn.effects is not None and not insn.moves_entries:
-            vanishes = ops.mode == "auto" and insn.in_auto is not InAuto.RUNS
-            self.effects = () if vanishes else insn.effects(ops)
+        self.effects = effects_of(insn, ops)
         # What the body is handed: arrays that are the memory itself; the rest is made per run.
         self.args: list[Any] = [None] * len(operands)
         self.values: list[int] = []  # positions of operands that are handed over as they are
@@ -170,6 +166,14 @@ class Call:
             raise beyond_tile(self.insn, declared.name, rows, cols, value.spec, site)
         return axis_map, rows, cols
 
+    def region(
+        self, name: str, tile: Any, rows: slice | None, cols: slice | None, site: Place
+    ) -> Access:
+        """Some rows and columns of a tile, whatever the body is handed of it."""
+        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
+        pattern = AccessPattern(name, tile.spec.dtype, axis_map, rows, cols)
+        return bind_tile(pattern, tile, self.insn, site)
+
     def _bind(self, index: int, pattern: AccessPattern, tile: Any, site: Place) -> None:
         """Find what the body is handed of a tile in its memory."""
         declared = self.insn.operands[index]
@@ -185,6 +189,16 @@ class Call:
             self.copies.append((index, access))
         else:
             self.args[index] = access.array()
+
+
+def effects_of(insn: Insn, ops: Ops) -> Sequence[Effect] | None:
+    """All that an instruction does which only orders the work of others; None: it does more.
+
+    In auto mode the compiler orders, and there is nothing left to do.
+    """
+    if insn.effects is None or insn.moves_entries:
+        return None
+    return () if ops.mode == "auto" and insn.in_auto is not InAuto.RUNS else insn.effects(ops)
 
 
 def part_of(

@@ -19,7 +19,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.access import Access
-from ptokit.machine.calls import Call, bind_global, cache_key
+from ptokit.machine.calls import Call, bind_global, cache_key, effects_of
 from ptokit.machine.events import Event
 from ptokit.machine.faults import failure, poison_read, refusal
 from ptokit.machine.providers import Services
@@ -80,7 +80,7 @@ class FastExecutor:
     def execute(self, call: Call, operands: Sequence[Any], site: Place) -> Any:
         """Fetch, check, run, write back, mark, publish."""
         if call.effects is not None:
-            return self._order(call, operands, site)
+            return order(self.machine, call, operands, site)
         for access in call.checked:
             if access.clean != access.memory.epoch and not access.is_defined():
                 raise poison_read(call, access, *access.first_poison(), site)
@@ -117,23 +117,18 @@ class FastExecutor:
             access.poison()
         if services is not None:
             bound = services.finish(bound)
-        self._publish(Event(call, site, bound))
+        machine.publish(Event(call, site, bound))
         return result
 
-    def _order(self, call: Call, operands: Sequence[Any], site: Place) -> Any:
-        """Execute what only orders the work of others."""
-        services = Services(self.machine, call, operands, site)
-        given = {o.name: v for o, v in zip(call.insn.operands, operands, strict=True)}
-        value = self.machine.sync.execute(call.effects or (), given, site, services.of("ctx"))
-        if services.touched:
-            self._publish(Event(call, site, tuple(services.touched)))
-        return value
 
-    def _publish(self, event: Event) -> None:
-        machine = self.machine
-        machine.events.append(event)
-        for tell in machine.subscribers:
-            tell(event)
+def order(machine: Machine, call: Any, operands: Sequence[Any], site: Place) -> Any:
+    """Execute a call that only orders the work of others."""
+    services = Services(machine, call, operands, site)
+    given = {o.name: v for o, v in zip(call.insn.operands, operands, strict=True)}
+    value = machine.sync.execute(call.effects or (), given, site, services.of("ctx"))
+    if services.touched:
+        machine.publish(Event(call, site, tuple(services.touched)))
+    return value
 
 
 def _fetch(
@@ -153,3 +148,6 @@ def _fetch(
         bound.append(access)
         args[index] = access.array()
     return args, tuple(bound)
+
+
+__all__ = ["Executor", "FastExecutor", "Ready", "effects_of", "order"]

@@ -87,6 +87,12 @@ class Machine:
         """Tell somebody of every event from now on."""
         self.subscribers.append(subscriber)
 
+    def publish(self, event: Event) -> None:
+        """Keep an event and tell all subscribers."""
+        self.events.append(event)
+        for tell in self.subscribers:
+            tell(event)
+
     def place(self, operand: Any) -> None:
         """In auto mode, give a tile that has no address yet storage of its own."""
         if self.mode == "auto" and isinstance(operand, Bound) and operand.storage is None:

@@ -21,8 +21,8 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import Refused, Seen
 from ptokit.isa.spec import Insn, Pipe, View
 from ptokit.isa.targets import Target
-from ptokit.machine.access import Access, AccessPattern
-from ptokit.machine.calls import Call, bind_global, bind_tile, global_pattern
+from ptokit.machine.access import Access
+from ptokit.machine.calls import bind_global, global_pattern
 from ptokit.machine.core import Core
 from ptokit.machine.faults import WouldBlock, poison_read, refusal
 from ptokit.machine.memory import Storage
@@ -42,7 +42,7 @@ class Services:
     __slots__ = ("call", "machine", "operands", "site", "touched", "undefined")
 
     def __init__(
-        self, machine: Machine, call: Call, operands: Sequence[Any], site: Site | Location
+        self, machine: Machine, call: Any, operands: Sequence[Any], site: Site | Location
     ) -> None:
         self.machine = machine
         self.call = call
@@ -57,7 +57,7 @@ class Services:
             return self.machine.core.registers
         return _PROVIDERS[name](self)
 
-    def finish(self, bound: tuple[Access, ...]) -> tuple[Access, ...]:
+    def finish(self, bound: tuple[Any, ...]) -> tuple[Any, ...]:
         """The body is over: apply what it left to be done, add what it reached."""
         for access, where in self.undefined:
             access.poison(where)
@@ -148,10 +148,8 @@ class PoisonProvider(_Provider):
         return self._run.call.handed[name]
 
     def _region(self, name: str, rows: slice | None, cols: slice | None) -> Access:
-        tile, run = self._run.operand(name), self._run
-        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
-        pattern = AccessPattern(name, tile.spec.dtype, axis_map, rows, cols)
-        return bind_tile(pattern, tile, run.call.insn, run.site)
+        run = self._run
+        return run.call.region(name, run.operand(name), rows, cols, run.site)
 
 
 class PlacesProvider(_Provider):
@@ -191,7 +189,7 @@ class CoreProvider(_Provider):
         if core.cluster is None or tile.storage is not core.memory(tile.spec.loc):
             return None
         memory, access = core.cluster.vector_memory(subblock), self._run.call.handed[name]
-        return None if memory is tile.storage else access.pattern.at(memory, access.offset)
+        return None if memory is tile.storage else access.moved(memory)
 
 
 class WorldProvider(_Provider):
@@ -289,7 +287,7 @@ class Context(PoisonProvider, PlacesProvider, CoreProvider, WorldProvider):
         return self._run.machine
 
     @property
-    def call(self) -> Call:
+    def call(self) -> Any:
         return self._run.call
 
     @property
