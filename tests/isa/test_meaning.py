@@ -285,7 +285,7 @@ def test_code_and_expression_agree(insn: Insn) -> None:
 
 def test_simple_instructions_state_their_meaning() -> None:
     """A vector instruction whose body goes element by element is written as an expression."""
-    assert len(STATED) == 90
+    assert len(STATED) >= 90
     assert {type(insn.means.form) for insn in STATED if insn.means} == set(CHECKS)
 
 

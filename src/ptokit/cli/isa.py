@@ -35,7 +35,8 @@ def command(
         console.print("ptokit isa NAME shows one of them.")
     else:
         page = markdown(_find(name))
-        console.print(page if raw else Markdown(page))
+        # In a page brackets are indices and template arguments, not styles.
+        console.print(page if raw else Markdown(page), markup=False, soft_wrap=raw)
 
 
 def _find(name: str) -> Insn:
