@@ -56,10 +56,10 @@ def _listing(insns: list[Insn]) -> Table:
     table = Table(title=f"{len(insns)} instructions", title_justify="left", box=None)
     for column in ("instruction", "family", "devices", "what it does"):
         table.add_column(column, no_wrap=column != "what it does")
-    for insn in sorted(insns, key=lambda i: (i.family, i.name)):
+    for insn in sorted(insns, key=lambda i: (i.cost.name, i.name)):
         have = [t for t in TARGETS if t in insn.targets]
         devices = "all" if len(have) == len(TARGETS) else " ".join(have) or "none"
-        table.add_row(insn.name, insn.family, devices, insn.doc.splitlines()[0])
+        table.add_row(insn.name, insn.cost.name, devices, insn.doc.splitlines()[0])
     return table
 
 

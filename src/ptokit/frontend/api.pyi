@@ -172,8 +172,8 @@ class _TADDC(Instruction):
 TADDC: _TADDC
 """Add three tiles, from left to right. There is no carry, whatever the name suggests.
 
-No device has it as one instruction: it stands for TADD followed by TADD, with a rounding after
-each."""
+No device has it as one instruction: it stands for TADD followed by TADD, with a rounding
+after each."""
 
 class _TADDDEQRELU(Instruction):
     def __call__(
@@ -193,8 +193,8 @@ TADDRELUCONV: _TADDRELUCONV
 """Add, replace what is negative by zero, and convert to the narrower type of the destination.
 
 f32 to f16 and f16 to i8 round to nearest even; whatever is too large becomes the largest value
-of the destination. i16 sums are formed in 32 bits on A2/A3 but wrap around on A5, which shows
-when they exceed 32767."""
+of the destination. i16 sums are formed in 32 bits on A2/A3 but wrap around on A5,
+which shows when they exceed 32767."""
 
 class _TADDS(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
@@ -212,8 +212,8 @@ class _TADDSC(Instruction):
 TADDSC: _TADDSC
 """Add a scalar and a tile to a tile: (src0 + scalar) + src1, from left to right.
 
-No device has it as one instruction: it stands for TADDS followed by TADD, with a rounding after
-each. The three tiles have one type."""
+No device has it as one instruction: it stands for TADDS followed by TADD, with a
+rounding after each. The three tiles have one type."""
 
 class _TALLOC(Instruction):
     def __call__(self, pipe: Any, gmTensor: GlobalTensor, *events: Wait) -> RecordEvent: ...
@@ -321,11 +321,11 @@ class _TCOLARGMAX(Instruction):
 TCOLARGMAX: _TCOLARGMAX
 """Store the row index of the maximum of every column in row 0 of dstIdx.
 
-The valid region of src governs; of equal maxima the first wins. `TCOLARGMAX(dstVal, dstIdx,
-src, tmp)` also stores the maximum itself, bit for bit, in row 0 of dstVal. With NaN targets
-differ: a2a3 moves on to the row after every comparison with one, others keep what they have.
-a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of infinity. tmp
-is scratch that only a2a3 uses."""
+The valid region of src governs; of equal maxima the first wins. `TCOLARGMAX(dstVal,
+dstIdx, src, tmp)` also stores the maximum itself, bit for bit, in row 0 of dstVal.
+With NaN targets differ: a2a3 moves on to the row after every comparison with one, others keep
+what they have. a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of
+infinity. tmp is scratch that only a2a3 uses."""
 
 class _TCOLARGMIN(Instruction):
     @overload
@@ -338,11 +338,11 @@ class _TCOLARGMIN(Instruction):
 TCOLARGMIN: _TCOLARGMIN
 """Store the row index of the minimum of every column in row 0 of dstIdx.
 
-The valid region of src governs; of equal minima the first wins. `TCOLARGMIN(dstVal, dstIdx,
-src, tmp)` also stores the minimum itself, bit for bit, in row 0 of dstVal. With NaN targets
-differ: a2a3 moves on to the row after every comparison with one, others keep what they have.
-a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of infinity. tmp
-is scratch that only a2a3 uses."""
+The valid region of src governs; of equal minima the first wins. `TCOLARGMIN(dstVal,
+dstIdx, src, tmp)` also stores the minimum itself, bit for bit, in row 0 of dstVal.
+With NaN targets differ: a2a3 moves on to the row after every comparison with one, others keep
+what they have. a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of
+infinity. tmp is scratch that only a2a3 uses."""
 
 class _TCOLEXPAND(Instruction):
     def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
@@ -360,8 +360,8 @@ class _TCOLEXPANDADD(Instruction):
 TCOLEXPANDADD: _TCOLEXPANDADD
 """Add a row to all rows of a tile: dst = src0 + src1, where one source is a single row.
 
-The valid region of dst governs and dst may be the full source. The single row is
-src1 or, less portably, src0; only its row 0 is read. Integers wrap."""
+The valid region of dst governs and dst may be the full source. The single row is src1 or,
+less portably, src0; only its row 0 is read. Integers wrap."""
 
 class _TCOLEXPANDDIV(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
@@ -369,9 +369,9 @@ class _TCOLEXPANDDIV(Instruction):
 TCOLEXPANDDIV: _TCOLEXPANDDIV
 """Divide with a single row: dst = src0 / src1, where one source is one row for all.
 
-The operands keep their order whichever is the single row; see TCOLEXPANDADD. Integers are
-truncated toward zero; what division by zero gives is not defined for them (0 here).
-HIGH_PRECISION asks a5 for the correctly rounded quotient of floats."""
+The operands keep their order whichever is the single row; see TCOLEXPANDADD.
+Integers are truncated toward zero; what division by zero gives is not defined for them (0
+here). HIGH_PRECISION asks a5 for the correctly rounded quotient of floats."""
 
 class _TCOLEXPANDEXPDIF(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
@@ -379,8 +379,8 @@ class _TCOLEXPANDEXPDIF(Instruction):
 TCOLEXPANDEXPDIF: _TCOLEXPANDEXPDIF
 """Compute exp(src0 - src1), where one source is a single row for all rows.
 
-The operands keep their order whichever is the single row; see TCOLEXPANDADD. The difference is
-rounded to the element type before the exponential, except for f32 on a5."""
+The operands keep their order whichever is the single row; see TCOLEXPANDADD.
+The difference is rounded to the element type before the exponential, except for f32 on a5."""
 
 class _TCOLEXPANDMAX(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
@@ -388,7 +388,8 @@ class _TCOLEXPANDMAX(Instruction):
 TCOLEXPANDMAX: _TCOLEXPANDMAX
 """Take the larger of an element and that of one row in its column; one source is a single row.
 
-See TCOLEXPANDADD for the operands. Keep the data free of NaN."""
+See TCOLEXPANDADD for the
+operands. Keep the data free of NaN."""
 
 class _TCOLEXPANDMIN(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
@@ -396,7 +397,8 @@ class _TCOLEXPANDMIN(Instruction):
 TCOLEXPANDMIN: _TCOLEXPANDMIN
 """Take the smaller of an element and that of one row in its column; one source is a single row.
 
-See TCOLEXPANDADD for the operands. Keep the data free of NaN."""
+See TCOLEXPANDADD for the
+operands. Keep the data free of NaN."""
 
 class _TCOLEXPANDMUL(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
@@ -404,7 +406,8 @@ class _TCOLEXPANDMUL(Instruction):
 TCOLEXPANDMUL: _TCOLEXPANDMUL
 """Multiply all rows of a tile by one row: dst = src0 * src1; one source is a single row.
 
-See TCOLEXPANDADD for the operands. Integers wrap."""
+See TCOLEXPANDADD for the
+operands. Integers wrap."""
 
 class _TCOLEXPANDSUB(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
@@ -422,7 +425,7 @@ TCOLMAX: _TCOLMAX
 
 The valid region of src governs; without valid rows nothing is written. The result is one of the
 elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
-there the columns behind dst are lost. The permissive profile also widens f16 and bf16 to f32."""
+there the columns behind dst are lost. The permissive profile widens f16 and bf16 to f32."""
 
 class _TCOLMIN(Instruction):
     def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
@@ -1686,9 +1689,9 @@ class _TROWARGMAX(Instruction):
 TROWARGMAX: _TROWARGMAX
 """Store the column index of the maximum of every row in column 0 of dstIdx.
 
-The valid region of src governs; of equal maxima the first wins. `TROWARGMAX(dstVal, dstIdx,
-src, tmp)` also stores the maximum itself, bit for bit, in column 0 of dstVal. tmp is scratch
-that only a2a3 uses."""
+The valid region of src governs; of equal maxima the first wins. `TROWARGMAX(dstVal,
+dstIdx, src, tmp)` also stores the maximum itself, bit for bit, in column 0 of dstVal.
+tmp is scratch that only a2a3 uses."""
 
 class _TROWARGMIN(Instruction):
     @overload
@@ -1701,9 +1704,9 @@ class _TROWARGMIN(Instruction):
 TROWARGMIN: _TROWARGMIN
 """Store the column index of the minimum of every row in column 0 of dstIdx.
 
-The valid region of src governs; of equal minima the first wins. `TROWARGMIN(dstVal, dstIdx,
-src, tmp)` also stores the minimum itself, bit for bit, in column 0 of dstVal. tmp is scratch
-that only a2a3 uses."""
+The valid region of src governs; of equal minima the first wins. `TROWARGMIN(dstVal,
+dstIdx, src, tmp)` also stores the minimum itself, bit for bit, in column 0 of dstVal.
+tmp is scratch that only a2a3 uses."""
 
 class _TROWEXPAND(Instruction):
     def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
@@ -1740,10 +1743,10 @@ class _TROWEXPANDDIV(Instruction):
 TROWEXPANDDIV: _TROWEXPANDDIV
 """Divide with one value per row: dst = src0 / src1, where one source has one value per row.
 
-The operands keep their order whichever is the per-row source. Integers are truncated toward
-zero; what division by zero gives is not defined for them (0 here). HIGH_PRECISION asks a5 for
-the correctly rounded quotient of floats. Layout, tmp and the UB scratch of a2a3 are as for
-TROWEXPANDADD."""
+The operands keep their order whichever is the per-row source.
+Integers are truncated toward zero; what division by zero gives is not defined for them (0
+here). HIGH_PRECISION asks a5 for the correctly rounded quotient of floats. Layout, tmp and the
+UB scratch of a2a3 are as for TROWEXPANDADD."""
 
 class _TROWEXPANDEXPDIF(Instruction):
     @overload
@@ -1756,9 +1759,9 @@ class _TROWEXPANDEXPDIF(Instruction):
 TROWEXPANDEXPDIF: _TROWEXPANDEXPDIF
 """Compute exp(src0 - src1), where one source has one value per row: the core of a softmax.
 
-The operands keep their order whichever is the per-row source. The difference is rounded to the
-element type before the exponential, except for f32 on a5. Layout, tmp and the UB scratch of
-a2a3 are as for TROWEXPANDADD."""
+The operands keep their order whichever is the per-row source.
+The difference is rounded to the element type before the exponential, except for f32 on a5.
+Layout, tmp and the UB scratch of a2a3 are as for TROWEXPANDADD."""
 
 class _TROWEXPANDMAX(Instruction):
     @overload
@@ -1810,8 +1813,8 @@ class _TROWEXPANDSUB(Instruction):
 TROWEXPANDSUB: _TROWEXPANDSUB
 """Subtract with one value per row: dst = src0 - src1, where one source has one value per row.
 
-The operands keep their order whichever is the per-row source. Layout, tmp and the UB scratch of
-a2a3 are as for TROWEXPANDADD. Integers wrap."""
+The operands keep their order whichever is the per-row source. Layout, tmp and the UB scratch
+of a2a3 are as for TROWEXPANDADD. Integers wrap."""
 
 class _TROWMAX(Instruction):
     def __call__(self, dst: Tile, src: Tile, tmp: Tile, *events: Wait) -> RecordEvent: ...
@@ -1936,7 +1939,8 @@ class _TSHLS(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
 
 TSHLS: _TSHLS
-"""Shift every element left by a scalar count; zeros come in from the right."""
+"""Shift every element left by a scalar count; zeros come in from the right.
+    """
 
 class _TSHR(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
@@ -1951,7 +1955,8 @@ class _TSHRS(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
 
 TSHRS: _TSHRS
-"""Shift every element right by a scalar count; signed elements keep their sign."""
+"""Shift every element right by a scalar count; signed elements keep their sign.
+    """
 
 class _TSORT32(Instruction):
     @overload
@@ -2019,8 +2024,8 @@ class _TSUBC(Instruction):
 TSUBC: _TSUBC
 """Subtract the second tile from the first and add the third. There is no borrow.
 
-No device has it as one instruction: it stands for TSUB followed by TADD, with a rounding after
-each."""
+No device has it as one instruction: it stands for TSUB followed by TADD, with a rounding
+after each."""
 
 class _TSUBRELU(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
@@ -2032,11 +2037,11 @@ class _TSUBRELUCONV(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
 
 TSUBRELUCONV: _TSUBRELUCONV
-"""Subtract, replace what is negative by zero, and convert to the type of the destination.
+"""Subtract, replace what is negative by zero, and convert to the narrower type of the destination.
 
 f32 to f16 and f16 to i8 round to nearest even; whatever is too large becomes the largest value
-of the destination. i16 differences are formed in 32 bits on A2/A3 but wrap around on A5, which
-shows when they leave the range of i16."""
+of the destination. i16 differences are formed in 32 bits on A2/A3 but wrap around on A5,
+which shows when they leave the range of i16."""
 
 class _TSUBS(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
@@ -2055,8 +2060,8 @@ class _TSUBSC(Instruction):
 TSUBSC: _TSUBSC
 """Subtract a scalar from a tile and add a tile: (src0 - scalar) + src1, from left to right.
 
-No device has it as one instruction: it stands for TSUBS followed by TADD, with a rounding after
-each. The three tiles have one type."""
+No device has it as one instruction: it stands for TSUBS followed by TADD, with a
+rounding after each. The three tiles have one type."""
 
 class _TSUBVIEW(Instruction):
     def __call__(

@@ -6,6 +6,8 @@ indices as narrow as the sources.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,7 +22,7 @@ from ptokit.isa.meaning import ArgReduce
 from ptokit.isa.pointwise import A5_FAMILY, not_empty, on_a2a3, plain
 from ptokit.isa.rules import disjoint, located, same_dtype
 from ptokit.isa.services import Refused
-from ptokit.isa.spec import Asm, Region, Rule, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Region, Rule, family, insn, out, rule, src, tmp, types
 from ptokit.isa.vector_rules import (
     arithmetic,
     by_target,
@@ -31,6 +33,7 @@ from ptokit.isa.vector_rules import (
     rows_16bit,
 )
 
+Step = Callable[[Expr, Expr], Expr]
 WORDS = (dt.i32, dt.u32)
 HALF_WORDS = (dt.i16, dt.u16)
 
@@ -146,26 +149,17 @@ _along_row = _family(
 )
 
 
-@_along_row()
-def TROWARGMAX(held: Expr, element: Expr) -> Expr:
-    """Store the column index of the maximum of every row in column 0 of dstIdx.
+family(
+    _along_row,
+    """Store the column index of the [maximum|minimum] of every row in column 0 of dstIdx.
 
-    The valid region of src governs; of equal maxima the first wins. `TROWARGMAX(dstVal, dstIdx,
-    src, tmp)` also stores the maximum itself, bit for bit, in column 0 of dstVal. tmp is scratch
-    that only a2a3 uses.
-    """
-    return held < element
-
-
-@_along_row()
-def TROWARGMIN(held: Expr, element: Expr) -> Expr:
-    """Store the column index of the minimum of every row in column 0 of dstIdx.
-
-    The valid region of src governs; of equal minima the first wins. `TROWARGMIN(dstVal, dstIdx,
-    src, tmp)` also stores the minimum itself, bit for bit, in column 0 of dstVal. tmp is scratch
-    that only a2a3 uses.
-    """
-    return element < held
+    The valid region of src governs; of equal [maxima|minima] the first wins. `{name}(dstVal,
+    dstIdx, src, tmp)` also stores the [maximum|minimum] itself, bit for bit, in column 0 of dstVal.
+    tmp is scratch that only a2a3 uses.
+    """,
+    TROWARGMAX=operator.lt,
+    TROWARGMIN=operator.gt,
+)
 
 
 # ---- columns -------------------------------------------------------------------------------------
@@ -284,27 +278,26 @@ _along_column = _family(
 )
 
 
-@_along_column()
-def TCOLARGMAX(held: Expr, element: Expr) -> tuple[Expr, Expr]:
-    """Store the row index of the maximum of every column in row 0 of dstIdx.
+def _moves(better: Step, keeps: Step) -> Callable[[Expr, Expr], tuple[Expr, Expr]]:
+    """Take the value where it is better; a2a3 moves the index wherever it does not keep it."""
 
-    The valid region of src governs; of equal maxima the first wins. `TCOLARGMAX(dstVal, dstIdx,
-    src, tmp)` also stores the maximum itself, bit for bit, in row 0 of dstVal. With NaN targets
-    differ: a2a3 moves on to the row after every comparison with one, others keep what they have.
-    a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of infinity. tmp
-    is scratch that only a2a3 uses.
-    """
-    return held < element, given(on("a2a3"), ~(held >= element), held < element)
+    def taken(held: Expr, element: Expr) -> tuple[Expr, Expr]:
+        found = better(held, element)
+        return found, given(on("a2a3"), ~keeps(held, element), found)
+
+    return taken
 
 
-@_along_column()
-def TCOLARGMIN(held: Expr, element: Expr) -> tuple[Expr, Expr]:
-    """Store the row index of the minimum of every column in row 0 of dstIdx.
+family(
+    _along_column,
+    """Store the row index of the [maximum|minimum] of every column in row 0 of dstIdx.
 
-    The valid region of src governs; of equal minima the first wins. `TCOLARGMIN(dstVal, dstIdx,
-    src, tmp)` also stores the minimum itself, bit for bit, in row 0 of dstVal. With NaN targets
-    differ: a2a3 moves on to the row after every comparison with one, others keep what they have.
-    a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of infinity. tmp
-    is scratch that only a2a3 uses.
-    """
-    return element < held, given(on("a2a3"), ~(held <= element), element < held)
+    The valid region of src governs; of equal [maxima|minima] the first wins. `{name}(dstVal,
+    dstIdx, src, tmp)` also stores the [maximum|minimum] itself, bit for bit, in row 0 of dstVal.
+    With NaN targets differ: a2a3 moves on to the row after every comparison with one, others keep
+    what they have. a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of
+    infinity. tmp is scratch that only a2a3 uses.
+    """,
+    TCOLARGMAX=_moves(operator.lt, operator.ge),
+    TCOLARGMIN=_moves(operator.gt, operator.le),
+)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ptokit.isa.expr import ON_DEVICE, Expr, given, undefined
-from ptokit.isa.freedom import unspecified
+from ptokit.isa.expr import ON_DEVICE, Expr, apply, given, undefined
+from ptokit.isa.freedom import Freedom, unspecified
 from ptokit.isa.meaning import Each
 from ptokit.isa.pointwise import (
     BINARY,
@@ -19,7 +21,7 @@ from ptokit.isa.pointwise import (
     with_scalar,
 )
 from ptokit.isa.rules import disjoint, same_dtype, same_valid, separate
-from ptokit.isa.spec import Rule, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.spec import Rule, family, insn, out, rule, scalar, src, tmp, types
 
 NARROW = "i8 u8 i16 u16 i32 u32"
 INTEGERS = NARROW + " i64 u64"
@@ -70,24 +72,16 @@ def TNOT(src: Expr) -> Expr:
     return ~src
 
 
-@_bits(_DST, *BINARY[1:], rules=pointwise("dst", "src0", "src1"))
-def TAND(src0: Expr, src1: Expr) -> Expr:
-    """Combine two tiles with bitwise AND.
+family(
+    partial(_bits, _DST, *BINARY[1:], rules=pointwise("dst", "src0", "src1")),
+    """Combine two tiles with bitwise [AND|OR].
 
     A2/A3 processes bytes in pairs: with an odd number of valid columns it also overwrites the byte
     behind each row of an 8-bit tile, with unspecified contents.
-    """
-    return src0 & src1
-
-
-@_bits(_DST, *BINARY[1:], rules=pointwise("dst", "src0", "src1"))
-def TOR(src0: Expr, src1: Expr) -> Expr:
-    """Combine two tiles with bitwise OR.
-
-    A2/A3 processes bytes in pairs: with an odd number of valid columns it also overwrites the byte
-    behind each row of an 8-bit tile, with unspecified contents.
-    """
-    return src0 | src1
+    """,
+    TAND=operator.and_,
+    TOR=operator.or_,
+)
 
 
 @_bits(_DST, *BINARY[1:], _TMP, rules=_scratch("dst", "src0", "src1"))
@@ -101,27 +95,22 @@ def TXOR(src0: Expr, src1: Expr) -> Expr:
     return src0 ^ src1
 
 
-_WITH_NUMBER = [*pointwise("dst", "src"), separate("dst", "src", on="a2a3")]
-
-
-@_bits(_DST, src("src"), _SCALAR, rules=_WITH_NUMBER)
-def TANDS(src: Expr, scalar: Expr) -> Expr:
-    """Combine every element with a scalar by bitwise AND.
-
-    A2/A3 puts the scalar into dst first, so dst must not be src there; with an odd number of valid
-    columns it also overwrites the byte behind each row of an 8-bit tile.
-    """
-    return src & scalar
-
-
-@_bits(_DST, src("src"), _SCALAR, rules=_WITH_NUMBER)
-def TORS(src: Expr, scalar: Expr) -> Expr:
-    """Combine every element with a scalar by bitwise OR.
+family(
+    partial(
+        _bits,
+        _DST,
+        src("src"),
+        _SCALAR,
+        rules=[*pointwise("dst", "src"), separate("dst", "src", on="a2a3")],
+    ),
+    """Combine every element with a scalar by bitwise [AND|OR].
 
     A2/A3 puts the scalar into dst first, so dst must not be src there; with an odd number of valid
     columns it also overwrites the byte behind each row of an 8-bit tile.
-    """
-    return src | scalar
+    """,
+    TANDS=operator.and_,
+    TORS=operator.or_,
+)
 
 
 @_bits(_DST, src("src0"), _SCALAR, _TMP, rules=_scratch("dst", "src0"))
@@ -137,85 +126,76 @@ def TXORS(src0: Expr, scalar: Expr) -> Expr:
 
 # ---- shifts ------------------------------------------------------------------------------------
 
-_shift = partial(
-    insn,
-    out("dst"),
-    src("src0"),
-    src("src1", note="counts"),
-    means=Each(leaves_open=True),
-    types=types(a2a3=NARROW, a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
-    rules=pointwise("dst", "src0", "src1"),
-    freedom=unspecified(
-        "counts outside 0 .. width - 1",
-        "The permissive profile shifts everything out when a count exceeds the width.",
+
+def _stray(count: str) -> Freedom:
+    text = f"The permissive profile shifts everything out when {count} exceeds the width."
+    return unspecified("counts outside 0 .. width - 1", text)
+
+
+def _shifted(name: str) -> Callable[[Expr, Expr], Expr]:
+    """A shift; 64-bit elements take their counts modulo 64."""
+
+    def shift(src: Expr, count: Expr) -> Expr:
+        return apply(name, src, count & 63 if count.kind.bits == 64 else count)
+
+    return shift
+
+
+def _undefined_if_stray(name: str) -> Callable[[Expr, Expr], Expr]:
+    """A shift; on a device the element is undefined where the count is out of range."""
+
+    def shift(src: Expr, count: Expr) -> Expr:
+        shifted, width = _shifted(name)(src, count), count.kind.bits
+        if width == 64:
+            return shifted
+        return given(ON_DEVICE, undefined((count < 0) | (count >= width), shifted), shifted)
+
+    return shift
+
+
+family(
+    partial(
+        insn,
+        out("dst"),
+        src("src0"),
+        src("src1", note="counts"),
+        means=Each(leaves_open=True),
+        types=types(a2a3=NARROW, a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
+        rules=pointwise("dst", "src0", "src1"),
+        freedom=_stray("a count"),
     ),
-)
-
-
-def _modulo(count: Expr) -> Expr:
-    """64-bit elements take their counts modulo 64."""
-    return count & 63 if count.kind.bits == 64 else count
-
-
-def _in_range(shifted: Expr, count: Expr) -> Expr:
-    """What a shift gives; on a device it is undefined where the count is out of range."""
-    width = count.kind.bits
-    if width == 64:
-        return shifted
-    return given(ON_DEVICE, undefined((count < 0) | (count >= width), shifted), shifted)
-
-
-@_shift()
-def TSHL(src0: Expr, src1: Expr) -> Expr:
-    """Shift left by the counts in the second tile; zeros come in from the right.
+    """Shift [left|right] by the counts in the second tile; \
+[zeros come in from the right|signed elements keep their sign].
 
     Counts lie in 0 .. width - 1; any other count leaves its element undefined. Only 64-bit elements
     take their counts modulo 64.
-    """
-    return _in_range(src0 << _modulo(src1), src1)
-
-
-@_shift()
-def TSHR(src0: Expr, src1: Expr) -> Expr:
-    """Shift right by the counts in the second tile; signed elements keep their sign.
-
-    Counts lie in 0 .. width - 1; any other count leaves its element undefined. Only 64-bit elements
-    take their counts modulo 64.
-    """
-    return _in_range(src0 >> _modulo(src1), src1)
-
-
-_shift_by_number = partial(
-    insn,
-    out("dst"),
-    src("src"),
-    scalar(note="the count"),
-    means=Each(),
-    types=types(a2a3="i16 u16 i32 u32", a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
-    rules=[
-        *with_scalar(),
-        rule(
-            "shift-count",
-            "the count lies in 0 .. width - 1 (any count for 64-bit elements)",
-            lambda o: o.dst.itemsize == 8 or 0 <= o.scalar.value < 8 * o.dst.itemsize,
-            DEVICES,
-        ),
-        one_vector_of_i64(),
-    ],
-    freedom=unspecified(
-        "counts outside 0 .. width - 1",
-        "The permissive profile shifts everything out when the count exceeds the width.",
-    ),
+    """,
+    TSHL=_undefined_if_stray("shl"),
+    TSHR=_undefined_if_stray("shr"),
 )
-
-
-@_shift_by_number()
-def TSHLS(src: Expr, scalar: Expr) -> Expr:
-    """Shift every element left by a scalar count; zeros come in from the right."""
-    return src << _modulo(scalar)
-
-
-@_shift_by_number()
-def TSHRS(src: Expr, scalar: Expr) -> Expr:
-    """Shift every element right by a scalar count; signed elements keep their sign."""
-    return src >> _modulo(scalar)
+family(
+    partial(
+        insn,
+        out("dst"),
+        src("src"),
+        scalar(note="the count"),
+        means=Each(),
+        types=types(a2a3="i16 u16 i32 u32", a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
+        rules=[
+            *with_scalar(),
+            rule(
+                "shift-count",
+                "the count lies in 0 .. width - 1 (any count for 64-bit elements)",
+                lambda o: o.dst.itemsize == 8 or 0 <= o.scalar.value < 8 * o.dst.itemsize,
+                DEVICES,
+            ),
+            one_vector_of_i64(),
+        ],
+        freedom=_stray("the count"),
+    ),
+    """Shift every element [left|right] by a scalar count; \
+[zeros come in from the right|signed elements keep their sign].
+    """,
+    TSHLS=_shifted("shl"),
+    TSHRS=_shifted("shr"),
+)

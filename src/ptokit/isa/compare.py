@@ -1,10 +1,12 @@
-"""Comparison and selection: packed predicate masks."""
+"""Comparison and selection: packed predicate masks, with a tile and with one number."""
 
 from __future__ import annotations
 
-from ptokit.base.dtypes import i32
+from typing import Any
+
+from ptokit.base.dtypes import f16, i32
 from ptokit.base.enums import CmpMode
-from ptokit.isa.expr import Expr, select
+from ptokit.isa.expr import Expr, given, on, select
 from ptokit.isa.masks import (
     compared,
     compared_mask,
@@ -20,11 +22,17 @@ from ptokit.isa.rules import (
     located,
     same_dtype,
     same_valid,
+    same_valid_shape,
     separate,
     static_valid_fits,
     whole_overlap,
 )
-from ptokit.isa.spec import Asm, Attr, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, Operand, Rule, insn, out, rule, scalar, src, tmp, types
+
+_ALL = "i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32"
+_KIRIN = "i8 u8 i16 u16 i32 u32 f16 f32"
+_DST = out("dst", view=compared_mask, unspecified=undefined_tail, note="packed mask")
+_MASK_TYPES = types("dst", a2a3="u8", a5="u8 u32", kirin="u8 u32")
 
 
 def alike(names: str, count: int) -> str:
@@ -32,8 +40,35 @@ def alike(names: str, count: int) -> str:
     return " ".join(",".join([name] * count) for name in names.split())
 
 
+# ---- comparison --------------------------------------------------------------------------------
+
+
+def _comparison(mode: str, *sources: str, rows: str, fix: str) -> list[Rule]:
+    """What a comparison asks of its mask and its tiles; `mode` is the template argument."""
+    return [
+        *is_mask("dst"),
+        *mask_fits("dst", of="src0"),
+        stored_mask_fits(),
+        arithmetic("src0"),
+        located("Vec", "dst", id="SA-0230", on=DEVICES),
+        located("Vec", *sources, id="SA-0232", on=DEVICES),
+        *static_valid_fits("dst", *sources),
+        plain(*sources, on=DEVICES),
+        separate("dst", *sources),
+        rule(rows, "dst has as many valid rows as src0", lambda o: o.dst.vr == o.src0.vr, "a2a3"),
+        rule(
+            "i32-order",
+            "i32 is compared for EQ or NE: A2/A3 cannot order it and would answer EQ",
+            lambda o: o.src0.dtype is not i32 or o.attrs[mode] in (CmpMode.EQ, CmpMode.NE),
+            "a2a3",
+            fix,
+        ),
+        one_vector_of_i64("src0"),
+    ]
+
+
 @insn(
-    out("dst", view=compared_mask, unspecified=undefined_tail, note="packed mask"),
+    _DST,
     src("src0"),
     src("src1", view=lambda o: (o.src0.vr, o.src0.vc)),
     means=Each(packs=True, streams=False),
@@ -42,36 +77,21 @@ def alike(names: str, count: int) -> str:
         types(
             "src0 src1",
             a2a3=alike("i32 f16 f32", 2),
-            a5=alike("i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32", 2),
-            kirin=alike("i8 u8 i16 u16 i32 u32 f16 f32", 2),
+            a5=alike(_ALL, 2),
+            kirin=alike(_KIRIN, 2),
         ),
-        types("dst", a2a3="u8", a5="u8 u32", kirin="u8 u32"),
+        _MASK_TYPES,
     ],
     rules=[
-        *is_mask("dst"),
-        *mask_fits("dst", of="src0"),
-        stored_mask_fits(),
+        _comparison(
+            "cmpMode",
+            "src0",
+            "src1",
+            rows="mask-valid-rows",
+            fix="convert to f32 with TCVT first, or compare the difference",
+        ),
         same_dtype("src0", "src1"),
-        arithmetic("src0"),
-        located("Vec", "dst", id="SA-0230", on=DEVICES),
-        located("Vec", "src0", "src1", id="SA-0232", on=DEVICES),
-        *static_valid_fits("dst", "src0", "src1"),
-        plain("src0", "src1", on=DEVICES),
-        separate("dst", "src0", "src1"),
         same_valid("src0", "src1", on="a2a3"),
-        rule(
-            "mask-valid-rows",
-            "dst has as many valid rows as src0",
-            lambda o: o.dst.vr == o.src0.vr,
-            "a2a3",
-        ),
-        rule(
-            "i32-order",
-            "i32 is compared for EQ or NE: A2/A3 cannot order it and would answer EQ",
-            lambda o: o.src0.dtype is not i32 or o.attrs["cmpMode"] in (CmpMode.EQ, CmpMode.NE),
-            "a2a3",
-            "convert to f32 with TCVT first, or compare the difference",
-        ),
         rule(
             "src1-covers",
             "the valid region of src1 covers that of src0",
@@ -84,7 +104,6 @@ def alike(names: str, count: int) -> str:
             A5_FAMILY,
             "declare both sources with the same number of columns",
         ),
-        one_vector_of_i64("src0"),
     ],
     asm=Asm(attrs={"cmpMode": "cmpMode"}, place={"cmpMode": "ins"}),
     example={"dst": "Vec {T} 16x32", "dst@cpu": "Vec u8 16x32"},
@@ -101,6 +120,71 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
 
 
 @insn(
+    _DST,
+    src("src0"),
+    Operand(
+        "scalar",
+        "in",
+        kinds=("scalar", "tile"),
+        view=lambda _: slice(0, 1),
+        note="a number, or a tile whose first element in memory is taken",
+    ),
+    means=Each(packs=True),
+    attrs=[Attr("mode", CmpMode, CmpMode.EQ, argument=True)],
+    types=[types("src0", a2a3="i16 u16 i32 f16 f32", a5=_ALL, kirin=_KIRIN), _MASK_TYPES],
+    rules=[
+        _comparison("mode", "src0", rows="PA-0020", fix="convert to f32 with TCVT first"),
+        rule(
+            "scalar-type",
+            "a tile that holds the scalar has the element type of src0",
+            lambda o: o.scalar.kind != "tile" or o.scalar.dtype is o.src0.dtype,
+        ),
+    ],
+    asm=Asm(attrs={"mode": "cmpMode"}, place={"mode": "ins"}),
+    example={"dst": "Vec u8 16x32", "src0": "Vec {T} 16x64", "scalar": "1"},
+    more_examples=[{"dst": "Vec u8 16x32", "src0": "Vec f32 16x64", "scalar": "Vec f32 1x64"}],
+)
+def TCMPS(src0: Expr, scalar: Expr, mode: CmpMode) -> Expr:
+    """Compare every element with a scalar and pack the answers, one bit each, into a mask.
+
+    The mask is laid out, and filled up behind the last element, as TCMP does it. The scalar may be
+    given as a tile: its first element in memory counts. NaN is unequal to everything, +0 equals -0.
+    A2/A3 cannot order i32, and compares i16 and u16 as if their bits were f16: equality is right
+    except for 0 against 0x8000 and the patterns of NaN, order only among small positive numbers.
+    """
+    found = compared(src0, scalar, mode)
+    if src0.kind.is_float or src0.kind.bits != 16:
+        return found
+    return given(on("a2a3"), compared(src0.bits(f16), scalar.bits(f16), mode), found)
+
+
+# ---- selection ---------------------------------------------------------------------------------
+
+
+def _selection(mask: str, *sources: str, tmp_text: str, tmp_bytes: Any) -> list[Rule]:
+    """What a selection asks of its mask, its tiles and its scratch."""
+    return [
+        *is_mask(mask),
+        *mask_fits(mask, of="dst"),
+        same_dtype("dst", *sources),
+        located("Vec", "dst", mask, *sources, on=DEVICES),
+        *static_valid_fits("dst", mask, *sources),
+        whole_overlap("dst", *sources),
+        separate("dst", mask, id="mask-separate"),
+        located("Vec", "tmp", id="tmp-location", on="a2a3"),
+        rule(
+            "tmp-size",
+            f"tmp holds {tmp_text}",
+            lambda o: o.tmp.nbytes >= tmp_bytes(o),
+            "a2a3",
+            "declare tmp with one row of 32 bytes",
+        ),
+        separate("tmp", "dst", mask, *sources, id="tmp-separate", on="a2a3"),
+        one_vector_of_i64(),
+    ]
+
+
+@insn(
     out("dst"),
     src("selMask", view=lambda o: mask_extent(o.selMask, o.dst.vr, o.dst.vc), note="packed mask"),
     src("src0", note="taken where the bit is 1"),
@@ -111,31 +195,22 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
         types(
             "dst src0 src1",
             a2a3=alike("i16 u16 i32 u32 f16 bf16 f32", 3),
-            a5=alike("i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32", 3),
-            kirin=alike("i8 u8 i16 u16 i32 u32 f16 f32", 3),
+            a5=alike(_ALL, 3),
+            kirin=alike(_KIRIN, 3),
             ids={"a2a3": "SA-0326"},
         ),
         types("selMask", a2a3="u8", a5="u8", kirin="u8"),
     ],
     rules=[
-        *is_mask("selMask"),
-        *mask_fits("selMask", of="dst"),
-        same_dtype("dst", "src0", "src1"),
+        _selection(
+            "selMask",
+            "src0",
+            "src1",
+            tmp_text="8 bytes for 4-byte elements, 16 for 2-byte ones",
+            tmp_bytes=lambda o: 32 // o.dst.itemsize,
+        ),
         same_valid("dst", "src0", "src1"),
         plain("dst", "src0", "src1"),
-        located("Vec", "dst", "selMask", "src0", "src1", on=DEVICES),
-        *static_valid_fits("dst", "selMask", "src0", "src1"),
-        whole_overlap("dst", "src0", "src1"),
-        separate("dst", "selMask", id="mask-separate"),
-        rule(
-            "tmp-size",
-            "tmp holds 8 bytes for 4-byte elements, 16 for 2-byte ones",
-            lambda o: o.tmp.nbytes >= 32 // o.dst.itemsize,
-            "a2a3",
-            "declare tmp with one row of 32 bytes",
-        ),
-        located("Vec", "tmp", id="tmp-location", on="a2a3"),
-        separate("tmp", "dst", "selMask", "src0", "src1", id="tmp-separate", on="a2a3"),
         rule(
             "byte-columns",
             "8-bit tiles have at most 256 valid columns",
@@ -143,7 +218,6 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
             A5_FAMILY,
             "process the tile in pieces of 256 columns",
         ),
-        one_vector_of_i64(),
     ],
     example={"selMask": "Vec u8 16x32", "tmp": "Vec u8 1x32"},
 )
@@ -155,3 +229,32 @@ def TSEL(selMask: Expr, src0: Expr, src1: Expr) -> Expr:
     targets do not touch it.
     """
     return select(selMask, src0, src1)
+
+
+@insn(
+    out("dst"),
+    src("mask", view=lambda o: mask_extent(o.mask, o.dst.vr, o.dst.vc), note="packed mask"),
+    src("src", note="taken where the bit is 1"),
+    tmp(lost=on_a2a3, note="32 bytes on A2/A3"),
+    scalar(note="taken where the bit is 0; converted to the element type of src"),
+    means=Each(masks=("mask",)),
+    types=types(
+        a2a3="i16 u16 i32 u32 f16 bf16 f32",
+        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 f32",
+        kirin=_KIRIN,
+        ids={"a2a3": "SA-0327", **dict.fromkeys(A5_FAMILY.split(), "SA-0328")},
+    ),
+    rules=[
+        _selection("mask", "src", tmp_text="a block of 32 bytes", tmp_bytes=lambda _: 32),
+        *same_valid_shape("dst", "src", rows="PA-0020", cols="PA-0017"),
+        plain("dst", "src", on=DEVICES),
+    ],
+    example={"mask": "Vec u8 16x32", "tmp": "Vec u8 1x32"},
+)
+def TSELS(mask: Expr, src: Expr, scalar: Expr) -> Expr:
+    """Take elements of a tile where a packed mask has ones, and a scalar where it has zeros.
+
+    Bits are laid out as TCMP and TCMPS leave them. Nothing is computed, so NaNs of src keep their
+    payload. The destination may be the source. A2/A3 needs `tmp`; other targets do not touch it.
+    """
+    return select(mask, src, scalar)

@@ -11,8 +11,10 @@ Bitwise operations, transcendental functions and fused sequences live in files o
 
 from __future__ import annotations
 
+import operator
 from functools import partial
 from math import ceil
+from typing import Any
 
 from ptokit.base.dtypes import i32, u8
 from ptokit.base.precision import DivAlgorithm, FmodAlgorithm, RemAlgorithm
@@ -38,7 +40,7 @@ from ptokit.isa.pointwise import (
     precision,
 )
 from ptokit.isa.rules import same_dtype, separate
-from ptokit.isa.spec import insn, out, rule, src, tmp, types
+from ptokit.isa.spec import family, insn, out, rule, src, tmp, types
 
 NUMBERS = {
     "a2a3": "i16 i32 f16 f32",
@@ -50,32 +52,31 @@ WIDER_NUMBERS = {
     "a5": "i16 u16 i32 u32 i64 u64 f16 bf16 f32",
     "kirin": "i16 u16 i32 u32 f16 f32",
 }
-_binary = partial(insn, *BINARY, means=Each())
-_unary = partial(insn, *UNARY, means=Each())
+elementwise = partial(insn, means=Each())
+_binary = partial(elementwise, *BINARY)
+_unary = partial(elementwise, *UNARY)
 _rules = partial(pointwise, "dst", "src0", "src1")
 
 # ---- the four operations -----------------------------------------------------------------------
 
 
-@_binary(types=types(**NUMBERS, ids="SA-0134"), rules=_rules(a2a3="SA-0136", a5="SA-0135"))
-def TADD(src0: Expr, src1: Expr) -> Expr:
-    """Add two tiles.
+def _checked(types_: dict[str, str], id: str, *, a2a3: str, a5: str) -> dict[str, Any]:
+    """Element types and rules, with the assertions on types and on layouts."""
+    return {"types": types(**types_, ids=id), "rules": _rules(a2a3=a2a3, a5=a5)}
+
+
+(TADD, _) = family(
+    _binary,
+    """[Add two tiles|Subtract the second tile from the first].
 
     Integers wrap around. Floats are rounded once, to nearest even, in their own type.
-    """
-    return src0 + src1
+    """,
+    TADD=(operator.add, _checked(NUMBERS, "SA-0134", a2a3="SA-0136", a5="SA-0135")),
+    TSUB=(operator.sub, _checked(NUMBERS, "SA-0339", a2a3="SA-0340", a5="SA-0341")),
+)
 
 
-@_binary(types=types(**NUMBERS, ids="SA-0339"), rules=_rules(a2a3="SA-0340", a5="SA-0341"))
-def TSUB(src0: Expr, src1: Expr) -> Expr:
-    """Subtract the second tile from the first.
-
-    Integers wrap around. Floats are rounded once, to nearest even, in their own type.
-    """
-    return src0 - src1
-
-
-@_binary(types=types(**WIDER_NUMBERS, ids="SA-0283"), rules=_rules(a2a3="SA-0285", a5="SA-0284"))
+@_binary(**_checked(WIDER_NUMBERS, "SA-0283", a2a3="SA-0285", a5="SA-0284"))
 def TMUL(src0: Expr, src1: Expr) -> Expr:
     """Multiply two tiles.
 
@@ -121,12 +122,11 @@ MOD_BY_ZERO = unspecified(
 REM_BY_ZERO = unspecified("x % 0 of integers", "Integers: x % 0 is 0, where hardware decides.")
 
 
-@insn(
+@elementwise(
     out("dst"),
     src("src0", lost=lambda o: on_a2a3(o) and o.src0.dtype is i32),
     src("src1", lost=lambda o: on_a2a3(o) and o.src1.dtype is i32),
     tmp(lost=on_a2a3, note="a row of scratch on A2/A3"),
-    means=Each(),
     attrs=precision(RemAlgorithm),
     types=types(
         a2a3="i32 f32",
@@ -191,38 +191,22 @@ def TFMOD(src0: Expr, src1: Expr, PrecisionType: FmodAlgorithm) -> Expr:
 
 # ---- order and sign ----------------------------------------------------------------------------
 
-_EXTREMES = unspecified(
-    "NaN; zeros of both signs",
-    "A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
-)
-
-
-@_binary(
-    types=types(**NUMBERS, ids="SA-0248"),
-    rules=_rules(a2a3="SA-0250", a5="SA-0249"),
-    freedom=_EXTREMES,
-)
-def TMAX(src0: Expr, src1: Expr) -> Expr:
-    """Take the larger of two elements.
+(TMAX, TMIN) = family(
+    partial(
+        _binary,
+        freedom=unspecified(
+            "NaN; zeros of both signs",
+            "A NaN in src1 is ignored, one in src0 kept; of two zeros src0's is taken.",
+        ),
+    ),
+    """Take the [larger|smaller] of two elements.
 
     Keep NaN out of the sources: what becomes of it is up to the hardware, as is the sign of a zero
     taken from +0 and -0.
-    """
-    return larger(src0, src1)
-
-
-@_binary(
-    types=types(**NUMBERS, ids="SA-0251"),
-    rules=_rules(a2a3="SA-0253", a5="SA-0252"),
-    freedom=_EXTREMES,
+    """,
+    TMAX=(larger, _checked(NUMBERS, "SA-0248", a2a3="SA-0250", a5="SA-0249")),
+    TMIN=(smaller, _checked(NUMBERS, "SA-0251", a2a3="SA-0253", a5="SA-0252")),
 )
-def TMIN(src0: Expr, src1: Expr) -> Expr:
-    """Take the smaller of two elements.
-
-    Keep NaN out of the sources: what becomes of it is up to the hardware, as is the sign of a zero
-    taken from +0 and -0.
-    """
-    return smaller(src0, src1)
 
 
 @_unary(
@@ -268,12 +252,11 @@ def TRELU(src: Expr) -> Expr:
     return select(src < 0, 0, src)
 
 
-@insn(
+@elementwise(
     out("dst"),
     src("src0", note="values"),
     src("src1", note="slopes"),
     tmp(lost=on_a2a3, note="on A2/A3 room for a mask and one row more, as u8"),
-    means=Each(),
     types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32"),
     rules=[
         *_rules(),

@@ -2,51 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from ptokit.base.dtypes import DType, f16, f32, i8, i16, i32
 from ptokit.base.enums import SaturationMode
 from ptokit.isa.elementwise import NUMBERS
-from ptokit.isa.expr import Expr, given, on
+from ptokit.isa.expr import Expr, apply, given, on
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import multiply_add, positive_part
 from ptokit.isa.pointwise import BINARY, not_empty, on_a2a3, plain, pointwise
 from ptokit.isa.rules import located, same_dtype, same_valid, separate, static_valid_fits
-from ptokit.isa.spec import Asm, Rule, inout, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.spec import Asm, Rule, family, inout, insn, out, rule, scalar, src, tmp, types
+
+_fused = partial(insn, means=Each())
 
 # ---- sums of three -----------------------------------------------------------------------------
 
-_ternary = partial(
-    insn,
-    out("dst"),
-    src("src0"),
-    src("src1"),
-    src("src2"),
-    means=Each(),
-    types=types(**NUMBERS),
-    rules=pointwise("dst", "src0", "src1", "src2"),
+family(
+    partial(
+        _fused,
+        out("dst"),
+        src("src0"),
+        src("src1"),
+        src("src2"),
+        types=types(**NUMBERS),
+        rules=pointwise("dst", "src0", "src1", "src2"),
+    ),
+    """[Add three tiles, from left to right. There is no carry, whatever the name suggests|\
+Subtract the second tile from the first and add the third. There is no borrow].
+
+    No device has it as one instruction: it stands for [TADD|TSUB] followed by TADD, with a rounding
+    after each.
+    """,
+    TADDC=lambda a, b, c: a + b + c,
+    TSUBC=lambda a, b, c: a - b + c,
 )
-
-
-@_ternary()
-def TADDC(src0: Expr, src1: Expr, src2: Expr) -> Expr:
-    """Add three tiles, from left to right. There is no carry, whatever the name suggests.
-
-    No device has it as one instruction: it stands for TADD followed by TADD, with a rounding after
-    each.
-    """
-    return src0 + src1 + src2
-
-
-@_ternary()
-def TSUBC(src0: Expr, src1: Expr, src2: Expr) -> Expr:
-    """Subtract the second tile from the first and add the third. There is no borrow.
-
-    No device has it as one instruction: it stands for TSUB followed by TADD, with a rounding after
-    each.
-    """
-    return src0 - src1 + src2
 
 
 # ---- multiply and add --------------------------------------------------------------------------
@@ -55,10 +47,9 @@ _FLOATS = types(a2a3="f16 f32", a5="f16 f32")
 _NAN_IS_ZERO = unspecified("NaN", "NaN becomes 0.")
 _ONE_ROUNDING = ulp(1, "The product is not rounded before the addition.")
 _multiply_add = partial(
-    insn,
+    _fused,
     inout("dst"),
     *BINARY[1:],
-    means=Each(),
     types=_FLOATS,
     rules=pointwise("dst", "src0", "src1"),
     asm=Asm(ins=("src0", "src1"), outs=("dst",)),  # dst is read, but written only once in text
@@ -89,9 +80,8 @@ def TFUSEDMULADDRELU(dst: Expr, src0: Expr, src1: Expr) -> Expr:
 # ---- rectified sums and differences ------------------------------------------------------------
 
 
-@insn(
+@_fused(
     *BINARY,
-    means=Each(),
     types=_FLOATS,
     rules=pointwise("dst", "src0", "src1"),
     freedom=_NAN_IS_ZERO,
@@ -118,9 +108,8 @@ def _narrowing() -> list[Rule]:
 _PAIRS = "f16,f32,f32 i8,f16,f16 i8,i16,i16"
 _NARROWER = {f32: f16, f16: i8, i16: i8, i32: i8}  # by the type in which the sum is formed
 _rectified = partial(
-    insn,
+    _fused,
     *BINARY,
-    means=Each(),
     types=types("dst src0 src1", a2a3=_PAIRS, a5=_PAIRS, cpu=_PAIRS),
     rules=_narrowing(),
     freedom=_NAN_IS_ZERO,
@@ -131,37 +120,34 @@ def _saturated(value: Expr, kind: DType) -> Expr:
     return positive_part(value).to(kind, saturation=SaturationMode.ON)
 
 
-@_rectified()
-def TADDRELUCONV(src0: Expr, src1: Expr) -> Expr:
-    """Add, replace what is negative by zero, and convert to the narrower type of the destination.
+def _rectifying(name: str) -> Callable[[Expr, Expr], Expr]:
+    """An operation, rectified and narrowed; only A5 does it in 16 bits."""
+
+    def rectified(a: Expr, b: Expr) -> Expr:
+        narrow = _NARROWER[a.kind]
+        plain = _saturated(apply(name, a, b), narrow)
+        if a.kind is not i16:
+            return plain
+        return given(on("a5"), plain, _saturated(apply(name, a.to(i32), b.to(i32)), narrow))
+
+    return rectified
+
+
+family(
+    _rectified,
+    """[Add|Subtract], replace what is negative by zero, and convert to the narrower type of \
+the destination.
 
     f32 to f16 and f16 to i8 round to nearest even; whatever is too large becomes the largest value
-    of the destination. i16 sums are formed in 32 bits on A2/A3 but wrap around on A5, which shows
-    when they exceed 32767.
-    """
-    narrow = _NARROWER[src0.kind]
-    plain = _saturated(src0 + src1, narrow)
-    if src0.kind is not i16:
-        return plain
-    return given(on("a5"), plain, _saturated(src0.to(i32) + src1.to(i32), narrow))
+    of the destination. i16 [sums|differences] are formed in 32 bits on A2/A3 but wrap around on A5,
+    which shows when they [exceed 32767|leave the range of i16].
+    """,
+    TADDRELUCONV=_rectifying("add"),
+    TSUBRELUCONV=_rectifying("sub"),
+)
 
 
-@_rectified()
-def TSUBRELUCONV(src0: Expr, src1: Expr) -> Expr:
-    """Subtract, replace what is negative by zero, and convert to the type of the destination.
-
-    f32 to f16 and f16 to i8 round to nearest even; whatever is too large becomes the largest value
-    of the destination. i16 differences are formed in 32 bits on A2/A3 but wrap around on A5, which
-    shows when they leave the range of i16.
-    """
-    narrow = _NARROWER[src0.kind]
-    plain = _saturated(src0 - src1, narrow)
-    if src0.kind is not i16:
-        return plain
-    return given(on("a5"), plain, _saturated(src0.to(i32) - src1.to(i32), narrow))
-
-
-@insn(
+@_fused(
     out("dst"),
     src("src0", lost=on_a2a3),
     src("src1", lost=on_a2a3),

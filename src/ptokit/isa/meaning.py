@@ -14,7 +14,7 @@ over the destination, `Partial` over tiles that do not cover the same region, `R
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -45,6 +45,16 @@ Scalar = Callable[..., Expr | tuple[Expr, ...]]
 Kinds = Mapping[str, DType | None]  # of the operands that are given; None: a number
 Body = Callable[..., None]
 Clobber = tuple[TileType, int, int]  # bytes of a memory that are lost
+
+
+class Declared(Protocol):
+    """What is asked of an operand's declaration."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def role(self) -> str: ...
 
 
 class Form(Protocol):
@@ -91,13 +101,22 @@ class Meaning:
     """A form and a function of elements, with the code that has been made of them."""
 
     def __init__(
-        self, name: str, form: Form, scalar: Scalar, operands: Sequence[str], outs: Sequence[str]
+        self,
+        name: str,
+        form: Form,
+        scalar: Scalar,
+        operands: Sequence[Declared],
+        attrs: Iterable[str],
     ) -> None:
         self.name = name
         self.form = form
-        self.operands = tuple(operands)
-        self.outs = tuple(outs)
+        self.operands = tuple(o.name for o in operands)
+        self.outs = tuple(o.name for o in operands if o.role in ("out", "inout"))
+        # A function that does not name operands, such as operator.add, is given the sources.
         self.parameters = tuple(inspect.signature(scalar).parameters)
+        if not {*self.parameters} <= {*self.operands, *form.steps, *attrs}:
+            sources = [o.name for o in operands if o.role == "in"]
+            self.parameters = form.steps or tuple(sources[: len(self.parameters)])
         self._scalar = scalar
         self._traced: dict[Any, tuple[tuple[Expr, ...], tuple[Condition, ...]]] = {}
         self._bodies: dict[Any, Body] = {}
@@ -133,7 +152,7 @@ class Meaning:
         asked = {name: attrs[name] for name in self.parameters if name in attrs}
         key = (*symbols.values(), *asked.values())
         if key not in self._traced:
-            made = self._scalar(**symbols, **asked)
+            made = self._scalar(*(symbols.get(n) or asked[n] for n in self.parameters))
             exprs = made if isinstance(made, tuple) else (made,)
             nodes = (node for expr in exprs for node in walk(expr))
             conditions = dict.fromkeys(n.condition for n in nodes if isinstance(n, Given))
@@ -291,7 +310,7 @@ def _extreme_of(expr: Expr, takes: bool = False) -> bool | None:
     """
     kind = expr.parts[0].kind if takes and expr.parts else expr.kind
     held, new = Arg(kind, _HELD), Arg(kind, _ELEMENT)
-    for largest, better in ((True, held < new), (False, new < held)):
+    for largest, better in ((True, held < new), (False, held > new)):
         if expr == (better if takes else select(better, new, held)):
             return largest
     return None

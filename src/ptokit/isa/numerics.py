@@ -49,7 +49,7 @@ def larger(a: Expr, b: Expr) -> Expr:
 
 def smaller(a: Expr, b: Expr) -> Expr:
     """The minimum; a unless b is less."""
-    return select(b < a, b, a)
+    return select(a > b, b, a)
 
 
 def positive_part(value: Expr) -> Expr:

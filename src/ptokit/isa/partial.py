@@ -24,7 +24,7 @@ from ptokit.isa.pointwise import (
     plain,
 )
 from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate, whole_overlap
-from ptokit.isa.spec import Asm, Rule, insn, out, rule, src, types
+from ptokit.isa.spec import Asm, Rule, family, insn, out, rule, src, types
 from ptokit.isa.vector_rules import arithmetic, by_target, ceil_to, per_block, rows_16bit
 
 # ---- operands and rules --------------------------------------------------------------------------
@@ -118,17 +118,18 @@ _NUMBERS = _NARROW | {"a5": _NARROW["a5"] + " i64 u64"}
 # ---- arithmetic ----------------------------------------------------------------------------------
 
 
-@_part(
-    types=types(**_NUMBERS, ids="SA-0287"),
-    rules=[
-        _binary_rules(
-            covers="PA-0051",
-            same=[same_dtype("dst", "src0", "src1", id="SA-0289")],
-            major="SA-0288",
-        ),
-        one_vector_of_i64("dst"),
-    ],
-)
+def _numbers(ids: Any, *, covers: str, same: list[Rule], major: str) -> dict[str, Any]:
+    rules = _binary_rules(covers=covers, same=same, major=major)
+    return {
+        "types": types(**_NUMBERS, ids=ids),
+        "rules": [*rules, one_vector_of_i64("dst")],
+    }
+
+
+_same = partial(same_dtype, "dst", "src0", "src1")
+
+
+@_part(**_numbers("SA-0287", covers="PA-0051", same=[_same(id="SA-0289")], major="SA-0288"))
 def TPARTADD(src0: Expr, src1: Expr) -> Expr:
     """Add two tiles where both are defined, and copy the one that is where only one is.
 
@@ -139,10 +140,7 @@ def TPARTADD(src0: Expr, src1: Expr) -> Expr:
     return src0 + src1
 
 
-@_part(
-    types=types(**_NARROW),
-    rules=_binary_rules(covers="PA-0054", same=[same_dtype("dst", "src0", "src1")]),
-)
+@_part(types=types(**_NARROW), rules=_binary_rules(covers="PA-0054", same=[_same()]))
 def TPARTMUL(src0: Expr, src1: Expr) -> Expr:
     """Multiply two tiles where both are defined, and copy the one that is where only one is.
 
@@ -151,50 +149,22 @@ def TPARTMUL(src0: Expr, src1: Expr) -> Expr:
     return src0 * src1
 
 
-@_part(
-    types=types(**_NUMBERS, ids="SA-0291"),
-    rules=[
-        _binary_rules(
-            covers="PA-0052",
-            same=by_target(
-                "SA-0293",
-                "SA-0290",
-                lambda i, on: same_dtype("dst", "src0", "src1", id=i, on=on),
-            ),
-            major="SA-0292",
-        ),
-        one_vector_of_i64("dst"),
-    ],
-    freedom=STRICT,
-)
-def TPARTMAX(src0: Expr, src1: Expr) -> Expr:
-    """Take the larger element where both tiles are defined; copy where only one is.
+_MAX_TYPES = by_target("SA-0293", "SA-0290", lambda i, on: _same(id=i, on=on))
+family(
+    partial(_part, freedom=STRICT),
+    """Take the [larger|smaller] element where both tiles are defined; copy where only one is.
 
     The regions are as for TPARTADD. The result is one of the elements, bit for bit; keep the data
     free of NaN.
-    """
-    return larger(src0, src1)
-
-
-@_part(
-    types=types(**_NUMBERS, ids={"a2a3": "SA-0294"}),
-    rules=[
-        _binary_rules(
-            covers="PA-0053",
-            same=[same_dtype("dst", "src0", "src1", id="SA-0296")],
-            major="SA-0295",
+    """,
+    TPARTMAX=(larger, _numbers("SA-0291", covers="PA-0052", same=_MAX_TYPES, major="SA-0292")),
+    TPARTMIN=(
+        smaller,
+        _numbers(
+            {"a2a3": "SA-0294"}, covers="PA-0053", same=[_same(id="SA-0296")], major="SA-0295"
         ),
-        one_vector_of_i64("dst"),
-    ],
-    freedom=STRICT,
+    ),
 )
-def TPARTMIN(src0: Expr, src1: Expr) -> Expr:
-    """Take the smaller element where both tiles are defined; copy where only one is.
-
-    The regions are as for TPARTADD. The result is one of the elements, bit for bit; keep the data
-    free of NaN.
-    """
-    return smaller(src0, src1)
 
 
 # ---- values with indices -------------------------------------------------------------------------
@@ -250,33 +220,26 @@ _pair = partial(
 )
 
 
-@_pair()
-def TPARTARGMAX(src0Val: Expr, src1Val: Expr, src0Idx: Expr, src1Idx: Expr) -> tuple[Expr, Expr]:
-    """Keep the larger of two values together with its index; copy where only one is defined.
+def _kept_with_index(*, largest: bool) -> Callable[..., tuple[Expr, Expr]]:
+    """The better value and its index; the comparisons are those of the targets."""
+
+    def kept(value0: Expr, value1: Expr, index0: Expr, index1: Expr) -> tuple[Expr, Expr]:
+        a, b = (value0, value1) if largest else (value1, value0)
+        first = given(on("a2a3"), a >= b, given(on("cpu"), a > b, ~(b > a)))
+        return select(first, value0, value1), select(first, index0, index1)
+
+    return kept
+
+
+family(
+    _pair,
+    """Keep the [larger|smaller] of two values together with its index; copy where only one is \
+defined.
 
     The regions are as for TPARTADD, and every index tile has the region of its value tile. Equal
     values keep src0. With NaN targets differ: a2a3 takes src1 whenever one value is NaN, others
     src0. The permissive profile takes src1 for equal values and for NaN.
-    """
-    first = _prefers_first(src0Val, src1Val)
-    return select(first, src0Val, src1Val), select(first, src0Idx, src1Idx)
-
-
-@_pair()
-def TPARTARGMIN(src0Val: Expr, src1Val: Expr, src0Idx: Expr, src1Idx: Expr) -> tuple[Expr, Expr]:
-    """Keep the smaller of two values together with its index; copy where only one is defined.
-
-    The regions are as for TPARTADD, and every index tile has the region of its value tile. Equal
-    values keep src0. With NaN targets differ: a2a3 takes src1 whenever one value is NaN, others
-    src0. The permissive profile takes src1 for equal values and for NaN.
-    """
-    first = _prefers_first(src1Val, src0Val)
-    return select(first, src0Val, src1Val), select(first, src0Idx, src1Idx)
-
-
-def _prefers_first(a: Expr, b: Expr) -> Expr:
-    """Whether src0 is kept, given that the greater of a and b is wanted.
-
-    For a maximum a is src0, for a minimum it is src1; the comparisons are those of the targets.
-    """
-    return given(on("a2a3"), a >= b, given(on("cpu"), a > b, ~(b > a)))
+    """,
+    TPARTARGMAX=_kept_with_index(largest=True),
+    TPARTARGMIN=_kept_with_index(largest=False),
+)

@@ -31,7 +31,7 @@ from ptokit.isa.meaning import Reduce
 from ptokit.isa.numerics import larger, smaller
 from ptokit.isa.pointwise import A5_FAMILY, DEVICES, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import disjoint, located, same_dtype
-from ptokit.isa.spec import Asm, Attr, Rule, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, Rule, family, insn, out, rule, src, tmp, types
 from ptokit.isa.vector_rules import (
     arithmetic,
     by_target,
@@ -203,36 +203,26 @@ def TROWPROD(held: Expr, element: Expr) -> Expr:
     return held * element
 
 
-_row_extreme = partial(
-    _rows,
-    means=Reduce(axis=1),
-    types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS + " i8 u8 i64 u64", kirin=_NUMBERS + " i8 u8"),
-    rules=_row_rules(_float_scratch("at least 256 bytes per row", lanes), one_vector_of_i64("src")),
-    more_examples=_BLOCK_SAMPLES,
-    freedom=STRICT_SCAN,
+family(
+    partial(
+        _rows,
+        means=Reduce(axis=1),
+        types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS + " i8 u8 i64 u64", kirin=_NUMBERS + " i8 u8"),
+        rules=_row_rules(
+            _float_scratch("at least 256 bytes per row", lanes), one_vector_of_i64("src")
+        ),
+        more_examples=_BLOCK_SAMPLES,
+        freedom=STRICT_SCAN,
+    ),
+    """Store the [maximum|minimum] of every row of src in column 0 of dst.
+
+    The valid region of src governs. The result is one of the elements, bit for bit; keep the data
+    free of NaN. tmp is scratch that only a2a3 uses; one of the type and shape of src is always
+    large enough.
+    """,
+    TROWMAX=larger,
+    TROWMIN=smaller,
 )
-
-
-@_row_extreme()
-def TROWMAX(held: Expr, element: Expr) -> Expr:
-    """Store the maximum of every row of src in column 0 of dst.
-
-    The valid region of src governs. The result is one of the elements, bit for bit; keep the data
-    free of NaN. tmp is scratch that only a2a3 uses; one of the type and shape of src is always
-    large enough.
-    """
-    return larger(held, element)
-
-
-@_row_extreme()
-def TROWMIN(held: Expr, element: Expr) -> Expr:
-    """Store the minimum of every row of src in column 0 of dst.
-
-    The valid region of src governs. The result is one of the elements, bit for bit; keep the data
-    free of NaN. tmp is scratch that only a2a3 uses; one of the type and shape of src is always
-    large enough.
-    """
-    return smaller(held, element)
 
 
 # ---- columns -------------------------------------------------------------------------------------
@@ -380,26 +370,14 @@ def TCOLPROD(held: Expr, element: Expr) -> Expr:
     return held * element
 
 
-_column_extreme = partial(_columns, _DST, src("src"), means=Reduce(axis=0), freedom=STRICT_SCAN)
-
-
-@_column_extreme(rules=_column_rules(one_vector_of_i64("src"), widens=True))
-def TCOLMAX(held: Expr, element: Expr) -> Expr:
-    """Store the maximum of every column of src in row 0 of dst.
+family(
+    partial(_columns, _DST, src("src"), means=Reduce(axis=0), freedom=STRICT_SCAN),
+    """Store the [maximum|minimum] of every column of src in row 0 of dst.
 
     The valid region of src governs; without valid rows nothing is written. The result is one of the
     elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
-    there the columns behind dst are lost. The permissive profile also widens f16 and bf16 to f32.
-    """
-    return larger(held, element)
-
-
-@_column_extreme(rules=_column_rules(one_vector_of_i64("src")))
-def TCOLMIN(held: Expr, element: Expr) -> Expr:
-    """Store the minimum of every column of src in row 0 of dst.
-
-    The valid region of src governs; without valid rows nothing is written. The result is one of the
-    elements, bit for bit; keep the data free of NaN. a2a3 writes whole 32-byte blocks, so up to
-    there the columns behind dst are lost.
-    """
-    return smaller(held, element)
+    there the columns behind dst are lost.[ The permissive profile widens f16 and bf16 to f32.|]
+    """,
+    TCOLMAX=(larger, {"rules": _column_rules(one_vector_of_i64("src"), widens=True)}),
+    TCOLMIN=(smaller, {"rules": _column_rules(one_vector_of_i64("src"))}),
+)

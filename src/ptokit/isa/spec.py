@@ -1,10 +1,10 @@
 """The vocabulary in which an instruction is defined.
 
-One decorated function per instruction says everything about it: operands and their roles, element
-types per target, legality rules, pipe, text form, documentation (the docstring) and meaning: a
-function of single elements where that says it all (`means`), else a body of array code over logical
-views. `insn` checks the block and stores a frozen record in `INSTRUCTIONS`; API, verifier, engines,
-text and documentation are folds over that table.
+One decorated function per instruction says everything about it, in whatever file it stands:
+operands and their roles, element types per target, legality rules, pipe, text form, documentation
+(the docstring) and meaning: a function of single elements where that says it all (`means`), else a
+body of array code over logical views. `insn` checks the block and stores a frozen record in
+`INSTRUCTIONS`; API, verifier, engines, text and documentation are folds over that table.
 """
 
 from __future__ import annotations
@@ -310,8 +310,11 @@ def insn(
         full = name or body.__name__
         kinds = (types,) if isinstance(types, Types) else tuple(types)
         names = tuple(o.name for o in operands)
-        outs = tuple(o.name for o in operands if o.role in ("out", "inout"))
         orders, fifo = effects is not None, any("fifo" in o.kinds for o in operands)
+        asked, meaning = _parameters(body), None
+        if means is not None:
+            asked = (*names, *means.services)
+            meaning = Meaning(full, means, body, operands, [a.name for a in attrs])
         record = Insn(
             name=full,
             operands=operands,
@@ -334,11 +337,11 @@ def insn(
             doc=inspect.cleandoc(doc or body.__doc__ or ""),
             pointwise=pointwise,
             freedom=freedoms(freedom),
-            means=None if means is None else Meaning(full, means, body, names, outs),
+            means=meaning,
             returns=returns,
             overload_of=overload_of,
             when=MappingProxyType({tuple(f.split()): dict(a) for f, a in (when or {}).items()}),
-            body_parameters=_parameters(body) if means is None else means.services.union(names),
+            body_parameters=frozenset(asked),
             helpers=MappingProxyType(dict(helpers or {})),
             effects=effects,
             in_auto=in_auto,
@@ -354,14 +357,36 @@ def insn(
     return define
 
 
+def family(
+    block: Callable[..., Callable[[Callable[..., Any]], Insn]],
+    doc: str,
+    **members: Callable[..., Any] | tuple[Callable[..., Any], Mapping[str, Any]],
+) -> tuple[Insn, ...]:
+    """Define instructions that differ by a function, a few words and perhaps some of their block.
+
+    `block` is `insn` with all that they share. In `doc` "[larger|smaller]" is a word of the first
+    and of the second, {name} the name of each.
+    """
+    found: list[Insn] = []
+    for place, (name, member) in enumerate(members.items()):
+        function, more = member if isinstance(member, tuple) else (member, {})
+
+        def word(match: re.Match[str], place: int = place) -> str:
+            return match[1].split("|")[place]
+
+        text = re.sub(r"\[([^][]*\|[^][]*)\]", word, doc).replace("{name}", name)
+        found.append(block(name=name, doc=text, **more)(function))
+    return tuple(found)
+
+
 def enumerations() -> dict[str, type[IntEnum]]:
     """The enumerations of all template arguments by name, wherever they are declared."""
     found = {a.type for record in _table.values() for a in record.attrs}
     return {kind.__name__: kind for kind in found if issubclass(kind, IntEnum)}
 
 
-def _parameters(body: Callable[..., Any]) -> frozenset[str]:
-    return frozenset(inspect.signature(body).parameters)
+def _parameters(body: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(body).parameters)
 
 
 def _available(types: tuple[Types, ...], targets: str | None) -> frozenset[str]:
@@ -414,7 +439,7 @@ def _check(record: Insn) -> None:
     where = f"{record.body.__module__}: {record.name}"
     declared = [o.name for o in record.operands]
     expected = declared + [a.name for a in record.attrs]
-    asked = inspect.signature(record.body).parameters
+    asked = _parameters(record.body) if record.means is None else record.means.parameters
     parameters = [p for p in asked if p not in SERVICES or p in expected]
     assert record.name not in _table, f"{where} is defined twice"
     assert record.doc, f"{where} has no docstring"

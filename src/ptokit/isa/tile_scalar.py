@@ -46,12 +46,26 @@ from ptokit.isa.rules import (
     static_valid_fits,
     whole_overlap,
 )
-from ptokit.isa.spec import Asm, Operand, Rule, inout, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.spec import (
+    Asm,
+    Operand,
+    Rule,
+    family,
+    inout,
+    insn,
+    out,
+    rule,
+    scalar,
+    src,
+    tmp,
+    types,
+)
 from ptokit.isa.transcendental import TPOW
 
 _NUMBER = scalar(note="converted to the element type of src")
 _RULES = [*with_scalar(), one_vector_of_i64()]
-_with_number = partial(insn, out("dst"), src("src"), _NUMBER, means=Each())
+tile_scalar = partial(insn, means=Each())
+_with_number = partial(tile_scalar, out("dst"), src("src"), _NUMBER)
 
 # ---- sum, difference, product, order -----------------------------------------------------------
 
@@ -96,35 +110,24 @@ def TMULS(src: Expr, scalar: Expr) -> Expr:
     return src * scalar
 
 
-_with_limit = partial(
-    _with_number,
-    types=types(**NUMBERS),
-    rules=_RULES,
-    freedom=unspecified(
-        "NaN; zeros of both signs",
-        "A NaN element is kept, a NaN scalar ignored; of two zeros the element is taken.",
+family(
+    partial(
+        _with_number,
+        types=types(**NUMBERS),
+        rules=_RULES,
+        freedom=unspecified(
+            "NaN; zeros of both signs",
+            "A NaN element is kept, a NaN scalar ignored; of two zeros the element is taken.",
+        ),
     ),
+    """Replace elements [below|above] a scalar by it.
+
+    Keep NaN out of both operands: what becomes of it is up to the hardware, as is the sign of a
+    zero taken from +0 and -0.
+    """,
+    TMAXS=larger,
+    TMINS=smaller,
 )
-
-
-@_with_limit()
-def TMAXS(src: Expr, scalar: Expr) -> Expr:
-    """Replace elements below a scalar by it.
-
-    Keep NaN out of both operands: what becomes of it is up to the hardware, as is the sign of a
-    zero taken from +0 and -0.
-    """
-    return larger(src, scalar)
-
-
-@_with_limit()
-def TMINS(src: Expr, scalar: Expr) -> Expr:
-    """Replace elements above a scalar by it.
-
-    Keep NaN out of both operands: what becomes of it is up to the hardware, as is the sign of a
-    zero taken from +0 and -0.
-    """
-    return smaller(src, scalar)
 
 
 # ---- division ----------------------------------------------------------------------------------
@@ -164,7 +167,7 @@ _IN_PLACE = Condition(
 )
 
 
-@insn(
+@tile_scalar(
     out("dst"),
     Operand("src0", "in", kinds=("tile", "scalar"), note="dividend"),
     Operand("scalar", "in", kinds=("scalar", "tile"), note="divisor; one of the two is a tile"),
@@ -231,12 +234,11 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
 # ---- remainders --------------------------------------------------------------------------------
 
 
-@insn(
+@tile_scalar(
     out("dst"),
     src("src", lost=lambda o: on_a2a3(o) and o.src.dtype is i32),
     _NUMBER,
     tmp(lost=on_a2a3, note="a row of scratch on A2/A3"),
-    means=Each(),
     attrs=precision(RemSAlgorithm),
     types=types(
         a2a3="i32 f32",
@@ -296,12 +298,11 @@ def TFMODS(src: Expr, scalar: Expr, PrecisionType: FmodSAlgorithm) -> Expr:
 # ---- powers ------------------------------------------------------------------------------------
 
 
-@insn(
+@tile_scalar(
     out("dst"),
     src("base"),
     scalar("exp", note="converted to the element type of dst"),
     tmp(lost=TPOW.operand("tmp").lost, note="scratch for f32 on A2/A3"),
-    means=Each(),
     attrs=precision(PowAlgorithm),
     targets=DEVICES,
     types=TPOW.types,
@@ -350,11 +351,10 @@ def TLRELU(src: Expr, scalar: Expr) -> Expr:
 _AXPY = "f16,f16 f32,f32 f32,f16"
 
 
-@insn(
+@tile_scalar(
     inout("dst"),
     src("src"),
     _NUMBER,
-    means=Each(),
     types=types("dst src", a2a3=_AXPY, a5=_AXPY, kirin=_AXPY),
     rules=[
         arithmetic("src"),
@@ -384,33 +384,22 @@ _THREE_TILES = rule(
     lambda o: o.dst.spec is o.src0.spec and o.dst.spec is o.src1.spec,
     fix="declare them with the same template arguments",
 )
-_with_two_tiles = partial(
-    insn,
-    out("dst"),
-    src("src0"),
-    scalar(),
-    src("src1"),
-    means=Each(),
-    types=types(a2a3="i16 i32 f16 f32", a5="i16 i32 f16 f32"),
-    rules=[_THREE_TILES, *pointwise("dst", "src0", "src1")],
+family(
+    partial(
+        tile_scalar,
+        out("dst"),
+        src("src0"),
+        scalar(),
+        src("src1"),
+        types=types(a2a3="i16 i32 f16 f32", a5="i16 i32 f16 f32"),
+        rules=[_THREE_TILES, *pointwise("dst", "src0", "src1")],
+    ),
+    """[Add a scalar and a tile to a tile: (src0 + scalar)|\
+Subtract a scalar from a tile and add a tile: (src0 - scalar)] + src1, from left to right.
+
+    No device has it as one instruction: it stands for [TADDS|TSUBS] followed by TADD, with a
+    rounding after each. The three tiles have one type.
+    """,
+    TADDSC=lambda a, b, c: a + b + c,
+    TSUBSC=lambda a, b, c: a - b + c,
 )
-
-
-@_with_two_tiles()
-def TADDSC(src0: Expr, scalar: Expr, src1: Expr) -> Expr:
-    """Add a scalar and a tile to a tile: (src0 + scalar) + src1, from left to right.
-
-    No device has it as one instruction: it stands for TADDS followed by TADD, with a rounding after
-    each. The three tiles have one type.
-    """
-    return src0 + scalar + src1
-
-
-@_with_two_tiles()
-def TSUBSC(src0: Expr, scalar: Expr, src1: Expr) -> Expr:
-    """Subtract a scalar from a tile and add a tile: (src0 - scalar) + src1, from left to right.
-
-    No device has it as one instruction: it stands for TSUBS followed by TADD, with a rounding after
-    each. The three tiles have one type.
-    """
-    return src0 - scalar + src1

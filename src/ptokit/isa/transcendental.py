@@ -28,7 +28,8 @@ from ptokit.isa.spec import Asm, Rule, insn, out, rule, src, tmp, types
 
 ACCURACY = ulp(None, "The exact result, rounded once to the element type.")
 _floats = partial(types, a2a3="f16 f32", a5="f16 f32", kirin="f16 f32")
-_unary = partial(insn, *UNARY, means=Each(), freedom=ACCURACY)
+_function = partial(insn, means=Each())
+_unary = partial(_function, *UNARY, freedom=ACCURACY)
 
 
 @_unary(
@@ -85,10 +86,9 @@ def TSQRT(src: Expr) -> Expr:
     return exact("sqrt", src)
 
 
-@insn(
+@_function(
     *UNARY,
     tmp(optional=True, lost=on_a2a3, note="32 bytes; A2/A3 then divides instead of estimating"),
-    means=Each(),
     attrs=precision(RsqrtAlgorithm),
     types=_floats(ids="SA-0318"),
     rules=[
@@ -160,12 +160,11 @@ def _for_f32(asked: Rule) -> Rule:
     )
 
 
-@insn(
+@_function(
     out("dst"),
     src("base"),
     src("exp"),
     tmp(lost=lambda o: on_a2a3(o) and o.dst.dtype is dt.f32, note="scratch for f32 on A2/A3"),
-    means=Each(),
     attrs=precision(PowAlgorithm),
     targets=DEVICES,
     types=types(a2a3="i8 u8 i16 u16 i32 u32 f32", kirin="i8 u8 i16 u16 i32 u32 f16 f32"),
