@@ -31,7 +31,7 @@ from ptokit.frontend.session import current
 from ptokit.ir.core import Function, Module
 from ptokit.ir.printer import print_module
 from ptokit.ir.types import BufferType
-from ptokit.isa.spec import TARGETS as DEVICES
+from ptokit.isa.devices import TARGETS as DEVICES
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.isa.targets.defines import Defines, parse_defines

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ptokit import *
 from ptokit.frontend.session import current
-from ptokit.isa.spec import TARGETS
+from ptokit.isa.devices import TARGETS
 
 
 @contextmanager

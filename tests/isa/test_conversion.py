@@ -14,7 +14,7 @@ from ptokit.base.dtypes import ALL, dtype, f32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
 from ptokit.isa.conversion import PAIRS
-from ptokit.isa.spec import TARGETS
+from ptokit.isa.devices import TARGETS
 from tests.isa.tiles import blank, call, defined, same_bits, tile, whole
 
 NONE, RINT, ROUND, FLOOR, CEIL, TRUNC, ODD = RoundMode

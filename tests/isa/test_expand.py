@@ -21,7 +21,7 @@ from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.spec import TARGETS
+from ptokit.isa.devices import TARGETS
 from ptokit.machine.faults import PoisonRead
 from tests.isa.tiles import blank, call, defined, same_bits, tile, whole
 from tests.operands import codes, flood, make

@@ -13,7 +13,7 @@ from ptokit.base.enums import PadValueCustom16
 from ptokit.base.layout import Array
 from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
-from ptokit.isa.spec import TARGETS
+from ptokit.isa.devices import TARGETS
 from ptokit.isa.targets import TARGETS as PROFILES
 from tests.isa.tiles import call, defined, whole
 

@@ -15,9 +15,9 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import CmpMode, MaskPattern
 from ptokit.base.layout import Array
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.devices import TARGETS
 from ptokit.isa.gather_forms import GatherAxis
 from ptokit.isa.scatter import ScatterAxis
-from ptokit.isa.spec import TARGETS
 from ptokit.machine.faults import PoisonRead
 from tests.isa.tiles import call, defined, same_bits, whole
 from tests.operands import codes, flood, make, noise

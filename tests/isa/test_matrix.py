@@ -18,7 +18,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.spec import TARGETS
+from ptokit.isa.devices import TARGETS
 from tests.isa.tiles import call, defined, whole
 
 TRIPLES = [

@@ -16,7 +16,7 @@ from ptokit.base.diagnostics import ProgramError
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.spec import TARGETS
+from ptokit.isa.devices import TARGETS
 from tests.isa.tiles import blank, call, defined, same_bits, tile, whole
 from tests.operands import codes, flood, make
 

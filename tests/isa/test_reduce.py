@@ -22,7 +22,7 @@ from ptokit.base.tiles import TileSpec
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.spec import TARGETS
+from ptokit.isa.devices import TARGETS
 from tests.isa.tiles import blank, call, defined, same_bits, tile, whole
 from tests.operands import codes, make
 

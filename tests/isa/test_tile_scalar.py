@@ -24,7 +24,7 @@ from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.arrays import pack_mask, unpack_mask
-from ptokit.isa.spec import TARGETS
+from ptokit.isa.devices import TARGETS
 from tests.isa.tiles import blank, call, defined, same_bits, tile, whole
 
 NAN, INF = math.nan, math.inf

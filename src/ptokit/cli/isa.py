@@ -14,7 +14,8 @@ from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.dtypes import ALL
 from ptokit.frontend.supports import supports
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.spec import TARGETS, Insn, Types
+from ptokit.isa.devices import TARGETS
+from ptokit.isa.spec import Insn, Types
 from ptokit.isa.targets import TARGETS as PROFILES
 from ptokit.report.pages import markdown
 
@@ -54,7 +55,7 @@ def _find(name: str) -> Insn:
 
 def _listing(insns: list[Insn]) -> Table:
     table = Table(title=f"{len(insns)} instructions", title_justify="left", box=None)
-    for column in ("instruction", "family", "devices", "what it does"):
+    for column in ("instruction", "class", "devices", "what it does"):
         table.add_column(column, no_wrap=column != "what it does")
     for insn in sorted(insns, key=lambda i: (i.cost.name, i.name)):
         have = [t for t in TARGETS if t in insn.targets]

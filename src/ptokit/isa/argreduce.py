@@ -15,11 +15,12 @@ import numpy as np
 
 from ptokit.base import dtypes as dt
 from ptokit.base.layout import Array
+from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.expr import Expr, given, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.meaning import ArgReduce
-from ptokit.isa.pointwise import A5_FAMILY, not_empty, on_a2a3, plain
+from ptokit.isa.pointwise import not_empty, on_a2a3, plain
 from ptokit.isa.rules import disjoint, located, same_dtype
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Asm, Region, Rule, family, insn, out, rule, src, tmp, types

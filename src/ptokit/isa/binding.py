@@ -8,8 +8,9 @@ from typing import Any
 from ptokit.base import dtypes as dt
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import DEVICES, located, must, where
+from ptokit.isa.rules import located, must, where
 from ptokit.isa.services import Core, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.expr import ON_DEVICE, Expr, apply, given, undefined
 from ptokit.isa.freedom import Freedom, unspecified
 from ptokit.isa.meaning import Each
 from ptokit.isa.pointwise import (
     BINARY,
-    DEVICES,
     UNARY,
     on_a2a3,
     one_vector_of_i64,

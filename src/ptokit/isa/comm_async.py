@@ -15,9 +15,10 @@ from ptokit.base.comm_enums import DmaEngine
 from ptokit.base.enums import TileType
 from ptokit.isa.comm_rules import same_layout, same_type, tensor
 from ptokit.isa.costs import COMMUNICATION
+from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
 from ptokit.isa.services import Poison, Refused, World
-from ptokit.isa.spec import Attr, Insn, View, insn, on, rule, scalar, thing
+from ptokit.isa.spec import Attr, Insn, View, insn, rule, scalar, thing
 
 _URMA_MOST = 1 << 28  # bytes of one work request
 _CORE_PUTS = on("a5")  # cannot write outwards by SDMA: the core copies through the scratch

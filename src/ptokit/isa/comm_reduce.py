@@ -24,6 +24,7 @@ from ptokit.isa.comm_rules import (
 )
 from ptokit.isa.costs import COMMUNICATION
 from ptokit.isa.facts import Ops
+from ptokit.isa.freedom import reassociates
 from ptokit.isa.rules import disjoint, same_valid
 from ptokit.isa.services import World
 from ptokit.isa.spec import Attr, Pipe, insn, rule
@@ -88,8 +89,10 @@ def _member(o: Any) -> tuple[int, ...]:
             "op": "Max",
         }
     ],
-    freedom="The order is fixed - the root, then the others ascending - so results are the same "
-    "on every run; the collective unit may choose another order, and the reference uses this one.",
+    freedom=reassociates(
+        "The order is fixed - the root, then the others ascending - so results are the same on "
+        "every run; the collective unit may choose another order, and the reference uses this one."
+    ),
 )
 def TREDUCE(
     parallelGroup: Any,

@@ -6,6 +6,7 @@ from typing import Any
 
 from ptokit.base.dtypes import f16, i32
 from ptokit.base.enums import CmpMode
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.expr import Expr, given, on, select
 from ptokit.isa.masks import (
     compared,
@@ -17,7 +18,7 @@ from ptokit.isa.masks import (
     undefined_tail,
 )
 from ptokit.isa.meaning import Each
-from ptokit.isa.pointwise import A5_FAMILY, DEVICES, arithmetic, on_a2a3, one_vector_of_i64, plain
+from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import (
     located,
     same_dtype,

@@ -9,8 +9,9 @@ from ptokit.base.convert import convert, round_integral
 from ptokit.base.dtypes import DType, dtype, f16, f32, i8, i16, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.facts import Ops
-from ptokit.isa.pointwise import A5_FAMILY, DEVICES, plain
+from ptokit.isa.pointwise import plain
 from ptokit.isa.rules import located, must, same_valid, separate, static_valid_fits, whole_overlap
 from ptokit.isa.services import Registers
 from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, src, tmp, types

@@ -13,15 +13,17 @@ from ptokit.base.convert import convert, from_float, keep_mantissa
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import AccPhase, RoundMode, SaturationMode, TileType
 from ptokit.base.layout import Array
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
+from ptokit.isa.freedom import reassociates
 from ptokit.isa.services import Places, Refused, Registers
-from ptokit.isa.spec import DEVICES, Attr, Operand, Parts, Rule, rule, src
+from ptokit.isa.spec import Attr, Operand, Parts, Rule, rule, src
 
 LIMIT = 4095  # of m, k and n
 FRACTAL = 16  # rows and columns of an accumulator box
 
 PHASE = Attr("Phase", AccPhase, AccPhase.Unspecified, "unit flag for the store that follows")
-FREEDOM = (
+FREEDOM = reassociates(
     "The order of summation along K and the rounding inside the cube are not stated by any source. "
     "The reference multiplies in float32 (float64 for integers that need it and for MX), lets the "
     "host's matrix product choose the order, adds the start value last and rounds once to the type "

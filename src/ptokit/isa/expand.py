@@ -15,19 +15,12 @@ from typing import Any
 from ptokit.base.enums import TileType
 from ptokit.base.precision import DivAlgorithm
 from ptokit.base.tiles import DYNAMIC
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Clobber, Each
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
-from ptokit.isa.pointwise import (
-    A5_FAMILY,
-    DEVICES,
-    not_empty,
-    on_a2a3,
-    one_vector_of_i64,
-    plain,
-    precision,
-)
+from ptokit.isa.pointwise import not_empty, on_a2a3, one_vector_of_i64, plain, precision
 from ptokit.isa.rules import located, same_dtype, separate, unboxed, whole_overlap
 from ptokit.isa.spec import (
     DERIVED,

@@ -6,9 +6,10 @@ from math import prod
 from typing import Any
 
 from ptokit.base.enums import Layout, TileType
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.expr import Expr
 from ptokit.isa.meaning import Each
-from ptokit.isa.rules import DEVICES, in_types, located, need
+from ptokit.isa.rules import in_types, located, need
 from ptokit.isa.spec import Asm, Pipe, View, insn, out, scalar, types
 
 _MOST_BLOCKS = 32767  # repeat count of the fill engine, in 32-byte blocks

@@ -6,9 +6,10 @@ from typing import Any
 
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
+from ptokit.isa.devices import DEVICES, KIRIN
 from ptokit.isa.extract_rules import CORNER_RULES, OPERAND_RULES, VECTOR_RULES, corner, corner1
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import DEVICES, KIRIN, NEW, OLD, must, separate
+from ptokit.isa.rules import NEW, OLD, must, separate
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Cpp, Pipe, insn, out, scalar, src
 from ptokit.isa.targets import PerTarget

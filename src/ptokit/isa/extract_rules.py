@@ -6,7 +6,8 @@ from typing import Any
 
 from ptokit.base.enums import CompactMode, TileType
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.rules import KIRIN, NEW, NOT_A2A3, OLD, in_types, must, when, where
+from ptokit.isa.devices import KIRIN
+from ptokit.isa.rules import NEW, NOT_A2A3, OLD, in_types, must, when, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import c0, is_plain, up
 from ptokit.isa.transfer_rules import (

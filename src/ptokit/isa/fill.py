@@ -9,9 +9,10 @@ import numpy as np
 
 from ptokit.base.enums import CompactMode, PadValue, TFillPadMode, TileType
 from ptokit.base.layout import Array
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out
-from ptokit.isa.rules import DEVICES, must, row_major, separate, unboxed, where, whole_overlap
+from ptokit.isa.rules import must, row_major, separate, unboxed, where, whole_overlap
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Insn, Pipe, Rule, insn, out, rule, src
 from ptokit.isa.targets import PerTarget

@@ -20,7 +20,8 @@ from ptokit.base.convert import convert, from_float
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import RoundMode, SaturationMode, TileType
 from ptokit.base.layout import Array
-from ptokit.isa.rules import KIRIN, must
+from ptokit.isa.devices import KIRIN
+from ptokit.isa.rules import must
 from ptokit.isa.spec import Rule
 from ptokit.isa.targets import A2A3, PerTarget, Target
 

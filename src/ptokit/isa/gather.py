@@ -12,6 +12,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import CmpMode, MaskPattern, SaturationMode
 from ptokit.base.layout import Array
 from ptokit.isa.costs import GATHER
+from ptokit.isa.devices import A5_FAMILY, KIRIN, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.gather_forms import (
     A5_DATA,
@@ -28,22 +29,7 @@ from ptokit.isa.lane_masks import selected
 from ptokit.isa.pointwise import plain
 from ptokit.isa.rules import located, same_size, separate
 from ptokit.isa.services import Poison, Refused
-from ptokit.isa.spec import (
-    A5_FAMILY,
-    KIRIN,
-    Asm,
-    Attr,
-    Cpp,
-    View,
-    insn,
-    on,
-    out,
-    rule,
-    scalar,
-    src,
-    tmp,
-    types,
-)
+from ptokit.isa.spec import Asm, Attr, Cpp, View, insn, out, rule, scalar, src, tmp, types
 from ptokit.isa.vector_rules import BLOCK_BYTES, ceil_to, lanes, per_block, rows_16bit
 
 EVERYTHING = (slice(None), slice(None))
@@ -96,49 +82,22 @@ _ON_KIRIN = on(KIRIN)
         numbers=frozenset({"k_value"}),
     ),
     example={"dst": "Vec {T} 16x64", "src0": "Vec {T} 16x64", "maskPattern": "P0101"},
-    more_examples=[
-        *(
-            {
-                "dst": f"Vec {data} 8x64",
-                "src0": f"Vec {data} 8x64",
-                "src1": f"Vec {index} 8x64",
-                "tmp": f"Vec {index} 8x64",
-            }
-            for data, index in (("f16", "i32"), ("f32", "u32"))
-        ),
-        {
-            "dst": "Vec f32 16x64 valid 8x64",
-            "src0": "Vec f32 32x64 valid 16x64",
-            "maskPattern": "P1010",
-            "gatherType": "GATHER_COL",
-            "on": "a2a3 a5",
-        },
-        {
-            "dst": "Vec i64 8x64",
-            "src0": "Vec i64 8x64",
-            "src1": "Vec i32 8x64",
-            "tmp": "Vec i32 8x64",
-            "on": "a5",
-        },
-        {
-            "dst": "Vec i32 8x64",
-            "src0": "Vec f32 8x64",
-            "k_value": "Vec i32 1x8",
-            "cdst": "Vec u32 1x8",
-            "tmp": "Vec u32 8x88",
-            "offset": "7",
-            "cmpMode": "GT",
-            "on": "a2a3",
-        },
-        {
-            "dst": "Vec u32 8x64",
-            "src0": "Vec u16 8x64",
-            "k_value": "Vec u16 1x16",
-            "cdst": "Vec u32 1x8",
-            "tmp": "Vec u32 8x88",
-            "on": "a5",
-        },
-    ],
+    more_examples="""
+        dst          | src0         | src1         | tmp          | on
+        Vec f16 8x64 | Vec f16 8x64 | Vec i32 8x64 | Vec i32 8x64 |
+        Vec f32 8x64 | Vec f32 8x64 | Vec u32 8x64 | Vec u32 8x64 |
+        Vec i64 8x64 | Vec i64 8x64 | Vec i32 8x64 | Vec i32 8x64 | a5
+
+        dst                      | src0                      | maskPattern | gatherType | on
+        Vec f32 16x64 valid 8x64 | Vec f32 32x64 valid 16x64 | P1010       | GATHER_COL | a2a3 a5
+
+        dst          | src0         | k_value      | cdst        | tmp          | offset | on
+        Vec i32 8x64 | Vec f32 8x64 | Vec i32 1x8  | Vec u32 1x8 | Vec u32 8x88 | 7      | a2a3
+        Vec u32 8x64 | Vec u16 8x64 | Vec u16 1x16 | Vec u32 1x8 | Vec u32 8x88 |        | a5
+
+        dst          | src0         | k_value     | cdst        | tmp          | cmpMode | on
+        Vec i32 8x64 | Vec f32 8x64 | Vec i32 1x8 | Vec u32 1x8 | Vec u32 8x88 | GT      | a2a3
+    """,
     cpp=Cpp(
         (
             "dst src0 k_value cdst tmp @cmpMode",

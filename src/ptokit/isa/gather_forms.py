@@ -9,9 +9,10 @@ from typing import Any
 
 from ptokit.base import dtypes as dt
 from ptokit.base.enums import Choice, CmpMode, TileType
+from ptokit.isa.devices import A5_FAMILY, KIRIN, on
 from ptokit.isa.lane_masks import count_selected, start_of, step_of
 from ptokit.isa.rules import where
-from ptokit.isa.spec import A5_FAMILY, KIRIN, Extent, Rule, View, on, rule
+from ptokit.isa.spec import Extent, Rule, View, rule
 from ptokit.isa.vector_rules import ceil_to, lanes
 
 

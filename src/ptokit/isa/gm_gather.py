@@ -10,7 +10,9 @@ import numpy as np
 from ptokit.base.enums import Choice, GatherOOB, Layout, ScatterAtomicOp, ScatterOOB, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.costs import GATHER
+from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
+from ptokit.isa.freedom import reassociates, unspecified
 from ptokit.isa.gm_table import (
     A2A3_TYPES,
     A5_TYPES,
@@ -28,21 +30,7 @@ from ptokit.isa.gm_table import (
 )
 from ptokit.isa.memory import as_bits_of
 from ptokit.isa.rules import both, in_types, need
-from ptokit.isa.spec import (
-    Asm,
-    Attr,
-    Cpp,
-    Operand,
-    Pipe,
-    View,
-    gm_in,
-    insn,
-    on,
-    out,
-    rule,
-    src,
-    types,
-)
+from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Pipe, View, gm_in, insn, out, rule, src, types
 
 
 class ScatterConflict(Choice):
@@ -161,29 +149,13 @@ _MAT_RULES = [
         attrs={"gatherOob": "gatherOob", "coalesce": "coalesce"},
     ),
     example={"indexes": "Vec i32 16x64", "coalesce": "Elem"},
-    more_examples=[
-        {"indexes": "Vec i32 1x16", "coalesce": "Row"},
-        {
-            "dst": "Vec f16 16x64 NZ",
-            "src": "GM f16 16x64 NZ",
-            "indexes": "Vec i32 1x16",
-            "coalesce": "Row",
-            "on": "a2a3",
-        },
-        {
-            "dst": "Mat f16 16x64 NZ",
-            "src": "GM f16 16x64",
-            "indexes": "GM i32 1x16",
-            "on": TABLE_DEVICES,
-        },
-        {
-            "dst": "Mat f16 16x64 NZ",
-            "src": "GM f16 16x64",
-            "indexes": "GM i32 16x64",
-            "scratch": "GM f16 16x64",
-            "on": TABLE_DEVICES,
-        },
-    ],
+    more_examples="""
+        dst              | src             | indexes      | scratch      | coalesce | on
+                         |                 | Vec i32 1x16 |              | Row      |
+        Vec f16 16x64 NZ | GM f16 16x64 NZ | Vec i32 1x16 |              | Row      | a2a3
+        Mat f16 16x64 NZ | GM f16 16x64    | GM i32 1x16  |              |          | a2a3 a5
+        Mat f16 16x64 NZ | GM f16 16x64    | GM i32 16x64 | GM f16 16x64 |          | a2a3 a5
+    """,
     cpp=Cpp(asks_for={"scratch": "coalesce"}),
     cost=GATHER,
 )
@@ -290,18 +262,19 @@ def _picks(o: Any) -> bool:
         },
     ),
     example={"indexes": "Vec i32 16x64", "coalesce": "Elem"},
-    more_examples=[
-        {"indexes": "Vec i32 1x16", "coalesce": "Row"},
-        {
-            "dst": "GM f16 16x64 NZ",
-            "src": "Vec f16 16x64 NZ",
-            "indexes": "Vec i32 1x16",
-            "coalesce": "Row",
-            "on": "a2a3",
-        },
+    more_examples="""
+        dst             | src              | indexes      | coalesce | on
+                        |                  | Vec i32 1x16 | Row      |
+        GM f16 16x64 NZ | Vec f16 16x64 NZ | Vec i32 1x16 | Row      | a2a3
+    """,
+    freedom=[
+        unspecified(
+            "ScatterConflict.Default with one index twice",
+            "Where duplicate indices leave the winner open (ScatterConflict.Default on A5), the "
+            "largest source position wins;",
+        ),
+        reassociates("atomic operations are applied in source order."),
     ],
-    freedom="Where duplicate indices leave the winner open (ScatterConflict.Default on A5), the "
-    "largest source position wins; atomic operations are applied in source order.",
     cost=GATHER,
 )
 def MSCATTER(

@@ -16,10 +16,11 @@ import numpy as np
 from ptokit.base.enums import Choice, Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC
+from ptokit.isa.devices import on
 from ptokit.isa.memory import view_rows_cols
 from ptokit.isa.rules import Predicate, both, in_types, need
 from ptokit.isa.services import Refused
-from ptokit.isa.spec import Attr, Rule, View, on, rule
+from ptokit.isa.spec import Attr, Rule, View, rule
 
 
 class Coalesce(Choice):

@@ -6,8 +6,9 @@ from typing import Any
 
 from ptokit.base.enums import TInsertMode
 from ptokit.base.layout import Array
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import DEVICES, NOT_A2A3, in_types, must, separate
+from ptokit.isa.rules import NOT_A2A3, in_types, must, separate
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, inout, insn, rule, scalar, src
 from ptokit.isa.transfer import (

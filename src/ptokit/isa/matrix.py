@@ -32,10 +32,11 @@ from ptokit.isa.cube import (
     same_accumulator,
     shapes_agree,
 )
+from ptokit.isa.devices import DEVICES, KIRIN
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located
 from ptokit.isa.services import Places, Registers
-from ptokit.isa.spec import DEVICES, KIRIN, Asm, Attr, Cpp, Pipe, Rule, insn, rule, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, rule, types
 
 # ---- element types and layouts -------------------------------------------------------------------
 

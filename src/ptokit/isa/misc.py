@@ -11,24 +11,10 @@ from ptokit.base.dtypes import DType, u8, u32
 from ptokit.base.enums import Choice
 from ptokit.base.layout import Array
 from ptokit.isa.costs import GENERATE
+from ptokit.isa.devices import DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, row_major, separate, static_valid_fits
-from ptokit.isa.spec import (
-    DEVICES,
-    Asm,
-    Attr,
-    Cpp,
-    Pipe,
-    Rule,
-    insn,
-    on,
-    out,
-    rule,
-    scalar,
-    src,
-    tmp,
-    types,
-)
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, out, rule, scalar, src, tmp, types
 
 
 class HistByte(Choice):
@@ -310,14 +296,10 @@ def _histogram_rules() -> list[Rule]:
         "idx": "Vec u8 32x1 DN",
         "byte": "BYTE_1",
     },
-    more_examples=[
-        {
-            "dst": "Vec u32 16x256",
-            "src": "Vec u32 16x64",
-            "idx": "Vec u8 2x64",
-            "byte": "BYTE_1",
-        }
-    ],
+    more_examples="""
+        dst            | src           | idx         | byte
+        Vec u32 16x256 | Vec u32 16x64 | Vec u8 2x64 | BYTE_1
+    """,
     cpp=Cpp(("@byte",)),
 )
 def THISTOGRAM(dst: Array, src: Array, idx: Array, byte: HistByte) -> None:

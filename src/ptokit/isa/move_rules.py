@@ -6,7 +6,8 @@ from typing import Any
 
 from ptokit.base.dtypes import dtype, f16, f32
 from ptokit.base.enums import CompactMode, Layout
-from ptokit.isa.rules import DEVICES, KIRIN, NEW, NOT_A2A3, OLD, in_types, must, under, where
+from ptokit.isa.devices import DEVICES, KIRIN
+from ptokit.isa.rules import NEW, NOT_A2A3, OLD, in_types, must, under, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import c0, is_plain, up
 from ptokit.isa.transfer_rules import (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.layout import Array
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.move_rules import OPERAND_RULES, SCALE_RULES, TABLE_RULES, VECTOR_RULES
-from ptokit.isa.rules import DEVICES, NOT_A2A3, must, separate
+from ptokit.isa.rules import NOT_A2A3, must, separate
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, out, rule, scalar, src, tmp
 from ptokit.isa.transfer import (

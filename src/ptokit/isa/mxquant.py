@@ -14,11 +14,12 @@ from ptokit.base.dtypes import bf16, f16, f32
 from ptokit.base.enums import Choice, MxQuantAlg, QuantScaleAlg, QuantType
 from ptokit.base.layout import Array
 from ptokit.isa.costs import QUANTISE
+from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
 from ptokit.isa.microscaling import GROUP, format_of, quantise
 from ptokit.isa.rules import disjoint, located, row_major, static_valid_fits
 from ptokit.isa.services import Poison
-from ptokit.isa.spec import Attr, Cpp, Extent, Rule, insn, on, out, rule, src, types
+from ptokit.isa.spec import Attr, Cpp, Extent, Rule, insn, out, rule, src, types
 
 
 class VecStoreMode(Choice):
@@ -199,16 +200,10 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
         "scaling": "Vec {T} 1x64",
         "quant_type": "MXFP8",
     },
-    more_examples=[
-        {
-            "dst": "Vec i8 16x64",
-            "src": "Vec f32 16x64",
-            "exp": "Vec u8 1x32",
-            "max": "Vec f32 1x64",
-            "scaling": "Vec f32 1x64",
-            "mx_alg": "NvMxFp8E4M3",
-        }
-    ],
+    more_examples="""
+        dst          | src           | exp         | max          | scaling      | mx_alg
+        Vec i8 16x64 | Vec f32 16x64 | Vec u8 1x32 | Vec f32 1x64 | Vec f32 1x64 | NvMxFp8E4M3
+    """,
     cpp=Cpp(
         (
             "@grp_axis @mx_alg",
@@ -338,8 +333,7 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
             "dst": "Vec i8 64x32",
             "src": "Vec f32 64x32",
             "exp": "Vec u8 1x64",
-            "max": "Vec f32 2x32",
-            "scaling": "Vec f32 2x32",
+            **dict.fromkeys(("max", "scaling"), "Vec f32 2x32"),
             "mx_alg": "OcpMxFp8E4M3",
             "interleave": "True",
         }

@@ -11,18 +11,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.expand import STRICT
 from ptokit.isa.expr import Expr, given, on, select
 from ptokit.isa.meaning import Partial
 from ptokit.isa.numerics import larger, smaller
-from ptokit.isa.pointwise import (
-    A5_FAMILY,
-    DEVICES,
-    not_empty,
-    on_a2a3,
-    one_vector_of_i64,
-    plain,
-)
+from ptokit.isa.pointwise import not_empty, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate, whole_overlap
 from ptokit.isa.spec import Asm, Rule, family, insn, out, rule, src, types
 from ptokit.isa.vector_rules import arithmetic, by_target, ceil_to, per_block, rows_16bit

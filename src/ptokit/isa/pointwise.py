@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from ptokit.base.dtypes import i64, u64
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.rules import (
     listed,
     located,
@@ -19,9 +20,6 @@ from ptokit.isa.spec import Attr, Rule, out, rule, src
 
 BINARY = (out("dst"), src("src0"), src("src1"))
 UNARY = (out("dst"), src("src"))
-
-A5_FAMILY = "a5 kirin9030 kirinx90"
-DEVICES = "a2a3 " + A5_FAMILY
 
 
 def pointwise(

@@ -12,9 +12,10 @@ from ptokit.base.convert import number
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Choice, Layout, TileType
 from ptokit.base.layout import Array
+from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
 from ptokit.isa.services import Poison, World
-from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, on, rule, types
+from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, rule, types
 
 
 class PrintFormat(Choice):

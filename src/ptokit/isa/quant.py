@@ -12,6 +12,7 @@ from ptokit.base.dtypes import dtype, f32
 from ptokit.base.enums import QuantType
 from ptokit.base.layout import Array
 from ptokit.isa.costs import QUANTISE
+from ptokit.isa.devices import A5_FAMILY, on
 from ptokit.isa.rules import (
     located,
     row_major,
@@ -20,20 +21,7 @@ from ptokit.isa.rules import (
     separate,
     static_valid_fits,
 )
-from ptokit.isa.spec import (
-    A5_FAMILY,
-    Asm,
-    Attr,
-    Cpp,
-    Extent,
-    insn,
-    on,
-    out,
-    rule,
-    src,
-    tmp,
-    types,
-)
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, insn, out, rule, src, tmp, types
 
 _BLOCK = 8  # f32 elements in the 32 bytes that carry a row's value on A2/A3
 _SYM, _ASYM = QuantType.INT8_SYM, QuantType.INT8_ASYM

@@ -7,16 +7,8 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.layout import Array
-from ptokit.isa.rules import (
-    DEVICES,
-    NOT_A2A3,
-    located,
-    must,
-    row_major,
-    same_dtype,
-    same_valid,
-    separate,
-)
+from ptokit.isa.devices import DEVICES
+from ptokit.isa.rules import NOT_A2A3, located, must, row_major, same_dtype, same_valid, separate
 from ptokit.isa.services import Poison, Refused
 from ptokit.isa.spec import Asm, insn, out, src, types
 from ptokit.isa.targets import PerTarget, Target

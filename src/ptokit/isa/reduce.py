@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from ptokit.base import dtypes as dt
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.expr import Condition, Expr, on
 from ptokit.isa.folds import (
     BLOCKS,
@@ -29,7 +30,7 @@ from ptokit.isa.folds import (
 from ptokit.isa.freedom import reassociates, unspecified
 from ptokit.isa.meaning import Reduce
 from ptokit.isa.numerics import larger, smaller
-from ptokit.isa.pointwise import A5_FAMILY, DEVICES, on_a2a3, one_vector_of_i64, plain
+from ptokit.isa.pointwise import on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import disjoint, located, same_dtype
 from ptokit.isa.spec import Asm, Attr, Rule, family, insn, out, rule, src, tmp, types
 from ptokit.isa.vector_rules import (

@@ -21,13 +21,12 @@ import numpy as np
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
+from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.spec import Rule, flat, rule
 
 Predicate = Callable[[Any], bool]
 
-KIRIN = "kirin9030 kirinx90"
-NOT_A2A3 = "a5 " + KIRIN
-DEVICES = "a2a3 " + NOT_A2A3
+NOT_A2A3 = A5_FAMILY
 # Two generations of the memory side: sizes are checked when an instruction runs, or is compiled.
 OLD = "a2a3 kirinx90"
 NEW = "a5 kirin9030"

@@ -29,8 +29,9 @@ from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.targets import Target
 
 _LAYOUTS: dict[str, tuple[BLayout, SLayout]] = {name: pair for pair, name in LAYOUT_NAMES.items()}
-_DEFAULTS = {"global": "GM {T} 16x64", "conv": "Conv Vec {T} NCHW 1x16x4x8", "scalar": "1"}
-_DEFAULTS |= dict.fromkeys(("pipe", "event", "number"), "1")
+_DEFAULTS = {"global": "GM {T} 16x64", "conv": "Conv Vec {T} NCHW 1x16x4x8"} | dict.fromkeys(
+    ("scalar", "pipe", "event", "number"), "1"
+)
 
 Spec = TileSpec | GlobalSpec | ConvSpec | GroupSpec | int | float | str
 

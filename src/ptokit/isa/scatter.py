@@ -10,25 +10,14 @@ from ptokit.base import dtypes as dt
 from ptokit.base.enums import Choice, MaskPattern
 from ptokit.base.layout import Array
 from ptokit.isa.costs import GATHER
+from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
+from ptokit.isa.freedom import unspecified
 from ptokit.isa.lane_masks import selected, start_of, step_of
 from ptokit.isa.pointwise import plain
 from ptokit.isa.rules import located, same_dtype, separate
 from ptokit.isa.services import Refused
-from ptokit.isa.spec import (
-    A5_FAMILY,
-    DEVICES,
-    Asm,
-    Attr,
-    Extent,
-    View,
-    insn,
-    on,
-    out,
-    rule,
-    src,
-    types,
-)
+from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, rule, src, types
 from ptokit.isa.vector_rules import rows_16bit
 
 
@@ -172,27 +161,18 @@ def _src_region(o: Any) -> View | Extent:
     ],
     asm=Asm(ins=("src", "indexes")),
     example={"dst": "Vec {T} 16x64", "src": "Vec {T} 16x32", "maskPattern": "P1010"},
-    more_examples=[
-        *(
-            {
-                "dst": f"Vec {data} 16x64",
-                "src": f"Vec {data} 8x64",
-                "indexes": f"Vec {index} 8x64",
-            }
-            for data, index in (("f16", "i16"), ("f32", "u32"))
-        ),
-        {
-            "dst": "Vec f32 16x64",
-            "src": "Vec f32 4x64",
-            "maskPattern": "P1000",
-            "ScatterType": "SCATTER_COL",
-        },
-        {"dst": "Vec f32 16x64", "src": "Vec f32 16x64"},
-        {"dst": "Vec i64 16x64", "src": "Vec i64 8x64", "indexes": "Vec i32 8x64", "on": "a5"},
-    ],
-    freedom=(
+    more_examples="""
+        dst           | src           | indexes      | maskPattern | ScatterType | on
+        Vec f16 16x64 | Vec f16 8x64  | Vec i16 8x64 |             |             |
+        Vec f32 16x64 | Vec f32 8x64  | Vec u32 8x64 |             |             |
+        Vec f32 16x64 | Vec f32 4x64  |              | P1000       | SCATTER_COL |
+        Vec f32 16x64 | Vec f32 16x64 |              |             |             |
+        Vec i64 16x64 | Vec i64 8x64  | Vec i32 8x64 |             |             | a5
+    """,
+    freedom=unspecified(
+        "one index twice",
         "Of several elements with one index the last in row order wins on a2a3 and in the "
-        "reference; on a5 and kirin the winner inside a vector is not stated."
+        "reference; on a5 and kirin the winner inside a vector is not stated.",
     ),
     cost=GATHER,
 )

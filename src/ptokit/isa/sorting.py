@@ -14,7 +14,9 @@ from ptokit.base import dtypes as dt
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.costs import SORT
+from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
+from ptokit.isa.freedom import unspecified
 from ptokit.isa.rules import located, row_major, same_dtype, separate
 from ptokit.isa.services import Poison
 from ptokit.isa.sort_records import (
@@ -24,15 +26,12 @@ from ptokit.isa.sort_records import (
     sort_keys,
 )
 from ptokit.isa.spec import (
-    A5_FAMILY,
-    DEVICES,
     Asm,
     Attr,
     Cpp,
     Extent,
     Operand,
     insn,
-    on,
     out,
     rule,
     scalar,
@@ -149,17 +148,14 @@ def _is_long(o: Any) -> bool:
         "src": "Vec {T} 4x64",
         "idx": "Vec u32 4x64",
     },
-    more_examples=[
-        {
-            "dst": "Vec f32 2x128",
-            "src": "Vec f32 2x64 valid 2x40",
-            "idx": "Vec u32 1x64",
-            "tmp": "Vec f32 1x64",
-        }
-    ],
-    freedom=(
+    more_examples="""
+        dst           | src                     | idx          | tmp
+        Vec f32 2x128 | Vec f32 2x64 valid 2x40 | Vec u32 1x64 | Vec f32 1x64
+    """,
+    freedom=unspecified(
+        "NaN, +0 and -0",
         "Where NaNs go, and the order of +0 and -0, are not stated; the reference compares sign "
-        "and magnitude of the bits and keeps zeros in order."
+        "and magnitude of the bits and keeps zeros in order.",
     ),
     cost=SORT,
 )
@@ -387,7 +383,10 @@ _apart = separate("dst", "src0").holds
         }
         for names, flag in ((_LISTS, "True"), (_LISTS[:2], "False"))
     ],
-    freedom="Unsorted input may come out in any order; the reference merges by the heads.",
+    freedom=unspecified(
+        "unsorted lists",
+        "Unsorted input may come out in any order; the reference merges by the heads.",
+    ),
     cpp=Cpp(
         (
             "dst tmp src0 src1 src2 src3 @exhausted",

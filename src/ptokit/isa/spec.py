@@ -20,17 +20,13 @@ from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.isa.costs import Cost, class_of
+from ptokit.isa.devices import TARGETS
 from ptokit.isa.effects import Effects, InAuto, Pipe, Steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import Freedom, Freedoms, freedoms
 from ptokit.isa.meaning import Body, Form, Meaning
 from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.services import SERVICES
-
-TARGETS = ("a2a3", "a5", "kirin9030", "kirinx90")  # the devices; `cpu` is the permissive profile
-DEVICES = " ".join(TARGETS)
-A5_FAMILY = "a5 kirin9030 kirinx90"  # vector instructions over registers, not over memory
-KIRIN = "kirin9030 kirinx90"
 
 
 class View(Enum):
@@ -553,9 +549,3 @@ def rule(
     `id` is the assertion id, or a short name of our own in lower case with hyphens.
     """
     return Rule(id, text, holds, None if on is None else frozenset(on.split()), fix)
-
-
-def on(targets: str) -> Callable[[Ops], bool]:
-    """Whether a call runs on one of these targets: `lost=on("a2a3")`."""
-    listed = frozenset(targets.split())
-    return lambda o: o.target.name in listed

@@ -9,6 +9,7 @@ import numpy as np
 from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.conv_layout import WEIGHTS
+from ptokit.isa.devices import DEVICES, KIRIN
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import (
@@ -27,8 +28,6 @@ from ptokit.isa.memory import (
     view_rows_cols,
 )
 from ptokit.isa.rules import (
-    DEVICES,
-    KIRIN,
     NEW,
     NOT_A2A3,
     OLD,

@@ -13,6 +13,7 @@ from typing import Any
 
 from ptokit.base.dtypes import i32
 from ptokit.base.precision import DivAlgorithm, FmodSAlgorithm, PowAlgorithm, RemSAlgorithm
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.elementwise import MOD_BY_ZERO, NUMBERS, REM_BY_ZERO, WIDER_NUMBERS
 from ptokit.isa.expr import ON_DEVICE, Arg, Condition, Const, Expr, given, undefined
 from ptokit.isa.freedom import ulp, unspecified
@@ -27,7 +28,6 @@ from ptokit.isa.numerics import (
     truncated_remainder,
 )
 from ptokit.isa.pointwise import (
-    DEVICES,
     arithmetic,
     not_empty,
     on_a2a3,

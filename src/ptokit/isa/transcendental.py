@@ -18,11 +18,12 @@ from ptokit.base.precision import (
     RsqrtAlgorithm,
     SqrtAlgorithm,
 )
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.expr import Const, Expr
 from ptokit.isa.freedom import ulp
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import exact, power, quotient
-from ptokit.isa.pointwise import DEVICES, UNARY, on_a2a3, plain, pointwise, precision
+from ptokit.isa.pointwise import UNARY, on_a2a3, plain, pointwise, precision
 from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate
 from ptokit.isa.spec import Asm, Rule, insn, out, rule, src, tmp, types
 

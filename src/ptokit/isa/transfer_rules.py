@@ -8,8 +8,9 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, Layout, ReluPreMode, TileType
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import WEIGHTS
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
-from ptokit.isa.rules import DEVICES, NEW, NOT_A2A3, OLD, in_types, must, where
+from ptokit.isa.rules import NEW, NOT_A2A3, OLD, in_types, must, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, path
 

@@ -12,9 +12,10 @@ from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import FILTERS, join_channels, split_channels, weight_blocks
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.memory import as_bits_of, round_up
-from ptokit.isa.rules import DEVICES, NOT_A2A3, located, must, under
+from ptokit.isa.rules import NOT_A2A3, located, must, under
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, View, insn, out, rule, src, tmp, types
 from ptokit.isa.targets import PerTarget

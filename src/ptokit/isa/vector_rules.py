@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.folds import BLOCK_BYTES, REGISTER_BYTES
-from ptokit.isa.pointwise import A5_FAMILY, plain
+from ptokit.isa.pointwise import plain
 from ptokit.isa.rules import disjoint, listed, located, must, same_dtype, verb
 from ptokit.isa.spec import Rule
 

@@ -11,10 +11,11 @@ from ptokit.base.enums import Layout, PadValue
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.isa.asm import text_forms
+from ptokit.isa.devices import TARGETS
 from ptokit.isa.groups import GroupSpec
 from ptokit.isa.meaning import Meaning, kinds_of
 from ptokit.isa.samples import Sample, sample, samples
-from ptokit.isa.spec import TARGETS, Attr, Insn, Operand, Pipe, Rule, Types
+from ptokit.isa.spec import Attr, Insn, Operand, Pipe, Rule, Types
 from ptokit.isa.targets import TARGETS as PROFILES
 from ptokit.isa.verify import code_of
 
