@@ -21,9 +21,9 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.meaning import ArgReduce
 from ptokit.isa.pointwise import not_empty, on_a2a3, plain
-from ptokit.isa.rules import disjoint, located, same_dtype
+from ptokit.isa.rules import disjoint, located, must, same_dtype
 from ptokit.isa.services import Refused
-from ptokit.isa.spec import Asm, Region, Rule, family, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Region, Rule, family, insn, out, src, tmp, types
 from ptokit.isa.vector_rules import (
     arithmetic,
     by_target,
@@ -40,8 +40,7 @@ HALF_WORDS = (dt.i16, dt.u16)
 
 
 def _index_form() -> Rule:
-    return rule(
-        "index-type",
+    return must("index-type")(
         "without dstVal, dstIdx is i32 or u32",
         lambda o: o.dstVal is not None or o.dstIdx.dtype in WORDS,
     )
@@ -79,8 +78,7 @@ _ROW_RULES: list[Rule] = [
     *row_reduction("dstVal", "dstIdx"),
     *by_target("SA-0190", "SA-0091", lambda i, on: same_dtype("src", "dstVal", id=i, on=on)),
     _index_form(),
-    rule(
-        "value-index-type",
+    must("value-index-type")(
         "with dstVal, dstIdx is i32 or u32, and for 2-byte elements also i16 or u16",
         lambda o: (
             o.dstVal is None
@@ -88,31 +86,25 @@ _ROW_RULES: list[Rule] = [
             or (o.src.itemsize == 2 and o.dstIdx.dtype in HALF_WORDS)
         ),
     ),
-    rule(
-        "index-range",
+    must("index-range")(
         "dstIdx can hold the last column index of src",
         lambda o: o.src.vc - 1 <= o.dstIdx.dtype.max_value,
-        fix="use 32-bit indices",
+        "use 32-bit indices",
     ),
-    rule(
-        "tmp-pairs",
+    must("tmp-pairs", "a2a3")(
         "with dstVal and at most 256 bytes per row: tmp holds two elements per valid row of src",
         lambda o: o.dstVal is None or o.src.vc > lanes(o.src) or o.tmp.numel >= 2 * o.src.vr,
-        "a2a3",
         "declare tmp with the type and shape of src",
     ),
-    rule(
-        "tmp-size",
+    must("tmp-size", "a2a3")(
         "more than 256 bytes per row: tmp has as many rows as src has valid ones, and room for "
         "three elements per 256 bytes of a row (whole blocks of pairs, then of values)",
         lambda o: (
             o.src.vc <= lanes(o.src) or (o.tmp.rows >= o.src.vr and o.tmp.cols >= _row_scratch(o))
         ),
-        "a2a3",
         "declare tmp with the type and shape of src",
     ),
-    rule(
-        "widened-indices",
+    must("widened-indices", "a2a3")(
         "2-byte elements, at most 256 bytes per row, 32-bit dstIdx with one column: at most 64 "
         "valid rows",
         lambda o: (
@@ -123,7 +115,6 @@ _ROW_RULES: list[Rule] = [
             or o.dstIdx.cols != 1
             or o.src.vr <= 64
         ),
-        "a2a3",
         "split the rows, use 16-bit indices, or give dstIdx more columns",
     ),
 ]
@@ -178,65 +169,51 @@ _COLUMN_RULES: list[Rule] = [
     plain("src", id="src-layout"),
     arithmetic("src"),
     not_empty("src"),
-    rule(
-        "index-shape",
+    must("index-shape")(
         "dstIdx has one valid row and as many valid columns as src",
         lambda o: o.dstIdx.vr == 1 and o.dstIdx.vc == o.src.vc,
     ),
-    rule(
-        "value-shape",
+    must("value-shape")(
         "dstVal has one valid row and as many valid columns as src",
         lambda o: o.dstVal is None or (o.dstVal.vr == 1 and o.dstVal.vc == o.src.vc),
     ),
     same_dtype("src", "dstVal", id="value-type"),
     _index_form(),
-    rule(
-        "value-index-type",
+    must("value-index-type", "a2a3 " + A5_FAMILY)(
         "with dstVal, dstIdx is i16 or u16 for 2-byte elements, i32 or u32 for 4-byte ones",
         lambda o: (
             o.dstVal is None
             or (o.src.itemsize == 2 and o.dstIdx.dtype in HALF_WORDS)
             or (o.src.itemsize == 4 and o.dstIdx.dtype in WORDS)
         ),
-        "a2a3 " + A5_FAMILY,
     ),
     disjoint("dstVal", "dstIdx", "src", "tmp"),
     same_dtype("tmp", "src", id="tmp-type", on="a2a3"),
-    rule(
-        "tmp-size",
+    must("tmp-size", "a2a3")(
         "tmp holds two elements per column of a 256-byte step, three for 2-byte elements "
         "without dstVal",
         lambda o: o.tmp.numel >= _column_scratch(o),
-        "a2a3",
         "declare tmp with the type of src and 768 bytes",
     ),
-    rule(
-        "index-precision",
+    must("index-precision", "a2a3")(
         "2-byte elements without dstVal: src has at most 2049 valid rows (indices pass through "
         "f16)",
         lambda o: o.dstVal is not None or o.src.itemsize != 2 or o.src.vr <= 2049,
-        "a2a3",
         "split the rows, or take the form with dstVal",
     ),
-    rule(
-        "index-range",
+    must("index-range", "a2a3")(
         "2-byte elements with dstVal: src has at most 32768 valid rows",
         lambda o: o.dstVal is None or o.src.itemsize != 2 or o.src.vr <= 32768,
-        "a2a3",
         "split the rows",
     ),
-    rule(
-        "index-range",
+    must("index-range", A5_FAMILY)(
         "1- and 2-byte elements: src has at most 32768 valid rows (indices are signed 16-bit)",
         lambda o: o.src.itemsize > 2 or o.src.vr <= 32768,
-        A5_FAMILY,
         "split the rows",
     ),
-    rule(
-        "narrow-values",
+    must("narrow-values", A5_FAMILY)(
         "with dstVal, elements have 2 or 4 bytes",
         lambda o: o.dstVal is None or o.src.itemsize in (2, 4),
-        A5_FAMILY,
         "convert with TCVT first, or take the index alone",
     ),
     rows_16bit("src"),

@@ -20,8 +20,8 @@ from ptokit.isa.pointwise import (
     pointwise,
     with_scalar,
 )
-from ptokit.isa.rules import disjoint, same_dtype, same_valid, separate
-from ptokit.isa.spec import Rule, family, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.rules import disjoint, must, same_dtype, same_valid, separate
+from ptokit.isa.spec import Rule, family, insn, out, scalar, src, tmp, types
 
 NARROW = "i8 u8 i16 u16 i32 u32"
 INTEGERS = NARROW + " i64 u64"
@@ -58,11 +58,9 @@ def _scratch(*tiles: str) -> list[Rule]:
     *UNARY,
     rules=[
         *pointwise("dst", "src"),
-        rule(
-            "even-columns",
+        must("even-columns", "a2a3")(
             "8-bit tiles have an even number of valid columns",
             lambda o: o.dst.itemsize > 1 or o.dst.vc % 2 == 0,
-            "a2a3",
             "make the valid columns even: A2/A3 complements bytes in pairs",
         ),
     ],
@@ -183,11 +181,9 @@ family(
         types=types(a2a3="i16 u16 i32 u32", a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
         rules=[
             *with_scalar(),
-            rule(
-                "shift-count",
+            must("shift-count", DEVICES)(
                 "the count lies in 0 .. width - 1 (any count for 64-bit elements)",
                 lambda o: o.dst.itemsize == 8 or 0 <= o.scalar.value < 8 * o.dst.itemsize,
-                DEVICES,
             ),
             one_vector_of_i64(),
         ],

@@ -21,6 +21,7 @@ from ptokit.isa.meaning import Each
 from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import (
     located,
+    must,
     same_dtype,
     same_valid,
     same_valid_shape,
@@ -57,11 +58,9 @@ def _comparison(mode: str, *sources: str, rows: str, fix: str) -> list[Rule]:
         plain(*sources, on=DEVICES),
         separate("dst", *sources),
         rule(rows, "dst has as many valid rows as src0", lambda o: o.dst.vr == o.src0.vr, "a2a3"),
-        rule(
-            "i32-order",
+        must("i32-order", "a2a3")(
             "i32 is compared for EQ or NE: A2/A3 cannot order it and would answer EQ",
             lambda o: o.src0.dtype is not i32 or o.attrs[mode] in (CmpMode.EQ, CmpMode.NE),
-            "a2a3",
             fix,
         ),
         one_vector_of_i64("src0"),
@@ -93,16 +92,13 @@ def _comparison(mode: str, *sources: str, rows: str, fix: str) -> list[Rule]:
         ),
         same_dtype("src0", "src1"),
         same_valid("src0", "src1", on="a2a3"),
-        rule(
-            "src1-covers",
+        must("src1-covers")(
             "the valid region of src1 covers that of src0",
             lambda o: o.src1.vr >= o.src0.vr and o.src1.vc >= o.src0.vc,
         ),
-        rule(
-            "same-stride",
+        must("same-stride", A5_FAMILY)(
             "src0 and src1 have the same row stride when their elements have 32 bits",
             lambda o: o.src0.itemsize != 4 or o.src0.row_stride == o.src1.row_stride,
-            A5_FAMILY,
             "declare both sources with the same number of columns",
         ),
     ],
@@ -135,8 +131,7 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
     types=[types("src0", a2a3="i16 u16 i32 f16 f32", a5=_ALL, kirin=_KIRIN), _MASK_TYPES],
     rules=[
         _comparison("mode", "src0", rows="PA-0020", fix="convert to f32 with TCVT first"),
-        rule(
-            "scalar-type",
+        must("scalar-type")(
             "a tile that holds the scalar has the element type of src0",
             lambda o: o.scalar.kind != "tile" or o.scalar.dtype is o.src0.dtype,
         ),
@@ -173,11 +168,9 @@ def _selection(mask: str, *sources: str, tmp_text: str, tmp_bytes: Any) -> list[
         whole_overlap("dst", *sources),
         separate("dst", mask, id="mask-separate"),
         located("Vec", "tmp", id="tmp-location", on="a2a3"),
-        rule(
-            "tmp-size",
+        must("tmp-size", "a2a3")(
             f"tmp holds {tmp_text}",
             lambda o: o.tmp.nbytes >= tmp_bytes(o),
-            "a2a3",
             "declare tmp with one row of 32 bytes",
         ),
         separate("tmp", "dst", mask, *sources, id="tmp-separate", on="a2a3"),
@@ -212,11 +205,9 @@ def _selection(mask: str, *sources: str, tmp_text: str, tmp_bytes: Any) -> list[
         ),
         same_valid("dst", "src0", "src1"),
         plain("dst", "src0", "src1"),
-        rule(
-            "byte-columns",
+        must("byte-columns", A5_FAMILY)(
             "8-bit tiles have at most 256 valid columns",
             lambda o: o.dst.itemsize > 1 or o.dst.vc <= 256,
-            A5_FAMILY,
             "process the tile in pieces of 256 columns",
         ),
     ],

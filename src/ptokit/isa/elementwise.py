@@ -39,7 +39,7 @@ from ptokit.isa.pointwise import (
     pointwise,
     precision,
 )
-from ptokit.isa.rules import same_dtype, separate
+from ptokit.isa.rules import must, same_dtype, separate
 from ptokit.isa.spec import family, insn, out, rule, src, tmp, types
 
 NUMBERS = {
@@ -138,21 +138,17 @@ REM_BY_ZERO = unspecified("x % 0 of integers", "Integers: x % 0 is 0, where hard
         one_vector_of_i64(),
         same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
         plain("tmp", id="tmp-layout", on="a2a3"),
-        rule(
-            "tmp-columns",
+        must("tmp-columns", "a2a3")(
             "tmp has a valid row of RowStride + 2 * ceil(RowStride / 64) columns, "
             "RowStride being that of dst",
             lambda o: (
                 o.tmp.vr >= 1 and o.tmp.vc >= o.dst.row_stride + 2 * ceil(o.dst.row_stride / 64)
             ),
-            "a2a3",
             "declare tmp with one row twice as wide as dst",
         ),
-        rule(
-            "tmp-size",
+        must("tmp-size", "a2a3")(
             "tmp holds RowStride + max(64, valid columns) elements, RowStride being that of dst",
             lambda o: o.tmp.numel >= o.dst.row_stride + max(64, o.dst.vc),
-            "a2a3",
             "declare tmp with one row twice as wide as dst, at least 64 columns more",
         ),
         separate("dst", "src0", "src1", "tmp", on="a2a3"),
@@ -262,18 +258,14 @@ def TRELU(src: Expr) -> Expr:
         *_rules(),
         rule("tmp-type", "tmp has u8 elements", lambda o: o.tmp.dtype is u8, "a2a3"),
         plain("tmp", id="tmp-layout", on="a2a3"),
-        rule(
-            "tmp-rows",
+        must("tmp-rows", "a2a3")(
             "tmp has more valid rows than dst",
             lambda o: o.tmp.vr > o.dst.vr,
-            "a2a3",
             "declare tmp with one row more than dst",
         ),
-        rule(
-            "tmp-width",
+        must("tmp-width", "a2a3")(
             "a row of tmp holds the packed mask of a row of dst, in whole repeats of 256 bytes",
             lambda o: o.tmp.cols >= 32 // o.dst.itemsize * ceil(o.dst.vc * o.dst.itemsize / 256),
-            "a2a3",
             "declare tmp with a byte for every eight columns of dst, rounded up to 32",
         ),
         separate("dst", "src0", on="a2a3"),

@@ -21,7 +21,7 @@ from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Clobber, Each
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import not_empty, on_a2a3, one_vector_of_i64, plain, precision
-from ptokit.isa.rules import located, same_dtype, separate, unboxed, whole_overlap
+from ptokit.isa.rules import located, must, same_dtype, separate, unboxed, whole_overlap
 from ptokit.isa.spec import (
     DERIVED,
     Asm,
@@ -31,7 +31,6 @@ from ptokit.isa.spec import (
     family,
     insn,
     out,
-    rule,
     src,
     tmp,
     types,
@@ -121,38 +120,31 @@ def _with_row_value_rules(
         located("Vec", *tiles, "tmp"),
         unboxed("src0", "src1"),
         arithmetic("dst"),
-        rule(
-            "full-source",
+        must("full-source")(
             "src0 or src1 is row-major and has the valid region of dst",
             lambda o: _is_full(o.src0, o.dst) or _is_full(o.src1, o.dst),
-            fix="give one source the valid rows and columns of dst",
+            "give one source the valid rows and columns of dst",
         ),
-        rule(
-            shape,
+        must(shape)(
             "the other source has as many valid rows as dst and is a column with one valid "
             "column, or row-major with 32 bytes of valid columns",
             lambda o: (
                 o[_per_row(o)].vr == o.dst.vr
                 and o[_per_row(o)].vc == (per_block(o.dst) if o[_per_row(o)].is_row_major else 1)
             ),
-            fix="declare it as Tile[Vec, T, Rows, 1, BLayout.ColMajor], or with 32 bytes per row",
+            "declare it as Tile[Vec, T, Rows, 1, BLayout.ColMajor], or with 32 bytes per row",
         ),
-        rule(
-            shape,
+        must(shape, "a2a3")(
             "with tmp, the per-row source is a column",
             lambda o: o.tmp is None or _from_column(o),
-            "a2a3",
             "declare it as Tile[Vec, T, Rows, 1, BLayout.ColMajor], or leave tmp out",
         ),
-        rule(
-            "row-pitch",
+        must("row-pitch", DEVICES)(
             "rows of a row-major per-row source are 32 bytes apart (Cols * sizeof(DType) == 32)",
             lambda o: _from_column(o) or o[_per_row(o)].cols == per_block(o.dst),
-            DEVICES,
             "declare that tile with 32 bytes per row",
         ),
-        rule(
-            "ub-window",
+        must("ub-window", "a2a3")(
             "a column without tmp: no operand reaches into bytes 188416 to 196608 of UB, where "
             "the column is spread out",
             lambda o: (
@@ -160,43 +152,34 @@ def _with_row_value_rules(
                 or not _uses_window(o)
                 or all(o[n].addr + o[n].nbytes <= _WINDOW[0] for n in tiles)
             ),
-            "a2a3",
             "bind the tiles below 188416 (184 KiB), or pass a tmp",
         ),
-        rule(
-            "tmp-size",
+        must("tmp-size", "a2a3")(
             "tmp holds 256 bytes for every 8 valid rows of dst, or 7680 bytes from 256 rows on",
             lambda o: (
                 o.tmp is None
                 or o.tmp.nbytes
                 >= (7680 if min(o.dst.rows, o.dst.vr) >= 256 else ceil_to(o.dst.vr, 8) * 32)
             ),
-            "a2a3",
         ),
-        rule(
-            "row-groups",
+        must("row-groups", "a2a3")(
             "from 256 valid rows on, rows come in groups of 240: when the last group lacks at most "
             "7, dst and the full source have room for all of it",
             lambda o: min(o.dst.rows, _full(o).rows) >= _rows_processed(o),
-            "a2a3",
             "give the tiles more rows, or split them",
         ),
-        rule(
-            "contiguous",
+        must("contiguous", A5_FAMILY)(
             "dst narrower than 256 bytes without padding columns: the full source has none either",
             lambda o: (
                 o.dst.cols >= lanes(o.dst)
                 or (o.dst.valid_col != o.dst.cols and o.dst.rows != 1)
                 or _full(o).row_stride == o.dst.vc
             ),
-            A5_FAMILY,
             "give the full source as many columns as dst",
         ),
-        rule(
-            "step-count",
+        must("step-count", A5_FAMILY)(
             "valid rows times 256-byte pieces per row are at most 65535",
             lambda o: o.dst.vr * -(-o.dst.vc // lanes(o.dst)) <= 65535,
-            A5_FAMILY,
             "split the tile",
         ),
         whole_overlap("dst", "src0", "src1"),
@@ -242,25 +225,16 @@ _with_row_value = partial(
         unboxed("src", id="SA-0103"),
         plain("dst"),
         same_dtype("dst", "src", id="SA-0188"),
-        rule(
-            "same-rows",
-            "src has as many valid rows as dst",
-            lambda o: o.src.vr == o.dst.vr,
-        ),
+        must("same-rows")("src has as many valid rows as dst", lambda o: o.src.vr == o.dst.vr),
         not_empty("src"),
         not_empty("dst", on="a2a3"),
-        rule(
-            "static-column",
+        must("static-column", A5_FAMILY)(
             "the static ValidCol of src is 1, or it is DYNAMIC",
             lambda o: o.src.valid_col in (1, DYNAMIC),
-            A5_FAMILY,
             "declare src with ValidCol 1",
         ),
-        rule(
-            "single-column",
-            "a column-major src has one column",
-            lambda o: o.src.is_row_major or o.src.cols == 1,
-            A5_FAMILY,
+        must("single-column", A5_FAMILY)(
+            "a column-major src has one column", lambda o: o.src.is_row_major or o.src.cols == 1
         ),
         one_vector_of_i64("dst"),
         rows_16bit("dst"),
@@ -310,33 +284,27 @@ def _with_row_rules(major: str = "layout") -> list[Rule]:
         located("Vec", "dst", "src0", "src1"),
         same_dtype("dst", "src0", "src1"),
         arithmetic("dst"),
-        rule(
-            "full-source",
+        must("full-source")(
             "src0 or src1 has the valid region of dst",
             lambda o: _has_shape_of(o.src0, o.dst) or _has_shape_of(o.src1, o.dst),
-            fix="give one source the valid rows and columns of dst",
+            "give one source the valid rows and columns of dst",
         ),
-        rule(
-            "row-source",
+        must("row-source")(
             "the other source has at least one valid row, and the valid columns of dst",
             lambda o: _sources(o)[1].vr >= 1 and _sources(o)[1].vc >= o.dst.vc,
-            fix="declare it as Tile[Vec, T, 1, Cols] with as many valid columns as dst",
+            "declare it as Tile[Vec, T, 1, Cols] with as many valid columns as dst",
         ),
-        rule(
-            "repeat-count",
+        must("repeat-count", "a2a3")(
             "dst without padding columns has at most 255 valid rows",
             lambda o: not _in_one_go(o) or o.dst.vr <= 255,
-            "a2a3",
             "split the rows",
         ),
-        rule(
-            "repeat-stride",
+        must("repeat-stride", "a2a3")(
             "dst without padding columns: rows of dst and of the full source are at most 255 "
             "blocks of 32 bytes apart",
             lambda o: (
                 not _in_one_go(o) or (_blocks(o.dst) <= 255 and _blocks(_sources(o)[0]) <= 255)
             ),
-            "a2a3",
             "split the columns",
         ),
         rows_16bit("dst"),
@@ -380,11 +348,8 @@ def _copies(o: Any) -> bool:
         located("Vec", "dst", "src"),
         plain("dst", "src"),
         same_dtype("dst", "src"),
-        rule(
-            "same-columns",
-            "src has as many valid columns as dst",
-            lambda o: o.src.vc == o.dst.vc,
-            DEVICES,
+        must("same-columns", DEVICES)(
+            "src has as many valid columns as dst", lambda o: o.src.vc == o.dst.vc
         ),
         not_empty("src", on=A5_FAMILY),
         one_vector_of_i64("dst"),

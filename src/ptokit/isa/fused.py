@@ -13,8 +13,8 @@ from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import multiply_add, positive_part
 from ptokit.isa.pointwise import BINARY, not_empty, on_a2a3, plain, pointwise
-from ptokit.isa.rules import located, same_dtype, same_valid, separate, static_valid_fits
-from ptokit.isa.spec import Asm, Rule, family, inout, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.rules import located, must, same_dtype, same_valid, separate, static_valid_fits
+from ptokit.isa.spec import Asm, Rule, family, inout, insn, out, scalar, src, tmp, types
 
 _fused = partial(insn, means=Each())
 
@@ -162,11 +162,9 @@ the destination.
         *_narrowing(),
         plain("tmp", id="tmp-layout"),
         located("Vec", "tmp", id="tmp-location"),
-        rule(
-            "tmp-valid",
+        must("tmp-valid", "a2a3")(
             "the valid region of tmp covers that of dst",
             lambda o: o.tmp.vr >= o.dst.vr and o.tmp.vc >= o.dst.vc,
-            "a2a3",
             "declare tmp with the shape of dst",
         ),
         separate("tmp", "dst", "src0", "src1", id="tmp-separate", on="a2a3"),

@@ -15,7 +15,8 @@ from typing import Any
 
 from ptokit.base.enums import CmpMode
 from ptokit.isa.expr import Expr, apply
-from ptokit.isa.spec import Extent, Rule, View, rule
+from ptokit.isa.rules import must
+from ptokit.isa.spec import Extent, Rule, View
 
 
 def compared(a: Expr, b: Expr, mode: CmpMode) -> Expr:
@@ -69,18 +70,14 @@ def _mode(o: Any) -> CmpMode:
 def is_mask(name: str, on: str | None = None) -> list[Rule]:
     """The rules every packed mask obeys: a plain row-major tile of integers."""
     return [
-        rule(
-            "mask-layout",
+        must("mask-layout", on)(
             f"{name} is a packed mask: row-major, without an inner box",
             lambda o: o[name].layout == "ND",
-            on,
             "declare the mask tile with BLayout.RowMajor and SLayout.NoneBox",
         ),
-        rule(
-            "mask-type",
+        must("mask-type", on)(
             f"{name} is a packed mask: its elements are integers of whole bytes",
             lambda o: o[name].dtype.is_integer and not o[name].dtype.is_packed,
-            on,
             "declare the mask tile with uint8_t elements",
         ),
     ]
@@ -89,18 +86,14 @@ def is_mask(name: str, on: str | None = None) -> list[Rule]:
 def mask_fits(name: str, of: str, on: str | None = None) -> list[Rule]:
     """The mask has a row for every valid row of `of`, and a bit for every valid column."""
     return [
-        rule(
-            "mask-rows",
+        must("mask-rows", on)(
             f"{name} has a row for every valid row of {of}",
             lambda o: o[name].rows >= o[of].vr,
-            on,
             "give the mask tile as many rows as the data tile",
         ),
-        rule(
-            "mask-width",
+        must("mask-width", on)(
             f"a row of {name} holds one bit per valid column of {of}",
             lambda o: 8 * o[name].cols * o[name].itemsize >= o[of].vc,
-            on,
             "give the mask tile more columns",
         ),
     ]
@@ -108,11 +101,9 @@ def mask_fits(name: str, of: str, on: str | None = None) -> list[Rule]:
 
 def stored_mask_fits() -> Rule:
     """The rows of `dst` hold the registers a comparison of src0 stores."""
-    return rule(
-        "mask-store",
+    return must("mask-store", "a2a3 a5 kirin9030 kirinx90")(
         "a row of dst holds the whole vector registers of bits that are stored for src0",
         lambda o: o.dst.cols * o.dst.itemsize >= stored_bytes(o),
-        "a2a3 a5 kirin9030 kirinx90",
         "give the mask tile more columns: 16 bytes for every 128 columns of src0, "
         "32 for every 256 when its elements are bytes",
     )

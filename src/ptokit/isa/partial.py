@@ -17,8 +17,16 @@ from ptokit.isa.expr import Expr, given, on, select
 from ptokit.isa.meaning import Partial
 from ptokit.isa.numerics import larger, smaller
 from ptokit.isa.pointwise import not_empty, on_a2a3, one_vector_of_i64, plain
-from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate, whole_overlap
-from ptokit.isa.spec import Asm, Rule, family, insn, out, rule, src, types
+from ptokit.isa.rules import (
+    disjoint,
+    located,
+    must,
+    same_dtype,
+    same_valid,
+    separate,
+    whole_overlap,
+)
+from ptokit.isa.spec import Asm, Rule, family, insn, out, src, types
 from ptokit.isa.vector_rules import arithmetic, by_target, ceil_to, per_block, rows_16bit
 
 # ---- operands and rules --------------------------------------------------------------------------
@@ -49,18 +57,14 @@ def _padding(dst: str, src0: str, src1: str) -> Callable[[Any], tuple[slice, sli
 def _regions(dst: str, src0: str, src1: str, covers: str, fits: str) -> list[Rule]:
     """How the valid regions relate; on devices, for the permissive profile takes any."""
     return [
-        rule(
-            covers,
+        must(covers, DEVICES)(
             f"{src0} or {src1} has the valid region of {dst}",
             lambda o: _covers(o[src0], o[dst]) or _covers(o[src1], o[dst]),
-            DEVICES,
             "give one source the valid rows and columns of the destination",
         ),
-        rule(
-            fits,
+        must(fits, DEVICES)(
             f"neither {src0} nor {src1} has more valid rows or columns than {dst}",
             lambda o: all(o[s].vr <= o[dst].vr and o[s].vc <= o[dst].vc for s in (src0, src1)),
-            DEVICES,
             "shrink the valid region of the source, or enlarge that of the destination",
         ),
     ]
@@ -69,11 +73,10 @@ def _regions(dst: str, src0: str, src1: str, covers: str, fits: str) -> list[Rul
 def _not_the_smaller(dst: str, src_: str) -> Rule:
     """Work in place on the full source only: the destination is filled before the other is read."""
     apart = separate(dst, src_).holds
-    return rule(
-        "in-place",
+    return must("in-place")(
         f"{dst} shares no storage with {src_} when that has a smaller valid region",
         lambda o: _covers(o[src_], o[dst]) or apart(o),
-        fix="work in place on the larger source, or bind the tiles to other addresses",
+        "work in place on the larger source, or bind the tiles to other addresses",
     )
 
 
@@ -182,11 +185,9 @@ _PAIR_RULES = [
     plain(*_VALUES, *_INDICES),
     arithmetic("dstVal"),
     not_empty("dstVal", on="a2a3"),
-    rule(
-        "index-columns",
+    must("index-columns", "a2a3")(
         "f16 values with 32-bit indices: dstVal has at most 64 valid columns",
         lambda o: o.dstVal.itemsize != 2 or o.dstIdx.itemsize != 4 or o.dstVal.vc <= 64,
-        "a2a3",
         "use 16-bit indices, or split the tile into pieces of 64 columns",
     ),
     rows_16bit("dstVal"),

@@ -10,13 +10,14 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.rules import (
     listed,
     located,
+    must,
     same_dtype,
     same_valid_shape,
     static_valid_fits,
     verb,
     whole_overlap,
 )
-from ptokit.isa.spec import Attr, Rule, out, rule, src
+from ptokit.isa.spec import Attr, Rule, out, src
 
 BINARY = (out("dst"), src("src0"), src("src1"))
 UNARY = (out("dst"), src("src"))
@@ -70,43 +71,36 @@ def with_scalar(source: str = "src") -> list[Rule]:
 
 def arithmetic(name: str) -> Rule:
     """The elements are numbers; nothing computes with the codes of the smallest types."""
-    return rule(
-        "arithmetic",
+    return must("arithmetic")(
         f"elements of {name} are numbers to compute with, not 4-bit or hif8 codes",
         lambda o: not o[name].dtype.stores_codes,
-        fix="convert with TCVT first",
+        "convert with TCVT first",
     )
 
 
 def plain(*names: str, id: str = "layout", on: str | None = None) -> Rule:
     """The tiles are row-major arrays."""
-    return rule(
-        id,
+    return must(id, on)(
         f"{listed(names)} {verb(names, 'is', 'are')} row-major, without an inner box",
         lambda o: all(o[n] is None or o[n].layout == "ND" for n in names),
-        on,
         "declare the tile with BLayout.RowMajor and SLayout.NoneBox, or TMOV/TTRANS it first",
     )
 
 
 def one_vector_of_i64(name: str = "dst") -> Rule:
     """A5 handles a single vector of 64-bit integers per row."""
-    return rule(
-        "i64-columns",
+    return must("i64-columns", "a5")(
         f"{name} has at most 64 valid columns when its elements are 64-bit integers",
         lambda o: o[name].dtype not in (i64, u64) or o[name].vc <= 64,
-        "a5",
         "process the tile in pieces of 64 columns",
     )
 
 
 def not_empty(name: str, on: str | None = None) -> Rule:
     """The valid region has at least one element."""
-    return rule(
-        "non-empty",
+    return must("non-empty", on)(
         f"the valid region of {name} is not empty",
         lambda o: o[name].vr > 0 and o[name].vc > 0,
-        on,
         "skip the instruction when there is nothing to do",
     )
 

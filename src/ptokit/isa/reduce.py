@@ -31,7 +31,7 @@ from ptokit.isa.freedom import reassociates, unspecified
 from ptokit.isa.meaning import Reduce
 from ptokit.isa.numerics import larger, smaller
 from ptokit.isa.pointwise import on_a2a3, one_vector_of_i64, plain
-from ptokit.isa.rules import disjoint, located, same_dtype
+from ptokit.isa.rules import disjoint, located, must, same_dtype
 from ptokit.isa.spec import Asm, Attr, Rule, family, insn, out, rule, src, tmp, types
 from ptokit.isa.vector_rules import (
     arithmetic,
@@ -51,11 +51,9 @@ STRICT_SCAN = unspecified(
 
 # The public simulator sums into wider types; the permissive profile takes that over.
 _WIDER = {(dt.f16, dt.f32), (dt.bf16, dt.f32), (dt.i16, dt.i32)}
-_WIDENING = rule(
-    "widening",
+_WIDENING = must("widening", "cpu")(
     "dst has the element type of src, or f32 for f16 and bf16, or i32 for i16",
     lambda o: o.dst.dtype is o.src.dtype or (o.src.dtype, o.dst.dtype) in _WIDER,
-    "cpu",
 )
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -88,13 +86,11 @@ def _by_blocks(o: Any) -> bool:
 
 def _block_scratch(rows: int, cols: int, id: str) -> Rule:
     needed = rows * cols // 8
-    return rule(
-        id,
+    return must(id, "a2a3")(
         f"f32, {rows}x{cols} into a column: tmp holds {needed} elements, whatever its shape",
         lambda o: (
             not _by_blocks(o) or (o.src.rows, o.src.cols) != (rows, cols) or o.tmp.numel >= needed
         ),
-        "a2a3",
         "declare tmp with the type and shape of src",
     )
 
@@ -102,8 +98,7 @@ def _block_scratch(rows: int, cols: int, id: str) -> Rule:
 def _float_scratch(text: str, columns: Callable[[Any], int]) -> list[Rule]:
     """On a2a3, rows of floats that are wider than a register need scratch."""
     return [
-        rule(
-            "tmp-size",
+        must("tmp-size", "a2a3")(
             "floats, more than 256 bytes per row: tmp has as many rows as src has valid ones, "
             f"and {text}",
             lambda o: (
@@ -112,7 +107,6 @@ def _float_scratch(text: str, columns: Callable[[Any], int]) -> list[Rule]:
                 or _by_blocks(o)
                 or (o.tmp.rows >= o.src.vr and o.tmp.cols >= columns(o.src))
             ),
-            "a2a3",
             "declare tmp with the type and shape of src",
         ),
         *(_block_scratch(*shape, id) for shape, id in _BLOCK_SHAPES.items()),
@@ -299,25 +293,19 @@ _FOLD_ORDER = (
         located("Vec", "tmp", id="SA-0211", on="a2a3"),
         plain("tmp", id="SA-0207", on="a2a3"),
         disjoint("dst", "src", "tmp", id="tmp-apart"),
-        rule(
-            "tree-columns",
+        must("tree-columns", DEVICES)(
             "isBinary: a row of tmp is as wide as the valid columns of src",
             lambda o: not _by_tree(o) or o.src.vc * o.src.itemsize <= o.tmp.cols * o.tmp.itemsize,
-            DEVICES,
             "declare tmp with the type and shape of src",
         ),
-        rule(
-            "tree-rows",
+        must("tree-rows", DEVICES)(
             "isBinary: tmp has a row for every two valid rows of src",
             lambda o: not _by_tree(o) or o.tmp.rows >= o.src.vr // 2,
-            DEVICES,
             "declare tmp with the type and shape of src",
         ),
-        rule(
-            "tmp-64bit",
+        must("tmp-64bit", "a5")(
             "64-bit elements are summed without tmp",
             lambda o: o.tmp is None or o.src.itemsize != 8,
-            "a5",
             "leave tmp and isBinary out",
         ),
     ],

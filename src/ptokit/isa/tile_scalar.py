@@ -40,6 +40,7 @@ from ptokit.isa.pointwise import (
 from ptokit.isa.rules import (
     disjoint,
     located,
+    must,
     same_dtype,
     same_valid_shape,
     separate,
@@ -54,7 +55,6 @@ from ptokit.isa.spec import (
     inout,
     insn,
     out,
-    rule,
     scalar,
     src,
     tmp,
@@ -83,11 +83,9 @@ def TADDS(src: Expr, scalar: Expr) -> Expr:
     types=types(**NUMBERS),
     rules=[
         *_RULES,
-        rule(
-            "scalar-range",
+        must("scalar-range", "a2a3")(
             "an i32 scalar lies between -2^24 and 2^24: A2/A3 negates it in f32",
             lambda o: o.src.dtype is not i32 or abs(o.scalar.value) <= 1 << 24,
-            "a2a3",
             "TADDS the negated scalar",
         ),
     ],
@@ -180,16 +178,14 @@ _IN_PLACE = Condition(
         ids="SA-0152",
     ),
     rules=[
-        rule(
-            "sources",
+        must("sources")(
             "one source is a tile with the element type of dst, the other a scalar",
             lambda o: _tile_and_scalar(o) and _EitherOrder(o).src.dtype is o.dst.dtype,
-            fix="divide two tiles with TDIV",
+            "divide two tiles with TDIV",
         ),
         *_in_either_order(with_scalar()),
         one_vector_of_i64(),
-        rule(
-            "zero-divisor",
+        must("zero-divisor", DEVICES)(
             "a scalar that divides integers of 16 or 32 bits is not zero",
             lambda o: (
                 o.scalar.kind == "tile"
@@ -197,13 +193,10 @@ _IN_PLACE = Condition(
                 or o.dst.itemsize == 8
                 or o.scalar.value != 0
             ),
-            DEVICES,
         ),
-        rule(
-            "separate",
+        must("separate", "a2a3")(
             "dst is not the divisor: A2/A3 fills it with the dividend first",
             lambda o: o.mode == "auto" or o.scalar.kind != "tile" or o.dst.addr != o.scalar.addr,
-            "a2a3",
             "divide into another tile",
         ),
     ],
@@ -248,19 +241,15 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
     rules=[
         *_RULES,
         same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
-        rule(
-            "tmp-columns",
+        must("tmp-columns", "a2a3")(
             "tmp has a valid row with the valid columns of dst",
             lambda o: o.tmp.vr >= 1 and o.tmp.vc >= o.dst.vc,
-            "a2a3",
             "declare tmp with one row as wide as dst",
         ),
         disjoint("dst", "src", "tmp", on="a2a3"),
-        rule(
-            "in-place",
+        must("in-place", "a5")(
             "dst is not src when the elements are u64: A5 writes dst before it reads src again",
             lambda o: o.mode == "auto" or o.src.dtype.name != "u64" or o.dst.addr != o.src.addr,
-            "a5",
         ),
     ],
     example={"tmp": "Vec {T} 1x64"},
@@ -310,11 +299,9 @@ def TFMODS(src: Expr, scalar: Expr, PrecisionType: FmodSAlgorithm) -> Expr:
         *pointwise("dst", "base", everywhere=True),
         # What TPOW asks of element types and scratch.
         *(r for r in TPOW.rules if r.id in ("dtype", "tmp-type", "tmp-valid", "tmp-layout")),
-        rule(
-            "disjoint",
+        must("disjoint", "a2a3")(
             "no two of dst, base and tmp share storage (f32)",
             lambda o: o.dst.dtype.name != "f32" or disjoint("dst", "base", "tmp").holds(o),
-            "a2a3",
             "bind the tiles to addresses that do not overlap",
         ),
     ],
@@ -378,11 +365,10 @@ def TAXPY(src: Expr, scalar: Expr, dst: Expr) -> Expr:
     return dst + src.to(dst.kind) * scalar.to(dst.kind)
 
 
-_THREE_TILES = rule(
-    "same-type",
+_THREE_TILES = must("same-type")(
     "dst, src0 and src1 are tiles of one type",
     lambda o: o.dst.spec is o.src0.spec and o.dst.spec is o.src1.spec,
-    fix="declare them with the same template arguments",
+    "declare them with the same template arguments",
 )
 family(
     partial(

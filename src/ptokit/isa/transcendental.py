@@ -24,8 +24,8 @@ from ptokit.isa.freedom import ulp
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import exact, power, quotient
 from ptokit.isa.pointwise import UNARY, on_a2a3, plain, pointwise, precision
-from ptokit.isa.rules import disjoint, located, same_dtype, same_valid, separate
-from ptokit.isa.spec import Asm, Rule, insn, out, rule, src, tmp, types
+from ptokit.isa.rules import disjoint, located, must, same_dtype, same_valid, separate
+from ptokit.isa.spec import Asm, Rule, insn, out, src, tmp, types
 
 ACCURACY = ulp(None, "The exact result, rounded once to the element type.")
 _floats = partial(types, a2a3="f16 f32", a5="f16 f32", kirin="f16 f32")
@@ -103,11 +103,8 @@ def TSQRT(src: Expr) -> Expr:
         ),
         same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
         located("Vec", "tmp", id="tmp-location", on="a2a3"),
-        rule(
-            "tmp-size",
-            "tmp holds 32 bytes",
-            lambda o: o.tmp is None or o.tmp.nbytes >= 32,
-            "a2a3",
+        must("tmp-size", "a2a3")(
+            "tmp holds 32 bytes", lambda o: o.tmp is None or o.tmp.nbytes >= 32
         ),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
     ],
@@ -171,8 +168,7 @@ def _for_f32(asked: Rule) -> Rule:
     types=types(a2a3="i8 u8 i16 u16 i32 u32 f32", kirin="i8 u8 i16 u16 i32 u32 f16 f32"),
     rules=[
         *pointwise("dst", "base", "exp", everywhere=True),
-        rule(
-            "dtype",
+        must("dtype", "a5")(
             "elements are integers of 8, 16 or 32 bits, f16 or f32; "
             "with HIGH_PRECISION they are f16, bf16 or f32",
             lambda o: (
@@ -180,7 +176,6 @@ def _for_f32(asked: Rule) -> Rule:
                 if o.attrs["PrecisionType"] == PowAlgorithm.HIGH_PRECISION
                 else o.dst.dtype in _DEFAULT_TYPES
             ),
-            "a5",
         ),
         _for_f32(same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
         _for_f32(same_valid("dst", "tmp", id="tmp-valid", on="a2a3")),
