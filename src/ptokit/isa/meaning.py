@@ -57,44 +57,33 @@ class Declared(Protocol):
     def role(self) -> str: ...
 
 
-class Form(Protocol):
+class Form:
     """Which elements meet."""
+
+    cost: Cost = ELEMENTWISE  # the class of operations that take time like this one
+    streams: bool = False  # tiles are walked element by element: two in a row need no barrier
+    steps: tuple[str, ...] = ()  # parameters of the function that are not operands
 
     @property
     def services(self) -> frozenset[str]:
         """What the code asks of the machine (services.py)."""
-        ...
-
-    @property
-    def cost(self) -> Cost:
-        """The class of operations that take time like this one."""
-        ...
-
-    @property
-    def streams(self) -> bool:
-        """Whether the tiles are walked element by element: two in a row need no barrier."""
-        ...
-
-    @property
-    def steps(self) -> tuple[str, ...]:
-        """Parameters of the function that are not operands."""
-        ...
+        return frozenset()
 
     def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
         """What the function is called with."""
-        ...
+        return {name: Arg(kind, name) for name in names if (kind := kinds.get(name))}
 
     def key(self, ops: Ops) -> Any:
         """What the code depends on beside the expressions."""
-        ...
+        return None
 
     def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
         """NumPy code that is handed the operands, in order."""
-        ...
+        raise NotImplementedError
 
-    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
+    def line(self, meaning: Meaning, texts: Sequence[str]) -> str:
         """The meaning as a line, of the expressions as texts."""
-        ...
+        raise NotImplementedError
 
 
 class Meaning:
@@ -165,7 +154,7 @@ class Meaning:
         first = next((s.kind for s in symbols.values() if not s.is_number), None)
         names = {} if first is None or first is BOOL else {first: "T"}
         exprs = self.traced(kinds, attrs)
-        return self.form.lines(self, [written(expr, _place, names) for expr in exprs])
+        return self.form.line(self, [written(expr, _place, names) for expr in exprs])
 
 
 def kinds_of(ops: Ops) -> Kinds:
@@ -182,7 +171,7 @@ def _place(arg: Arg) -> str:
 
 
 @dataclass(frozen=True)
-class Each:
+class Each(Form):
     """dst[i, j] = f(src[i, j], ...), over the region of the destination.
 
     A source whose region is smaller repeats: it is read at [i mod rows, j mod columns]. A number is
@@ -197,7 +186,6 @@ class Each:
     clobbers: Callable[[Ops], Clobber | None] | None = None  # bytes used as hidden scratch
     streams: bool = True
     cost: Cost = ELEMENTWISE
-    steps = ()
 
     def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
         tiles = [kind for name in names if (kind := kinds.get(name)) and name not in self.masks]
@@ -247,7 +235,7 @@ class Each:
             code.line(f"if where.any(): poison.poison_where({dst!r}, where)")
         return code.function()
 
-    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
+    def line(self, meaning: Meaning, texts: Sequence[str]) -> str:
         (dst,) = meaning.outs
         left = f"bit j of {dst}[i]" if self.packs else f"{dst}[i, j]"
         return f"{left} = {texts[0]}"
@@ -257,20 +245,10 @@ class Each:
 
 
 @dataclass(frozen=True)
-class Partial:
+class Partial(Form):
     """f where all sources are valid, a copy where one of a result's two is, 0 where none is."""
 
     sources: Mapping[str, tuple[str, str]]  # of each result
-    services = frozenset[str]()
-    streams = False
-    cost = ELEMENTWISE
-    steps = ()
-
-    def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
-        return {name: Arg(kind, name) for name in names if (kind := kinds.get(name))}
-
-    def key(self, ops: Ops) -> Any:
-        return None
 
     def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
         function = function_of(meaning.name, meaning.parameters, *exprs)
@@ -293,7 +271,7 @@ class Partial:
 
         return body
 
-    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
+    def line(self, meaning: Meaning, texts: Sequence[str]) -> str:
         each = [f"{out}[i, j] = {text}" for out, text in zip(meaning.outs, texts, strict=True)]
         return "; ".join(each) + " where both sources are valid, elsewhere the one that is"
 
@@ -317,20 +295,34 @@ def _extreme_of(expr: Expr, takes: bool = False) -> bool | None:
 
 
 @dataclass(frozen=True)
-class Reduce:
+class _Along(Form):
+    """Elements of `src` that meet along an axis; the results are row or column 0."""
+
+    axis: int  # 1: along a row
+    cost = REDUCTION
+    steps = (_HELD, _ELEMENT)
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """Words for the place of a result and for the elements it is made of."""
+        return ("[i, 0]", "src[i, :]") if self.axis else ("[0, j]", "src[:, j]")
+
+    def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
+        kind = kinds["src"]
+        assert kind is not None
+        return {name: Arg(kind, name) for name in self.steps}
+
+
+@dataclass(frozen=True)
+class Reduce(_Along):
     """dst = f(held, element) over the elements of `src` along an axis, into row or column 0.
 
     Which elements meet in which order: the first of `orders` whose condition holds. Without any it
     is a scan from the first element, of which no other order can be told apart.
     """
 
-    axis: int  # 1: along a row
     identity: int = 0
     orders: tuple[tuple[Condition | None, Order], ...] = ()
-    services = frozenset[str]()
-    streams = False
-    cost = REDUCTION
-    steps = (_HELD, _ELEMENT)
 
     def order(self, ops: Ops) -> Order | None:
         """The order in force."""
@@ -342,11 +334,6 @@ class Reduce:
         if order is None:
             return ops.src.dtype
         return ops.dst.dtype if order.wide is None else order.wide(ops.src.dtype, ops.dst.dtype)
-
-    def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
-        kind = kinds["src"]
-        assert kind is not None
-        return {name: Arg(kind, name) for name in (_HELD, _ELEMENT)}
 
     def key(self, ops: Ops) -> Any:
         return ops.src.dtype, ops.dst.dtype, self.order(ops)
@@ -381,29 +368,26 @@ class Reduce:
 
         return body
 
-    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
-        place, along = ("[i, 0]", "src[i, :]") if self.axis else ("[0, j]", "src[:, j]")
+    def line(self, meaning: Meaning, texts: Sequence[str]) -> str:
+        place, along = self.places
         orders = [f"{c.text if c else 'elsewhere'}: {o.text}" for c, o in self.orders]
         way = f"; {'; '.join(orders)}" if orders else ", from the first on"
         return f"dst{place} = {along} combined by {texts[0]}{way}"
 
 
 @dataclass(frozen=True)
-class ArgReduce:
+class ArgReduce(_Along):
     """The place of an element along an axis, and the element: a scan from the first one on.
 
     The function says whether the next element is taken instead of the one held: one test, or one
     for the value and one for its index.
     """
 
-    axis: int
     refuse: Callable[[Array, Ops], None] | None = None  # raises on values the target cannot compare
-    services = frozenset({"ops"})
-    streams = False
-    cost = REDUCTION
-    steps = (_HELD, _ELEMENT)
 
-    symbols = Reduce.symbols
+    @property
+    def services(self) -> frozenset[str]:
+        return frozenset({"ops"})
 
     def key(self, ops: Ops) -> Any:
         return ops.src.dtype
@@ -411,13 +395,13 @@ class ArgReduce:
     def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
         axis, refuse = self.axis, self.refuse
         largest = _extreme_of(exprs[0], takes=True)
-        if len(set(exprs)) == 1 and largest is not None:
+        if largest is not None and exprs[0] == exprs[-1]:
 
             def find(src: Array) -> tuple[Array, Array]:
                 index = np.expand_dims(first_extreme(src, axis, largest=largest), axis)
                 return np.take_along_axis(src, index, axis), index
         else:
-            takes = function_of(meaning.name, meaning.parameters, *exprs)
+            takes = function_of(meaning.name, meaning.parameters, exprs[0], exprs[-1])
 
             def find(src: Array) -> tuple[Array, Array]:
                 return _scan(src, axis, takes)
@@ -432,10 +416,10 @@ class ArgReduce:
 
         return body
 
-    def lines(self, meaning: Meaning, texts: Sequence[str]) -> str:
-        place, along = ("[i, 0]", "src[i, :]") if self.axis else ("[0, j]", "src[:, j]")
-        value, index = texts if len(texts) > 1 else (texts[0], "")
-        more = f", the index where {index}" if index and index != value else ""
+    def line(self, meaning: Meaning, texts: Sequence[str]) -> str:
+        place, along = self.places
+        value, index = texts[0], texts[-1]
+        more = "" if index == value else f", the index where {index}"
         return (
             f"dstIdx{place}, dstVal{place} = index and value of the element of {along} that is "
             f"left when an element replaces the one held where {value}{more}"
