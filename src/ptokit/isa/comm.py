@@ -39,9 +39,9 @@ from ptokit.isa.comm_rules import (
 )
 from ptokit.isa.costs import COMMUNICATION
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import in_types
+from ptokit.isa.rules import in_types, must
 from ptokit.isa.services import World
-from ptokit.isa.spec import Attr, Insn, Operand, Rule, insn, rule
+from ptokit.isa.spec import Attr, Insn, Operand, Rule, insn
 
 _ATOMIC_TYPES = "f16 f32 i16 i32 i8 bf16"
 _TILES = (
@@ -90,14 +90,12 @@ def _copy(
     types=moved_types("srcGlobalData"),
     rules=[
         _copy_rules("TPUT"),
-        rule(
-            "TPUT-6",
+        must("TPUT-6", DEVICES)(
             f"AtomicAdd works on {_ATOMIC_TYPES}",
             lambda o: (
                 o.attrs["atomicType"] != AtomicType.AtomicAdd
                 or in_types("dstGlobalData", _ATOMIC_TYPES)(o)
             ),
-            DEVICES,
         ),
     ],
     more_examples=[
@@ -226,11 +224,10 @@ def _at_root(
     group("out", "the buffers of the members, the root's own among them"),
     tensor("srcGlobalData", "in", "local to the root; its extents drive the loop"),
     _src,
-    rule(
-        "extents",
+    must("extents")(
         "the buffers of the members cover srcGlobalData",
         lambda o: all(have >= need for have, need in zip(_member(o), _src(o), strict=True)),
-        fix="give the members buffers of the extents of the source",
+        "give the members buffers of the extents of the source",
     ),
     name="comm.TBROADCAST",
 )

@@ -17,6 +17,7 @@ from ptokit.isa.comm_rules import same_layout, same_type, tensor
 from ptokit.isa.costs import COMMUNICATION
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
+from ptokit.isa.rules import must
 from ptokit.isa.services import Poison, Refused, World
 from ptokit.isa.spec import Attr, Insn, View, insn, rule, scalar, thing
 
@@ -40,39 +41,28 @@ _RULES = [
     same_type("dstGlobalData", "srcGlobalData", id="AS-1"),
     same_layout("dstGlobalData", "srcGlobalData", "AS-2"),
     *(
-        rule(
-            "AS-3",
+        must("AS-3", "a2a3 a5")(
             f"{name} is flat: one row of neighbouring elements, every stride that of a dense "
             "tensor",
             lambda o, name=name: _is_flat(o[name]),
-            "a2a3 a5",
             "post the rows one by one, or copy with TPUT or TGET",
         )
         for name in ("srcGlobalData", "dstGlobalData")
     ),
-    rule(
-        "AS-4",
+    must("AS-4")(
         "dstGlobalData has at least as many elements as srcGlobalData",
         lambda o: prod(o.dstGlobalData.shape) >= prod(o.srcGlobalData.shape),
     ),
-    rule(
-        "AS-10",
+    must("AS-10")(
         "URMA moves more than 0 and at most 268435456 bytes",
         lambda o: o.attrs["engine"] != DmaEngine.URMA or 0 < _nbytes(o.srcGlobalData) <= _URMA_MOST,
-        fix="post the range in pieces",
+        "post the range in pieces",
     ),
-    rule(
-        "AS-A",
-        "the only engine is SDMA",
-        lambda o: o.attrs["engine"] == DmaEngine.SDMA,
-        "a2a3",
-    ),
+    must("AS-A", "a2a3")("the only engine is SDMA", lambda o: o.attrs["engine"] == DmaEngine.SDMA),
     rule("peer", "the engine takes no peer", lambda o: o.peer is None, "a2a3"),
-    rule(
-        "AS-C",
+    must("AS-C", "a5")(
         "RDMA is reserved: its device code is not public",
         lambda o: o.attrs["engine"] != DmaEngine.RDMA,
-        "a5",
         "use SDMA or URMA",
     ),
 ]

@@ -25,9 +25,9 @@ from ptokit.isa.comm_rules import (
 from ptokit.isa.costs import COMMUNICATION
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import reassociates
-from ptokit.isa.rules import disjoint, same_valid
+from ptokit.isa.rules import disjoint, must, same_valid
 from ptokit.isa.services import World
-from ptokit.isa.spec import Attr, Pipe, insn, rule
+from ptokit.isa.spec import Attr, Pipe, insn
 
 _RECEIVING = ("recvTileData", "pingTileData", "pongTileData")
 _ACC = 0  # the accumulator among the staging tiles; the receiving ones follow
@@ -53,17 +53,15 @@ def _member(o: Any) -> tuple[int, ...]:
     rules=[
         same_type("parallelGroup", "dstGlobalData", "accTileData", id="TR-1"),
         same_layout("dstGlobalData", "parallelGroup", "TR-2"),
-        rule(
-            "TR-4",
+        must("TR-4")(
             "op is ReduceOp.Sum, ReduceOp.Max or ReduceOp.Min",
             lambda o: o.attrs["op"] in tuple(ReduceOp),
-            fix="TREDUCE(group, dst, acc, recv, ReduceOp.Sum)",
+            "TREDUCE(group, dst, acc, recv, ReduceOp.Sum)",
         ),
-        rule(
-            "TR-5",
+        must("TR-5")(
             "the receiving tiles have the type of accTileData",
             lambda o: all(o[n] is None or o[n].spec == o.accTileData.spec for n in _RECEIVING),
-            fix="declare the tiles with one Tile[...] type",
+            "declare the tiles with one Tile[...] type",
         ),
         disjoint("accTileData", *_RECEIVING, id="TR-5"),
         same_valid("accTileData", *_RECEIVING, id="TR-5"),

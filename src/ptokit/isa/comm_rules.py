@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ptokit.base.comm_enums import CollEngine
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.load import TLOAD
-from ptokit.isa.rules import disjoint, listed, located, same_valid
+from ptokit.isa.rules import disjoint, listed, located, must, same_valid
 from ptokit.isa.services import Refused, World
 from ptokit.isa.spec import Attr, Operand, Pipe, Rule, Types, View, rule, thing
 from ptokit.isa.store import TSTORE
@@ -97,20 +97,18 @@ def moved_types(name: str, *also: Types) -> Types:
 
 def same_type(*names: str, id: str) -> Rule:
     """Nothing is converted on the way."""
-    return rule(
-        id,
+    return must(id)(
         f"element types of {listed(names)} are identical",
         lambda o: len({o[n].dtype for n in names if o[n] is not None}) == 1,
-        fix="declare tensors and tiles with one element type",
+        "declare tensors and tiles with one element type",
     )
 
 
 def same_layout(a: str, b: str, id: str) -> Rule:
-    return rule(
-        id,
+    return must(id)(
         f"{a} and {b} have the same layout",
         lambda o: o[a].layout == o[b].layout,
-        fix="declare both tensors with one layout",
+        "declare both tensors with one layout",
     )
 
 
@@ -128,31 +126,26 @@ def chunk_rules(shape: ShapeOf, view: str, tile: str, *others: str) -> list[Rule
             return shape(o)[axis] % getattr(staged, size) == 0
 
         named = static.title().replace("_", "")
-        return rule(
-            id,
+        return must(id, DEVICES)(
             f"a tensor that does not fit {tile} has a multiple of its valid {what}, unless they "
             "are DYNAMIC",
             holds,
-            DEVICES,
             f"declare {named} of the staging tile as DYNAMIC, or choose a divisor of the {what}",
         )
 
     tiles = (tile, *others)
     return [
-        rule(
-            "CH-1",
+        must("CH-1")(
             f"the valid region of {tile} is not empty",
             lambda o: o[tile].vr > 0 and o[tile].vc > 0,
-            fix="the valid region of the staging tile is the size of a chunk",
+            "the valid region of the staging tile is the size of a chunk",
         ),
         divides("CH-2", "rows", "valid_row", "vr", 3),
         divides("CH-3", "columns", "valid_col", "vc", 4),
         located("Vec", *tiles, id="CH-7", on=DEVICES),
-        rule(
-            "CH-7",
+        must("CH-7", DEVICES)(
             f"{tile} is arranged as the tensors are: both ND, both DN or both NZ",
             lambda o: f"{o[view].layout.name}-{o[tile].layout}" in ("ND-ND", "DN-DN", "NZ-NZ"),
-            DEVICES,
             "declare the staging tile with the layout of the tensors",
         ),
     ]
@@ -162,11 +155,10 @@ def twin_rules(first: str, *others: str) -> list[Rule]:
     """Tiles that take turns are alike, and apart."""
     tiles = (first, *others)
     return [
-        rule(
-            "PP-1",
+        must("PP-1")(
             f"{listed(tiles)} have the same type",
             lambda o: len({o[n].spec for n in tiles if o[n] is not None}) == 1,
-            fix="declare the tiles with one Tile[...] type",
+            "declare the tiles with one Tile[...] type",
         ),
         disjoint(*tiles, id="PP-2"),
         same_valid(*tiles, id="PP-3"),
@@ -175,11 +167,10 @@ def twin_rules(first: str, *others: str) -> list[Rule]:
 
 def covers(big: str, shape: ShapeOf, id: str, text: str) -> Rule:
     """One tensor is at least as large as the part that is moved."""
-    return rule(
-        id,
+    return must(id)(
         text,
         lambda o: all(have >= need for have, need in zip(o[big].shape, shape(o), strict=True)),
-        fix=f"make every extent of {big} at least that large",
+        f"make every extent of {big} at least that large",
     )
 
 
@@ -187,19 +178,17 @@ def group_rules() -> list[Rule]:
     """What makes a group of ranks."""
     return [
         rule("PG-1", "a group has at least one member", lambda o: o.parallelGroup.nranks > 0),
-        rule(
-            "PG-2",
+        must("PG-2")(
             "the root is the index of a member",
             lambda o: 0 <= o.parallelGroup.rootIdx < o.parallelGroup.nranks,
-            fix="ParallelGroup(tensors, root): the root counts from 0 inside the group",
+            "ParallelGroup(tensors, root): the root counts from 0 inside the group",
         ),
-        rule(
-            "PG-4",
+        must("PG-4")(
             "all members have equal extents and equal strides",
             lambda o: (
                 len(set(o.parallelGroup.shapes)) <= 1 and len(set(o.parallelGroup.strides)) <= 1
             ),
-            fix="extents and strides of one member are applied to all",
+            "extents and strides of one member are applied to all",
         ),
     ]
 
@@ -207,17 +196,14 @@ def group_rules() -> list[Rule]:
 def engine_rules(id: str) -> list[Rule]:
     """Who moves the data."""
     return [
-        rule(
-            id,
+        must(id)(
             "a CcuTriggerContext is given with CollEngine.CCU, and only then",
             lambda o: (o.trigger is not None) == (o.attrs["engine"] == CollEngine.CCU),
-            fix="TREDUCE[CollEngine.CCU](..., trigger), or leave the engine out",
+            "TREDUCE[CollEngine.CCU](..., trigger), or leave the engine out",
         ),
-        rule(
-            "ccu-target",
+        must("ccu-target", "a2a3")(
             "this target has no collective unit",
             lambda o: o.attrs["engine"] == CollEngine.AIV,
-            "a2a3",
             "leave the engine out: the vector core moves the data",
         ),
     ]

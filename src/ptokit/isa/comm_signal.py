@@ -11,8 +11,9 @@ from ptokit.base.comm_enums import NotifyOp, WaitCmp
 from ptokit.base.dtypes import i32
 from ptokit.base.layout import Array
 from ptokit.isa.costs import COMMUNICATION
+from ptokit.isa.rules import must
 from ptokit.isa.services import Refused, Seen, World
-from ptokit.isa.spec import Attr, Operand, Pipe, Rule, View, insn, rule, scalar
+from ptokit.isa.spec import Attr, Operand, Pipe, Rule, View, insn, scalar
 
 _SIGNAL = "GM i32 1x1"
 _COMPARE = {
@@ -31,11 +32,10 @@ def _operands(name: str, role: str, note: str, number: str) -> tuple[Operand, Op
 
 
 def _is_i32(name: str, id: str) -> Rule:
-    return rule(
-        id,
+    return must(id)(
         f"elements of {name} are int32",
         lambda o: o[name].dtype is i32,
-        fix="declare it as Signal, Signal2D or GlobalSignal[int32, ...]",
+        "declare it as Signal, Signal2D or GlobalSignal[int32, ...]",
     )
 
 
@@ -54,11 +54,10 @@ _signal = partial(insn, pipe=Pipe.S, targets="a2a3 a5", asm=None, cost=COMMUNICA
     attrs=[Attr("op", NotifyOp, None, "Set or AtomicAdd", argument=True)],
     rules=[
         _is_i32("dstSignalData", "TN-1"),
-        rule(
-            "op",
+        must("op")(
             "op is NotifyOp.Set or NotifyOp.AtomicAdd",
             lambda o: o.attrs["op"] in tuple(NotifyOp),
-            fix="TNOTIFY(signal, value, NotifyOp.Set)",
+            "TNOTIFY(signal, value, NotifyOp.Set)",
         ),
     ],
     example={"dstSignalData": _SIGNAL, "op": "AtomicAdd"},
@@ -89,11 +88,10 @@ _comparison = partial(
     attrs=[Attr("cmp", WaitCmp, None, "how each element is compared with cmpValue", argument=True)],
     rules=[
         _is_i32("signalData", "TW-1"),
-        rule(
-            "TW-6",
+        must("TW-6")(
             "cmp is a member of WaitCmp",
             lambda o: o.attrs["cmp"] in _COMPARE,
-            fix="name the comparison: WaitCmp.GE",
+            "name the comparison: WaitCmp.GE",
         ),
     ],
     example={"signalData": _SIGNAL, "cmpValue": "0", "cmp": "GE"},

@@ -16,6 +16,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import reassociates
+from ptokit.isa.rules import must
 from ptokit.isa.services import Places, Refused, Registers
 from ptokit.isa.spec import Attr, Operand, Parts, Rule, rule, src
 
@@ -117,33 +118,27 @@ def fits(*names: str) -> Rule:
 
 def shapes_agree(c: str, id: str, on: str | None = None) -> Rule:
     """The capacities of a matrix product agree."""
-    return rule(
-        id,
+    return must(id, on)(
         f"aMatrix.Rows == {c}.Rows, aMatrix.Cols == bMatrix.Rows and bMatrix.Cols == {c}.Cols",
         lambda o: (
             o.aMatrix.rows == o[c].rows
             and o.aMatrix.cols == o.bMatrix.rows
             and o.bMatrix.cols == o[c].cols
         ),
-        on,
     )
 
 
 def row_shapes_agree(c: str, k: Size, id: str, on: str) -> Rule:
     """The capacities of a one-row product, whose left operand is padded, agree."""
-    return rule(
-        id,
+    return must(id, on)(
         f"aMatrix.Cols and bMatrix.Rows are at least k, and bMatrix.Cols == {c}.Cols",
         lambda o: o.aMatrix.cols >= k(o) and o.bMatrix.rows >= k(o) and o.bMatrix.cols == o[c].cols,
-        on,
     )
 
 
-ONE_PADDED_ROW = rule(
-    "one-row",
+ONE_PADDED_ROW = must("one-row", DEVICES)(
     "aMatrix has one row of whole 512-byte blocks",
     lambda o: o.aMatrix.rows == 1 and o.aMatrix.cols * o.aMatrix.dtype.bits % (512 * 8) == 0,
-    DEVICES,
     "declare a Left tile of one row, its columns rounded up to 512 bytes, and set its valid "
     "columns",
 )
@@ -152,13 +147,11 @@ ONE_PADDED_ROW = rule(
 def same_accumulator(c: str, on: str = DEVICES) -> Rule:
     """The hardware adds to what cOut holds and never looks at cIn."""
     alike = ("dtype", "rows", "cols", "addr")
-    return rule(
-        "same-accumulator",
+    return must("same-accumulator", on)(
         f"cInMatrix is the storage of {c}",
         lambda o: (
             o.cInMatrix is None or all(getattr(o.cInMatrix, f) == getattr(o[c], f) for f in alike)
         ),
-        on,
         "pass the same accumulator tile twice",
     )
 

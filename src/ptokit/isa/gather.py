@@ -27,7 +27,7 @@ from ptokit.isa.gather_forms import (
 )
 from ptokit.isa.lane_masks import selected
 from ptokit.isa.pointwise import plain
-from ptokit.isa.rules import located, same_size, separate
+from ptokit.isa.rules import located, must, same_size, separate
 from ptokit.isa.services import Poison, Refused
 from ptokit.isa.spec import Asm, Attr, Cpp, View, insn, out, rule, scalar, src, tmp, types
 from ptokit.isa.vector_rules import BLOCK_BYTES, ceil_to, lanes, per_block, rows_16bit
@@ -263,38 +263,26 @@ def _offsets_read(o: Any) -> int:
         plain("offset", id="offset-layout"),
         plain("dst", id="SA-0183", on="a2a3 cpu"),
         plain("dst", on=A5_FAMILY),
-        rule(
-            "offset-columns",
+        must("offset-columns")(
             "offset has a valid column for each 32-byte block of a row of dst",
             lambda o: o.offset.vc >= _blocks(o) and o.offset.rows >= o.dst.vr,
         ),
-        rule(
-            "whole-registers",
+        must("whole-registers", "a2a3")(
             "the valid columns of dst are a multiple of 256 bytes",
             lambda o: o.dst.vc % lanes(o.dst) == 0,
-            "a2a3",
             "round the valid columns up",
         ),
-        rule(
-            "tail-bytes",
+        must("tail-bytes", A5_FAMILY)(
             "dst with more 256-byte pieces per row than rows: its valid columns have a multiple of "
             "4 bytes",
             lambda o: (
                 -(-o.dst.cols // lanes(o.dst)) <= o.dst.rows or o.dst.vc * o.dst.itemsize % 4 == 0
             ),
-            A5_FAMILY,
         ),
-        rule(
-            "columns",
-            "dst has at least one valid column",
-            lambda o: o.dst.vc > 0,
-            "a5",
-        ),
-        rule(
-            "eight-offsets",
+        must("columns", "a5")("dst has at least one valid column", lambda o: o.dst.vc > 0),
+        must("eight-offsets", KIRIN)(
             "offset has columns for eight offsets at a time, the last ones needed or not",
             lambda o: o.offset.cols >= _offsets_read(o),
-            KIRIN,
         ),
         rows_16bit("dst"),
         separate("dst", "src", "offset"),

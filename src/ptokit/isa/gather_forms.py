@@ -11,7 +11,7 @@ from ptokit.base import dtypes as dt
 from ptokit.base.enums import Choice, CmpMode, TileType
 from ptokit.isa.devices import A5_FAMILY, KIRIN, on
 from ptokit.isa.lane_masks import count_selected, start_of, step_of
-from ptokit.isa.rules import where
+from ptokit.isa.rules import must, where
 from ptokit.isa.spec import Extent, Rule, View, rule
 from ptokit.isa.vector_rules import ceil_to, lanes
 
@@ -101,148 +101,102 @@ def _is_common(kind: dt.DType) -> bool:
 
 
 INDEX_RULES = where(by_index, prefix="by index: ")(
-    rule(
-        "SA-0050",
-        "dst and src0 have the same element type",
-        lambda o: o.dst.dtype is o.src0.dtype,
+    must("SA-0050")(
+        "dst and src0 have the same element type", lambda o: o.dst.dtype is o.src0.dtype
     ),
-    rule(
-        "index-cover",
+    must("index-cover")(
         "src1 has an index for every element of the valid region of dst",
         lambda o: o.src1.rows >= o.dst.vr and o.src1.cols >= o.dst.vc,
     ),
     rule("SA-0045", "the indices are i32 or u32", lambda o: o.src1.dtype in _WORDS, "a2a3 cpu"),
-    rule(
-        "index-tmp-type",
-        "tmp has the element type of the indices",
-        lambda o: o.tmp.dtype is o.src1.dtype,
-        "a2a3",
+    must("index-tmp-type", "a2a3")(
+        "tmp has the element type of the indices", lambda o: o.tmp.dtype is o.src1.dtype
     ),
-    rule(
-        "index-tmp-region",
+    must("index-tmp-region", "a2a3")(
         "tmp has the valid region of src1",
         lambda o: o.tmp.vr == o.src1.vr and o.tmp.vc == o.src1.vc,
-        "a2a3",
     ),
-    rule(
-        "index-tmp-size",
+    must("index-tmp-size", "a2a3")(
         "for 2-byte elements tmp holds an element for each one of the valid rows of dst",
         lambda o: o.dst.itemsize != 2 or o.tmp.numel >= o.dst.vr * o.dst.cols,
-        "a2a3",
         "declare tmp with the type of the indices and the shape of dst",
     ),
-    rule(
-        "SA-0047",
+    must("SA-0047", "a5")(
         "dst has elements of 1, 2, 4 or 8 bytes that are no scales or 4-bit codes",
         lambda o: o.dst.dtype in _A5_TYPES,
-        "a5",
     ),
-    rule(
-        "index-type",
+    must("index-type", A5_FAMILY)(
         "the indices are 16-bit integers for 1-byte elements, 16- or 32-bit ones for 2-byte "
         "elements, 32-bit ones for wider elements",
         lambda o: (
             (o.src1.dtype in _WORDS and o.dst.itemsize != 1)
             or (o.src1.dtype in _HALF_WORDS and o.dst.itemsize <= 2)
         ),
-        A5_FAMILY,
     ),
-    rule(
-        "i64-columns",
+    must("i64-columns", "a5")(
         "with 64-bit elements dst has at most 64 valid columns",
         lambda o: o.dst.itemsize != 8 or o.dst.vc <= 64,
-        "a5",
     ),
-    rule(
-        "byte-elements",
-        "elements have 2 or 4 bytes",
-        lambda o: o.dst.itemsize != 1,
-        KIRIN,
-        "convert with TCVT first",
+    must("byte-elements", KIRIN)(
+        "elements have 2 or 4 bytes", lambda o: o.dst.itemsize != 1, "convert with TCVT first"
     ),
 )
 
 PATTERN_RULES: list[Rule] = [
     *where(by_pattern, prefix="by pattern: ")(
-        rule(
-            "SA-0180",
-            "dst and src0 are Vec tiles",
-            lambda o: o.dst.loc == o.src0.loc == TileType.Vec,
+        must("SA-0180")(
+            "dst and src0 are Vec tiles", lambda o: o.dst.loc == o.src0.loc == TileType.Vec
         ),
-        rule(
-            "SA-0178",
-            "dst and src0 are row-major",
-            lambda o: o.dst.is_row_major and o.src0.is_row_major,
+        must("SA-0178")(
+            "dst and src0 are row-major", lambda o: o.dst.is_row_major and o.src0.is_row_major
         ),
-        rule(
-            "SA-0179",
+        must("SA-0179")(
             "elements of dst and src0 have the same size",
             lambda o: o.dst.itemsize == o.src0.itemsize,
         ),
-        rule(
-            "SA-0181",
-            "elements of src0 have 2 or 4 bytes",
-            lambda o: o.src0.itemsize in (2, 4),
-            "a2a3",
+        must("SA-0181", "a2a3")(
+            "elements of src0 have 2 or 4 bytes", lambda o: o.src0.itemsize in (2, 4)
         ),
-        rule(
-            "SA-0128",
+        must("SA-0128", "a5")(
             "src0 has an element type of 8 to 64 bits that is no scale or 4-bit code",
             lambda o: o.src0.dtype in _A5_TYPES,
-            "a5",
         ),
-        rule(
-            "pattern-64bit",
+        must("pattern-64bit", "a5")(
             "of 64-bit elements columns are selected, at most 64 of them",
             lambda o: o.src0.itemsize != 8 or (by_columns(o) and o.src0.vc // step_of(o) <= 64),
-            "a5",
         ),
-        rule(
-            "pattern-type",
-            "src0 is an 8-, 16- or 32-bit integer, f16 or f32",
-            lambda o: _is_common(o.src0.dtype),
-            KIRIN,
+        must("pattern-type", KIRIN)(
+            "src0 is an 8-, 16- or 32-bit integer, f16 or f32", lambda o: _is_common(o.src0.dtype)
         ),
     ),
     *where(by_columns, prefix="by a pattern of columns: ")(
         rule("PA-0009", "all columns of dst are valid", lambda o: o.dst.vc == o.dst.cols),
-        rule(
-            "pattern-room",
-            "dst holds the selected elements",
-            lambda o: o.dst.numel >= _gathered(o),
+        must("pattern-room")(
+            "dst holds the selected elements", lambda o: o.dst.numel >= _gathered(o)
         ),
     ),
     *where(by_rows, prefix="by a pattern of rows: ")(
-        rule(
-            "pattern-rows",
+        must("pattern-rows", "a2a3")(
             "src0 has a whole number of times the valid rows of dst",
             lambda o: o.src0.vr == o.dst.vr * step_of(o),
-            "a2a3",
         ),
-        rule(
-            "row-offset",
+        must("row-offset", "a2a3 a5")(
             "the last selected row starts within 65535 elements",
             lambda o: (
                 (step_of(o) * (gathered_rows(o) - 1) + start_of(o)) * o.src0.row_stride <= 65535
             ),
-            "a2a3 a5",
         ),
-        rule(
-            "row-room",
+        must("row-room", "a2a3 a5")(
             "dst has as many rows as src0 has valid ones, and src0 that many for every selected "
             "one, because the loop runs over all of them",
             lambda o: (
                 o.dst.rows >= o.src0.vr and o.src0.rows > step_of(o) * (o.src0.vr - 1) + start_of(o)
             ),
-            "a2a3 a5",
             "give both tiles more rows",
         ),
     ),
-    rule(
-        "pattern-axis",
-        "a pattern selects columns: the axis is ignored here",
-        lambda o: not by_rows(o),
-        KIRIN,
+    must("pattern-axis", KIRIN)(
+        "a pattern selects columns: the axis is ignored here", lambda o: not by_rows(o)
     ),
 ]
 
@@ -258,99 +212,65 @@ def _thresholds(o: Any) -> bool:
 
 
 COMPARISON_RULES: list[Rule] = [
-    rule(
-        "compare-available",
-        "comparing exists on a2a3 and a5 only",
-        lambda o: not by_comparison(o),
-        KIRIN,
+    must("compare-available", KIRIN)(
+        "comparing exists on a2a3 and a5 only", lambda o: not by_comparison(o)
     ),
     *where(by_comparison, prefix="comparing: ")(
-        rule(
-            "compare-location",
-            "dst and src0 are Vec tiles",
-            lambda o: o.dst.loc == o.src0.loc == TileType.Vec,
-            "a2a3 a5",
+        must("compare-location", "a2a3 a5")(
+            "dst and src0 are Vec tiles", lambda o: o.dst.loc == o.src0.loc == TileType.Vec
         ),
-        rule(
-            "compare-mode",
-            "cmpMode is GT or EQ",
-            lambda o: o.attrs["cmpMode"] in (CmpMode.GT, CmpMode.EQ),
-            COMPARING,
+        must("compare-mode", COMPARING)(
+            "cmpMode is GT or EQ", lambda o: o.attrs["cmpMode"] in (CmpMode.GT, CmpMode.EQ)
         ),
-        rule(
-            "compare-result",
+        must("compare-result", COMPARING)(
             "dst is i32 or u32, cdst a 32-bit integer",
             lambda o: o.dst.dtype in _WORDS and o.cdst.dtype in _WORDS,
-            COMPARING,
         ),
-        rule(
-            "compare-source",
+        must("compare-source", "a2a3")(
             "src0 is f16 or f32 or, with EQ, i32",
             lambda o: (
                 o.src0.dtype in (dt.f16, dt.f32)
                 or (o.src0.dtype is dt.i32 and o.attrs["cmpMode"] == CmpMode.EQ)
             ),
-            "a2a3",
         ),
-        rule(
-            "compare-threshold",
+        must("compare-threshold", "a2a3", _thresholds)(
             "k_value has integers as wide as the elements of src0",
-            lambda o: (
-                not _thresholds(o)
-                or (o.k_value.dtype.is_integer and o.k_value.itemsize == o.src0.itemsize)
-            ),
-            "a2a3",
+            lambda o: o.k_value.dtype.is_integer and o.k_value.itemsize == o.src0.itemsize,
         ),
-        rule(
-            "compare-source",
-            "src0 is an 8-, 16- or 32-bit integer, f16 or f32",
-            lambda o: _is_common(o.src0.dtype),
-            "a5",
+        must("compare-source", "a5")(
+            "src0 is an 8-, 16- or 32-bit integer, f16 or f32", lambda o: _is_common(o.src0.dtype)
         ),
-        rule(
-            "compare-threshold",
-            "k_value is u16 or u32",
-            lambda o: not _thresholds(o) or o.k_value.dtype in (dt.u16, dt.u32),
-            "a5",
+        must("compare-threshold", "a5", _thresholds)(
+            "k_value is u16 or u32", lambda o: o.k_value.dtype in (dt.u16, dt.u32)
         ),
-        rule(
-            "compare-columns",
+        must("compare-columns", "a5")(
             "1-byte elements come in 128 valid columns, 2-byte ones in 64",
             lambda o: o.src0.itemsize > 2 or o.src0.vc % (128 // o.src0.itemsize) == 0,
-            "a5",
         ),
-        rule(
-            "compare-u16",
+        must("compare-u16", "a5")(
             "u16 elements compare with EQ only",
             lambda o: o.src0.dtype is not dt.u16 or o.attrs["cmpMode"] != CmpMode.GT,
-            "a5",
             "convert to u32 with TCVT first",
         ),
-        rule(
-            "compare-rows",
+        must("compare-rows", COMPARING)(
             "dst has a row, cdst and k_value an element, for each valid row of src0",
             lambda o: (
                 min(o.dst.rows, o.cdst.numel) >= o.src0.vr
                 and (not _thresholds(o) or o.k_value.numel >= o.src0.vr)
             ),
-            COMPARING,
         ),
-        rule(
-            "compare-bitmap",
+        must("compare-bitmap", "a2a3")(
             "tmp has as many rows as src0 has valid ones, and a bit per element, in whole "
             "registers, in the bytes of Cols",
             lambda o: o.tmp.rows >= o.src0.vr and o.tmp.cols >= _bitmap_row(o),
-            "a2a3",
         ),
-        rule(
-            "compare-scratch",
+        must("compare-scratch", "a2a3")(
             "tmp has Rows * Cols bytes for the bitmap, then an index per element of src0, then a "
             "threshold per row",
             lambda o: (
                 o.tmp.nbytes
                 >= o.tmp.numel + o.src0.numel * o.dst.itemsize + o.src0.rows * o.src0.itemsize
             ),
-            "a2a3",
         ),
     ),
 ]

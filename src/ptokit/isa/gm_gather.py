@@ -29,8 +29,8 @@ from ptokit.isa.gm_table import (
     touched,
 )
 from ptokit.isa.memory import as_bits_of
-from ptokit.isa.rules import both, in_types, need
-from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Pipe, View, gm_in, insn, out, rule, src, types
+from ptokit.isa.rules import both, in_types, must
+from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Pipe, View, gm_in, insn, out, src, types
 
 
 class ScatterConflict(Choice):
@@ -71,54 +71,35 @@ def _landing(o: Any) -> Any:
 
 
 _MAT_RULES = [
-    need(
-        "mat-index",
-        TABLE_DEVICES,
-        "the indices of a Mat tile are a GlobalTensor",
-        _to_mat,
-        lambda o: o.indexes.kind == "global",
+    must("mat-index", TABLE_DEVICES, _to_mat)(
+        "the indices of a Mat tile are a GlobalTensor", lambda o: o.indexes.kind == "global"
     ),
-    need(
-        "mat-tile",
-        TABLE_DEVICES,
+    must("mat-tile", TABLE_DEVICES, _to_mat)(
         "a Mat dst is Nz with whole boxes of 512 bytes, and its table ND",
-        _to_mat,
         lambda o: (
             (o.dst.layout, o.dst.fractal, o.src.layout) == ("NZ", 512, Layout.ND)
             and o.dst.cols % (32 // o.dst.itemsize) == 0
             and o.dst.rows % 16 == 0
         ),
     ),
-    need(
-        "mat-rows",
-        TABLE_DEVICES,
+    must("mat-rows", TABLE_DEVICES, both(_to_mat, _by_rows))(
         "rows of a Mat tile have elements of at most 4 bytes, and the table has their columns",
-        both(_to_mat, _by_rows),
         lambda o: o.dst.itemsize <= 4 and o.src.shape[4] >= o.dst.vc,
     ),
-    need(
-        "index-count",
-        None,
+    must("index-count", None, lambda o: o.indexes.kind == "global")(
         "indexes has an index for each valid row (with scratch: each valid element) of dst",
-        lambda o: o.indexes.kind == "global",
         lambda o: prod(o.indexes.shape) >= o.dst.vr * (1 if _by_rows(o) else o.dst.vc),
     ),
-    need(
-        "scratch",
-        None,
+    must("scratch", None, lambda o: o.scratch is not None)(
         "scratch goes with a Mat dst, has its element type and room for Rows * Cols elements",
-        lambda o: o.scratch is not None,
         lambda o: (
             _to_mat(o)
             and o.scratch.dtype == o.dst.dtype
             and prod(o.scratch.shape) >= o.dst.rows * o.dst.cols
         ),
     ),
-    need(
-        "simt",
-        TABLE_DEVICES,
+    must("simt", TABLE_DEVICES, lambda o: o.attrs["gatherExec"] == GatherExec.Simt)(
         "GatherExec.Simt is for A5, Coalesce.Elem and a call with scratch",
-        lambda o: o.attrs["gatherExec"] == GatherExec.Simt,
         lambda o: _HAS_SIMT(o) and o.attrs["coalesce"] == Coalesce.Elem and o.scratch is not None,
     ),
 ]
@@ -224,33 +205,20 @@ def _picks(o: Any) -> bool:
     rules=[
         table_rules("src", "dst", row_mode, "SA-0072", "SA-0073"),
         [
-            need(
-                "add-dtype",
-                target,
-                f"ScatterAtomicOp.Add works on {kinds}",
-                _adds,
-                in_types("src", kinds),
+            must("add-dtype", target, _adds)(
+                f"ScatterAtomicOp.Add works on {kinds}", in_types("src", kinds)
             )
             for target, kinds in _ADD_TYPES.items()
         ],
-        need(
-            "pick-dtype",
-            "a5",
-            "ScatterAtomicOp.Max and Min work on i32, u32 and f32",
-            _picks,
-            in_types("src", "i32 u32 f32"),
+        must("pick-dtype", "a5", _picks)(
+            "ScatterAtomicOp.Max and Min work on i32, u32 and f32", in_types("src", "i32 u32 f32")
         ),
-        rule(
-            "pick-target",
-            "A2A3 has no ScatterAtomicOp.Max and Min",
-            lambda o: not _picks(o),
-            "a2a3",
+        must("pick-target", "a2a3")(
+            "A2A3 has no ScatterAtomicOp.Max and Min", lambda o: not _picks(o)
         ),
-        rule(
-            "conflict-target",
+        must("conflict-target", "a2a3")(
             "A2A3 takes no ScatterConflict: there the last source always wins",
             lambda o: o.attrs["scatterConflict"] is None,
-            "a2a3",
             "leave the argument out",
         ),
     ],

@@ -18,7 +18,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.devices import on
 from ptokit.isa.memory import view_rows_cols
-from ptokit.isa.rules import Predicate, both, in_types, need
+from ptokit.isa.rules import Predicate, both, in_types, must
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Attr, Rule, View, rule
 
@@ -133,139 +133,87 @@ def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) 
         return sum(size != DYNAMIC for size in sizes)
 
     return [
-        rule(
-            "table-layout", "the table is ND or NZ", lambda o: o[table].layout.name in ("ND", "NZ")
+        must("table-layout")(
+            "the table is ND or NZ", lambda o: o[table].layout.name in ("ND", "NZ")
         ),
         rule("table-size", "no dimension of the table is empty", lambda o: min(o[table].shape) > 0),
-        rule(
-            "table-dtype",
+        must("table-dtype", TABLE_DEVICES)(
             f"{tile} and {table} have the same element type",
             lambda o: o[tile].dtype == o[table].dtype,
-            TABLE_DEVICES,
         ),
-        rule(
-            sizes,
+        must(sizes, "cpu")(
             f"elements of {tile} and {table} have the same size",
             lambda o: o[tile].itemsize == o[table].itemsize,
-            "cpu",
         ),
-        rule(
-            "index-dtype", "indices are i32 or u32", in_types("indexes", "i32 u32"), TABLE_DEVICES
+        must("index-dtype", TABLE_DEVICES)(
+            "indices are i32 or u32", in_types("indexes", "i32 u32")
         ),
         rule(index, "indices are integers", lambda o: o.indexes.dtype.is_integer, "cpu"),
-        need(
-            "location",
-            TABLE_DEVICES,
+        must("location", TABLE_DEVICES, vec)(
             f"{tile} and indexes are Vec tiles",
-            vec,
             lambda o: o[tile].loc == TileType.Vec and listed(o) and o.indexes.loc == TileType.Vec,
         ),
-        need(
-            "index-layout",
-            "a2a3",
-            "indexes is a row-major tile without boxes",
-            listed,
-            lambda o: o.indexes.layout == "ND",
+        must("index-layout", "a2a3", listed)(
+            "indexes is a row-major tile without boxes", lambda o: o.indexes.layout == "ND"
         ),
-        need(
-            "layout-pair",
-            "a2a3",
+        must("layout-pair", "a2a3", vec)(
             f"an ND table meets a row-major {tile} without boxes, an NZ table one of Nz boxes of "
             "512 bytes",
-            vec,
             pair,
         ),
-        need(
-            "plain-tile",
-            "a5",
+        must("plain-tile", "a5", vec)(
             f"the table is ND and {tile} has no boxes",
-            vec,
             lambda o: o[table].layout == Layout.ND and not o[tile].is_boxed,
         ),
-        rule(
-            "line-size",
+        must("line-size", "a2a3")(
             f"Cols * sizeof of {tile} is a multiple of 32 bytes",
             lambda o: o[tile].cols * o[tile].itemsize % 32 == 0,
-            "a2a3",
         ),
-        need(
-            "nz-table",
-            "a2a3",
+        must("nz-table", "a2a3", nz)(
             "dimensions 3 and 4 of an NZ table are 16 and 32/sizeof, statically",
-            nz,
             lambda o: o[table].static_shape[3:] == (16, c0(o)),
         ),
-        need(
-            "nz-tile",
-            "a2a3",
+        must("nz-tile", "a2a3", nz)(
             f"{tile} consists of whole boxes of 16 rows and 32/sizeof columns",
-            nz,
             lambda o: o[tile].cols % c0(o) == 0 and o[tile].rows % 16 == 0,
         ),
-        need(
-            "nz-width",
-            "a2a3",
+        must("nz-width", "a2a3", both(nz, rows))(
             f"rows of an NZ table, which move as a whole, fit into {tile}",
-            both(nz, rows),
             lambda o: view_rows_cols(o, table)[1] <= o[tile].cols,
         ),
-        need(
-            "row-width",
-            "a2a3 cpu",
+        must("row-width", "a2a3 cpu", lambda o: rows(o) and o[table].layout == Layout.ND)(
             f"rows of the table have the valid columns of {tile} (S4 >= valid columns)",
-            lambda o: rows(o) and o[table].layout == Layout.ND,
             lambda o: o[table].shape[4] >= o[tile].vc,
         ),
-        need(
-            "dense-rows",
-            "a5",
+        must("dense-rows", "a5", both(vec, rows))(
             f"rows of the table are just the valid columns of {tile} and follow each other",
-            both(vec, rows),
             lambda o: o[table].shape[4] == o[tile].vc == o[table].stride[3],
         ),
-        need(
-            "row-index",
-            "a2a3",
+        must("row-index", "a2a3", both(listed, rows))(
             f"indexes is one row with an index for each valid row of {tile}",
-            both(listed, rows),
             lambda o: (o.indexes.vr, o.indexes.vc) == (1, o[tile].vr),
         ),
-        need(
-            "row-index",
-            "a5",
+        must("row-index", "a5", both(listed, rows))(
             f"indexes is one row, or one column of a column-major tile, with an index for each "
             f"valid row of {tile}",
-            both(listed, rows),
             in_order,
         ),
-        need(
-            "row-index",
-            "cpu",
+        must("row-index", "cpu", lambda o: rows(o) and o.indexes.kind == "tile")(
             f"indexes has an index for each valid row of {tile}",
-            lambda o: rows(o) and o.indexes.kind == "tile",
             lambda o: o.indexes.vr * o.indexes.vc >= o[tile].vr,
         ),
-        need(
-            "element-index",
-            None,
+        must("element-index", None, lambda o: not rows(o) and o.indexes.kind == "tile")(
             f"indexes and {tile} have the same valid rows and columns",
-            lambda o: not rows(o) and o.indexes.kind == "tile",
             lambda o: (o.indexes.vr, o.indexes.vc) == (o[tile].vr, o[tile].vc),
         ),
-        need(
-            "static-sizes",
-            "a5",
+        must("static-sizes", "a5", listed)(
             f"the valid sizes of {tile} and indexes are static (for single elements: or all "
             "DYNAMIC)",
-            listed,
             lambda o: fixed(o) == 4 or (fixed(o) == 0 and not rows(o)),
             "declare the valid rows and columns in the tile types",
         ),
-        need(
-            "simt-budget",
-            "a5",
+        must("simt-budget", "a5", listed)(
             f"{tile} and indexes end below 216 KiB of UB; the rest serves the SIMT launch",
-            listed,
             lambda o: (
                 max(o[tile].addr + o[tile].nbytes, o.indexes.addr + o.indexes.nbytes)
                 <= _SIMT_BUDGET

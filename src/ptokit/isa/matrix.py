@@ -34,7 +34,7 @@ from ptokit.isa.cube import (
 )
 from ptokit.isa.devices import DEVICES, KIRIN
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import located
+from ptokit.isa.rules import located, must
 from ptokit.isa.services import Places, Registers
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, rule, types
 
@@ -54,11 +54,9 @@ def _a5_types(c: str) -> list[Rule]:
     text = f"with an f32 {c}, aMatrix and bMatrix are both f16, bf16, f32 or hif8, or are fp8"
     return [
         rule("SA-0005", f"{c} is i32 or f32", lambda o: o[c].dtype in (dt.i32, dt.f32), "a5"),
-        rule(
-            "SA-0068",
+        must("SA-0068", "a5")(
             f"with an i32 {c}, aMatrix and bMatrix are i8",
             lambda o: o[c].dtype is not dt.i32 or pair(o) == (dt.i8, dt.i8),
-            "a5",
         ),
         rule("SA-0076", text, lambda o: o[c].dtype is not dt.f32 or pair(o) in _A5_PAIRS, "a5"),
     ]
@@ -108,11 +106,10 @@ def _rules(sizes: Sizes, c: str) -> list[Rule]:
         *([m_in_range] if sizes is MATMUL else []),
         in_range("k", sizes.k, k_is, "PA-0005"),
         in_range("n", n_of, "valid columns of bMatrix", "PA-0007"),
-        rule(
-            "same-k",
+        must("same-k")(
             "the valid columns of aMatrix are the valid rows of bMatrix",
             lambda o: o.aMatrix.vc == o.bMatrix.vr,
-            fix="give both tiles the same valid K (the template arguments, or SetValidShape)",
+            "give both tiles the same valid K (the template arguments, or SetValidShape)",
         ),
         *([ONE_PADDED_ROW] if sizes is GEMV else []),
         *_a5_types(c),
@@ -130,8 +127,7 @@ def _bias_rules(sizes: Sizes) -> list[Rule]:
         rule("bias-order", rows, lambda o: o.biasData.is_row_major, KIRIN),
     ]
     return [
-        rule(
-            "SA-0219",
+        must("SA-0219")(
             "biasData is a Bias tile of one row",
             lambda o: o.biasData.loc == TileType.Bias and o.biasData.rows == 1,
         ),
@@ -305,25 +301,21 @@ def _mode(name: str) -> list[Attr]:
     attrs=_mode("tf32TransMode"),
     pipe=Pipe.S,
     rules=[
-        rule(
-            "switch",
+        must("switch")(
             "the brackets say whether the mode is on",
             lambda o: o.attrs["isEnable"] is not None,
-            fix="TSETTF32MODE[True]() or TSETTF32MODE[False]()",
+            "TSETTF32MODE[True]() or TSETTF32MODE[False]()",
         ),
-        rule(
-            "rounding",
+        must("rounding")(
             "TF32 rounds to nearest, CAST_ROUND or CAST_RINT",
             lambda o: (
                 not o.attrs["isEnable"]
                 or o.attrs["tf32TransMode"] in (RoundMode.CAST_ROUND, RoundMode.CAST_RINT)
             ),
         ),
-        rule(
-            "no-tf32",
+        must("no-tf32", KIRIN)(
             "the target can only switch the mode off: its cube takes no f32 operands",
             lambda o: not o.attrs["isEnable"],
-            KIRIN,
         ),
     ],
     asm=Asm(ins=(), outs=(), attrs={"isEnable": "enable", "tf32TransMode": "mode"}),

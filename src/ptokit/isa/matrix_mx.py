@@ -28,8 +28,9 @@ from ptokit.isa.cube import (
     shapes_agree,
 )
 from ptokit.isa.facts import Ops
+from ptokit.isa.rules import must
 from ptokit.isa.services import Places
-from ptokit.isa.spec import Asm, Operand, Pipe, Rule, insn, rule, src, types
+from ptokit.isa.spec import Asm, Operand, Pipe, Rule, insn, src, types
 
 BLOCK = 32  # elements of K that share a scale
 _SCALED = "aMatrix aScaleMatrix bMatrix bScaleMatrix"
@@ -62,43 +63,36 @@ def _rules(sizes: Sizes) -> list[Rule]:
     """What both block-scaled products ask for."""
     m, k = sizes.m, sizes.k
     return [
-        rule(
-            "no-hif4",
+        must("no-hif4")(
             "neither operand is hif4x2: TMATMUL_MX_HIF4 exists on no supported target",
             lambda o: dt.hif4x2 not in (o.aMatrix.dtype, o.bMatrix.dtype),
         ),
-        rule(
-            "SA-0246",
+        must("SA-0246")(
             "aMatrix is a Left, bMatrix a Right and cMatrix an Acc tile",
             lambda o: (
                 (o.aMatrix.loc, o.bMatrix.loc, o.cMatrix.loc)
                 == (TileType.Left, TileType.Right, TileType.Acc)
             ),
         ),
-        rule(
-            "SA-0246",
+        must("SA-0246", "a5")(
             "aMatrix and cMatrix have column-major fractals with rows inside (NZ), bMatrix "
             "row-major ones with columns inside (ZN)",
             lambda o: (o.aMatrix.layout, o.bMatrix.layout, o.cMatrix.layout) == ("NZ", "ZN", "NZ"),
-            "a5",
         ),
         in_range("k", k, "valid columns of aMatrix", "PA-0005"),
         in_range("n", n_of, "valid columns of bMatrix", "PA-0007"),
-        rule(
-            "scale-type",
+        must("scale-type")(
             "the scales are f8e8m0",
             lambda o: o.aScaleMatrix.dtype is dt.f8e8m0 and o.bScaleMatrix.dtype is dt.f8e8m0,
         ),
-        rule(
-            "scale-location",
+        must("scale-location")(
             "aScaleMatrix is a ScaleLeft and bScaleMatrix a ScaleRight tile",
             lambda o: (
                 (o.aScaleMatrix.loc, o.bScaleMatrix.loc)
                 == (TileType.ScaleLeft, TileType.ScaleRight)
             ),
         ),
-        rule(
-            "scale-shape",
+        must("scale-shape")(
             "aScaleMatrix holds m x ceil64(k)/32 scales and bScaleMatrix ceil64(k)/32 x n",
             lambda o: (
                 o.aScaleMatrix.rows >= m(o)
@@ -107,8 +101,7 @@ def _rules(sizes: Sizes) -> list[Rule]:
                 and o.bScaleMatrix.cols >= n_of(o)
             ),
         ),
-        rule(
-            "scale-address",
+        must("scale-address", "a5")(
             "the address of the scales is a sixteenth of that of the data they belong to",
             lambda o: (
                 o.mode == "auto"
@@ -117,35 +110,26 @@ def _rules(sizes: Sizes) -> list[Rule]:
                     and o.bScaleMatrix.addr == o.bMatrix.addr >> 4
                 )
             ),
-            "a5",
             "TASSIGN(scale, data_address >> 4); the hardware looks nowhere else",
         ),
-        rule(
-            "SA-0243", "aMatrix.Cols is a multiple of 64", lambda o: o.aMatrix.cols % 64 == 0, "a5"
+        must("SA-0243", "a5")(
+            "aMatrix.Cols is a multiple of 64", lambda o: o.aMatrix.cols % 64 == 0
         ),
-        rule(
-            "whole-blocks",
+        must("whole-blocks", "a5")(
             "bMatrix.Cols is a multiple of 64 for 4-bit and of 32 for 8-bit elements",
             lambda o: o.bMatrix.cols % (64 if o.bMatrix.dtype.is_packed else 32) == 0,
-            "a5",
         ),
         same_accumulator("cMatrix", "a5"),
-        rule(
-            "SA-0244",
-            "biasData is f32",
-            lambda o: o.biasData is None or o.biasData.dtype is dt.f32,
-            "a5",
+        must("SA-0244", "a5")(
+            "biasData is f32", lambda o: o.biasData is None or o.biasData.dtype is dt.f32
         ),
-        rule(
-            "SA-0247",
+        must("SA-0247", "a5")(
             "biasData is a Bias tile of one row",
             lambda o: (
                 o.biasData is None or (o.biasData.loc == TileType.Bias and o.biasData.rows == 1)
             ),
-            "a5",
         ),
-        rule(
-            "bias-columns",
+        must("bias-columns")(
             "the valid columns of biasData are those of bMatrix",
             lambda o: o.biasData is None or o.biasData.vc == o.bMatrix.vc,
         ),
@@ -156,11 +140,9 @@ def _rules(sizes: Sizes) -> list[Rule]:
 _MATRIX = [
     in_range("m", MATMUL.m, "valid rows of aMatrix", "PA-0006"),
     shapes_agree("cMatrix", "SA-0242"),
-    rule(
-        "padded-k",
+    must("padded-k", "a5")(
         "k is a multiple of 64: the padding counts as valid and is zero in both operands",
         lambda o: o.aMatrix.vc % 64 == 0,
-        "a5",
         "pad both operands with TFILLPAD and make the valid K the padded one",
     ),
 ]

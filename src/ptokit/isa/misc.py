@@ -13,7 +13,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.costs import GENERATE
 from ptokit.isa.devices import DEVICES, on
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import located, row_major, separate, static_valid_fits
+from ptokit.isa.rules import located, must, row_major, separate, static_valid_fits
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, out, rule, scalar, src, tmp, types
 
 
@@ -47,34 +47,27 @@ _COUNTS_ALONE = on("a2a3")  # without tmp the scalar unit counts
     ops={"TCI": Pipe.S},
     types=types(a2a3="i16 u16 i32 u32", a5="i16 u16 i32 u32", kirin="i16 u16 i32 u32"),
     rules=[
-        rule(
-            "SA-0140",
+        must("SA-0140")(
             "dst has one row",
             lambda o: o.dst.rows == 1,
-            fix="declare dst as 1 x Cols and fill further rows one by one",
+            "declare dst as 1 x Cols and fill further rows one by one",
         ),
-        rule(
-            "SA-0139",
+        must("SA-0139")(
             "the template type T is the element type of dst",
             lambda o: o.attrs["T"] is None or o.attrs["T"] is o.dst.dtype,
-            fix="leave T out",
+            "leave T out",
         ),
-        rule(
-            "SA-0046",
-            "elements of dst are 2 or 4 bytes wide",
-            lambda o: o.dst.itemsize in (2, 4),
-            "a2a3",
+        must("SA-0046", "a2a3")(
+            "elements of dst are 2 or 4 bytes wide", lambda o: o.dst.itemsize in (2, 4)
         ),
         *static_valid_fits("dst", "tmp"),
         located("Vec", "dst", "tmp", on=DEVICES),
-        rule(
-            "tmp-size",
+        must("tmp-size", "a2a3")(
             "tmp has 4-byte elements and 768 bytes for a 4-byte dst, 1792 for a 2-byte one",
             lambda o: (
                 o.tmp is None
                 or (o.tmp.itemsize == 4 and o.tmp.nbytes >= _TCI_SCRATCH.get(o.dst.itemsize, 0))
             ),
-            "a2a3",
             "declare tmp as a 1x512 tile of a 4-byte type",
         ),
         separate("tmp", "dst", on="a2a3"),
@@ -114,17 +107,12 @@ def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ops: Ops)
         *static_valid_fits("dst"),
         row_major("dst"),
         located("Vec", "dst"),
-        rule(
-            "triangle",
-            "isUpperOrLower is 0 or 1",
-            lambda o: o.attrs["isUpperOrLower"] in (0, 1),
-            "a2a3",
+        must("triangle", "a2a3")(
+            "isUpperOrLower is 0 or 1", lambda o: o.attrs["isUpperOrLower"] in (0, 1)
         ),
-        rule(
-            "one-vector",
+        must("one-vector", "a5")(
             "64-bit rows have at most 64 valid columns",
             lambda o: o.dst.itemsize < 8 or o.dst.vc <= 64,
-            "a5",
             "split the tile by columns",
         ),
     ],
@@ -243,41 +231,33 @@ def _filter_bytes(o: Any) -> tuple[int, int]:
 def _histogram_rules() -> list[Rule]:
     on = "a5 kirin9030"
     return [
-        rule(
-            "histogram-types",
-            "dst is u32 and idx u8",
-            lambda o: (o.dst.dtype, o.idx.dtype) == (u32, u8),
+        must("histogram-types")(
+            "dst is u32 and idx u8", lambda o: (o.dst.dtype, o.idx.dtype) == (u32, u8)
         ),
-        rule(
-            "byte",
+        must("byte")(
             "the byte to count lies in the element: BYTE_0 or BYTE_1 of u16, any of u32",
             lambda o: 0 <= o.attrs["byte"] < o.src.itemsize,
         ),
         *static_valid_fits("dst", "src", "idx"),
         row_major("dst", "src"),
         located("Vec", "dst", "src", "idx", on=on),
-        rule(
-            "bins",
+        must("bins")(
             "dst has 256 columns and a row for every valid row of src",
             lambda o: o.dst.cols >= _BINS and o.dst.rows >= o.src.vr,
         ),
         rule("bin-pitch", "rows of dst are 256 elements apart", lambda o: o.dst.cols == _BINS, on),
-        rule(
-            "u16-filter",
+        must("u16-filter", on)(
             "the idx of a u16 src is one column, column-major without an inner box",
             lambda o: o.src.itemsize != 2 or (o.idx.layout == "DN" and o.idx.cols == 1),
-            on,
             "declare idx with BLayout.ColMajor and Cols = 1",
         ),
-        rule(
-            "u32-filter",
+        must("u32-filter", on)(
             "the idx of a u32 src is row-major, 3 - byte rows of src.Cols columns",
             lambda o: (
                 o.src.itemsize != 4
                 or o.attrs["byte"] == HistByte.BYTE_3
                 or (o.idx.is_row_major, o.idx.rows, o.idx.cols) == (True, _filters(o), o.src.cols)
             ),
-            on,
         ),
     ]
 
@@ -333,8 +313,7 @@ def _at(o: Any) -> slice:
 def _scalar_access(tile: str) -> list[Rule]:
     return [
         located("Vec", tile),
-        rule(
-            "offset",
+        must("offset")(
             f"offset lies in 0 .. Rows * Cols - 1 of {tile}",
             lambda o: 0 <= o.offset.value < o[tile].numel,
         ),

@@ -17,7 +17,7 @@ from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
 from ptokit.isa.microscaling import GROUP, format_of, quantise
-from ptokit.isa.rules import disjoint, located, row_major, static_valid_fits
+from ptokit.isa.rules import disjoint, located, must, row_major, static_valid_fits
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Attr, Cpp, Extent, Rule, insn, out, rule, src, types
 
@@ -37,48 +37,36 @@ _ON_A5 = on("a5")  # keeps scratch of its own in exp and behind max
 def _rules() -> list[Rule]:
     """What both axes share."""
     return [
-        rule(
-            "format",
+        must("format")(
             "an MX format is given, and it is not Hif4",
             lambda o: (
                 o.attrs["mx_alg"] != MxQuantAlg.Hif4
                 and (o.attrs["mx_alg"] is not None or o.attrs.get("quant_type") is not None)
             ),
-            fix="TQUANT[1, MxQuantAlg.OcpMxFp8E4M3](dst, src, exp, max, scaling)",
+            "TQUANT[1, MxQuantAlg.OcpMxFp8E4M3](dst, src, exp, max, scaling)",
         ),
-        rule(
-            "source-type",
-            "src is f32, f16 or bf16",
-            lambda o: o.src.dtype in (f32, f16, bf16),
-        ),
-        rule(
-            "fp4-source",
+        must("source-type")("src is f32, f16 or bf16", lambda o: o.src.dtype in (f32, f16, bf16)),
+        must("fp4-source", "a5")(
             "src of an E2M1 quantisation is f16 or bf16",
             lambda o: not format_of(o.attrs).fp4 or o.src.dtype in (f16, bf16),
-            "a5",
             "convert with TCVT first",
         ),
-        rule(
-            "code-type",
+        must("code-type")(
             "dst is f4e2m1x2 for E2M1; i8 or f8e4m3 for E4M3",
             lambda o: (
                 o.dst.dtype.name in (("f4e2m1x2",) if format_of(o.attrs).fp4 else ("i8", "f8e4m3"))
             ),
         ),
         rule("exponent-type", "exp is u8", lambda o: o.exp.dtype.name == "u8"),
-        rule(
-            "scratch-type",
+        must("scratch-type", "a5")(
             "max and scaling have the element type of src",
             lambda o: o.max.dtype is o.src.dtype and o.scaling.dtype is o.src.dtype,
-            "a5",
         ),
-        rule(
-            "scratch-type",
+        must("scratch-type")(
             "max and scaling are float tiles",
             lambda o: o.max.dtype in (f32, f16, bf16) and o.scaling.dtype in (f32, f16, bf16),
         ),
-        rule(
-            "shape",
+        must("shape")(
             "dst has the rows and columns of src",
             lambda o: (o.dst.rows, o.dst.cols) == (o.src.rows, o.src.cols),
         ),
@@ -144,14 +132,12 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
     rules=[
         *_rules(),
         rule("groups", "src.Cols is a multiple of 32", lambda o: o.src.cols % GROUP == 0),
-        rule(
-            "padding",
+        must("padding", None, _is_flat)(
             "an f32 src whose groups are stored flat (exp.Rows == 1) has no padding columns",
-            lambda o: not _is_flat(o) or o.src.dtype is not f32 or o.src.vc == o.src.cols,
-            fix="zero the padding, or give exp one row per row of src",
+            lambda o: o.src.dtype is not f32 or o.src.vc == o.src.cols,
+            "zero the padding, or give exp one row per row of src",
         ),
-        rule(
-            "exponent-size",
+        must("exponent-size")(
             "exp holds ceil(valid columns / 32) exponents in every valid row, or all in one row",
             lambda o: (
                 o.exp.cols >= o.src.vr * _groups(o)
@@ -159,8 +145,7 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
                 else o.exp.rows >= o.src.vr and o.exp.cols >= _groups(o)
             ),
         ),
-        rule(
-            "scratch-size",
+        must("scratch-size")(
             "max and scaling hold one element per group; max of the two-dimensional f32 form "
             "holds one more",
             lambda o: (
@@ -169,15 +154,12 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
                 >= o.src.vr * _groups(o) + (_ON_A5(o) and o.src.dtype is f32 and not _is_flat(o))
             ),
         ),
-        rule(
-            "no-zz",
+        must("no-zz", "a5")(
             "VecStoreMode.NZ exists in the simulator only",
             lambda o: o.attrs["store_mode"] != VecStoreMode.NZ,
-            "a5",
             "reorder the exponents with TMOV",
         ),
-        rule(
-            "zz",
+        must("zz")(
             "VecStoreMode.NZ takes exp_zz (u8), MXFP8, rows in sixteens and groups in pairs",
             lambda o: (
                 o.attrs["store_mode"] != VecStoreMode.NZ
@@ -286,13 +268,11 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
     types=types("src", a5="f32 f16 bf16"),
     rules=[
         *_rules(),
-        rule(
-            "groups",
+        must("groups")(
             "rows and valid rows of src are multiples of 32",
             lambda o: o.src.rows % GROUP == 0 and o.src.vr % GROUP == 0,
         ),
-        rule(
-            "pitch",
+        must("pitch")(
             "max, scaling and a plain exp have the columns of src, unless they have one row",
             lambda o: (
                 o.src.vr <= GROUP
@@ -301,13 +281,11 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
                 == {o.src.cols}
             ),
         ),
-        rule(
-            "interleaved-groups",
+        must("interleaved-groups")(
             "with interleaved exponents rows and valid rows of src are multiples of 64",
             lambda o: not o.attrs["interleave"] or (o.src.rows % 64 == 0 and o.src.vr % 64 == 0),
         ),
-        rule(
-            "interleaved-exponents",
+        must("interleaved-exponents")(
             "an interleaved exp has ceil(src.Rows / 64) rows and 2 * src.Cols columns, rounded up "
             "to 32, and is valid for 2 bytes per valid column",
             lambda o: (

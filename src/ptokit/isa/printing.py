@@ -14,8 +14,9 @@ from ptokit.base.enums import Choice, Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
+from ptokit.isa.rules import must
 from ptokit.isa.services import Poison, World
-from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, rule, types
+from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, types
 
 
 class PrintFormat(Choice):
@@ -131,16 +132,13 @@ def _source_is_reachable(o: Any) -> bool:
     pipe=Pipe.S,  # once every pipe is drained: see the body
     types=types("src", a2a3=_PRINTED, a5=_PRINTED),
     rules=[
-        rule(
-            "source",
+        must("source", "a2a3 a5")(
             "src is a Vec tile, an ND, DN or NZ GlobalTensor without tmp, or an Acc tile "
             "(on A2/A3 also a Mat tile) with tmp",
             _source_is_reachable,
-            "a2a3 a5",
             "pass a GlobalTensor as tmp, or move the tile to Vec first",
         ),
-        rule(
-            "tmp",
+        must("tmp")(
             "tmp has the element type of src and room for Rows * Cols elements",
             lambda o: (
                 o.tmp is None

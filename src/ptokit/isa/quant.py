@@ -15,13 +15,14 @@ from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import A5_FAMILY, on
 from ptokit.isa.rules import (
     located,
+    must,
     row_major,
     same_dtype,
     same_valid_shape,
     separate,
     static_valid_fits,
 )
-from ptokit.isa.spec import Asm, Attr, Cpp, Extent, insn, out, rule, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, insn, out, src, tmp, types
 
 _BLOCK = 8  # f32 elements in the 32 bytes that carry a row's value on A2/A3
 _SYM, _ASYM = QuantType.INT8_SYM, QuantType.INT8_ASYM
@@ -51,31 +52,25 @@ def _parameters(o: Any) -> list[Any]:
 
 
 _PARAMETER_RULES = [
-    rule(
-        "parameter-type",
+    must("parameter-type")(
         "elements of scale and offset are f32",
         lambda o: all(tile.dtype is f32 for tile in _parameters(o)),
     ),
-    rule(
-        "parameter-size",
+    must("parameter-size")(
         "scale and offset hold one value per valid row of src",
         lambda o: all(tile.numel >= o.src.vr for tile in _parameters(o)),
     ),
-    rule(
-        "parameter-shape",
+    must("parameter-shape", A5_FAMILY)(
         "scale and offset are row-major [1, Rows] or column-major [Rows, 1] tiles",
         lambda o: all((t.rows if t.is_row_major else t.cols) == 1 for t in _parameters(o)),
-        A5_FAMILY,
     ),
-    rule(
-        "parameter-shape",
+    must("parameter-shape", "a2a3")(
         "scale and offset are column-major [Rows, 1] tiles, or row-major ones with 8 columns that "
         "repeat the value of the row",
         lambda o: all(
             t.rows >= o.src.vr and t.cols == (_BLOCK if t.is_row_major else 1)
             for t in _parameters(o)
         ),
-        "a2a3",
     ),
 ]
 
@@ -99,22 +94,19 @@ _PARAMETER_RULES = [
     },
     types=types("src", a2a3="f32", a5="f32", kirin="f32"),
     rules=[
-        rule(
-            "quant-type",
+        must("quant-type")(
             "the quantisation type is given: INT8_SYM or INT8_ASYM",
             lambda o: o.attrs["quant_type"] in (_SYM, _ASYM),
-            fix="TQUANT[QuantType.INT8_SYM](dst, src, scale)",
+            "TQUANT[QuantType.INT8_SYM](dst, src, scale)",
         ),
-        rule(
-            "result-type",
+        must("result-type")(
             "dst is i8 for INT8_SYM and u8 for INT8_ASYM; src is f32",
             lambda o: (
                 o.src.dtype is f32
                 and o.dst.dtype.name == ("u8" if o.attrs["quant_type"] == _ASYM else "i8")
             ),
         ),
-        rule(
-            "offset",
+        must("offset")(
             "INT8_ASYM takes an offset tile",
             lambda o: o.attrs["quant_type"] != _ASYM or o.offset is not None,
         ),
@@ -122,11 +114,9 @@ _PARAMETER_RULES = [
         row_major("dst", "src"),
         located("Vec", "dst", "src", "scale", "tmp", "offset"),
         _PARAMETER_RULES,
-        rule(
-            "tmp",
+        must("tmp", "a2a3")(
             "a tmp tile of f32, at least as large as src, is given",
             lambda o: o.tmp is not None and o.tmp.dtype is f32 and o.tmp.nbytes >= o.src.nbytes,
-            "a2a3",
             "TQUANT[...](dst, src, scale, tmp) with a tmp of the type of src",
         ),
         separate("dst", "src", "scale", "offset", "tmp"),
@@ -203,16 +193,14 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
         cpu="f32,i8 f32,i16",
     ),
     rules=[
-        rule(
-            "parameter-type",
+        must("parameter-type")(
             "elements of scale and offset are f32",
             lambda o: o.scale.dtype is f32 and o.offset.dtype is f32,
         ),
         *static_valid_fits("dst", "src", "scale", "offset"),
         row_major("dst", "src"),
         same_dtype("scale", "offset"),
-        rule(
-            "parameter-tiles",
+        must("parameter-tiles")(
             "scale and offset have the same shape and layout",
             lambda o: (
                 (o.scale.rows, o.scale.cols, o.scale.layout)
@@ -220,11 +208,9 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
             ),
         ),
         same_valid_shape("dst", "src", rows="valid-rows", cols="valid-columns"),
-        rule(
-            "parameter-rows",
+        must("parameter-rows", "a5 kirin9030")(
             "scale and offset have the valid rows of dst",
             lambda o: o.scale.vr == o.offset.vr == o.dst.vr,
-            "a5 kirin9030",
         ),
         located("Vec", "dst", "src", "scale", "offset", on="a2a3 a5 kirin9030"),
         separate("dst", "src", "scale", "offset"),

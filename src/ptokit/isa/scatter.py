@@ -15,9 +15,9 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.lane_masks import selected, start_of, step_of
 from ptokit.isa.pointwise import plain
-from ptokit.isa.rules import located, same_dtype, separate
+from ptokit.isa.rules import located, must, same_dtype, separate
 from ptokit.isa.services import Refused
-from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, rule, src, types
+from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, src, types
 from ptokit.isa.vector_rules import rows_16bit
 
 
@@ -87,74 +87,48 @@ def _src_region(o: Any) -> View | Extent:
         same_dtype("dst", "src"),
         located("Vec", "dst", "src", "indexes"),
         plain("dst", "src", "indexes"),
-        rule(
-            "SA-0325",
+        must("SA-0325", None, _by_index)(
             "indexes are 16- or 32-bit integers",
-            lambda o: not _by_index(o) or o.indexes.dtype in (dt.i16, dt.u16, dt.i32, dt.u32),
+            lambda o: o.indexes.dtype in (dt.i16, dt.u16, dt.i32, dt.u32),
         ),
-        rule(
-            "index-size",
+        must("index-size", DEVICES, _by_index)(
             "indexes have 2 bytes for elements of 1 or 2 bytes, 4 bytes for wider ones",
-            lambda o: not _by_index(o) or o.indexes.itemsize == (2 if o.dst.itemsize <= 2 else 4),
-            DEVICES,
+            lambda o: o.indexes.itemsize == (2 if o.dst.itemsize <= 2 else 4),
         ),
-        rule(
-            "PA-0018",
-            "src has a valid column for each of indexes",
-            lambda o: not _by_index(o) or o.src.vc >= o.indexes.vc,
+        must("PA-0018", None, _by_index)(
+            "src has a valid column for each of indexes", lambda o: o.src.vc >= o.indexes.vc
         ),
-        rule(
-            "PA-0021",
-            "src has a valid row for each of indexes",
-            lambda o: not _by_index(o) or o.src.vr >= o.indexes.vr,
+        must("PA-0021", None, _by_index)(
+            "src has a valid row for each of indexes", lambda o: o.src.vr >= o.indexes.vr
         ),
-        rule(
-            "column-pattern",
+        must("column-pattern", None, _by_columns)(
             "by a pattern of columns: dst has the valid rows of src, and two or four times its "
             "valid columns",
-            lambda o: (
-                not _by_columns(o) or (o.dst.vr == o.src.vr and o.dst.vc == step_of(o) * o.src.vc)
-            ),
+            lambda o: o.dst.vr == o.src.vr and o.dst.vc == step_of(o) * o.src.vc,
         ),
-        rule(
-            "row-pattern",
+        must("row-pattern", None, _by_rows)(
             "by a pattern of rows: dst has the valid columns of src, and two or four times its "
             "valid rows",
-            lambda o: (
-                not _by_rows(o) or (o.dst.vc == o.src.vc and o.dst.vr == step_of(o) * o.src.vr)
-            ),
+            lambda o: o.dst.vc == o.src.vc and o.dst.vr == step_of(o) * o.src.vr,
         ),
-        rule(
-            "full-pattern",
+        must("full-pattern", None, _moves)(
             "by the full pattern: dst and src have the same valid region",
-            lambda o: not _moves(o) or (o.dst.vr == o.src.vr and o.dst.vc == o.src.vc),
+            lambda o: o.dst.vr == o.src.vr and o.dst.vc == o.src.vc,
         ),
-        rule(
-            "row-offset",
+        must("row-offset", DEVICES, _by_rows)(
             "by a pattern of rows: the last selected row of dst starts within 65535 elements",
-            lambda o: (
-                not _by_rows(o)
-                or (step_of(o) * (o.src.vr - 1) + start_of(o)) * o.dst.row_stride <= 65535
-            ),
-            DEVICES,
+            lambda o: (step_of(o) * (o.src.vr - 1) + start_of(o)) * o.dst.row_stride <= 65535,
         ),
-        rule(
-            "byte-rows",
-            "by a pattern of rows: elements have more than one byte",
-            lambda o: not _by_rows(o) or o.dst.itemsize > 1,
-            "a2a3",
+        must("byte-rows", "a2a3", _by_rows)(
+            "by a pattern of rows: elements have more than one byte", lambda o: o.dst.itemsize > 1
         ),
-        rule(
-            "i64-columns",
+        must("i64-columns", "a5")(
             "64-bit elements: src or indexes have at most 64 valid columns",
             lambda o: o.dst.itemsize != 8 or (o.indexes or o.src).vc <= 64,
-            "a5",
         ),
-        rule(
-            "row-pitch",
+        must("row-pitch", A5_FAMILY, _by_columns)(
             "by a pattern of columns: rows of dst and src are at most 65535 elements apart",
-            lambda o: not _by_columns(o) or max(o.dst.row_stride, o.src.row_stride) <= 65535,
-            A5_FAMILY,
+            lambda o: max(o.dst.row_stride, o.src.row_stride) <= 65535,
         ),
         rows_16bit("indexes"),
         separate("dst", "src", "indexes"),

@@ -17,7 +17,7 @@ from ptokit.isa.costs import SORT
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.rules import located, row_major, same_dtype, separate
+from ptokit.isa.rules import located, must, row_major, same_dtype, separate
 from ptokit.isa.services import Poison
 from ptokit.isa.sort_records import (
     RECORD_BYTES,
@@ -101,42 +101,32 @@ def _is_long(o: Any) -> bool:
             "SA-0229", "SA-0228", lambda i, on: located("Vec", "dst", "src", "idx", id=i, on=on)
         ),
         row_major("dst", "src", "idx", id="SA-0049"),
-        rule(
-            "whole-runs",
+        must("whole-runs", DEVICES)(
             "without tmp, the valid columns of src are a multiple of 32",
             lambda o: o.tmp is not None or o.src.vc % RUN == 0,
-            DEVICES,
             "pass a tmp, or round the valid columns up",
         ),
-        rule(
-            "record-columns",
+        must("record-columns")(
             "a row of dst holds 8 bytes for each element of the runs of src",
             lambda o: o.dst.cols >= _records(o) * elements_per_record(o.dst),
-            fix="give dst twice as many columns as the runs of src have (f32), or four times (f16)",
+            "give dst twice as many columns as the runs of src have (f32), or four times (f16)",
         ),
-        rule(
-            "idx-size",
+        must("idx-size")(
             "idx has one valid row or as many rows as dst has valid ones, and a column for each "
             "element of the runs of src",
             lambda o: (o.idx.vr == 1 or o.idx.rows >= _rows(o)) and o.idx.cols >= _records(o),
         ),
         same_dtype("src", "tmp", id="tmp-type"),
-        rule(
-            "run-count",
+        must("run-count", DEVICES)(
             "the number of runs per row, where it exceeds what one step sorts, is not a multiple "
             "of 255",
             lambda o: _runs(o) % 255 != 0 or (not _is_long(o) if _has_tail(o) else _runs(o) <= 255),
-            DEVICES,
             "split the row",
         ),
-        rule(
-            "tmp-size",
+        must("tmp-size", DEVICES, _has_tail)(
             "tmp holds a row of src filled up to whole runs, or one run for rows of more than 8160 "
             "elements (a2a3) or bytes (others)",
-            lambda o: (
-                not _has_tail(o) or o.tmp.numel >= (RUN if _is_long(o) else ceil_to(o.src.vc, RUN))
-            ),
-            DEVICES,
+            lambda o: o.tmp.numel >= (RUN if _is_long(o) else ceil_to(o.src.vc, RUN)),
             "give tmp the element type and the columns of src",
         ),
         separate("dst", "src", "idx", "tmp"),
@@ -281,87 +271,54 @@ _apart = separate("dst", "src0").holds
     rules=[
         same_dtype(*_TILES, id="SA-0275"),
         located("Vec", *_TILES, id="SA-0279"),
-        rule(
-            "SA-0278",
-            "all tiles have one row",
-            lambda o: all(o[n] is None or o[n].rows == 1 for n in _TILES),
+        must("SA-0278")(
+            "all tiles have one row", lambda o: all(o[n] is None or o[n].rows == 1 for n in _TILES)
         ),
         row_major(*_TILES, id="SA-0277"),
-        rule(
-            "tmp-columns",
+        must("tmp-columns", DEVICES)(
             "tmp has as many columns as all lists together",
             lambda o: _in_blocks(o) or o.tmp.cols >= sum(tile.cols for tile in _lists(o)),
-            DEVICES,
         ),
-        rule(
-            "PA-0001",
+        must("PA-0001", DEVICES, _in_blocks)(
             "blockLen is a multiple of 64",
-            lambda o: not _in_blocks(o) or (o.blockLen.value > 0 and o.blockLen.value % 64 == 0),
-            DEVICES,
+            lambda o: o.blockLen.value > 0 and o.blockLen.value % 64 == 0,
         ),
-        rule(
-            "block-records",
+        must("block-records", "cpu", _in_blocks)(
             "a block holds whole records, at least one",
-            lambda o: (
-                not _in_blocks(o)
-                or (o.blockLen.value > 0 and o.blockLen.value % elements_per_record(o.dst) == 0)
-            ),
-            "cpu",
+            lambda o: o.blockLen.value > 0 and o.blockLen.value % elements_per_record(o.dst) == 0,
         ),
-        rule(
-            "PA-0003",
+        must("PA-0003", DEVICES, _in_blocks)(
             "the valid columns of src0 are a multiple of four blocks",
-            lambda o: (
-                not _in_blocks(o)
-                or o.blockLen.value <= 0
-                or o.src0.vc % (4 * o.blockLen.value) == 0
-            ),
-            DEVICES,
+            lambda o: o.blockLen.value <= 0 or o.src0.vc % (4 * o.blockLen.value) == 0,
         ),
-        rule(
-            "PA-0004",
+        must("PA-0004", DEVICES, _in_blocks)(
             "src0 holds 1 to 255 groups of four blocks",
-            lambda o: (
-                not _in_blocks(o)
-                or o.blockLen.value <= 0
-                or 1 <= o.src0.vc // (4 * o.blockLen.value) <= 255
-            ),
-            DEVICES,
+            lambda o: o.blockLen.value <= 0 or 1 <= o.src0.vc // (4 * o.blockLen.value) <= 255,
         ),
-        rule(
-            "dst-columns",
-            "dst has as many columns as src0 has valid ones",
-            lambda o: not _in_blocks(o) or o.dst.cols >= o.src0.vc,
-            DEVICES,
+        must("dst-columns", DEVICES, _in_blocks)(
+            "dst has as many columns as src0 has valid ones", lambda o: o.dst.cols >= o.src0.vc
         ),
-        rule(
-            "record-count",
+        must("record-count", DEVICES)(
             "a block, and a list, holds at most 65535 records",
             lambda o: all(
                 n * o.dst.itemsize // RECORD_BYTES <= 65535
                 for n in ([o.blockLen.value] if _in_blocks(o) else [t.vc for t in _lists(o)])
             ),
-            DEVICES,
         ),
-        rule(
-            "SA-0043",
+        must("SA-0043", DEVICES)(
             "tmp and src0 together (dst and src0 in the block form), and every further list, fit "
             "into UB",
             lambda o: _widest_pair(o) <= _capacity(o),
-            DEVICES,
         ),
-        rule(
-            "PA-0008",
+        must("PA-0008", "a2a3")(
             "the valid columns of the lists and of tmp (of dst in the block form) together take "
             "less than UB",
             lambda o: _valid_bytes(o) < _capacity(o),
-            "a2a3",
         ),
-        rule(
-            "separate",
+        must("separate", None, _in_blocks)(
             "in the block form, dst shares no storage with src0",
-            lambda o: not _in_blocks(o) or _apart(o),
-            fix="bind the tiles to addresses that do not overlap",
+            lambda o: _apart(o),
+            "bind the tiles to addresses that do not overlap",
         ),
         separate("tmp", "dst", *_LISTS, id="tmp-apart"),
     ],
