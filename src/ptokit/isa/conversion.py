@@ -10,6 +10,7 @@ from ptokit.base.dtypes import DType, dtype, f16, f32, i8, i16, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
 from ptokit.isa.devices import A5_FAMILY, DEVICES
+from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.pointwise import plain
 from ptokit.isa.rules import located, must, same_valid, separate, static_valid_fits, whole_overlap
@@ -209,6 +210,13 @@ def destination(o: Any) -> View | Extent:
             "256 bytes do for f16; for f32 give tmp the size of src",
         ),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
+    ],
+    steps=[
+        steps("a2a3", lambda o: (o.src.dtype, o.dst.dtype) == (i32, f16), start="V"),
+        steps(
+            "a2a3", lambda o: through_i32(o) and o.src.dtype is f32, between="V", keeps_scratch=True
+        ),
+        steps("a2a3", through_i32, between="V", end="V", complete=True),
     ],
     asm=Asm(
         attrs={"mode": "rmode", "satMode": "sat_mode"},

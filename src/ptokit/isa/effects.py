@@ -193,3 +193,34 @@ class Steps:
     result_complete: bool = False  # later work of its pipe sees every byte without a barrier
     scratch_complete: bool = True
     scratch: Scratch | None = None
+
+
+def steps(
+    on: str,
+    when: Callable[[Ops], bool] | None = None,
+    *,
+    start: str = "",
+    between: str = "",
+    end: str = "",
+    complete: bool = False,
+    keeps_scratch: bool = False,
+    scratch: Scratch | None = None,
+) -> Steps:
+    """Steps in short: "V" is a barrier of that pipe, "V->S" a flag with the id 0.
+
+    `complete` says that later work of the pipe sees the results, `keeps_scratch` that scratch tiles
+    may still be in use behind the instruction.
+    """
+
+    def read(text: str) -> tuple[Barrier | Flag, ...]:
+        pairs = ([Pipe[name] for name in word.split("->")] for word in text.split())
+        return tuple(Barrier(p[0]) if len(p) == 1 else Flag(p[0], p[1], 0) for p in pairs)
+
+    return Steps(
+        frozenset(on.split()),
+        when,
+        *map(read, (start, between, end)),
+        result_complete=complete,
+        scratch_complete=not keeps_scratch,
+        scratch=scratch,
+    )

@@ -6,7 +6,9 @@ from typing import Any
 
 from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
+from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.devices import DEVICES, KIRIN
+from ptokit.isa.effects import Scratch, steps
 from ptokit.isa.extract_rules import CORNER_RULES, OPERAND_RULES, VECTOR_RULES, corner, corner1
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import NEW, OLD, must, separate
@@ -38,10 +40,12 @@ from ptokit.isa.transfer_rules import (
     same_type,
     weights_to_right,
 )
+from ptokit.isa.window_rules import one_element
 
 WORDS = "preQuantScalar fp"
-# Bytes of UB over which the re-boxing of odd int8 rows runs.
-SCRATCH = PerTarget[tuple[int, int] | None](None, a2a3=(188416, 188416 + 8192))
+# Bytes of UB over which A2A3 re-boxes odd int8 rows.
+_REBOXES = PerTarget(False, a2a3=True)
+SCRATCH = Scratch("UB", 188416, lambda o: 8192)
 
 
 # ---- regions -----------------------------------------------------------------------------------
@@ -78,6 +82,17 @@ def _source(o: Any) -> Any:
 def _window(start: tuple[int, int], size: tuple[int, int]) -> tuple[slice, slice]:
     (row, col), (rows, cols) = start, size
     return slice(row, row + rows), slice(col, col + cols)
+
+
+def _off_blocks(o: Any) -> bool:
+    """Whether one of two windows starts inside a 32-byte block."""
+    starts = corner(o)[1], corner1(o)[1]
+    return o.dst1 is not None and any(col * o.src.itemsize % BLOCK_BYTES for col in starts)
+
+
+def _is_odd(o: Any) -> bool:
+    """Whether two windows of bytes are cut whose rows do not end with a pair."""
+    return o.dst1 is not None and o.dst.itemsize == 1 and (o.dst.vc % 2 or o.dst1.vc % 2) == 1
 
 
 # ---- the instructions --------------------------------------------------------------------------
@@ -147,6 +162,11 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
             ),
             "TEXTRACT[AccToVecMode.SingleModeVec0, ReluPreMode.NormalRelu](...)",
         ),
+    ],
+    steps=[
+        one_element("dst"),
+        steps("a2a3", _off_blocks, start="V->S", end="S->V", complete=True),
+        steps("a2a3", _is_odd, between="V", end="V", complete=True, scratch=SCRATCH),
     ],
     more_examples="""
         src                               | dst                    | indexRow | indexCol | on
@@ -227,10 +247,8 @@ def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) ->
         part = _window(start, (out_.shape[0], out_.shape[1]))
         poison.demand("src", part)
         out_[...] = src[part]
-    odd = o.dst.vc % 2 or o.dst1.vc % 2
-    scratch = SCRATCH[o.target]
-    if scratch is not None and o.dst.dtype.name == "i8" and odd and o.mode == "manual":
-        poison.clobber(TileType.Vec, *scratch)
+    if _REBOXES[o.target] and _is_odd(o) and o.mode == "manual":
+        poison.clobber(TileType.Vec, SCRATCH.address, SCRATCH.address + SCRATCH.nbytes(o))
 
 
 @insn(

@@ -10,6 +10,7 @@ import numpy as np
 from ptokit.base.enums import CompactMode, PadValue, TFillPadMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.devices import DEVICES
+from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out
 from ptokit.isa.rules import must, row_major, separate, unboxed, where, whole_overlap
@@ -185,6 +186,11 @@ def _beside(shape: tuple[int, ...], o: Ops) -> Array:
 # ---- the instructions --------------------------------------------------------------------------
 
 _OPERANDS = (out("dst", view=_destination), src("src", view=_source, carries=True))
+_STEPS = [
+    steps("a2a3", lambda o: not _is_mat(o) and o.src.itemsize > 1, between="V"),
+    # The bytes behind each row are written by the scalar unit.
+    steps("a2a3", lambda o: not _is_mat(o) and o.src.pad != o.dst.pad, between="V->S V"),
+]
 _SOURCE = "Vec f32 16x64 valid 13x50"
 
 
@@ -219,6 +225,7 @@ _SOURCE = "Vec f32 16x64 valid 13x50"
         Mat i8 64x64 NZ valid 20x50 compact RowAlignedPadding | Mat i8 64x64 NZ valid 20x50  |
         Vec f32 512x16 pad Zero                               | Vec f32 512x16 valid 510x9   | a2a3
     """,
+    steps=_STEPS,
     cpp=Cpp(("", "@mode", "dst @PadVal")),
 )
 def TFILLPAD(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
@@ -248,6 +255,7 @@ def _vec_form(mode: TFillPadMode, dst: str) -> Callable[[Callable[..., Any]], In
         ops={"TFILLPAD_VEC": Pipe.V},
         targets=DEVICES,
         rules=[location, _ROOM, _VEC, _FORMS[mode]],
+        steps=_STEPS,
         asm=Asm(forms=frozenset({"l1", "l2"})),
         example={"dst": dst, "src": _SOURCE},
     )

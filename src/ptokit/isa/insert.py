@@ -35,7 +35,7 @@ from ptokit.isa.transfer_rules import (
     paths_exist,
     same_type,
 )
-from ptokit.isa.window_rules import FP4, inside, vector_types, window_rules
+from ptokit.isa.window_rules import FP4, inside, one_element, vector_types, window_rules
 
 WORDS = "preQuantScalar fp"
 
@@ -155,6 +155,7 @@ _VECTOR_RULES = [
             lambda o: o.attrs["mode"] is None or (path(o) == "Vec>Mat" and o.src.layout == "NZ"),
         ),
     ],
+    steps=[one_element("src")],
     example={"dst": "Vec f32 16x64", "src": "Vec f32 8x32", "indexRow": "3", "indexCol": "8"},
     more_examples="""
         dst                | src                          | indexRow | indexCol | mode   | on

@@ -8,6 +8,7 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.isa.devices import DEVICES
+from ptokit.isa.effects import steps
 from ptokit.isa.rules import NOT_A2A3, located, must, row_major, same_dtype, same_valid, separate
 from ptokit.isa.services import Poison, Refused
 from ptokit.isa.spec import Asm, insn, out, src, types
@@ -90,6 +91,17 @@ def _spill(o: Any) -> Any:
             ),
             "join fewer rows at a time, or use a wider element type",
         ),
+    ],
+    steps=[
+        steps(
+            "a2a3",
+            lambda o: o.src0Idx is not None,
+            start="MTE2->S",
+            between="S->V V->S",
+            end="S->V S->MTE3",
+        ),
+        # The second part is then copied by the scalar unit, and no flag follows.
+        steps("a2a3", lambda o: o.src0.vc % c0(o.src0) != 0, between="V->S MTE2->S"),
     ],
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={
@@ -277,6 +289,7 @@ def _sums(o: Any) -> tuple[int, int]:
         same_valid("dst", "src0"),
         separate("dst", "src0", on="a2a3 a5"),
     ],
+    steps=[steps("a2a3", between="V", end="V", complete=True)],
 )
 def TPAIRREDUCESUM(dst: Array, src0: Array, target: Target) -> None:
     """Add neighbouring pairs of each row: dst(r, k) = src0(r, 2k) + src0(r, 2k + 1).

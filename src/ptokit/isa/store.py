@@ -10,6 +10,7 @@ from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.devices import DEVICES, KIRIN
+from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import (
@@ -394,6 +395,7 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
         store_conversions("fp"),
         same_extent("src", "dst", lambda o: True, "CA-0002", "cpu"),
     ],
+    steps=[steps("a2a3", start="FIX")],  # behind the register that names the words
     asm=Asm(name="tstore_fp", attrs=_TEXT, indexed="dst"),
     example={"dst": "GM i8 32x32", "src": "Acc i32 32x32", "fp": "Scaling u64 1x32"},
     cpp=Cpp(("", "src dst fp @atomicType @reluPreMode")),

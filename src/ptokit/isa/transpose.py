@@ -13,7 +13,9 @@ from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import FILTERS, join_channels, split_channels, weight_blocks
 from ptokit.isa.devices import DEVICES
+from ptokit.isa.effects import steps
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
+from ptokit.isa.freedom import unspecified
 from ptokit.isa.memory import as_bits_of, round_up
 from ptokit.isa.rules import NOT_A2A3, located, must, under
 from ptokit.isa.services import Poison
@@ -351,6 +353,18 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
         _MATRIX_RULES,
         _CONV_RULES,
     ],
+    steps=[
+        steps("a2a3", lambda o: _matrix(o) and _is_fast(o), between="V", keeps_scratch=True),
+        steps("a2a3", _matrix, start="V->S", end="S->V", complete=True),
+        steps(
+            "a2a3",
+            lambda o: o.dst.layout == Layout.FRACTAL_Z_3D,
+            between="V->MTE3 MTE3->V MTE3->S S->MTE3 S->V V->S",
+            keeps_scratch=True,
+        ),
+        steps("a2a3", _is_fast, between="V", keeps_scratch=True),
+        steps("a2a3", start="V->S", between="V", end="S->V", keeps_scratch=True),
+    ],
     asm=Asm(tmp=frozenset()),
     helpers={"tmp_bytes": tmp_bytes},
     example={"dst": "Vec {T} 64x32", "src": "Vec {T} 32x64", "tmp": "Vec {T} 64x32"},
@@ -361,8 +375,11 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
         Conv Vec f16 FRACTAL_Z 16x2x16x16    | Conv Vec f16 NC1HWC0 20x2x2x4x16 | Vec f16 64x512
         Conv Vec f16 FRACTAL_Z_3D 16x1x16x16 | Conv Vec f16 NCDHW 4x20x2x2x2    | Vec f16 64x512
     """,
-    freedom="Hardware copies what lies in the source in place of channels beyond C; the reference "
-    "engine writes zeros there.",
+    freedom=unspecified(
+        "channels beyond C",
+        "Hardware copies what lies in the source in place of channels beyond C; the reference "
+        "engine writes zeros there.",
+    ),
 )
 def TTRANS(dst: Array, src: Array, tmp: Array, ops: Ops, poison: Poison) -> None:
     """Transpose a Vec tile, or convert a Vec convolution tile between layouts.

@@ -6,9 +6,10 @@ from typing import Any
 
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.devices import DEVICES
+from ptokit.isa.effects import Steps, steps
 from ptokit.isa.rules import OLD, in_types, must, where
 from ptokit.isa.spec import Rule
-from ptokit.isa.transfer import c0, is_plain
+from ptokit.isa.transfer import c0, is_plain, path
 from ptokit.isa.transfer_rules import holds_type, index
 
 FP4 = "f4e2m1x2 f4e1m2x2"
@@ -91,6 +92,17 @@ def window_rules(small: str, large: str) -> list[Rule]:
             ),
         ),
     ]
+
+
+def one_element(small: str) -> Steps:
+    """One element moves between vector tiles, which is work of the scalar unit."""
+    return steps(
+        "a2a3 a5",
+        lambda o: path(o) == "Vec>Vec" and o[small].valid_row == o[small].valid_col == 1,
+        start="V->S",
+        end="S->V",
+        complete=True,
+    )
 
 
 def inside(id: str, small: str, large: str, on: str | None = None) -> Rule:
