@@ -143,5 +143,5 @@ def test_overflow_shows_the_tiles_at_the_worst_point() -> None:
     (found,) = caught.value.diagnostics
     assert found.code == "place.overflow"
     assert dict(found.got)["capacity"] == "2048 bytes"
-    assert len(found.notes) == 5  # those that go round, and the scratch tile of the loop
+    assert len(found.notes) == 5  # those that go round, and one of the loop
     assert "1024 bytes: Vec f32 8x32" in found.notes[0].text

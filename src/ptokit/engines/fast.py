@@ -142,7 +142,7 @@ def _instruction(op: Op) -> Step:
 
     def step(run: FastInterpreter, frame: Frame) -> None:
         for tile, alias in made:
-            frame[tile] = run.buffer(op, tile) if alias is None else frame[alias]
+            frame[tile] = run.buffer(tile) if alias is None else frame[alias]
         operands: list[Any] = [None if value is None else frame[value] for value in values]
         for index in views:
             view = operands[index]

@@ -31,8 +31,6 @@ class Interpreter(ABC):
     def __init__(self, module: Module, machine: Machine) -> None:
         self.module = module
         self.machine = machine
-        # Storage belongs to the operation that allocates it: a loop gets the same tile every time.
-        self.storage: dict[tuple[Op, int], TileObject | ConvObject] = {}
         self.pipes: dict[str, Any] = {}
         self.function: Function | None = None  # the one that is running
 
@@ -82,14 +80,14 @@ class Interpreter(ABC):
 
     # ---- tiles -------------------------------------------------------------------------------
 
-    def buffer(self, op: Op, value: Value, address: int | None = None) -> TileObject | ConvObject:
+    def buffer(self, value: Value, address: int | None = None) -> TileObject | ConvObject:
         """The tile or convolution tile that an operation makes."""
         if isinstance(value.type, TileBufType):
-            return self.tile(op, value, address=address)
+            return self.tile(value, address=address)
         assert isinstance(value.type, ConvTileType)
         spec = value.type.spec
         sizes = tuple(1 if n == DYNAMIC else n for n in spec.shape)  # run-time sizes start at 1
-        return self._placed(op, ConvObject(spec, sizes), address)
+        return self._placed(ConvObject(spec, sizes), address)
 
     def spec(self, value: Value) -> TileSpec:
         """The tile type of a value on the target in force."""
@@ -98,12 +96,11 @@ class Interpreter(ABC):
 
     def tile(
         self,
-        op: Op,
         value: Value,
         valid: tuple[int | None, int | None] = (None, None),
         address: int | None = None,
     ) -> TileObject:
-        """A tile made by an operation: at an address, or over storage the operation keeps."""
+        """A tile made by an operation: at an address, or over storage of its own."""
         spec = self.spec(value)
         rows, cols = (
             given if given is not None else capacity if static == DYNAMIC else static
@@ -112,20 +109,15 @@ class Interpreter(ABC):
                 (valid[1], spec.valid_col, spec.cols),
             )
         )
-        return self._placed(op, TileObject(spec, rows, cols), address)
+        return self._placed(TileObject(spec, rows, cols), address)
 
-    def _placed(self, op: Op, made: Made, address: int | None) -> Made:
-        """A new tile, bound at an address or over storage that its operation keeps."""
-        if address is not None:
-            made.bind(self.machine.core.memory(made.spec.loc), address)
-            return made
-        key = (op, id(self.machine.core))
-        first = self.storage.get(key)
-        if first is None:
+    def _placed(self, made: Made, address: int | None) -> Made:
+        """A new tile, bound at an address or over storage of its own: a loop that hands its tile
+        on to the next round makes another one there."""
+        if address is None:
             self.give_storage(made)
-            self.storage[key] = made
         else:
-            made.share(first)
+            made.bind(self.machine.core.memory(made.spec.loc), address)
         return made
 
     def give_storage(self, tile: TileObject | ConvObject) -> None:

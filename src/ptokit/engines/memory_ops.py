@@ -149,13 +149,13 @@ def _optional(op: Op, frame: Frame, label: str) -> Any:
 def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
     made, address = op.result, _optional(op, frame, "addr")
     if isinstance(made.type, ConvTileType):
-        frame[made] = run.buffer(op, made, address)
+        frame[made] = run.buffer(made, address)
         return
     if not isinstance(made.type, TileBufType):
         raise _lowered(op)
     rows, cols = _optional(op, frame, "valid_row"), _optional(op, frame, "valid_col")
     _check_valid(op, run, made, rows, cols)
-    frame[made] = run.tile(op, made, (rows, cols), address)
+    frame[made] = run.tile(made, (rows, cols), address)
 
 
 def _check_valid(

@@ -352,7 +352,7 @@ class ReferenceInterpreter(Interpreter):
         for result, label in results:
             if isinstance(result.type, BufferType):
                 source = op.operand(label)
-                frame[result] = self.buffer(op, result) if source is None else frame[source]
+                frame[result] = self.buffer(result) if source is None else frame[source]
         values = run_time_operands(op)
         in_columns = any(is_column_tile(value.type) for value in values if value is not None)
         operands: list[Any] = []

@@ -14,29 +14,34 @@ from ptokit.ir.flow import is_loop, is_terminator, passes_on, renames
 from ptokit.ir.types import TileBufType
 
 
-def rotate_carried(block: Block) -> None:
-    """Give every such tile of a block its buffers, those of inner loops first."""
+def rotate_carried(body: Block) -> None:
+    """Give every such tile of a function its buffers."""
+    _rotate_in(body, {value for op in body.walk() for value in op.operands})
+
+
+def _rotate_in(block: Block, mentioned: set[Value]) -> None:
+    """The tiles of a block, those of inner loops first; `mentioned` are all operands."""
     for op in list(block.ops):
         for region in op.regions:
-            rotate_carried(region)
+            _rotate_in(region, mentioned)
         if not is_loop(op) or not any(passes_on(op)):
             continue
         for alloc in [each for region in op.regions for each in region.walk()]:
             if alloc.name == "pto.alloc_tile" and alloc.operand("addr") is None:
-                rounds = _rounds_kept(alloc, op)
+                rounds = _rounds_kept(alloc, op, mentioned)
                 if rounds:
                     _rotate(alloc, op, block, rounds + 1)
 
 
-def _rounds_kept(alloc: Op, loop: Op) -> int:
-    """How many rounds after its own a tile may still be used."""
+def _rounds_kept(alloc: Op, loop: Op, mentioned: set[Value]) -> int:
+    """How many rounds after its own a tile may still be used, there or behind the loop."""
     inside = [op for region in loop.regions for op in region.walk()]
-    own = [edge for edge in passes_on(loop) if edge.name not in loop.results]
+    own = list(passes_on(loop))
     edges = own + [edge for op in inside for edge in (*passes_on(op), *renames(op))]
     if any(edge.name is alloc.result for edge in edges):
         return 0  # a name for the memory of another tile
     reached = {alloc.result: 0}  # names it may have, and how many rounds later at most
-    used = _used(inside, edges)
+    used = _used(inside, edges, {result for result in loop.results if result in mentioned})
     work = [alloc.result]
     while work:
         value = work.pop()
@@ -51,10 +56,10 @@ def _rounds_kept(alloc: Op, loop: Op) -> int:
     return max(reached.values())
 
 
-def _used(inside: list[Op], edges: list[Edge]) -> set[Value]:
-    """Values that an operation looks at, under whatever name."""
+def _used(inside: list[Op], edges: list[Edge], behind: set[Value]) -> set[Value]:
+    """Values that an operation looks at, under whatever name, inside a loop or `behind` it."""
     lookers = (op for op in inside if not is_terminator(op) and not any(passes_on(op)))
-    used = {value for op in lookers for value in op.operands}
+    used = behind | {value for op in lookers for value in op.operands}
     while more := {edge.value for edge in edges if edge.name in used} - used:
         used |= more
     return used

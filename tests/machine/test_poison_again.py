@@ -1,0 +1,71 @@
+"""Bytes that were defined and are no longer: every way there, seen by readers that trusted them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptokit import *
+from ptokit.base.enums import TileType
+from ptokit.machine.faults import PoisonRead
+from tests.operands import whole
+
+V = TileType.Vec
+Block = Tile[V, float32, 16, 16]
+Column = Tile[V, float32, 16, 16, BLayout.RowMajor, 16, 1]
+
+
+def placed(kind: Any, address: int, value: float | None = None) -> Any:
+    tile = kind()
+    TASSIGN(tile, address)
+    if value is not None:
+        tile.fill(value)
+    return tile
+
+
+def trusted(tile: Any, into: Any) -> None:
+    """Read a tile often enough that the check of its bytes is skipped."""
+    for _ in range(3):
+        TADDS(into, tile, 1.0)
+
+
+def test_scratch_loses_its_contents() -> None:
+    with device("a2a3"):
+        a, b, result = placed(Block, 0, 1), placed(Block, 0x400, 2), placed(Column, 0x800)
+        into = placed(Block, 0xC00)
+        trusted(b, into)
+        TROWSUM(result, a, b)
+        with pytest.raises(PoisonRead, match="reads src"):
+            TADDS(into, b, 1.0)
+
+
+def test_a_window_that_is_poisoned_is_no_longer_trusted() -> None:
+    with device("a2a3"):
+        a, into = placed(Block, 0, 1), placed(Block, 0x400)
+        trusted(a, into)
+        whole(a).poison()
+        with pytest.raises(PoisonRead):
+            TADDS(into, a, 1.0)
+
+
+def test_a_single_element_is_enough() -> None:
+    with device("a2a3"):
+        a, into = placed(Block, 0, 1), placed(Block, 0x400)
+        trusted(a, into)
+        where = np.zeros((16, 16), bool)
+        where[3, 5] = True
+        whole(a).poison(where)
+        with pytest.raises(PoisonRead, match=r"\[3, 5\]"):
+            TADDS(into, a, 1.0)
+
+
+def test_writing_again_defines_again() -> None:
+    """A writer that marked its bytes before must mark them anew."""
+    with device("a2a3"):
+        a, into = placed(Block, 0, 1), placed(Block, 0x400)
+        trusted(a, into)
+        whole(into).poison()
+        TADDS(into, a, 1.0)
+        assert (into.numpy() == 2).all()
