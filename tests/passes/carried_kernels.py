@@ -103,3 +103,25 @@ def sized(x: Any, y: Any, n: int) -> None:
         TLOAD(here, part(x, i + 1))
         TSTORE(part(y, i), before)
         before = here
+
+
+@kernel(mode="auto")
+def in_step(x: Any, y: Any, n: int) -> None:
+    """Every vector instruction walks through its tiles as the one before it does."""
+    a, b = T(), T()
+    TLOAD(a, part(x, 0))
+    for _ in range(n):
+        TADDS(a, a, 1.0)
+        TADD(b, a, a)
+        TEXP(a, b)
+    TSTORE(part(y, 0), a)
+
+
+@kernel(mode="auto")
+def out_of_step(x: Any, y: Any) -> None:
+    """The sum of a row needs all of it."""
+    a, b, sums = T(), T(), Tile[TileType.Vec, float32, 8, 8, BLayout.RowMajor, 8, 1]()
+    TLOAD(a, part(x, 0))
+    TADDS(b, a, 1.0)
+    TROWSUM(sums, b, a)
+    TSTORE(GlobalTensor(y), b)

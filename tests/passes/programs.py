@@ -46,7 +46,7 @@ class Maker:
     zero: Value
     one: Value
     counter: Value | None = None
-    trips: tuple[int, ...] = (0, 1, 2, 3)
+    trips: tuple[int, ...] = (0, 1, 2, 3, 4)
     most: int = 3  # levels of loops and branches
     parts: dict[int, Value] = field(default_factory=dict[int, Value])
 
@@ -270,15 +270,16 @@ def _finish(function: Function, maker: Maker, target: str) -> Module:
     return Module([function], {"pto.target_arch": StringAttr(target)})
 
 
-def random_program(seed: int, target: str) -> Module:
-    """A legal program without a single flag or address."""
+def random_program(seed: int, target: str, levels: int = 3) -> Module:
+    """A legal program without a single flag or address, with loops and branches up to a depth."""
     chooser = random.Random(seed)
     function, maker = _start(chooser)
+    maker.most = levels
     shapes = [chooser.choice(SHAPES) for _ in range(chooser.randrange(2, 7))]
     maker.variables = [maker.alloc(TILES[shape]) for shape in shapes]
     for tile in maker.variables:
         maker.load(tile)  # nothing may read what was never written
-    for _ in range(chooser.randrange(3, 9)):
+    for _ in range(chooser.randrange(3, 9) if levels else 16):
         maker.statement(0)
     return _finish(function, maker, target)
 

@@ -8,6 +8,7 @@ import pytest
 from ptokit.base.diagnostics import ProgramError
 from ptokit.engines.fast import Prepared
 from ptokit.frontend.session import current, running
+from ptokit.ir.attributes import EnumAttr
 from ptokit.ir.core import Module
 from ptokit.ir.types import TileBufType
 from ptokit.isa.targets import target
@@ -16,6 +17,7 @@ from ptokit.passes.accesses import accesses_of
 from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.liveness import Live, live_ranges
 from ptokit.passes.place import Place
+from tests.passes import carried_kernels as k
 from tests.passes.evaluate import Evaluator
 from tests.passes.programs import ARRAYS, BLOCKS, COLS, ROWS, random_program, rotation
 
@@ -107,6 +109,28 @@ def test_removing_a_wait_is_found(seed: int) -> None:
             found += 1
         block.ops.insert(index, op)
     assert found or not waits
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_barrier_of_the_vector_pipe_is_needless(seed: int) -> None:
+    """Compiler and checker have one notion of order: without any of them there is a race."""
+    placed = synchronised(random_program(seed, "a2a3", levels=0), "a2a3")
+    assert placed is not None
+    assert placed.functions[0].body is not None
+    ops = placed.functions[0].body.ops
+    for barrier in [op for op in ops if op.attrs.get("pipe") == EnumAttr("pipe", "PIPE_V")]:
+        index = ops.index(barrier)
+        del ops[index]
+        with pytest.raises(ProgramError, match="PIPE_V"):
+            run(placed, "a2a3", "manual")
+        ops.insert(index, barrier)
+
+
+def test_streaming_neighbours_need_no_barrier() -> None:
+    """Element by element behind each other, also around a loop and between tiles of one place."""
+    x = np.ones((8, 32), np.float32)
+    assert "pto.barrier <PIPE_V>" not in k.in_step.text(x, x, 3, target="a2a3")
+    assert k.out_of_step.text(x, x, target="a2a3").count("pto.barrier <PIPE_V>") == 1
 
 
 def overlapping(a: tuple[int, int], b: tuple[int, int]) -> bool:

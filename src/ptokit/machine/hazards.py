@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.enums import AccPhase, AtomicType, STPhase
 from ptokit.isa.spec import Pipe
+from ptokit.isa.walks import stays_behind, walk_of
 from ptokit.machine.clocks import PIPES, Clocks, join
 from ptokit.machine.entries import TRANSFERS
 from ptokit.machine.events import Event
@@ -97,19 +98,17 @@ class HazardLog:
 
     def _tile_uses(self, event: Event) -> tuple[Use, ...]:
         accesses = event.call.accesses
-        walks = {a.shape for a in accesses if a.writes}
-        streaming = event.insn.streams
+        results = {a.shape for a in accesses if a.writes}
         found: list[Use] = []
         for access in accesses:
             region = self._region(access)
             if region is not None:
-                walk = None
-                if streaming and access.shape in walks:
-                    walk = (access.shape, access.dtype.itemsize, access.offset)
+                where = region, access.offset
+                walk = walk_of(event.insn, where, access.shape, access.dtype.itemsize, results)
                 found.append(Use(access.operand, access.writes, region, walk, False))
         # What is written in the way it is read need not be looked at twice.
-        written = {(id(u.region), u.streams) for u in found if u.writes}
-        return tuple(u for u in found if u.writes or (id(u.region), u.streams) not in written)
+        written = {(u.region, u.walk) for u in found if u.writes}
+        return tuple(u for u in found if u.writes or (u.region, u.walk) not in written)
 
     def _region(self, access: Any) -> Region | None:
         memory = access.memory
@@ -175,9 +174,8 @@ class HazardLog:
         """Whether the order of one pipe does not protect this pair."""
         if earlier is event:
             return False
-        if use.streams is None or peer is not use.region:
-            return True
-        return not any(u.region is peer and u.streams == use.streams for u in earlier.uses)
+        in_step = any(stays_behind(use.walk, other.walk) for other in earlier.uses)
+        return peer is not use.region or not in_step
 
     def _conflict(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> bool:
         """Report a pair, unless its order does not matter; from then on, take it as ordered."""

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptokit.isa.walks import Walk
+
 Ranges = tuple[tuple[int, int], ...]
 _BUCKET = 16  # an index entry covers 64 KiB of addresses
 
@@ -44,15 +46,15 @@ def evenly(ranges: Ranges) -> Rows | None:
 class Use:
     """One operand of an instruction as the hazard log sees it."""
 
-    __slots__ = ("atomic", "operand", "region", "streams", "writes")
+    __slots__ = ("atomic", "operand", "region", "walk", "writes")
 
     def __init__(
-        self, operand: str, writes: bool, region: Region, streams: Any, atomic: bool
+        self, operand: str, writes: bool, region: Region, walk: Walk | None, atomic: bool
     ) -> None:
         self.operand = operand
         self.writes = writes
         self.region = region
-        self.streams = streams  # how the bytes are walked; equal walks keep their order
+        self.walk = walk
         self.atomic = atomic
 
 

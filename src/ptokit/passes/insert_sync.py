@@ -22,6 +22,7 @@ from ptokit.ir.flow import is_loop
 from ptokit.ir.rewrite import clone
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
+from ptokit.isa.walks import Walk, stays_behind
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.base import Pass
 from ptokit.passes.storage import Bytes, bytes_of
@@ -58,14 +59,19 @@ class InsertSync(Pass):
 
 @dataclass(frozen=True)
 class Touch:
-    """An access: on which pipe, to which bytes, and whether it writes."""
+    """An access: on which pipe, to which bytes, whether it writes, and how it walks."""
 
     pipe: Pipe
     where: Bytes
     writes: bool
+    walk: Walk | None = None
 
     def conflicts(self, other: Touch) -> bool:
         return (self.writes or other.writes) and self.where.meets(other.where)
+
+    def needs_barrier(self, earlier: Touch) -> bool:
+        """Whether it may not follow an earlier one of its own, unordered pipe just so."""
+        return self.conflicts(earlier) and not stays_behind(self.walk, earlier.walk)
 
 
 Clock = dict[Pipe, dict[Pipe, int]]  # [q][p]: operations of p up to here are over when q goes on
@@ -146,7 +152,7 @@ class _Inserter:
         if found is None:
             pipe = self.accesses.pipes.get(op, Pipe.S)
             own = {
-                Touch(pipe, self.bytes.of(a.root, a.is_memory), a.writes)
+                Touch(pipe, self.bytes.of(a.root, a.is_memory), a.writes, a.walk)
                 for a in self.accesses.of.get(op, [])
             }
             if op.insn is not None:  # a register is memory to whoever must keep its order
@@ -315,10 +321,10 @@ class _Inserter:
             for index, touches in enumerate(mine):
                 seen = max(over, edges.clocks[index].get(pipe, {}).get(pipe, -1))
                 meets = any(
-                    t.conflicts(s) and when > seen for t in touches for s, when in last.items()
+                    when > seen and t.needs_barrier(s) for t in touches for s, when in last.items()
                 )
                 wraps = around and any(
-                    t.conflicts(s) and not _went_round(pipe, when, index, carried, edges)
+                    t.needs_barrier(s) and not _went_round(pipe, when, index, carried, edges)
                     for t in touches
                     for s, when in final.items()
                 )
