@@ -22,6 +22,7 @@ from ptokit.isa.arrays import pack_mask
 from ptokit.isa.expr import OPERATORS, Apply, Arg, Expr, Given, walk
 from ptokit.isa.facts import Ops, TileFacts
 from ptokit.isa.folds import BLOCKS, REGISTERS, ROW_BY_ROW, TWO_ROWS_AT_A_TIME, Order, tree
+from ptokit.isa.freedom import Openness, freedoms, ulp
 from ptokit.isa.meaning import ArgReduce, Each, Meaning, Partial, Reduce, kinds_of
 from ptokit.isa.samples import Sample, samples
 from ptokit.isa.spec import Insn
@@ -374,3 +375,40 @@ def test_the_order_of_a_sum_is_data() -> None:
     assert tree(ROW_BY_ROW, dtype("f32"), 3) == ((0, 1), 2)
     assert tree(TWO_ROWS_AT_A_TIME, dtype("f32"), 4) == ((0, (1, 2)), 3)
     assert tree(REGISTERS, dtype("f32"), 4) == (None, ((0, 1), (2, 3)))
+
+
+def left_open(insn: Insn) -> set[Openness]:
+    return {each.kind for each in insn.freedom}
+
+
+@pytest.mark.parametrize("insn", STATED, ids=str)
+def test_freedom_follows_from_the_meaning(insn: Insn) -> None:
+    """Functions that hardware approximates have a tolerance; sums and products may be reordered."""
+    assert insn.means is not None
+    form = insn.means.form
+    assert (Openness.REASSOCIATES in left_open(insn)) == (
+        isinstance(form, Reduce) and bool(form.orders)
+    )
+    names = {
+        node.name
+        for ops in calls(insn)
+        for expr in insn.means.expressions(ops)
+        for node in walk(expr)
+        if isinstance(node, Apply)
+    }
+    if names & {"exp", "log", "sqrt"}:
+        assert Openness.ULP in left_open(insn)
+
+
+def test_a_sentence_alone_says_that_something_is_open() -> None:
+    (found,) = freedoms("The sign of a NaN is flipped.")
+    assert (found.kind, found.text) == (Openness.UNSPECIFIED, "The sign of a NaN is flipped.")
+    assert freedoms("") == ()
+    assert freedoms(ulp(1, "One off.")) == (ulp(1, "One off."),)
+
+
+def test_members_of_a_family_have_their_own_words() -> None:
+    assert INSTRUCTIONS["TMAX"].doc.startswith("Take the larger of two elements.")
+    assert INSTRUCTIONS["TMIN"].doc.startswith("Take the smaller of two elements.")
+    assert "`TROWARGMIN(dstVal," in INSTRUCTIONS["TROWARGMIN"].doc
+    assert not [name for name, insn in INSTRUCTIONS.items() if insn.means and "|" in insn.doc[:90]]

@@ -1437,8 +1437,8 @@ TPOW: _TPOW
 
 x ** 0 is 1 for every x. Integers wrap around, and a negative exponent gives 0 except for a base
 of 1 or -1. Floats follow C's pow: a negative base needs a whole exponent, else the result is
-NaN. A2/A3 ignores the sign of a zero base and needs four separate tiles for f32; other targets
-do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it."""
+NaN. A2/A3 ignores the sign of a zero base and needs four separate tiles for f32; other
+targets do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it."""
 
 class _TPOWS(Instruction):
     def __call__(
@@ -1450,8 +1450,8 @@ TPOWS: _TPOWS
 
 x ** 0 is 1 for every x. Integers wrap around, and a negative exponent gives 0 except for a base
 of 1 or -1. Floats follow C's pow: a negative base needs a whole exponent, else the result is
-NaN. A2/A3 ignores the sign of a zero base and needs three separate tiles for f32; other targets
-do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it."""
+NaN. A2/A3 ignores the sign of a zero base and needs three separate tiles for f32; other
+targets do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it."""
 
 class _TPREFETCH(Instruction):
     def __call__(self, dst: Tile, src: GlobalTensor, *events: Wait) -> RecordEvent: ...

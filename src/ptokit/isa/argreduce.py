@@ -20,12 +20,11 @@ from ptokit.isa.expr import Expr, given, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.meaning import ArgReduce
-from ptokit.isa.pointwise import not_empty, on_a2a3, plain
+from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, plain
 from ptokit.isa.rules import disjoint, located, must, same_dtype
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Asm, Region, Rule, family, insn, out, src, tmp, types
 from ptokit.isa.vector_rules import (
-    arithmetic,
     by_target,
     ceil_to,
     lanes,

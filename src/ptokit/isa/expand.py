@@ -20,7 +20,7 @@ from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Clobber, Each
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
-from ptokit.isa.pointwise import not_empty, on_a2a3, one_vector_of_i64, plain, precision
+from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, one_vector_of_i64, plain, precision
 from ptokit.isa.rules import located, must, same_dtype, separate, unboxed, whole_overlap
 from ptokit.isa.spec import (
     DERIVED,
@@ -37,7 +37,6 @@ from ptokit.isa.spec import (
 )
 from ptokit.isa.vector_rules import (
     BLOCK_BYTES,
-    arithmetic,
     by_target,
     ceil_to,
     lanes,

@@ -9,7 +9,7 @@ from ptokit.base.enums import Layout, TileType
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.expr import Expr
 from ptokit.isa.meaning import Each
-from ptokit.isa.rules import in_types, located, need
+from ptokit.isa.rules import in_types, located, must
 from ptokit.isa.spec import Asm, Pipe, View, insn, out, scalar, types
 
 _MOST_BLOCKS = 32767  # repeat count of the fill engine, in 32-byte blocks
@@ -45,57 +45,36 @@ _WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
     types=types("dst", a2a3=_WIDE + " bf16", a5=_WIDE, kirin=_WIDE),
     rules=[
         located("Vec Mat", "dst"),
-        need(
-            "SA-0158",
-            "a2a3",
+        must("SA-0158", "a2a3", _vec)(
             "elements of a Vec tile are i32, i16, f16 or f32",
-            _vec,
             in_types("dst", "i32 i16 f16 f32"),
             "use one of these types, or fill a tile of equal width and TRESHAPE it",
         ),
-        need(
-            "row-major",
-            DEVICES,
+        must("row-major", DEVICES, _vec)(
             "a Vec tile is row-major",
-            _vec,
             lambda o: o.dst.is_row_major,
             "declare the tile with BLayout.RowMajor",
         ),
-        need(
-            "SA-0084",
-            None,
+        must("SA-0084", None, _vec)(
             "ValidRow <= Rows of dst",
-            _vec,
             lambda o: o.dst.valid_row <= o.dst.rows,
         ),
-        need(
-            "SA-0083",
-            None,
+        must("SA-0083", None, _vec)(
             "ValidCol <= Cols of dst",
-            _vec,
             lambda o: o.dst.valid_col <= o.dst.cols,
         ),
-        need(
-            "mat-size",
-            DEVICES,
+        must("mat-size", DEVICES, _mat)(
             "a Mat tile has 1 to 32767 blocks of 32 bytes (Rows * Cols * sizeof / 32)",
-            _mat,
             lambda o: 1 <= o.dst.rows * o.dst.cols * o.dst.itemsize // 32 <= _MOST_BLOCKS,
             "fill a larger tile in parts",
         ),
-        need(
-            "conv-layout",
-            DEVICES,
+        must("conv-layout", DEVICES, _conv)(
             "a convolution tile is a Mat tile NC1HWC0 or FRACTAL_Z of five dimensions, or NDC1HWC0 "
             "or FRACTAL_Z_3D of six",
-            _conv,
             lambda o: o.dst.loc == TileType.Mat and len(o.dst.shape) == _FEATURES.get(o.dst.layout),
         ),
-        need(
-            "conv-size",
-            DEVICES,
+        must("conv-size", DEVICES, _conv)(
             "all dimensions but the last multiply to 1 to 32767 blocks",
-            _conv,
             lambda o: 1 <= prod(o.dst.shape[:-1]) <= _MOST_BLOCKS,
             "fill a larger tile in parts",
         ),

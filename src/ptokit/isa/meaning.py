@@ -364,7 +364,7 @@ class Reduce(_Along):
                 total = op.reduce(values, axis=axis, dtype=values.dtype)
             else:
                 total = fold(steps, values)
-            dst[...] = np.expand_dims(narrowed(total, wide, dst_kind), axis)
+            (dst[:, 0] if axis else dst[0])[...] = narrowed(total, wide, dst_kind)
 
         return body
 

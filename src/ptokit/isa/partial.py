@@ -16,7 +16,7 @@ from ptokit.isa.expand import STRICT
 from ptokit.isa.expr import Expr, given, on, select
 from ptokit.isa.meaning import Partial
 from ptokit.isa.numerics import larger, smaller
-from ptokit.isa.pointwise import not_empty, on_a2a3, one_vector_of_i64, plain
+from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import (
     disjoint,
     located,
@@ -27,7 +27,7 @@ from ptokit.isa.rules import (
     whole_overlap,
 )
 from ptokit.isa.spec import Asm, Rule, family, insn, out, src, types
-from ptokit.isa.vector_rules import arithmetic, by_target, ceil_to, per_block, rows_16bit
+from ptokit.isa.vector_rules import by_target, ceil_to, per_block, rows_16bit
 
 # ---- operands and rules --------------------------------------------------------------------------
 

@@ -30,11 +30,10 @@ from ptokit.isa.folds import (
 from ptokit.isa.freedom import reassociates, unspecified
 from ptokit.isa.meaning import Reduce
 from ptokit.isa.numerics import larger, smaller
-from ptokit.isa.pointwise import on_a2a3, one_vector_of_i64, plain
+from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import disjoint, located, must, same_dtype
 from ptokit.isa.spec import Asm, Attr, Rule, family, insn, out, rule, src, tmp, types
 from ptokit.isa.vector_rules import (
-    arithmetic,
     by_target,
     ceil_to,
     lanes,

@@ -360,18 +360,21 @@ def family(
 ) -> tuple[Insn, ...]:
     """Define instructions that differ by a function, a few words and perhaps some of their block.
 
-    `block` is `insn` with all that they share. In `doc` "[larger|smaller]" is a word of the first
+    `block` is `insn` with all that they share; what a member has of its own stands beside its
+    function, its operands under "operands". In `doc` "[larger|smaller]" is a word of the first
     and of the second, {name} the name of each.
     """
     found: list[Insn] = []
     for place, (name, member) in enumerate(members.items()):
-        function, more = member if isinstance(member, tuple) else (member, {})
+        function, given = member if isinstance(member, tuple) else (member, {})
+        more = dict(given)
+        own = more.pop("operands", ())
 
         def word(match: re.Match[str], place: int = place) -> str:
             return match[1].split("|")[place]
 
         text = re.sub(r"\[([^][]*\|[^][]*)\]", word, doc).replace("{name}", name)
-        found.append(block(name=name, doc=text, **more)(function))
+        found.append(block(*own, name=name, doc=text, **more)(function))
     return tuple(found)
 
 

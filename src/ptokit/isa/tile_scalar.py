@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ptokit.base.dtypes import i32
-from ptokit.base.precision import DivAlgorithm, FmodSAlgorithm, PowAlgorithm, RemSAlgorithm
+from ptokit.base.precision import DivAlgorithm, FmodSAlgorithm, RemSAlgorithm
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.elementwise import MOD_BY_ZERO, NUMBERS, REM_BY_ZERO, WIDER_NUMBERS
 from ptokit.isa.expr import ON_DEVICE, Arg, Condition, Const, Expr, given, undefined
@@ -22,7 +22,6 @@ from ptokit.isa.numerics import (
     floored_remainder,
     larger,
     leaky,
-    power,
     quotient,
     smaller,
     truncated_remainder,
@@ -60,7 +59,6 @@ from ptokit.isa.spec import (
     tmp,
     types,
 )
-from ptokit.isa.transcendental import TPOW
 
 _NUMBER = scalar(note="converted to the element type of src")
 _RULES = [*with_scalar(), one_vector_of_i64()]
@@ -282,45 +280,6 @@ def TFMODS(src: Expr, scalar: Expr, PrecisionType: FmodSAlgorithm) -> Expr:
     gives NaN. On A2/A3 the destination serves as scratch and must not be the source.
     """
     return truncated_remainder(src, scalar, PrecisionType == FmodSAlgorithm.HIGH_PRECISION)
-
-
-# ---- powers ------------------------------------------------------------------------------------
-
-
-@tile_scalar(
-    out("dst"),
-    src("base"),
-    scalar("exp", note="converted to the element type of dst"),
-    tmp(lost=TPOW.operand("tmp").lost, note="scratch for f32 on A2/A3"),
-    attrs=precision(PowAlgorithm),
-    targets=DEVICES,
-    types=TPOW.types,
-    rules=[
-        *pointwise("dst", "base", everywhere=True),
-        # What TPOW asks of element types and scratch.
-        *(r for r in TPOW.rules if r.id in ("dtype", "tmp-type", "tmp-valid", "tmp-layout")),
-        must("disjoint", "a2a3")(
-            "no two of dst, base and tmp share storage (f32)",
-            lambda o: o.dst.dtype.name != "f32" or disjoint("dst", "base", "tmp").holds(o),
-            "bind the tiles to addresses that do not overlap",
-        ),
-    ],
-    asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
-    more_examples=[
-        dict.fromkeys(("dst", "base", "tmp"), "Vec bf16 16x64")
-        | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}
-    ],
-    freedom=TPOW.freedom,
-)
-def TPOWS(base: Expr, exp: Expr) -> Expr:
-    """Raise every element to the same power.
-
-    x ** 0 is 1 for every x. Integers wrap around, and a negative exponent gives 0 except for a base
-    of 1 or -1. Floats follow C's pow: a negative base needs a whole exponent, else the result is
-    NaN. A2/A3 ignores the sign of a zero base and needs three separate tiles for f32; other targets
-    do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it.
-    """
-    return power(base, exp)
 
 
 # ---- combinations ------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ptokit.base import dtypes as dt
 from ptokit.base.precision import (
@@ -24,8 +25,8 @@ from ptokit.isa.freedom import ulp
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import exact, power, quotient
 from ptokit.isa.pointwise import UNARY, on_a2a3, plain, pointwise, precision
-from ptokit.isa.rules import disjoint, located, must, same_dtype, same_valid, separate
-from ptokit.isa.spec import Asm, Rule, insn, out, src, tmp, types
+from ptokit.isa.rules import both, disjoint, located, must, same_dtype, same_valid, separate
+from ptokit.isa.spec import Asm, Operand, Rule, family, insn, out, scalar, src, tmp, types
 
 ACCURACY = ulp(None, "The exact result, rounded once to the element type.")
 _floats = partial(types, a2a3="f16 f32", a5="f16 f32", kirin="f16 f32")
@@ -158,43 +159,50 @@ def _for_f32(asked: Rule) -> Rule:
     )
 
 
-@_function(
-    out("dst"),
-    src("base"),
-    src("exp"),
-    tmp(lost=lambda o: on_a2a3(o) and o.dst.dtype is dt.f32, note="scratch for f32 on A2/A3"),
-    attrs=precision(PowAlgorithm),
-    targets=DEVICES,
-    types=types(a2a3="i8 u8 i16 u16 i32 u32 f32", kirin="i8 u8 i16 u16 i32 u32 f16 f32"),
-    rules=[
-        *pointwise("dst", "base", "exp", everywhere=True),
-        must("dtype", "a5")(
-            "elements are integers of 8, 16 or 32 bits, f16 or f32; "
-            "with HIGH_PRECISION they are f16, bf16 or f32",
-            lambda o: (
-                o.dst.dtype in _HIGH_TYPES
-                if o.attrs["PrecisionType"] == PowAlgorithm.HIGH_PRECISION
-                else o.dst.dtype in _DEFAULT_TYPES
+def _own(exponent: Operand, *tiles: str) -> dict[str, Any]:
+    """The operands, rules and samples of a power, by the kind of its exponent."""
+    lost = on_a2a3, lambda o: o.dst.dtype is dt.f32
+    scratch = tmp(lost=both(*lost), note="scratch for f32 on A2/A3")
+    sample = dict.fromkeys((*tiles, "tmp"), "Vec bf16 16x64")
+    return {
+        "operands": (out("dst"), src("base"), exponent, scratch),
+        "rules": [
+            *pointwise(*tiles, everywhere=True),
+            must("dtype", "a5")(
+                "elements are integers of 8, 16 or 32 bits, f16 or f32; "
+                "with HIGH_PRECISION they are f16, bf16 or f32",
+                lambda o: (
+                    o.dst.dtype in _HIGH_TYPES
+                    if o.attrs["PrecisionType"] == PowAlgorithm.HIGH_PRECISION
+                    else o.dst.dtype in _DEFAULT_TYPES
+                ),
             ),
-        ),
-        _for_f32(same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
-        _for_f32(same_valid("dst", "tmp", id="tmp-valid", on="a2a3")),
-        _for_f32(plain("tmp", id="tmp-layout", on="a2a3")),
-        _for_f32(disjoint("dst", "base", "exp", "tmp", on="a2a3")),
-    ],
-    asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
-    more_examples=[
-        dict.fromkeys(("dst", "base", "exp", "tmp"), "Vec bf16 16x64")
-        | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}
-    ],
-    freedom=ACCURACY,
-)
-def TPOW(base: Expr, exp: Expr) -> Expr:
-    """Raise the first tile to the powers in the second.
+            _for_f32(same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
+            _for_f32(same_valid("dst", "tmp", id="tmp-valid", on="a2a3")),
+            _for_f32(plain("tmp", id="tmp-layout", on="a2a3")),
+            _for_f32(disjoint(*tiles, "tmp", on="a2a3")),
+        ],
+        "more_examples": [sample | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}],
+    }
+
+
+_NUMBER = scalar("exp", note="converted to the element type of dst")
+family(
+    partial(
+        _function,
+        attrs=precision(PowAlgorithm),
+        targets=DEVICES,
+        types=types(a2a3="i8 u8 i16 u16 i32 u32 f32", kirin="i8 u8 i16 u16 i32 u32 f16 f32"),
+        asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
+        freedom=ACCURACY,
+    ),
+    """Raise [the first tile to the powers in the second|every element to the same power].
 
     x ** 0 is 1 for every x. Integers wrap around, and a negative exponent gives 0 except for a base
     of 1 or -1. Floats follow C's pow: a negative base needs a whole exponent, else the result is
-    NaN. A2/A3 ignores the sign of a zero base and needs four separate tiles for f32; other targets
-    do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it.
-    """
-    return power(base, exp)
+    NaN. A2/A3 ignores the sign of a zero base and needs [four|three] separate tiles for f32; other
+    targets do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other targets ignore it.
+    """,
+    TPOW=(power, _own(src("exp"), "dst", "base", "exp")),
+    TPOWS=(power, _own(_NUMBER, "dst", "base")),
+)

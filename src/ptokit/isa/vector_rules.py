@@ -7,7 +7,7 @@ from typing import Any
 
 from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.folds import BLOCK_BYTES, REGISTER_BYTES
-from ptokit.isa.pointwise import plain
+from ptokit.isa.pointwise import arithmetic, plain
 from ptokit.isa.rules import disjoint, listed, located, must, same_dtype, verb
 from ptokit.isa.spec import Rule
 
@@ -35,15 +35,6 @@ def by_target(
 ) -> list[Rule]:
     """One rule under two ids: that of a2a3 (and the permissive profile), that of later targets."""
     return [make(a2a3, "a2a3 cpu" if cpu else "a2a3"), make(a5, A5_FAMILY)]
-
-
-def arithmetic(name: str) -> Rule:
-    """The elements are numbers NumPy can compute with; only the permissive profile meets others."""
-    return must("arithmetic")(
-        f"elements of {name} are numbers to compute with, not 4-bit or hif8 codes",
-        lambda o: not o[name].dtype.stores_codes,
-        "convert with TCVT first",
-    )
 
 
 def rows_16bit(name: str, on: str = A5_FAMILY) -> Rule:
