@@ -26,9 +26,10 @@ import numpy as np
 
 from ptokit.base.enums import Choice
 from ptokit.base.layout import Array
+from ptokit.isa.devices import on
 from ptokit.isa.pointwise import pointwise
-from ptokit.isa.rules import separate
-from ptokit.isa.spec import Attr, insn, on, out, rule, src, tmp, types
+from ptokit.isa.rules import must, separate
+from ptokit.isa.spec import Attr, insn, out, src, tmp, types
 
 
 class BlendMode(Choice):
@@ -47,8 +48,8 @@ class BlendMode(Choice):
     types=types(a2a3="f32", a5="f16 f32"),
     rules=[
         pointwise("dst", "src0", "src1"),
-        rule("scratch", "tmp holds a row of dst", lambda o: o.tmp.numel >= o.dst.cols, "a2a3"),
-        rule("narrow", "dst has at most 128 columns", lambda o: o.dst.cols <= 128, "a5"),
+        must("scratch", "a2a3")("tmp holds a row of dst", lambda o: o.tmp.numel >= o.dst.cols),
+        must("narrow", "a5")("dst has at most 128 columns", lambda o: o.dst.cols <= 128),
         separate("tmp", "dst", "src0", "src1", id="tmp-apart"),
     ],
     example={"tmp": "Vec {T} 1x64"},
