@@ -19,7 +19,7 @@ from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.misc import HistByte
+from ptokit.isa.histogram import HistByte
 from ptokit.isa.printing import PrintFormat
 from ptokit.isa.spec import Pipe
 from tests.isa.tiles import blank, call, defined, tile

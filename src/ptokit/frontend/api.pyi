@@ -11,7 +11,7 @@ from ptokit.isa.gather_forms import GatherAxis as GatherAxis
 from ptokit.isa.gm_gather import GatherExec as GatherExec
 from ptokit.isa.gm_gather import ScatterConflict as ScatterConflict
 from ptokit.isa.gm_table import Coalesce as Coalesce
-from ptokit.isa.misc import HistByte as HistByte
+from ptokit.isa.histogram import HistByte as HistByte
 from ptokit.isa.mxquant import VecStoreMode as VecStoreMode
 from ptokit.isa.printing import PrintFormat as PrintFormat
 from ptokit.isa.scatter import ScatterAxis as ScatterAxis

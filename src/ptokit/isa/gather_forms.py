@@ -17,7 +17,7 @@ from ptokit.isa.vector_rules import ceil_to, lanes
 
 
 class GatherAxis(Choice):
-    """GatherAxis."""
+    """Whether a pattern selects columns (GATHER_ROW) or rows."""
 
     GATHER_ROW = 0
     GATHER_COL = 1

@@ -34,7 +34,7 @@ from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Pipe, View, gm_in, insn, ou
 
 
 class ScatterConflict(Choice):
-    """ScatterConflict."""
+    """Which of several sources with one index wins."""
 
     Last = 0  # largest source position wins
     Default = 1  # unordered

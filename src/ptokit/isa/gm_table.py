@@ -24,7 +24,7 @@ from ptokit.isa.spec import Attr, Rule, View, rule
 
 
 class Coalesce(Choice):
-    """Coalesce."""
+    """What an index of the list names."""
 
     Row = 0  # one index per table row
     Elem = 1  # one index per element

@@ -23,7 +23,7 @@ from ptokit.isa.spec import Attr, Cpp, Extent, Rule, insn, out, rule, src, types
 
 
 class VecStoreMode(Choice):
-    """VecStoreMode."""
+    """Whether the exponents are also written in blocks."""
 
     ND = 0
     NZ = 1

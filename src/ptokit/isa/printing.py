@@ -20,7 +20,7 @@ from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, types
 
 
 class PrintFormat(Choice):
-    """PrintFormat."""
+    """Field width and digits of floats."""
 
     Width8_Precision4 = 0
     Width8_Precision2 = 1

@@ -22,7 +22,7 @@ from ptokit.isa.vector_rules import rows_16bit
 
 
 class ScatterAxis(Choice):
-    """ScatterAxis."""
+    """Whether a pattern spreads columns (SCATTER_ROW) or rows."""
 
     SCATTER_ROW = 0
     SCATTER_COL = 1
