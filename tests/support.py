@@ -64,3 +64,10 @@ def run_sample(sample: Sample, seed: int = 0) -> dict[str, Any]:
     here = ptokit.base.location.Location("sample", 1)
     current().execute(sample.insn, tuple(operands.values()), attrs, here)
     return operands
+
+
+def listen(machine: Any) -> list[Any]:
+    """The events of a machine from now on."""
+    events: list[Any] = []
+    machine.subscribe(events.append)
+    return events

@@ -37,6 +37,7 @@ from ptokit.isa.targets import target as find_target
 from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.machine.arena import Arena
 from ptokit.machine.machine import Machine
+from ptokit.machine.recording import Recording
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
@@ -107,6 +108,7 @@ class Run:
     blocks: int
     seconds: float
     machine: Machine  # of the last block
+    events: Recording | None = None  # of every executed operation, when the launch was asked to
 
     def __repr__(self) -> str:
         return (
@@ -291,6 +293,7 @@ class Launch:
         schedule: Schedule | None = None,
         jobs: int = 1,
         engine: str = "fast",
+        events: bool = False,
         **consts: Any,
     ) -> Run:
         """Run every block; arrays are updated in place.
@@ -301,7 +304,8 @@ class Launch:
         the pipes; "explore" also runs the kernel under many schedules, which must all give the same
         bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in a
         particular one. `jobs` spreads the blocks over processes. `engine` is "fast", or
-        "reference", which is small and slow and defines what the bytes must be.
+        "reference", which is small and slow and defines what the bytes must be. `events` records
+        every executed operation with its accesses, signals and waits: `Run.events`.
         """
         kernel = self.kernel
         paths = kernel.source.paths
@@ -330,6 +334,7 @@ class Launch:
             hazards=check,
             arrays=args,
             jobs=jobs,
+            events=events,
             arena=arena,
             executor=find_engine(engine).executor,
         )
@@ -337,7 +342,9 @@ class Launch:
             arenas.append(arena)
         seconds = time.perf_counter() - started
         mode = getattr(kernel.source, "mode", programs.mode)
-        return Run(kernel.name, chosen, mode, path, self.blocks, seconds, outcome.machine)
+        return Run(
+            kernel.name, chosen, mode, path, self.blocks, seconds, outcome.machine, outcome.events
+        )
 
     def _interpreted(self, prepared: Runnable, programs: Programs) -> Callable[[], Any]:
         function, args = programs.function, programs.args

@@ -14,6 +14,7 @@ from ptokit.base.dtypes import dtype
 from ptokit.base.tensors import GlobalSpec
 from ptokit.machine.faults import OutOfBounds, PoisonRead
 from tests.operands import bits, codes, flood, make, noise, tensor, whole
+from tests.support import listen
 
 FLOOD = 0x5A
 ADD, RELU = AtomicType.AtomicAdd, ReluPreMode.NormalRelu
@@ -303,14 +304,15 @@ def test_read_only_arrays_are_not_written() -> None:
 def test_records_name_the_bytes_of_global_memory() -> None:
     memory = noise(float32, (16, 32))
     with device("a2a3", mode="auto") as machine:
+        events = listen(machine)
         tile = make("Vec f32 16x16 valid 2x10")
         TLOAD(tile, GlobalTensor(memory)[3:5, 4:14])
         base = memory.__array_interface__["data"][0]
-        (access,) = [a for a in machine.events[-1].accesses if a.memory == "GM"]
+        (access,) = [a for a in events[-1].accesses if a.memory == "GM"]
         rows = [(base + (r * 32 + 4) * 4, base + (r * 32 + 14) * 4) for r in (3, 4)]
         assert access.ranges == tuple(rows)
         assert not access.writes
-        writes = [a.ranges for a in machine.events[-1].accesses if a.writes]
+        writes = [a.ranges for a in events[-1].accesses if a.writes]
         # The valid part of both rows, and the rest of their last block.
         assert writes == [((0, 40), (64, 104)), ((40, 64), (104, 128))]
 

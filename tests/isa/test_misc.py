@@ -23,6 +23,7 @@ from ptokit.isa.histogram import HistByte
 from ptokit.isa.printing import PrintFormat
 from ptokit.isa.spec import Pipe
 from tests.isa.tiles import blank, call, defined, tile
+from tests.support import listen
 
 
 def made(kind: str, rows: int, cols: int, *valid: int, layout: BLayout = BLayout.RowMajor) -> Tile:
@@ -66,8 +67,9 @@ def test_a_sequence_says_its_type_or_keeps_quiet() -> None:
 def test_a_sequence_runs_where_its_target_runs_it() -> None:
     def pipe(target: str, *scratch: str) -> Pipe:
         with device(target, mode="auto") as machine:
+            events = listen(machine)
             call("TCI", made("i32", 1, 64), 0, *(made(kind, 1, 512) for kind in scratch))
-            return machine.events[-1].pipe
+            return events[-1].pipe
 
     assert (pipe("a2a3"), pipe("a2a3", "i32"), pipe("a5")) == (Pipe.S, Pipe.V, Pipe.V)
 

@@ -19,7 +19,7 @@ from ptokit.isa.targets import TARGETS as PROFILES
 from ptokit.machine.cluster import cluster_of
 from ptokit.machine.faults import PoisonRead
 from tests.isa.tiles import defined, whole
-from tests.support import random_values
+from tests.support import listen, random_values
 
 DEVICES = ("a2a3", "a5", "kirin9030", "kirinx90")
 
@@ -246,10 +246,11 @@ def test_results_reach_the_other_vector_core(layout: str) -> None:
 
 def test_the_pipe_follows_the_path() -> None:
     with device("a5", mode="auto") as machine:
+        events = listen(machine)
         TMOV(make("Vec f32 16x16"), filled("Vec f32 16x16"))
         TMOV(make("Left f16 16x16", "a5"), filled("Mat f16 16x16 NZ"))
         TMOV(make("Scaling u64 1x16"), filled("Mat u64 1x16"))
-        names = [record.pipe.name for record in list(machine.events)[-3:]]
+        names = [event.pipe.name for event in events]
         assert names == ["V", "MTE1", "FIX"]
 
 

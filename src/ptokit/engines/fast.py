@@ -62,15 +62,14 @@ class Prepared:
 
 def _prepare(block: Block) -> Code:
     steps: list[Step] = []
-    acts: list[Any] = []  # operations on flags that stand in a row are one step
+    row: list[Op] = []  # operations that only order and follow each other are one step
     for op in block.ops:
-        act = sync_ops.flag_act(op)
-        if act is not None:
-            if not acts:
-                steps.append(sync_ops.flags(acts))
-            acts.append(act)
+        if sync_ops.is_static(op):
+            if not row:
+                steps.append(sync_ops.in_a_row(row))
+            row.append(op)
             continue
-        acts = []
+        row = []
         if op.name in _TERMINATORS:
             return Code(tuple(steps), tuple(op.operands))
         steps.append(_step(op))

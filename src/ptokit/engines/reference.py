@@ -38,7 +38,6 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import CONSTANT, Refused
 from ptokit.isa.spec import Insn, Operand, Pipe, View
 from ptokit.machine import faults
-from ptokit.machine.events import Event
 from ptokit.machine.executor import effects_of, order
 from ptokit.machine.machine import Machine
 from ptokit.machine.memory import GmBuffer, Storage
@@ -313,7 +312,7 @@ class ReferenceExecutor:
                 found.mark_defined()
         for found in call.lost:
             found.poison()
-        machine.publish(Event(call, site, services.finish(tuple(reached.values()))))
+        machine.publish(call, site, services.finish(tuple(reached.values())))
         return result
 
 
@@ -337,10 +336,9 @@ class ReferenceInterpreter(Interpreter):
 
     def _operation(self, op: Op, frame: Frame) -> None:
         """What makes and reads values, or orders the work of others."""
-        flag = sync_ops.flag_act(op)
         handlers = memory_ops.HANDLERS | sync_ops.HANDLERS | conv_ops.HANDLERS
-        if flag is not None:
-            self.machine.sync.flags([flag])
+        if sync_ops.is_static(op):
+            sync_ops.in_a_row([op])(self, frame)
         elif op.name in handlers:
             handlers[op.name](self, op, frame)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
@@ -22,28 +22,18 @@ from ptokit.ir.fifos import (
     split_of,
 )
 from ptokit.ir.types import OpaqueType, TileBufType
-from ptokit.isa.effects import Pipe, Reach
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.effects import Effect, Pipe, Reach
+from ptokit.isa.facts import Ops, ScalarFacts
+from ptokit.isa.opcodes import class_pipe
+from ptokit.isa.spec import Insn
+from ptokit.isa.sync import cross_core_message
+from ptokit.isa.targets import Target
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.objects import GlobalObject, TileObject
-from ptokit.machine.sync import FlagKey
 
 if TYPE_CHECKING:
     from ptokit.engines.interpreter import Interpreter
-
-# The pipe that carries a class of operations out.
-CLASS_PIPES = {
-    "TLOAD": Pipe.MTE2,
-    "TSTORE_ACC": Pipe.FIX,
-    "TSTORE_VEC": Pipe.MTE3,
-    "TMOV_M2L": Pipe.MTE1,
-    "TMOV_M2B": Pipe.MTE1,
-    "TMOV_M2S": Pipe.FIX,
-    "TMOV_M2V": Pipe.MTE1,
-    "TMOV_V2M": Pipe.FIX,
-    "TMATMUL": Pipe.M,
-    "TVEC": Pipe.V,
-    "TVECWAIT_EVENT": Pipe.V,
-}
 
 
 def _pipe(op: Op, key: str) -> Pipe:
@@ -60,7 +50,7 @@ def _pipe(op: Op, key: str) -> Pipe:
 def _named(enum: str, value: str) -> Pipe | None:
     """The pipe an attribute names."""
     if enum != "pipe":
-        return CLASS_PIPES[value]
+        return class_pipe(value)
     return Pipe.__members__.get(value.removeprefix("PIPE_"))
 
 
@@ -81,50 +71,79 @@ def _event_id(op: Op, number: int) -> int:
     return number
 
 
-# ---- inside a core -----------------------------------------------------------------------------
+# ---- what only orders: the effects of an instruction --------------------------------------------
+
+# The instruction behind an operation; signals between cores are another one on each target.
+INSTRUCTION_OF = {
+    "pto.set_flag": "set_flag",
+    "pto.wait_flag": "wait_flag",
+    "pto.set_flag_dyn": "set_flag",
+    "pto.wait_flag_dyn": "wait_flag",
+    "pto.record_event": "set_flag",
+    "pto.wait_event": "wait_flag",
+    "pto.barrier": "pipe_barrier",
+    "pto.barrier_sync": "pipe_barrier",
+    "pto.get_buf": "get_buf",
+    "pto.rls_buf": "rls_buf",
+}
 
 
-def _ends(op: Op) -> tuple[Pipe, Pipe]:
-    if "src_pipe" in op.attrs:
-        return _pipe(op, "src_pipe"), _pipe(op, "dst_pipe")
-    return _pipe(op, "src_op"), _pipe(op, "dst_op")
+def is_static(op: Op) -> bool:
+    """Whether an operation only orders, and all it says is written in it."""
+    return op.name in INSTRUCTION_OF and op.operand("event_id") is None
 
 
-def flag_act(op: Op) -> tuple[bool, FlagKey, Location] | None:
-    """What an operation on a flag does, if its number is written."""
-    raises = FLAGS.get(op.name)
-    if raises is None or op.operand("event_id") is not None:
-        return None
-    id = _event_id(op, _number(op.attrs.get("event_id")))
-    return raises, (*_ends(op), id), op.location
+def in_a_row(ops: Sequence[Op]) -> Step:
+    """Operations that only order and follow each other: their effects are found once."""
+    found: list[tuple[Insn, list[Effect], Location]] = []
+
+    def step(run: Interpreter, frame: Frame) -> None:
+        if len(found) < len(ops):
+            found[:] = [(*_effects(op, run.machine.target), op.location) for op in ops]
+        execute = run.machine.sync.execute
+        for insn, effects, location in found:
+            execute(insn, effects, location)
+
+    return step
 
 
-def flags(acts: Sequence[tuple[bool, FlagKey, Location]]) -> Step:
-    """Operations on flags that follow each other."""
-    return lambda run, frame: run.machine.sync.flags(acts)
+def _effects(op: Op, target: Target, id: int | None = None) -> tuple[Insn, list[Effect]]:
+    """The instruction behind an operation, and what it does to the order of work."""
+    insn = INSTRUCTIONS[INSTRUCTION_OF[op.name]]
+    given: dict[str, int] = {}
+    for declared in insn.operands:
+        name = declared.name
+        if "pipe" in declared.kinds:
+            given[name] = _pipe(op, next(k for k in _KEYS[name] if k in op.attrs))
+        elif "event" in declared.kinds:
+            given[name] = _event_id(op, _number(op.attrs.get(name)) if id is None else id)
+        elif name in op.attrs:
+            given[name] = _number(op.attrs.get(name))
+    return insn, effects_of(insn, target, given)
 
 
-def _numbered_flag(run: Interpreter, op: Op, frame: Frame) -> None:
-    """A flag whose number is computed."""
+_KEYS = {  # where an operation says a pipe: itself, or as a class of operations
+    "src_pipe": ("src_pipe", "src_op"),
+    "dst_pipe": ("dst_pipe", "dst_op"),
+    "pipe": ("pipe", "op_type"),
+}
+
+
+def effects_of(insn: Insn, target: Target, given: Mapping[str, int]) -> list[Effect]:
+    """The effects of an instruction on these numbers."""
+    assert insn.effects is not None
+    facts: dict[str, Any] = {
+        o.name: ScalarFacts(None, given[o.name]) if o.name in given else None for o in insn.operands
+    }
+    return insn.effects(Ops(facts, {}, target, "manual"))
+
+
+def _numbered(run: Interpreter, op: Op, frame: Frame) -> None:
+    """An operation on a flag whose number is computed."""
     number = op.operand("event_id")
     assert number is not None
-    key = (*_ends(op), _event_id(op, frame[number]))
-    run.machine.sync.flags([(FLAGS[op.name], key, op.location)])
-
-
-def _barrier(run: Interpreter, op: Op, frame: Frame) -> None:
-    pipe = _pipe(op, "pipe" if "pipe" in op.attrs else "op_type")
-    run.machine.sync.barrier(pipe, op.location)
-
-
-def _get_buffer(run: Interpreter, op: Op, frame: Frame) -> None:
-    number = _number(op.attrs.get("buf_id"))
-    run.machine.sync.get_buffer(_pipe(op, "op_type"), number, op.location)
-
-
-def _release_buffer(run: Interpreter, op: Op, frame: Frame) -> None:
-    number = _number(op.attrs.get("buf_id"))
-    run.machine.sync.release_buffer(_pipe(op, "op_type"), number, op.location)
+    insn, effects = _effects(op, run.machine.target, frame[number])
+    run.machine.sync.execute(insn, effects, op.location)
 
 
 def _nothing(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -174,21 +193,25 @@ def _cross_id(op: Op, frame: Frame) -> int:
 
 
 def _cross_set(run: Interpreter, op: Op, frame: Frame) -> None:
-    sync, flag = run.machine.sync, _cross_id(op, frame)
+    flag = _cross_id(op, frame)
     if run.machine.target.core_signals is Reach.CORE:
-        sync.to_core(_pipe(op, "pipe"), flag, op.location)
-    elif (mode := _number(op.attrs.get("ffts_mode"), 2)) == 2:
-        sync.to_cluster(_pipe(op, "pipe"), flag, op.location)
+        _signal(run, op, "set_intra_block", id=flag)
     else:
-        sync.to_group(_pipe(op, "pipe"), mode, flag, op.location)
+        mode = _number(op.attrs.get("ffts_mode"), Reach.CLUSTER.value)
+        _signal(run, op, "ffts_cross_core_sync", msg=cross_core_message(mode, flag))
 
 
 def _cross_wait(run: Interpreter, op: Op, frame: Frame) -> None:
-    sync, flag = run.machine.sync, _cross_id(op, frame)
-    if run.machine.target.core_signals is Reach.CORE:
-        sync.wait_core(_pipe(op, "pipe"), flag, op.location)
-    else:
-        sync.wait_device(flag, op.location)
+    is_direct = run.machine.target.core_signals is Reach.CORE
+    name = "wait_intra_block" if is_direct else "wait_flag_dev"
+    _signal(run, op, name, id=_cross_id(op, frame))
+
+
+def _signal(run: Interpreter, op: Op, name: str, **given: int) -> None:
+    machine, insn = run.machine, INSTRUCTIONS[name]
+    machine.core.registers.setdefault("FFTS_BASE", 0)  # whoever launches a text has set it
+    effects = effects_of(insn, machine.target, {"pipe": _pipe(op, "pipe"), **given})
+    machine.sync.execute(insn, effects, op.location)
 
 
 # ---- pipes -------------------------------------------------------------------------------------
@@ -301,21 +324,9 @@ def _popped(run: Interpreter, op: Op, frame: Frame) -> TileObject:
     return TileObject(spec, rows, cols)
 
 
-FLAGS = {  # whether an operation raises a flag or waits for it
-    "pto.set_flag": True,
-    "pto.wait_flag": False,
-    "pto.set_flag_dyn": True,
-    "pto.wait_flag_dyn": False,
-    "pto.record_event": True,
-    "pto.wait_event": False,
-}
 HANDLERS: dict[str, Handler] = {
-    **dict.fromkeys(FLAGS, _numbered_flag),
+    **dict.fromkeys(INSTRUCTION_OF, _numbered),
     **dict.fromkeys(TRANSFERS, _transfer),
-    "pto.barrier": _barrier,
-    "pto.barrier_sync": _barrier,
-    "pto.get_buf": _get_buffer,
-    "pto.rls_buf": _release_buffer,
     "pto.tsync": _nothing,
     "pto.set_ffts": _nothing,
     "pto.declare_eventid_array": _id_array,

@@ -19,7 +19,7 @@ from ptokit.frontend.arguments import arguments, choice, template
 from ptokit.frontend.session import current
 from ptokit.isa.effects import Reach
 from ptokit.isa.opcodes import OpCode, op_codes
-from ptokit.isa.spec import Insn, Pipe
+from ptokit.isa.spec import INSTRUCTIONS, Insn, Pipe
 from ptokit.isa.sync import cross_core_message
 from ptokit.isa.targets import TARGETS
 
@@ -195,36 +195,39 @@ class Event(Waitable, metaclass=_EventMeta):
             )
         if self._machine.mode == "auto":
             return self
-        sync, site = self._machine.sync, user_site()
         src, dst = self.SRC.pipe, self.DST.pipe
         if self.crosses:
             self._named(flag)
             if self._machine.target.core_signals is Reach.CORE:
-                sync.to_core(src, flag, site)
+                self._call("set_intra_block", src, flag)
                 if self._machine.core.role == "cube":
-                    sync.to_core(src, flag + _SECOND, site)
+                    self._call("set_intra_block", src, flag + _SECOND)
             else:
-                sync.cross_core(src, 2, flag, site)
+                message = cross_core_message(Reach.CLUSTER.value, flag)
+                self._call("ffts_cross_core_sync", src, message)
         elif src is not dst:
-            sync.set_flag(src, dst, self.token, site)
+            self._call("set_flag", src, dst, self.token)
         return self
 
     def wait(self, flag: int = _NO_ID) -> None:
         """Hold later work of the destination pipe until the event is recorded; consume it."""
         if self._machine.mode == "auto":
             return
-        sync, site = self._machine.sync, user_site()
         src, dst = self.SRC.pipe, self.DST.pipe
         if self.crosses:
             self._named(flag)
             if self._machine.target.core_signals is Reach.CORE:
-                sync.wait_core(dst, flag, site)
+                self._call("wait_intra_block", dst, flag)
             else:
-                sync.wait_device(flag, site, checked=True)
+                self._call("wait_flag_dev", None, flag)
         elif src is not dst:
-            sync.wait_flag(src, dst, self.token, site)
+            self._call("wait_flag", src, dst, self.token)
         elif src in self._machine.target.barriers:
-            sync.barrier(src, site)
+            self._call("pipe_barrier", src)
+
+    def _call(self, name: str, *operands: Any) -> None:
+        """An event is flags and barriers under a name of its own."""
+        self._machine.execute(INSTRUCTIONS[name], operands, (), user_site())
 
     def InitAddr(self, addr: int) -> None:
         """Set the base address of the cross-core signals (A2/A3)."""
@@ -297,8 +300,8 @@ class _SetWait:
         def set_wait(set_id: int = 0, wait_id: int = 0) -> None:
             machine, site = current(), user_site()
             if machine.mode == "manual":
-                machine.sync.set_flag(src, dst, set_id, site)
-                machine.sync.wait_flag(src, dst, wait_id, site)
+                machine.execute(INSTRUCTIONS["set_flag"], (src, dst, set_id), (), site)
+                machine.execute(INSTRUCTIONS["wait_flag"], (src, dst, wait_id), (), site)
 
         return set_wait
 

@@ -19,8 +19,9 @@ from ptokit.machine.arena import Arena
 from ptokit.machine.executor import Executor
 from ptokit.machine.explore import explore as search
 from ptokit.machine.jobs import spread
-from ptokit.machine.machine import Machine
+from ptokit.machine.machine import Machine, Subscriber
 from ptokit.machine.objects import as_array
+from ptokit.machine.recording import Recording, joined
 from ptokit.machine.scheduler import Outcome, Schedule, run_cluster
 
 __all__ = ["Outcome", "Schedule", "explore", "launch"]
@@ -43,6 +44,8 @@ def launch(
     jobs: int = 1,
     arena: Arena | None = None,
     executor: Callable[[Any], Executor] | None = None,
+    events: bool = False,
+    subscribers: Sequence[Subscriber] = (),
 ) -> Outcome:
     """Run a function per kind of core ("cube", "vector", or "mix") and raise all that is wrong.
 
@@ -50,7 +53,16 @@ def launch(
     leave the same bytes in `arrays` each time. `jobs` spreads the blocks over processes.
     `arena` is what an earlier launch of the same programs left; it serves a single plain run.
     `executor` makes what executes the instructions: an engine's, or else the fast one.
+    `events` records every executed operation as plain data, however many there are; `subscribers`
+    are told of each event as it happens, in this process.
     """
+    if jobs > 1 and subscribers:
+        raise fail(
+            "launch",
+            "subscribers are told of what happens in this process",
+            fix="leave jobs out, or take the recorded events: events=True",
+            kind=UsageError,
+        )
     if hazards not in (True, False, "explore") or jobs < 1:
         raise fail(
             "launch",
@@ -66,6 +78,7 @@ def launch(
         blocks: range | None = None,
         careful: bool = True,
         arena: Arena | None = None,
+        events: bool = events,
     ) -> Outcome:
         with _progress(grid if blocks is None else len(blocks)) as done:
             return run_cluster(
@@ -80,16 +93,24 @@ def launch(
                 done=done,
                 arena=arena,
                 executor=executor,
+                recording=Recording(memory) if events else None,
+                subscribers=subscribers,
             )
 
     first = schedule or Schedule(seed)
     if jobs > 1 and grid > 1:
-        spread(lambda share: run(first, share, bool(hazards)), memory, grid, min(jobs, grid))
-        return Outcome(Machine(chosen, mode), ())
+        parts = spread(
+            lambda share: run(first, share, bool(hazards)).events, memory, grid, min(jobs, grid)
+        )
+        return Outcome(Machine(chosen, mode), (), joined(parts) if events else None)
     if hazards != "explore":
         return run(first, careful=bool(hazards), arena=arena)
     outcomes: list[Outcome] = []
-    found = search(lambda order: outcomes.append(run(order)), memory, seed=seed or 0)
+    found = search(
+        lambda order: outcomes.append(run(order, events=events and not outcomes)),
+        memory,
+        seed=seed or 0,
+    )
     if found:
         raise ProgramError(found)
     return outcomes[0]

@@ -164,7 +164,7 @@ class TMPipe(MPipeObject, metaclass=_MPipeMeta):
             unit_flag,
             local_depth,
             ratio,
-            machine.target.name,
+            machine.target,
         )
         super().__init__(spec, machine, fifo_base, address)
 

@@ -129,6 +129,12 @@ class Move(NamedTuple):
     writes: str
 
 
+class Bind(NamedTuple):
+    """An operand is given its place: the current slot of a FIFO, or a local copy of it."""
+
+    operand: str
+
+
 class Clean(NamedTuple):
     """Write back and forget the line of the scalar data cache behind an operand ("": all)."""
 
@@ -153,7 +159,7 @@ class Load(NamedTuple):
     operand: str
 
 
-Effect = Signal | Wait | Barrier | Move | Clean | Fence | Cached | Load
+Effect = Signal | Wait | Barrier | Move | Bind | Clean | Fence | Cached | Load
 Effects = Callable[["Ops"], list[Effect]]
 
 

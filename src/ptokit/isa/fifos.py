@@ -1,9 +1,14 @@
-"""What a FIFO between the cores of a cluster is: its type, its flags, and the acts at its ends."""
+"""What a FIFO between the cores of a cluster is: its type, its flags, and the acts at its ends.
+
+Everybody who needs to know what a TPUSH waits for, moves and signals asks here: the machine that
+executes it, the checker, the passes that order the pipes of a core.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ptokit.base.dtypes import DType, bf16, f16, i8
 from ptokit.base.enums import (
@@ -14,15 +19,17 @@ from ptokit.base.enums import (
     QuantMode_t,
     ReluPreMode,
     STPhase,
+    TileSplitAxis,
     TileType,
 )
-from ptokit.isa.effects import Effect, Move, Signal, Slot, Wait
+from ptokit.isa.effects import Bind, Effect, Move, Signal, Slot, Wait
 from ptokit.isa.facts import Unknown
 from ptokit.isa.targets import End, Target
 
 FLAG_IDS = 16  # cross-core flags of a cluster
 THROUGH_GM = (Direction.DIR_C2V_GM, Direction.DIR_V2C_GM, Direction.DIR_BOTH_GM)
 _BOTH = (Direction.DIR_BOTH, Direction.DIR_BOTH_GM)
+_, _UP, _LEFT, _UP_ODD, _LEFT_ODD = TileSplitAxis
 
 
 @dataclass(frozen=True)
@@ -69,8 +76,33 @@ class PipeSpec:
 
     def frees_itself(self, target: Target) -> bool:
         """Whether the pop of a tile copies the entry and gives its slot back."""
+        return not _tracks(target) and not self.is_direct(target)
+
+    def asks_for_space(self, index: int, target: Target) -> bool:
+        """`shouldWaitFree`, except where every slot is tracked."""
+        return index >= self.SlotNum if _tracks(target) else self.shouldWaitFree(index)
+
+    def announces_space(self, index: int, target: Target) -> bool:
+        """`shouldNotifyFree`, except where every slot is tracked."""
+        return _tracks(target) or self.shouldNotifyFree(index)
+
+    def moves_on(self, target: Target) -> bool:
+        """Whether the ends go on to the next entry by themselves."""
+        return True
+
+    def lanes(self, split: TileSplitAxis, target: Target) -> Sequence[int]:
+        """The vector cores that take part in an entry."""
         rules = target.fifos
-        return rules is not None and not rules.tracks_slots and not self.is_direct(target)
+        alone = split == TileSplitAxis.TILE_NO_SPLIT and not (rules and rules.pairs_cores)
+        return (0,) if alone else (0, 1)
+
+    def is_cube(self, is_producer: bool, loc: TileType | None) -> bool:
+        """Whether the cube core acts; where nothing else tells, the core decides as it runs."""
+        if loc is not None:
+            return loc != TileType.Vec
+        if self.is_both:
+            raise Unknown
+        return self.carries_c2v == is_producer
 
     def local_bytes(self, target: Target) -> int:
         """How much of the consumer's memory the local slots take."""
@@ -99,6 +131,33 @@ class PipeSpec:
         )
 
 
+def _tracks(target: Target) -> bool:
+    return target.fifos is not None and target.fifos.tracks_slots
+
+
+def half(split: TileSplitAxis, sub: int, rows: int, cols: int) -> tuple[int, int]:
+    """First element and row pitch of the part of a vector core that holds rows x cols."""
+    if split == _UP:
+        return sub * rows * cols, cols
+    if split == _LEFT:
+        return sub * cols, 2 * cols
+    if split == _UP_ODD:  # core 1 has one row less than core 0
+        return sub * (rows + sub) * cols, cols
+    if split == _LEFT_ODD:
+        return sub * (cols + sub), 2 * cols + 2 * sub - 1
+    return 0, cols
+
+
+class Acting(NamedTuple):
+    """A pipe as one of its ends sees it, whose core is known."""
+
+    spec: PipeSpec
+    at_cube: bool
+
+    def is_cube(self, is_producer: bool, loc: TileType | None) -> bool:
+        return self.at_cube
+
+
 @dataclass(frozen=True)
 class FixpipeParams:
     """How an accumulator is converted while it is pushed (the TConfig form of TPUSH)."""
@@ -122,26 +181,21 @@ class FixpipeParams:
         return i8 if name.endswith(("REQ8", "B8_PRE")) else source
 
 
-# ---- what they do to the order of work ---------------------------------------------------------
+# ---- the acts at its ends, as effects ----------------------------------------------------------
 
 
 def _end(o: Any, is_producer: bool) -> tuple[bool, End]:
     """Which way the entry goes, and the pipes of the end that acts."""
-    spec, tile = o.pipe.spec, getattr(o, "tile", None)
-    if tile is not None:
-        is_cube = tile.loc != TileType.Vec
-    elif spec.is_both:
-        raise Unknown  # the core that acts decides
-    else:
-        is_cube = spec.carries_c2v == is_producer
-    is_direct = spec.is_direct(o.target)
+    tile = getattr(o, "tile", None)
+    is_cube = o.pipe.is_cube(is_producer, None if tile is None else tile.loc)
+    is_direct = o.pipe.spec.is_direct(o.target)
     return is_cube == is_producer, o.target.fifos.end(is_cube, is_producer, is_direct)
 
 
 def allocates(o: Any) -> list[Effect]:
-    """Wait for space."""
+    """Wait for space and show the slot."""
     c2v, end = _end(o, is_producer=True)
-    return [Wait(end.wait, Slot(c2v, is_free=True))]
+    return [Wait(end.wait, Slot(c2v, is_free=True)), Bind("gmTensor")]
 
 
 def pushes(o: Any) -> list[Effect]:
@@ -154,18 +208,21 @@ def pushes(o: Any) -> list[Effect]:
 
 
 def pops(o: Any) -> list[Effect]:
-    """Wait for an entry and move it, and give its slot back where that is a copy."""
+    """Wait for an entry and show it; where the pop is a copy, give the slot back."""
     c2v, end = _end(o, is_producer=False)
     waits: list[Effect] = [Wait(end.wait, Slot(c2v, is_free=False))]
-    if o.tile is None or o.pipe.spec.is_direct(o.target):
-        return waits
-    given_back: list[Effect] = []
-    if o.pipe.spec.frees_itself(o.target):
-        given_back.append(Signal(end.signal, Slot(c2v, is_free=True)))
-    return [*waits, Move(end.data, "slot", "tile"), *given_back]
+    if o.tile is None:
+        return [*waits, Bind("gmTensor")]
+    spec, done = o.pipe.spec, list[Effect]()
+    if not spec.is_direct(o.target):
+        done.append(Move(end.data, "slot", "tile"))
+    if spec.frees_itself(o.target):
+        done.append(Signal(end.signal, Slot(c2v, is_free=True)))
+    return [*waits, Bind("tile"), *done]
 
 
 def frees(o: Any) -> list[Effect]:
-    """Give a slot back."""
+    """Give a slot back, unless the pop has done so."""
     c2v, end = _end(o, is_producer=False)
-    return [Signal(end.signal, Slot(c2v, is_free=True))]
+    is_done = o.target.fifos.pop_frees and o.pipe.spec.frees_itself(o.target)
+    return [] if o.gmTensor is None and is_done else [Signal(end.signal, Slot(c2v, is_free=True))]

@@ -15,6 +15,8 @@ from ptokit.isa.spec import INSTRUCTIONS, Pipe
 
 # Any work of the unit, for instructions that have no class of their own.
 GENERIC = {"SCALAR": Pipe.S, "VECTOR": Pipe.V}
+# Classes that only texts know.
+_OF_TEXT = {"TVEC": Pipe.V, "TVECWAIT_EVENT": Pipe.V, "TMOV_M2V": Pipe.MTE1}
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ def op_codes() -> Mapping[str, OpCode]:
     """All operation classes by name."""
     found = {name: OpCode(name, pipe) for name, pipe in _named()}
     return MappingProxyType({**found, OP_COUNT.name: OP_COUNT})
+
+
+def class_pipe(name: str) -> Pipe:
+    """The pipe of an operation class that a text names."""
+    return _OF_TEXT[name] if name in _OF_TEXT else op_codes()[name].pipe
 
 
 def _named() -> Iterator[tuple[str, Pipe]]:

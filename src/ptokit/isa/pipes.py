@@ -155,6 +155,7 @@ def _split_attr(note: str) -> Attr:
             "declare the GlobalTensor with the row stride of the whole entry",
         ),
     ],
+    end="producer",
     effects=allocates,
     asm=None,
     cpp=Cpp(brackets=("pipe gmTensor @Split",)),
@@ -164,7 +165,7 @@ def _split_attr(note: str) -> Attr:
         "gmTensor": "GM f32 16x64",
     },
 )
-def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
+def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
     """Reserve the next slot of a FIFO for the producer and show it as a GlobalTensor.
 
     Three steps: wait for free space, when `pipe.prod.getAllocateStatus()` and
@@ -173,13 +174,6 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
     half of the slot as Split says, a cube producer the whole slot. Nothing is written and nobody
     is told: fill the slot, with TSTORE say, and commit it with `TPUSH(pipe, gmTensor)`.
     """
-    end = pipe.producer(ctx)
-    state = end.state
-    if state.getAllocateStatus() and pipe.asks_for_space(state.tileIndex):
-        end.wait_free(Split)
-    gmTensor.point_to(end.slot_pointer(gmTensor, Split))
-    end.allocated()
-    end.advance()
 
 
 @insn(
@@ -265,6 +259,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
             "a5",
         ),
     ],
+    end="producer",
     effects=pushes,
     asm=None,
     cpp=Cpp(brackets=("pipe tile @Split", "pipe gmTensor @Split")),
@@ -278,7 +273,6 @@ def TPUSH(
     subBlockId: Any,
     Split: TileSplitAxis,
     Config: FixpipeParams | None,
-    ctx: Any,
 ) -> None:
     """Hand one entry to the consumer: write a tile into the ring, or commit an allocated slot.
 
@@ -289,17 +283,6 @@ def TPUSH(
     its way, with the parameters of SET_QUANT_SCALAR or SET_QUANT_VECTOR. The tile may be reused
     when its pipe has finished, not when the call returns.
     """
-    end = pipe.producer(ctx, tile, subBlockId)
-    if gmTensor is not None:
-        end.notify_ready(Split)
-        return
-    state = end.state
-    if state.getAllocateStatus() and pipe.asks_for_space(state.tileIndex):
-        end.wait_free(Split)
-    end.write(tile, Split, Config)
-    end.advance()
-    if state.getRecordStatus():
-        end.notify_ready(Split)
 
 
 def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
@@ -329,15 +312,14 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
         _splits("Split of a pop is not odd on this target", (_NO, _UP, _LEFT), "a5"),
         _entry_fits("tile"),
     ],
+    end="consumer",
     effects=pops,
     asm=None,
     cpp=Cpp(brackets=("pipe tile @Split", "pipe gmTensor @Split")),
     example={"pipe": _SAMPLE_PIPE, "tile": "Vec f32 16x64"},
     setup="acc = TileAcc[f32, 16, 64](); acc.fill(1); TPUSH(pipe, acc)",
 )
-def TPOP(
-    pipe: Any, tile: Any, gmTensor: Any, subBlockId: Any, Split: TileSplitAxis, ctx: Any
-) -> None:
+def TPOP(pipe: Any, tile: Any, gmTensor: Any, subBlockId: Any, Split: TileSplitAxis) -> None:
     """Wait for the next entry and take it, as a tile or as a GlobalTensor view of its slot.
 
     Where the ring lies in global memory the entry is loaded into the consumer's local ring:
@@ -347,21 +329,6 @@ def TPOP(
     use. A GlobalTensor is only pointed at the slot, which TFREE gives back. A split pop reads the
     half of its vector core; with the odd splits vector core 0 has one row or column more.
     """
-    end = pipe.consumer(ctx, tile, subBlockId)
-    state = end.state
-    if gmTensor is not None:
-        end.wait_ready(Split)
-        gmTensor.point_to(end.slot_pointer(gmTensor, Split))
-        end.taken()
-    else:
-        if state.getWaitStatus():
-            end.wait_ready(Split)
-        end.read(tile, Split)
-        if not pipe.frees_itself:
-            end.taken()
-        elif state.getFreeStatus() and pipe.announces_space(state.tileIndex):
-            end.notify_free(Split)
-    end.advance()
 
 
 @insn(
@@ -372,6 +339,7 @@ def TPOP(
     targets="a2a3 a5",
     forms=["pipe", "pipe gmTensor"],
     rules=_global_directions(),
+    end="consumer",
     effects=frees,
     asm=None,
     cpp=Cpp(brackets=("pipe gmTensor @Split", "pipe @Split")),
@@ -379,17 +347,10 @@ def TPOP(
     setup="acc, tile = TileAcc[f32, 16, 64](), Tile[TileType.Vec, f32, 16, 64](); "
     "acc.fill(1); TPUSH(pipe, acc); TPOP(pipe, tile)",
 )
-def TFREE(pipe: Any, gmTensor: Any, Split: TileSplitAxis, ctx: Any) -> None:
+def TFREE(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
     """Give a consumed slot back to the producer, after the last read of the entry.
 
     Free space is announced only every SyncPeriod entries. On A2/A3 the pop of a tile has given
     the slot back already and nothing happens: call TFREE all the same in programs that are to run
     everywhere. Not so on the *_GM pipes of A5, where it would announce the same space twice.
     """
-    end = pipe.consumer(ctx)
-    if gmTensor is None and pipe.frees_itself and not end.frees_again():
-        return
-    end.given_back()
-    state = end.state
-    if state.getFreeStatus() and pipe.announces_space(state.tileIndex - 1):
-        end.notify_free(Split)

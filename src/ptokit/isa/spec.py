@@ -207,6 +207,7 @@ class Insn:
     binds: str  # the operand that is given a place, and which it then shares with `renames`
     renames: str
     streams: bool  # walks its operands element by element: two in a row need no barrier
+    end: str  # of a FIFO at which it acts: "producer", "consumer" or none
     steps: tuple[Steps, ...]  # how it orders its own steps; the first that applies counts
 
     @property
@@ -214,10 +215,10 @@ class Insn:
         """Whether it takes part in the order of work: signals, waits, barriers, caches."""
         return self.effects is not None
 
-    @cached_property
+    @property
     def moves_entries(self) -> bool:
         """Whether it acts at an end of a FIFO."""
-        return any("fifo" in o.kinds for o in self.operands)
+        return bool(self.end)
 
     @cached_property
     def services(self) -> frozenset[str]:
@@ -279,6 +280,7 @@ def insn(
     binds: str = "",
     renames: str = "",
     streams: bool = False,
+    end: str = "",
     steps: Iterable[Steps] = (),
 ) -> Callable[[Callable[..., Any]], Insn]:
     """Define an instruction. The function's name is the instruction's, its docstring the docs.
@@ -344,6 +346,7 @@ def insn(
             binds=binds,
             renames=renames,
             streams=streams or (means is not None and means.streams),
+            end=end,
             steps=tuple(steps),
         )
         _check(record)

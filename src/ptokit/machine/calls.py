@@ -194,11 +194,13 @@ class Call:
 def effects_of(insn: Insn, ops: Ops) -> Sequence[Effect] | None:
     """All that an instruction does which only orders the work of others; None: it does more.
 
-    In auto mode the compiler orders, and there is nothing left to do.
+    In auto mode the compiler orders, and there is nothing left to do. Which end of a FIFO acts is
+    known only as it runs.
     """
-    if insn.effects is None or insn.moves_entries:
+    if insn.effects is None:
         return None
-    return () if ops.mode == "auto" and insn.in_auto is not InAuto.RUNS else insn.effects(ops)
+    vanishes = ops.mode == "auto" and insn.in_auto is not InAuto.RUNS
+    return () if vanishes or insn.moves_entries else insn.effects(ops)
 
 
 def part_of(

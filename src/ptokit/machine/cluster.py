@@ -43,6 +43,7 @@ class Cluster:
         second.registers = core.registers
         second.share_memories(core, apart=TileType.Vec)
         second.flags = core.flags
+        second.issuer = core
         cluster.cores = {"cube": core, 0: core, 1: second}
         return cluster
 

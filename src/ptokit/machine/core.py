@@ -36,6 +36,8 @@ class Core:
         self.events: dict[tuple[int, int], int] = {}  # next event id per pair of pipes
         self.cluster: Cluster | None = None
         self.number = 0  # among all cores of a launch
+        self.issuer = self  # the core whose program it runs: another one for a second face
+        self.issued = 0  # operations of its program so far, where events are followed
         self._memories: dict[TileType, Storage] = {}
         self._elsewhere: tuple[Core, TileType] | None = None
 
@@ -71,6 +73,7 @@ class Core:
         for table in (self.registers, self.flags, self.buffers, self.events):
             table.clear()
         self.pipes.clear()
+        self.issued = 0
 
     def twin(self) -> Core:
         """The core as it is called now, for messages that outlive its block."""
@@ -87,6 +90,11 @@ class Core:
     def role(self) -> str:
         """The part the core plays towards the rest of its cluster."""
         return (self.playing or "cube") if self.kind == "mix" else self.kind
+
+    @property
+    def place(self) -> str:
+        """Which core of its block it is: "cube", "vector 1"."""
+        return f"vector {self.subblock}" if self.kind == "vector" else self.kind
 
     @property
     def name(self) -> str:

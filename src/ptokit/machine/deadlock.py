@@ -8,7 +8,7 @@ from ptokit.base.diagnostics import Note, where
 from ptokit.isa import INSTRUCTIONS
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.flags import Semaphore
-from ptokit.machine.queues import Signal, Wait
+from ptokit.machine.queues import Give, Take
 
 if TYPE_CHECKING:
     from ptokit.machine.launch_sync import Stream
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def explain(launch: Launch) -> None:
     """Report every wait that nothing will end; those that only follow from one are its notes."""
-    waits: list[tuple[str, Wait]] = []
+    waits: list[tuple[str, Take]] = []
     for queue in launch.queues.pending:
         stalled = queue.stalled
         if stalled is not None:
@@ -25,7 +25,7 @@ def explain(launch: Launch) -> None:
     streams = [s for s in launch.streams if not s.done and s.blocked is not None]
     # A core at its end, or at a barrier, only waits for its own pipes.
     held = [(s, s.blocked) for s in streams if s.blocked is not None and s.blocked.semaphores]
-    meeting = [s for s, wait in held if wait.what == "SYNCALL"]
+    meeting = [s for s, wait in held if wait.why().what == "SYNCALL"]
     waits += [(f"the {s.core.name}", wait) for s, wait in held if s not in meeting]
     if meeting:
         _subset(launch, meeting)
@@ -37,10 +37,10 @@ def explain(launch: Launch) -> None:
     for who, wait in roots or waits:
         launch.findings.add(
             "E1",
-            f"{who} waits forever: {wait.what.removesuffix(' and')}",
+            f"{who} waits forever: {wait.why().what.removesuffix(' and')}",
             wait.site,
             got=[(s.title, f"{s.given} signalled, {s.taken} taken") for s in wait.missing],
-            fix=wait.hint or _hint(wait.missing),
+            fix=wait.why().hint or _hint(wait.missing),
             notes=[*_last_signals(wait.missing), *graph_notes(graph, who), *fifos],
         )
     if not waits and not meeting:
@@ -48,7 +48,7 @@ def explain(launch: Launch) -> None:
             assert stream.blocked is not None
             launch.findings.add(
                 "E1",
-                f"the {stream.core.name} waits forever: {stream.blocked.what}",
+                f"the {stream.core.name} waits forever: {stream.blocked.why().what}",
                 stream.blocked.site,
             )
 
@@ -56,14 +56,14 @@ def explain(launch: Launch) -> None:
 def _coming(launch: Launch) -> set[int]:
     """The semaphores that would be signalled, were it not for another wait."""
     entries = (e for q in launch.queues.pending for e in q.entries)
-    return {id(s) for e in entries if isinstance(e, Signal) for s in e.semaphores}
+    return {id(s) for e in entries if isinstance(e, Give) for s in e.semaphores}
 
 
-def _edge(who: str, wait: Wait) -> tuple[str, str, Wait]:
-    return who, ", ".join(s.title for s in wait.missing) or wait.what, wait
+def _edge(who: str, wait: Take) -> tuple[str, str, Take]:
+    return who, ", ".join(s.title for s in wait.missing) or wait.why().what, wait
 
 
-def graph_notes(graph: list[tuple[str, str, Wait]], but: str) -> list[Note]:
+def graph_notes(graph: list[tuple[str, str, Take]], but: str) -> list[Note]:
     """The other ends of the wait-for graph."""
     return [
         Note(f"meanwhile {who} waits for {what}", where(wait.site))

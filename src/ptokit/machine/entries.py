@@ -30,7 +30,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.isa.facts import Ops
-from ptokit.isa.fifos import FixpipeParams
+from ptokit.isa.fifos import FixpipeParams, half
 from ptokit.isa.fixpipe import convert_out
 from ptokit.isa.pipes import TPOP, TPUSH
 from ptokit.isa.spec import Attr, Extent, Insn, Operand, Pipe, View, gm_in, out, src
@@ -42,7 +42,7 @@ from ptokit.machine.objects import GlobalObject, Pointer, TileObject
 if TYPE_CHECKING:
     from ptokit.machine.fifo import End
 
-_NO, _UP, _LEFT, _UP_ODD, _LEFT_ODD = TileSplitAxis
+_NO, _UP, _LEFT, *_ = TileSplitAxis
 Transfer = tuple[Insn, tuple[Any, ...], tuple[Any, ...]]  # its record, operands and attributes
 
 
@@ -165,19 +165,6 @@ def _pushed(
     return _PUSH[pipe, len(slots), _adds(attrs[1])], (tile, *slots), (*attrs, phase)
 
 
-def half(split: TileSplitAxis, sub: int, rows: int, cols: int) -> tuple[int, int]:
-    """First element and row pitch of the part of a vector core that holds rows x cols."""
-    if split == _UP:
-        return sub * rows * cols, cols
-    if split == _LEFT:
-        return sub * cols, 2 * cols
-    if split == _UP_ODD:  # core 1 has one row less than core 0
-        return sub * (rows + sub) * cols, cols
-    if split == _LEFT_ODD:
-        return sub * (cols + sub), 2 * cols + 2 * sub - 1
-    return 0, cols
-
-
 def _mode(config: FixpipeParams | None) -> LayoutMode_t:
     return LayoutMode_t.NZ2ND if config is None else config.LayoutMode
 
@@ -221,7 +208,7 @@ def _in_vectors(
     """Slots in UB for an accumulator: all of it goes to one vector core, or half to each."""
     spec, rows, cols = tile.spec, tile.vr, tile.vc
     address = end.pipe.c2v_consumer_buf + end.slot() + end.state.entryOffset
-    cluster = cluster_of(end.ctx.core)
+    cluster = cluster_of(end.core)
     if split == _NO:
         only = 0 if config is None else config.SubBlockId
         shape = _vec_spec(kind, spec.rows, spec.cols, _mode(config))
@@ -253,7 +240,7 @@ def _in_cube(
     spec, up, left = tile.spec, split == _UP, split == _LEFT
     whole = _boxed(TileType.Mat, spec.dtype, spec.rows * (1 + up), spec.cols * (1 + left))
     address = end.pipe.v2c_consumer_buf + end.slot() + end.state.entryOffset
-    memory = cluster_of(end.ctx.core).cores["cube"].memory(TileType.Mat)
+    memory = cluster_of(end.core).cores["cube"].memory(TileType.Mat)
     slot = _tile_slot(memory, address, whole, whole.rows, whole.cols)
     return slot, (tile.vr * end.sub * up, tile.vc * end.sub * left)
 

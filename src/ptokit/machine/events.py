@@ -1,4 +1,9 @@
-"""What an executed operation leaves behind: who touched which bytes, on which pipe, whence."""
+"""Events: what an executed operation leaves behind, for any number of subscribers.
+
+An `Event` is made for each operation when somebody listens: which instruction, on which pipe of
+which core, what it touched, which tokens it gave and which it took, and from whom. Whoever only
+looks at memory - the hazard log - is told of accesses alone; then ordering costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptokit.base.location import Location, Site
-from ptokit.isa.spec import Insn, Pipe
+from ptokit.isa.effects import Pipe, Token
+from ptokit.isa.spec import Insn
 from ptokit.machine.flags import Clock
 from ptokit.machine.regions import Ranges, Region, Use
 
 if TYPE_CHECKING:
+    from ptokit.machine.core import Core
     from ptokit.machine.executor import Ready
 
 
@@ -23,32 +30,56 @@ class Touch(NamedTuple):
     operand: str
 
 
-class Event:
-    """An executed instruction: what was run, where from, and what of global memory it touched.
+class Name(NamedTuple):
+    """Which operation of a launch: its core, and its place among those of the core."""
 
-    The hazard log adds when that was: `time` counts the instructions of `agent`, `uses` are all
-    accesses, `clock` what was complete before where a handshake will need it.
+    block: int
+    core: str
+    number: int
+
+
+class Event:
+    """An executed operation.
+
+    `call` and `bound` hold its accesses: those known beforehand, and those to global memory. The
+    hazard log adds when that was: `time` counts the instructions of `agent`, `uses` are all
+    accesses, `clock` what was complete before where a handshake will need it. `name`, `signals`
+    and `waits` are filled in when the whole stream is followed.
     """
 
-    __slots__ = ("agent", "bound", "call", "clock", "site", "time", "uses")
+    __slots__ = (
+        "agent", "bound", "call", "clock", "insn", "is_told", "left", "name", "outer", "pipe",
+        "signals", "site", "time", "uses", "waits",
+    )  # fmt: skip
 
-    def __init__(self, call: Ready, site: Site | Location, bound: Sequence[Any] = ()) -> None:
-        self.call = call
+    def __init__(self, insn: Insn, pipe: Pipe, site: Site | Location) -> None:
+        self.insn = insn
+        self.pipe = pipe
         self.site = site
-        self.bound = bound  # accesses whose place is known only now: to global memory
+        self.bound: Sequence[Any] = ()
 
+    call: Ready  # what was executed; of an operation that only orders there is none
     time: int
     agent: int
     uses: tuple[Use, ...]
     clock: Clock | None
+    name: Name
+    signals: list[Token]
+    waits: list[tuple[Token, Event | None]]  # each token taken, and the operation that gave it
+    left: int  # parts that its pipes have not executed yet
+    is_told: bool
+    outer: Event | None  # the operation of which it is a step
 
-    @property
-    def insn(self) -> Insn:
-        return self.call.insn
-
-    @property
-    def pipe(self) -> Pipe:
-        return self.call.pipe
+    @staticmethod
+    def begin(insn: Insn, pipe: Pipe, site: Site | Location, core: Core) -> Event:
+        """The event of an operation that is issued now."""
+        event = Event(insn, pipe, site)
+        issuer = core.issuer
+        event.name = Name(core.block, issuer.place, issuer.issued)
+        issuer.issued += 1
+        event.signals, event.waits = [], []
+        event.left, event.is_told = 1, False
+        return event
 
     def operand(self, region: Region, wrote: bool) -> str:
         """The operand through which it accessed a region."""
@@ -58,9 +89,10 @@ class Event:
     @property
     def accesses(self) -> tuple[Touch, ...]:
         """Byte ranges of every operand; worked out when asked for."""
+        known = self.call.accesses if hasattr(self, "call") else ()
         return tuple(
             Touch(access.memory.name, access.ranges(), writes, access.operand)
-            for access in (*self.call.accesses, *self.bound)
+            for access in (*known, *self.bound)
             for writes in (False, True)
             if (access.writes if writes else access.reads)
         )

@@ -20,7 +20,6 @@ from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call, bind_global, cache_key, effects_of
-from ptokit.machine.events import Event
 from ptokit.machine.faults import failure, poison_read, refusal
 from ptokit.machine.providers import Services
 
@@ -117,18 +116,16 @@ class FastExecutor:
             access.poison()
         if services is not None:
             bound = services.finish(bound)
-        machine.publish(Event(call, site, bound))
+        machine.publish(call, site, bound)
         return result
 
 
 def order(machine: Machine, call: Any, operands: Sequence[Any], site: Place) -> Any:
-    """Execute a call that only orders the work of others."""
-    services = Services(machine, call, operands, site)
+    """Execute what orders the work of others, or hands it over."""
     given = {o.name: v for o, v in zip(call.insn.operands, operands, strict=True)}
-    value = machine.sync.execute(call.effects or (), given, site, services.of("ctx"))
-    if services.touched:
-        machine.publish(Event(call, site, tuple(services.touched)))
-    return value
+    if call.insn.moves_entries:
+        return given["pipe"].act(call, given, site)
+    return machine.sync.execute(call.insn, call.effects or (), site, given, call)
 
 
 def _fetch(

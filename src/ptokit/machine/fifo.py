@@ -1,8 +1,8 @@
 """FIFOs at run time: where the slots lie, which flag says what, who stands at which end.
 
 A `PipeObject` is what a kernel holds; `End` is one side of it during one instruction: the cube
-core or one of the vector cores, producing or consuming. The order of waiting, moving and
-signalling is the instructions' own (`isa/pipes.py`).
+core or one of the vector cores, producing or consuming. It executes the effects of the instruction
+(`isa/fifos.py`): which pipe waits, moves and signals, in which order.
 
 Protocols differ by target. On A2/A3 every ring lies in global memory, a wait stops the scalar unit
 and a signal reaches both vector cores. On A5 the ring lies in the consumer's memory unless the
@@ -12,7 +12,7 @@ profile tracks every slot by itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,19 +20,19 @@ import numpy as np
 from ptokit.base.diagnostics import fail, where
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileSplitAxis, TileType
-from ptokit.isa.fifos import FLAG_IDS, FixpipeParams, PipeSpec
-from ptokit.isa.spec import Pipe
+from ptokit.isa.effects import Bind, Effect, Move, Pipe, Signal, Slot, Wait
+from ptokit.isa.facts import ObjectFacts, Ops
+from ptokit.isa.fifos import FLAG_IDS, Acting, FixpipeParams, PipeSpec, half
+from ptokit.isa.spec import Insn
+from ptokit.isa.targets import Target
 from ptokit.machine.calls import tile_access
-from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
+from ptokit.machine.cluster import SECOND, Role, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.entries import Transfer, pop, push
 from ptokit.machine.fifo_state import ConsumerState, ProducerState
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.objects import GlobalObject, Pointer, TileObject, pointer
-from ptokit.machine.providers import Context
-
-_NO = TileSplitAxis.TILE_NO_SPLIT
-_LEFT = (TileSplitAxis.TILE_LEFT_RIGHT, TileSplitAxis.TILE_LEFT_RIGHT_ODD)
+from ptokit.machine.queues import Why
 
 
 class PipeObject:
@@ -48,7 +48,7 @@ class PipeObject:
     ) -> None:
         self.spec = spec
         self.machine = machine
-        self.target = machine.target
+        self.target: Target = machine.target
         self.key = spec
         self.c2v_consumer_buf = c2v_consumer_buf
         self.v2c_consumer_buf = v2c_consumer_buf
@@ -58,6 +58,7 @@ class PipeObject:
         self._producers: dict[tuple[int, Role], ProducerState] = {}
         self._consumers: dict[tuple[int, Role], ConsumerState] = {}
         self.history: dict[tuple[str, Role], list[Any]] = {}
+        self.acts: dict[tuple[Any, ...], list[Effect]] = {}  # of an instruction, at one of the ends
         self.local: set[Role] = set()  # the ends whose local slots are in use
         machine.core.pipes.append(self)
         machine.sync.opened(self)
@@ -70,18 +71,24 @@ class PipeObject:
 
     # ---- what the type says ---------------------------------------------------------------------
 
+    @property
+    def end_type(self) -> type[End]:
+        """How an end of this pipe acts."""
+        return End
+
     def _check_type(self) -> None:
         spec, name = self.spec, self.target.name
         if self.target.fifos is None:
             raise fail(
                 "TPipe.unavailable", f"TPipe does not exist on {name}", target=name, site=self.site
             )
-        if spec.DirType not in self.target.fifos.directions:
+        self.rules = self.target.fifos
+        if spec.DirType not in self.rules.directions:
             raise fail(
                 "TPipe.direction",
                 "this target has no pipe of this direction",
                 got=[("DirType", spec.DirType.name)],
-                fix="one of " + ", ".join(d.name for d in self.target.fifos.directions),
+                fix="one of " + ", ".join(d.name for d in self.rules.directions),
                 target=name,
                 site=self.site,
             )
@@ -94,20 +101,7 @@ class PipeObject:
     @property
     def tracked(self) -> bool:
         """Whether every slot is tracked (the permissive profile)."""
-        return self.target.name == "cpu"
-
-    @property
-    def frees_itself(self) -> bool:
-        """Whether the pop of a tile copies the entry and gives its slot back."""
-        return self.spec.frees_itself(self.target)
-
-    def asks_for_space(self, index: int) -> bool:
-        """`shouldWaitFree`, except that the permissive profile tracks every slot."""
-        return index >= self.spec.SlotNum if self.tracked else self.spec.shouldWaitFree(index)
-
-    def announces_space(self, index: int) -> bool:
-        """`shouldNotifyFree`, except that the permissive profile tracks every slot."""
-        return self.tracked or self.spec.shouldNotifyFree(index)
+        return self.rules.tracks_slots
 
     def _ring(self, given: Any) -> Pointer | None:
         """The memory of the slots as bytes; None when they lie in the consumer's memory."""
@@ -144,12 +138,12 @@ class PipeObject:
     @property
     def prod(self) -> ProducerState:
         """The state of the producing side, for the core this is asked on."""
-        return self.producer_state(self._role(True, None, None))
+        return self.producer_state(self._role(True))
 
     @property
     def cons(self) -> ConsumerState:
         """The state of the consuming side, for the core this is asked on."""
-        return self.consumer_state(self._role(False, None, None))
+        return self.consumer_state(self._role(False))
 
     def producer_state(self, role: Role) -> ProducerState:
         key = (self._owner(), role)
@@ -180,28 +174,32 @@ class PipeObject:
         cluster = cluster_of(self.machine.core)
         return id(cluster) + cluster.block
 
-    def _role(self, producing: bool, tile: TileObject | None, sub: int | None) -> Role:
-        """Who acts: decided by the core, on a core that plays every part by the direction."""
+    def is_cube(self, is_producer: bool, loc: TileType | None) -> bool:
+        """Whether the cube core acts: as the core says; one that plays every part asks the type."""
         core = self.machine.core
         if core.kind != "mix":
-            cube = core.kind == "cube"
-        elif not self.spec.is_both:
-            cube = producing == self.spec.carries_c2v
-        elif tile is not None:
-            cube = tile.spec.loc != TileType.Vec
-        else:
-            cube = core.role == "cube"
-        return "cube" if cube else (core.subblock if sub is None else int(sub))
+            return core.kind == "cube"
+        if not self.spec.is_both:
+            return is_producer == self.spec.carries_c2v
+        return loc != TileType.Vec if loc is not None else core.role == "cube"
 
-    def producer(self, ctx: Context, tile: TileObject | None = None, sub: int | None = None) -> End:
-        """The producing side, as the running instruction sees it."""
-        role = self._role(True, tile, sub)
-        return End(self, ctx, role, self.producer_state(role), c2v=role == "cube")
+    def _role(self, is_producer: bool, loc: TileType | None = None, sub: int | None = None) -> Role:
+        if self.is_cube(is_producer, loc):
+            return "cube"
+        return self.machine.core.subblock if sub is None else int(sub)
 
-    def consumer(self, ctx: Context, tile: TileObject | None = None, sub: int | None = None) -> End:
-        """The consuming side, as the running instruction sees it."""
-        role = self._role(False, tile, sub)
-        return End(self, ctx, role, self.consumer_state(role), c2v=role != "cube")
+    def act(self, call: Any, given: Mapping[str, Any], site: Any) -> None:
+        """Execute an instruction at the end at which the running core stands."""
+        tile, is_producer = given.get("tile"), call.insn.end == "producer"
+        loc = None if tile is None else tile.spec.loc
+        role = self._role(is_producer, loc, given.get("subBlockId"))
+        self.end_type(self, call, given, role, site).run()
+
+    def partners(self, role: Role, flag: int, what: str, lanes: Iterable[int]) -> list[Semaphore]:
+        """The counters a role waits on: the cube core has one per vector core."""
+        if role == "cube":
+            return [self.flag("cube", flag, what, sub) for sub in lanes]
+        return [self.flag(role, flag, what)]
 
     # ---- flags ----------------------------------------------------------------------------------
 
@@ -238,17 +236,14 @@ class PipeObject:
 
     def _take_back(self, role: Role, split: TileSplitAxis) -> None:
         c2v = role == "cube"
-        free, what = self.spec.flags(c2v)[1], "free space"
-        alone = split == _NO and self.target.name != "a2a3"
-        subs = (0,) if alone else range(SUBBLOCKS)
-        if c2v:
-            waited = [self.flag("cube", free, what, s) for s in subs]
-        else:
-            waited = [self.flag(role, free, what)]
-        pipe = Pipe.S if self.target.name == "a2a3" else (Pipe.FIX if c2v else Pipe.MTE3)
-        text = f"the end of {self.spec}, where its producer takes back the free space"
-        hint = "the consumer must give every slot back: TPOP as often as TPUSH, and TFREE"
-        self.machine.sync.wait(pipe, waited, text, self.site, hint)
+        lanes = self.spec.lanes(split, self.target)
+        waited = self.partners(role, self.spec.flags(c2v)[1], "free space", lanes)
+        why = Why(
+            f"the end of {self.spec}, where its producer takes back the free space",
+            "the consumer must give every slot back: TPOP as often as TPUSH, and TFREE",
+        )
+        pipe = self.rules.end(c2v, is_producer=True, is_direct=self.direct).wait
+        self.machine.sync.wait(pipe, waited, lambda: why, self.site)
 
     def check_balance(self, findings: Any, core: Core) -> None:
         """Report slots that were handed out and never handed back."""
@@ -280,14 +275,40 @@ class PipeObject:
 class End:
     """One side of a pipe during one instruction."""
 
-    def __init__(self, pipe: PipeObject, ctx: Context, role: Role, state: Any, c2v: bool) -> None:
+    def __init__(
+        self, pipe: PipeObject, call: Any, given: Mapping[str, Any], role: Role, site: Any
+    ) -> None:
         self.pipe = pipe
-        self.ctx = ctx
+        self.machine = pipe.machine
+        self.insn: Insn = call.insn
+        self.given = given
         self.role = role
-        self.state = state
-        self.c2v = c2v
+        self.site = site
+        is_producer = self.insn.end == "producer"
+        self.c2v = (role == "cube") == is_producer
+        self.state: Any = (pipe.producer_state if is_producer else pipe.consumer_state)(role)
         self.sub = role if isinstance(role, int) else 0
-        self.ready, self.free = pipe.spec.flags(c2v)
+        self.split: TileSplitAxis = call.ops.attrs["Split"]
+        self.config: FixpipeParams | None = call.ops.attrs.get("Config")
+        self.lanes = pipe.spec.lanes(self.split, pipe.target)
+        self.effects = self._effects(call)
+
+    @property
+    def core(self) -> Core:
+        return self.machine.core
+
+    def _effects(self, call: Any) -> list[Effect]:
+        """What the instruction does at this end."""
+        key = (self.insn, self.role == "cube", self.given.get("tile") is None)
+        found = self.pipe.acts.get(key)
+        if found is None:
+            assert self.insn.effects is not None
+            operands = dict(call.ops) | {
+                "pipe": ObjectFacts(Acting(self.pipe.spec, self.role == "cube"))
+            }
+            facts = Ops(operands, call.ops.attrs, call.ops.target, call.ops.mode)
+            found = self.pipe.acts[key] = self.insn.effects(facts)
+        return found
 
     @property
     def present(self) -> bool:
@@ -295,78 +316,99 @@ class End:
         spec = self.pipe.spec
         return spec.carries_c2v if self.c2v else spec.carries_v2c
 
-    def _through_gm(self) -> bool:
-        return not self.pipe.direct
+    @property
+    def is_idle(self) -> bool:
+        """Whether a vector core of the permissive profile has no part in the entry."""
+        return self.pipe.tracked and self.role != "cube" and self.sub not in self.lanes
 
-    # ---- waiting and signalling -----------------------------------------------------------------
+    # ---- the effects ----------------------------------------------------------------------------
 
-    def wait_free(self, split: TileSplitAxis) -> None:
-        """The producer waits until the consumer has given slots back."""
-        self.state.waited += 1
-        self.state.split = split
-        what = "free space"
-        hint = "the consumer must take entries first: TPOP"
-        hint += "" if self.pipe.target.name == "a2a3" else ", then TFREE"
-        if self.role == "cube":
-            subs = self._partners(split)
-            waited = [self.pipe.flag("cube", self.free, what, s) for s in subs]
-            self._wait(Pipe.FIX, waited, what, hint)
+    def run(self) -> None:
+        """Execute the effects of the instruction, one after the other."""
+        machine = self.machine
+        if machine.follows:
+            machine.begin(self.insn, _pipe_of(self.effects), self.site)
+        self._check_free()
+        takes = False
+        for effect in self.effects:
+            if isinstance(effect, Wait) and isinstance(effect.token, Slot):
+                self._wait(effect.pipe, effect.token)
+            elif isinstance(effect, Signal) and isinstance(effect.token, Slot):
+                self._signal(effect.pipe, effect.token, takes)
+            elif isinstance(effect, Bind):
+                takes = True
+                self._bind(self.given[effect.operand])
+            elif isinstance(effect, Move):
+                takes = True
+                self.move(effect)
+        if takes:
+            self.advance()
+        self._note(takes)
+        if machine.operation is not None:
+            machine.end()
+
+    def _wait(self, pipe: Pipe, token: Slot) -> None:
+        """Wait for space or for an entry, unless the ring says there is some."""
+        state, spec, index = self.state, self.pipe.spec, self.state.tileIndex
+        is_handed = self.given.get("gmTensor") is not None
+        if token.is_free:
+            if not (state.getAllocateStatus() and spec.asks_for_space(index, self.pipe.target)):
+                return
+            state.waited += 1
+            state.split = self.split
+            what, hint = "free space", "the consumer must take entries first: TPOP"
+            hint += "" if self.pipe.rules.pop_frees else ", then TFREE"
+        elif not (is_handed or state.getWaitStatus()) or self.is_idle:
+            return
         else:
-            waited = [self.pipe.flag(self.role, self.free, what)]
-            self._wait(Pipe.MTE3, waited, what, hint)
-
-    def wait_ready(self, split: TileSplitAxis) -> None:
-        """The consumer waits until the producer has handed an entry over."""
-        what, hint = "an entry", "the producer must push one first: TPUSH"
-        if self.role == "cube":
-            pipe = Pipe.MTE2 if self._through_gm() else Pipe.MTE1
-            subs = self._partners(split)
-            waited = [self.pipe.flag("cube", self.ready, what, s) for s in subs]
-            self._wait(pipe, waited, what, hint)
-        elif not self._idle_lane(split):
-            pipe = Pipe.MTE2 if self._through_gm() else Pipe.V
-            self._wait(pipe, [self.pipe.flag(self.role, self.ready, what)], what, hint)
-
-    def notify_ready(self, split: TileSplitAxis) -> None:
-        """The producer tells the consumer, behind its data."""
-        self.pipe.note_act("TPUSH", self.role, self.ctx.site)
-        self.state.split = split
-        self._signal(Pipe.FIX if self.role == "cube" else Pipe.MTE3, self.ready, "an entry", split)
-
-    def notify_free(self, split: TileSplitAxis) -> None:
-        """The consumer tells the producer, behind its last read."""
-        if self._through_gm():
-            pipe = Pipe.MTE2
-        else:
-            pipe = Pipe.MTE1 if self.role == "cube" else Pipe.V
-        self._signal(pipe, self.free, "free space", split)
-
-    def _partners(self, split: TileSplitAxis) -> Sequence[int]:
-        """The vector cores the cube core deals with: both on A2/A3, core 0 alone unless split."""
-        alone = split == _NO and self.pipe.target.name != "a2a3"
-        return (0,) if alone else range(SUBBLOCKS)
-
-    def _idle_lane(self, split: TileSplitAxis) -> bool:
-        """Vector core 1 of the permissive profile has no part in an entry that is not split."""
-        return self.pipe.tracked and split == _NO and self.sub != 0
-
-    def _wait(self, pipe: Pipe, waited: Sequence[Semaphore], what: str, hint: str) -> None:
+            what, hint = "an entry", "the producer must push one first: TPUSH"
         if not self.present:
             return
-        if self.pipe.target.name == "a2a3":
-            pipe = Pipe.S
-        name = self.ctx.insn.name
-        text = f"{name} on entry {self.state.tileIndex} of {self.pipe.spec} waits for {what} and"
-        self.ctx.machine.sync.wait(pipe, waited, text, self.ctx.site, hint)
+        flag = spec.flags(self.c2v)[token.is_free]
+        waited = self.pipe.partners(self.role, flag, what, self.lanes)
+        why = Why(f"{self.insn.name} on entry {index} of {spec} waits for {what} and", hint)
+        self.machine.sync.wait(pipe, waited, lambda: why, self.site, token=token)
 
-    def _signal(self, pipe: Pipe, flag: int, what: str, split: TileSplitAxis) -> None:
-        if not self.present or self._idle_lane(split):
+    def _signal(self, pipe: Pipe, token: Slot, takes: bool) -> None:
+        """Tell the other side, unless that is switched off or comes once in several entries."""
+        state, spec = self.state, self.pipe.spec
+        if token.is_free:
+            index = state.tileIndex - (0 if takes else 1)  # of the entry that was read
+            if not (state.getFreeStatus() and spec.announces_space(index, self.pipe.target)):
+                return
+            what = "free space"
+        else:
+            if self.given.get("gmTensor") is None and not state.getRecordStatus():
+                return
+            self.pipe.note_act(self.insn.name, self.role, self.site)
+            state.split, what = self.split, "an entry"
+        if not self.present or self.is_idle:
             return
+        flag = spec.flags(self.c2v)[token.is_free]
         if self.role == "cube":
-            reached = [self.pipe.flag(s, flag, what) for s in self._partners(split)]
+            reached = [self.pipe.flag(sub, flag, what) for sub in self.lanes]
         else:
             reached = [self.pipe.flag("cube", flag, what, self.sub)]
-        self.ctx.machine.sync.signal(pipe, reached, self.ctx.site)
+        self.machine.sync.signal(pipe, reached, self.site, token)
+
+    def move(self, effect: Move) -> None:
+        """Move the data of an entry: a tile into the slot, or the slot into a tile."""
+        tile = self.given["tile"]
+        if not self.present or self.is_idle:
+            return
+        if effect.writes == "tile":
+            self.perform(pop(self, tile, self.split))
+        else:
+            self.machine.place(tile)
+            self.perform(push(self, tile, self.split, self.config, effect.pipe))
+
+    def perform(self, transfer: Transfer) -> None:
+        self.machine.perform(*transfer, self.site)
+
+    def advance(self) -> None:
+        """Go on to the next entry."""
+        if self.pipe.spec.moves_on(self.pipe.target):
+            self.state.tileIndex += 1
 
     # ---- slots ----------------------------------------------------------------------------------
 
@@ -375,47 +417,38 @@ class End:
         spec = self.pipe.spec
         return self.state.tileIndex % spec.SlotNum * spec.SlotSize
 
-    def slot_pointer(self, tensor: GlobalObject, split: TileSplitAxis) -> Pointer:
+    def _bind(self, operand: Any) -> None:
+        if isinstance(operand, GlobalObject):
+            operand.point_to(self._slot_pointer(operand))
+        elif self.present:
+            self.pipe.note_act(self.insn.name, self.role, self.site)
+            self._place(operand)
+            if self.is_idle:
+                access = tile_access(operand)
+                access.write(np.zeros(access.shape, access.dtype.np))
+                access.mark_defined()
+
+    def _slot_pointer(self, tensor: GlobalObject) -> Pointer:
         """The current slot as a pointer of the tensor's type, moved to this core's half."""
-        assert self.pipe.gm is not None
+        at = self.pipe.gm
+        assert at is not None
         if self.pipe.spec.is_both:
-            self.ctx.machine.sync.complain(
+            self.machine.sync.complain(
                 "E10",
                 "with both directions on one pipe the GlobalTensor flavour uses the same slots "
                 "for either",
-                self.ctx.site,
+                self.site,
                 fix="use one pipe per direction",
             )
-        rows, cols = tensor.spec.shape[3:]
-        half = 0
-        if self.role != "cube" and split != _NO:
-            half = self.sub * cols * (1 if split in _LEFT else rows) * tensor.spec.itemsize
-        at = self.pipe.gm
-        return Pointer(at.buffer, tensor.spec.dtype, at.offset + self.slot() + half)
+        first = 0
+        if self.role != "cube":
+            first, _ = half(self.split, self.sub, *tensor.spec.shape[3:])
+        start = at.offset + self.slot() + first * tensor.spec.itemsize
+        return Pointer(at.buffer, tensor.spec.dtype, start)
 
-    def write(self, tile: TileObject, split: TileSplitAxis, config: FixpipeParams | None) -> None:
-        """The producer's data goes into the slot."""
-        if self.present and not self._idle_lane(split):
-            self.ctx.machine.place(tile)
-            pipe = Pipe.FIX if self.role == "cube" else Pipe.MTE3
-            self._perform(push(self, tile, split, config, pipe))
-
-    def read(self, tile: TileObject, split: TileSplitAxis) -> None:
-        """The consumer's tile gets the entry: a copy of it, or the slot itself."""
-        if not self.present:
-            return
-        self.pipe.note_act("TPOP", self.role, self.ctx.site)
-        self._bind(tile)
-        if self._idle_lane(split):
-            access = tile_access(tile)
-            access.write(np.zeros(access.shape, access.dtype.np))
-            access.mark_defined()
-        elif not self.pipe.direct:
-            self._perform(pop(self, tile, split))
-
-    def _bind(self, tile: TileObject) -> None:
+    def _place(self, tile: TileObject) -> None:
         """Place the tile: over its slot, or over the next place of the local ring."""
-        pipe, spec, machine = self.pipe, self.pipe.spec, self.ctx.machine
+        pipe, spec, machine = self.pipe, self.pipe.spec, self.machine
         if machine.mode == "auto" and not pipe.direct:
             machine.place(tile)
             return
@@ -423,43 +456,42 @@ class End:
         if pipe.direct:
             offset = self.slot() + self.state.entryOffset
         else:
-            step = spec.SlotSize if pipe.target.name != "a5" else tile.spec.nbytes
+            step = tile.spec.nbytes if pipe.rules.packs_local_slots else spec.SlotSize
             offset = self.state.tileIndex % spec.LocalSlotNum * step
-        cluster = cluster_of(machine.core)
-        core = cluster.cores[self.role]
+        core = cluster_of(machine.core).cores[self.role]
         tile.bind(core.memory(tile.spec.loc), base + offset)
         tile.in_ring = True
         pipe.local.add(self.role)
 
-    def _perform(self, transfer: Transfer) -> None:
-        self.ctx.machine.perform(*transfer, self.ctx.site)
-
-    def advance(self) -> None:
-        """Go on to the next entry."""
-        self.state.tileIndex += 1
-
     # ---- bookkeeping for the checker ------------------------------------------------------------
 
-    def allocated(self) -> None:
-        """A slot was handed out that TPUSH must commit."""
-        self.pipe.note_act("TALLOC", self.role, self.ctx.site)
+    def _note(self, takes: bool) -> None:
+        """Remember slots that were handed out and must be handed back."""
+        handed = self.given.get("gmTensor") is not None
+        if self.insn.end == "producer":
+            if takes and handed:
+                self.pipe.note_act(self.insn.name, self.role, self.site)
+        elif takes:
+            if handed or not self.pipe.spec.frees_itself(self.pipe.target):
+                self.pipe.note_act("held", self.role, self.site)
+        elif self.effects:
+            self.pipe.note_act(self.insn.name, self.role, self.site)
 
-    def taken(self) -> None:
-        """An entry was handed out that TFREE must give back."""
-        self.pipe.note_act("held", self.role, self.ctx.site)
+    def _check_free(self) -> None:
+        """Giving back what the pop of a tile has given back announces the space twice."""
+        only = self.effects[0] if len(self.effects) == 1 else None
+        gives = self.insn.end == "consumer" and isinstance(only, Signal)
+        is_copy = self.pipe.spec.frees_itself(self.pipe.target)
+        if gives and is_copy and self.given.get("gmTensor") is None:
+            self.machine.sync.complain(
+                "E10",
+                "TFREE announces free space that the TPOP of this *_GM pipe has announced already",
+                self.site,
+                fix="leave TFREE out for tiles popped from a *_GM pipe",
+            )
 
-    def frees_again(self) -> bool:
-        """Whether TFREE after a copying pop announces the space a second time (A5)."""
-        if self.pipe.target.name == "a2a3":
-            return False
-        self.ctx.machine.sync.complain(
-            "E10",
-            "TFREE announces free space that the TPOP of this *_GM pipe has announced already",
-            self.ctx.site,
-            fix="leave TFREE out for tiles popped from a *_GM pipe",
-        )
-        return True
 
-    def given_back(self) -> None:
-        """TFREE was called."""
-        self.pipe.note_act("TFREE", self.role, self.ctx.site)
+def _pipe_of(effects: Sequence[Effect]) -> Pipe:
+    """The pipe on which an act is seen: that of its data, else of its signal or wait."""
+    found = [e.pipe for e in effects if isinstance(e, Signal | Wait)]
+    return next((e.pipe for e in effects if isinstance(e, Move)), found[-1] if found else Pipe.S)

@@ -12,7 +12,6 @@ from ptokit.base.diagnostics import Diagnostic, Note, where
 from ptokit.base.location import Location, Site
 from ptokit.machine.clocks import PIPES
 from ptokit.machine.core import Core
-from ptokit.machine.entries import TRANSFERS
 from ptokit.machine.events import Event
 from ptokit.machine.regions import Region
 
@@ -85,7 +84,7 @@ class Findings:
         first, second = earlier.pipe, event.pipe
         here, there = self._core(agent), self._core(earlier.agent)
         kind = ("WAW" if use.writes else "RAW") if wrote else "WAR"
-        ring = not wrote and event.insn in TRANSFERS and use.region.memory != "GM"
+        ring = not wrote and event.insn.moves_entries and use.region.memory != "GM"
         same_pipe = agent == earlier.agent
         code = _code(same_pipe, use.region.memory, ring)
         does, did = ("writes" if use.writes else "reads"), ("written" if wrote else "read")

@@ -17,12 +17,15 @@ Clock = dict[int, int]  # how many instructions of each pipe are known to be com
 class Token:
     """What a signal carries to the wait that takes it."""
 
-    __slots__ = ("clock", "giver", "site")
+    __slots__ = ("clock", "event", "giver", "site")
 
-    def __init__(self, site: Site | Location, giver: str, clock: Clock | None = None) -> None:
+    def __init__(
+        self, site: Site | Location, giver: str, clock: Clock | None = None, event: Any = None
+    ) -> None:
         self.site = site
         self.giver = giver
         self.clock = clock
+        self.event = event  # the operation that gave it, where events are followed
 
 
 class Semaphore:

@@ -12,7 +12,6 @@ from ptokit.base.enums import AccPhase, AtomicType, STPhase
 from ptokit.isa.spec import Pipe
 from ptokit.isa.walks import stays_behind, walk_of
 from ptokit.machine.clocks import PIPES, Clocks, join
-from ptokit.machine.entries import TRANSFERS
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
 from ptokit.machine.regions import Region, RegionIndex, Use
@@ -252,4 +251,4 @@ def _is_atomic(event: Event) -> bool:
 
 def _twins(event: Event, other: Event) -> bool:
     """Whether two vector cores push the same entry, unsplit: A2/A3 makes both go through it."""
-    return event.insn in TRANSFERS and event.insn is other.insn
+    return event.insn.moves_entries and event.call.insn is other.call.insn

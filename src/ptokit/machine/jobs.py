@@ -26,8 +26,13 @@ def shares(blocks: int, jobs: int) -> list[range]:
     return [range(a, b) for a, b in itertools.pairwise(edges) if a < b]
 
 
-def spread(run: Callable[[range], Any], arrays: Sequence[Array], blocks: int, jobs: int) -> None:
-    """Run all blocks in `jobs` processes; `run` executes a share of them."""
+def spread(
+    run: Callable[[range], Any], arrays: Sequence[Array], blocks: int, jobs: int
+) -> list[Any]:
+    """Run all blocks in `jobs` processes; `run` executes a share of them.
+
+    Returns what `run` gave back in each process, which must be data that can be sent.
+    """
     context = multiprocessing.get_context("fork")  # programs are closures, which cannot be sent
     memory = [a for a in _distinct(arrays) if a.flags.writeable]
     workers: list[tuple[Any, Any]] = []
@@ -49,7 +54,8 @@ def spread(run: Callable[[range], Any], arrays: Sequence[Array], blocks: int, jo
             raise answer
         if answer is None:
             raise fail("jobs", "a process ended without an answer", kind=InternalError)
-    _put_together(memory, answers)
+    _put_together(memory, [changes for changes, _ in answers])
+    return [value for _, value in answers]
 
 
 def _distinct(arrays: Sequence[Array]) -> list[Array]:
@@ -62,8 +68,8 @@ def _distinct(arrays: Sequence[Array]) -> list[Array]:
 def _work(run: Callable[[range], Any], share: range, memory: list[Array], answer: Any) -> None:
     before = [a.copy() for a in memory]
     try:
-        run(share)
-        answer.send([_changed(a, b) for a, b in zip(memory, before, strict=True)])
+        value = run(share)
+        answer.send(([_changed(a, b) for a, b in zip(memory, before, strict=True)], value))
     except PtoError as error:
         answer.send(error)
     finally:

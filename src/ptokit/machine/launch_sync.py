@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import PtoError, where
-from ptokit.isa.spec import Pipe
+from ptokit.isa import effects as fx
+from ptokit.isa.effects import CoreFlag, Pipe, Reach
 from ptokit.machine.aftermath import flag_clash, odd_ring
 from ptokit.machine.clocks import agent_of, join
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
-from ptokit.machine.objects import GlobalObject, Pointer
-from ptokit.machine.queues import Barrier, PipeQueue, Signal, Wait, Work
-from ptokit.machine.sync import UNLIMITED, FlagKey, Place, Sync, double_set, overflow
+from ptokit.machine.objects import Pointer
+from ptokit.machine.queues import Complete, Give, Take, Why, Work
+from ptokit.machine.sync import Given, Place, Sync, double_set, overflow
 from ptokit.machine.unit_flags import UnitFlags
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Stream:
     def __init__(self, core: Core, coroutine: Any) -> None:
         self.core = core
         self.coroutine = coroutine
-        self.blocked: Wait | None = None  # what the scalar unit waits for
+        self.blocked: Take | None = None  # what the scalar unit waits for
         self.until: Callable[[], bool] | None = None
 
     @property
@@ -59,14 +60,12 @@ class LaunchSync(Sync):
         super().__init__(launch.machine)
         self.launch = launch
         self._units = UnitFlags()
-        # Pipes work at once, no other core is let in between, and waits hold only their pipe.
-        self._prompt = (
-            not launch.schedule.queued
-            and launch.machine.mode == "manual"
-            and launch.target.is_device
-        )
+        # In auto mode the compiler puts the order between pipes behind the wait.
+        self._holds_pipes = launch.machine.mode == "manual" and launch.target.is_device
+        self._is_random = launch.schedule.seed is not None
         self.members: dict[str, int] = {}  # how many cores of each kind the launch has
         self.meetings: dict[Any, Meeting] = {}
+        self._inside: dict[int, Meeting] = {}  # core: the meeting it has entered
         self.rounds: dict[Any, int] = {}  # (barrier, core): how often it was entered
         self.met: dict[int, Place] = {}  # core: where it entered a hard SYNCALL last
         self.signals: dict[int, Clock] = {}  # of a word in global memory: what seeing it proves
@@ -74,96 +73,49 @@ class LaunchSync(Sync):
 
     # ---- the primitives -------------------------------------------------------------------------
 
-    def signal(self, pipe: Pipe, semaphores: Iterable[Semaphore], site: Place) -> None:
-        queues = self.launch.queues
-        queues.submit(queues.of(self.core, pipe), Signal(tuple(semaphores), site))
-        self.launch.yield_turn()
+    def signal(
+        self, pipe: Pipe, semaphores: Sequence[Semaphore], site: Place, token: Any = None
+    ) -> None:
+        machine, queues = self.machine, self.launch.queues
+        queue, event = queues.of(machine.core, pipe), machine.operation
+        if event is None and queues.is_prompt(queue):
+            queues.give(queue, semaphores, site)
+        else:
+            if event is not None and token is not None:
+                event.signals.append(token)
+            queues.enqueue(queue, Give(semaphores, site, event))
+        if self._is_random:
+            self.launch.yield_turn()
 
     def wait(
         self,
         pipe: Pipe,
         semaphores: Sequence[Semaphore],
-        what: str,
+        why: Callable[[], Why],
         site: Place,
-        hint: str = "",
+        *,
         early: bool = False,
+        token: Any = None,
     ) -> None:
-        wait = Wait(semaphores, what, site, hint, early)
-        # In auto mode the compiler puts the order between pipes behind the wait.
-        if pipe is Pipe.S or self.machine.mode == "auto" or not self.machine.target.is_device:
-            self.block(wait)
+        machine, queues = self.machine, self.launch.queues
+        event = machine.operation
+        if pipe is Pipe.S or not self._holds_pipes:
+            self.block(Take(semaphores, why, site, early))
             for semaphore in semaphores:
-                self.launch.queues.learn_all(self.core, semaphore.take().clock)
+                taken = semaphore.take()
+                queues.learn_all(self.core, taken.clock)
+                if event is not None and token is not None:
+                    event.waits.append((token, taken.event))
         else:
-            queues = self.launch.queues
-            queues.submit(queues.of(self.core, pipe), wait)
-        self.launch.yield_turn()
-
-    def flag(self, src: Pipe, dst: Pipe, id: int) -> Flag:
-        core = self.machine.core
-        found = core.flags.get((src, dst, id))
-        if found is None:
-            queues = self.launch.queues
-            title = f"the flag {src.name} -> {dst.name} {id} of the {core.name}"
-            found = Flag(title, queues.of(core, src), queues.of(core, dst))
-            core.flags[src, dst, id] = found
-        assert isinstance(found, Flag)
-        return found
-
-    def set_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
-        self.flags([(True, (src, dst, id), site)])
-
-    def wait_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
-        self.flags([(False, (src, dst, id), site)])
-
-    def flags(self, acts: Sequence[tuple[bool, FlagKey, Place]]) -> None:
-        """Flags are two thirds of a synchronised program, and come in groups.
-
-        Where every pipe works at once, what `signal` and `wait` would put into a queue and take out
-        again is done right away.
-        """
-        known = self.machine.core.flags
-        queues, clocks, prompt = self.launch.queues, self.launch.clocks, self._prompt
-        for raises, key, site in acts:
-            flag = known.get(key)
-            if not prompt or not isinstance(flag, Flag):
-                self._with_queues(raises, key, site)
-            elif raises:
-                queue = flag.source
-                if flag.balance or queue.entries:
-                    self._with_queues(raises, key, site)
-                    continue
-                flag.balance = 1
-                flag.last_set = site
-                clock = None
-                if clocks is not None:
-                    agent = queue.agent
-                    clock = clocks.known[agent].copy()
-                    clock[agent] = clocks.count[agent]
-                flag.given += 1
-                flag.tokens.append(Token(site, queue.title, clock))
-                if flag.waiters:
-                    queues.wake(flag)
+            queue = queues.of(machine.core, pipe)
+            if event is None and queues.is_prompt(queue) and all(s.tokens for s in semaphores):
+                queues.take(queue, semaphores)
             else:
-                if not flag.tokens or flag.target.entries or key[1] is Pipe.S:
-                    self._with_queues(raises, key, site)
-                    continue
-                flag.balance -= 1
-                flag.taken += 1
-                token = flag.last_taken = flag.tokens.popleft()
-                if token.clock is not None and clocks is not None:
-                    mine = clocks.known[flag.target.agent]
-                    for agent, time in token.clock.items():
-                        if time > mine.get(agent, 0):
-                            mine[agent] = time
+                queues.enqueue(queue, Take(semaphores, why, site, early, token, event))
+        if self._is_random:
+            self.launch.yield_turn()
 
-    def _with_queues(self, raises: bool, key: FlagKey, site: Place) -> None:
-        if raises:
-            super().set_flag(*key, site)
-        else:
-            super().wait_flag(*key, site)
-
-    def block(self, wait: Wait, until: Callable[[], bool] | None = None) -> None:
+    def block(self, wait: Take, until: Callable[[], bool] | None = None) -> None:
         """Stop the scalar unit of the running core until the wait can pass."""
         ready = until or (lambda: not wait.missing)
         if ready():
@@ -181,9 +133,10 @@ class LaunchSync(Sync):
 
     def perform(self, pipe: Pipe, call: Any, operands: Sequence[Any], site: Place) -> None:
         queues = self.launch.queues
-        entry = Work(call, operands, site, dict(self.core.registers))
+        registers = dict(self.core.registers)
+        entry = Work(call, operands, site, registers, self.machine.operation)
         with self.handed_over(call, pipe, site):
-            queues.submit(queues.of(self.core, pipe), entry)
+            queues.enqueue(queues.of(self.core, pipe), entry)
         self.launch.yield_turn()
 
     @contextmanager
@@ -191,7 +144,7 @@ class LaunchSync(Sync):
         """Put the unit flags of a call around it, when pipes have queues of their own."""
         waits, signals = self._units.around(call, pipe) if self.launch.queued else ((), ())
         if waits:
-            self.wait(pipe, waits, "the unit flag of an accumulator", site)
+            self.wait(pipe, waits, lambda: Why("the unit flag of an accumulator"), site)
         yield
         if signals:
             self.signal(pipe, signals, site)
@@ -203,7 +156,7 @@ class LaunchSync(Sync):
                 self.launch.clocks.barrier_all(self.core)
         else:
             queues = self.launch.queues
-            queues.submit(queues.of(self.core, pipe), Barrier(site))
+            queues.enqueue(queues.of(self.core, pipe), Complete(self.machine.operation))
 
     def drain(self, core: Core, site: Place | None = None) -> None:
         """Wait until all pipes of a core have done what they were given."""
@@ -211,13 +164,14 @@ class LaunchSync(Sync):
         if queues.idle(core):
             return
         what = "pipe_barrier(PIPE_ALL)" if site is not None else "the end of the kernel"
-        self.block(Wait((), what, site or where(None)), lambda: queues.idle(core))
+        self.block(Take((), lambda: Why(what), site or where(None)), lambda: queues.idle(core))
 
-    def give(self, semaphore: Semaphore, token: Token) -> None:
-        if semaphore.full:
-            self._report(overflow(semaphore, token), token.site)
-        semaphore.put(token)
-        self.launch.queues.wake(semaphore)
+    def put(self, semaphore: Semaphore, token: Token) -> None:
+        self.launch.queues.put(semaphore, token)
+
+    def refuse(self, semaphore: Semaphore, token: Token) -> None:
+        """A signal too many; the run goes on with it."""
+        self._report(overflow(semaphore, token), token.site)
 
     def set_twice(self, flag: Semaphore, site: Place) -> None:
         self._report(double_set(flag, site), site)  # a raised flag stays raised; the run goes on
@@ -238,26 +192,20 @@ class LaunchSync(Sync):
             flag_clash(self.launch.findings, self.core, pipe)
             odd_ring(self.launch.findings, pipe)
 
-    def to_cluster(self, pipe: Pipe, flag: int, site: Place) -> None:
-        self.used_flags.setdefault(flag, site)
-        super().to_cluster(pipe, flag, site)
-
-    def to_core(self, pipe: Pipe, flag: int, site: Place) -> None:
-        self.used_flags.setdefault(flag % 16, site)
-        super().to_core(pipe, flag, site)
+    def _reach(self, pipe: Pipe, token: CoreFlag, site: Place, given: Given) -> None:
+        self.used_flags.setdefault(token.id % self.machine.target.core_flags, site)
+        super()._reach(pipe, token, site, given)
 
     # ---- cores that meet ------------------------------------------------------------------------
 
-    def to_group(self, pipe: Pipe, mode: int, flag: int, site: Place) -> None:
-        core, cluster = self.core, cluster_of(self.core)
-        total = SUBBLOCKS if mode == 1 else self.members.get(core.kind, 1)
-        place = ("group", mode, core.kind if mode == 0 else cluster.block, flag)
-        meeting = self._round(place, total, f"ffts_cross_core_sync mode {mode}, flag {flag}")
-        role = self.role_here()
-        mine = cluster.semaphore(role, flag)
+    def group(self, token: CoreFlag) -> Semaphore:
+        core, cluster, mode = self.core, cluster_of(self.core), token.reach.value
+        total = SUBBLOCKS if token.reach is Reach.PAIR else self.members.get(core.kind, 1)
+        where_met = cluster.block if token.reach is Reach.PAIR else core.kind
+        what = f"ffts_cross_core_sync mode {mode}, flag {token.id}"
+        meeting = self._round(("group", mode, where_met, token.id), total, what)
         # Each core's own semaphore rises when the last of the group has signalled.
-        door = _Door(self, meeting, core, mine)
-        self.signal(pipe, (door,), site)
+        return _Door(self, meeting, core, super().group(token))
 
     def _round(self, place: Any, total: int, what: str) -> Meeting:
         """The meeting the running core enters next at this place."""
@@ -276,34 +224,32 @@ class LaunchSync(Sync):
             join(meeting.clock, token.clock)
         return len(meeting.arrived) >= meeting.total
 
-    def meet(self, kinds: tuple[str, ...], site: Place) -> None:
-        self.barrier(Pipe.ALL, site)
-        core = self.core
-        if core.kind not in kinds and core.kind != "mix":
+    def _arrive(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
+        core, clocks, event = self.core, self.launch.clocks, self.machine.operation
+        kinds = token.kinds
+        if token.counter:
+            super()._arrive(pipe, token, site, given)
+            at = given[token.counter].data()
+            place: Any = ("SYNCALL soft", at.buffer.base + at.offset)
+            kinds = (*kinds, "mix")
+        elif core.kind not in kinds and core.kind != "mix":
             return
-        kinds = (core.kind,) if core.kind == "mix" else kinds
-        self.met[core.number] = site
-        total = sum(self.members.get(kind, 0) for kind in kinds)
-        self._meet(("SYNCALL", kinds), total, site)
-
-    def meet_at_counter(
-        self, workspace: GlobalObject, used: int, kinds: tuple[str, ...], site: Place
-    ) -> None:
-        self.barrier(Pipe.ALL, site)
-        counter = workspace.numpy().reshape(-1)
-        counter[0] += 1
-        at = workspace.data()
-        total = used or sum(self.members.get(kind, 0) for kind in (*kinds, "mix"))
-        self._meet(("SYNCALL soft", at.buffer.base + at.offset), total, site)
-
-    def _meet(self, place: Any, total: int, site: Place) -> None:
-        core, clocks = self.core, self.launch.clocks
-        meeting = self._round(place, total, "SYNCALL")
+        else:
+            kinds = (core.kind,) if core.kind == "mix" else kinds
+            self.met[core.number] = site
+            place = ("SYNCALL", kinds)
+        total = token.used or sum(self.members.get(kind, 0) for kind in kinds)
+        meeting = self._inside[core.number] = self._round(place, total, "SYNCALL")
+        if event is not None:
+            event.signals.append(token)
         clock = clocks.release(agent_of(core, Pipe.S)) if clocks is not None else None
         if self.arrive(meeting, core, Token(site, core.name, clock)):
-            meeting.latch.put(Token(site, core.name, meeting.clock))
-        self.block(Wait((meeting.latch,), "SYNCALL", site))
-        self.launch.queues.learn_all(core, meeting.latch.take().clock)
+            meeting.latch.put(Token(site, core.name, meeting.clock, event))
+
+    def _leave(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
+        meeting = self._inside.pop(self.core.number, None)
+        if meeting is not None:
+            self.wait(Pipe.S, (meeting.latch,), lambda: Why("SYNCALL"), site, token=token)
 
     # ---- signals in global memory ---------------------------------------------------------------
 
@@ -314,7 +260,7 @@ class LaunchSync(Sync):
         site: Place,
         seen: Callable[[], list[tuple[str, object]]],
     ) -> None:
-        self.block(Wait((), what, site, "notify it first"), ready)
+        self.block(Take((), lambda: Why(what, "notify it first"), site), ready)
 
     def announce(self, address: int, site: Place) -> None:
         if self.launch.clocks is not None:
@@ -327,25 +273,14 @@ class LaunchSync(Sync):
 
     # ---- scalar accesses to global memory -------------------------------------------------------
 
-    def clean_cache(self, at: Pointer | None, site: Place) -> None:
+    def clean_cache(self, at: Pointer | None) -> None:
         if self.launch.log is not None:
             address = None if at is None else at.buffer.base + at.offset
             self.launch.log.scalar.clean(self.core, address)
 
-    def fence(self, site: Place) -> None:
+    def fence(self) -> None:
         if self.launch.log is not None:
             self.launch.log.scalar.fence(self.core)
-
-
-class Flag(Semaphore):
-    """A flag inside a core, with the queues of the pipe that raises it and of the one it holds."""
-
-    __slots__ = ("source", "target")
-
-    def __init__(self, title: str, source: PipeQueue, target: PipeQueue) -> None:
-        super().__init__(title, UNLIMITED)
-        self.source = source
-        self.target = target
 
 
 class _Door(Semaphore):
@@ -363,6 +298,6 @@ class _Door(Semaphore):
 
     def put(self, token: Token) -> None:
         if self._sync.arrive(self._meeting, self._core, token):
-            shared = Token(token.site, token.giver, self._meeting.clock)
+            shared = Token(token.site, token.giver, self._meeting.clock, token.event)
             for semaphore in self._meeting.latch.waiters:
-                self._sync.give(semaphore, shared)
+                self._sync.put(semaphore, shared)

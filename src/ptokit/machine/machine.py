@@ -6,12 +6,12 @@ it to the executor (machine/executor.py) - at once here, in the queue of its pip
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.location import Location, Site
+from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
@@ -36,7 +36,6 @@ class Machine:
         mode: str = "manual",
         *,
         executor: Callable[[Any], Executor] | None = None,
-        keep: int | None = 10_000,
         arena: Arena | None = None,
     ) -> None:
         self.target = target
@@ -47,8 +46,10 @@ class Machine:
         arena = arena or Arena(target, mode)
         self.pool = arena.pool
         self.calls = arena.calls
-        self.events: deque[Event] = deque(maxlen=keep)
-        self.subscribers: list[Subscriber] = []
+        self.follows = False  # whether somebody wants every event, those that only order too
+        self.operation: Event | None = None  # what is issued or executed now, where it is followed
+        self._watchers: list[Subscriber] = []
+        self._followers: list[Subscriber] = []
         self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings
         self.sync = Sync(self)
         self.executor: Executor = (executor or FastExecutor)(self)
@@ -65,7 +66,13 @@ class Machine:
 
     def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
         """Give a verified call to its pipe, which here is done with all that came before."""
-        return self.executor.execute(call, operands, site)
+        insn = call.insn
+        if not self.follows or insn.orders or insn.binds:  # names are no work
+            return self.executor.execute(call, operands, site)
+        self.begin(insn, call.pipe, site)
+        value = self.executor.execute(call, operands, site)
+        self.end()
+        return value
 
     def perform(
         self,
@@ -83,14 +90,49 @@ class Machine:
         """Whether instructions may run after they were enqueued."""
         return False
 
-    def subscribe(self, subscriber: Subscriber) -> None:
-        """Tell somebody of every event from now on."""
-        self.subscribers.append(subscriber)
+    # ---- events ---------------------------------------------------------------------------------
 
-    def publish(self, event: Event) -> None:
-        """Keep an event and tell all subscribers."""
-        self.events.append(event)
-        for tell in self.subscribers:
+    def subscribe(self, subscriber: Subscriber, *, accesses_only: bool = False) -> None:
+        """Tell somebody of every event from now on.
+
+        Whoever asks for accesses only is told at the moment they happen, of nothing but what
+        touches memory, and without names, signals and waits.
+        """
+        if accesses_only:
+            self._watchers.append(subscriber)
+        else:
+            self._followers.append(subscriber)
+            self.follows = True
+
+    def begin(self, insn: Insn, pipe: Pipe, site: Site | Location) -> None:
+        """An operation is issued whose event somebody wants."""
+        event = Event.begin(insn, pipe, site, self.core)
+        event.outer, self.operation = self.operation, event
+
+    def end(self) -> None:
+        """All of the operation is issued; parts of it may wait in queues."""
+        event = self.operation
+        assert event is not None
+        self.operation = event.outer
+        self.finish_part(event)
+
+    def finish_part(self, event: Event) -> None:
+        """A pipe has executed a part of an operation; with the last one the event is told."""
+        event.left -= 1
+        if not event.left and not event.is_told:
+            event.is_told = True
+            for tell in self._followers:
+                tell(event)
+
+    def publish(self, call: Any, site: Site | Location, bound: Sequence[Any]) -> None:
+        """A call was executed."""
+        event = self.operation
+        if event is None:
+            if not self._watchers:
+                return
+            event = Event(call.insn, call.pipe, site)
+        event.call, event.bound, event.pipe = call, bound, call.pipe
+        for tell in self._watchers:
             tell(event)
 
     def place(self, operand: Any) -> None:

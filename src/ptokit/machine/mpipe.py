@@ -16,13 +16,13 @@ from ptokit.base.diagnostics import fail
 from ptokit.base.enums import Direction, FIFOType, Layout, TileSplitAxis, TileType, VecCubeRatio
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import TileSpec
-from ptokit.isa.fifos import FixpipeParams, PipeSpec
-from ptokit.isa.spec import Pipe
+from ptokit.isa.effects import Move, Pipe
+from ptokit.isa.fifos import PipeSpec
+from ptokit.isa.targets import Target
 from ptokit.machine.cluster import SUBBLOCKS
-from ptokit.machine.entries import push, push_view
+from ptokit.machine.entries import push_view
 from ptokit.machine.fifo import End, PipeObject
 from ptokit.machine.objects import TileObject
-from ptokit.machine.providers import Context
 
 _NO, _UP, _LEFT, *_ = TileSplitAxis
 
@@ -55,6 +55,29 @@ class MPipeSpec(PipeSpec):
             return _UP
         return _LEFT if 2 * part.cols == whole.cols else _NO
 
+    def frees_itself(self, target: Target) -> bool:
+        """Where TPOP gives slots back; elsewhere TFREE does."""
+        return target.fifos is not None and target.fifos.pop_frees
+
+    def asks_for_space(self, index: int, target: Target) -> bool:
+        """Every push waits."""
+        return True
+
+    def announces_space(self, index: int, target: Target) -> bool:
+        """Every pop gives back."""
+        return True
+
+    def moves_on(self, target: Target) -> bool:
+        """Where the caller does not set the index."""
+        return target.fifos is None or not target.fifos.leaves_index
+
+    def lanes(self, split: TileSplitAxis, target: Target) -> Sequence[int]:
+        """The vector cores that take part."""
+        pairs = target.fifos is not None and target.fifos.pairs_cores
+        if pairs or self.ratio == VecCubeRatio.V2C1_VECS:
+            return range(SUBBLOCKS)
+        return (int(self.ratio),)
+
     def __str__(self) -> str:
         return f"TMPipe[{self.FlagID}, {self.fifo.name}, {self.SlotNum} slots]"
 
@@ -68,7 +91,7 @@ def mpipe_spec(
     unit_flag: bool,
     local_depth: int,
     ratio: VecCubeRatio,
-    target: str,
+    target: Target,
 ) -> MPipeSpec:
     """The ring behind these template arguments on a target."""
     if producer.loc not in (TileType.Acc, TileType.Vec) or fifo == FIFOType.CTRL_FIFO:
@@ -78,16 +101,16 @@ def mpipe_spec(
             got=[("TileProd", producer), ("TileCons", consumer), ("FIFOType", fifo.name)],
         )
     c2v = producer.loc == TileType.Acc
-    if fifo != FIFOType.GM_FIFO and target == "a2a3":
+    if fifo != FIFOType.GM_FIFO and target.fifos is not None and target.fifos.pop_frees:
         raise fail(
             "TMPipe.fifo",
             "on A2/A3 a ring lies in global memory",
             got=[("FIFOType", fifo.name)],
             fix="use FIFOType.GM_FIFO",
-            target=target,
+            target=target.name,
         )
     way = Direction.DIR_C2V if c2v else Direction.DIR_V2C
-    if fifo == FIFOType.GM_FIFO and target == "a5":
+    if fifo == FIFOType.GM_FIFO and target.fifos is not None and target.fifos.is_direct:
         way = Direction(way + 4)
     wide = max(consumer.cols // producer.cols, 1) if c2v else max(producer.cols // consumer.cols, 1)
     entry = producer if c2v else consumer
@@ -109,45 +132,23 @@ class MPipeObject(PipeObject):
         self._first_credit()
 
     @property
-    def frees_itself(self) -> bool:
-        """A2/A3 gives the slot back in TPOP; elsewhere TFREE does."""
-        return self.target.name == "a2a3"
-
-    def asks_for_space(self, index: int) -> bool:
-        """Every push waits."""
-        return True
-
-    def announces_space(self, index: int) -> bool:
-        """Every pop gives back."""
-        return True
-
-    def producer(self, ctx: Context, tile: TileObject | None = None, sub: int | None = None) -> End:
-        role = self._role(True, tile, sub)
-        return MEnd(self, ctx, role, self.producer_state(role), c2v=role == "cube")
-
-    def consumer(self, ctx: Context, tile: TileObject | None = None, sub: int | None = None) -> End:
-        role = self._role(False, tile, sub)
-        return MEnd(self, ctx, role, self.consumer_state(role), c2v=role != "cube")
-
-    @property
-    def lanes(self) -> Sequence[int]:
-        """The vector cores that take part."""
-        if self.target.name == "a2a3" or self.spec.ratio == VecCubeRatio.V2C1_VECS:
-            return range(SUBBLOCKS)
-        return (int(self.spec.ratio),)
+    def end_type(self) -> type[End]:
+        return MEnd
 
     def _first_credit(self) -> None:
         """The consumer announces one free slot when it opens the pipe."""
         core, c2v = self.machine.core, self.spec.carries_c2v
         free, what = self.spec.flags(c2v)[1], "free space"
-        sync = self.machine.sync
+        lanes = self.spec.lanes(self.spec.split, self.target)
         if c2v and core.kind != "cube":
-            subs = self.lanes if core.kind == "mix" else [core.subblock]
-            given = [self.flag("cube", free, what, s) for s in subs if s in self.lanes]
-            sync.signal(Pipe.MTE2 if not self.direct else Pipe.V, given, self.site)
+            subs = lanes if core.kind == "mix" else [core.subblock]
+            given = [self.flag("cube", free, what, s) for s in subs if s in lanes]
         elif not c2v and core.kind != "vector":
-            given = [self.flag(s, free, what) for s in self.lanes]
-            sync.signal(Pipe.MTE2 if not self.direct else Pipe.MTE1, given, self.site)
+            given = [self.flag(s, free, what) for s in lanes]
+        else:
+            return
+        pipe = self.rules.end(not c2v, is_producer=False, is_direct=self.direct).signal
+        self.machine.sync.signal(pipe, given, self.site)
 
     def close(self, core: Any) -> None:
         """The producer takes the last credit back."""
@@ -160,35 +161,19 @@ class MPipeObject(PipeObject):
 class MEnd(End):
     """One side of a TMPipe during one instruction."""
 
-    pipe: MPipeObject
-
-    def _partners(self, split: TileSplitAxis) -> Sequence[int]:
-        return self.pipe.lanes
-
-    def _idle_lane(self, split: TileSplitAxis) -> bool:
-        return False
-
-    def advance(self) -> None:
-        if self.pipe.target.name != "a5":  # there the caller sets the index
-            self.state.tileIndex += 1
-
-    def write(self, tile: TileObject, split: TileSplitAxis, config: FixpipeParams | None) -> None:
-        spec = self.pipe.spec
+    def move(self, effect: Move) -> None:
+        spec, tile = self.pipe.spec, self.given["tile"]
+        assert isinstance(spec, MPipeSpec)
         consumer = spec.consumer
-        if not self.present or consumer is None:
+        # Where the vector cores meet in a ring in global memory is the caller's business.
+        self.split = spec.split if self.pipe.direct and effect.writes != "tile" else _NO
+        wide = consumer is not None and tile.vc > consumer.cols
+        if consumer is not None and wide and effect.pipe is Pipe.MTE3 and not self.pipe.direct:
+            if self.present:
+                self.machine.place(tile)
+                self.perform(push_view(self, tile, _panels(tile, consumer), effect.pipe))
             return
-        if self.pipe.direct:
-            super().write(tile, spec.split, config)
-        elif self.role != "cube" and tile.vc > consumer.cols:
-            self.ctx.machine.place(tile)
-            self._perform(push_view(self, tile, _panels(tile, consumer), Pipe.MTE3))
-        else:
-            self.ctx.machine.place(tile)
-            pipe = Pipe.FIX if self.role == "cube" else Pipe.MTE3
-            self._perform(push(self, tile, _NO, config, pipe))
-
-    def read(self, tile: TileObject, split: TileSplitAxis) -> None:
-        super().read(tile, _NO)
+        super().move(effect)
 
 
 def _panels(tile: TileObject, consumer: TileSpec) -> GlobalSpec:

@@ -1,7 +1,7 @@
-"""Queues: every pipe of a core works off what was issued to it, in order, at its own pace.
+"""Queues: every pipe of a core works off what was given to it, in order, at its own pace.
 
-Work whose pipe is free runs when it is issued; behind a wait that is not satisfied it queues up.
-In late mode everything queues up, and the scheduler decides which pipe moves next.
+Work whose pipe is free is executed when it is issued; behind a wait that is not satisfied it queues
+up. In late mode everything queues up, and the scheduler decides which pipe moves next.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptokit.base.location import Location, Site
-from ptokit.isa.spec import Pipe
+from ptokit.isa.effects import Pipe
+from ptokit.isa.effects import Token as TokenKind
 from ptokit.machine.clocks import PIPES, Clocks, agent_of
 from ptokit.machine.core import Core
+from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock, Semaphore, Token
 from ptokit.machine.objects import GlobalObject
 
@@ -30,42 +32,53 @@ class Work(NamedTuple):
     operands: Sequence[Any]
     site: Place
     registers: dict[str, Any]
+    event: Event | None = None
 
 
-class Signal(NamedTuple):
+class Give(NamedTuple):
     """Tokens to give when everything before is done."""
 
-    semaphores: tuple[Semaphore, ...]
+    semaphores: Sequence[Semaphore]
     site: Place
+    event: Event | None = None
 
 
-class Wait(NamedTuple):
+class Why(NamedTuple):
+    """What a wait is for, and what would end it, in words."""
+
+    what: str
+    hint: str = ""
+
+
+class Take(NamedTuple):
     """Tokens to take before anything behind may start."""
 
     semaphores: Sequence[Semaphore]
-    what: str
+    why: Callable[[], Why]
     site: Place
-    hint: str = ""
     early: bool = False  # nothing written before it gives the token
+    token: TokenKind | None = None
+    event: Event | None = None
 
     @property
     def missing(self) -> list[Semaphore]:
-        return [s for s in self.semaphores if not s.ready]
+        return [s for s in self.semaphores if not s.tokens]
 
 
 class Learn(NamedTuple):
     """What the scalar unit found out before it issued the work behind."""
 
     clock: Clock
+    event: Event | None = None
 
 
-class Barrier(NamedTuple):
+class Complete(NamedTuple):
     """Everything before is complete before anything behind."""
 
-    site: Place
+    event: Event | None = None
 
 
-Entry = Work | Signal | Wait | Learn | Barrier
+Entry = Work | Give | Take | Learn | Complete
 
 
 class PipeQueue:
@@ -82,11 +95,8 @@ class PipeQueue:
 
     @property
     def movable(self) -> bool:
-        """Whether the head could be carried out now."""
-        if not self.entries:
-            return False
-        head = self.entries[0]
-        return not isinstance(head, Wait) or not head.missing
+        """Whether the head could be executed now."""
+        return bool(self.entries) and self.stalled is None
 
     @property
     def leading_work(self) -> int:
@@ -99,10 +109,10 @@ class PipeQueue:
         return count
 
     @property
-    def stalled(self) -> Wait | None:
+    def stalled(self) -> Take | None:
         """The wait that holds the pipe, if one does."""
         head = self.entries[0] if self.entries else None
-        return head if isinstance(head, Wait) and head.missing else None
+        return head if isinstance(head, Take) and head.missing else None
 
 
 class Queues:
@@ -112,12 +122,12 @@ class Queues:
         self,
         machine: Machine,
         clocks: Clocks | None,
-        give: Callable[[Semaphore, Token], None],
+        refuse: Callable[[Semaphore, Token], None],
         late: bool,
     ) -> None:
         self.machine = machine
         self.clocks = clocks
-        self.give = give
+        self._refuse = refuse  # told of a token too many
         self.late = late
         self._queues: dict[tuple[int, Pipe], PipeQueue] = {}
         self.held: set[PipeQueue] = set()  # those with something left to do
@@ -151,27 +161,31 @@ class Queues:
         """Whether every pipe of a core has done all it was given."""
         return not any(q.entries for q in self.of_core(core))
 
-    def submit(self, queue: PipeQueue, entry: Entry) -> None:
-        """Carry an entry out, or queue it behind what the pipe still waits for."""
-        if (self.late and queue.pipe is not Pipe.S) or queue.entries:
-            queue.entries.append(entry)
-            self.held.add(queue)
-            return
-        if isinstance(entry, Wait) and entry.missing:
-            queue.entries.append(entry)
-            self.held.add(queue)
-            self._listen(queue, entry)
-            return
-        self.proceed(queue, entry)
+    # ---- what is given to a pipe ----------------------------------------------------------------
 
-    def _listen(self, queue: PipeQueue, wait: Wait) -> None:
-        for semaphore in wait.missing:
+    def is_prompt(self, queue: PipeQueue) -> bool:
+        """Whether a pipe executes at once what it is given."""
+        return not queue.entries and (not self.late or queue.pipe is Pipe.S)
+
+    def enqueue(self, queue: PipeQueue, entry: Entry) -> None:
+        """Execute an entry, or queue it behind what the pipe still waits for."""
+        if entry.event is not None:
+            entry.event.left += 1
+        is_prompt = self.is_prompt(queue)
+        if is_prompt and not (isinstance(entry, Take) and entry.missing):
+            self._execute(queue, entry)
+            return
+        queue.entries.append(entry)
+        self.held.add(queue)
+        if is_prompt and isinstance(entry, Take):
+            self._listen(queue, entry)
+
+    def _listen(self, queue: PipeQueue, take: Take) -> None:
+        for semaphore in take.missing:
             semaphore.waiters.append(queue)
 
     def wake(self, semaphore: Semaphore) -> None:
         """Move the pipes that waited for a signal."""
-        if not semaphore.waiters:
-            return
         if not self.late:
             self._awake.extend(semaphore.waiters)
         semaphore.waiters.clear()
@@ -185,46 +199,78 @@ class Queues:
             self._busy = False
 
     def advance(self, queue: PipeQueue, most: int = 1 << 30) -> None:
-        """Carry out entries from the head for as long as nothing holds the pipe."""
+        """Execute entries from the head for as long as nothing holds the pipe."""
         while queue.entries and most > 0:
             head = queue.entries[0]
-            if isinstance(head, Wait) and head.missing:
+            if isinstance(head, Take) and head.missing:
                 self._listen(queue, head)
                 return
-            self._drop(queue, 0)
-            self.proceed(queue, head)
+            self.overtake(queue, 0)
             most -= 1
 
     def overtake(self, queue: PipeQueue, index: int) -> None:
-        """Let a transfer complete before those in front of it."""
+        """Execute an entry before those in front of it."""
         entry = queue.entries[index]
-        self._drop(queue, index)
-        self.proceed(queue, entry)
-
-    def _drop(self, queue: PipeQueue, index: int) -> None:
         del queue.entries[index]
         if not queue.entries:
             self.held.discard(queue)
+        self._execute(queue, entry)
 
-    def proceed(self, queue: PipeQueue, entry: Entry) -> None:
-        """Do what an entry says."""
-        clocks = self.clocks
+    def _execute(self, queue: PipeQueue, entry: Entry) -> None:
         if isinstance(entry, Work):
-            self._run(queue.core, entry)
-        elif isinstance(entry, Signal):
-            clock = clocks.release(queue.agent) if clocks is not None else None
-            token = Token(entry.site, queue.title, clock)
-            for semaphore in entry.semaphores:
-                self.give(semaphore, token)
-        elif isinstance(entry, Wait):
-            for semaphore in entry.semaphores:
-                self.learn((queue.agent,), semaphore.take().clock)
+            self._work(queue.core, entry)
+        elif isinstance(entry, Give):
+            self.give(queue, entry.semaphores, entry.site, entry.event)
+        elif isinstance(entry, Take):
+            self.take(queue, entry.semaphores, entry.token, entry.event)
         elif isinstance(entry, Learn):
-            self.learn((queue.agent,), entry.clock)
-        elif clocks is not None:
-            clocks.barrier(queue.agent)
+            self._learn((queue.agent,), entry.clock)
+        elif self.clocks is not None:
+            self.clocks.barrier(queue.agent)
+        if entry.event is not None:
+            self.machine.finish_part(entry.event)
 
-    def learn(self, agents: Iterable[int], clock: Clock | None) -> None:
+    # ---- what pipes do --------------------------------------------------------------------------
+
+    def give(
+        self,
+        queue: PipeQueue,
+        semaphores: Iterable[Semaphore],
+        site: Place,
+        event: Event | None = None,
+    ) -> None:
+        """Leave a token with each semaphore, behind all that the pipe has done."""
+        clocks = self.clocks
+        clock = clocks.release(queue.agent) if clocks is not None else None
+        token = Token(site, queue.title, clock, event)
+        for semaphore in semaphores:
+            self.put(semaphore, token)
+
+    def put(self, semaphore: Semaphore, token: Token) -> None:
+        """Leave one token, and move whoever waited for it."""
+        if semaphore.full:
+            self._refuse(semaphore, token)
+        semaphore.put(token)
+        if semaphore.waiters:
+            self.wake(semaphore)
+
+    def take(
+        self,
+        queue: PipeQueue,
+        semaphores: Iterable[Semaphore],
+        token: TokenKind | None = None,
+        event: Event | None = None,
+    ) -> None:
+        """Take the tokens; the pipe then knows what their givers had done."""
+        clocks = self.clocks
+        for semaphore in semaphores:
+            taken = semaphore.take()
+            if clocks is not None:
+                clocks.acquire((queue.agent,), taken.clock)
+            if event is not None and token is not None:
+                event.waits.append((token, taken.event))
+
+    def _learn(self, agents: Iterable[int], clock: Clock | None) -> None:
         if self.clocks is not None:
             self.clocks.acquire(agents, clock)
 
@@ -238,14 +284,14 @@ class Queues:
         first = core.number * PIPES
         self.clocks.acquire((first + p for p in range(PIPES) if p not in behind), clock)
 
-    def _run(self, core: Core, work: Work) -> None:
+    def _work(self, core: Core, work: Work) -> None:
         machine = self.machine
-        before, registers = machine.core, core.registers
-        machine.core, core.registers = core, work.registers
+        before, registers, operation = machine.core, core.registers, machine.operation
+        machine.core, core.registers, machine.operation = core, work.registers, work.event
         try:
             machine.executor.execute(work.call, work.operands, work.site)
         finally:
-            machine.core, core.registers = before, registers
+            machine.core, core.registers, machine.operation = before, registers, operation
 
 
 def frozen(operands: Sequence[Any]) -> list[Any]:

@@ -29,9 +29,10 @@ from ptokit.machine.executor import Executor
 from ptokit.machine.findings import Findings
 from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
-from ptokit.machine.machine import Machine
+from ptokit.machine.machine import Machine, Subscriber
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
 from ptokit.machine.ranks import wait_for_others
+from ptokit.machine.recording import Recording
 
 Program = Callable[[], Any]
 OUT_OF_ORDER = (Pipe.MTE2, Pipe.MTE3)  # their transfers may complete in any order
@@ -64,6 +65,7 @@ class Outcome:
 
     machine: Machine
     diagnostics: tuple[Diagnostic, ...]
+    events: Recording | None = None  # of all operations, when they were asked for
     values: dict[str, Any] = field(default_factory=dict[str, Any])  # what the programs returned
 
     @property
@@ -96,17 +98,20 @@ class LaunchMachine(Machine):
                 fix="leave it out, or run the kernel in manual mode",
                 severity="warning",
             )
-        if insn.pipe is None or pipe is Pipe.S:
-            return self.executor.execute(call, operands, site)
         queues = launch.queues
-        if launch.queued or (queues.held and queues.of(core, pipe).entries):
-            queue = queues.of(core, pipe)
-            work = Work(call, frozen(operands), site, dict(core.registers))
-            with launch.sync.handed_over(call, pipe, site):
-                launch.queues.submit(queue, work)
-            launch.yield_turn()
-            return None
-        return self.executor.execute(call, operands, site)
+        if insn.pipe is None or pipe is Pipe.S:
+            return super().enqueue(call, operands, site)
+        if not launch.queued and not (queues.held and queues.of(core, pipe).entries):
+            return super().enqueue(call, operands, site)
+        if self.follows:
+            self.begin(insn, pipe, site)
+        work = Work(call, frozen(operands), site, dict(core.registers), self.operation)
+        with launch.sync.handed_over(call, pipe, site):
+            queues.enqueue(queues.of(core, pipe), work)
+        if self.operation is not None:
+            self.end()
+        launch.yield_turn()
+        return None
 
 
 class Launch:
@@ -120,7 +125,8 @@ class Launch:
         grid: int = 1,
         schedule: Schedule | None = None,
         hazards: bool = True,
-        keep: int | None = 10_000,
+        recording: Recording | None = None,
+        subscribers: Sequence[Subscriber] = (),
         blocks: range | None = None,
         done: Callable[[int], None] | None = None,
         arena: Arena | None = None,
@@ -134,7 +140,7 @@ class Launch:
         self._leaves_all = arena is not None  # clusters are wanted when the launch is over
         arena = arena or Arena(target, mode)
         self._spare = arena.clusters
-        self.machine = LaunchMachine(self, target, mode, keep=keep, arena=arena, executor=executor)
+        self.machine = LaunchMachine(self, target, mode, arena=arena, executor=executor)
         self.machine.blocks = grid
         self.findings = Findings(target.name)
         # The compiler orders auto mode, and the permissive profile has no order to break.
@@ -143,11 +149,14 @@ class Launch:
         self.sync = LaunchSync(self)
         self.machine.sync = self.sync
         self.queued = self.schedule.queued and mode == "manual"
-        self.queues = Queues(self.machine, self.clocks, self.sync.give, self.queued)
+        self.queues = Queues(self.machine, self.clocks, self.sync.refuse, self.queued)
         self.log = None
         if self.clocks is not None:
             self.log = HazardLog(self.machine, self.clocks, self.findings)
-            self.machine.subscribe(self.log.see)
+            self.machine.subscribe(self.log.see, accesses_only=True)
+        self.recording = recording
+        for told in (*subscribers, *([recording.see] if recording is not None else [])):
+            self.machine.subscribe(told)
         self.streams: list[Stream] = []
         self._random = random.Random(self.schedule.seed)
         self._numbers = 0
@@ -179,7 +188,8 @@ class Launch:
             for stream in self.streams:
                 if not stream.coroutine.dead:
                     stream.coroutine.throw()
-        return Outcome(self.machine, self.findings.diagnostics)
+        events = None if self.recording is None else self.recording.finish()
+        return Outcome(self.machine, self.findings.diagnostics, events)
 
     @property
     def _paired(self) -> bool:
@@ -257,7 +267,7 @@ class Launch:
     def yield_turn(self) -> None:
         """In a random schedule, let others go on between two instructions of a core."""
         if self.schedule.seed is not None and self._random.random() < 0.25:
-            self._hub.switch()
+            self.wait_turn()
 
     # ---- blocks ---------------------------------------------------------------------------------
 
@@ -310,6 +320,8 @@ class Launch:
         cluster = ended[0].core.cluster
         assert cluster is not None
         at_block_end(self, cluster, [s.core for s in ended])
+        if self.recording is not None:
+            self.recording.end_block(block)
         self.streams = [s for s in self.streams if s.core.block != block]
         for stream in ended:  # a core without a program has no number, and no queues
             self.queues.drop(stream.core)
@@ -332,7 +344,9 @@ class Launch:
 
     def wait_turn(self) -> None:
         """Called by a core that cannot go on: let the others run until it can."""
+        operation, self.machine.operation = self.machine.operation, None
         self._hub.switch()
+        self.machine.operation = operation
 
 
 def _greenlet() -> Any:
@@ -354,11 +368,14 @@ def run_cluster(
     done: Callable[[int], None] | None = None,
     arena: Arena | None = None,
     executor: Callable[[Any], Executor] | None = None,
+    recording: Recording | None = None,
+    subscribers: Sequence[Subscriber] = (),
 ) -> Outcome:
     """Run programs and raise all that is wrong with them; `session` makes the machine current.
 
     `arena` holds what an earlier launch of the same programs left, and then what this one does;
-    `executor` makes what executes the instructions.
+    `executor` makes what executes the instructions; `recording` and `subscribers` are told
+    of every event.
     """
     launch = Launch(
         target,
@@ -370,6 +387,8 @@ def run_cluster(
         done=done,
         arena=arena,
         executor=executor,
+        recording=recording,
+        subscribers=subscribers,
     )
     if session is None:
         outcome = launch.run(programs)

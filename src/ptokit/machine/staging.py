@@ -18,6 +18,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, GlobalSpec, global_axis_map
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.effects import Flag, Signal, Wait
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Insn, Pipe, thing
 from ptokit.machine.calls import part_of
@@ -101,17 +102,20 @@ class Staging:
 
     # ---- flags -----------------------------------------------------------------------------------
 
+    def _order(self, name: str, effect: Signal | Wait) -> None:
+        self.ctx.machine.sync.execute(INSTRUCTIONS[name], (effect,), self.ctx.site)
+
     def give(self, src: Pipe, dst: Pipe, id: int) -> None:
         """Raise a flag behind the work of `src`; it stays raised until it is taken."""
         if self.ctx.machine.mode == "manual":
             self.take(src, dst, id)
-            self.ctx.machine.sync.set_flag(src, dst, id, self.ctx.site)
+            self._order("set_flag", Signal(src, Flag(src, dst, id)))
             self._pending.add((src, dst, id))
 
     def take(self, src: Pipe, dst: Pipe, id: int) -> None:
         """Hold `dst` until the flag, if it is on its way."""
         if (src, dst, id) in self._pending:
-            self.ctx.machine.sync.wait_flag(src, dst, id, self.ctx.site)
+            self._order("wait_flag", Wait(dst, Flag(src, dst, id)))
             self._pending.remove((src, dst, id))
 
     def order(self, src: Pipe, dst: Pipe, id: int) -> None:

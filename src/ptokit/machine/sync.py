@@ -1,8 +1,10 @@
-"""Synchronisation as the machine sees it: signals leave pipes, waits hold them up.
+"""The order of work as the machine keeps it: effects of operations become tokens of semaphores.
 
-This is the eager form, for one instruction stream: work is complete when it is issued, so a wait
-either finds its signal or would never end, and says so. `machine/scheduler.py` puts real queues
-behind the same calls.
+`execute` does what the effects of an operation say (isa/effects.py). Which semaphores stand behind
+a token - a flag of this core, a counter of another one, a round of a meeting - is decided here;
+`signal` and `wait` are the two primitives on them. This is the eager form, for one instruction
+stream: work is complete when it is issued, so a wait either finds its signal or would never end,
+and says so. `machine/launch_sync.py` puts the queues of pipes behind the same calls.
 """
 
 from __future__ import annotations
@@ -16,39 +18,25 @@ import numpy as np
 from ptokit.base.diagnostics import Note, PtoError, fail, where
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import GlobalSpec
-from ptokit.isa.effects import (
-    Barrier,
-    Buffer,
-    Cached,
-    Clean,
-    CoreFlag,
-    Effect,
-    Fence,
-    Flag,
-    Load,
-    Meeting,
-    Pipe,
-    Reach,
-    Signal,
-    Wait,
-)
-from ptokit.isa.spec import View
+from ptokit.isa import effects as fx
+from ptokit.isa.effects import Effect, Pipe, Reach
+from ptokit.isa.spec import Insn, View
 from ptokit.machine.calls import bind_global, global_pattern
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.faults import WouldBlock
 from ptokit.machine.flags import Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
+from ptokit.machine.queues import Why
 from ptokit.machine.ranks import wait_for_others
 
 if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
-    from ptokit.machine.providers import Context
 
 UNLIMITED = 1 << 30
-
 Place = Site | Location
-FlagKey = tuple[Pipe, Pipe, int]  # the pipe that raises it, the pipe it holds, its number
+Given = Mapping[str, Any]  # the operands of an operation by name
+_NOTHING: Given = {}
 
 
 class Sync:
@@ -56,70 +44,90 @@ class Sync:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self._signal_of: dict[type, Callable[[Pipe, Any, Place, Given], None]] = {
+            fx.Flag: self._raise_flag,
+            fx.Buffer: self._release,
+            fx.CoreFlag: self._reach,
+            fx.Meeting: self._arrive,
+        }
+        self._wait_of: dict[type, Callable[[Pipe, Any, Place, Given], None]] = {
+            fx.Flag: self._take_flag,
+            fx.Buffer: self._acquire,
+            fx.CoreFlag: self._heed_core,
+            fx.Meeting: self._leave,
+        }
 
     @property
     def core(self) -> Core:
         return self.machine.core
 
     def execute(
-        self, effects: Iterable[Effect], given: Mapping[str, Any], site: Place, ctx: Any = None
+        self,
+        insn: Insn,
+        effects: Sequence[Effect],
+        site: Place,
+        given: Given = _NOTHING,
+        call: Any = None,
     ) -> Any:
-        """Do what the effects of an operation say; `given` are its operands by name."""
+        """Do what an operation does to the order of work; `given` are its operands by name."""
+        machine = self.machine
+        if not effects:
+            return None
+        if machine.follows:
+            machine.begin(insn, _pipe_of(effects), site)
+        value = None
         for effect in effects:
-            match effect:
-                case Signal(pipe, Flag(src, dst, id)):
-                    self.set_flag(src, dst, id, site)
-                case Wait(pipe, Flag(src, dst, id)):
-                    self.wait_flag(src, dst, id, site)
-                case Barrier(pipe):
-                    self.barrier(pipe, site)
-                case Wait(pipe, Buffer(id)):
-                    self.get_buffer(pipe, id, site)
-                case Signal(pipe, Buffer(id)):
-                    self.release_buffer(pipe, id, site)
-                case Signal(pipe, CoreFlag(id, Reach.CORE)):
-                    self.to_core(pipe, id, site)
-                case Signal(pipe, CoreFlag(id, reach)):
-                    self.cross_core(pipe, reach.value, id, site)
-                case Wait(pipe, CoreFlag(id, Reach.CORE)):
-                    self.wait_core(pipe, id, site)
-                case Wait(pipe, CoreFlag(id)):
-                    self.wait_device(id, site, checked=True)
-                case Wait(pipe, Meeting(kinds, counter, used)):
-                    if counter:
-                        self.meet_at_counter(given[counter], used, kinds, site)
-                    else:
-                        self.meet(kinds, site)
-                case Clean(operand):
-                    at = given[operand] if operand else None
-                    self.clean_cache(at.data() if isinstance(at, GlobalObject) else at, site)
-                case Fence():
-                    self.fence(site)
-                case Load(register, operand):
-                    self.core.registers[register] = given[operand]
-                case Cached(operand, writes):
-                    value = np.asarray(given["value"]) if writes else None
-                    return self.scalar_access(given[operand], given["offset"], value, ctx)
-                case _:
-                    pass
+            if isinstance(effect, fx.Signal):
+                pipe, token = effect
+                self._signal_of[token.__class__](pipe, token, site, given)
+            elif isinstance(effect, fx.Wait):
+                pipe, token = effect
+                self._wait_of[token.__class__](pipe, token, site, given)
+            else:
+                value = self._do(effect, site, given, call)
+        if machine.operation is not None:
+            machine.end()
+        return value
+
+    def _do(self, effect: Effect, site: Place, given: Given, call: Any) -> Any:
+        match effect:
+            case fx.Barrier(pipe):
+                self.barrier(pipe, site)
+            case fx.Clean(operand):
+                at = given[operand] if operand else None
+                self.clean_cache(at.data() if isinstance(at, GlobalObject) else at)
+            case fx.Fence():
+                self.fence()
+            case fx.Load(register, operand):
+                self.core.registers[register] = given[operand]
+            case fx.Cached(operand, writes):
+                return self._scalar_access(operand, writes, site, given, call)
+            case _:
+                raise AssertionError(effect)
         return None
 
-    # ---- the two primitives, and work in between ------------------------------------------------
+    # ---- the primitives -------------------------------------------------------------------------
 
-    def signal(self, pipe: Pipe, semaphores: Iterable[Semaphore], site: Place) -> None:
+    def signal(
+        self, pipe: Pipe, semaphores: Sequence[Semaphore], site: Place, token: Any = None
+    ) -> None:
         """Give a token to each semaphore when the earlier work of the pipe is complete."""
-        token = Token(site, f"{pipe.name} of the {self.core.name}")
+        event = self.machine.operation
+        if event is not None and token is not None:
+            event.signals.append(token)
+        given = Token(site, f"{pipe.name} of the {self.core.name}", None, event)
         for semaphore in semaphores:
-            self.give(semaphore, token)
+            self.put(semaphore, given)
 
     def wait(
         self,
         pipe: Pipe,
         semaphores: Sequence[Semaphore],
-        what: str,
+        why: Callable[[], Why],
         site: Place,
-        hint: str = "",
+        *,
         early: bool = False,
+        token: Any = None,
     ) -> None:
         """Hold later work of the pipe until every semaphore has a token; take them.
 
@@ -127,9 +135,18 @@ class Sync:
         """
         missing = [s for s in semaphores if not s.ready]
         if missing:
-            raise blocked(what, missing, site, hint)
+            raise blocked(why(), missing, site)
+        event = self.machine.operation
         for semaphore in semaphores:
-            semaphore.take()
+            taken = semaphore.take()
+            if event is not None and token is not None:
+                event.waits.append((token, taken.event))
+
+    def put(self, semaphore: Semaphore, token: Token) -> None:
+        """Leave a token, unless the counter behind the semaphore would overflow."""
+        if semaphore.full:
+            raise overflow(semaphore, token)
+        semaphore.put(token)
 
     def perform(self, pipe: Pipe, call: Any, operands: Sequence[Any], site: Place) -> None:
         """Execute a call on a pipe."""
@@ -137,12 +154,6 @@ class Sync:
 
     def barrier(self, pipe: Pipe, site: Place) -> None:
         """Order all earlier work of a pipe (ALL: of the core) before all later work."""
-
-    def give(self, semaphore: Semaphore, token: Token) -> None:
-        """Leave a token, unless the counter behind the semaphore would overflow."""
-        if semaphore.full:
-            raise overflow(semaphore, token)
-        semaphore.put(token)
 
     def complain(self, code: str, message: str, site: Place, **more: Any) -> None:
         """Report what only a checked run reports; eager use lets it pass."""
@@ -152,50 +163,40 @@ class Sync:
 
     # ---- flags inside a core --------------------------------------------------------------------
 
-    def flag(self, src: Pipe, dst: Pipe, id: int) -> Semaphore:
-        """The flag that `src` raises for `dst`."""
-        flags = self.core.flags
-        found = flags.get((src, dst, id))
+    def _flag(self, token: fx.Flag, site: Place) -> Semaphore:
+        """The semaphore of a flag, between two pipes that this core has."""
+        found = self.core.flags.get(token)
         if found is None:
-            title = f"the flag {src.name} -> {dst.name} {id} of the {self.core.name}"
-            found = flags[src, dst, id] = Semaphore(title, UNLIMITED)
+            self._legal(token.src, site)
+            self._legal(token.dst, site)
+            title = f"the flag {token.src.name} -> {token.dst.name} {token.id}"
+            found = Semaphore(f"{title} of the {self.core.name}", UNLIMITED)
+            self.core.flags[token] = found
         return found
 
-    def set_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
-        """Raise a flag behind the earlier work of `src`."""
-        self._legal(src, site)
-        self._legal(dst, site)
-        flag = self.flag(src, dst, id)
+    def _raise_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
+        flag = self.core.flags.get(token) or self._flag(token, site)
         # Pairs are made as the program is written: the second pipe may lag behind in time.
         if flag.balance > 0:
             self.set_twice(flag, site)
         else:
             flag.balance += 1
             flag.last_set = site
-            self.signal(src, (flag,), site)
+            self.signal(pipe, (flag,), site, token)
 
     def set_twice(self, flag: Semaphore, site: Place) -> None:
         """A flag is raised again before anything waits for it."""
         raise double_set(flag, site)
 
-    def wait_flag(self, src: Pipe, dst: Pipe, id: int, site: Place) -> None:
-        """Hold `dst` until the flag is raised, and lower it."""
-        self._legal(src, site)
-        self._legal(dst, site)
-        what = f"wait_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id})"
-        hint = f"set_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id}) must come first"
-        flag = self.flag(src, dst, id)
-        self.wait(dst, (flag,), what, site, hint, early=flag.balance < 1)
+    def _take_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
+        flag = self.core.flags.get(token) or self._flag(token, site)
+        early = flag.balance < 1
+        self.wait(pipe, (flag,), lambda: _flag_wait(token), site, early=early, token=token)
         flag.balance -= 1
 
-    def flags(self, acts: Sequence[tuple[bool, FlagKey, Place]]) -> None:
-        """Raise (True) and wait for flags, one after the other."""
-        for raises, key, site in acts:
-            (self.set_flag if raises else self.wait_flag)(*key, site)
-
-    def get_buffer(self, pipe: Pipe, id: int, site: Place) -> None:
+    def _acquire(self, pipe: Pipe, token: fx.Buffer, site: Place, given: Given) -> None:
         """Acquire a buffer: wait for the pipes that acquired it earlier to release it."""
-        held = self.core.buffers
+        held, id = self.core.buffers, token.id
         mine = held.get((id, pipe))
         # As the program is written: the pipe itself may lag behind.
         if mine is not None and not mine.balance:
@@ -208,22 +209,23 @@ class Sync:
         others = [s for (other, p), s in held.items() if other == id and p != pipe]
         if others:
             hint = f"rls_buf of buffer {id} must come first on the pipe that holds it"
-            self.wait(pipe, others, f"get_buf(PIPE_{pipe.name}, {id})", site, hint)
+            why = Why(f"get_buf(PIPE_{pipe.name}, {id})", hint)
+            self.wait(pipe, others, lambda: why, site, token=token)
         title = f"the release of buffer {id} by {pipe.name} of the {self.core.name}"
         held[id, pipe] = Latch(title, 1)
 
-    def release_buffer(self, pipe: Pipe, id: int, site: Place) -> None:
+    def _release(self, pipe: Pipe, token: fx.Buffer, site: Place, given: Given) -> None:
         """Release a buffer behind the earlier work of the pipe."""
-        mine = self.core.buffers.get((id, pipe))
+        mine = self.core.buffers.get((token.id, pipe))
         if mine is None or mine.balance:
             raise fail(
                 "rls-buf-unheld",
-                f"PIPE_{pipe.name} releases buffer {id}, which it does not hold",
+                f"PIPE_{pipe.name} releases buffer {token.id}, which it does not hold",
                 fix="pair every rls_buf with one get_buf on the same pipe",
                 site=site,
             )
         mine.balance += 1
-        self.signal(pipe, (mine,), site)
+        self.signal(pipe, (mine,), site, token)
 
     # ---- flags between the cores of a cluster ---------------------------------------------------
 
@@ -231,42 +233,42 @@ class Sync:
         """The part the current core plays: "cube", or the number of a vector core."""
         return "cube" if self.core.role == "cube" else self.core.subblock
 
-    def to_cluster(self, pipe: Pipe, flag: int, site: Place) -> None:
-        """Signal mode 2: the cube core reaches both vector cores, a vector core the cube core."""
-        cluster, role = cluster_of(self.core), self.role_here()
-        if role == "cube":
-            reached = [cluster.semaphore(s, flag) for s in range(SUBBLOCKS)]
-        else:
-            assert isinstance(role, int)
-            reached = [cluster.semaphore("cube", flag + SECOND * role)]
-        self.signal(pipe, reached, site)
-
-    def to_group(self, pipe: Pipe, mode: int, flag: int, site: Place) -> None:
-        """Signal modes 0 and 1: every core of the group gets a token once all have signalled.
-
-        Alone, a core is the whole group.
-        """
-        mine = cluster_of(self.core).semaphore(self.role_here(), flag)
-        self.signal(pipe, (mine,), site)
-
-    def cross_core(self, pipe: Pipe, mode: int, flag: int, site: Place) -> None:
-        """Signal other cores: the cluster (mode 2), or a group that meets (modes 0 and 1)."""
+    def _reach(self, pipe: Pipe, token: fx.CoreFlag, site: Place, given: Given) -> None:
+        """Signal other cores."""
         self._legal(pipe, site)
-        self._based("ffts_cross_core_sync", site)
-        if mode == 2:
-            self.to_cluster(pipe, flag, site)
+        cluster, role, id = cluster_of(self.core), self.role_here(), token.id
+        if token.reach is not Reach.CORE:
+            self._based("ffts_cross_core_sync", site)
+        if token.reach in (Reach.KIND, Reach.PAIR):
+            self.signal(pipe, (self.group(token),), site, token)
+            return
+        if role != "cube":
+            assert isinstance(role, int)
+            reached = [cluster.semaphore("cube", id + SECOND * role)]
+        elif token.reach is Reach.CORE:
+            reached = [cluster.semaphore(id // SECOND, id % SECOND)]
         else:
-            self.to_group(pipe, mode, flag, site)
+            reached = [cluster.semaphore(sub, id) for sub in range(SUBBLOCKS)]
+        self.signal(pipe, reached, site, token)
 
-    def wait_device(self, flag: int, site: Place, checked: bool = False) -> None:
-        """Stop the scalar unit until the cross-core flag has come (the cube core: from both)."""
-        if checked:
+    def group(self, token: fx.CoreFlag) -> Semaphore:
+        """Where a core signals a group of cores that meet; alone, it is the whole group."""
+        return cluster_of(self.core).semaphore(self.role_here(), token.id)
+
+    def _heed_core(self, pipe: Pipe, token: fx.CoreFlag, site: Place, given: Given) -> None:
+        """Wait for other cores; the flags of a cube core may need both vector cores."""
+        cluster, role, id = cluster_of(self.core), self.role_here(), token.id
+        waited = [cluster.semaphore(role, id)]
+        why = Why(f"wait_intra_block(PIPE_{pipe.name}, {id})")
+        if token.reach is not Reach.CORE:
             self._based("wait_flag_dev", site)
-        cluster, role = cluster_of(self.core), self.role_here()
-        waited = [cluster.semaphore(role, flag)]
-        if role == "cube" and self._reduced(flag):
-            waited.append(cluster.semaphore(role, flag + SECOND))
-        self.wait(Pipe.S, waited, f"wait_flag_dev({flag})", site)
+            why = Why(f"wait_flag_dev({id})")
+            target = self.machine.target
+            # The first of the reserved flags is raised by other cube cores.
+            is_cluster = target.core_signals is Reach.CLUSTER and id != target.reserved_flags[0]
+            if role == "cube" and is_cluster:
+                waited.append(cluster.semaphore(role, id + SECOND))
+        self.wait(pipe, waited, lambda: why, site, token=token)
 
     def _based(self, name: str, site: Place) -> None:
         if self.machine.target.needs_signal_base and "FFTS_BASE" not in self.core.registers:
@@ -282,50 +284,28 @@ class Sync:
         """A core signals and waits only on pipes it has."""
         pipes = self.machine.target.pipes[self.core.kind]
         if pipe not in pipes:
-            have = ", ".join(f"PIPE_{p.name}" for p in pipes)
             raise fail(
                 "E5",
                 f"a {self.core.kind} core has no PIPE_{pipe.name}",
                 got=[("core", self.core.name)],
-                fix=f"its pipes are {have}",
+                fix="its pipes are " + ", ".join(f"PIPE_{p.name}" for p in pipes),
                 site=site,
                 target=self.machine.target.name,
             )
 
-    def _reduced(self, flag: int) -> bool:
-        """Whether the flag of the cube core is raised by its vector cores, not by other cubes."""
-        target = self.machine.target
-        return target.core_signals is Reach.CLUSTER and flag != target.reserved_flags[0]
+    # ---- cores that meet ------------------------------------------------------------------------
 
-    def to_core(self, pipe: Pipe, flag: int, site: Place) -> None:
-        """Signal one core of the cluster: vector core 1 is meant by flag + 16."""
-        cluster, role = cluster_of(self.core), self.role_here()
-        if role == "cube":
-            reached = cluster.semaphore(flag // SECOND, flag % SECOND)
-        else:
-            assert isinstance(role, int)
-            reached = cluster.semaphore("cube", flag + SECOND * role)
-        self.signal(pipe, (reached,), site)
+    def _arrive(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
+        """Enter a meeting; alone there is nobody to tell."""
+        if token.counter:
+            counter = given[token.counter].numpy().reshape(-1)
+            counter[0] += 1
 
-    def wait_core(self, pipe: Pipe, flag: int, site: Place) -> None:
-        """Hold one pipe until a core of the cluster has signalled."""
-        waited = cluster_of(self.core).semaphore(self.role_here(), flag)
-        self.wait(pipe, (waited,), f"wait_intra_block(PIPE_{pipe.name}, {flag})", site)
-
-    def meet(self, kinds: tuple[str, ...], site: Place) -> None:
-        """Meet all cores of these kinds; alone there is nobody to wait for."""
-        self.barrier(Pipe.ALL, site)
-
-    def meet_at_counter(
-        self, workspace: GlobalObject, used: int, kinds: tuple[str, ...], site: Place
-    ) -> None:
-        """Meet `used` cores (0: all of these kinds) at a counter in global memory."""
-        counter = workspace.numpy().reshape(-1)
-        counter[0] += 1
-        self.barrier(Pipe.ALL, site)
-        if used > 1 and counter[0] % used:
-            what = f"SYNCALL (soft) waits for {used} cores and"
-            raise blocked(what, [], site, "the other cores must enter it as well")
+    def _leave(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
+        """Leave a meeting once all have come; alone there is nobody to wait for."""
+        if token.used > 1 and given[token.counter].numpy().reshape(-1)[0] % token.used:
+            what = f"SYNCALL (soft) waits for {token.used} cores and"
+            raise blocked(Why(what, "the other cores must enter it as well"), [], site)
 
     # ---- signals in global memory ---------------------------------------------------------------
 
@@ -358,39 +338,57 @@ class Sync:
 
     # ---- scalar accesses to global memory -------------------------------------------------------
 
-    def clean_cache(self, at: Pointer | None, site: Place) -> None:
+    def clean_cache(self, at: Pointer | None) -> None:
         """Write back and forget one line of the scalar data cache, or all of them."""
 
-    def fence(self, site: Place) -> None:
+    def fence(self) -> None:
         """Wait for earlier scalar stores and write-backs."""
 
-    def scalar_access(self, place: Any, offset: int, value: Any, ctx: Context) -> Any:
-        """Read (value None) or write one element of global memory."""
+    def _scalar_access(
+        self, operand: str, writes: bool, site: Place, given: Given, call: Any
+    ) -> Any:
+        """Read or write one element of global memory."""
+        place, insn = given[operand], call.insn
         at = place.data() if isinstance(place, GlobalObject) else place
-        kind, insn = at.dtype, ctx.insn
-        spec = GlobalSpec.of(kind, (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
-        tensor = GlobalObject(spec, at + offset, spec.shape, spec.stride)
-        declared = insn.operand("ptr")
-        if value is not None:
-            declared = replace(declared, role="out")
+        spec = GlobalSpec.of(at.dtype, (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
+        tensor = GlobalObject(spec, at + given["offset"], spec.shape, spec.stride)
+        declared = replace(insn.operand(operand), role="out" if writes else "in")
         pattern = global_pattern(tensor, View.VALID, declared)
-        access = bind_global(pattern, tensor, insn, ctx.site)
-        ctx.touched.append(access)
-        if value is None:
-            return access.array()[0, 0].item()
-        if not kind.is_integer and value.dtype.kind not in "iuf":
-            raise ctx.fail("value", f"{insn.name} takes a number", got=[("value", value)])
-        access.array()[...] = value.astype(kind.np)
-        return None
+        access = bind_global(pattern, tensor, insn, site)
+        value = None
+        if writes:
+            value = np.asarray(given["value"])
+            if not at.dtype.is_integer and value.dtype.kind not in "iuf":
+                raise fail(
+                    f"{insn.name}.value",
+                    f"{insn.name}: {insn.name} takes a number",
+                    got=[("value", value)],
+                    site=site,
+                    target=self.machine.target.name,
+                )
+            access.array()[...] = value.astype(at.dtype.np)
+        self.machine.publish(call, site, (access,))
+        return None if writes else access.array()[0, 0].item()
 
 
-def blocked(what: str, missing: Sequence[Semaphore], site: Place, hint: str = "") -> PtoError:
+def _pipe_of(effects: Sequence[Effect]) -> Pipe:
+    """The pipe an operation acts on: that of its last signal, wait or barrier."""
+    pipes = [e.pipe for e in effects if isinstance(e, fx.Signal | fx.Wait | fx.Barrier)]
+    return pipes[-1] if pipes else Pipe.S
+
+
+def _flag_wait(token: fx.Flag) -> Why:
+    names = f"(PIPE_{token.src.name}, PIPE_{token.dst.name}, EVENT_ID{token.id})"
+    return Why(f"wait_flag{names}", f"set_flag{names} must come first")
+
+
+def blocked(why: Why, missing: Sequence[Semaphore], site: Place) -> PtoError:
     """The error of a wait that nobody else can end."""
     return fail(
         "would-block",
-        f"{what} would wait forever: nothing else runs that could signal it",
+        f"{why.what} would wait forever: nothing else runs that could signal it",
         got=[(s.title, f"{s.given} signalled, {s.taken} taken") for s in missing],
-        fix=hint or "run the other side first: give the signal before waiting for it",
+        fix=why.hint or "run the other side first: give the signal before waiting for it",
         site=site,
         kind=WouldBlock,
     )

@@ -52,6 +52,7 @@ class FifoRules:
     is_direct: bool = False  # unless a direction says GM, entries go into the consumer's memory
     wait_stops_scalar: bool = False  # else only the pipe that goes on with the data
     pairs_cores: bool = False  # both vector cores take part in every entry, split or not
+    pop_frees: bool = False  # the pop of a tile gives the slot back, and TFREE has nothing to do
     tracks_slots: bool = False  # each slot is followed by itself, with counters that never overflow
     packs_local_slots: bool = False  # local slots lie as close as the tiles that are popped
     leaves_index: bool = False  # the caller of a TMPipe moves from entry to entry
@@ -199,7 +200,7 @@ A2A3 = Target(
     acc_types=("f32", "i32"),
     barriers=frozenset(Pipe),
     unordered=_TRANSFERS | {Pipe.V},
-    fifos=FifoRules(_PLAIN, wait_stops_scalar=True, pairs_cores=True),
+    fifos=FifoRules(_PLAIN, wait_stops_scalar=True, pairs_cores=True, pop_frees=True),
     core_signals=Reach.CLUSTER,
     needs_signal_base=True,
     writes_whole_blocks=True,
