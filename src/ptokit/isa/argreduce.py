@@ -16,6 +16,7 @@ import numpy as np
 from ptokit.base import dtypes as dt
 from ptokit.base.layout import Array
 from ptokit.isa.devices import A5_FAMILY
+from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.expr import Expr, given, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
@@ -118,9 +119,21 @@ _ROW_RULES: list[Rule] = [
     ),
 ]
 
+
+def _by_scalar_unit(o: Any) -> bool:
+    """Whether a2a3 has the scalar unit store the results."""
+    outs = [tile for tile in (o.dstVal, o.dstIdx) if tile is not None]
+    scattered = len(outs) > 1 and any(tile.cols != 1 for tile in outs)
+    return o.src.vc > lanes(o.src) or scattered
+
+
 _along_row = _family(
     lambda o: (o.src.vr, 1),
     ArgReduce(axis=1),
+    steps=[
+        steps(when=_by_scalar_unit, between="V", end="V->S S->V", complete=True),
+        UNTIL_DONE,
+    ],
     types=types("src", a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids={"a2a3": "SA-0187"}),
     rules=_ROW_RULES,
     example={"dstIdx": "Vec i32 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"},
@@ -235,6 +248,14 @@ def _refuse_infinite_patterns(src: Array, ops: Ops) -> None:
 _along_column = _family(
     lambda o: (1, o.src.vc),
     ArgReduce(axis=0, refuse=_refuse_infinite_patterns),
+    steps=[
+        steps(
+            when=lambda o: o.dstVal is None and o.src.itemsize == 2,
+            between="V",
+            keeps_scratch=True,
+        ),
+        UNTIL_DONE,
+    ],
     types=types(
         "src",
         a2a3="f16 f32 u16 u32",

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from ptokit.isa.devices import DEVICES
+from ptokit.isa.effects import IN_STEPS, ON_SCALAR_UNIT, SCRATCH_IN_USE
 from ptokit.isa.expr import ON_DEVICE, Expr, apply, given, undefined
 from ptokit.isa.freedom import Freedom, unspecified
 from ptokit.isa.meaning import Each
@@ -82,7 +83,7 @@ family(
 )
 
 
-@_bits(_DST, *BINARY[1:], _TMP, rules=_scratch("dst", "src0", "src1"))
+@_bits(_DST, *BINARY[1:], _TMP, rules=_scratch("dst", "src0", "src1"), steps=[SCRATCH_IN_USE])
 def TXOR(src0: Expr, src1: Expr) -> Expr:
     """Combine two tiles with bitwise XOR.
 
@@ -100,6 +101,7 @@ family(
         src("src"),
         _SCALAR,
         rules=[*pointwise("dst", "src"), separate("dst", "src", on="a2a3")],
+        steps=[IN_STEPS],
     ),
     """Combine every element with a scalar by bitwise [AND|OR].
 
@@ -111,7 +113,7 @@ family(
 )
 
 
-@_bits(_DST, src("src0"), _SCALAR, _TMP, rules=_scratch("dst", "src0"))
+@_bits(_DST, src("src0"), _SCALAR, _TMP, rules=_scratch("dst", "src0"), steps=[SCRATCH_IN_USE])
 def TXORS(src0: Expr, scalar: Expr) -> Expr:
     """Combine every element with a scalar by bitwise XOR.
 
@@ -161,6 +163,7 @@ family(
         types=types(a2a3=NARROW, a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
         rules=pointwise("dst", "src0", "src1"),
         freedom=_stray("a count"),
+        steps=[ON_SCALAR_UNIT],
     ),
     """Shift [left|right] by the counts in the second tile; \
 [zeros come in from the right|signed elements keep their sign].

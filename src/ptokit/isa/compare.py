@@ -7,6 +7,7 @@ from typing import Any
 from ptokit.base.dtypes import f16, i32
 from ptokit.base.enums import CmpMode
 from ptokit.isa.devices import A5_FAMILY, DEVICES
+from ptokit.isa.effects import SCRATCH_IN_USE, steps
 from ptokit.isa.expr import Expr, given, on, select
 from ptokit.isa.masks import (
     compared,
@@ -103,6 +104,7 @@ def _comparison(mode: str, *sources: str, rows: str, fix: str) -> list[Rule]:
         ),
     ],
     asm=Asm(attrs={"cmpMode": "cmpMode"}, place={"cmpMode": "ins"}),
+    steps=[steps(when=lambda o: o.attrs["cmpMode"] == CmpMode.NE, between="V")],
     example={"dst": "Vec {T} 16x32", "dst@cpu": "Vec u8 16x32"},
 )
 def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
@@ -137,6 +139,10 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
         ),
     ],
     asm=Asm(attrs={"mode": "cmpMode"}, place={"mode": "ins"}),
+    steps=[
+        steps(when=lambda o: o.scalar.kind == "tile", start="V->S MTE1->S MTE2->S", between="V"),
+        steps(when=lambda o: o.attrs["mode"] == CmpMode.NE, between="V"),
+    ],
     example={"dst": "Vec u8 16x32", "src0": "Vec {T} 16x64", "scalar": "1"},
     more_examples=[{"dst": "Vec u8 16x32", "src0": "Vec f32 16x64", "scalar": "Vec f32 1x64"}],
 )
@@ -212,6 +218,7 @@ def _selection(mask: str, *sources: str, tmp_text: str, tmp_bytes: Any) -> list[
         ),
     ],
     example={"selMask": "Vec u8 16x32", "tmp": "Vec u8 1x32"},
+    steps=[SCRATCH_IN_USE],
 )
 def TSEL(selMask: Expr, src0: Expr, src1: Expr) -> Expr:
     """Choose between two tiles, element by element, by the bits of a packed mask.
@@ -242,6 +249,7 @@ def TSEL(selMask: Expr, src0: Expr, src1: Expr) -> Expr:
         plain("dst", "src", on=DEVICES),
     ],
     example={"mask": "Vec u8 16x32", "tmp": "Vec u8 1x32"},
+    steps=[steps(start="S->V", between="V", keeps_scratch=True)],
 )
 def TSELS(mask: Expr, src: Expr, scalar: Expr) -> Expr:
     """Take elements of a tile where a packed mask has ones, and a scalar where it has zeros.

@@ -202,7 +202,7 @@ class Steps:
 
 
 def steps(
-    on: str,
+    on: str = "a2a3",
     when: Callable[[Ops], bool] | None = None,
     *,
     start: str = "",
@@ -230,3 +230,10 @@ def steps(
         scratch_complete=not keeps_scratch,
         scratch=scratch,
     )
+
+
+# How the vector instructions of a2a3 that take several steps order them.
+IN_STEPS = steps(between="V")
+SCRATCH_IN_USE = steps(between="V", keeps_scratch=True)
+UNTIL_DONE = steps(between="V", end="V", complete=True)
+ON_SCALAR_UNIT = steps(start="V->S", end="S->V", complete=True)

@@ -18,6 +18,7 @@ from typing import Any
 
 from ptokit.base.dtypes import i32, u8
 from ptokit.base.precision import DivAlgorithm, FmodAlgorithm, RemAlgorithm
+from ptokit.isa.effects import SCRATCH_IN_USE, UNTIL_DONE
 from ptokit.isa.expr import ON_DEVICE, Expr, given, select
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Each
@@ -156,6 +157,7 @@ REM_BY_ZERO = unspecified("x % 0 of integers", "Integers: x % 0 is 0, where hard
     ],
     example={"tmp": "Vec {T} 1x128"},
     freedom=MOD_BY_ZERO,
+    steps=[UNTIL_DONE],
 )
 def TREM(src0: Expr, src1: Expr, PrecisionType: RemAlgorithm) -> Expr:
     """Take the remainder of a division; its sign is that of the divisor.
@@ -174,6 +176,7 @@ def TREM(src0: Expr, src1: Expr, PrecisionType: RemAlgorithm) -> Expr:
     types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
     rules=[*_rules(), separate("dst", "src0", "src1", on="a2a3")],
     freedom=REM_BY_ZERO,
+    steps=[UNTIL_DONE],
 )
 def TFMOD(src0: Expr, src1: Expr, PrecisionType: FmodAlgorithm) -> Expr:
     """Take the remainder of a division; its sign is that of the dividend, as with C's fmod.
@@ -272,6 +275,7 @@ def TRELU(src: Expr) -> Expr:
         separate("tmp", "dst", "src0", "src1", id="tmp-separate", on="a2a3"),
     ],
     example={"tmp": "Vec u8 17x32"},
+    steps=[SCRATCH_IN_USE],
 )
 def TPRELU(src0: Expr, src1: Expr) -> Expr:
     """Multiply the elements that are not positive by a slope of their own.

@@ -16,6 +16,7 @@ from ptokit.base.enums import TileType
 from ptokit.base.precision import DivAlgorithm
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.devices import A5_FAMILY, DEVICES
+from ptokit.isa.effects import IN_STEPS, Scratch, steps
 from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Clobber, Each
@@ -23,7 +24,6 @@ from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, one_vector_of_i64, plain, precision
 from ptokit.isa.rules import located, must, same_dtype, separate, unboxed, whole_overlap
 from ptokit.isa.spec import (
-    DERIVED,
     Asm,
     Extent,
     Rule,
@@ -101,6 +101,13 @@ def _rows_processed(o: Any) -> int:
 def _overrun(o: Any) -> tuple[slice, slice] | None:
     rows = _rows_processed(o)
     return None if rows == o.dst.vr else (slice(o.dst.vr, rows), slice(0, o.dst.vc))
+
+
+_HIDDEN = Scratch("UB", _WINDOW[0], lambda o: 7680 if o.dst.vr > 255 else 256 * -(-o.dst.vr // 8))
+_STEPS = [
+    steps(when=_uses_window, between="V", keeps_scratch=True, scratch=_HIDDEN),
+    steps(when=lambda o: o.tmp is not None, between="V", keeps_scratch=True),
+]
 
 
 def _clobbered(o: Any) -> Clobber | None:
@@ -193,6 +200,7 @@ _with_row_value = partial(
     src("src1"),
     tmp("tmp", optional=True, lost=on_a2a3, note="scratch; only a2a3 uses it"),
     means=Each(repeats=True, clobbers=_clobbered),
+    steps=_STEPS,
     example={"dst": "Vec {T} 32x64", "src0": "Vec {T} 32x64", "src1": "Vec {T} 32x1 DN"},
     more_examples=[
         {"dst": "Vec f16 16x64", "src0": "Vec f16 16x16", "src1": "Vec f16 16x64"},
@@ -204,6 +212,12 @@ _with_row_value = partial(
         },
     ],
 )
+
+
+def _by_scalar_unit(o: Any) -> bool:
+    """Whether a2a3 reads the value of each row with the scalar unit."""
+    sizes = (o.dst.valid_row, o.dst.valid_col, o.src.valid_row, o.src.valid_col)
+    return o.dst.itemsize == 1 or o.src.is_row_major or DYNAMIC in sizes
 
 
 @insn(
@@ -240,6 +254,7 @@ _with_row_value = partial(
         separate("dst", "src"),
     ],
     example={"dst": "Vec {T} 32x64", "src": "Vec {T} 32x1 DN"},
+    steps=[steps(when=_by_scalar_unit, start="V->S", between="V->S S->V")],
 )
 def TROWEXPAND(src: Expr) -> Expr:
     """Copy column 0 of every row of src to all valid columns of that row of dst.
@@ -370,6 +385,9 @@ def TCOLEXPAND(src: Expr) -> Expr:
 # ---- both ways -----------------------------------------------------------------------------------
 
 
+_NOTHING: Mapping[str, Any] = {}
+
+
 def _both_ways(
     suffix: str,
     function: Callable[..., Expr],
@@ -378,12 +396,14 @@ def _both_ways(
     kinds: Mapping[str, str] = _NUMBERS,
     row: str = "",
     column: str = "",
-    row_asm: Asm = DERIVED,
+    row_block: Mapping[str, Any] = _NOTHING,
+    column_block: Mapping[str, Any] = _NOTHING,
     **more: Any,
 ) -> None:
     """Define an operation with a value per row and the same with a single row.
 
-    `row` and `column` are the assertions on the element types and of the rules, in their order.
+    `row` and `column` are the assertions on the element types and of the rules, in their order;
+    `row_block` and `column_block` what only one of them says.
     """
     (row_types, *row_rules), (types_, *rules) = row.split() or [""], column.split() or [""]
     ways = {
@@ -391,10 +411,13 @@ def _both_ways(
             _with_row_value,
             types=types(**kinds, ids=row_types),
             rules=_with_row_value_rules(*row_rules),
-            asm=row_asm,
+            **row_block,
         ),
         f"TCOLEXPAND{suffix}": partial(
-            _with_row, types=types(**kinds, ids=types_), rules=_with_row_rules(*rules)
+            _with_row,
+            types=types(**kinds, ids=types_),
+            rules=_with_row_rules(*rules),
+            **column_block,
         ),
     }
     block: Any = lambda name, doc: ways[name](name=name, doc=doc, **more)  # noqa: E731
@@ -412,7 +435,7 @@ source [has one value per row|is a single row].
     there is none, in UB bytes 188416 to 196608, whose contents are lost.|The single row is src1 or,
     less portably, src0; only its row 0 is read.] Integers wrap.
     """,
-    row_asm=Asm(tmp=frozenset()),
+    row_block={"asm": Asm(tmp=frozenset())},
 )
 _both_ways(
     "SUB",
@@ -486,6 +509,9 @@ is a single row for all rows].
     Layout, tmp and the UB scratch of a2a3 are as for TROWEXPANDADD.|]
     """,
     kinds=dict.fromkeys(("a2a3", "a5", "kirin"), "f16 f32"),
+    # The barrier before the exponential covers the scratch.
+    row_block={"steps": [steps(when=_uses_window, between="V", scratch=_HIDDEN), IN_STEPS]},
+    column_block={"steps": [IN_STEPS]},
     row="SA-0309 SA-0311 SA-0310",
     column="SA-0143 SA-0144",
     freedom=ulp(

@@ -7,6 +7,7 @@ from functools import partial
 
 from ptokit.base.dtypes import DType, f16, f32, i8, i16, i32
 from ptokit.base.enums import SaturationMode
+from ptokit.isa.effects import UNTIL_DONE
 from ptokit.isa.elementwise import NUMBERS
 from ptokit.isa.expr import Expr, apply, given, on
 from ptokit.isa.freedom import ulp, unspecified
@@ -171,6 +172,7 @@ the destination.
     ],
     asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
     example={"deqScale": "0.5"},
+    steps=[UNTIL_DONE],
 )
 def TADDDEQRELU(src0: Expr, src1: Expr, deqScale: Expr) -> Expr:
     """Add two i32 tiles, scale the sum, replace what is negative by zero, and round to f16.

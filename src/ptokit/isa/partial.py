@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from ptokit.isa.devices import A5_FAMILY, DEVICES
+from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.expand import STRICT
 from ptokit.isa.expr import Expr, given, on, select
 from ptokit.isa.meaning import Partial
@@ -34,6 +35,11 @@ from ptokit.isa.vector_rules import by_target, ceil_to, per_block, rows_16bit
 
 def _covers(tile: Any, dst: Any) -> bool:
     return tile.vr == dst.vr and tile.vc == dst.vc
+
+
+def _copies(o: Any) -> bool:
+    """Whether one source is smaller, so that the other is copied first."""
+    return not (_covers(o.src0, o.dst) and _covers(o.src1, o.dst))
 
 
 def _padding(dst: str, src0: str, src1: str) -> Callable[[Any], tuple[slice, slice] | None]:
@@ -102,6 +108,7 @@ _part = partial(
     src("src0"),
     src("src1"),
     means=Partial({"dst": ("src0", "src1")}),
+    steps=[steps(when=_copies, between="V")],
     example={"src1": "Vec {T} 16x64 valid 8x32"},
 )
 _NARROW = {
@@ -204,6 +211,7 @@ _pair = partial(
     src("src0Idx"),
     src("src1Idx"),
     means=Partial({"dstVal": _VALUES[1:], "dstIdx": _INDICES[1:]}),
+    steps=[UNTIL_DONE],
     types=types("dstVal dstIdx src0Idx src1Idx", a2a3=_LEGAL, a5=_LEGAL, kirin=_LEGAL),
     rules=_PAIR_RULES,
     asm=Asm(ins=("src0Val", "src1Val", "src0Idx", "src1Idx"), outs=("dstVal", "dstIdx")),

@@ -13,6 +13,7 @@ from typing import Any
 
 from ptokit.base import dtypes as dt
 from ptokit.isa.devices import A5_FAMILY, DEVICES
+from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.expr import Condition, Expr, on
 from ptokit.isa.folds import (
     BLOCKS,
@@ -131,9 +132,13 @@ _row_types = partial(
     types, "src", ids={"a2a3": "SA-0187"} | dict.fromkeys(A5_FAMILY.split(), "SA-0087")
 )
 _NUMBERS = "f16 f32 i16 i32"
+# The scalar unit finishes the rows of integers, and all products.
+_OF_FLOATS = steps(when=lambda o: o.src.dtype.is_float, between="V", end="V", complete=True)
+_OF_INTEGERS = steps(between="V V->S S->V", end="S->V", complete=True)
 
 
 @_rows(
+    steps=[_OF_FLOATS, _OF_INTEGERS],
     means=Reduce(
         axis=1,
         orders=(
@@ -171,6 +176,7 @@ def TROWSUM(held: Expr, element: Expr) -> Expr:
 
 
 @_rows(
+    steps=[_OF_INTEGERS],
     means=Reduce(
         axis=1,
         identity=1,
@@ -200,6 +206,7 @@ def TROWPROD(held: Expr, element: Expr) -> Expr:
 family(
     partial(
         _rows,
+        steps=[_OF_FLOATS, _OF_INTEGERS],
         means=Reduce(axis=1),
         types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS + " i8 u8 i64 u64", kirin=_NUMBERS + " i8 u8"),
         rules=_row_rules(
@@ -277,6 +284,9 @@ _FOLD_ORDER = (
     tmp("tmp", optional=True, lost=_by_tree, note="rows of partial sums, for the tree"),
     attrs=[Attr("isBinary", bool, False, "sum by a pairwise tree, through tmp", argument=True)],
     forms=["dst src", "dst src tmp"],
+    steps=[
+        steps(when=lambda o: o.tmp is not None or o.src.vr > 1, between="V", end="V", complete=True)
+    ],
     means=Reduce(
         axis=0,
         orders=(
@@ -338,6 +348,7 @@ def TCOLSUM(held: Expr, element: Expr) -> Expr:
     _DST,
     src("src"),
     means=Reduce(axis=0, identity=1, orders=_FOLDS),
+    steps=[UNTIL_DONE],
     types=types(
         "src",
         a2a3=_NUMBERS,
@@ -359,7 +370,14 @@ def TCOLPROD(held: Expr, element: Expr) -> Expr:
 
 
 family(
-    partial(_columns, _DST, src("src"), means=Reduce(axis=0), freedom=STRICT_SCAN),
+    partial(
+        _columns,
+        _DST,
+        src("src"),
+        means=Reduce(axis=0),
+        freedom=STRICT_SCAN,
+        steps=[UNTIL_DONE],
+    ),
     """Store the [maximum|minimum] of every column of src in row 0 of dst.
 
     The valid region of src governs; without valid rows nothing is written. The result is one of the

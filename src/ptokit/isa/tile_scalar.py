@@ -14,6 +14,7 @@ from typing import Any
 from ptokit.base.dtypes import i32
 from ptokit.base.precision import DivAlgorithm, FmodSAlgorithm, RemSAlgorithm
 from ptokit.isa.devices import DEVICES
+from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.elementwise import MOD_BY_ZERO, NUMBERS, REM_BY_ZERO, WIDER_NUMBERS
 from ptokit.isa.expr import ON_DEVICE, Arg, Condition, Const, Expr, given, undefined
 from ptokit.isa.freedom import ulp, unspecified
@@ -199,6 +200,10 @@ _IN_PLACE = Condition(
         ),
     ],
     more_examples=[{"src0": "7", "scalar": "Vec f32 16x64"}],
+    steps=[
+        steps(when=lambda o: o.dst.dtype.is_integer, between="V", end="V", complete=True),
+        steps(when=lambda o: o.scalar.kind == "tile" or not _IN_PLACE.holds(o), between="V"),
+    ],
     freedom=ulp(
         1, "Floats: the nearest value, where hardware may be off by one in the last place."
     ),
@@ -252,6 +257,7 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
     ],
     example={"tmp": "Vec {T} 1x64"},
     freedom=MOD_BY_ZERO,
+    steps=[UNTIL_DONE],
 )
 def TREMS(src: Expr, scalar: Expr, PrecisionType: RemSAlgorithm) -> Expr:
     """Take the remainder of a division by a scalar; its sign is that of the scalar.
@@ -271,6 +277,7 @@ def TREMS(src: Expr, scalar: Expr, PrecisionType: RemSAlgorithm) -> Expr:
     types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
     rules=[*with_scalar(), separate("dst", "src", on="a2a3")],
     freedom=REM_BY_ZERO,
+    steps=[UNTIL_DONE],
 )
 def TFMODS(src: Expr, scalar: Expr, PrecisionType: FmodSAlgorithm) -> Expr:
     """Take the remainder of a division by a scalar; its sign is that of the dividend.

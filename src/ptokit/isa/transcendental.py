@@ -20,6 +20,7 @@ from ptokit.base.precision import (
     SqrtAlgorithm,
 )
 from ptokit.isa.devices import DEVICES
+from ptokit.isa.effects import ON_SCALAR_UNIT, steps
 from ptokit.isa.expr import Const, Expr
 from ptokit.isa.freedom import ulp
 from ptokit.isa.meaning import Each
@@ -110,6 +111,7 @@ def TSQRT(src: Expr) -> Expr:
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
     ],
     example={"tmp": "Vec {T} 1x64"},
+    steps=[steps(when=lambda o: o.tmp is not None, between="V", keeps_scratch=True)],
     freedom=ulp(
         None,
         "The root and its reciprocal, each rounded to the element type, with and without tmp. "
@@ -159,6 +161,10 @@ def _for_f32(asked: Rule) -> Rule:
     )
 
 
+def _is_float(o: Any) -> bool:
+    return o.dst.dtype.is_float
+
+
 def _own(exponent: Operand, *tiles: str) -> dict[str, Any]:
     """The operands, rules and samples of a power, by the kind of its exponent."""
     lost = on_a2a3, lambda o: o.dst.dtype is dt.f32
@@ -195,6 +201,10 @@ family(
         types=types(a2a3="i8 u8 i16 u16 i32 u32 f32", kirin="i8 u8 i16 u16 i32 u32 f16 f32"),
         asm=Asm(tmp=frozenset({"sync", "l1", "l2"})),
         freedom=ACCURACY,
+        steps=[
+            steps(when=_is_float, between="V", end="V->S S->V", complete=True),
+            ON_SCALAR_UNIT,
+        ],
     ),
     """Raise [the first tile to the powers in the second|every element to the same power].
 
