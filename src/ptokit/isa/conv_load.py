@@ -14,9 +14,9 @@ from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import all_axes
 from ptokit.isa.conv_layout import FILTERS, WEIGHTS, split_channels, weight_blocks
-from ptokit.isa.devices import DEVICES
+from ptokit.isa.devices import DEVICES, NEW, OLD
 from ptokit.isa.memory import FIX_VIEW
-from ptokit.isa.rules import NEW, OLD, both, in_types, must, when
+from ptokit.isa.rules import both, in_types, must, when
 from ptokit.isa.spec import Rule, rule
 
 _PAIRS = {

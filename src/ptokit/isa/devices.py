@@ -9,6 +9,9 @@ TARGETS = ("a2a3", "a5", "kirin9030", "kirinx90")  # the devices; `cpu` is the p
 DEVICES = " ".join(TARGETS)
 A5_FAMILY = "a5 kirin9030 kirinx90"  # vector instructions over registers, not over memory
 KIRIN = "kirin9030 kirinx90"
+# Two generations of the memory side: sizes are checked when an instruction runs, or is compiled.
+OLD = "a2a3 kirinx90"
+NEW = "a5 kirin9030"
 
 
 def on(targets: str) -> Callable[[Any], bool]:

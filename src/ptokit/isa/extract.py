@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptokit.base.enums import AccToVecMode, ReluPreMode, TileType
+from ptokit.base.enums import AccToVecMode, CompactMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.devices import DEVICES, KIRIN
+from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import Scratch, steps
-from ptokit.isa.extract_rules import CORNER_RULES, OPERAND_RULES, VECTOR_RULES, corner, corner1
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import NEW, OLD, must, separate
+from ptokit.isa.rules import in_types, must, separate, when, where
 from ptokit.isa.services import Core, Poison
-from ptokit.isa.spec import Asm, Cpp, Pipe, insn, out, scalar, src
+from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, rule, scalar, src
 from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import (
     PARTS,
     PARTS_FP,
     RELU,
     VEC_MODE,
+    WORD,
+    c0,
+    is_plain,
     is_row,
     path,
     pipe_of,
@@ -29,23 +31,145 @@ from ptokit.isa.transfer import (
     up,
     weight_size,
     whole,
+    words,
 )
 from ptokit.isa.transfer_rules import (
+    CUBE,
+    along,
     drain_rules,
     fp_rules,
+    holds_type,
     index,
+    matching,
     mode_rules,
     needs_accumulator,
+    operand_rules,
     paths_exist,
     same_type,
+    weight_rules,
     weights_to_right,
 )
-from ptokit.isa.window_rules import one_element
+from ptokit.isa.window_rules import VECTOR_TYPES, inside, one_element, window_rules
 
-WORDS = "preQuantScalar fp"
 # Bytes of UB over which A2A3 re-boxes odd int8 rows.
 _REBOXES = PerTarget(False, a2a3=True)
 SCRATCH = Scratch("UB", 188416, lambda o: 8192)
+
+
+A5_TYPES = "i8 f8e4m3 f8e5m2 hif8 f16 bf16 f32 f4e2m1x2 f4e1m2x2 f8e8m0"
+DRAINS = "Acc>Mat Acc>Vec"
+
+
+def corner(o: Any) -> tuple[int, int]:
+    """Where the window starts."""
+    return index(o, "indexRow"), index(o, "indexCol")
+
+
+def corner1(o: Any) -> tuple[int, int]:
+    """Where the second window starts."""
+    return index(o, "indexRow1"), index(o, "indexCol1")
+
+
+# ---- windows of Mat tiles, which become matmul operands ------------------------------------------
+
+
+def _plainly(id: str, kinds: str, on: str) -> Rule:
+    text = f"the element type is one of {kinds}, unless a quantisation word makes another"
+    without_word = when(lambda o: o.preQuantScalar is None and o.fp is None, in_types("dst", kinds))
+    return rule(id, text, without_word, on)
+
+
+OPERAND_RULES = [
+    *along(f"{CUBE} {DRAINS}")(
+        _plainly("SA-0162", "i8 f16 bf16 f32", "a2a3"),
+        _plainly("SA-0167", A5_TYPES, "a5"),
+    ),
+    *along(CUBE)(
+        holds_type("cube-dtype", "f16 i8 u8 i16 u16", "kirin9030", "of a matmul operand"),
+        holds_type("cube-dtype", "i8 f16 f32", "kirinx90", "of a matmul operand"),
+    ),
+    *operand_rules(source="SA-0165", plain=False, layout="SA-0161", indexed=True),
+    *weight_rules("a2a3 kirinx90 a5 kirin9030"),
+]
+
+# The window lies in the source; A5 leaves that to the author on the way to the cube.
+CORNER_RULES = [
+    *along(f"{CUBE} {DRAINS}", OLD)(
+        must("PA-0041")(
+            "indexRow + dst.Rows <= src.Rows",
+            lambda o: index(o, "indexRow") + o.dst.rows <= o.src.rows,
+        ),
+        must("PA-0040")(
+            "indexCol + dst.Cols <= src.Cols",
+            lambda o: index(o, "indexCol") + o.dst.cols <= o.src.cols,
+        ),
+    ),
+    *along(DRAINS, NEW)(
+        must("acc-window-layout")(
+            "the tile that takes a window of an accumulator is NZ or ND",
+            lambda o: o.dst.layout in ("NZ", "ND"),
+        ),
+        inside("acc-window", "dst", "src"),
+    ),
+]
+
+# ---- windows of vector tiles, one or two at a time -----------------------------------------------
+
+
+def _fits(o: Any, tile: Any, at: tuple[int, int]) -> bool:
+    return at[0] + tile.vr <= o.src.rows and at[1] + tile.vc <= o.src.cols
+
+
+_TWO_WINDOWS = where(lambda o: o.dst1 is not None, "a2a3 a5", "two windows: ")(
+    must("two-boxed")(
+        "src is row-major, dst and dst1 are NZ vector tiles of its element type",
+        lambda o: (
+            is_plain(o.src)
+            and o.dst.layout == o.dst1.layout == "NZ"
+            and o.dst1.loc == TileType.Vec
+            and o.dst.dtype is o.dst1.dtype is o.src.dtype
+        ),
+    ),
+    [
+        rule("two-dtype", f"the element type is one of {kinds}", in_types("dst", kinds), on)
+        for on, kinds in (("a2a3", "i8 f16 bf16 f32 i32"), ("a5", VECTOR_TYPES["a5"]))
+    ],
+    must("two-blocks")(
+        "Cols of dst and dst1 are multiples of 32 / sizeof, rows of src whole 32-byte blocks",
+        lambda o: (
+            o.dst.cols % c0(o.dst) == o.dst1.cols % c0(o.dst1) == 0
+            and o.src.cols * o.src.itemsize % BLOCK_BYTES == 0
+        ),
+    ),
+    must("two-windows")(
+        "both lie inside src", lambda o: _fits(o, o.dst, corner(o)) and _fits(o, o.dst1, corner1(o))
+    ),
+    must("two-compact", "a2a3")(
+        "dst and dst1 are not compact RowPlusOne",
+        lambda o: CompactMode.RowPlusOne not in (o.dst.compact, o.dst1.compact),
+    ),
+    must("two-pitch", "a5")(
+        "dst and dst1 have as many rows as their valid rows rounded up to 16, or are compact "
+        "RowPlusOne: boxes are packed by the valid size",
+        lambda o: all(
+            t.compact == CompactMode.RowPlusOne or t.rows == up(t.vr, 16) for t in (o.dst, o.dst1)
+        ),
+    ),
+)
+
+VECTOR_RULES = [
+    *along("Vec>Vec")(
+        where(lambda o: o.dst1 is None)(
+            window_rules("dst", "src"), matching("vector-layouts", "a2a3 a5")
+        ),
+        matching("vector-layouts", KIRIN),
+        _TWO_WINDOWS,
+    ),
+    *along("Vec>Mat", A5_FAMILY)(
+        matching("vec-mat-layouts", A5_FAMILY),
+        inside("vec-mat-window", "dst", "src"),
+    ),
+]
 
 
 # ---- regions -----------------------------------------------------------------------------------
@@ -106,13 +230,10 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
     out("dst", view=lambda o: share_size(o, *_size(o))),
     out("dst1", optional=True, note="second window of a vector tile"),
     src("src", view=_source, kinds=("tile", "conv"), carries=True),
-    scalar("preQuantScalar", optional=True, note="quantisation word of an accumulator"),
-    src(
-        "fp",
-        view=lambda o: _window((0, corner(o)[1]), (1, o.dst.vc)),
-        optional=True,
-        space="Scaling",
-        note="quantisation words, one per source column",
+    WORD,
+    words(
+        lambda o: _window((0, corner(o)[1]), (1, o.dst.vc)),
+        "quantisation words, one per source column",
     ),
     scalar("indexRow", note="first row of the window, 0 when left out"),
     scalar("indexCol", note="first column of the window, 0 when left out"),
@@ -145,9 +266,9 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
         OPERAND_RULES,
         CORNER_RULES,
         VECTOR_RULES,
-        needs_accumulator("accumulator-source", DEVICES, WORDS),
-        drain_rules(WORDS),
-        mode_rules(WORDS, moved="dst"),
+        needs_accumulator("accumulator-source", DEVICES),
+        drain_rules(),
+        mode_rules(moved="dst"),
         fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
         must("first-core", "kirinx90")(
             "the receiving vector core is core 0",

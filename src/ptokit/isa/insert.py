@@ -6,9 +6,9 @@ from typing import Any
 
 from ptokit.base.enums import TInsertMode
 from ptokit.base.layout import Array
-from ptokit.isa.devices import DEVICES
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import NOT_A2A3, in_types, must, separate
+from ptokit.isa.rules import in_types, must, separate
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, inout, insn, rule, scalar, src
 from ptokit.isa.transfer import (
@@ -16,12 +16,14 @@ from ptokit.isa.transfer import (
     PARTS_FP,
     RELU,
     VEC_MODE,
+    WORD,
     c0,
     path,
     share_size,
     transfer,
     up,
     whole,
+    words,
 )
 from ptokit.isa.transfer_rules import (
     along,
@@ -36,8 +38,6 @@ from ptokit.isa.transfer_rules import (
     same_type,
 )
 from ptokit.isa.window_rules import FP4, inside, one_element, vector_types, window_rules
-
-WORDS = "preQuantScalar fp"
 
 
 def _size(o: Any) -> tuple[int, int]:
@@ -67,12 +67,12 @@ _ACCUMULATOR_RULES = [
                 and index(o, "indexCol") + o.src.cols <= o.dst.cols
             ),
         ),
-        inside("acc-window", "src", "dst", NOT_A2A3),
-        must("acc-mat-layout", NOT_A2A3)(
+        inside("acc-window", "src", "dst", A5_FAMILY),
+        must("acc-mat-layout", A5_FAMILY)(
             "the Mat tile that takes an accumulator is NZ", lambda o: o.dst.layout == "NZ"
         ),
     ),
-    *along("Acc>Vec", NOT_A2A3)(inside("acc-window", "src", "dst")),
+    *along("Acc>Vec", A5_FAMILY)(inside("acc-window", "src", "dst")),
 ]
 
 
@@ -86,8 +86,8 @@ def _as_one(o: Any) -> bool:
 
 
 _VECTOR_RULES = [
-    *along("Vec>Mat", NOT_A2A3)(
-        vector_types(NOT_A2A3),
+    *along("Vec>Mat", A5_FAMILY)(
+        vector_types(A5_FAMILY),
         must("vec-mat-layouts")(
             "src and dst are both row-major, NZ or ZN, or ZZ and inserted in whole rows of boxes",
             lambda o: is_matching(o) or o.src.layout == o.dst.layout == "ZN" or _as_one(o),
@@ -115,14 +115,8 @@ _VECTOR_RULES = [
 @insn(
     inout("dst", view=_window, carries=True, note="elements outside the window keep their values"),
     src("src", view=_size, carries=True),
-    scalar("preQuantScalar", optional=True, note="quantisation word of an accumulator"),
-    src(
-        "fp",
-        view=lambda o: (1, o.src.vc),
-        optional=True,
-        space="Scaling",
-        note="quantisation words, one per column of src",
-    ),
+    WORD,
+    words(lambda o: (1, o.src.vc), "quantisation words, one per column of src"),
     scalar("indexRow", note="first row of the window, 0 when left out"),
     scalar("indexCol", note="first column of the window, 0 when left out"),
     attrs=[RELU, VEC_MODE, Attr("mode", TInsertMode, None, "bursts of a Vec to Mat transfer")],
@@ -139,18 +133,18 @@ _VECTOR_RULES = [
     rules=[
         separate("dst", "src", on=DEVICES),
         paths_exist("space-pair", "Acc>Mat Vec>Vec", "a2a3"),
-        paths_exist("space-pair", "Acc>Mat Acc>Vec Vec>Mat Vec>Vec", NOT_A2A3),
+        paths_exist("space-pair", "Acc>Mat Acc>Vec Vec>Mat Vec>Vec", A5_FAMILY),
         same_type("same-dtype", DEVICES),
         _ACCUMULATOR_RULES,
         _VECTOR_RULES,
-        needs_accumulator("accumulator-source", DEVICES, WORDS),
-        drain_rules(WORDS),
-        mode_rules(WORDS),
+        needs_accumulator("accumulator-source", DEVICES),
+        drain_rules(),
+        mode_rules(),
         fp_rules(lambda _: 0, lambda o: o.src.vc),
         rule(
             "bursts", "the burst forms do not exist here", lambda o: o.attrs["mode"] is None, "a2a3"
         ),
-        must("bursts", NOT_A2A3)(
+        must("bursts", A5_FAMILY)(
             "the burst forms insert an NZ Vec tile into a Mat tile",
             lambda o: o.attrs["mode"] is None or (path(o) == "Vec>Mat" and o.src.layout == "NZ"),
         ),

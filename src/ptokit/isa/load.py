@@ -8,7 +8,7 @@ from typing import Any
 from ptokit.base.enums import Layout, PadValue, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
-from ptokit.isa.devices import DEVICES
+from ptokit.isa.devices import DEVICES, NEW, OLD
 from ptokit.isa.facts import Ops
 from ptokit.isa.memory import (
     FIX_VIEW,
@@ -26,7 +26,7 @@ from ptokit.isa.memory import (
     view_rows_cols,
 )
 from ptokit.isa.mx_load import HIF4, MX, MX_EXAMPLES, MX_RULES, one_row_of_scales
-from ptokit.isa.rules import NEW, OLD, Predicate, both, must, where
+from ptokit.isa.rules import Predicate, both, must, where
 from ptokit.isa.spec import Asm, Pipe, View, examples, gm_in, insn, out, rule, types
 from ptokit.isa.targets import PerTarget
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.enums import Layout, TileType
-from ptokit.isa.devices import KIRIN
+from ptokit.isa.devices import KIRIN, NEW
 from ptokit.isa.memory import FIX_VIEW, arranged, round_up, view_rows_cols
-from ptokit.isa.rules import NEW, both, must
+from ptokit.isa.rules import both, must
 
 SCALES_A = (Layout.MX_A_ZZ, Layout.MX_A_ND, Layout.MX_A_DN)
 SCALES_B = (Layout.MX_B_NN, Layout.MX_B_ND, Layout.MX_B_DN)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.layout import Array
-from ptokit.isa.devices import DEVICES
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import steps
-from ptokit.isa.rules import NOT_A2A3, located, must, row_major, same_dtype, same_valid, separate
+from ptokit.isa.rules import located, must, row_major, same_dtype, same_valid, separate
 from ptokit.isa.services import Poison, Refused
 from ptokit.isa.spec import Asm, insn, out, src, types
 from ptokit.isa.targets import PerTarget, Target
@@ -77,13 +77,13 @@ def _spill(o: Any) -> Any:
             "the valid columns of src0 and src1 fit into dst",
             lambda o: o.src0Idx is not None or o.src0.vc + o.src1.vc <= o.dst.cols,
         ),
-        must("width", NOT_A2A3)(
+        must("width", A5_FAMILY)(
             "the valid columns of src0 and src1 make up those of dst",
             lambda o: o.src0Idx is not None or o.src0.vc + o.src1.vc == o.dst.vc,
         ),
         row_major("dst", "src0", "src1", on=DEVICES),
         separate("dst", "src0", "src1", on=DEVICES),
-        must("offsets", NOT_A2A3)(
+        must("offsets", A5_FAMILY)(
             "positions in dst fit in an integer of the element's width (1- and 2-byte types)",
             lambda o: (
                 o.dst.itemsize > 2

@@ -21,15 +21,9 @@ import numpy as np
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
-from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.spec import Rule, flat, rule
 
 Predicate = Callable[[Any], bool]
-
-NOT_A2A3 = A5_FAMILY
-# Two generations of the memory side: sizes are checked when an instruction runs, or is compiled.
-OLD = "a2a3 kirinx90"
-NEW = "a5 kirin9030"
 
 
 # ---- groups of rules -----------------------------------------------------------------------------
@@ -104,6 +98,10 @@ def _all(names: tuple[str, ...], test: Callable[[Any], bool]) -> Callable[[Any],
     return lambda o: all(o[n] is None or test(o[n]) for n in names)
 
 
+def _one(names: tuple[str, ...], fact: Callable[[Any], Any]) -> Predicate:
+    return lambda o: len({fact(o[n]) for n in names if o[n] is not None}) == 1
+
+
 def listed(names: tuple[str, ...]) -> str:
     """Join names as a sentence does: a, b and c."""
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
@@ -115,44 +113,36 @@ def verb(names: tuple[str, ...], one: str, many: str) -> str:
 
 def same_dtype(*names: str, id: str = "same-dtype", on: str | None = None) -> Rule:
     """All named operands have one element type."""
-    return rule(
-        id,
+    return must(id, on)(
         f"{listed(names)} have the same element type",
-        lambda o: len({o[n].dtype for n in names if o[n] is not None}) == 1,
-        on,
+        _one(names, lambda t: t.dtype),
         "declare the tiles with one element type, or convert with TCVT first",
     )
 
 
 def same_size(*names: str, id: str = "same-element-size", on: str | None = None) -> Rule:
     """All named operands have elements of one width."""
-    return rule(
-        id,
+    return must(id, on)(
         f"elements of {listed(names)} have the same size",
-        lambda o: len({o[n].itemsize for n in names if o[n] is not None}) == 1,
-        on,
+        _one(names, lambda t: t.itemsize),
         "use element types of equal width on both sides",
     )
 
 
 def row_major(*names: str, id: str = "row-major", on: str | None = None) -> Rule:
     """All named tiles are row-major."""
-    return rule(
-        id,
+    return must(id, on)(
         f"{listed(names)} {verb(names, 'is', 'are')} row-major",
         _all(names, lambda t: t.is_row_major),
-        on,
         "declare the tile with BLayout.RowMajor, or TMOV/TTRANS it first",
     )
 
 
 def unboxed(*names: str, id: str = "unboxed", on: str | None = None) -> Rule:
     """All named tiles have no inner box."""
-    return rule(
-        id,
+    return must(id, on)(
         f"{listed(names)} {verb(names, 'has', 'have')} no inner box (SLayout.NoneBox)",
         _all(names, lambda t: not t.is_boxed),
-        on,
         "declare the tile with SLayout.NoneBox",
     )
 
@@ -160,109 +150,99 @@ def unboxed(*names: str, id: str = "unboxed", on: str | None = None) -> Rule:
 def located(where: str, *names: str, id: str = "location", on: str | None = None) -> Rule:
     """All named tiles live in one of the given spaces ("Vec", "Vec Mat")."""
     spaces = tuple(TileType[w] for w in where.split())
-    return rule(
-        id,
-        f"{listed(names)} {verb(names, 'is a', 'are')} {' or '.join(where.split())} "
-        f"{verb(names, 'tile', 'tiles')}",
+    kind = (
+        f"{verb(names, 'is a', 'are')} {' or '.join(where.split())} {verb(names, 'tile', 'tiles')}"
+    )
+    return must(id, on)(
+        f"{listed(names)} {kind}",
         _all(names, lambda t: t.loc in spaces),
-        on,
         "declare the tile with that TileType and bring the data over with TMOV or TEXTRACT",
     )
 
 
+_ONE_REGION = "give the tiles the same valid region (the template arguments, or SetValidShape)"
+
+
 def same_valid(*names: str, id: str = "same-valid", on: str | None = None) -> Rule:
     """All named tiles have one valid region."""
-    return rule(
-        id,
-        f"{listed(names)} have the same valid rows and columns",
-        lambda o: len({(o[n].vr, o[n].vc) for n in names if o[n] is not None}) == 1,
-        on,
-        "give the tiles the same valid region (the template arguments, or SetValidShape)",
-    )
+    text = f"{listed(names)} have the same valid rows and columns"
+    return must(id, on)(text, _one(names, lambda t: (t.vr, t.vc)), _ONE_REGION)
 
 
 def same_valid_shape(*names: str, rows: str, cols: str, on: str | None = None) -> list[Rule]:
     """All named tiles have one valid region; rows and columns are reported under their own ids."""
-    fix = "give the tiles the same valid region (the template arguments, or SetValidShape)"
+    text = f"{listed(names)} have the same valid"
     return [
-        rule(
-            cols,
-            f"{listed(names)} have the same valid columns",
-            lambda o: len({o[n].vc for n in names if o[n] is not None}) == 1,
-            on,
-            fix,
+        must(cols, on)(f"{text} columns", _one(names, lambda t: t.vc), _ONE_REGION),
+        must(rows, on)(f"{text} rows", _one(names, lambda t: t.vr), _ONE_REGION),
+    ]
+
+
+def static_valid_fits(
+    *names: str, rows: str = "SA-0084", cols: str = "SA-0083", on: str | None = None
+) -> list[Rule]:
+    """Static valid sizes do not exceed the capacity."""
+    every = listed(names)
+    return [
+        must(rows, on)(
+            f"ValidRow <= Rows of {every}", _all(names, lambda t: t.valid_row <= t.rows)
         ),
-        rule(
-            rows,
-            f"{listed(names)} have the same valid rows",
-            lambda o: len({o[n].vr for n in names if o[n] is not None}) == 1,
-            on,
-            fix,
+        must(cols, on)(
+            f"ValidCol <= Cols of {every}", _all(names, lambda t: t.valid_col <= t.cols)
         ),
     ]
 
 
+# ---- storage -------------------------------------------------------------------------------------
+
+_APART = "bind the tiles to addresses that do not overlap"
+
+
+def _by_hand(o: Any) -> bool:
+    """Automatic placement keeps tiles apart by itself."""
+    return o.mode != "auto"
+
+
 def separate(*names: str, id: str = "separate", on: str | None = None) -> Rule:
-    """The first tile shares no byte with the others. Automatic placement sees to it by itself."""
+    """The first tile shares no byte with the others."""
     first, *others = names
-    return rule(
-        id,
-        f"{first} shares no storage with {listed(tuple(others))}",
-        lambda o: (
-            o.mode == "auto"
-            or o[first] is None
-            or not any(o[n] is not None and _overlap(o[first], o[n]) for n in others)
-        ),
-        on,
-        "bind the tiles to addresses that do not overlap",
-    )
+    pairs = tuple((first, other) for other in others)
+    text = f"{first} shares no storage with {listed(tuple(others))}"
+    return must(id, on, _by_hand)(text, _none_overlap(pairs), _APART)
 
 
 def disjoint(*names: str, id: str = "disjoint", on: str | None = None) -> Rule:
-    """No two of the tiles share a byte. Automatic placement sees to it by itself."""
+    """No two of the tiles share a byte."""
     pairs = tuple(combinations(names, 2))
-    return rule(
-        id,
-        f"no two of {listed(names)} share storage",
-        lambda o: (
-            o.mode == "auto"
-            or not any(
-                o[a] is not None and o[b] is not None and _overlap(o[a], o[b]) for a, b in pairs
-            )
-        ),
-        on,
-        "bind the tiles to addresses that do not overlap",
+    return must(id, on, _by_hand)(
+        f"no two of {listed(names)} share storage", _none_overlap(pairs), _APART
+    )
+
+
+def _none_overlap(pairs: tuple[tuple[str, str], ...]) -> Predicate:
+    return lambda o: (
+        not any(o[a] is not None and o[b] is not None and _overlap(o[a], o[b]) for a, b in pairs)
     )
 
 
 def whole_overlap(*names: str, id: str = "partial-overlap", on: str | None = None) -> Rule:
     """The first tile may be one of the others, exactly, but does not overlap any in part."""
     first, *others = names
-    return rule(
-        id,
+    return must(id, on, _by_hand)(
         f"{first} is either the same storage as {listed(tuple(others))}, element by element, "
         "or does not overlap it",
-        lambda o: (
-            o.mode == "auto"
-            or all(
-                o[n] is None or _coincide(o[first], o[n]) or not _overlap(o[first], o[n])
-                for n in others
-            )
+        lambda o: all(
+            o[n] is None or _coincide(o[first], o[n]) or not _overlap(o[first], o[n])
+            for n in others
         ),
-        on,
         "work in place on one tile, or bind the tiles to addresses that do not overlap",
     )
 
 
 def _coincide(a: Any, b: Any) -> bool:
     """Whether the same elements of two tiles have the same addresses."""
-    return (a.addr, a.layout, a.row_stride, a.col_stride, a.itemsize) == (
-        b.addr,
-        b.layout,
-        b.row_stride,
-        b.col_stride,
-        b.itemsize,
-    )
+    facts = ("addr", "layout", "row_stride", "col_stride", "itemsize")
+    return [getattr(a, fact) for fact in facts] == [getattr(b, fact) for fact in facts]
 
 
 def _overlap(a: Any, b: Any) -> bool:
@@ -280,23 +260,3 @@ def _touched(tile: Any) -> Array:
     if tile.dtype.is_packed:
         return offsets // 2 + tile.addr
     return offsets[..., None] * tile.itemsize + tile.addr + np.arange(tile.itemsize)
-
-
-def static_valid_fits(
-    *names: str, rows: str = "SA-0084", cols: str = "SA-0083", on: str | None = None
-) -> list[Rule]:
-    """Static valid sizes do not exceed the capacity."""
-    return [
-        rule(
-            rows,
-            f"ValidRow <= Rows of {listed(names)}",
-            _all(names, lambda t: t.valid_row <= t.rows),
-            on,
-        ),
-        rule(
-            cols,
-            f"ValidCol <= Cols of {listed(names)}",
-            _all(names, lambda t: t.valid_col <= t.cols),
-            on,
-        ),
-    ]

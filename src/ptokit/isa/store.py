@@ -9,7 +9,7 @@ import numpy as np
 from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.conv_layout import WEIGHTS
-from ptokit.isa.devices import DEVICES, KIRIN
+from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
@@ -28,19 +28,7 @@ from ptokit.isa.memory import (
     unit_stride,
     view_rows_cols,
 )
-from ptokit.isa.rules import (
-    NEW,
-    NOT_A2A3,
-    OLD,
-    Predicate,
-    both,
-    in_types,
-    located,
-    must,
-    under,
-    when,
-    where,
-)
+from ptokit.isa.rules import Predicate, both, in_types, located, must, under, when, where
 from ptokit.isa.spec import (
     Asm,
     Attr,
@@ -230,7 +218,7 @@ _DRAIN_RULES = [
         must("PA-0033", "a2a3")(
             "1 <= valid columns <= 4095 of an accumulator", lambda o: 1 <= o.src.vc <= 4095
         ),
-        must("acc-size", NOT_A2A3)(
+        must("acc-size", A5_FAMILY)(
             "the view describes exactly the valid rows and columns of the accumulator",
             _all_drained,
             FIX_VIEW,

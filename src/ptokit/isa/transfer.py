@@ -21,13 +21,21 @@ from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator
 from ptokit.isa.services import Core, Poison, Refused
-from ptokit.isa.spec import Attr, Pipe
+from ptokit.isa.spec import Attr, Operand, Pipe, Region, scalar, src
 
 DUAL = (AccToVecMode.DualModeSplitM, AccToVecMode.DualModeSplitN)
 
 RELU = Attr("reluPreMode", ReluPreMode, ReluPreMode.NoRelu, "max(x, 0) on the way out of Acc")
 PHASE = Attr("stPhase", STPhase, None, "unit-flag phase of the drain; the data is the same")
 VEC_MODE = Attr("accToVecMode", AccToVecMode, None, "which vector core receives an accumulator")
+
+WORD = scalar("preQuantScalar", optional=True, note="quantisation word of an accumulator")
+
+
+def words(view: Region, note: str) -> Operand:
+    """The quantisation words, where an instruction can do without."""
+    return src("fp", view=view, optional=True, space="Scaling", note=note)
+
 
 # The template arguments of the C++ calls that move a part of a tile.
 PARTS = (

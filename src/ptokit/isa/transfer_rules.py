@@ -8,13 +8,14 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, Layout, ReluPreMode, TileType
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import WEIGHTS
-from ptokit.isa.devices import DEVICES
+from ptokit.isa.devices import A5_FAMILY, DEVICES, NEW, OLD
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
-from ptokit.isa.rules import NEW, NOT_A2A3, OLD, in_types, must, where
+from ptokit.isa.rules import in_types, must, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, path
 
 CUBE = "Mat>Left Mat>Right"
+WORDS = "preQuantScalar fp"  # the operands that bring quantisation words
 Unit = int | Callable[[Any], int]  # a size, or one that depends on the tile's element type
 
 
@@ -69,7 +70,7 @@ def matching(id: str, on: str) -> Rule:
 # ---- accumulators ------------------------------------------------------------------------------
 
 
-def needs_accumulator(id: str, on: str, words: str) -> Rule:
+def needs_accumulator(id: str, on: str, words: str = WORDS) -> Rule:
     """Quantisation and ReLU happen in the fix pipe, which drains accumulators."""
 
     def is_plain_copy(o: Any) -> bool:
@@ -107,7 +108,7 @@ def fp_rules(column: Callable[[Any], int], columns: Callable[[Any], int]) -> lis
     )
 
 
-def drain_rules(words: str) -> list[Rule]:
+def drain_rules(words: str = WORDS) -> list[Rule]:
     """Every move out of an accumulator; `words` names the quantisation operands."""
 
     def line(o: Any) -> int:
@@ -135,7 +136,7 @@ def drain_rules(words: str) -> list[Rule]:
         must("dst-layout", "kirinx90")(
             "the tile that takes an accumulator is ND or NZ", lambda o: o.dst.layout in ("ND", "NZ")
         ),
-        must("SA-0030", NOT_A2A3)(
+        must("SA-0030", A5_FAMILY)(
             "lines of the tile that takes an accumulator (columns of a DN tile, otherwise "
             "rows) are whole 32-byte blocks",
             lambda o: line(o) > 0 and line(o) % BLOCK_BYTES == 0,
@@ -143,7 +144,7 @@ def drain_rules(words: str) -> list[Rule]:
     )
 
 
-def mode_rules(words: str, moved: str = "src") -> list[Rule]:
+def mode_rules(moved: str = "src", words: str = WORDS) -> list[Rule]:
     """The choice of the receiving vector cores; `moved` is the tile whose valid size moves."""
 
     def split(o: Any) -> int:
@@ -157,11 +158,11 @@ def mode_rules(words: str, moved: str = "src") -> list[Rule]:
             lambda o: o.attrs["accToVecMode"] is None,
             "store to global memory, or leave the mode out",
         ),
-        must("SA-0012", NOT_A2A3)(
+        must("SA-0012", A5_FAMILY)(
             "a mode that names a vector core has a Vec destination",
             lambda o: o.attrs["accToVecMode"] is None or o.dst.loc == TileType.Vec,
         ),
-        *where(lambda o: o.attrs["accToVecMode"] in DUAL, NOT_A2A3, "a dual-destination mode ")(
+        *where(lambda o: o.attrs["accToVecMode"] in DUAL, A5_FAMILY, "a dual-destination mode ")(
             must("SA-0092")(
                 "takes no quantisation word",
                 lambda o: all(o[name] is None for name in words.split()),

@@ -12,12 +12,12 @@ from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import FILTERS, join_channels, split_channels, weight_blocks
-from ptokit.isa.devices import DEVICES
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.memory import as_bits_of, round_up
-from ptokit.isa.rules import NOT_A2A3, located, must, under
+from ptokit.isa.rules import located, must, under
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, View, insn, out, rule, src, tmp, types
 from ptokit.isa.targets import PerTarget
@@ -231,15 +231,15 @@ _MATRIX_RULES = [
         lambda o: not o.dst.is_boxed and not o.src.is_boxed,
         "declare the tiles with SLayout.NoneBox",
     ),
-    must("SA-0343", NOT_A2A3, _matrix)(
+    must("SA-0343", A5_FAMILY, _matrix)(
         "lines of src are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
         lambda o: _whole_blocks(o.src),
     ),
-    must("SA-0344", NOT_A2A3, _matrix)(
+    must("SA-0344", A5_FAMILY, _matrix)(
         "lines of dst are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
         lambda o: _whole_blocks(o.dst),
     ),
-    must("index-range", NOT_A2A3, _matrix)(
+    must("index-range", A5_FAMILY, _matrix)(
         "the last element of the longer tile has an index of 16 bits (4-byte elements: 32 bits)",
         _index_fits,
         "transpose in parts",
@@ -329,7 +329,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
     ),
     rules=[
         under(
-            {"SA-0342": "a2a3 cpu", "SA-0345": NOT_A2A3},
+            {"SA-0342": "a2a3 cpu", "SA-0345": A5_FAMILY},
             "elements of src and dst have the same size",
             lambda o: o.src.itemsize == o.dst.itemsize,
         ),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.devices import DEVICES
+from ptokit.isa.devices import DEVICES, OLD
 from ptokit.isa.effects import Steps, steps
-from ptokit.isa.rules import OLD, in_types, must, where
+from ptokit.isa.rules import in_types, must, where
 from ptokit.isa.spec import Rule
 from ptokit.isa.transfer import c0, is_plain, path
 from ptokit.isa.transfer_rules import holds_type, index
