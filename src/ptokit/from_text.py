@@ -18,17 +18,18 @@ from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
 from ptokit.ir.lexer import comments_of
+from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.parser import parse, parse_file
 from ptokit.ir.printer import print_module
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.kernels import Kernel, Programs
+from ptokit.passes.accesses import is_binding
 from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.scales import with_scale_memories
 from ptokit.passes.spell_out import spelled_out
-from ptokit.passes.to_level2 import SYNC_OPS
 from ptokit.passes.verify import Verify, has_addresses
 
 
@@ -207,5 +208,5 @@ def _orders_pipes(module: Module) -> bool:
 
     Files with addresses and no flag at all are meant for a compiler that inserts them.
     """
-    manual = any(op.name in SYNC_OPS or op.name == "pto.tassign" for op in module.walk())
+    manual = any(orders_pipes(op) or is_binding(op) for op in module.walk())
     return manual and has_addresses(module)

@@ -30,6 +30,13 @@ def test_stubs_declare_what_the_module_has(module: object) -> None:
     path = Path(str(getattr(module, "__file__"))).with_suffix(".pyi")  # noqa: B009
     tree = ast.parse(path.read_text("utf-8"))
     declared = [n.target.id for n in tree.body if isinstance(n, ast.AnnAssign)]  # type: ignore[union-attr]
-    assert declared == getattr(module, "__all__")  # noqa: B009
+    names = getattr(module, "__all__")  # noqa: B009
+    assert declared == [n for n in names if isinstance(getattr(module, n), Instruction)]
+    (listed,) = [
+        ast.literal_eval(n.value)
+        for n in tree.body
+        if isinstance(n, ast.Assign) and "__all__" in ast.unparse(n)
+    ]
+    assert sorted(listed) == sorted(names)
     documented = [n.value.value for n in tree.body if isinstance(n, ast.Expr)]  # type: ignore[attr-defined]
     assert documented == [getattr(module, name).__doc__ for name in declared]

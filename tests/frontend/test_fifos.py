@@ -194,7 +194,6 @@ def test_text(target: str, way: Any) -> None:
     ("wrong", "message"),
     [
         (with_memory, "TALLOC of a GlobalTensor that has memory of its own cannot be lowered"),
-        (with_unit_flags, "unit flags cannot be lowered"),
         (with_part_of_a_slot, "a slot of a FIFO is moved as a whole"),
         (with_sizes_of_run_time, "sizes and strides known at compile time"),
     ],
@@ -203,3 +202,10 @@ def test_what_the_text_has_no_operation_for(wrong: Kernel, message: str) -> None
     with pytest.raises(PtoError, match=message) as caught:
         wrong.lower(np.zeros((32, 32), np.float16))
     assert caught.value.diagnostics[0].code.startswith("lower.")
+
+
+def test_unit_flags_are_part_of_the_pipe() -> None:
+    module = with_unit_flags.lower(np.zeros((32, 32), np.float16))
+    text = print_module(module)
+    assert "unit_flag = true" in text
+    assert same_module(parse(text, "kernel.pto"), module)

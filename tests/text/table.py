@@ -9,10 +9,19 @@ from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileType
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
-from ptokit.ir.attributes import Attribute
+from ptokit.ir.attributes import ENUMERATIONS, Attribute, EnumAttr, IntAttr
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Value
-from ptokit.ir.instructions import Form, attribute_for, forms_by_mnemonic, text_key
+from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.instructions import (
+    RETURNED,
+    Form,
+    attr_keys,
+    attribute_for,
+    declared_types,
+    forms_by_mnemonic,
+    text_key,
+)
 from ptokit.ir.types import (
     I32,
     INDEX,
@@ -26,6 +35,7 @@ from ptokit.ir.types import (
 )
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.asm import inputs, mnemonic, outputs
+from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Spec, sample
 from ptokit.isa.spec import Operand
 from ptokit.isa.targets import TARGETS, Target
@@ -45,7 +55,7 @@ def documented(text: str) -> list[Form]:
     """The lines the pages document in one form of the text: "sync", "l1" or "l2"."""
     found: dict[tuple[str, str, tuple[str, ...]], Form] = {}
     for insn in INSTRUCTIONS.values():
-        if insn.asm is None or text not in insn.asm.forms:
+        if insn.asm is None or insn.asm.syntax or text not in insn.asm.forms:
             continue
         needed = {o.name for o in insn.operands if not o.optional}
         for names in insn.forms:
@@ -71,6 +81,8 @@ def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
         return ScalarType("f32")
     if isinstance(spec, int):
         return I32
+    if isinstance(spec, GroupSpec) or operand.name == "parallelGroup":
+        return ViewType("partition_tensor_view", (16, 64), ScalarType("f32"))
     if "object" in operand.kinds:
         return OpaqueType("pipe")
     if "tile" in operand.kinds:
@@ -93,9 +105,25 @@ def asked_by(form: Form) -> dict[str, Attribute]:
     """The attributes without which a form cannot be told from another."""
     insn = form.insn
     needed = insn.when.get(overload_of(form), {})
-    return {
+    found = {
         text_key(insn, a): attribute_for(a, needed[a.name]) for a in insn.attrs if a.name in needed
     }
+    definition = DEFINITIONS.get(f"pto.{form.mnemonic}")
+    for key in definition.needed_attrs if definition is not None else ():
+        found.setdefault(key, always(form, key))
+    return found
+
+
+def always(form: Form, key: str) -> Attribute:
+    """An attribute that the syntax of an operation cannot do without."""
+    insn = form.insn
+    declared = declared_types(insn)[key]
+    if declared in ENUMERATIONS:
+        return EnumAttr(declared, next(iter(ENUMERATIONS[declared].members)))
+    attr = attr_keys(insn).get(key)
+    if attr is not None:
+        return attribute_for(attr, attr.default, declared)
+    return IntAttr(1, ScalarType(declared))
 
 
 def module_of(
@@ -123,9 +151,26 @@ def module_of(
             given[operand.name] = Value(operand.name, type_, body)
     body.args = list(given.values())
     builder = Builder(body)
-    builder.instruction(insn, given, results, attrs)
+    write(builder, form, given, results, attrs)
     builder.op("func.return")
     return Module([Function("f", body)])
+
+
+def write(
+    builder: Builder,
+    form: Form,
+    given: dict[str, Value],
+    results: dict[str, Type],
+    attrs: dict[str, Attribute] | None,
+) -> None:
+    """Append the operation of a form."""
+    insn = form.insn
+    if insn.returns:
+        results = results | {RETURNED: ScalarType("i1" if insn.returns == "i1" else "f32")}
+    if insn.asm is not None and insn.asm.syntax:
+        builder.op(f"pto.{form.mnemonic}", given, list(results.values()), attrs)
+    else:
+        builder.instruction(insn, given, results, attrs)
 
 
 def attributes(form: Form) -> Iterator[dict[str, Attribute]]:

@@ -12,7 +12,7 @@ from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
 from ptokit.ir.rewrite import clone, same_module
 from ptokit.ir.types import F32, I1, I32, INDEX, OpaqueType, TileBufType, Type, ViewType
-from tests.text.table import asked_by, attributes, forms, type_of
+from tests.text.table import asked_by, attributes, forms, type_of, write
 
 FORMS = [
     form
@@ -84,7 +84,7 @@ def _instruction(draw: st.DrawFn, builder: Builder, known: list[Value]) -> None:
         type_ = type_of(None, operand, False)
         assert type_ is not None
         operands[operand.name] = _some(draw, builder, known, type_)
-    builder.instruction(form.insn, operands, {}, asked_by(form) | attrs)
+    write(builder, form, operands, {}, asked_by(form) | attrs)
 
 
 def _some(draw: st.DrawFn, builder: Builder, known: list[Value], type_: Type) -> Value:

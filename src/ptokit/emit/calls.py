@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ptokit.emit.spelling import brackets, name_of
+from ptokit.emit.spelling import brackets, name_of, number_text
 from ptokit.emit.words import template_text
 from ptokit.emit.writer import Writer
+from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Op, Value
-from ptokit.ir.instructions import run_time_operands, template_arguments
+from ptokit.ir.instructions import (
+    declared_types,
+    group_operands,
+    literal,
+    run_time_operands,
+    template_arguments,
+)
 from ptokit.ir.types import BufferType, ScalarType
-from ptokit.isa.spec import Insn
+from ptokit.isa.spec import Insn, Operand
 
 
 class Calls(Writer):
@@ -23,38 +30,58 @@ class Calls(Writer):
         values = dict(zip((o.name for o in insn.operands), run_time_operands(op), strict=True))
         for left_out, same_as in insn.cpp.implied.items():
             values[left_out] = values[left_out] or values[same_as]
-        present = {name: value for name, value in values.items() if value is not None}
+        given: dict[str, Value | str] = {}
+        for declared, members in zip(insn.operands, group_operands(op), strict=True):
+            value, number = values[declared.name], literal(op, declared)
+            if members:
+                given[declared.name] = self._group(op, declared, members)
+            elif value is not None:
+                given[declared.name] = value
+            elif number is not None:
+                declared_type = declared_types(insn).get(declared.name, "")
+                given[declared.name] = number_text(declared, number, declared_type)
         attrs = dict(zip((a.name for a in insn.attrs), template_arguments(op), strict=True))
-        call = self._call(op, insn, present, attrs)
+        call = self._call(op, insn, given, attrs)
         if op.results and isinstance(op.result.type, ScalarType):
             self._local(op, call)
             return
         self._line(f"{call};")
         if op.results:
-            self.names[op.result] = self._use(next(iter(present.values())))
-            if "addr" in present:
-                self.slots[op.result] = self._use(present["addr"])
+            first = next(v for v in given.values() if isinstance(v, Value))
+            self.names[op.result] = self._use(first)
+            if isinstance(address := given.get("addr"), Value):
+                self.slots[op.result] = self._use(address)
 
-    def _call(self, op: Op, insn: Insn, present: dict[str, Value], attrs: Mapping[str, Any]) -> str:
+    def _call(
+        self, op: Op, insn: Insn, given: Mapping[str, Value | str], attrs: Mapping[str, Any]
+    ) -> str:
         """The call of an instruction with these operands and template arguments."""
-        passed = self._arguments(insn, {n: self._use(v) for n, v in present.items()})
+        passed = self._arguments(insn, {n: self._argument(insn, n, v) for n, v in given.items()})
         chosen = [(a, attrs[a.name]) for a in insn.attrs]
-        given = {a.name: v for a, v in chosen if v is not None and v != a.default}
-        words = brackets(insn, set(present), given)
+        changed = {a.name: v for a, v in chosen if v is not None and v != a.default}
+        words = brackets(insn, set(given), changed)
         if words is None:
-            said = ", ".join([*present, *given])
+            said = ", ".join([*given, *changed])
             raise self._refuse(f"{insn.name} with {said}", op)
-        inside = ", ".join(self._bracket(word, present, attrs) for word in words)
+        inside = ", ".join(self._bracket(word, given, attrs) for word in words)
         beside = insn.asm.beside if insn.asm else {}
         passed += [
             template_text(v)
             for a, v in chosen
-            if a.argument and v is not None and beside.get(a.name, "") in {"", *present}
+            if a.argument and v is not None and beside.get(a.name, "") in {"", *given}
         ]
-        name = name_of(insn, set(present), given)
+        name = name_of(insn, set(given), changed)
         if insn.cpp.method:
             name = f"{passed.pop(0)}.{insn.cpp.method}"
         return f"{name}{f'<{inside}>' if inside else ''}({', '.join(passed)})"
+
+    def _argument(self, insn: Insn, name: str, value: Value | str) -> str:
+        text = value if isinstance(value, str) else self._use(value)
+        if name in insn.cpp.casts:
+            return f"({insn.cpp.casts[name]}){text}"
+        is_event = insn.asm is not None and declared_types(insn).get(name) == "event"
+        is_known = isinstance(value, str)
+        return f"static_cast<event_t>({text})" if is_event and not is_known else text
 
     def _arguments(self, insn: Insn, values: dict[str, str]) -> list[str]:
         """The arguments of a call: some go by pointer, some numbers together in an array."""
@@ -65,12 +92,29 @@ class Calls(Writer):
             values[array] = array
         return [f"&{a}" if n in insn.cpp.pointers else a for n, a in values.items()]
 
-    def _bracket(self, word: str, present: dict[str, Value], attrs: Mapping[str, Any]) -> str:
+    def _group(self, op: Op, declared: Operand, members: list[Value]) -> str:
+        """A group of views is an object over an array of them."""
+        root = op.attrs.get("root")
+        kind = f"decltype({self._use(members[0])})"
+        name = self._unused(declared.name)
+        array = self._unused(f"{declared.name}_views")
+        listed = ", ".join(self._use(m) for m in members)
+        size = len(members)
+        self._line(f"{kind} {array}[{size}] = {{{listed}}};")
+        at = root.value if isinstance(root, IntAttr) else 0
+        self._line(f"comm::ParallelGroup<{kind}> {name}({array}, {size}, {at});")
+        return name
+
+    def _bracket(
+        self, word: str, given: Mapping[str, Value | str], attrs: Mapping[str, Any]
+    ) -> str:
         """A word in brackets: a value, the type of an operand, or of its elements."""
         if word.startswith("@"):
             return template_text(attrs[word[1:]])
         name, _, part = word.partition(".")
-        value = present[name]
+        value = given[name]
+        if isinstance(value, str):
+            return f"decltype({value})"
         if isinstance(value.type, BufferType):
             spec = value.type.spec
             return spec.dtype.cpp if part else self._tile_type(spec)

@@ -17,9 +17,9 @@ from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal
 from ptokit.emit.fifos import Fifos
 from ptokit.emit.words import QUERIES, SECTIONS, five
 from ptokit.emit.writer import GlobalView
-from ptokit.ir.attributes import EnumAttr, IntAttr, StringAttr, SymbolAttr
+from ptokit.ir.attributes import BoolAttr, EnumAttr, FloatAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.fifos import OPENINGS, TRANSFERS, takes_whole_entries
+from ptokit.ir.fifos import OPENINGS, is_transfer, takes_whole_entries
 from ptokit.ir.types import BufferType, PtrType, ScalarType, ShapedType, TileBufType, ViewType
 from ptokit.isa.targets import Target
 
@@ -73,7 +73,7 @@ class _FunctionWriter(ControlFlow, Fifos):
 
     def _op(self, op: Op) -> None:
         if op.insn is not None:
-            self._instruction(op)
+            self.transfer(op) if is_transfer(op) else self._instruction(op)
             return
         writer = _WRITERS.get(op.name)
         if writer is not None:
@@ -137,8 +137,10 @@ class _FunctionWriter(ControlFlow, Fifos):
         value = op.attrs["value"]
         if isinstance(value, IntAttr):
             self.constants[op.result] = value.value
-        else:
+        elif isinstance(value, BoolAttr | FloatAttr):
             self._local(op, literal(value))
+        else:
+            raise self._refuse(f"a constant {value}", op)
 
     # ---- tiles and views -------------------------------------------------------------------
 
@@ -224,21 +226,7 @@ class _FunctionWriter(ControlFlow, Fifos):
             more = f", Shape<{shape}>({shape_args}), Stride<{stride}>({stride_args})"
         self._line(f"{kind} {name}({view.pointer}{more});")
 
-    # ---- synchronisation -------------------------------------------------------------------
-
-    def flag(self, op: Op) -> None:
-        values = [op.attrs[k] for k in ("src_pipe", "dst_pipe", "event_id") if k in op.attrs]
-        named = [v.value for v in values if isinstance(v, EnumAttr)]
-        named += [f"static_cast<event_t>({self._use(v)})" for v in op.operands]
-        self._line(f"{op.name.removeprefix('pto.').removesuffix('_dyn')}({', '.join(named)});")
-
-    def barrier(self, op: Op) -> None:
-        pipe = op.attrs["pipe"]
-        assert isinstance(pipe, EnumAttr)
-        self._line(f"pipe_barrier({pipe.value});")
-
-    def set_ffts(self, op: Op) -> None:
-        self._line(f"set_ffts_base_addr((uint64_t){self._use(op.operands[0])});")
+    # ---- debugging and control -------------------------------------------------------------
 
     def print_number(self, op: Op) -> None:
         text = op.attrs["format"]
@@ -259,7 +247,6 @@ _WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
     "pto.reserve_buffer": _FunctionWriter.buffer,
     "pto.import_reserved_buffer": _FunctionWriter.buffer,
     **dict.fromkeys(OPENINGS, _FunctionWriter.open_pipe),
-    **dict.fromkeys(TRANSFERS, _FunctionWriter.transfer),
     "pto.set_validshape": _FunctionWriter.set_validshape,
     "pto.addptr": _FunctionWriter.addptr,
     "pto.make_tensor_view": _FunctionWriter.make_view,
@@ -272,12 +259,6 @@ _WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
     "scf.condition": _FunctionWriter.nothing,
     "func.return": _FunctionWriter.nothing,
     "func.call": _FunctionWriter.call_function,
-    "pto.set_flag": _FunctionWriter.flag,
-    "pto.wait_flag": _FunctionWriter.flag,
-    "pto.set_flag_dyn": _FunctionWriter.flag,
-    "pto.wait_flag_dyn": _FunctionWriter.flag,
-    "pto.barrier": _FunctionWriter.barrier,
-    "pto.set_ffts": _FunctionWriter.set_ffts,
     "pto.print": _FunctionWriter.print_number,
     "pto.trap": _FunctionWriter.trap,
     **dict.fromkeys(CONV_OPS, _FunctionWriter.conv),

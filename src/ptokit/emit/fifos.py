@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from ptokit.base.enums import TileSplitAxis
 from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.calls import Calls
 from ptokit.ir.core import Op, Value
 from ptokit.ir.fifos import (
     buffer_address,
     entry_of,
-    instruction_of,
     is_slot,
     pipe_spec,
-    split_of,
 )
+from ptokit.ir.instructions import template_arguments
 from ptokit.ir.types import OpaqueType, TileBufType
 
 _FRONT_END = Value("pipe", OpaqueType("pipe"))  # its operations name no pipe: there is one
@@ -42,8 +40,9 @@ class Fifos(Calls):
         self._line(f"{self._pipe_type(self.pipes[pipe])} {name}({memory}, {', '.join(buffers)});")
 
     def transfer(self, op: Op) -> None:
-        insn = instruction_of(op)
-        pipe = op.operand("pipe_handle") or _FRONT_END
+        insn = op.insn
+        assert insn is not None
+        pipe = op.operand("pipe") or _FRONT_END
         if pipe not in self.pipes:
             raise self._refuse(f"{op.name} in a function that opens no pipe", op)
         entry = entry_of(op)
@@ -51,10 +50,12 @@ class Fifos(Calls):
             self._popped(op)
         elif entry is not None and not isinstance(entry.type, TileBufType) and not is_slot(entry):
             raise self._refuse(f"{op.name} of a view that has memory of its own", op)
-        present = {"pipe": pipe}
+        present: dict[str, Value | str] = {"pipe": pipe}
         if entry is not None:
             present["tile" if isinstance(entry.type, TileBufType) else "gmTensor"] = entry
-        attrs = {a.name: a.default for a in insn.attrs} | {"Split": TileSplitAxis(split_of(op))}
+        if (part := op.operand("subBlockId")) is not None:
+            present["subBlockId"] = part
+        attrs = dict(zip((a.name for a in insn.attrs), template_arguments(op), strict=True))
         self._line(f"{self._call(op, insn, present, attrs)};")
 
     def _popped(self, op: Op) -> None:

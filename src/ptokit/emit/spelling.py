@@ -6,13 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.spec import Insn
+from ptokit.isa.spec import Insn, Operand, Pipe
 
 
 def name_of(insn: Insn, present: set[str], given: Mapping[str, Any]) -> str:
     """The C++ function: a transfer with a table of scales has a name of its own."""
     with_scales = _with_scales(insn, present, given)
-    return with_scales.name if with_scales else insn.overload_of or insn.name
+    name = with_scales.name if with_scales else insn.overload_of or insn.name
+    return name.replace(".", "::")
+
+
+def number_text(operand: Operand, number: float, declared: str) -> str:
+    """A number that is not data: the name of a pipe or event, or the number itself."""
+    if "pipe" in operand.kinds:
+        return f"PIPE_{Pipe(int(number)).name}"
+    return f"EVENT_ID{number}" if declared == "event" else str(number)
 
 
 def brackets(insn: Insn, present: set[str], given: Mapping[str, Any]) -> list[str] | None:

@@ -17,7 +17,13 @@ from ptokit.engines.steps import Handler, Step, arithmetic, handled
 from ptokit.engines.values import Frame, View
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.instructions import literal, run_time_operands, template_arguments
+from ptokit.ir.instructions import (
+    RETURNED,
+    group_operands,
+    literal,
+    run_time_operands,
+    template_arguments,
+)
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import BufferType, TileBufType, is_column_tile
 from ptokit.isa.targets import Target
@@ -77,13 +83,12 @@ def _prepare(block: Block) -> Code:
 
 
 def _step(op: Op) -> Step:
-    if op.insn is not None:
-        return _instruction(op)
-    prepare = memory_ops.PREPARED.get(op.name)
+    prepare, handler = memory_ops.PREPARED.get(op.name), HANDLERS.get(op.name)
     if prepare is not None:
         return prepare(op)
-    handler = HANDLERS.get(op.name)
-    return arithmetic(op) if handler is None else handled(handler, op)
+    if handler is not None:
+        return handled(handler, op)
+    return arithmetic(op) if op.insn is None else _instruction(op)
 
 
 class FastInterpreter(Interpreter):
@@ -121,14 +126,15 @@ def _instruction(op: Op) -> Step:
             scratch.append((index, declared.name))
         elif value is None and (number := literal(op, declared)) is not None:
             literals.append((index, number))
+    groups = [(i, members) for i, members in enumerate(group_operands(op)) if members]
     tiles = [i for i, v in enumerate(values) if v is not None and isinstance(v.type, BufferType)]
     views = [i for i, v in enumerate(values) if v is not None and i not in tiles]
     others = views + [index for index, _ in scratch]  # what is left out, or a literal, stays so
     in_columns = any(is_column_tile(value.type) for value in values if value is not None)
     labelled = list(zip(op.results, op.result_labels, strict=True))
     made = [(r, op.operand(label)) for r, label in labelled if isinstance(r.type, BufferType)]
-    numbers = [result for result, label in labelled if not label]
-    is_plain = not (made or views or literals or scratch or numbers)
+    numbers = [result for result, label in labelled if label == RETURNED]
+    is_plain = not (made or views or literals or scratch or numbers or groups)
 
     def plain_step(run: FastInterpreter, frame: Frame) -> None:
         """As below, for what works on tiles alone: most instructions of most programs."""
@@ -147,6 +153,8 @@ def _instruction(op: Op) -> Step:
             view = operands[index]
             if view.__class__ is View:
                 operands[index] = view.tensor(in_columns)
+        for index, members in groups:
+            operands[index] = run.group(op, members, frame)
         for index, number in literals:
             operands[index] = number
         for index, name in scratch:

@@ -14,11 +14,12 @@ import numpy as np
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.engines.values import Frame, bind_arguments
-from ptokit.ir.attributes import EnumAttr
+from ptokit.ir.attributes import EnumAttr, IntAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.fifos import takes_whole_entries
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import ConvTileType, TileBufType, on_target
+from ptokit.isa.groups import ViewGroup
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import ConvObject, TileObject
 
@@ -119,6 +120,12 @@ class Interpreter(ABC):
         else:
             made.bind(self.machine.core.memory(made.spec.loc), address)
         return made
+
+    def group(self, op: Op, members: list[Value], frame: Frame) -> ViewGroup:
+        """The group of views that an operation lists."""
+        root = op.attrs.get("root")
+        views = tuple(frame[member].tensor() for member in members)
+        return ViewGroup(views, root.value if isinstance(root, IntAttr) else 0)
 
     def give_storage(self, tile: TileObject | ConvObject) -> None:
         """Private storage for a tile that has no address."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.dtypes import i8
 from ptokit.base.enums import Layout
@@ -29,40 +27,6 @@ if TYPE_CHECKING:
 
 def _addptr(run: Interpreter, op: Op, frame: Frame) -> None:
     frame[op.result] = frame[op.operands[0]] + frame[op.operands[1]]
-
-
-def _element(op: Op, frame: Frame) -> Any:
-    """The array element a scalar access means, as a one-element array."""
-    base, offset = op.operand("ptr"), op.operand("offset")
-    assert base is not None
-    assert offset is not None
-    at = frame[base]
-    at = (at.pointer if isinstance(at, View) else at) + frame[offset]
-    size = at.dtype.itemsize
-    if not 0 <= at.offset <= at.buffer.nbytes - size:
-        raise fail(
-            "gm-bounds",
-            f"{op.name}: the element lies inside the array",
-            got=[
-                (f"%{base.name}", at.buffer.title or "array"),
-                ("element", at.offset // size),
-                ("array elements", at.buffer.nbytes // size),
-            ],
-            site=op.location,
-            kind=OutOfBounds,
-        )
-    return np.ndarray((1,), at.dtype.np, at.buffer.data, at.offset)
-
-
-def _load_scalar(run: Interpreter, op: Op, frame: Frame) -> None:
-    frame[op.result] = _element(op, frame)[0].item()
-
-
-def _store_scalar(run: Interpreter, op: Op, frame: Frame) -> None:
-    value = op.operand("value")
-    assert value is not None
-    place = _element(op, frame)
-    place[0] = np.array(frame[value]).astype(place.dtype)
 
 
 # ---- views -------------------------------------------------------------------------------------
@@ -307,8 +271,6 @@ def _constant(op: Op) -> Step:
 PREPARED: dict[str, Prepare] = {"arith.constant": _constant, "pto.partition_view": _partition}
 HANDLERS: dict[str, Handler] = {
     "pto.addptr": _addptr,
-    "pto.load_scalar": _load_scalar,
-    "pto.store_scalar": _store_scalar,
     "pto.make_tensor_view": _tensor_view,
     "pto.declare_view": _declare_view,
     "pto.get_tensor_view_dim": _dimension,

@@ -32,7 +32,13 @@ from ptokit.engines.values import Frame
 from ptokit.engines.values import View as ViewValue
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op
-from ptokit.ir.instructions import literal, run_time_operands, template_arguments
+from ptokit.ir.instructions import (
+    RETURNED,
+    group_operands,
+    literal,
+    run_time_operands,
+    template_arguments,
+)
 from ptokit.ir.types import BufferType, is_column_tile
 from ptokit.isa.facts import Ops
 from ptokit.isa.services import CONSTANT, Refused
@@ -326,7 +332,7 @@ class ReferenceInterpreter(Interpreter):
         for op in block.ops:
             if op.name in ("func.return", "scf.yield", "scf.condition"):
                 return [frame[v] for v in op.operands]
-            if op.insn is not None:
+            if op.insn is not None and op.name not in sync_ops.HANDLERS:
                 self._instruction(op, frame)
             elif op.regions or op.name == "func.call":
                 frame.update(zip(op.results, self._control_flow(op, frame), strict=True))
@@ -337,9 +343,7 @@ class ReferenceInterpreter(Interpreter):
     def _operation(self, op: Op, frame: Frame) -> None:
         """What makes and reads values, or orders the work of others."""
         handlers = memory_ops.HANDLERS | sync_ops.HANDLERS | conv_ops.HANDLERS
-        if sync_ops.is_static(op):
-            sync_ops.in_a_row([op])(self, frame)
-        elif op.name in handlers:
+        if op.name in handlers:
             handlers[op.name](self, op, frame)
         else:
             memory_ops.PREPARED.get(op.name, arithmetic)(op)(self, frame)
@@ -354,8 +358,11 @@ class ReferenceInterpreter(Interpreter):
         values = run_time_operands(op)
         in_columns = any(is_column_tile(value.type) for value in values if value is not None)
         operands: list[Any] = []
-        for declared, value in zip(op.insn.operands, values, strict=True):
-            if value is not None:
+        groups = group_operands(op)
+        for declared, value, members in zip(op.insn.operands, values, groups, strict=True):
+            if members:
+                operands.append(self.group(op, members, frame))
+            elif value is not None:
                 found = frame[value]
                 operands.append(found.tensor(in_columns) if isinstance(found, ViewValue) else found)
             elif declared.role == "tmp":
@@ -363,7 +370,7 @@ class ReferenceInterpreter(Interpreter):
             else:
                 operands.append(literal(op, declared))
         value = self.machine.execute(op.insn, operands, template_arguments(op), op.location)
-        frame.update((result, value) for result, label in results if not label)
+        frame.update((result, value) for result, label in results if label == RETURNED)
 
     def _control_flow(self, op: Op, frame: Frame) -> list[Any]:
         given = [frame[v] for v in op.operands]

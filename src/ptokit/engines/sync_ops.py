@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
-from ptokit.base.enums import TileSplitAxis
 from ptokit.base.location import Location
 from ptokit.base.tiles import DYNAMIC
 from ptokit.engines.steps import Frame, Handler, Step
 from ptokit.engines.values import View
 from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Op
-from ptokit.ir.fifos import (
-    TRANSFERS,
-    buffer_address,
-    entry_of,
-    instruction_of,
-    pipe_spec,
-    split_of,
-)
+from ptokit.ir.dialects import fifo
+from ptokit.ir.fifos import buffer_address, pipe_spec
+from ptokit.ir.instructions import template_arguments
+from ptokit.ir.ordering import effects_of, orders_pipes
 from ptokit.ir.types import OpaqueType, TileBufType
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import Effect, Pipe, Reach
-from ptokit.isa.facts import Ops, ScalarFacts
-from ptokit.isa.opcodes import class_pipe
 from ptokit.isa.spec import Insn
 from ptokit.isa.sync import cross_core_message
-from ptokit.isa.targets import Target
 from ptokit.machine.fifo import PipeObject
-from ptokit.machine.objects import GlobalObject, TileObject
+from ptokit.machine.objects import TileObject
 
 if TYPE_CHECKING:
     from ptokit.engines.interpreter import Interpreter
 
 
-def _pipe(op: Op, key: str) -> Pipe:
-    attr = op.attrs[key]
+def _pipe(op: Op) -> Pipe:
+    attr = op.attrs["pipe"]
     assert isinstance(attr, EnumAttr)
-    found = _named(attr.enum, attr.value)
+    found = Pipe.__members__.get(attr.value.removeprefix("PIPE_"))
     if found is None:
         raise fail(
             "pipe", f"{op.name}: there is no pipe {attr.value}", site=op.location, kind=NotSupported
@@ -47,50 +39,16 @@ def _pipe(op: Op, key: str) -> Pipe:
     return found
 
 
-def _named(enum: str, value: str) -> Pipe | None:
-    """The pipe an attribute names."""
-    if enum != "pipe":
-        return class_pipe(value)
-    return Pipe.__members__.get(value.removeprefix("PIPE_"))
-
-
 def _number(attr: Attribute | None, default: int = 0) -> int:
-    if isinstance(attr, EnumAttr):
-        return attr.number
     return attr.value if isinstance(attr, IntAttr) else default
 
 
-def _event_id(op: Op, number: int) -> int:
-    if not 0 <= number <= 7:
-        raise fail(
-            "event-id",
-            f"{op.name}: an event id lies in 0..7",
-            got=[("event id", number)],
-            site=op.location,
-        )
-    return number
-
-
-# ---- what only orders: the effects of an instruction --------------------------------------------
-
-# The instruction behind an operation; signals between cores are another one on each target.
-INSTRUCTION_OF = {
-    "pto.set_flag": "set_flag",
-    "pto.wait_flag": "wait_flag",
-    "pto.set_flag_dyn": "set_flag",
-    "pto.wait_flag_dyn": "wait_flag",
-    "pto.record_event": "set_flag",
-    "pto.wait_event": "wait_flag",
-    "pto.barrier": "pipe_barrier",
-    "pto.barrier_sync": "pipe_barrier",
-    "pto.get_buf": "get_buf",
-    "pto.rls_buf": "rls_buf",
-}
+# ---- inside a core -----------------------------------------------------------------------------
 
 
 def is_static(op: Op) -> bool:
     """Whether an operation only orders, and all it says is written in it."""
-    return op.name in INSTRUCTION_OF and op.operand("event_id") is None
+    return not op.operands and orders_pipes(op)
 
 
 def in_a_row(ops: Sequence[Op]) -> Step:
@@ -99,55 +57,12 @@ def in_a_row(ops: Sequence[Op]) -> Step:
 
     def step(run: Interpreter, frame: Frame) -> None:
         if len(found) < len(ops):
-            found[:] = [(*_effects(op, run.machine.target), op.location) for op in ops]
+            found[:] = [(op.insn, effects_of(op), op.location) for op in ops if op.insn]
         execute = run.machine.sync.execute
         for insn, effects, location in found:
             execute(insn, effects, location)
 
     return step
-
-
-def _effects(op: Op, target: Target, id: int | None = None) -> tuple[Insn, list[Effect]]:
-    """The instruction behind an operation, and what it does to the order of work."""
-    insn = INSTRUCTIONS[INSTRUCTION_OF[op.name]]
-    given: dict[str, int] = {}
-    for declared in insn.operands:
-        name = declared.name
-        if "pipe" in declared.kinds:
-            given[name] = _pipe(op, next(k for k in _KEYS[name] if k in op.attrs))
-        elif "event" in declared.kinds:
-            given[name] = _event_id(op, _number(op.attrs.get(name)) if id is None else id)
-        elif name in op.attrs:
-            given[name] = _number(op.attrs.get(name))
-    return insn, effects_of(insn, target, given)
-
-
-_KEYS = {  # where an operation says a pipe: itself, or as a class of operations
-    "src_pipe": ("src_pipe", "src_op"),
-    "dst_pipe": ("dst_pipe", "dst_op"),
-    "pipe": ("pipe", "op_type"),
-}
-
-
-def effects_of(insn: Insn, target: Target, given: Mapping[str, int]) -> list[Effect]:
-    """The effects of an instruction on these numbers."""
-    assert insn.effects is not None
-    facts: dict[str, Any] = {
-        o.name: ScalarFacts(None, given[o.name]) if o.name in given else None for o in insn.operands
-    }
-    return insn.effects(Ops(facts, {}, target, "manual"))
-
-
-def _numbered(run: Interpreter, op: Op, frame: Frame) -> None:
-    """An operation on a flag whose number is computed."""
-    number = op.operand("event_id")
-    assert number is not None
-    insn, effects = _effects(op, run.machine.target, frame[number])
-    run.machine.sync.execute(insn, effects, op.location)
-
-
-def _nothing(run: Interpreter, op: Op, frame: Frame) -> None:
-    """Waits for work that is complete, or sets up what needs no setting up here."""
 
 
 def _id_array(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -210,8 +125,8 @@ def _cross_wait(run: Interpreter, op: Op, frame: Frame) -> None:
 def _signal(run: Interpreter, op: Op, name: str, **given: int) -> None:
     machine, insn = run.machine, INSTRUCTIONS[name]
     machine.core.registers.setdefault("FFTS_BASE", 0)  # whoever launches a text has set it
-    effects = effects_of(insn, machine.target, {"pipe": _pipe(op, "pipe"), **given})
-    machine.sync.execute(insn, effects, op.location)
+    named = {"pipe": _pipe(op), **given}
+    machine.execute(insn, [named.get(o.name) for o in insn.operands], (), op.location)
 
 
 # ---- pipes -------------------------------------------------------------------------------------
@@ -273,10 +188,7 @@ def _low_pipe(run: Interpreter, op: Op, frame: Frame) -> None:
     frame[op.result] = _open(run, op, memory, first, second)
 
 
-def _pipe_of(run: Interpreter, op: Op, frame: Frame) -> PipeObject:
-    handle = op.operand("pipe_handle")
-    if handle is not None:
-        return frame[handle]
+def _pipe_here(run: Interpreter, op: Op) -> PipeObject:
     found = run.pipes.get(_here(run))
     if found is None:
         raise fail(
@@ -289,26 +201,13 @@ def _pipe_of(run: Interpreter, op: Op, frame: Frame) -> PipeObject:
 
 
 def _transfer(run: Interpreter, op: Op, frame: Frame) -> None:
-    """Issue the instruction behind a transfer; an entry is a tile, or a slot in hand."""
-    named = entry_of(op)
-    if op.results:
-        entry = _popped(run, op, frame)
-    else:
-        entry = None if named is None else frame[named]
-    if isinstance(entry, View):
-        raise fail(
-            "pipe-entry",
-            f"{op.name}: an entry is a tile, or a view without memory",
-            fix="make the view with pto.declare_view",
-            site=op.location,
-        )
-    insn = instruction_of(op)
-    kind = "gmTensor" if isinstance(entry, GlobalObject) else "tile"
-    given = {"pipe": _pipe_of(run, op, frame), kind: entry}
-    split = {"Split": TileSplitAxis(split_of(op))}
+    """A transfer as a front end writes it: through the one pipe of the core."""
+    insn = op.insn
+    assert insn is not None
+    entry = _popped(run, op, frame) if op.results else next((frame[v] for v in op.operands), None)
+    given = {"pipe": _pipe_here(run, op), "tile": entry}
     operands = [given.get(o.name) for o in insn.operands]
-    attrs = tuple(split.get(a.name, a.default) for a in insn.attrs)
-    run.machine.execute(insn, operands, attrs, op.location)
+    run.machine.execute(insn, operands, template_arguments(op), op.location)
     if op.results:
         frame[op.result] = entry
 
@@ -325,10 +224,7 @@ def _popped(run: Interpreter, op: Op, frame: Frame) -> TileObject:
 
 
 HANDLERS: dict[str, Handler] = {
-    **dict.fromkeys(INSTRUCTION_OF, _numbered),
-    **dict.fromkeys(TRANSFERS, _transfer),
-    "pto.tsync": _nothing,
-    "pto.set_ffts": _nothing,
+    **{d.name: _transfer for d in fifo.DEFINITIONS if d.insn is not None},
     "pto.declare_eventid_array": _id_array,
     "pto.eventid_array_get": _id_get,
     "pto.eventid_array_set": _id_set,

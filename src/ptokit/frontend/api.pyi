@@ -2208,7 +2208,7 @@ rls_buf: _rls_buf
 """Release a numbered buffer, behind the work of the pipe so far; once per get_buf."""
 
 class _set_ffts_base_addr(Instruction):
-    def __call__(self, addr: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, addr: float | Pointer | GlobalTensor, *events: Wait) -> RecordEvent: ...
 
 set_ffts_base_addr: _set_ffts_base_addr
 """Tell the core where its cross-core signals go; once, before the first of them."""

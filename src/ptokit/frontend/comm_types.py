@@ -293,11 +293,6 @@ class ParallelGroup(Group):
         return cls(tensors, size, root)
 
     @property
-    def key(self) -> tuple[Any, ...]:
-        """What plans depend on: the types of the members, not where they lie."""
-        return (self.rootIdx, *(view.key for view in self.views))
-
-    @property
     def addresses(self) -> tuple[int, ...]:
         """Where the buffers lie."""
         return tuple(v.data().buffer.base + v.data().offset for v in self.views)
@@ -313,9 +308,6 @@ class ParallelGroup(Group):
     def empty(self) -> bool:
         """Whether the group has no members."""
         return self.nranks == 0
-
-    def __len__(self) -> int:
-        return self.nranks
 
     def __getitem__(self, index: int) -> GlobalObject:
         if not 0 <= index < self.nranks:

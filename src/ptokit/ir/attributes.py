@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from enum import IntEnum
 from functools import cache, cached_property
+from typing import get_type_hints
 
-from ptokit.base import enums
+from ptokit.base import comm_enums, enums
 from ptokit.ir.types import I64, ScalarType, Type
-from ptokit.isa import enumerations
+from ptokit.isa import INSTRUCTIONS, enumerations
 
 
 @dataclass(frozen=True)
@@ -262,6 +263,11 @@ gather_oob       angle  GatherOOB  undefined clamp wrap zero
 scatter_atomic_op angle ScatterAtomicOp  none add max min
 scatter_oob      angle  ScatterOOB  undefined skip clamp wrap
 quant_type       angle  QuantType  INT8_SYM INT8_ASYM
+notify_op        angle  NotifyOp  atomic_add set
+wait_cmp         angle  WaitCmp  eq ne gt ge lt le
+reduce_op        angle  ReduceOp  sum max min
+sync_all_mode    dotted SyncAllMode  hard soft
+sync_core_type   dotted SyncCoreType  aiv_only aic_only mix
 """
 
 
@@ -271,7 +277,7 @@ def _listed() -> dict[str, Enumeration]:
         name, spelling, of, *members = line.split()
         numbers = {m.partition("=")[0]: i for i, m in enumerate(members)}
         numbers |= {m.partition("=")[0]: int(m.partition("=")[2]) for m in members if "=" in m}
-        kind = None if of == "-" else getattr(enums, of)
+        kind = None if of == "-" else getattr(comm_enums if hasattr(comm_enums, of) else enums, of)
         found[name] = Enumeration(name, spelling == "dotted", numbers, kind)
     return found
 
@@ -305,16 +311,22 @@ def enumeration(name: str) -> Enumeration:
     listed = ENUMERATIONS.get(name)
     if listed is not None:
         return enumeration_of(listed.of) if listed.of else listed
-    return enumeration_of(_OTHERS[name])
+    return enumeration_of(_of_instructions()[name])
 
 
-_OTHERS: dict[str, type[IntEnum]] = {
-    _snake(name): kind
-    for name, kind in {**vars(enums), **enumerations()}.items()
-    if isinstance(kind, type) and issubclass(kind, IntEnum) and kind not in _BY_CLASS
-    if kind.__members__ and _snake(name) not in ENUMERATIONS
-}
-ENUM_NAMES = frozenset(ENUMERATIONS) | frozenset(_OTHERS)
+def enum_names() -> frozenset[str]:
+    """The enumerations that can be written."""
+    return frozenset(ENUMERATIONS) | frozenset(_of_instructions())
+
+
+@cache
+def _of_instructions() -> dict[str, type[IntEnum]]:
+    """Enumerations of template arguments, and of their fields, that the table does not list."""
+    kinds = {attr.type for insn in INSTRUCTIONS.values() for attr in insn.attrs}
+    inside = {f for kind in kinds if is_dataclass(kind) for f in get_type_hints(kind).values()}
+    own = [kind for kind in inside if isinstance(kind, type) and issubclass(kind, IntEnum)]
+    every = [*enumerations().values(), *own]
+    return {_snake(kind.__name__): kind for kind in every if kind not in _BY_CLASS}
 
 
 # ---- spelling ----------------------------------------------------------------------------------

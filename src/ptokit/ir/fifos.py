@@ -11,25 +11,22 @@ from ptokit.base.diagnostics import fail
 from ptokit.base.enums import Direction
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
-from ptokit.ir.dialects import fifo
+from ptokit.ir.dialects import DEFINITIONS
 from ptokit.ir.types import TileBufType
-from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.fifos import PipeSpec
-from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 
-OPENINGS = tuple(d.name for d in fifo.DEFINITIONS if "dir_mask" in d.attr_types)
-TRANSFERS = tuple(d.name for d in fifo.DEFINITIONS if "split" in d.attr_types)
+OPENINGS = tuple(name for name, d in DEFINITIONS.items() if "dir_mask" in d.attr_types)
 
 
-def instruction_of(op: Op) -> Insn:
-    """The instruction behind a transfer: `pto.tpush_to_aiv` is a TPUSH."""
-    return INSTRUCTIONS[op.name.removeprefix("pto.").partition("_")[0].upper()]
+def is_transfer(op: Op) -> bool:
+    """Whether an operation is an act at an end of a FIFO."""
+    return op.insn is not None and op.insn.moves_entries
 
 
 def entry_of(op: Op) -> Value | None:
     """What a transfer moves, a tile or a slot in hand; a TFREE may name none."""
-    return op.results[0] if op.results else op.operand("tile") or op.operand("slot")
+    return op.results[0] if op.results else op.operand("tile") or op.operand("gmTensor")
 
 
 def is_slot(value: Value) -> bool:
@@ -44,7 +41,7 @@ def split_of(op: Op) -> int:
 
 def takes_whole_entries(function: Function) -> bool:
     """Whether a function uses pipes, and never splits an entry between the vector cores."""
-    splits = [split_of(op) for op in function.walk() if op.name in TRANSFERS]
+    splits = [split_of(op) for op in function.walk() if is_transfer(op)]
     return bool(splits) and not any(splits)
 
 
@@ -70,14 +67,15 @@ def pipe_spec(op: Op, function: Function, target: Target) -> PipeSpec:
         splits = [split_of(user) for user in _users(op, function)]
         whole = bool(splits) and not any(splits)
     flag, size = _number(op.attrs.get("flag_base")), _number(op.attrs["slot_size"])
-    return PipeSpec(flag, direction, size, slots, local, whole)
+    unit_flag = op.attrs.get("unit_flag") == BoolAttr(True)
+    return PipeSpec(flag, direction, size, slots, local, whole, unit_flag)
 
 
 def _users(opening: Op, function: Function) -> Iterator[Op]:
     """The transfers through a pipe; those of a front end name none, as there is only one."""
     handle = opening.results[0] if opening.results else None
     for op in function.walk():
-        if op.name in TRANSFERS and op.operand("pipe_handle") is handle:
+        if is_transfer(op) and op.operand("pipe") is handle:
             yield op
 
 

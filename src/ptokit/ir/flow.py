@@ -36,11 +36,10 @@ def passes_on(op: Op) -> Iterator[Edge]:
 def renames(op: Op) -> Iterator[Edge]:
     """The handles to which an operation gives the memory of another one."""
     definition = DEFINITIONS.get(op.name)
-    if definition is not None:
-        if definition.renames:
-            source = op.operand(definition.renames)
-            assert source is not None
-            yield Edge(source, op.result)
+    if definition is not None and definition.renames:
+        source = op.operand(definition.renames)
+        assert source is not None
+        yield Edge(source, op.result)
     elif op.insn is not None and op.insn.binds:
         for result in op.results:
             if isinstance(result.type, BufferType):

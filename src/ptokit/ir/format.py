@@ -5,6 +5,7 @@
 | piece | stands for |
 |---|---|
 | `%x`, `%x...` | the operand labelled x; a list of operands |
+| `%x` or `%y` as one, with a bar between | the operand x or y, whichever takes its type |
 | `T(x)`, `T(x...)` | the type of operand or result x; their types |
 | `@x` | the value of attribute x |
 | `{}` | the remaining attributes, left out when there are none |
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from ptokit.ir.printer import Printer
 
 _PIECE = re.compile(
-    r"\s*(?:(?P<open>\[\?)|(?P<close>\?\])|(?P<operand>%\w+(?:\.\.\.)?)"
-    r"|(?P<type>T\(\w+(?:\.\.\.)?\))|(?P<mixed>M\(\w+\))|(?P<attr>@\w+)|(?P<dict>\{\})"
+    r"\s*(?:(?P<open>\[\?)|(?P<close>\?\])|(?P<operand>%\w+(?:\|\w+)*(?:\.\.\.)?)"
+    r"|(?P<type>T\(\w+(?:\|\w+)*(?:\.\.\.)?\))|(?P<mixed>M\(\w+\))|(?P<attr>@\w+)|(?P<dict>\{\})"
     r"|(?P<keys>\{\w[\w:?, ]*\})|(?P<region>\bR\b)|(?P<maybe>,\?)|(?P<word>\w+)"
     r"|(?P<mark>->|[^\s\w]))"
 )
@@ -73,8 +74,8 @@ class Piece:
         return self.text.endswith("...")
 
     @property
-    def label(self) -> str:
-        return self.text.removesuffix("...")
+    def labels(self) -> list[str]:
+        return self.text.removesuffix("...").split("|")
 
 
 def compile_format(text: str) -> tuple[Piece, ...]:
@@ -127,6 +128,7 @@ def read(reader: Reader, head: Head, definition: Definition) -> Op:
 
 def finish(reader: Reader, head: Head, definition: Definition, draft: Draft) -> Op:
     """Check the operands against the definition and make the operation with its results."""
+    draft.labels = definition.settled(draft.labels)
     definition.check_operands(reader, head, draft)
     types = definition.result_types(reader, head, draft)
     operands, labels = definition.in_order(draft.operands, draft.labels)
@@ -139,6 +141,7 @@ def finish(reader: Reader, head: Head, definition: Definition, draft: Draft) -> 
         draft.attrs,
         draft.regions,
         head.location,
+        definition.insn,
     )
 
 
@@ -147,7 +150,7 @@ def _read_piece(reader: Reader, piece: Piece, draft: Draft, definition: Definiti
     if kind in ("word", "mark"):
         reader.expect(piece.text)
     elif kind == "operand":
-        _read_operands(reader, piece, draft)
+        _read_operands(reader, piece, draft, definition)
     elif kind == "type":
         _read_types(reader, piece, draft)
     elif kind == "attr":
@@ -158,7 +161,7 @@ def _read_piece(reader: Reader, piece: Piece, draft: Draft, definition: Definiti
     elif kind == "keys":
         _read_keys(reader, piece, draft, definition)
     elif kind == "optional":
-        if _begins(reader, piece.inner[0]):
+        if _begins(reader, piece.inner[0]) and not _is_type_of_missing(piece, draft, definition):
             for inner in piece.inner:
                 _read_piece(reader, inner, draft, definition)
     elif kind == "region":
@@ -169,6 +172,14 @@ def _read_piece(reader: Reader, piece: Piece, draft: Draft, definition: Definiti
         _read_mixed(reader, piece, draft)
 
 
+def _is_type_of_missing(piece: Piece, draft: Draft, definition: Definition) -> bool:
+    """Whether a part shows the types of operands that are not there."""
+    shown = {n for inner in piece.inner if inner.kind == "type" for n in inner.labels}
+    own = {slot.label for slot in definition.operands}
+    has_operand = any(inner.kind == "operand" for inner in piece.inner)
+    return bool(shown & own) and not has_operand and not shown & set(draft.labels)
+
+
 def _begins(reader: Reader, piece: Piece) -> bool:
     if piece.kind == "operand":
         return reader.kind == "value"
@@ -177,28 +188,31 @@ def _begins(reader: Reader, piece: Piece) -> bool:
     return reader.sees(piece.text)
 
 
-def _read_operands(reader: Reader, piece: Piece, draft: Draft) -> None:
+def _read_operands(reader: Reader, piece: Piece, draft: Draft, definition: Definition) -> None:
+    first = piece.labels[0]
     if not piece.is_list:
-        draft.add(piece.label, reader.value(), reader.at - 1)
+        value = reader.value()
+        label = next((n for n in piece.labels if definition.takes(n, value.type)), first)
+        draft.add(label, value, reader.at - 1)
         return
     while reader.kind == "value":
-        draft.add(piece.label, reader.value(), reader.at - 1)
+        draft.add(first, reader.value(), reader.at - 1)
         if reader.kinds[reader.at + 1] != "value" or not reader.accept(","):
             return
 
 
 def _read_types(reader: Reader, piece: Piece, draft: Draft) -> None:
-    mine = [i for i, label in enumerate(draft.labels) if label == piece.label]
+    mine = [i for i, label in enumerate(draft.labels) if label in piece.labels]
     if not mine:
         like = draft.operands[0].type if draft.operands else None
-        draft.types[piece.label] = reader.type_list() if piece.is_list else [reader.type(like)]
+        draft.types[piece.labels[0]] = reader.type_list() if piece.is_list else [reader.type(like)]
     for n, index in enumerate(mine):
         if n:
             reader.expect(",")
         reader.typed(draft.operands[index], draft.tokens[index])
 
 
-def _keys(text: str) -> list[tuple[str, str, bool]]:
+def keys_of(text: str) -> list[tuple[str, str, bool]]:
     """(key, attribute, needed) of `a, b:c, d?`."""
     found: list[tuple[str, str, bool]] = []
     for part in text.split(","):
@@ -209,7 +223,7 @@ def _keys(text: str) -> list[tuple[str, str, bool]]:
 
 
 def _read_keys(reader: Reader, piece: Piece, draft: Draft, definition: Definition) -> None:
-    keys = _keys(piece.text)
+    keys = keys_of(piece.text)
     where = reader.place()
     given = reader.attr_dict({key: definition.attr_types.get(attr, "") for key, attr, _ in keys})
     for key, attr, needed in keys:
@@ -282,9 +296,9 @@ def _piece_text(
     if kind in ("word", "mark", "maybe"):
         return piece.text
     if kind == "operand":
-        return ", ".join(printer.name(v) for v in op.group(piece.label))
+        return ", ".join(printer.name(v) for n in piece.labels for v in op.group(n))
     if kind == "type":
-        return ", ".join(str(t) for t in _types_of(op, piece.label))
+        return ", ".join(str(t) for n in piece.labels for t in _types_of(op, n))
     if kind == "attr":
         return short_text(op.attrs[piece.text], definition.attr_types.get(piece.text, ""))
     if kind == "dict":
@@ -293,7 +307,7 @@ def _piece_text(
     if kind == "keys":
         given = [
             f"{key} = {short_text(op.attrs[attr], definition.attr_types.get(attr, ''), True)}"
-            for key, attr, _ in _keys(piece.text)
+            for key, attr, _ in keys_of(piece.text)
             if attr in op.attrs
         ]
         return "{" + ", ".join(given) + "}"
@@ -305,11 +319,11 @@ def _piece_text(
 def _is_there(op: Op, pieces: Iterable[Piece]) -> bool:
     for piece in pieces:
         if piece.kind == "operand":
-            return piece.label in op.labels
+            return any(n in op.labels for n in piece.labels)
         if piece.kind == "attr":
             return piece.text in op.attrs
         if piece.kind == "type":
-            return piece.label in op.labels or piece.label in op.result_labels
+            return any(n in op.labels or n in op.result_labels for n in piece.labels)
     return False
 
 

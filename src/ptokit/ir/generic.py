@@ -87,13 +87,23 @@ def read_op(parser: Parser, head: Head) -> Op:
     raw = _read_raw(parser, head)
     sizes = _segments(raw.attrs)
     raw.attrs.pop(_SEGMENTS, None)
-    if forms is not None:
+    if definition is None:
+        assert forms is not None
         return _instruction(parser, head, forms, raw, sizes)
-    assert definition is not None
     labels = _labels(parser, head, definition, raw, sizes)
     results = parser.make_results(head, raw.signature.results)
     made = definition.result_labels(len(results))
-    return Op(head.name, raw.operands, labels, results, made, raw.attrs, raw.regions, head.location)
+    return Op(
+        head.name,
+        raw.operands,
+        labels,
+        results,
+        made,
+        raw.attrs,
+        raw.regions,
+        head.location,
+        definition.insn,
+    )
 
 
 def _segments(attrs: dict[str, Attribute]) -> list[int] | None:
@@ -288,24 +298,24 @@ def write_op(printer: Printer, op: Op) -> str:
 
 def _sizes(op: Op) -> list[int] | None:
     """How many operands each place has, for operations where that is not plain to see."""
-    if op.insn is not None:
+    definition = DEFINITIONS.get(op.name)
+    if definition is None:
+        assert op.insn is not None
         whole = _whole_order(op.insn)
         extra = _unlisted(op.insn)
         if not any(name in op.labels for name in extra):
             whole = [n for n in whole if n not in extra]
         optional = [o for o in op.insn.operands if o.name in whole and o.optional]
         return [int(n in op.labels) for n in whole] if optional else None
-    slots = DEFINITIONS[op.name].operands
+    slots = definition.operands
     if sum(s.optional or s.is_list for s in slots) < 2:
         return None
     return [op.labels.count(s.label) for s in slots]
 
 
 def _generic_operands(op: Op) -> tuple[list[Value], list[Type]]:
-    if op.insn is not None:
-        order = _order(form_of(op))
-    else:
-        order = [s.label for s in DEFINITIONS[op.name].operands]
+    definition = DEFINITIONS.get(op.name)
+    order = _order(form_of(op)) if definition is None else [s.label for s in definition.operands]
     values = [v for label in order for v in op.group(label)]
     return values, [v.type for v in values]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ptokit.ir.attributes import Attribute, FloatAttr, IntAttr, dict_text
+from ptokit.ir.attributes import Attribute, EnumAttr, FloatAttr, IntAttr, dict_text
 from ptokit.ir.core import Op, Value
 from ptokit.ir.instructions import (
     FOREIGN_KEYS,
+    RETURNED,
     Form,
     alias_labels,
     attr_keys,
@@ -298,7 +299,7 @@ def _check_attrs(reader: Reader, head: Head, form: Form, attrs: dict[str, Attrib
     for key, value in attrs.items():
         attr = known.get(key)
         if key in literals:
-            if not isinstance(value, IntAttr | FloatAttr) or literals[key] in form.ins:
+            if not isinstance(value, IntAttr | FloatAttr | EnumAttr) or literals[key] in form.ins:
                 what = f"{key} is a number, given once: as an attribute or as an operand"
                 reader.note("bad-attribute", f"{head.name}: {what}", head.location)
             continue
@@ -338,7 +339,7 @@ def write_instruction(printer: Printer, op: Op) -> str:
 
 def _is_ssa(op: Op) -> bool:
     """Whether an instruction belongs to Level 1: it makes tiles, or reads tiles that are values."""
-    if op.results and "" not in op.result_labels:
+    if op.results and RETURNED not in op.result_labels:
         return True
     types = [v.type for v in (*op.operands, *op.results)]
     return any(isinstance(t, BufferType) and t.is_value for t in types) or any(

@@ -8,18 +8,24 @@ same operation, whose destinations are operands or results.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import IntEnum
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
+from ptokit.base.dtypes import DType
 from ptokit.ir.attributes import (
+    ENUMERATIONS,
     Attribute,
     BoolAttr,
+    DictAttr,
     EnumAttr,
     FloatAttr,
     IntAttr,
+    StringAttr,
+    TypeAttr,
     enumeration_of,
 )
 from ptokit.ir.core import Op, Value
@@ -36,10 +42,12 @@ from ptokit.ir.types import (
     Type,
     ViewType,
 )
-from ptokit.ir.typetext import is_local
+from ptokit.ir.typetext import is_local, is_scalar
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.spec import Asm, Attr, Insn, Operand
+from ptokit.isa.opcodes import OpCode, class_pipe
+from ptokit.isa.spec import Asm, Attr, Insn, Operand, Pipe
 
+RETURNED = "result"  # the label of a number that an instruction returns
 FOREIGN_KEYS = ("layout", "operandSegmentSizes")  # keys lowering leaves behind on any instruction
 
 
@@ -63,7 +71,7 @@ class Form:
         """Whether it has temporaries that lines with results leave out."""
         asm = self.insn.asm
         assert asm is not None
-        return "l1" not in asm.tmp and any(o.role == "tmp" for o in self.ins)
+        return not asm.syntax and "l1" not in asm.tmp and any(o.role == "tmp" for o in self.ins)
 
     @property
     def with_memory_as_operand(self) -> Form:
@@ -75,7 +83,8 @@ class Form:
     def accepts(self, operand: Operand, type_: Type) -> bool:
         """Whether an operand of this form may have a type."""
         if isinstance(type_, ScalarType) and self.insn.asm is not None:
-            return "scalar" in operand.kinds or operand.name in self.insn.asm.numbers
+            is_number = "scalar" in operand.kinds or is_plain_number(operand)
+            return is_number or operand.name in self.insn.asm.numbers
         return accepts(operand, type_)
 
     def __str__(self) -> str:
@@ -117,6 +126,16 @@ def _forms(insn: Insn) -> tuple[Form, ...]:
 
 
 def _derived(insn: Insn, asm: Asm) -> Iterator[Form]:
+    if asm.syntax:
+        for name, syntax in asm.syntax.items():
+            for names in insn.forms:
+                places = asm.order or operands_in(syntax)
+                shown = [insn.operand(n) for n in places if n in names]
+                yield Form(insn, name, tuple(shown), ())
+                as_keys = attributes_in(syntax)
+                if any(o.name in as_keys for o in shown):
+                    yield Form(insn, name, tuple(o for o in shown if o.name not in as_keys), ())
+        return
     base = asm.name or insn.name.lower()
     for names in insn.forms:
         given = [insn.operand(n) for n in names]
@@ -135,6 +154,17 @@ def _derived(insn: Insn, asm: Asm) -> Iterator[Form]:
         written = tuple(o for o in ins if o.name not in asm.literals)
         if written != ins:
             yield Form(insn, base + suffix, written, outs)
+
+
+def attributes_in(syntax: str) -> list[str]:
+    """The attributes that a syntax shows outside a dictionary."""
+    return re.findall(r"@(\w+)", syntax)
+
+
+def operands_in(syntax: str) -> list[str]:
+    """The operands that a syntax shows as values, in order."""
+    shown = re.findall(r"%(\w+(?:\|\w+)*)", syntax)
+    return list(dict.fromkeys(name for each in shown for name in each.split("|")))
 
 
 def mnemonics() -> list[str]:
@@ -202,7 +232,7 @@ def kinds_of(type_: Type) -> tuple[str, ...]:
     if isinstance(type_, ElidedType):
         return ()
     if isinstance(type_, ScalarType):
-        return ("scalar",)
+        return ("scalar", *PLAIN_NUMBERS)
     if isinstance(type_, TileBufType):
         return ("tile",)
     if isinstance(type_, ConvTileType):
@@ -233,28 +263,69 @@ def attr_keys(insn: Insn) -> dict[str, Attr]:
     return {text_key(insn, attr): attr for attr in insn.attrs}
 
 
+# Kinds of operands that are not data: a number, which the text mostly writes as an attribute.
+PLAIN_NUMBERS = frozenset({"pipe", "event", "number"})
+
+
+def is_plain_number(operand: Operand) -> bool:
+    """Whether an operand is a pipe, an id or another number that is not data."""
+    return not PLAIN_NUMBERS.isdisjoint(operand.kinds)
+
+
 @cache
 def literal_keys(insn: Insn) -> dict[str, Operand]:
-    """Operands that may be written as attributes, by their key."""
+    """Operands that may be written as attributes, by their key; the first of an operand is ours."""
     assert insn.asm is not None
-    return {key: insn.operand(name) for name, key in insn.asm.literals.items()}
+    found: dict[str, Operand] = {}
+    for operand in insn.operands:
+        own = operand.name if is_plain_number(operand) else ""
+        found |= dict.fromkeys(insn.asm.literals.get(operand.name, own).split(), operand)
+    return found
 
 
 def literal(op: Op, operand: Operand) -> int | float | None:
     """The number an attribute gives for an operand; None when it is not written like that."""
-    assert op.insn is not None
-    assert op.insn.asm is not None
-    key = op.insn.asm.literals.get(operand.name)
-    given = op.attrs.get(key) if key else None
-    return given.value if isinstance(given, IntAttr | FloatAttr) else None
+    if not op.attrs or op.insn is None:
+        return None
+    for key, each in literal_keys(op.insn).items():
+        given = op.attrs.get(key) if each is operand else None
+        if isinstance(given, EnumAttr):
+            return _number_named(given)
+        if isinstance(given, IntAttr | FloatAttr):
+            return given.value
+    return None
+
+
+def _number_named(given: EnumAttr) -> int:
+    """Pipes are numbered by the instruction set; a class of operations stands for its pipe."""
+    if given.enum == "pipe":
+        return Pipe[given.value.removeprefix("PIPE_")]
+    if given.enum in OP_CLASSES:
+        return class_pipe(given.value)
+    return given.number
+
+
+def literal_attribute(insn: Insn, operand: Operand, value: int) -> tuple[str, Attribute]:
+    """Key and attribute that write an operand which is a plain number."""
+    key = next(k for k, o in literal_keys(insn).items() if o is operand)
+    declared = declared_types(insn)[key]
+    if "pipe" in operand.kinds:
+        return key, EnumAttr("pipe", f"PIPE_{Pipe(value).name}")
+    if declared in ENUMERATIONS:
+        members = {number: name for name, number in ENUMERATIONS[declared].members.items()}
+        return key, EnumAttr(declared, members[value])
+    return key, IntAttr(value, ScalarType(declared))
+
+
+OP_CLASSES = ("pipe_event_type", "sync_op_type")  # enumerations of classes of operations
 
 
 @cache
 def declared_types(insn: Insn) -> dict[str, str]:
     """What the reader is told about each key: the enumeration or type of its value."""
-    return {key: _declared(attr) for key, attr in attr_keys(insn).items()} | dict.fromkeys(
-        literal_keys(insn), "i32"
-    )
+    assert insn.asm is not None
+    numbers = {k: "pipe" if "pipe" in o.kinds else "i32" for k, o in literal_keys(insn).items()}
+    return {k: _declared(a) for k, a in attr_keys(insn).items()} | numbers | dict(insn.asm.types)
 
 
 def _declared(attr: Attr) -> str:
@@ -267,17 +338,28 @@ def template_value(attr: Attr, given: Attribute | None) -> Any:
     """The template argument an attribute stands for; ValueError when it cannot be one."""
     if given is None:
         return attr.default
-    if issubclass(attr.type, IntEnum):
-        enum = enumeration_of(attr.type)
+    found = _argument(attr.type, given)
+    if found is None:
+        raise ValueError(f"{given} is not a {attr.type.__name__}")
+    return found
+
+
+def _argument(kind: type, given: Attribute) -> Any:
+    if issubclass(kind, IntEnum):
+        enum = enumeration_of(kind)
         if isinstance(given, EnumAttr) and given.enum == enum.name:
             return enum.member_of(given.value)
-        if isinstance(given, BoolAttr | IntAttr):
-            return attr.type(int(given.value))
-    elif attr.type is bool and isinstance(given, BoolAttr):
-        return given.value
-    elif isinstance(given, IntAttr):
-        return attr.type(given.value)
-    raise ValueError(f"{given} is not a {attr.type.__name__}")
+        return kind(int(given.value)) if isinstance(given, BoolAttr | IntAttr) else None
+    if isinstance(given, TypeAttr) and isinstance(given.type, ScalarType):
+        return given.type.dtype
+    if isinstance(given, DictAttr) and is_dataclass(kind):
+        types = get_type_hints(kind)
+        return kind(**{key: _argument(types[key], value) for key, value in given.items})
+    if issubclass(kind, OpCode) and isinstance(given, EnumAttr | StringAttr):
+        return OpCode(given.value, class_pipe(given.value))
+    if kind is bool:
+        return given.value if isinstance(given, BoolAttr) else None
+    return given.value if kind is int and isinstance(given, IntAttr) else None
 
 
 def template_arguments(op: Op) -> tuple[Any, ...]:
@@ -290,14 +372,28 @@ def template_arguments(op: Op) -> tuple[Any, ...]:
     )
 
 
-def attribute_for(attr: Attr, value: Any) -> Attribute:
-    """The attribute that writes a template argument."""
+def attribute_for(attr: Attr, value: Any, declared: str = "") -> Attribute:
+    """The attribute that writes a template argument; `declared` is the type its place asks for."""
+    if is_scalar(declared) and declared != "i32":
+        return IntAttr(int(value), ScalarType(declared))
+    if isinstance(value, OpCode) and value.name in ENUMERATIONS[declared].members:
+        return EnumAttr(declared, value.name)
+    return _attribute(value)
+
+
+def _attribute(value: Any) -> Attribute:
     if isinstance(value, IntEnum):
         enum = enumeration_of(type(value))
         return EnumAttr(enum.name, enum.text_of(value))
-    if isinstance(value, bool) or attr.type is bool:
-        return BoolAttr(bool(value))
-    return IntAttr(int(value), I32)
+    if isinstance(value, DType):
+        return TypeAttr(ScalarType(value.mlir))
+    if isinstance(value, OpCode):
+        return StringAttr(value.name)
+    if is_dataclass(value):
+        changed = [(f.name, getattr(value, f.name)) for f in fields(value)]
+        plain = {f.name: f.default for f in fields(value)}
+        return DictAttr(tuple((n, _attribute(v)) for n, v in changed if v != plain[n]))
+    return BoolAttr(value) if isinstance(value, bool) else IntAttr(int(value), I32)
 
 
 # ---- operands ------------------------------------------------------------------------------------
@@ -313,7 +409,7 @@ def form_of(op: Op) -> Form:
         ins = tuple(o for o in form.ins if o.name in op.labels)
         missing = [o for o in form.ins if o.name not in op.labels]
         outs = tuple(o for o in form.outs if o.name in present)
-        covered = {o.name for o in (*ins, *outs)} | {""}
+        covered = {o.name for o in (*ins, *outs)} | {RETURNED}
         fits = outs == form.outs and {label.partition(".")[0] for label in present} <= covered
         if fits and all(o.role == "tmp" for o in missing):
             found = Form(op.insn, name, ins, outs)
@@ -328,14 +424,21 @@ def alias_labels(form: Form, results: Sequence[Value]) -> list[str]:
     """Labels of results no destination stands for: a handle to an operand, or a plain number."""
     if results and isinstance(results[0].type, BufferType):
         changed = [o.name for o in form.ins if o.role == "inout"]
-        return (changed + [""] * len(results))[: len(results)]
-    return [""] * len(results)
+        return (changed + [RETURNED] * len(results))[: len(results)]
+    return [RETURNED] * len(results)
 
 
 def run_time_operands(op: Op) -> tuple[Value | None, ...]:
     """The values of the record's operands, in its order; None for one that was left out."""
     assert op.insn is not None
     return tuple(op.bound(o.name) for o in op.insn.operands)
+
+
+def group_operands(op: Op) -> tuple[list[Value], ...]:
+    """The members of each operand of the record that is a group; none for all others."""
+    assert op.insn is not None
+    written = op.insn.asm.syntax.get(op.name.removeprefix("pto."), "") if op.insn.asm else ""
+    return tuple(op.group(o.name) if f"%{o.name}..." in written else [] for o in op.insn.operands)
 
 
 def destinations(op: Op) -> list[Value]:

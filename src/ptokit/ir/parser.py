@@ -326,10 +326,10 @@ class Parser(Reader):
                 head.location,
                 "write pto.partition_view %view, offsets = [...], sizes = [%rows, %cols]",
             )
-        if forms is not None:
-            return read_instruction(self, head, forms)
         if definition is not None:
             return definition.read(self, head, definition)
+        if forms is not None:
+            return read_instruction(self, head, forms)
         raise self.unknown_operation(head)
 
     def unknown_operation(self, head: Head) -> Abandon:

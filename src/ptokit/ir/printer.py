@@ -144,10 +144,10 @@ class Printer:
         """One operation with its results."""
         if self._generic:
             text = generic.write_op(self, op)
-        elif op.insn is not None:
+        elif (definition := DEFINITIONS.get(op.name)) is None:
             text = op.name + write_instruction(self, op)
         else:
-            behind = DEFINITIONS[op.name].text(self, op)
+            behind = definition.text(self, op)
             name = "return" if op.name == "func.return" else op.name
             text = name + (behind if not behind or behind[0] in " ([" else " " + behind)
         if not op.results:

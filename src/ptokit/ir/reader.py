@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.base.location import Location
 from ptokit.ir.attributes import (
-    ENUM_NAMES,
     ArrayAttr,
     Attribute,
     BoolAttr,
@@ -27,6 +26,7 @@ from ptokit.ir.attributes import (
     SymbolAttr,
     TypeAttr,
     UnitAttr,
+    enum_names,
     enumeration,
     float_of_bits,
 )
@@ -352,7 +352,7 @@ class Reader:
             return TypeAttr(self.type())
         if kind == "word":
             return self._word(text, declared)
-        if text == "<" and declared in ENUM_NAMES:
+        if text == "<" and declared in enum_names():
             return self._short_enum(declared)
         if text == "(":
             return TypeAttr(self.type())
@@ -368,7 +368,7 @@ class Reader:
             return BoolAttr(text == "true")
         if text == "unit":
             return UnitAttr()
-        if declared in ENUM_NAMES:
+        if declared in enum_names():
             return self.enum(declared, text, self.at - 1)
         if is_scalar(text):
             return TypeAttr(ScalarType(text))
@@ -439,13 +439,13 @@ class Reader:
             return ArrayAttr(tuple(numbers), kind)
         if match := re.fullmatch(r"#pto<\s*(\w+)\s+([\w-]+)\s*>|#pto\.(\w+)<\s*(\w+)\s*>", text):
             name, word = match.group(1) or match.group(3), match.group(2) or match.group(4)
-            if name in ENUM_NAMES:
+            if name in enum_names():
                 return self.enum(name, word, at)
             raise self.fail(
                 f"there is no attribute {name!r}",
                 "bad-attribute",
                 self.place(at),
-                suggestion(name, ENUM_NAMES),
+                suggestion(name, enum_names()),
             )
         return OpaqueAttr(" ".join(text.split()))
 

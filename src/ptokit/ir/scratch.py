@@ -32,7 +32,7 @@ def missing_scratch(op: Op) -> list[Operand]:
     assert insn.asm is not None
     given = {*op.labels, *op.result_labels}
     left_out = [o for o in insn.operands if o.role == "tmp" and o.name not in given]
-    if not left_out:
+    if not left_out or insn.asm.syntax:
         return []
     names = {o.name for o in insn.operands if o.name in given}
     is_overload = any(set(form) == names for form in insn.forms)

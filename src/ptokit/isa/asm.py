@@ -2,12 +2,12 @@
 
 Everything here follows from operand roles and the record's `Asm`: destinations become results (sync
 form, Level 1) or `outs` (Level 2), sources become operands or `ins`. Parser, printer and the
-documentation ask this module; none of them knows an instruction. What orders work, or moves it
-between cores, is in text an operation with a syntax of its own: those are listed for the pages.
+documentation ask this module; none of them knows an instruction.
 """
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 
 from ptokit.isa.spec import Insn, Operand
@@ -21,28 +21,6 @@ _TYPES = {
 }
 
 _PLACED = ("!pto.memref<...>", "index", "index")
-_FLAG = "[<PIPE_...>, <PIPE_...>, <EVENT_ID...>]"
-_ENTRY = "(%tile, %pipe : !pto.tile_buf<...>, !pto.pipe<...>) {split = 0}"
-_MOVED = "(%dst, %src, %session : ..., ..., !pto.async_session) -> !pto.async_event"
-OPERATIONS = {
-    "set_flag": f"pto.set_flag{_FLAG}",
-    "wait_flag": f"pto.wait_flag{_FLAG}",
-    "pipe_barrier": "pto.barrier <PIPE_...>",
-    "TSYNC": "pto.barrier_sync[<...>]",
-    "get_buf": "pto.get_buf[<...>, 0]",
-    "rls_buf": "pto.rls_buf[<...>, 0]",
-    "ffts_cross_core_sync": "pto.sync.set <PIPE_...>, 0",
-    "wait_flag_dev": "pto.sync.wait <PIPE_...>, 0",
-    "set_intra_block": "pto.sync.set <PIPE_...>, 0",
-    "wait_intra_block": "pto.sync.wait <PIPE_...>, 0",
-    "load_scalar": "%value = pto.load_scalar %ptr[%offset] : !pto.ptr<...> -> dtype",
-    "store_scalar": "pto.store_scalar %value, %ptr[%offset] : !pto.ptr<...>, dtype",
-    "TPUSH": f"pto.tpush{_ENTRY}",
-    "TPOP": f"pto.tpop{_ENTRY}",
-    "TFREE": "pto.tfree(%pipe : !pto.pipe<...>) {split = 0}",
-    "comm.TPUT_ASYNC": f"%event = pto.tput_async{_MOVED}",
-    "comm.TGET_ASYNC": f"%event = pto.tget_async{_MOVED}",
-}
 
 
 def mnemonic(insn: Insn) -> str:
@@ -73,7 +51,10 @@ def outputs(insn: Insn) -> list[Operand]:
 def text_forms(insn: Insn) -> dict[str, str]:
     """The pattern of each form the instruction has, as its page shows it: a line per overload."""
     if insn.asm is None:
-        return {"l2": OPERATIONS[insn.name]} if insn.name in OPERATIONS else {}
+        return {}
+    if insn.asm.syntax:
+        lines = [f"pto.{name}{_shown(insn, line)}" for name, line in insn.asm.syntax.items()]
+        return {"l2": "\n".join(("%result = " if insn.returns else "") + line for line in lines)}
     # Overloads that leave an operand to its default, or to a template argument, are C++ only.
     needed = {o.name for o in insn.operands if not o.optional}
     overloads = [names for names in insn.forms if needed <= set(names)]
@@ -83,6 +64,26 @@ def text_forms(insn: Insn) -> dict[str, str]:
         for form in FORMS
         if form in insn.asm.forms
     }
+
+
+def _shown(insn: Insn, syntax: str) -> str:
+    """A syntax as a page shows it: optional parts in brackets, types and attributes elided."""
+    line = re.sub(r" ?\{\}$| ?\{\}(?= )", "", syntax).replace("[?", "[").replace("?]", "]")
+    line = re.sub(
+        r"\{([^}]+)\}", lambda m: "{" + re.sub(r"(\w+)\??", r"\1 = ...", m[1]) + "}", line
+    )
+    line = re.sub(r"@(\w+)", lambda m: "<PIPE_...>" if _is_pipe(insn, m[1]) else f"<{m[1]}>", line)
+    line = re.sub(r"T\((\w+)[^)]*\)", lambda m: _type_named(insn, m[1]), line)
+    return line if line[:1] in ("(", "[", "") else f" {line}"
+
+
+def _is_pipe(insn: Insn, key: str) -> bool:
+    return any(o.name == key and "pipe" in o.kinds for o in insn.operands)
+
+
+def _type_named(insn: Insn, name: str) -> str:
+    found = [o for o in insn.operands if o.name == name]
+    return _type(found[0], "tile_buf") if found else "dtype"
 
 
 def _sync(insn: Insn, names: tuple[str, ...]) -> str:

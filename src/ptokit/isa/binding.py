@@ -287,7 +287,7 @@ def TGET_SCALE_ADDR(dst: Any, src: Any, ops: Ops, core: Core) -> None:
             "fold the sign into the data, for example into one of the matmul operands",
         ),
     ],
-    asm=None,
+    asm=Asm(syntax={"set_quant_scalar": "(%preQuantScalar : T(preQuantScalar)) {}"}),
 )
 def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, registers: Registers) -> None:
     """Set the scale of the fix-pipe transfers that take it from a register (TPUSH with a config).
@@ -314,7 +314,7 @@ def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, registers: Registers
             "bind the Scaling tile to a multiple of 128",
         ),
     ],
-    asm=None,
+    asm=Asm(syntax={"set_quant_vector": "(%fpTile : T(fpTile)) {}"}),
     example={"fpTile": "Scaling u64 1x16"},
 )
 def SET_QUANT_VECTOR(fpTile: Any, registers: Registers) -> None:

@@ -24,6 +24,7 @@ from ptokit.isa.comm_rules import (
     ShapeOf,
     chunk_rules,
     chunks,
+    collective_text,
     covers,
     engine_rules,
     group,
@@ -33,6 +34,7 @@ from ptokit.isa.comm_rules import (
     same_layout,
     same_type,
     stacked,
+    staged_text,
     staging,
     tensor,
     twin_rules,
@@ -41,7 +43,7 @@ from ptokit.isa.costs import COMMUNICATION
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import in_types, must
 from ptokit.isa.services import World
-from ptokit.isa.spec import Attr, Insn, Operand, Rule, insn
+from ptokit.isa.spec import Asm, Attr, Insn, Operand, Rule, insn
 
 _ATOMIC_TYPES = "f16 f32 i16 i32 i8 bf16"
 _TILES = (
@@ -49,7 +51,12 @@ _TILES = (
     staging("pongTile", "second tile, to overlap loads and stores", optional=True),
 )
 _TWO_TILES = {"stagingTileData": "Vec f32 4x32", "pongTile": "Vec f32 4x32"}
-_through_tiles = partial(insn, pipe=None, ops=PIPES, asm=None, cost=COMMUNICATION)
+_through_tiles = partial(insn, pipe=None, ops=PIPES, cost=COMMUNICATION)
+
+
+def _moved_text(name: str) -> Asm:
+    tiles = (tile.name for tile in _TILES)
+    return staged_text(name, "dstGlobalData srcGlobalData", "buf", *tiles)
 
 
 # ---- from one device to another ------------------------------------------------------------------
@@ -86,6 +93,7 @@ def _copy(
     tensor("srcGlobalData", "in", "local; its extents define the transfer"),
     *_TILES,
     name="comm.TPUT",
+    asm=_moved_text("comm.TPUT"),
     attrs=[Attr("atomicType", AtomicType, AtomicType.AtomicNone, "add to what is there")],
     types=moved_types("srcGlobalData"),
     rules=[
@@ -133,6 +141,7 @@ def TPUT(
     tensor("srcGlobalData", "in", "remote; its extents define the transfer"),
     *_TILES,
     name="comm.TGET",
+    asm=_moved_text("comm.TGET"),
     types=moved_types("srcGlobalData"),
     rules=_copy_rules("TGET"),
     more_examples=[_TWO_TILES],
@@ -179,6 +188,7 @@ def _collective(
         *_TILES,
         CCU,
         attrs=[ENGINE],
+        asm=collective_text(more["name"], own.name),
         types=moved_types(own.name),
         rules=[
             same_type("parallelGroup", own.name, "stagingTileData", id=f"{id}-1"),

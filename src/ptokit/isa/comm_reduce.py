@@ -11,6 +11,7 @@ from ptokit.isa.comm_rules import (
     ENGINE,
     chunk_rules,
     chunks,
+    collective_text,
     covers,
     engine_rules,
     group,
@@ -75,7 +76,9 @@ def _member(o: Any) -> tuple[int, ...]:
         for trigger in ("", " trigger")
         for tiles in ("recvTileData", "pingTileData pongTileData")
     ],
-    asm=None,
+    asm=collective_text(
+        "comm.TREDUCE", "dstGlobalData accTileData", "recvTileData|pingTileData", "pongTileData"
+    ),
     cost=COMMUNICATION,
     example={"parallelGroup": "Group 3 {T} 16x64", "op": "Sum"},
     more_examples=[

@@ -15,7 +15,7 @@ from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.load import TLOAD
 from ptokit.isa.rules import disjoint, listed, located, must, same_valid
 from ptokit.isa.services import Refused, World
-from ptokit.isa.spec import Attr, Operand, Pipe, Rule, Types, View, rule, thing
+from ptokit.isa.spec import Asm, Attr, Operand, Pipe, Rule, Types, View, rule, thing
 from ptokit.isa.store import TSTORE
 
 DEVICES = "a2a3 a5"  # those that have a link to others
@@ -80,6 +80,24 @@ def group(role: str, note: str) -> Operand:
 
 
 CCU = thing("trigger", "in", optional=True, note="CcuTriggerContext, with CollEngine.CCU only")
+
+
+def staged_text(name: str, fixed: str, tiles: str, ping: str, pong: str) -> Asm:
+    """`pto.comm.tput(%dst, %src, buf(%ping, %pong) : T, T, T, T)`: the types in one list."""
+    names = fixed.split()
+    listed = ", ".join([*(f"%{n}" for n in names), f"{tiles}(%{ping}[?, %{pong}?])"])
+    types = ", ".join([*(f"T({n})" for n in names), f"T({ping})[?, T({pong})?]"])
+    return Asm(syntax={name.lower(): f"({listed} : {types}) {{}}"})
+
+
+def collective_text(
+    name: str, fixed: str, ping: str = "stagingTileData", pong: str = "pongTile"
+) -> Asm:
+    """`pto.comm.tgather(%dst, recv(%ping), group(%p0, %p1) : T, T, T, T) {root = 0 : i32}`."""
+    (syntax,) = staged_text(name, fixed, "recv", ping, pong).syntax.values()
+    listed, _, types = syntax.removesuffix(") {}").partition(" : ")
+    whole = f"{listed}, group(%parallelGroup...) : {types}, T(parallelGroup...)) {{}}"
+    return Asm(syntax={name.lower(): whole}, types={"root": "i32"}, attrs={"op": "reduceOp"})
 
 
 def moved_types(name: str, *also: Types) -> Types:

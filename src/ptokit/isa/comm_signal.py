@@ -13,7 +13,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.costs import COMMUNICATION
 from ptokit.isa.rules import must
 from ptokit.isa.services import Refused, Seen, World
-from ptokit.isa.spec import Attr, Operand, Pipe, Rule, View, insn, scalar
+from ptokit.isa.spec import Asm, Attr, Operand, Pipe, Rule, View, insn, scalar
 
 _SIGNAL = "GM i32 1x1"
 _COMPARE = {
@@ -31,6 +31,13 @@ def _operands(name: str, role: str, note: str, number: str) -> tuple[Operand, Op
     return word, scalar(number, view=View.OBJECT, note="int32")
 
 
+def _text(
+    name: str, signal: str, number: str, attrs: dict[str, str] | None = None, result: str = ""
+) -> Asm:
+    syntax = f"(%{signal}, %{number} : T({signal}), T({number})) {{}}{result}"
+    return Asm(syntax={f"comm.{name}": syntax}, types={number: "i32"}, attrs=attrs or {})
+
+
 def _is_i32(name: str, id: str) -> Rule:
     return must(id)(
         f"elements of {name} are int32",
@@ -43,7 +50,7 @@ def _wrapped(value: Any) -> np.int32:
     return np.int64(int(value) & 0xFFFFFFFF).astype(np.int32)
 
 
-_signal = partial(insn, pipe=Pipe.S, targets="a2a3 a5", asm=None, cost=COMMUNICATION)
+_signal = partial(insn, pipe=Pipe.S, targets="a2a3 a5", cost=COMMUNICATION)
 
 
 @_signal(
@@ -51,6 +58,7 @@ _signal = partial(insn, pipe=Pipe.S, targets="a2a3 a5", asm=None, cost=COMMUNICA
         "dstSignalData", "inout", "only the element at the base pointer is touched", "value"
     ),
     name="comm.TNOTIFY",
+    asm=_text("tnotify", "dstSignalData", "value", {"op": "notifyOp"}),
     attrs=[Attr("op", NotifyOp, None, "Set or AtomicAdd", argument=True)],
     rules=[
         _is_i32("dstSignalData", "TN-1"),
@@ -98,7 +106,7 @@ _comparison = partial(
 )
 
 
-@_comparison(name="comm.TWAIT")
+@_comparison(name="comm.TWAIT", asm=_text("twait", "signalData", "cmpValue"))
 def TWAIT(signalData: Any, cmpValue: int, cmp: WaitCmp, world: World) -> None:
     """Wait until every element of a signal region satisfies a comparison.
 
@@ -122,7 +130,11 @@ def TWAIT(signalData: Any, cmpValue: int, cmp: WaitCmp, world: World) -> None:
     world.heed(_addresses(signalData, words))
 
 
-@_comparison(name="comm.TTEST", returns="signalData")
+@_comparison(
+    name="comm.TTEST",
+    asm=_text("ttest", "signalData", "cmpValue", result=" -> T(result)"),
+    returns="i1",
+)
 def TTEST(signalData: Any, cmpValue: int, cmp: WaitCmp, world: World) -> bool:
     """Whether every element of a signal region satisfies a comparison now.
 

@@ -53,8 +53,27 @@ class Group:
             raise Unknown
         return getattr(self.views[0], "spec", self.views[0])
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What plans depend on: the types of the members, not where they lie."""
+        return (self.rootIdx, *(view.key for view in self.views))
+
+    def __len__(self) -> int:
+        return self.nranks
+
+    def __getitem__(self, index: int) -> Any:
+        return self.views[index]
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self.views)
+
+
+@dataclass(frozen=True)
+class ViewGroup(Group):
+    """A group of living views, as a program in text has it."""
+
+    views: tuple[Any, ...]  # type: ignore[assignment]
+    rootIdx: int = 0
 
 
 @dataclass(frozen=True)

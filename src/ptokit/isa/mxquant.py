@@ -19,7 +19,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.microscaling import GROUP, format_of, quantise
 from ptokit.isa.rules import disjoint, located, must, row_major, static_valid_fits
 from ptokit.isa.services import Poison
-from ptokit.isa.spec import Attr, Cpp, Extent, Rule, insn, out, rule, src, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Rule, insn, out, rule, src, types
 
 
 class VecStoreMode(Choice):
@@ -173,7 +173,7 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
             ),
         ),
     ],
-    asm=None,
+    asm=Asm(name="tquant.mx", ins=("src",)),
     example={
         "dst": "Vec i8 16x64",
         "src": "Vec {T} 16x64",
@@ -297,7 +297,7 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
             ),
         ),
     ],
-    asm=None,
+    asm=Asm(name="tquant.dn", ins=("src",)),
     example={
         "dst": "Vec i8 64x32",
         "src": "Vec {T} 64x32",

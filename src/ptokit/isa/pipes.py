@@ -16,7 +16,7 @@ from ptokit.base.enums import (
     TileType,
 )
 from ptokit.isa.fifos import THROUGH_GM, FixpipeParams, allocates, frees, pops, pushes
-from ptokit.isa.spec import Attr, Cpp, Operand, Rule, View, insn, rule
+from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Rule, View, insn, rule
 
 _SAMPLE_PIPE = "new TPipe[0, Direction.DIR_C2V, 4096, 2](np.zeros(8192, np.uint8), 0, 0)"
 _NO, _UP, _LEFT = (
@@ -110,6 +110,13 @@ def _pipe() -> Operand:
     return Operand("pipe", "inout", kinds=("fifo",), view=View.OBJECT, note="the TPipe")
 
 
+def _entry_text(name: str, entry: str) -> Asm:
+    """`pto.tpush(%tile, %pipe : T, !pto.pipe) {split = 0}`; the vector core may be named."""
+    part = " [?aiv_subblockid(%subBlockId)?]" if "tile" in entry else ""
+    syntax = f"(%{entry}, %pipe : T({entry}), T(pipe)) {{split}}{part} {{}}"
+    return Asm(syntax={name: syntax}, types={"split": "i8"})
+
+
 def _split_attr(note: str) -> Attr:
     return Attr("Split", TileSplitAxis, _NO, note)
 
@@ -157,7 +164,7 @@ def _split_attr(note: str) -> Attr:
     ],
     end="producer",
     effects=allocates,
-    asm=None,
+    asm=_entry_text("talloc", "gmTensor"),
     cpp=Cpp(brackets=("pipe gmTensor @Split",)),
     example={
         "pipe": _SAMPLE_PIPE,
@@ -261,7 +268,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
     ],
     end="producer",
     effects=pushes,
-    asm=None,
+    asm=_entry_text("tpush", "tile|gmTensor"),
     cpp=Cpp(brackets=("pipe tile @Split", "pipe gmTensor @Split")),
     example={"pipe": _SAMPLE_PIPE, "tile": "Acc f32 16x64"},
     setup="tile.fill(1)",
@@ -314,7 +321,7 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
     ],
     end="consumer",
     effects=pops,
-    asm=None,
+    asm=_entry_text("tpop", "tile|gmTensor"),
     cpp=Cpp(brackets=("pipe tile @Split", "pipe gmTensor @Split")),
     example={"pipe": _SAMPLE_PIPE, "tile": "Vec f32 16x64"},
     setup="acc = TileAcc[f32, 16, 64](); acc.fill(1); TPUSH(pipe, acc)",
@@ -341,7 +348,10 @@ def TPOP(pipe: Any, tile: Any, gmTensor: Any, subBlockId: Any, Split: TileSplitA
     rules=_global_directions(),
     end="consumer",
     effects=frees,
-    asm=None,
+    asm=Asm(
+        syntax={"tfree": "(%pipe : T(pipe)[?, %gmTensor : T(gmTensor)?]) {split} {}"},
+        types={"split": "i8"},
+    ),
     cpp=Cpp(brackets=("pipe gmTensor @Split", "pipe @Split")),
     example={"pipe": _SAMPLE_PIPE},
     setup="acc, tile = TileAcc[f32, 16, 64](), Tile[TileType.Vec, f32, 16, 64](); "

@@ -135,8 +135,18 @@ class Asm:
     # Forms whose types are one plain list, operands then results: `%a, %b : T, U`, no arrow.
     plain: frozenset[str] = frozenset()
     indexed: str = ""  # the memory operand that assembly lines write with a place: %src[%row, %col]
-    # Operands that may be written as an attribute instead -> its key.
+    # Operands that may be written as an attribute instead -> its key, or keys. Pipes, events and
+    # other numbers that are not data may always be, under their own names.
     literals: Mapping[str, str] = field(default_factory=dict[str, str])
+    # What stands behind the name where it is not `ins(...) outs(...)`, in the language of
+    # ir/format.py; an operation may have several names, which differ in what is an attribute.
+    syntax: Mapping[str, str] = field(default_factory=dict[str, str])
+    types: Mapping[str, str] = field(default_factory=dict[str, str])  # key -> type or enumeration
+
+    def __post_init__(self) -> None:
+        if self.syntax:  # one form for all levels
+            object.__setattr__(self, "forms", frozenset({"l2"}))
+
     numbers: frozenset[str] = frozenset()  # tiles for which one number may stand, the same for all
     # Optional temporaries that files do not write although a target wants one: they are supplied.
     supplied: frozenset[str] = frozenset()
@@ -162,6 +172,9 @@ class Cpp:
     # Operand that may be left out here but not in C++ -> the operand it then is.
     implied: Mapping[str, str] = field(default_factory=dict[str, str])
     first: str = ""  # the template argument that, where it is given, stands before the pattern
+    casts: Mapping[str, str] = field(
+        default_factory=dict[str, str]
+    )  # operand -> type it is cast to
 
 
 PLAIN_CALL = Cpp()
@@ -464,7 +477,7 @@ def _words(cpp: Cpp) -> set[str]:
     inside = {w.lstrip("@").partition(".")[0] for p in cpp.brackets or () for w in p.split()}
     pairs = {word for pair in (cpp.asks_for, cpp.implied) for item in pair.items() for word in item}
     numbers = {name for names in cpp.arrays.values() for name in names}
-    return (inside | cpp.pointers | pairs | numbers | {cpp.first}) - {""}
+    return (inside | cpp.pointers | pairs | numbers | {*cpp.casts, cpp.first}) - {""}
 
 
 # ---- short words for the definitions -----------------------------------------------------------

@@ -28,9 +28,9 @@ from ptokit.isa.effects import (
     Wait,
 )
 from ptokit.isa.opcodes import OpCode
-from ptokit.isa.spec import Attr, Operand, Rule, View, insn, number, rule, scalar
+from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Rule, View, insn, number, rule, scalar
 
-_intrinsic = partial(insn, pipe=None, asm=None, in_auto=InAuto.UNWANTED)
+_intrinsic = partial(insn, pipe=None, in_auto=InAuto.UNWANTED)
 _PAIR = {"src_pipe": "3", "dst_pipe": "1", "event_id": "0"}
 _FLAG = (number("src_pipe", "pipe"), number("dst_pipe", "pipe"), number("event_id", "event"))
 _CORE = number("id", "event", note="0..15; seen from the cube core 16..31 is vector core 1")
@@ -43,6 +43,31 @@ _KINDS = {
 
 def _pipe(name: str = "pipe") -> Operand:
     return number(name, "pipe")
+
+
+def _flag_text(name: str, by_class: str) -> Asm:
+    """A flag by its pipes, with a number known or not, or by the classes of two operations."""
+    return Asm(
+        syntax={
+            name: "[@src_pipe, @dst_pipe, @event_id] {}",
+            f"{name}_dyn": "[@src_pipe, @dst_pipe, %event_id] {}",
+            by_class: "[@src_op, @dst_op, @event_id] {}",
+        },
+        literals={"src_pipe": "src_pipe src_op", "dst_pipe": "dst_pipe dst_op"},
+        types=dict.fromkeys(("src_op", "dst_op"), "pipe_event_type") | {"event_id": "event"},
+    )
+
+
+def _buffer_text(name: str) -> Asm:
+    return Asm(
+        syntax={name: "[@op_type, @buf_id] {}", f"{name}_dyn": "[@op_type, %buf_id] {}"},
+        literals={"pipe": "op_type"},
+        types={"op_type": "pipe_event_type"},
+    )
+
+
+def _signal_text(name: str, number: str) -> Asm:
+    return Asm(syntax={name: f"@pipe, [?@{number}?][?%{number}?] {{}}"})
 
 
 def _is_pipe(name: str) -> Rule:
@@ -91,6 +116,7 @@ def _at(o: Any) -> Pipe:
     rules=_flag_rules(),
     effects=lambda o: [Signal(_flag(o).src, _flag(o))],
     example=_PAIR,
+    asm=_flag_text("set_flag", "record_event"),
 )
 def set_flag(src_pipe: int, dst_pipe: int, event_id: int) -> None:
     """Raise a flag from one pipe for another, behind all earlier work of the first.
@@ -105,6 +131,7 @@ def set_flag(src_pipe: int, dst_pipe: int, event_id: int) -> None:
     rules=_flag_rules(),
     effects=lambda o: [Wait(_flag(o).dst, _flag(o))],
     example=_PAIR,
+    asm=_flag_text("wait_flag", "wait_event"),
 )
 def wait_flag(src_pipe: int, dst_pipe: int, event_id: int) -> None:
     """Hold later work of the destination pipe until the flag is raised, and lower it.
@@ -119,6 +146,7 @@ def wait_flag(src_pipe: int, dst_pipe: int, event_id: int) -> None:
     rules=[
         rule("pipe", "pipe is one of the pipes, or PIPE_ALL", lambda o: o.pipe.value in range(8)),
     ],
+    asm=Asm(syntax={"barrier": "@pipe {}"}),
 )
 def pipe_barrier(pipe: int) -> None:
     """Start later work of a pipe only when all its earlier work is complete.
@@ -145,7 +173,14 @@ def pipe_barrier(pipe: int) -> None:
             fix="order the pipes with an Event or flags instead",
         ),
     ],
-    asm=None,
+    asm=Asm(
+        syntax={
+            "barrier_sync": "[@op_type] {}",
+            "tsync": "[?ins(%events... : T(events...))?] {}",
+        },
+        attrs={"OpCode": "op_type"},
+        types={"op_type": "sync_op_type"},
+    ),
 )
 def TSYNC(OpCode: Any) -> None:
     """Wait for events, `TSYNC(e0, e1)`, or drain the pipe of an operation, `TSYNC[Op.TADD]()`.
@@ -161,6 +196,7 @@ def TSYNC(OpCode: Any) -> None:
     targets="a2a3 a5",
     rules=[_is_pipe("pipe"), _between("buf_id", 31, "the buffer id")],
     effects=lambda o: [Wait(_at(o), Buffer(o.buf_id.value))],
+    asm=_buffer_text("get_buf"),
 )
 def get_buf(pipe: int, buf_id: int, mode: int) -> None:
     """Acquire a numbered buffer for a pipe: its later work waits for whoever holds it.
@@ -177,6 +213,7 @@ def get_buf(pipe: int, buf_id: int, mode: int) -> None:
     targets="a2a3 a5",
     rules=[_is_pipe("pipe"), _between("buf_id", 31, "the buffer id")],
     effects=lambda o: [Signal(_at(o), Buffer(o.buf_id.value))],
+    asm=_buffer_text("rls_buf"),
 )
 def rls_buf(pipe: int, buf_id: int, mode: int) -> None:
     """Release a numbered buffer, behind the work of the pipe so far; once per get_buf."""
@@ -186,11 +223,12 @@ def rls_buf(pipe: int, buf_id: int, mode: int) -> None:
 
 
 @insn(
-    number("addr"),
+    Operand("addr", "in", kinds=("number", "pointer", "global"), view=View.OBJECT),
     pipe=None,
     targets="a2a3",
     effects=lambda o: [Load("FFTS_BASE", "addr")],
-    asm=None,
+    asm=Asm(syntax={"set_ffts": "%addr {} : T(addr)"}, types={"addr": "i64"}),
+    cpp=Cpp(casts={"addr": "uint64_t"}),
 )
 def set_ffts_base_addr(addr: int) -> None:
     """Tell the core where its cross-core signals go; once, before the first of them."""
@@ -223,6 +261,7 @@ def _message(msg: int) -> CoreFlag:
     effects=lambda o: [Signal(_at(o), _message(o.msg.value))],
     example={"msg": "0x0121"},
     helpers={"message": cross_core_message},
+    asm=_signal_text("ffts_cross_core_sync", "msg"),
 )
 def ffts_cross_core_sync(pipe: int, msg: int) -> None:
     """Signal other cores, behind the earlier work of a pipe.
@@ -240,6 +279,7 @@ def ffts_cross_core_sync(pipe: int, msg: int) -> None:
     forms=["id", "pipe id"],
     rules=[_between("id", 15, "the cross-core flag")],
     effects=lambda o: [Wait(Pipe.S, CoreFlag(o.id.value, Reach.CLUSTER))],
+    asm=Asm(syntax={"wait_flag_dev": "[?@id?][?%id?][?, @pipe?] {}"}),
 )
 def wait_flag_dev(pipe: int | None, id: int) -> None:
     """Stop the scalar unit until a cross-core signal has come, and take it.
@@ -255,6 +295,7 @@ def wait_flag_dev(pipe: int | None, id: int) -> None:
     targets="a5",
     rules=[_is_pipe("pipe"), _between("id", 31, "the flag")],
     effects=lambda o: [Signal(_at(o), CoreFlag(o.id.value, Reach.CORE))],
+    asm=_signal_text("set_intra_block", "id"),
 )
 def set_intra_block(pipe: int, id: int) -> None:
     """Signal one core of the cluster, behind the earlier work of a pipe.
@@ -270,6 +311,7 @@ def set_intra_block(pipe: int, id: int) -> None:
     targets="a5",
     rules=[_is_pipe("pipe"), _between("id", 31, "the flag")],
     effects=lambda o: [Wait(_at(o), CoreFlag(o.id.value, Reach.CORE))],
+    asm=_signal_text("wait_intra_block", "id"),
 )
 def wait_intra_block(pipe: int, id: int) -> None:
     """Hold one pipe until a core of the cluster has signalled, and take the signal."""
@@ -306,7 +348,14 @@ def _meeting(o: Any) -> list[Effect]:
     ],
     effects=_meeting,
     in_auto=InAuto.VANISHES,
-    asm=None,
+    asm=Asm(
+        syntax={
+            "syncall": "([?%gmWorkspace[?, %usedCores?] : T(gmWorkspace)[?, T(usedCores)?]?]) "
+            "mode = @mode, core_type = @core_type {}"
+        },
+        attrs={"Mode": "mode", "CoreType": "core_type"},
+        types={"mode": "", "core_type": "", "usedCores": "i32"},
+    ),
 )
 def SYNCALL(
     gmWorkspace: Any, usedCores: int | None, Mode: SyncAllMode, CoreType: SyncCoreType
@@ -328,7 +377,7 @@ def SYNCALL(
     number("out", note="CACHELINE_OUT", optional=True),
     pipe=None,
     effects=lambda o: [Clean("" if o.scope.value else "ptr")],
-    asm=None,
+    asm=Asm(syntax={"dcci": "(%ptr : T(ptr)), @scope[?, @out?] {}"}),
     example={"ptr": "GM i32 1x16", "scope": "0"},
 )
 def dcci(ptr: Any, scope: int, out: int | None) -> None:
@@ -344,7 +393,7 @@ def dcci(ptr: Any, scope: int, out: int | None) -> None:
     number("kind", note="DSB_DDR, DSB_UB or DSB_ALL"),
     pipe=None,
     effects=lambda o: [Fence()],
-    asm=None,
+    asm=Asm(syntax={"dsb": "@kind {}"}),
 )
 def dsb(kind: int) -> None:
     """Wait until earlier scalar stores and cache write-backs have reached memory."""
@@ -355,7 +404,7 @@ def dsb(kind: int) -> None:
     number("offset", note="in elements"),
     pipe=Pipe.S,
     effects=lambda o: [Cached("ptr", writes=False)],
-    asm=None,
+    asm=Asm(syntax={"load_scalar": "%ptr[%offset] {} : T(ptr) -> T(result)"}),
     ops={"SCALAR": Pipe.S},
     returns="ptr",
     example={"ptr": "GM i32 1x16", "offset": "0"},
@@ -370,7 +419,10 @@ def load_scalar(ptr: Any, offset: int) -> Any:
     scalar("value", view=View.OBJECT),
     pipe=Pipe.S,
     effects=lambda o: [Cached("ptr", writes=True)],
-    asm=None,
+    asm=Asm(
+        syntax={"store_scalar": "%value, %ptr[%offset] {} : T(ptr), T(value)"},
+        order=("ptr", "offset", "value"),
+    ),
     ops={"SCALAR": Pipe.S},
     example={"ptr": "GM i32 1x16", "offset": "0"},
 )

@@ -12,9 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Op, Value
-from ptokit.ir.fifos import OPENINGS, TRANSFERS
+from ptokit.ir.fifos import OPENINGS, is_transfer
 from ptokit.ir.flow import origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
+from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.types import BufferType, TileBufType
 from ptokit.isa.facts import Ops, TileFacts, Unknown
 from ptokit.isa.spec import Pipe, View
@@ -64,13 +65,13 @@ def accesses_of(function: Function, target: Target) -> Accesses:
     result.roots = origins(handles)
     for op in function.walk():
         result.known.see(op)
-        if op.insn is not None and not is_binding(op):
+        if op.name in OPENINGS:
+            result.fifos.open(op)
+        elif is_transfer(op):
+            _transfer(op, result)
+        elif op.insn is not None and not is_binding(op) and not orders_pipes(op):
             result.pipes[op] = pipe_of(op, result.known)
             result.of[op] = list(_touched(op, result))
-        elif op.name in OPENINGS:
-            result.fifos.open(op)
-        elif op.name in TRANSFERS:
-            _transfer(op, result)
     return result
 
 
@@ -84,7 +85,7 @@ def _transfer(op: Op, result: Accesses) -> None:
     result.of[op] = [Access(root, writes, not writes, False) for root in roots]
     if writes:
         for root in roots:
-            result.fifos.popped.setdefault(root, set()).add(op.operand("pipe_handle"))
+            result.fifos.popped.setdefault(root, set()).add(op.operand("pipe"))
 
 
 def is_binding(op: Op) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ptokit.base.enums import TileType
 from ptokit.ir.core import Function, Op, Value
-from ptokit.ir.fifos import entry_of, instruction_of, pipe_spec
+from ptokit.ir.fifos import entry_of, pipe_spec
 from ptokit.ir.types import BufferType
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.spec import Pipe
@@ -65,7 +65,7 @@ class Fifos:
 
         Giving a slot back touches the tile that was popped last: all of a FIFO share its ring.
         """
-        handle, entry = op.operand("pipe_handle"), entry_of(op)
+        handle, entry = op.operand("pipe"), entry_of(op)
         spec = self.specs.get(handle)
         is_direct = spec is not None and spec.is_direct(self.target)
         if entry is None:
@@ -74,7 +74,8 @@ class Fifos:
         if not isinstance(entry.type, BufferType):
             return None  # a slot in hand: loads and stores of it follow the signals of their pipe
         loc = entry.type.spec.loc
-        if not instruction_of(op).operand("tile").writes:
+        assert op.insn is not None
+        if not op.insn.operand("tile").writes:
             return Pipe.FIX if loc == TileType.Acc else Pipe.MTE3, entry, False
         pipe = Pipe.MTE2
         if is_direct:

@@ -16,11 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from ptokit.ir.attributes import Attribute, EnumAttr
 from ptokit.ir.core import Block, Function, Module, Op
 from ptokit.ir.flow import is_loop
+from ptokit.ir.ordering import written
 from ptokit.ir.rewrite import clone
-from ptokit.isa.spec import Pipe
+from ptokit.isa.spec import Insn, Pipe
+from ptokit.isa.sync import pipe_barrier, set_flag, wait_flag
 from ptokit.isa.targets import Target
 from ptokit.isa.walks import Walk, stays_behind
 from ptokit.passes.accesses import accesses_of
@@ -182,7 +183,7 @@ class _Inserter:
         spent: list[tuple[Flag, int]] = []  # waited for, but the source may not know it yet
         for index, op in enumerate(ops):
             for flag, number in waits.get(index, []):
-                lead[index].append(_flag("pto.wait_flag", flag, number, op))
+                lead[index].append(_flag(wait_flag, flag, number, op))
                 spent.append((flag, number))
             lead[index] += [_barrier(pipe, op) for pipe in barriers.get(index, ())]
             for region in [] if self._is_elsewhere(op) else op.regions:
@@ -198,7 +199,7 @@ class _Inserter:
                 if number is None:
                     lead[flag.before].append(_barrier(Pipe.ALL, ops[flag.before]))
                 else:
-                    trail[index].append(_flag("pto.set_flag", flag, number, op))
+                    trail[index].append(_flag(set_flag, flag, number, op))
                     waits.setdefault(flag.before, []).append((flag, number))
         for flag, number in (*spent, *held):
             self.ids.release(flag.pair, number)
@@ -271,10 +272,10 @@ class _Inserter:
                 is_tangled = True
                 continue
             held.append((flag, number))
-            lead[flag.before].append(_flag("pto.wait_flag", flag, number, ops[flag.before]))
-            trail[flag.after].append(_flag("pto.set_flag", flag, number, ops[flag.after]))
-            before.append(_flag("pto.set_flag", flag, number, ops[flag.before]))
-            behind.append(_flag("pto.wait_flag", flag, number, ops[flag.after]))
+            lead[flag.before].append(_flag(wait_flag, flag, number, ops[flag.before]))
+            trail[flag.after].append(_flag(set_flag, flag, number, ops[flag.after]))
+            before.append(_flag(set_flag, flag, number, ops[flag.before]))
+            behind.append(_flag(wait_flag, flag, number, ops[flag.after]))
         if is_tangled and ops:
             lead[0].append(_barrier(Pipe.ALL, ops[0]))
         return before, behind, held
@@ -345,18 +346,9 @@ def _went_round(pipe: Pipe, when: int, index: int, carried: list[Flag], edges: E
     )
 
 
-def _pipe(pipe: Pipe) -> Attribute:
-    return EnumAttr("pipe", f"PIPE_{pipe.name}")
-
-
-def _flag(name: str, flag: Flag, number: int, near: Op) -> Op:
-    attrs = {
-        "src_pipe": _pipe(flag.source),
-        "dst_pipe": _pipe(flag.sink),
-        "event_id": EnumAttr("event", f"EVENT_ID{number}"),
-    }
-    return Op(name, attrs=dict(attrs), location=near.location)
+def _flag(insn: Insn, flag: Flag, number: int, near: Op) -> Op:
+    return written(insn, (flag.source, flag.sink, number), near.location)
 
 
 def _barrier(pipe: Pipe, near: Op) -> Op:
-    return Op("pto.barrier", attrs={"pipe": _pipe(pipe)}, location=near.location)
+    return written(pipe_barrier, (pipe,), near.location)

@@ -1,15 +1,9 @@
-"""Operands that a text leaves to the tool, written out: temporaries, and numbers in attributes.
-
-C++ has neither implied scratch tiles nor operands as attributes, so a program is spelled out before
-it is written there.
-"""
+"""Temporaries that a text leaves to the tool, written out: C++ has no implied scratch tiles."""
 
 from __future__ import annotations
 
-from ptokit.ir.attributes import FloatAttr, IntAttr
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Module, Op
-from ptokit.ir.instructions import literal_keys
 from ptokit.ir.rewrite import clone
 from ptokit.ir.scratch import missing_scratch, scratch_types
 from ptokit.isa.targets import Target
@@ -27,9 +21,7 @@ def spelled_out(module: Module, target: Target) -> Module:
 
 
 def _is_short(op: Op) -> bool:
-    if op.insn is None or op.insn.asm is None:
-        return False
-    return bool(missing_scratch(op)) or any(key in op.attrs for key in literal_keys(op.insn))
+    return op.insn is not None and op.insn.asm is not None and bool(missing_scratch(op))
 
 
 def _block(block: Block, target: Target) -> None:
@@ -44,17 +36,9 @@ def _block(block: Block, target: Target) -> None:
 
 
 def _complete(op: Op, ops: list[Op], target: Target) -> None:
-    assert op.insn is not None
     builder = Builder(location=op.location)
     for name, type_ in scratch_types(op, target).items():
         made = builder.op("pto.alloc_tile", {}, [type_], names=[name])
         op.operands.append(made.result)
         op.labels += (name,)
-    for key, operand in literal_keys(op.insn).items():
-        number = op.attrs.pop(key, None)
-        if isinstance(number, IntAttr | FloatAttr):
-            attrs = {"value": number}
-            made = builder.op("arith.constant", {}, [number.type], attrs, names=[operand.name])
-            op.operands.append(made.result)
-            op.labels += (operand.name,)
     ops += builder.block.ops

@@ -12,7 +12,8 @@ from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Function, Module, Op, Value
-from ptokit.ir.fifos import TRANSFERS, entry_of, is_slot
+from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.fifos import entry_of, is_slot
 from ptokit.ir.types import PtrType, ShapedType, TileBufType, ViewType, on_target
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
@@ -311,9 +312,8 @@ def _rank_advice(view: ViewType | ShapedType, dimensions: int) -> str:
 def check_scalar_access(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """`load_scalar`, `store_scalar`: the value has the pointer's element type."""
     pointer = op.operand("ptr")
-    value = op.bound("value")
+    value = op.bound("value") or op.result
     assert pointer is not None
-    assert value is not None
     if isinstance(pointer.type, PtrType | ShapedType) and pointer.type.element != value.type:
         yield complaint(
             op,
@@ -321,13 +321,6 @@ def check_scalar_access(op: Op, scene: Scene) -> Iterator[Diagnostic]:
             "the value has the element type of the pointer",
             {"value": value.type, "element": pointer.type.element},
         )
-
-
-def check_flag_id(op: Op, scene: Scene) -> Iterator[Diagnostic]:
-    """`set_flag_dyn`, `wait_flag_dyn`: ids are 0 to 7."""
-    number = scene.known.number(op.operand("event_id"))
-    if number is not None and not 0 <= number <= 7:
-        yield complaint(op, "event-id", "an event id lies in 0..7", {"event id": number})
 
 
 def check_async(op: Op, scene: Scene) -> Iterator[Diagnostic]:
@@ -361,7 +354,7 @@ def check_entry(op: Op, scene: Scene) -> Iterator[Diagnostic]:
 
 
 CHECKS: dict[str, Check] = {
-    **dict.fromkeys(TRANSFERS, check_entry),
+    **{d.name: check_entry for d in DEFINITIONS.values() if d.insn and d.insn.moves_entries},
     "pto.alloc_tile": check_alloc,
     "pto.declare_tile": check_declared,
     "pto.set_validshape": check_valid_shape,
@@ -372,8 +365,6 @@ CHECKS: dict[str, Check] = {
     "pto.partition_view": check_partition,
     "pto.load_scalar": check_scalar_access,
     "pto.store_scalar": check_scalar_access,
-    "pto.set_flag_dyn": check_flag_id,
-    "pto.wait_flag_dyn": check_flag_id,
     "pto.tput_async": check_async,
     "pto.tget_async": check_async,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Module, Op, Value
@@ -10,13 +12,21 @@ from ptokit.isa.targets import Target
 from ptokit.passes.facts import Known
 
 
+class Part(NamedTuple):
+    """A part of an argument: where it starts, and whether it is all of it."""
+
+    param: Value
+    offsets: list[Value]
+    is_whole: bool
+
+
 def to_asm(module: Module, target: Target) -> Module:
     """Level 1 to assembly lines, in place."""
     for function in module.functions:
         if function.body is None:
             continue
         known = Known(target)
-        parts: dict[Value, tuple[Value, list[Value]]] = {}
+        parts: dict[Value, Part] = {}
         wholes: dict[Value, Value] = {}
         ops: list[Op] = []
         for op in function.body.ops:
@@ -28,7 +38,10 @@ def to_asm(module: Module, target: Target) -> Module:
             elif op.name == "pto.partition_view":
                 if op.operands[0] not in wholes:
                     raise _refusal(op, "only views of parameters can be indexed")
-                parts[op.result] = (wholes[op.operands[0]], op.group("offsets"))
+                is_whole = all(known.number(v) == 0 for v in op.group("offsets")) and (
+                    known.view(op.result).shape == known.view(op.operands[0]).shape
+                )
+                parts[op.result] = Part(wholes[op.operands[0]], op.group("offsets"), is_whole)
             elif op.name in ("arith.constant", "func.return") or op.insn is not None:
                 if op.insn is not None:
                     _index(op, parts)
@@ -58,13 +71,21 @@ def _argument(op: Op, known: Known) -> Value:
     return param
 
 
-def _index(op: Op, parts: dict[Value, tuple[Value, list[Value]]]) -> None:
+def takes_whole_views(op: Op) -> bool:
+    """Whether an operation names memory without a place: one with a syntax of its own."""
+    return op.insn is not None and op.insn.asm is not None and bool(op.insn.asm.syntax)
+
+
+def _index(op: Op, parts: dict[Value, Part]) -> None:
     operands: list[Value] = []
     labels: list[str] = []
     for value, label in zip(op.operands, op.labels, strict=True):
         if value in parts:
-            param, offsets = parts[value]
-            operands += [param, *offsets]
+            part = parts[value]
+            if not part.is_whole and takes_whole_views(op):
+                raise _refusal(op, "it takes an argument of assembly lines as a whole")
+            offsets = [] if takes_whole_views(op) else part.offsets
+            operands += [part.param, *offsets]
             labels += [label, *[f"{label}.index"] * len(offsets)]
         else:
             operands.append(value)

@@ -10,6 +10,7 @@ from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects.conv import SET_PARAMS
+from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import (
     INDEX,
@@ -25,12 +26,7 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.targets import Target
 from ptokit.passes.conv_values import check_unshared
 from ptokit.passes.facts import Known
-
-SYNC_OPS = (
-    *("pto.set_flag", "pto.wait_flag", "pto.set_flag_dyn", "pto.wait_flag_dyn", "pto.barrier"),
-    *("pto.record_event", "pto.wait_event", "pto.barrier_sync", "pto.tsync"),
-    *("pto.get_buf", "pto.rls_buf"),
-)
+from ptokit.passes.to_asm import takes_whole_views
 
 
 def to_level2(module: Module, target: Target) -> Module:
@@ -239,10 +235,13 @@ def _partition(op: Op, views: dict[Value, Value], ops: list[Op]) -> None:
         type_ = view.type
         assert isinstance(type_, ViewType)
         offsets = op.operands[at + 1 : at + 1 + count] or [builder.constant(0)] * len(type_.shape)
-        tile = next((v.type for v in (*op.operands, *op.results) if _is_tile(v)), None)
-        if not isinstance(tile, TileBufType) or len(offsets) != 2:
-            raise _refusal(op, "global memory is indexed by row and column, next to a tile")
-        sizes = (tile.spec.valid_row, tile.spec.valid_col)
+        if takes_whole_views(op):
+            sizes = type_.shape
+        else:
+            tile = next((v.type for v in (*op.operands, *op.results) if _is_tile(v)), None)
+            if not isinstance(tile, TileBufType) or len(offsets) != 2:
+                raise _refusal(op, "global memory is indexed by row and column, next to a tile")
+            sizes = (tile.spec.valid_row, tile.spec.valid_col)
         made = builder.op(
             "pto.partition_view",
             {
@@ -307,7 +306,7 @@ def _drop_address(op: Op) -> None:
 
 
 def _drop(block: Block) -> None:
-    block.ops = [op for op in block.ops if op.name not in SYNC_OPS]
+    block.ops = [op for op in block.ops if not orders_pipes(op)]
     for op in block.ops:
         for region in op.regions:
             _drop(region)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.core import Function, Op, Value
-from ptokit.ir.fifos import TRANSFERS, entry_of, instruction_of
 from ptokit.ir.instructions import run_time_operands
 from ptokit.ir.types import BufferType
 from ptokit.isa.spec import Insn, Operand, View
@@ -43,15 +42,9 @@ def _binds(declared: Operand) -> bool:
 
 
 def _tiles(op: Op) -> Iterator[tuple[Insn, Operand, Value]]:
-    """The tiles an operation names; transfers of FIFOs have a text of their own."""
-    if op.insn is not None:
-        pairs = zip(op.insn.operands, run_time_operands(op), strict=True)
-        named = [(op.insn, declared, value) for declared, value in pairs]
-    elif op.name in TRANSFERS and any(o.name == "tile" for o in instruction_of(op).operands):
-        insn = instruction_of(op)
-        named = [(insn, insn.operand("tile"), entry_of(op))]
-    else:
-        named = []
-    for insn, declared, value in named:
+    """The tiles an operation names."""
+    if op.insn is None:
+        return
+    for declared, value in zip(op.insn.operands, run_time_operands(op), strict=True):
         if value is not None and isinstance(value.type, BufferType):
-            yield insn, declared, value
+            yield op.insn, declared, value

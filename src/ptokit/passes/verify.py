@@ -87,10 +87,9 @@ class _Checker:
             scene.known.see(op)
             if op.insn is not None:
                 found += self._instruction(op, scene)
-            else:
-                for checks in (CHECKS, CONV_CHECKS):
-                    if op.name in checks:
-                        found += checks[op.name](op, scene)
+            for checks in (CHECKS, CONV_CHECKS):
+                if op.name in checks:
+                    found += checks[op.name](op, scene)
             for region in op.regions:
                 found += self._block(region, scene)
         return found

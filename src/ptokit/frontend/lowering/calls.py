@@ -1,7 +1,6 @@
 """What a call in a kernel means: instructions, types, helpers of ours, Python functions.
 
-Instructions are traced through the very API that runs them: while a kernel is lowered, the machine
-in force is a `Tracer`, whose `issue` writes an operation instead of executing it.
+Instructions are traced through the very API that runs them (see tracer.py).
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ import builtins
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from ptokit.base.enums import Layout
-from ptokit.base.location import Location, Site
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.frontend.events import (
@@ -32,6 +30,7 @@ from ptokit.frontend.lowering.loops import RunTimeRange
 from ptokit.frontend.lowering.symbols import (
     BufferSymbol,
     GlobalSymbol,
+    GroupSymbol,
     Number,
     PointerSymbol,
     TileSymbol,
@@ -42,17 +41,14 @@ from ptokit.frontend.lowering.symbols import (
     rank_of,
     select,
 )
-from ptokit.frontend.lowering.sync import TracedSync
 from ptokit.frontend.pipes import TPipe
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import ConvTile, GlobalTensor, Shape, Stride, ptr
 from ptokit.frontend.types import Tile
 from ptokit.ir.attributes import StringAttr
-from ptokit.ir.core import Op, Value
-from ptokit.ir.instructions import attribute_for, form_of, text_key
-from ptokit.ir.types import F32, I64, INDEX, ScalarType, TileBufType, Type, ViewType
-from ptokit.isa.spec import Insn
-from ptokit.isa.targets import Target
+from ptokit.ir.core import Value
+from ptokit.ir.types import F32, I64, INDEX, ScalarType, TileBufType, ViewType
+from ptokit.isa.groups import Group
 
 _LIBRARY = tuple(
     str(Path(p).resolve())
@@ -63,125 +59,6 @@ _LIBRARY = tuple(
     )
 )
 _SYMBOLS = (Number, BufferSymbol, GlobalSymbol, PointerSymbol)
-
-
-class Tracer:
-    """Stands where the machine stands, and writes operations."""
-
-    def __init__(self, emitter: Emitter, target: Target, mode: str) -> None:
-        self.emitter = emitter
-        self.target = target
-        self.mode = mode
-        self.sync = TracedSync(emitter, mode)
-        self.core = SimpleNamespace(events={}, role="mix")  # event ids taken so far
-
-    def place(self, operand: Any) -> None:
-        """Placement belongs to a later pass."""
-
-    def execute(
-        self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Site | Location
-    ) -> Any:
-        """Write the instruction; operands follow the record, None is left out."""
-        if insn.moves_entries:
-            return fifos.issue(self.emitter, insn, operands, attrs)
-        if insn.orders:
-            return self.sync.issue(insn, operands)
-        if insn.binds and operands and isinstance(operands[0], BufferSymbol):
-            bound = self._bind(insn, operands, attrs)
-            if bound:
-                return None
-        pairs = [
-            (declared.name, self._operand(insn, value, operands))
-            for declared, value in zip(insn.operands, operands, strict=True)
-            if value is not None
-        ]
-        results: list[tuple[str, Type]] = []
-        if insn.returns:
-            results = [("value", _element_type(operands[0]))]
-        op = self.emitter.emit(
-            f"pto.{_mnemonic(insn, dict(pairs))}",
-            pairs,
-            results,
-            {
-                _key(insn, attr): attribute_for(attr, value)
-                for attr, value in zip(insn.attrs, attrs, strict=True)
-                if value != attr.default
-            },
-            insn=insn,
-        )
-        if insn.asm is not None:
-            _in_written_order(op)
-        return Number(self.emitter, op.result) if results else None
-
-    def _bind(self, insn: Insn, operands: Any, attrs: tuple[Any, ...]) -> bool:
-        """A tile's address known at compile time belongs to the operation that makes the tile."""
-        named = dict(zip((o.name for o in insn.operands), operands, strict=True))
-        template = dict(zip((a.name for a in insn.attrs), attrs, strict=True))
-        if "Addr" not in template:
-            return False
-        if self.mode == "auto":
-            return True
-        tile = operands[0]
-        address = named["addr"] if template["Addr"] is None else template["Addr"]
-        if isinstance(address, int) and "addr" not in tile.alloc.labels:
-            self._place_at(tile.alloc, address)
-            return True
-        value = as_value(self.emitter, address, I64)
-        pairs = [("obj", tile.value), ("addr", value)]
-        op = self.emitter.emit("pto.tassign", pairs, [("result", tile.value.type)], insn=insn)
-        tile.value = op.result
-        return True
-
-    def _place_at(self, alloc: Op, address: int) -> None:
-        constant = self.emitter.constant_before(alloc, address, I64)
-        alloc.operands.insert(0, constant)
-        alloc.labels = ("addr", *alloc.labels)
-
-    def _operand(self, insn: Insn, value: Any, operands: Any) -> Value:
-        if isinstance(value, BufferSymbol | GlobalSymbol | PointerSymbol):
-            return value.value
-        if isinstance(value, Number):
-            return value.value
-        if isinstance(value, bool | int):
-            return as_value(self.emitter, int(value))
-        if isinstance(value, float):
-            return as_value(self.emitter, value, _float_type(operands))
-        raise self.emitter.fail(
-            "operand",
-            f"{insn.name}: {type(value).__name__} cannot be an operand of a lowered kernel",
-        )
-
-
-def _in_written_order(op: Op) -> None:
-    """Sources before destinations, as the text has them."""
-    form = form_of(op)
-    names = [operand.name for operand in (*form.ins, *form.outs)]
-    values = dict(zip(op.labels, op.operands, strict=True))
-    op.operands = [values[name] for name in names if name in values]
-    op.labels = tuple(name for name in names if name in values)
-
-
-def _mnemonic(insn: Insn, named: dict[str, Value]) -> str:
-    if insn.asm is None:
-        return insn.name.lower()
-    suffix = "".join(s for operand, s in insn.asm.suffixes.items() if operand in named)
-    return (insn.asm.name or insn.name.lower()) + suffix
-
-
-def _key(insn: Insn, attr: Any) -> str:
-    return text_key(insn, attr) if insn.asm else attr.name
-
-
-def _float_type(operands: Any) -> Type:
-    """Floats take the type of the tiles they meet, where that is a plain float."""
-    for operand in operands:
-        if isinstance(operand, BufferSymbol) and operand.spec.dtype.name in ("f16", "bf16", "f32"):
-            return ScalarType(operand.spec.dtype.mlir)
-    return F32
-
-
-def _element_type(operand: Any) -> Type:
-    return ScalarType(operand.spec.dtype.mlir)
 
 
 # ---- calls -------------------------------------------------------------------------------------
@@ -240,6 +117,8 @@ def _construct(emitter: Emitter, kind: type, args: list[Any]) -> Any:
         return _make_view(emitter, kind, args)
     if issubclass(kind, TPipe) and kind.SPEC is not None:
         return fifos.make_pipe(emitter, current().target, kind.SPEC, args)
+    if issubclass(kind, Group) and args and _has_symbol(list(args[0])):
+        return GroupSymbol(tuple(args[0]), *args[1:])
     if issubclass(kind, Shape | Stride) and _has_symbol(args):
         return _Sizes(kind, args)
     return None

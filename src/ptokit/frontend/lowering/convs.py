@@ -39,7 +39,9 @@ class ConvSymbol(BufferSymbol):
     at run time.
     """
 
-    def __init__(self, emitter: Emitter, spec: ConvSpec, value: Value, alloc: Op) -> None:
+    def __init__(
+        self, emitter: Emitter, spec: ConvSpec, value: Value, alloc: Op | None = None
+    ) -> None:
         super().__init__(emitter, spec, value, alloc)
         self._spec = spec
         self._block: Block | None = emitter.block

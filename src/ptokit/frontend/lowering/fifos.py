@@ -1,27 +1,25 @@
-"""FIFOs in a kernel being lowered: opening a TPipe, pushing, popping and freeing entries.
+"""FIFOs in a kernel being lowered: opening a TPipe, and the slots that its entries lie in.
 
 An entry is a tile, or a slot in hand: a GlobalTensor made without memory, which TALLOC and TPOP
-point at the slot. What the text has no operation for says so by name.
+point at the slot.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ptokit.base.enums import Direction, TileSplitAxis
+from ptokit.base.enums import Direction
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import (
     GlobalSymbol,
     PointerSymbol,
-    TileSymbol,
     layout_attribute,
     rank_of,
 )
 from ptokit.ir.attributes import Attribute, BoolAttr, IntAttr
 from ptokit.ir.core import Value
-from ptokit.ir.dialects import DEFINITIONS
 from ptokit.ir.types import I32, INDEX, OpaqueType, ScalarType, ViewType
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.spec import Insn
@@ -45,8 +43,6 @@ class PipeSymbol:
 
 def make_pipe(emitter: Emitter, target: Target, spec: PipeSpec, args: list[Any]) -> PipeSymbol:
     """Write the opening of a FIFO."""
-    if spec.EN_UNIT_FLAG:
-        raise emitter.fail("pipe", "a TPipe with unit flags cannot be lowered yet", _EAGERLY)
     defaults: list[Any] = [None, 0, 0]
     memory, c2v, v2c = args + defaults[len(args) :]
     attrs: dict[str, Attribute] = {
@@ -73,6 +69,8 @@ def make_pipe(emitter: Emitter, target: Target, spec: PipeSpec, args: list[Any])
     attrs["flag_base"] = IntAttr(spec.FlagID, I32)
     if spec.IsNoSplit:
         attrs["nosplit"] = BoolAttr(True)
+    if spec.EN_UNIT_FLAG:
+        attrs["unit_flag"] = BoolAttr(True)
     op = emitter.emit(name, pairs, [("pipe", OpaqueType("pipe"))], attrs, hint="pipe")
     return PipeSymbol(spec, op.result)
 
@@ -105,31 +103,17 @@ def declare_slot(emitter: Emitter, spec: GlobalSpec) -> GlobalSymbol:
     return symbol
 
 
-def issue(emitter: Emitter, insn: Insn, operands: Any, attrs: tuple[Any, ...]) -> None:
-    """Write an instruction of a FIFO."""
-    given = dict(zip((o.name for o in insn.operands), operands, strict=True))
-    chosen = dict(zip((a.name for a in insn.attrs), attrs, strict=True))
-    tile, pipe = given.get("tile"), given["pipe"]
-    slot = given.get("gmTensor")
-    if isinstance(slot, GlobalSymbol) and not slot.is_slot:
-        raise emitter.fail(
-            "pipe",
-            f"{insn.name} of a GlobalTensor that has memory of its own cannot be lowered",
-            "make it without an array: GlobalTensor[dtype, Shape[...], Stride[...]]()",
-        )
-    if given.get("subBlockId") is not None or chosen.get("Config") is not None:
-        what = "a sub-block id" if chosen.get("Config") is None else "a conversion"
-        raise emitter.fail("pipe", f"{insn.name} with {what} cannot be lowered", _EAGERLY)
-    name = f"pto.{insn.name.lower()}"
-    labels = [slot.label for slot in DEFINITIONS[name].operands]
-    entry = "slot" if "slot" in labels else "tile"
-    values = {"pipe_handle": pipe.value}
-    if isinstance(slot, GlobalSymbol):
-        values[entry] = slot.value
-    elif isinstance(tile, TileSymbol):
-        values[entry] = tile.value
-    split = IntAttr(int(TileSplitAxis(chosen["Split"])), _I8)
-    emitter.emit(name, [(n, values[n]) for n in labels if n in values], [], {"split": split})
-
-
-_EAGERLY = "push and pop whole tiles, or run the kernel eagerly"
+def take_slot(emitter: Emitter, insn: Insn, given: dict[str, Any]) -> None:
+    """A GlobalTensor that a FIFO points at a slot becomes a view without memory of its own."""
+    if not any(isinstance(value, PipeSymbol) for value in given.values()):
+        return
+    for name, value in given.items():
+        if not isinstance(value, GlobalSymbol) or value.is_slot:
+            continue
+        if not insn.operand(name).writes or emitter.depth:
+            raise emitter.fail(
+                "pipe",
+                f"{insn.name} of a GlobalTensor that has memory of its own cannot be lowered",
+                "make it without an array: GlobalTensor[dtype, Shape[...], Stride[...]]()",
+            )
+        value.become(declare_slot(emitter, value.spec))

@@ -11,16 +11,26 @@ import numpy as np
 
 from ptokit.base.dtypes import dtype
 from ptokit.base.location import Location
-from ptokit.frontend.lowering.calls import Tracer, apply
+from ptokit.frontend.lowering.calls import apply
+from ptokit.frontend.lowering.convs import ConvSymbol
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.interpreter import Interpreter
-from ptokit.frontend.lowering.symbols import NeedsConstant, Number, PointerSymbol
+from ptokit.frontend.lowering.symbols import NeedsConstant, Number, PointerSymbol, TileSymbol
+from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.session import running
 from ptokit.ir.attributes import Attribute, EnumAttr, StringAttr, UnitAttr
 from ptokit.ir.core import Block, Function, Module, Value
-from ptokit.ir.types import F32, INDEX, PtrType, ScalarType, Type
+from ptokit.ir.types import (
+    F32,
+    INDEX,
+    ConvTileType,
+    PtrType,
+    ScalarType,
+    TileBufType,
+    Type,
+)
 from ptokit.isa.targets import Target
-from ptokit.machine.objects import as_array
+from ptokit.machine.objects import ConvObject, TileObject, as_array
 
 
 def lower(
@@ -59,22 +69,25 @@ def lower(
 
 
 def _parameter(emitter: Emitter, body: Block, name: str, given: Any, here: Location) -> Any:
-    type_: Type
+    """The symbol of a parameter: a number, an array, or a tile that the caller has made."""
+
+    def declare(type_: Type) -> Value:
+        body.args.append(Value(name, type_, body, here))
+        return body.args[-1]
+
+    if isinstance(given, TileObject):
+        return TileSymbol(emitter, given.spec, declare(TileBufType(given.spec)))
+    if isinstance(given, ConvObject):
+        return ConvSymbol(emitter, given.spec, declare(ConvTileType(given.spec)))
     if isinstance(given, bool | int | np.integer):
-        type_ = INDEX
-    elif isinstance(given, float | np.floating):
-        type_ = F32
-    else:
-        array = as_array(given)
-        kind = dtype(array.dtype)
-        type_ = PtrType(ScalarType(kind.mlir))
-        value = Value(name, type_, body, here)
-        body.args.append(value)
-        strides = tuple(s // array.itemsize for s in array.strides)
-        return PointerSymbol(emitter, value, kind, array.shape, strides)
-    value = Value(name, type_, body, here)
-    body.args.append(value)
-    return Number(emitter, value)
+        return Number(emitter, declare(INDEX))
+    if isinstance(given, float | np.floating):
+        return Number(emitter, declare(F32))
+    array = as_array(given)
+    kind = dtype(array.dtype)
+    value = declare(PtrType(ScalarType(kind.mlir)))
+    strides = tuple(s // array.itemsize for s in array.strides)
+    return PointerSymbol(emitter, value, kind, array.shape, strides)
 
 
 def _where(function: FunctionType) -> Location:

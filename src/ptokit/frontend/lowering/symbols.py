@@ -338,10 +338,10 @@ def extreme(emitter: Emitter, which: str, left: Any, right: Any) -> Number:
 
 class BufferSymbol:
     """A tile or convolution tile of the kernel. `value` is its handle in the IR; `alloc` the
-    operation that made it."""
+    operation that made it, None for a tile of the caller."""
 
     def __init__(
-        self, emitter: Emitter, spec: TileSpec | ConvSpec, value: Value, alloc: Op
+        self, emitter: Emitter, spec: TileSpec | ConvSpec, value: Value, alloc: Op | None = None
     ) -> None:
         self.emitter = emitter
         self.spec = spec
@@ -360,7 +360,9 @@ class BufferSymbol:
 class TileSymbol(BufferSymbol):
     """A tile of the kernel."""
 
-    def __init__(self, emitter: Emitter, spec: TileSpec, value: Value, alloc: Op) -> None:
+    def __init__(
+        self, emitter: Emitter, spec: TileSpec, value: Value, alloc: Op | None = None
+    ) -> None:
         super().__init__(emitter, spec, value, alloc)
         self.tile = spec
         self.valid: tuple[Any, Any] = (spec.valid_row, spec.valid_col)
@@ -462,6 +464,10 @@ class GlobalSymbol:
         self.lower_item: Any = None  # how a slice of it is written
         self.is_slot = False  # it has no memory of its own: a FIFO points it at a slot
 
+    def become(self, other: GlobalSymbol) -> None:
+        """Stand for another view from here on."""
+        self.__dict__.update(other.__dict__)
+
     def GetShape(self, dim: int) -> Any:
         return self.shape[dim]
 
@@ -470,6 +476,17 @@ class GlobalSymbol:
 
     def __repr__(self) -> str:
         return f"<view {self.spec}>"
+
+
+class GroupSymbol:
+    """The members of a collective, and the index of the root among them."""
+
+    operand_kind = "object"
+
+    def __init__(self, members: tuple[GlobalSymbol, ...], *size_and_root: int) -> None:
+        *size, root = size_and_root or (-1,)
+        self.members = members[: size[0]] if size else members
+        self.root = root
 
 
 def rank_of(spec: GlobalSpec, shape: tuple[Any, ...]) -> int:

@@ -1,17 +1,17 @@
-"""The operations that are not instructions, one record each, by topic."""
+"""The operations with a syntax of their own, one record each: instructions and all others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ptokit.ir.dialects import arith, conv, fifo, func, memory, scf, sync, system
+from ptokit.ir.dialects import arith, conv, fifo, func, memory, records, scf, sync, system
 from ptokit.ir.dialects.definition import Definition
 
 DEFINITIONS: Mapping[str, Definition] = MappingProxyType(
     {
         definition.name: definition
-        for topic in (func, arith, scf, memory, conv, sync, fifo, system)
+        for topic in (func, arith, scf, memory, conv, sync, fifo, system, records)
         for definition in topic.DEFINITIONS
     }
 )

@@ -13,11 +13,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from ptokit.base.diagnostics import Note
 from ptokit.ir.core import Op, Value
-from ptokit.ir.format import Draft, Piece, compile_format, is_unknown, read, write
+from ptokit.ir.format import Draft, Piece, compile_format, is_unknown, keys_of, read, write
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import (
     BufferType,
@@ -31,6 +32,7 @@ from ptokit.ir.types import (
     ViewType,
     same_type,
 )
+from ptokit.isa.spec import Insn
 
 if TYPE_CHECKING:
     from ptokit.ir.printer import Printer
@@ -78,6 +80,7 @@ class Definition:
     is_loop: bool = False  # its regions run any number of times
     is_terminator: bool = False  # ends a region, handing its operands on
     flow: Flow | None = None  # how values enter its regions and leave them
+    insn: Insn | None = None  # the instruction that the operation writes
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -104,6 +107,30 @@ class Definition:
         places = [slot.label for slot in self.operands]
         order = sorted(range(len(labels)), key=lambda n: places.index(labels[n]))
         return [operands[n] for n in order], tuple(labels[n] for n in order)
+
+    def takes(self, label: str, type_: Type) -> bool:
+        """Whether an operand may have a type, as far as its kind tells."""
+        kind = next(slot.kind for slot in self.operands if slot.label == label)
+        return kind.isupper() or fits(type_, kind)
+
+    def settled(self, labels: list[str]) -> list[str]:
+        """Of operands that one place stands for, those that make an overload of the instruction."""
+        choices = [p.labels for p in self.pieces if p.kind == "operand" and len(p.labels) > 1]
+        if self.insn is None or any(set(labels) <= set(form) for form in self.insn.forms):
+            return labels
+        for chosen in product(*choices):
+            names = {
+                other: one for one, same in zip(chosen, choices, strict=True) for other in same
+            }
+            found = [names.get(label, label) for label in labels]
+            if any(set(found) <= set(form) for form in self.insn.forms):
+                return found
+        return labels
+
+    @cached_property
+    def needed_attrs(self) -> frozenset[str]:
+        """Attributes that the text always shows."""
+        return frozenset(_spelled(self.pieces, needed=True))
 
     def check_operands(self, reader: Reader, head: Head, draft: Draft) -> None:
         """Note every operand whose type the signature does not allow."""
@@ -176,7 +203,8 @@ class Definition:
                 )
 
 
-def _spelled(pieces: tuple[Piece, ...]) -> list[str]:
+def _spelled(pieces: tuple[Piece, ...], needed: bool = False) -> list[str]:
+    """The attributes that pieces show; of optional pieces and keys only when all are asked for."""
     found: list[str] = []
     for piece in pieces:
         if piece.kind == "attr":
@@ -184,8 +212,9 @@ def _spelled(pieces: tuple[Piece, ...]) -> list[str]:
         elif piece.kind == "mixed":
             found.append(f"static_{piece.text}")
         elif piece.kind == "keys":
-            found += [k.strip().rstrip("?").split(":")[-1] for k in piece.text.split(",")]
-        found += _spelled(piece.inner)
+            found += [attr for _, attr, must in keys_of(piece.text) if must or not needed]
+        if piece.inner and not needed:
+            found += _spelled(piece.inner)
     return found
 
 
@@ -198,6 +227,7 @@ _KINDS: dict[str, Callable[[Type], bool]] = {
     "float": lambda t: isinstance(t, ScalarType) and t.is_float,
     "ptr": lambda t: isinstance(t, PtrType),
     "gm": lambda t: isinstance(t, PtrType | ShapedType),
+    "memory": lambda t: isinstance(t, PtrType | ShapedType | ViewType),
     "view": lambda t: isinstance(t, ViewType | ShapedType),
     "part": lambda t: isinstance(t, ViewType | ShapedType),
     "tile": lambda t: isinstance(t, TileBufType | ShapedType),
@@ -212,6 +242,7 @@ _ARTICLE = {
     "float": "a float",
     "ptr": "a pointer",
     "gm": "a pointer or memref in global memory",
+    "memory": "a pointer or view of global memory",
     "view": "a view of global memory",
     "part": "a partition view",
     "tile": "a tile",
@@ -253,6 +284,7 @@ def define(
     is_loop: bool = False,
     is_terminator: bool = False,
     flow: Flow | None = None,
+    insn: Insn | None = None,
 ) -> Definition:
     """Make a record; `attrs` lists "key:type" of attributes whose spelling depends on it."""
     operands, _, results = signature.partition("->")
@@ -271,6 +303,7 @@ def define(
         is_loop,
         is_terminator,
         flow,
+        insn,
     )
 
 

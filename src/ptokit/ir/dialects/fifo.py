@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptokit.ir.dialects.definition import define
+from ptokit.isa.pipes import TFREE, TPOP, TPUSH
 
 _PIPE = "dir_mask:i8 slot_size:i32 slot_num:i32 local_slot_num:i32 flag_base:i32"
 _SPLIT = "split:i8"
@@ -28,17 +29,26 @@ DEFINITIONS = [
     # ---- the pipes a front end writes
     define("pto.aic_initialize_pipe", _ENDS, _SIDE, _PIPE),
     define("pto.aiv_initialize_pipe", _ENDS, _SIDE, _PIPE),
-    define("pto.tpush_to_aiv", "tile:data", "(%tile : T(tile)) {split} {}", _SPLIT),
-    define("pto.tpush_to_aic", "tile:data", "(%tile : T(tile)) {split} {}", _SPLIT),
-    define("pto.tpop_from_aic", "valid_row?:index valid_col?:index -> tile:data", _POP, _SPLIT),
-    define("pto.tpop_from_aiv", "valid_row?:index valid_col?:index -> tile:data", _POP, _SPLIT),
-    define("pto.tfree_from_aic", "", "{split} {}", _SPLIT),
-    define("pto.tfree_from_aiv", "", "{split} {}", _SPLIT),
+    *(
+        define(f"pto.{name}{peer}", signature, syntax, _SPLIT, insn=insn)
+        for name, ends, insn, signature, syntax in (
+            ("tpush_to_", ("aiv", "aic"), TPUSH, "tile:data", "(%tile : T(tile)) {split} {}"),
+            (
+                "tpop_from_",
+                ("aic", "aiv"),
+                TPOP,
+                "valid_row?:index valid_col?:index -> tile:data",
+                _POP,
+            ),
+            ("tfree_from_", ("aic", "aiv"), TFREE, "", "{split} {}"),
+        )
+        for peer in ends
+    ),
     # ---- the pipes lowering makes of them
     define(
         "pto.initialize_l2g2l_pipe",
         "gm_addr:any local_addr:any peer_local_addr?:any -> pipe:pipe",
-        "{dir_mask, slot_size, slot_num, local_slot_num?, flag_base?, nosplit?} "
+        "{dir_mask, slot_size, slot_num, local_slot_num?, flag_base?, nosplit?, unit_flag?} "
         "(%gm_addr : T(gm_addr), %local_addr : T(local_addr)"
         "[?, %peer_local_addr : T(peer_local_addr)?]) {} -> T(pipe)",
         _PIPE,
@@ -46,34 +56,9 @@ DEFINITIONS = [
     define(
         "pto.initialize_l2l_pipe",
         "local_addr:any peer_local_addr?:any -> pipe:pipe",
-        "{dir_mask, slot_size, slot_num, flag_base?, nosplit?} (%local_addr : T(local_addr)"
-        "[?, %peer_local_addr : T(peer_local_addr)?]) {} -> T(pipe)",
+        "{dir_mask, slot_size, slot_num, flag_base?, nosplit?, unit_flag?} "
+        "(%local_addr : T(local_addr)[?, %peer_local_addr : T(peer_local_addr)?]) {} -> T(pipe)",
         _PIPE,
-    ),
-    define(
-        "pto.tpush",
-        "tile:data pipe_handle:pipe",
-        "(%tile, %pipe_handle : T(tile), T(pipe_handle)) {split} {}",
-        _SPLIT,
-    ),
-    define(
-        "pto.tpop",
-        "tile:data pipe_handle:pipe",
-        "(%tile, %pipe_handle : T(tile), T(pipe_handle)) {split} {}",
-        _SPLIT,
-    ),
-    define(
-        "pto.tfree",
-        "pipe_handle:pipe slot?:part",
-        "(%pipe_handle : T(pipe_handle)[?, %slot : T(slot)?]) {split} {}",
-        _SPLIT,
-    ),
-    # ---- a slot in hand: a view from pto.declare_view that an operation points at it
-    define(
-        "pto.talloc",
-        "slot:part pipe_handle:pipe",
-        "(%slot, %pipe_handle : T(slot), T(pipe_handle)) {split} {}",
-        _SPLIT,
     ),
     # ---- transfers between devices
     define(

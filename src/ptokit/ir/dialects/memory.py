@@ -50,23 +50,13 @@ def constant(value: Value) -> int | None:
 
 
 DEFINITIONS = [
-    # ---- pointers and scalars in global memory
+    # ---- pointers
     define(
         "pto.addptr",
         "ptr:P offset:index -> result:P",
         "%ptr, %offset {} : T(ptr) -> T(result)",
         pure=True,
         renames="ptr",
-    ),
-    define(
-        "pto.load_scalar",
-        "ptr:gm offset:index -> value:num",
-        "%ptr[%offset] {} : T(ptr) -> T(value)",
-    ),
-    define(
-        "pto.store_scalar",
-        "ptr:gm offset:index value:num",
-        "%value, %ptr[%offset] {} : T(ptr), T(value)",
     ),
     # ---- views
     define(

@@ -1,0 +1,233 @@
+"""Instructions become operations: while a kernel is lowered, the machine in force is a `Tracer`.
+
+Every instruction is written the same way, from its record: which operands are values and which are
+attributes follows from its syntax, names and types from the table of text forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from ptokit.base.location import Location, Site
+from ptokit.frontend.lowering import fifos
+from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.symbols import (
+    BufferSymbol,
+    GlobalSymbol,
+    GroupSymbol,
+    Number,
+    as_value,
+)
+from ptokit.ir.attributes import Attribute, IntAttr
+from ptokit.ir.builder import mnemonic
+from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.instructions import (
+    RETURNED,
+    attribute_for,
+    attributes_in,
+    declared_types,
+    form_of,
+    is_plain_number,
+    literal_attribute,
+    literal_keys,
+    operands_in,
+    text_key,
+)
+from ptokit.ir.types import F32, I32, I64, ScalarType, Type
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.effects import InAuto
+from ptokit.isa.spec import Insn, Operand
+from ptokit.isa.targets import Target
+
+Place = Site | Location
+
+
+class Tracer:
+    """Stands where the machine stands, and writes operations."""
+
+    def __init__(self, emitter: Emitter, target: Target, mode: str) -> None:
+        self.emitter = emitter
+        self.target = target
+        self.mode = mode
+        self.sync = _Flags(self)
+        self.core = SimpleNamespace(events={}, role="mix", registers={})  # event ids taken so far
+
+    def place(self, operand: Any) -> None:
+        """Placement belongs to a later pass."""
+
+    def execute(self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Place) -> Any:
+        """Write the instruction; operands follow the record, None is left out."""
+        if self.mode == "auto" and insn.in_auto is not InAuto.RUNS:
+            return None
+        given = {
+            declared.name: value
+            for declared, value in zip(insn.operands, operands, strict=True)
+            if value is not None
+        }
+        template = dict(zip((a.name for a in insn.attrs), attrs, strict=True))
+        if self._binds_here(insn, given, template):
+            return None
+        fifos.take_slot(self.emitter, insn, given)
+        name, shown = self._spelling(insn, given, template)
+        pairs: list[tuple[str, Value]] = []
+        written = self._attributes(insn, template, name)
+        for declared in insn.operands:
+            value = given.get(declared.name)
+            if value is None:
+                continue
+            if declared.name not in shown:
+                key, attribute = literal_attribute(insn, declared, int(value))
+                written[key] = attribute
+            else:
+                pairs += [(declared.name, v) for v in self._values(insn, declared, value, given)]
+            if isinstance(value, GroupSymbol):
+                written["root"] = IntAttr(value.root, I32)
+        results = self._results(insn, given)
+        op = self.emitter.emit(f"pto.{name}", pairs, results, written, insn=insn)
+        _in_written_order(op)
+        return Number(self.emitter, op.result) if results else None
+
+    # ---- how it is written -------------------------------------------------------------------
+
+    def _spelling(
+        self, insn: Insn, given: Mapping[str, Any], template: Mapping[str, Any]
+    ) -> tuple[str, list[str]]:
+        """The name of the operation, and the operands that it takes as values."""
+        if insn.asm is None:
+            raise self.emitter.fail("operand", f"{insn.name} has no form in the text")
+        if not insn.asm.syntax:
+            return mnemonic(insn, set(given)), list(given)
+        # What is known now and not data can be an attribute; the rest must be shown as values.
+        constants = {
+            declared.name
+            for declared in insn.operands
+            if is_plain_number(declared) and isinstance(given.get(declared.name), int)
+        }
+        keys = {k for k, o in literal_keys(insn).items() if o.name in constants}
+        keys |= {text_key(insn, a) for a in insn.attrs if template[a.name] is not None}
+        for name, syntax in insn.asm.syntax.items():
+            as_keys = constants & set(attributes_in(syntax))
+            shown = [n for n in operands_in(syntax) if n not in as_keys]
+            fits = set(given) - constants <= set(shown)
+            if fits and DEFINITIONS[f"pto.{name}"].needed_attrs <= keys:
+                return name, shown
+        shown = {n for syntax in insn.asm.syntax.values() for n in operands_in(syntax)}
+        needed = set(given) - constants
+        unwritten = ", ".join(sorted(needed - shown))
+        raise self.emitter.fail(
+            "operand",
+            f"{insn.name}: {unwritten} can only be a number that is known at compile time",
+            "pass it as a keyword-only (const) parameter",
+        )
+
+    def _attributes(
+        self, insn: Insn, template: Mapping[str, Any], name: str
+    ) -> dict[str, Attribute]:
+        """Template arguments that differ from their default, or that the text always shows."""
+        definition = DEFINITIONS.get(f"pto.{name}")
+        always = definition.needed_attrs if definition else frozenset[str]()
+        types = declared_types(insn)
+        return {
+            key: attribute_for(attr, template[attr.name], types.get(key, ""))
+            for attr in insn.attrs
+            for key in [text_key(insn, attr)]
+            if template[attr.name] != attr.default
+            or (key in always and template[attr.name] is not None)
+        }
+
+    def _results(self, insn: Insn, given: Mapping[str, Any]) -> list[tuple[str, Type]]:
+        if not insn.returns:
+            return []
+        source = given.get(insn.returns)
+        named = insn.returns if source is None else _element(source).mlir
+        return [(RETURNED, ScalarType(named))]
+
+    # ---- operands ----------------------------------------------------------------------------
+
+    def _values(
+        self, insn: Insn, declared: Operand, value: Any, given: Mapping[str, Any]
+    ) -> list[Value]:
+        if isinstance(value, GroupSymbol):
+            return [member.value for member in value.members]
+        found = getattr(value, "value", None)
+        if isinstance(found, Value):
+            return [found]
+        if isinstance(value, bool | int):
+            assert insn.asm is not None
+            type_ = ScalarType(insn.asm.types.get(declared.name, "index"))
+            return [as_value(self.emitter, int(value), type_)]
+        if isinstance(value, float):
+            return [as_value(self.emitter, value, _float_type(given))]
+        raise self.emitter.fail(
+            "operand",
+            f"{insn.name}: {type(value).__name__} cannot be an operand of a lowered kernel",
+        )
+
+    # ---- binding -----------------------------------------------------------------------------
+
+    def _binds_here(
+        self, insn: Insn, given: Mapping[str, Any], template: Mapping[str, Any]
+    ) -> bool:
+        """A tile's address known at compile time belongs to the operation that makes the tile."""
+        tile = next(iter(given.values()), None)
+        if "Addr" not in template or not isinstance(tile, BufferSymbol):
+            return False
+        if self.mode == "auto":
+            return True
+        address = given["addr"] if template["Addr"] is None else template["Addr"]
+        if isinstance(address, int) and tile.alloc and "addr" not in tile.alloc.labels:
+            constant = self.emitter.constant_before(tile.alloc, address, I64)
+            tile.alloc.operands.insert(0, constant)
+            tile.alloc.labels = ("addr", *tile.alloc.labels)
+            return True
+        value = as_value(self.emitter, address, I64)
+        pairs = [("obj", tile.value), ("addr", value)]
+        results = [("obj", tile.value.type)]
+        hint = tile.value.name
+        op = self.emitter.emit("pto.tassign", pairs, results, insn=insn, hint=hint)
+        tile.value = op.result
+        return True
+
+
+class _Flags:
+    """What events ask of the machine: flags and barriers, as the instructions they are."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def set_flag(self, src: int, dst: int, id: Any, site: Place) -> None:
+        self._tracer.execute(INSTRUCTIONS["set_flag"], (src, dst, id), (), site)
+
+    def wait_flag(self, src: int, dst: int, id: Any, site: Place) -> None:
+        self._tracer.execute(INSTRUCTIONS["wait_flag"], (src, dst, id), (), site)
+
+    def barrier(self, pipe: int, site: Place) -> None:
+        self._tracer.execute(INSTRUCTIONS["pipe_barrier"], (pipe,), (), site)
+
+
+def _in_written_order(op: Op) -> None:
+    """Sources before destinations, or as the syntax has them."""
+    definition = DEFINITIONS.get(op.name)
+    if definition is not None:
+        op.operands, op.labels = definition.in_order(op.operands, list(op.labels))
+        return
+    form = form_of(op)
+    names = [operand.name for operand in (*form.ins, *form.outs)]
+    values = dict(zip(op.labels, op.operands, strict=True))
+    op.operands = [values[name] for name in names if name in values]
+    op.labels = tuple(name for name in names if name in values)
+
+
+def _float_type(given: Mapping[str, Any]) -> Type:
+    """Floats take the type of the tiles they meet, where that is a plain float."""
+    for operand in given.values():
+        if isinstance(operand, BufferSymbol) and operand.spec.dtype.name in ("f16", "bf16", "f32"):
+            return ScalarType(operand.spec.dtype.mlir)
+    return F32
+
+
+def _element(symbol: Any) -> Any:
+    return symbol.spec.dtype if isinstance(symbol, BufferSymbol | GlobalSymbol) else symbol.dtype

@@ -1,0 +1,52 @@
+"""Operations of instructions whose record gives them a syntax of their own (`Asm.syntax`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptokit.ir.dialects.definition import Definition, Slot
+from ptokit.ir.instructions import (
+    RETURNED,
+    attributes_in,
+    declared_types,
+    is_plain_number,
+    operands_in,
+)
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.spec import Insn, Operand
+
+# The kind of a slot that takes the operands of a kind; several kinds together take anything.
+_KINDS = {"tile": "tile", "global": "part", "scalar": "num", "fifo": "pipe", "conv": "conv"}
+
+
+def _slot(operand: Operand, syntax: str) -> Slot:
+    is_list = f"%{operand.name}..." in syntax
+    if is_plain_number(operand):
+        kind = "int" if len(operand.kinds) == 1 else "any"
+    elif set(operand.kinds) == {"pointer", "global"}:
+        kind = "memory"
+    else:
+        kind = _KINDS.get(operand.kinds[0], "any") if len(operand.kinds) == 1 else "any"
+    is_optional = operand.optional or operand.name in attributes_in(syntax)
+    return Slot(operand.name, "part" if is_list else kind, is_optional, is_list)
+
+
+def definition_of(insn: Insn, name: str, syntax: str) -> Definition:
+    """The definition of one of the operations that write an instruction."""
+    assert insn.asm is not None
+    own = {operand.name: operand for operand in insn.operands}
+    names = insn.asm.order or operands_in(syntax)
+    more = Slot("events", "any", is_list=True)  # what the text lists and the call waits for
+    operands = tuple(_slot(own[n], syntax) if n in own else more for n in names)
+    results = (Slot(RETURNED, "any"),) if insn.returns else ()
+    types = declared_types(insn)
+    return Definition(f"pto.{name}", operands, results, syntax, types, insn=insn)
+
+
+def _all() -> Iterator[Definition]:
+    for insn in INSTRUCTIONS.values():
+        for name, syntax in insn.asm.syntax.items() if insn.asm else ():
+            yield definition_of(insn, name, syntax)
+
+
+DEFINITIONS = list(_all())
