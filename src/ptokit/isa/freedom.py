@@ -44,11 +44,9 @@ def unspecified(where: str, text: str) -> Freedom:
     return Freedom(Openness.UNSPECIFIED, text, where=where)
 
 
-Freedoms = str | Freedom | Iterable[Freedom]
+Freedoms = Freedom | Iterable[Freedom]
 
 
 def freedoms(given: Freedoms) -> tuple[Freedom, ...]:
-    """All of them; a sentence alone says that something is left open, not what."""
-    if isinstance(given, str):
-        return (unspecified("", given),) if given else ()
+    """All of them."""
     return (given,) if isinstance(given, Freedom) else tuple(given)
