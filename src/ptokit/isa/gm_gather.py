@@ -239,9 +239,9 @@ def _picks(o: Any) -> bool:
         unspecified(
             "ScatterConflict.Default with one index twice",
             "Where duplicate indices leave the winner open (ScatterConflict.Default on A5), the "
-            "largest source position wins;",
+            "largest source position wins.",
         ),
-        reassociates("atomic operations are applied in source order."),
+        reassociates("Atomic operations are applied in source order."),
     ],
     cost=GATHER,
 )
