@@ -59,13 +59,6 @@ def where(applies: Predicate, on: str | None = None, prefix: str = "") -> Callab
     return narrowed
 
 
-def need(
-    id: str, on: str | None, text: str, applies: Predicate, holds: Predicate, fix: str = ""
-) -> Rule:
-    """A single rule that speaks only about the operands to which it `applies`."""
-    return rule(id, text, when(applies, holds), on, fix)
-
-
 def must(id: str, on: str | None = None, applies: Predicate | None = None) -> Callable[..., Rule]:
     """A rule as a row: id and targets, then the sentence, the predicate and the advice.
 

@@ -10,7 +10,7 @@ from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.devices import A5_FAMILY, DEVICES, NEW, OLD
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
-from ptokit.isa.rules import in_types, must, where
+from ptokit.isa.rules import Predicate, in_types, must, under, when, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, path
 
@@ -227,82 +227,82 @@ def box_multiples(on: str, indexed: bool) -> list[Rule]:
     return found
 
 
-def transposed_multiples(on: str) -> list[Rule]:
-    """The A5 check of the transposing load: every size is a whole box."""
+def operand_rules(*, source: str, plain: bool, layout: str, indexed: bool) -> list[Rule]:
+    """What becomes a matmul operand, in the order the matrix unit reads.
 
-    def holds(o: Any) -> bool:
+    `source` and `layout` are the ids of the layouts of src and dst on A5 and Kirin 9030, `plain`
+    says whether src may be any row-major tile there, `indexed` whether a window is taken.
+    """
+
+    def transposes(o: Any) -> bool:
+        return not is_row(o.src) and o.src.slayout != o.dst.slayout
+
+    def whole_boxes(o: Any) -> bool:
         sizes = o.src.rows, o.src.cols, o.dst.rows, o.dst.cols
         return all(size % _edge(o.src) == 0 for size in sizes)
 
-    text = "all sizes are multiples of 16 (32 for 1-byte types) when the inner order changes"
-    changes = where(lambda o: not is_row(o.src) and o.src.slayout != o.dst.slayout)
-    return along(CUBE, on)(changes(rule("transposed-boxes", text, holds)))
+    def whole_vectors(unit: int) -> Predicate:
+        """One row becomes the left operand of a matrix-vector product, in units of 512 bytes."""
 
+        def holds(o: Any) -> bool:
+            start, size = index(o, "indexCol") if indexed else 0, o.src.itemsize
+            return (
+                o.src.cols * size % unit == 0
+                and start * size % unit == 0
+                and o.dst.cols * size % 512 == 0
+            )
 
-def vector_operand(on: str, source_unit: int = 512, indexed: bool = True) -> list[Rule]:
-    """One row becomes the left operand of a matrix-vector product, in units of 512 bytes."""
+        return when(lambda o: is_row(o.src), holds)
 
-    def holds(o: Any) -> bool:
-        if not is_row(o.src):
-            return True
-        start, size = index(o, "indexCol") if indexed else 0, o.src.itemsize
-        return (
-            o.src.cols * size % source_unit == 0
-            and start * size % source_unit == 0
-            and o.dst.cols * size % 512 == 0
-        )
+    def scales(name: str, layout: str) -> list[Rule]:
+        """MX scale factors keep their boxes of 32 bytes."""
 
-    corner = ", indexCol" if indexed else ""
-    units = "512 bytes" if source_unit == 512 else f"{source_unit} bytes, dst Cols of 512 bytes"
-    text = f"a one-row source: src Cols{corner} and dst Cols are multiples of {units}"
-    return along("Mat>Left", on)(rule("vector-operand", text, holds))
-
-
-def boxed_source(id: str, on: str, plain: bool = False) -> list[Rule]:
-    """A matmul operand comes from an NZ or ZN tile, or from one row."""
-    extra = "a row-major tile" if plain else "one row"
-
-    def holds(o: Any) -> bool:
-        return o.src.layout in ("NZ", "ZN") or (o.src.is_row_major if plain else is_row(o.src))
-
-    return along(CUBE, on)(rule(id, f"src is NZ, ZN or {extra}", holds))
-
-
-def operand_layouts(on: str, left: str, left_id: str, right_id: str) -> list[Rule]:
-    """Left and Right have the order the matrix unit reads."""
-    return [
-        *along("Mat>Left", on)(rule(left_id, f"Left is {left}", lambda o: o.dst.layout == left)),
-        *along("Mat>Right", on)(rule(right_id, "Right is ZN", lambda o: o.dst.layout == "ZN")),
-    ]
-
-
-def scale_layouts(on: str) -> list[Rule]:
-    """MX scale factors keep their boxes of 32 bytes."""
-
-    def side(name: str, layout: str) -> list[Rule]:
         def holds(o: Any) -> bool:
             tiles = [(tile.layout, tile.fractal) for tile in (o.src, o.dst)]
             return tiles == [(layout, 32)] * 2
 
         text = f"src and dst are {layout} with boxes of 32 bytes"
-        return along(f"Mat>Scale{name}", on)(rule(f"scale-{name.lower()}", text, holds))
+        return along(f"Mat>Scale{name}", "a5")(rule(f"scale-{name.lower()}", text, holds))
 
-    return side("Left", "ZZ") + side("Right", "NN")
+    def boxed(o: Any) -> bool:
+        return o.src.layout in ("NZ", "ZN")
 
-
-def operand_rules(*, source: str, plain: bool, layout: str, indexed: bool) -> list[Rule]:
-    """What becomes a matmul operand: `source` and `layout` are the ids that the two tiles' layouts
-    have on A5 and Kirin 9030, `indexed` says whether the instruction takes a window."""
+    extra = "a row-major tile" if plain else "one row"
+    one_row = (
+        f"a one-row source: src Cols{', indexCol' if indexed else ''} and dst Cols are multiples"
+    )
     return [
-        *boxed_source("SA-0166", OLD),
-        *boxed_source(source, NEW, plain),
-        *operand_layouts(OLD, "ZZ", "SA-0163", "SA-0164"),
-        *operand_layouts(NEW, "NZ", layout, layout),
+        *along(CUBE)(
+            must("SA-0166", OLD)("src is NZ, ZN or one row", lambda o: boxed(o) or is_row(o.src)),
+            must(source, NEW)(
+                f"src is NZ, ZN or {extra}",
+                lambda o: boxed(o) or (o.src.is_row_major if plain else is_row(o.src)),
+            ),
+        ),
+        *along("Mat>Left")(
+            rule("SA-0163", "Left is ZZ", lambda o: o.dst.layout == "ZZ", OLD),
+            rule(layout, "Left is NZ", lambda o: o.dst.layout == "NZ", NEW),
+        ),
+        *along("Mat>Right")(
+            under({"SA-0164": OLD, layout: NEW}, "Right is ZN", lambda o: o.dst.layout == "ZN")
+        ),
         *box_multiples(OLD, indexed),
-        *transposed_multiples(NEW),
-        *vector_operand("a2a3 a5 kirinx90", indexed=indexed),
-        *vector_operand("kirin9030", source_unit=32, indexed=indexed),
-        *scale_layouts("a5"),
+        *along(CUBE)(
+            must("transposed-boxes", NEW, transposes)(
+                "all sizes are multiples of 16 (32 for 1-byte types) when the inner order changes",
+                whole_boxes,
+            )
+        ),
+        *along("Mat>Left")(
+            must("vector-operand", "a2a3 a5 kirinx90")(
+                f"{one_row} of 512 bytes", whole_vectors(512)
+            ),
+            must("vector-operand", "kirin9030")(
+                f"{one_row} of 32 bytes, dst Cols of 512 bytes", whole_vectors(32)
+            ),
+        ),
+        *scales("Left", "ZZ"),
+        *scales("Right", "NN"),
     ]
 
 
