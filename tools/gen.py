@@ -16,6 +16,7 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.verify import assertions, code_of, is_assertion_id, recipe
 from ptokit.report.pages import index, markdown
+from ptokit.report.paths import paths_page
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -129,6 +130,7 @@ def generated() -> dict[Path, str]:
         api / "conv_parameters.pyi": formatted(conv_stubs()),
         ROOT / "docs/isa/README.md": index(list(INSTRUCTIONS.values())),
         ROOT / "docs/errors.md": errors_page(),
+        ROOT / "docs/paths.md": paths_page(INSTRUCTIONS.values()),
     }
     for insn in INSTRUCTIONS.values():
         files[ROOT / f"docs/isa/{insn.name}.md"] = markdown(insn)

@@ -354,7 +354,7 @@ def TPOP(pipe: Any, tile: Any, gmTensor: Any, subBlockId: Any, Split: TileSplitA
     ),
     cpp=Cpp(brackets=("pipe gmTensor @Split", "pipe @Split")),
     example={"pipe": _SAMPLE_PIPE},
-    setup="acc, tile = TileAcc[f32, 16, 64](), Tile[TileType.Vec, f32, 16, 64](); "
+    setup="acc = TileAcc[f32, 16, 64](); tile = Tile[TileType.Vec, f32, 16, 64](); "
     "acc.fill(1); TPUSH(pipe, acc); TPOP(pipe, tile)",
 )
 def TFREE(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:

@@ -132,6 +132,7 @@ def set_flag(src_pipe: int, dst_pipe: int, event_id: int) -> None:
     effects=lambda o: [Wait(_flag(o).dst, _flag(o))],
     example=_PAIR,
     asm=_flag_text("wait_flag", "wait_event"),
+    setup="set_flag(3, 1, 0)",
 )
 def wait_flag(src_pipe: int, dst_pipe: int, event_id: int) -> None:
     """Hold later work of the destination pipe until the flag is raised, and lower it.
@@ -214,6 +215,7 @@ def get_buf(pipe: int, buf_id: int, mode: int) -> None:
     rules=[_is_pipe("pipe"), _between("buf_id", 31, "the buffer id")],
     effects=lambda o: [Signal(_at(o), Buffer(o.buf_id.value))],
     asm=_buffer_text("rls_buf"),
+    setup="get_buf(1, 1)",
 )
 def rls_buf(pipe: int, buf_id: int, mode: int) -> None:
     """Release a numbered buffer, behind the work of the pipe so far; once per get_buf."""
@@ -262,6 +264,7 @@ def _message(msg: int) -> CoreFlag:
     example={"msg": "0x0121"},
     helpers={"message": cross_core_message},
     asm=_signal_text("ffts_cross_core_sync", "msg"),
+    setup="set_ffts_base_addr(1)",
 )
 def ffts_cross_core_sync(pipe: int, msg: int) -> None:
     """Signal other cores, behind the earlier work of a pipe.
@@ -280,6 +283,7 @@ def ffts_cross_core_sync(pipe: int, msg: int) -> None:
     rules=[_between("id", 15, "the cross-core flag")],
     effects=lambda o: [Wait(Pipe.S, CoreFlag(o.id.value, Reach.CLUSTER))],
     asm=Asm(syntax={"wait_flag_dev": "[?@id?][?%id?][?, @pipe?] {}"}),
+    setup="set_ffts_base_addr(1)",
 )
 def wait_flag_dev(pipe: int | None, id: int) -> None:
     """Stop the scalar unit until a cross-core signal has come, and take it.
