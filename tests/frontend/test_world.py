@@ -341,3 +341,26 @@ def test_urma_peers_are_ranks() -> None:
         with pytest.raises(ProgramError) as error:
             TPUT_ASYNC[DmaEngine.URMA](inbox.tensor(1), mine, session, 2)
     assert error.value.codes == ("comm.TPUT_ASYNC.AS-11",)
+
+
+def test_signals_are_effects_of_their_records_and_seen_in_the_stream() -> None:
+    from ptokit.isa import INSTRUCTIONS
+    from ptokit.isa.effects import Barrier, Pipe, Signal, Wait, Word
+    from ptokit.machine.events import Event
+
+    notify, wait = (INSTRUCTIONS[name].effects for name in ("comm.TNOTIFY", "comm.TWAIT"))
+    assert notify is not None
+    assert wait is not None
+    facts: Any = None  # they depend on no operand
+    assert notify(facts) == [Signal(Pipe.S, Word("dstSignalData")), Barrier(Pipe.ALL)]
+    assert wait(facts) == [Wait(Pipe.S, Word("signalData"))]
+
+    told: list[Event] = []
+    with device("a2a3") as machine:
+        machine.subscribe(told.append)
+        signal = comm.Signal(np.zeros(1, np.int32))
+        comm.TNOTIFY(signal, 3, comm.NotifyOp.Set)
+        comm.TWAIT(signal, 3, comm.WaitCmp.GE)
+    by_name = {event.insn.name: event for event in told}
+    assert by_name["comm.TNOTIFY"].signals == [Word("dstSignalData")]
+    assert by_name["comm.TWAIT"].waits == [(Word("signalData"), None)]

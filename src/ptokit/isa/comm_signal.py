@@ -11,6 +11,7 @@ from ptokit.base.comm_enums import NotifyOp, WaitCmp
 from ptokit.base.dtypes import i32
 from ptokit.base.layout import Array
 from ptokit.isa.costs import COMMUNICATION
+from ptokit.isa.effects import Barrier, Signal, Wait, Word
 from ptokit.isa.rules import must
 from ptokit.isa.services import Refused, Seen, World
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, Rule, View, insn, scalar
@@ -68,6 +69,7 @@ _signal = partial(insn, pipe=Pipe.S, targets="a2a3 a5", cost=COMMUNICATION)
             "TNOTIFY(signal, value, NotifyOp.Set)",
         ),
     ],
+    effects=lambda o: [Signal(Pipe.S, Word("dstSignalData")), Barrier(Pipe.ALL)],
     example={"dstSignalData": _SIGNAL, "op": "AtomicAdd"},
 )
 def TNOTIFY(dstSignalData: Any, value: int, op: NotifyOp, world: World) -> None:
@@ -85,7 +87,7 @@ def TNOTIFY(dstSignalData: Any, value: int, op: NotifyOp, world: World) -> None:
     signal = word.view(np.int32)
     with np.errstate(over="ignore"):
         signal[0] = signal[0] + _wrapped(value) if op == NotifyOp.AtomicAdd else _wrapped(value)
-    world.announce(address)
+    world.announce("dstSignalData", address)
     world.drain(Pipe.ALL)
     world.pause()
 
@@ -106,7 +108,11 @@ _comparison = partial(
 )
 
 
-@_comparison(name="comm.TWAIT", asm=_text("twait", "signalData", "cmpValue"))
+@_comparison(
+    name="comm.TWAIT",
+    effects=lambda o: [Wait(Pipe.S, Word("signalData"))],
+    asm=_text("twait", "signalData", "cmpValue"),
+)
 def TWAIT(signalData: Any, cmpValue: int, cmp: WaitCmp, world: World) -> None:
     """Wait until every element of a signal region satisfies a comparison.
 
@@ -127,7 +133,7 @@ def TWAIT(signalData: Any, cmpValue: int, cmp: WaitCmp, world: World) -> None:
         return [(f"signal[{index}]", int(words[first]))]
 
     world.wait_until(ready, f"TWAIT{_on(world)} for a signal {sign} {wanted}", seen)
-    world.heed(_addresses(signalData, words))
+    world.heed("signalData", _addresses(signalData, words))
 
 
 @_comparison(
@@ -143,7 +149,7 @@ def TTEST(signalData: Any, cmpValue: int, cmp: WaitCmp, world: World) -> bool:
     """
     words = _look(signalData, world)
     if _COMPARE[cmp][1](words, _wrapped(cmpValue)).all():
-        world.heed(_addresses(signalData, words))
+        world.heed("signalData", _addresses(signalData, words))
         return True
     world.poll(f"a loop around TTEST{_on(world)}")
     return False

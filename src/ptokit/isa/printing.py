@@ -12,7 +12,9 @@ from ptokit.base.convert import number
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Choice, Layout, TileType
 from ptokit.base.layout import Array
+from ptokit.isa.costs import SCALAR
 from ptokit.isa.devices import on
+from ptokit.isa.effects import Barrier
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import must
 from ptokit.isa.services import Poison, World
@@ -129,7 +131,9 @@ def _source_is_reachable(o: Any) -> bool:
     Operand("src", "in", kinds=("tile", "global"), view=_view),
     Operand("tmp", "tmp", kinds=("global",), view=View.STORAGE, optional=True),
     attrs=[Attr("Format", PrintFormat, PrintFormat.Width8_Precision4, "field width and digits")],
-    pipe=Pipe.S,  # once every pipe is drained: see the body
+    pipe=Pipe.S,
+    effects=lambda o: [Barrier(Pipe.ALL)],
+    cost=SCALAR,
     types=types("src", a2a3=_PRINTED, a5=_PRINTED),
     rules=[
         must("source", "a2a3 a5")(

@@ -17,7 +17,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.effects import Pipe
 
 CONSTANT = frozenset({"target", "ops", "pipe"})
-SERVICES = CONSTANT | {"registers", "poison", "places", "core", "world", "ctx"}
+SERVICES = CONSTANT | {"registers", "poison", "places", "core", "world"}
 
 Seen = list[tuple[str, object]]  # names and values for a message
 Registers = dict[str, Any]  # the configuration registers of a core
@@ -158,12 +158,12 @@ class World(Protocol):
         """Complete the earlier work of a pipe (ALL: of the core) before its later work."""
         ...
 
-    def announce(self, address: int) -> None:
-        """A word was written that others look at: whoever sees it knows what this core knows."""
+    def announce(self, operand: str, address: int) -> None:
+        """The word of an operand was written: whoever sees it knows what this core knows."""
         ...
 
-    def heed(self, addresses: Iterable[int]) -> None:
-        """Words that others had written were seen."""
+    def heed(self, operand: str, addresses: Iterable[int]) -> None:
+        """Words of an operand that others had written were seen."""
         ...
 
     def wait_until(self, ready: Callable[[], bool], what: str, seen: Callable[[], Seen]) -> None:

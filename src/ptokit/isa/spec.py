@@ -225,8 +225,11 @@ class Insn:
 
     @property
     def orders(self) -> bool:
-        """Whether it takes part in the order of work: signals, waits, barriers, caches."""
-        return self.effects is not None
+        """Whether it only orders work: signals, waits, barriers, caches.
+
+        A body that asks for services does more than its effects say, and is executed itself.
+        """
+        return self.effects is not None and not self.services
 
     @property
     def moves_entries(self) -> bool:

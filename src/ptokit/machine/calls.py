@@ -197,7 +197,7 @@ def effects_of(insn: Insn, ops: Ops) -> Sequence[Effect] | None:
     In auto mode the compiler orders, and there is nothing left to do. Which end of a FIFO acts is
     known only as it runs.
     """
-    if insn.effects is None:
+    if insn.effects is None or not insn.orders:
         return None
     vanishes = ops.mode == "auto" and insn.in_auto is not InAuto.RUNS
     return () if vanishes or insn.moves_entries else insn.effects(ops)

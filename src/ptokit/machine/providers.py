@@ -17,13 +17,11 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import GlobalSpec
-from ptokit.isa.facts import Ops
+from ptokit.isa.effects import Word
 from ptokit.isa.services import Refused, Seen
-from ptokit.isa.spec import Insn, Pipe, View
-from ptokit.isa.targets import Target
+from ptokit.isa.spec import Pipe, View
 from ptokit.machine.access import Access
 from ptokit.machine.calls import bind_global, global_pattern
-from ptokit.machine.core import Core
 from ptokit.machine.faults import WouldBlock, poison_read, refusal
 from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, Pointer
@@ -249,12 +247,18 @@ class WorldProvider(_Provider):
         """Complete the earlier work of a pipe (ALL: of the core) before its later work."""
         self._run.machine.sync.barrier(pipe, self._run.site)
 
-    def announce(self, address: int) -> None:
-        """A word was written that others look at: whoever sees it knows what this core knows."""
+    def announce(self, operand: str, address: int) -> None:
+        """The word of an operand was written: whoever sees it knows what this core knows."""
+        event = self._run.machine.operation
+        if event is not None:
+            event.signals.append(Word(operand))
         self._run.machine.sync.announce(address, self._run.site)
 
-    def heed(self, addresses: Iterable[int]) -> None:
-        """Words that others had written were seen."""
+    def heed(self, operand: str, addresses: Iterable[int]) -> None:
+        """Words of an operand that others had written were seen."""
+        event = self._run.machine.operation
+        if event is not None:  # who wrote them, on this device or another, the words do not tell
+            event.waits.append((Word(operand), None))
         self._run.machine.sync.heed(addresses, self._run.site)
 
     def wait_until(self, ready: Callable[[], bool], what: str, seen: Callable[[], Seen]) -> None:
@@ -277,67 +281,9 @@ class WorldProvider(_Provider):
             )
 
 
-class Context(PoisonProvider, PlacesProvider, CoreProvider, WorldProvider):
-    """Everything at once, and the machine itself."""
-
-    __slots__ = ()
-
-    @property
-    def machine(self) -> Machine:
-        return self._run.machine
-
-    @property
-    def call(self) -> Any:
-        return self._run.call
-
-    @property
-    def insn(self) -> Insn:
-        return self._run.call.insn
-
-    @property
-    def ops(self) -> Ops:
-        """The facts of the operands: `ctx.ops.dst.dtype`, `ctx.ops.src.vr` ..."""
-        return self._run.call.ops
-
-    @property
-    def pipe(self) -> Pipe:
-        return self._run.call.pipe
-
-    @property
-    def site(self) -> Site | Location:
-        return self._run.site
-
-    @property
-    def touched(self) -> list[Access]:
-        return self._run.touched
-
-    @property
-    def target(self) -> Target:
-        return self.machine.target
-
-    @property
-    def mode(self) -> str:
-        return self.machine.mode
-
-    @property
-    def core(self) -> Core:
-        return self.machine.core
-
-    @property
-    def registers(self) -> dict[str, Any]:
-        return self.machine.core.registers
-
-    def operand(self, name: str) -> Any:
-        return self._run.operand(name)
-
-    def fail(self, code: str, message: str, **more: Any) -> PtoError:
-        return self._run.fail(code, message, **more)
-
-
 _PROVIDERS: dict[str, Any] = {
     "poison": PoisonProvider,
     "places": PlacesProvider,
     "core": CoreProvider,
     "world": WorldProvider,
-    "ctx": Context,
 }
