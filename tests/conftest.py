@@ -6,6 +6,9 @@ import os
 
 import pytest
 
+from ptokit.engines import ENGINES
+from ptokit.machine.machine import Machine
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -18,3 +21,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError("--update-golden has no place in CI: expected files are reviewed")
+
+
+# ---- engines -------------------------------------------------------------------------------------
+
+# What an instruction means is tested on every engine; these are about the table itself.
+ABOUT_THE_TABLE = {"test_table", "test_asm", "test_spec", "test_meaning", "test_new_instruction"}
+MEANING = {"isa", "seeds", "test_fifo", "test_mpipe"}  # folders and modules
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests of meaning once per engine."""
+    path = metafunc.definition.path
+    wanted = bool(MEANING & {path.parent.name, path.stem}) and path.stem not in ABOUT_THE_TABLE
+    if wanted or "engine" in metafunc.fixturenames:
+        if "engine" not in metafunc.fixturenames:
+            metafunc.fixturenames.append("engine")
+        metafunc.parametrize("engine", ["fast", "reference"], indirect=True)
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An engine by name; machines that are made during the test execute instructions on it."""
+    monkeypatch.setattr(Machine, "executor_type", staticmethod(ENGINES[request.param].executor))
+    return request.param

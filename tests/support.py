@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -12,12 +13,20 @@ from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
+from ptokit.comm import ParallelGroup
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import conv_class, global_class
 from ptokit.frontend.types import Tile
+from ptokit.ir.builder import Builder
+from ptokit.ir.core import Block, Function, Value
+from ptokit.ir.instructions import attribute_for, text_key
+from ptokit.ir.types import ScalarType
 from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample, Spec
 from ptokit.machine.calls import tile_access
+from ptokit.machine.machine import Machine
+from ptokit.machine.objects import Bound, GlobalObject
+from tests.text.table import type_of
 
 
 def random_values(kind: DType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -52,14 +61,20 @@ def _extent(spec: GlobalSpec) -> int:
     return max(last + 1, prod(spec.shape))
 
 
-def run_sample(sample: Sample, seed: int = 0) -> dict[str, Any]:
-    """Run a sample on the machine in force and return its operands."""
+def sample_operands(sample: Sample, seed: int = 0) -> dict[str, Any]:
+    """Living operands of a sample on the machine in force, after what it needs beforehand."""
     rng = np.random.default_rng(seed)
     operands = {name: realise(spec, rng) for name, spec in sample.operands.items()}
     operands |= {name: operands[other] for name, other in sample.same.items()}
     for name, value in sample.contents.items():
         operands[name].fill(value)
     exec(sample.insn.setup, {**vars(ptokit), "np": np, **operands})
+    return operands
+
+
+def run_sample(sample: Sample, seed: int = 0) -> dict[str, Any]:
+    """Run a sample on the machine in force and return its operands."""
+    operands = sample_operands(sample, seed)
     attrs = tuple(sample.attrs[a.name] for a in sample.insn.attrs)
     here = ptokit.base.location.Location("sample", 1)
     current().execute(sample.insn, tuple(operands.values()), attrs, here)
@@ -71,3 +86,46 @@ def listen(machine: Any) -> list[Any]:
     events: list[Any] = []
     machine.subscribe(events.append)
     return events
+
+
+def sample_function(sample: Sample) -> Function | None:
+    """A function whose only operation is the sample; None where IR has no form for it.
+
+    Its parameters are the operands that are given, in the order of the record.
+    """
+    insn, named = sample.insn, {}
+    given = {name: spec for name, spec in sample.operands.items() if spec is not None}
+    body = Block()
+    for name, spec in given.items():
+        type_ = type_of(spec, insn.operand(name), is_value=False)
+        if insn.asm is None or type_ is None or isinstance(spec, GroupSpec | str):
+            return None
+        named[name] = Value(name, type_, body)
+    template = dict(zip((a.name for a in insn.attrs), insn.attrs, strict=True))
+    chosen = {n: v for n, v in sample.attrs.items() if v != template[n].default}
+    if any(isinstance(v, DType) or v is None for v in chosen.values()):
+        return None
+    attrs = {text_key(insn, template[n]): attribute_for(template[n], v) for n, v in chosen.items()}
+    body.args = list(named.values())
+    build = Builder(body)
+    results = {"": ScalarType("f32")} if insn.returns else {}
+    build.instruction(insn, named, results, attrs)
+    build.op("func.return")
+    return Function("f", body)
+
+
+def contents(machine: Machine, operands: Mapping[str, Any]) -> dict[str, Any]:
+    """All bytes of all memories and arrays that have a value, and which bytes have one."""
+    memories = {str(loc): memory for loc, memory in machine.core.memories.items()}
+    arrays: dict[str, Any] = {}
+    for name, operand in operands.items():
+        if isinstance(operand, Bound) and operand.storage is not None:
+            memories[name] = operand.storage
+        members = operand if isinstance(operand, ParallelGroup) else [operand]
+        for number, view in enumerate(members):
+            if isinstance(view, GlobalObject) and view.pointer is not None:
+                arrays[f"{name} {number}"] = view.pointer.buffer.data.tobytes()
+    return arrays | {
+        name: (np.where(memory.shadow, memory.data, 0).tobytes(), memory.shadow.tobytes())
+        for name, memory in memories.items()
+    }

@@ -30,6 +30,8 @@ Subscriber = Callable[[Event], None]
 class Machine:
     """One run of a program. Nothing outlives it but its arena, and nothing is global."""
 
+    executor_type: Callable[[Any], Executor] = FastExecutor  # unless another is given
+
     def __init__(
         self,
         target: Target,
@@ -52,7 +54,7 @@ class Machine:
         self._followers: list[Subscriber] = []
         self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings
         self.sync = Sync(self)
-        self.executor: Executor = (executor or FastExecutor)(self)
+        self.executor: Executor = (executor or type(self).executor_type)(self)
 
     def execute(
         self,
