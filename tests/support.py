@@ -19,7 +19,7 @@ from ptokit.frontend.tensor_types import conv_class, global_class
 from ptokit.frontend.types import Tile
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Value
-from ptokit.ir.instructions import attribute_for, text_key
+from ptokit.ir.instructions import RETURNED, attribute_for, text_key
 from ptokit.ir.types import ScalarType
 from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample, Spec
@@ -89,16 +89,19 @@ def listen(machine: Any) -> list[Any]:
 
 
 def sample_function(sample: Sample) -> Function | None:
-    """A function whose only operation is the sample; None where IR has no form for it.
+    """A function whose only operation is the sample; None where its text is no plain line.
 
-    Its parameters are the operands that are given, in the order of the record.
+    Its parameters are the operands that are given, in the order of the record. Flags, FIFOs and
+    groups are written in ways of their own (tests/paths).
     """
     insn, named = sample.insn, {}
+    if insn.asm is None or insn.asm.syntax:
+        return None
     given = {name: spec for name, spec in sample.operands.items() if spec is not None}
     body = Block()
     for name, spec in given.items():
         type_ = type_of(spec, insn.operand(name), is_value=False)
-        if insn.asm is None or type_ is None or isinstance(spec, GroupSpec | str):
+        if type_ is None or isinstance(spec, GroupSpec | str):
             return None
         named[name] = Value(name, type_, body)
     template = dict(zip((a.name for a in insn.attrs), insn.attrs, strict=True))
@@ -108,7 +111,7 @@ def sample_function(sample: Sample) -> Function | None:
     attrs = {text_key(insn, template[n]): attribute_for(template[n], v) for n, v in chosen.items()}
     body.args = list(named.values())
     build = Builder(body)
-    results = {"": ScalarType("f32")} if insn.returns else {}
+    results = {RETURNED: ScalarType("f32")} if insn.returns else {}
     build.instruction(insn, named, results, attrs)
     build.op("func.return")
     return Function("f", body)

@@ -23,8 +23,14 @@ def run(module: Module, on: str, mode: str, engine: str, seed: int | None) -> An
     """What a program leaves: its arrays, the memories of its core, and the bytes it touched."""
     arrays = arguments()
     prepared = ENGINES[engine].prepare(module)
-    outcome = run_cluster(
-        {"mix": lambda: prepared.run(current(), module.functions[0], tuple(arrays))},
+    events: list[Any] = []
+
+    def body() -> None:
+        current().subscribe(events.append)
+        prepared.run(current(), module.functions[0], tuple(arrays))
+
+    run_cluster(
+        {"mix": body},
         target(on),
         mode,
         schedule=Schedule(seed),
@@ -34,7 +40,7 @@ def run(module: Module, on: str, mode: str, engine: str, seed: int | None) -> An
     bases = {0: 0} | {a.ctypes.data: n for n, a in enumerate(arrays)}
     touched = [
         (event.insn.name, access.operand, access.writes, _relative(access.ranges, bases))
-        for event in outcome.machine.events
+        for event in events
         for access in event.accesses
     ]
     return [a.tobytes() for a in arrays], touched
