@@ -58,9 +58,7 @@ def in_a_row(ops: Sequence[Op]) -> Step:
     def step(run: Interpreter, frame: Frame) -> None:
         if len(found) < len(ops):
             found[:] = [(op.insn, effects_of(op), op.location) for op in ops if op.insn]
-        execute = run.machine.sync.execute
-        for insn, effects, location in found:
-            execute(insn, effects, location)
+        run.machine.sync.execute_row(found)
 
     return step
 

@@ -16,8 +16,8 @@ from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import Pointer
-from ptokit.machine.queues import Complete, Give, Take, Why, Work
-from ptokit.machine.sync import Given, Place, Sync, double_set, overflow
+from ptokit.machine.queues import Complete, Give, PipeQueue, Take, Why, Work
+from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overflow
 from ptokit.machine.unit_flags import UnitFlags
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class LaunchSync(Sync):
         # In auto mode the compiler puts the order between pipes behind the wait.
         self._holds_pipes = launch.machine.mode == "manual" and launch.target.is_device
         self._is_random = launch.schedule.seed is not None
+        self._is_queued = launch.schedule.queued and launch.machine.mode == "manual"
         self.members: dict[str, int] = {}  # how many cores of each kind the launch has
         self.meetings: dict[Any, Meeting] = {}
         self._inside: dict[int, Meeting] = {}  # core: the meeting it has entered
@@ -78,12 +79,9 @@ class LaunchSync(Sync):
     ) -> None:
         machine, queues = self.machine, self.launch.queues
         queue, event = queues.of(machine.core, pipe), machine.operation
-        if event is None and queues.is_prompt(queue):
-            queues.give(queue, semaphores, site)
-        else:
-            if event is not None and token is not None:
-                event.signals.append(token)
-            queues.enqueue(queue, Give(semaphores, site, event))
+        if event is not None and token is not None:
+            event.signals.append(token)
+        queues.enqueue(queue, Give(semaphores, site, event))
         if self._is_random:
             self.launch.yield_turn()
 
@@ -107,13 +105,29 @@ class LaunchSync(Sync):
                 if event is not None and token is not None:
                     event.waits.append((token, taken.event))
         else:
-            queue = queues.of(machine.core, pipe)
-            if event is None and queues.is_prompt(queue) and all(s.tokens for s in semaphores):
-                queues.take(queue, semaphores)
-            else:
-                queues.enqueue(queue, Take(semaphores, why, site, early, token, event))
+            take = Take(semaphores, why, site, early, token, event)
+            queues.enqueue(queues.of(machine.core, pipe), take)
         if self._is_random:
             self.launch.yield_turn()
+
+    # Flags are two thirds of a synchronised program: they know the queues of their pipes.
+
+    def _new_flag(self, token: fx.Flag, title: str) -> Flag:
+        queues, core = self.launch.queues, self.core
+        return Flag(title, queues.of(core, token.src), queues.of(core, token.dst))
+
+    def signal_flag(self, pipe: Pipe, flag: Any, site: Place, token: fx.Flag) -> None:
+        if not (flag.source.entries or self._is_queued or self.machine.follows):
+            self.launch.queues.give(flag.source, (flag,), site)
+        else:
+            self.signal(pipe, (flag,), site, token)
+
+    def wait_flag(self, pipe: Pipe, flag: Any, site: Place, token: fx.Flag) -> None:
+        is_held = self._holds_pipes and pipe is not Pipe.S and flag.tokens
+        if is_held and not (flag.target.entries or self._is_queued or self.machine.follows):
+            self.launch.queues.take(flag.target, (flag,))
+        else:
+            super().wait_flag(pipe, flag, site, token)
 
     def block(self, wait: Take, until: Callable[[], bool] | None = None) -> None:
         """Stop the scalar unit of the running core until the wait can pass."""
@@ -281,6 +295,17 @@ class LaunchSync(Sync):
     def fence(self) -> None:
         if self.launch.log is not None:
             self.launch.log.scalar.fence(self.core)
+
+
+class Flag(Semaphore):
+    """A flag inside a core, with the queues of the pipe that raises it and of the one it holds."""
+
+    __slots__ = ("source", "target")
+
+    def __init__(self, title: str, source: PipeQueue, target: PipeQueue) -> None:
+        super().__init__(title, UNLIMITED)
+        self.source = source
+        self.target = target
 
 
 class _Door(Semaphore):

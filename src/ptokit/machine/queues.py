@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import Pipe
 from ptokit.isa.effects import Token as TokenKind
-from ptokit.machine.clocks import PIPES, Clocks, agent_of
+from ptokit.machine.clocks import PIPES, Clocks, agent_of, join
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock, Semaphore, Token
@@ -129,28 +129,28 @@ class Queues:
         self.clocks = clocks
         self._refuse = refuse  # told of a token too many
         self.late = late
-        self._queues: dict[tuple[int, Pipe], PipeQueue] = {}
+        self._queues: dict[int, PipeQueue] = {}  # by agent
         self.held: set[PipeQueue] = set()  # those with something left to do
         self._busy = False
         self._awake: deque[PipeQueue] = deque()
 
     def of(self, core: Core, pipe: Pipe) -> PipeQueue:
-        key = (core.number, pipe)
-        found = self._queues.get(key)
+        agent = core.number * PIPES + pipe
+        found = self._queues.get(agent)
         if found is None:
-            found = self._queues[key] = PipeQueue(core, pipe)
+            found = self._queues[agent] = PipeQueue(core, pipe)
         return found
 
     def of_core(self, core: Core) -> list[PipeQueue]:
         """The queues of a core that were ever used."""
-        keys = ((core.number, pipe) for pipe in Pipe)
-        return [self._queues[k] for k in keys if k in self._queues]
+        agents = range(core.number * PIPES, (core.number + 1) * PIPES)
+        return [self._queues[a] for a in agents if a in self._queues]
 
     def drop(self, core: Core) -> None:
         """Forget a core that has ended."""
         for queue in self.of_core(core):
             self.held.discard(queue)
-            del self._queues[core.number, queue.pipe]
+            del self._queues[queue.agent]
 
     @property
     def pending(self) -> list[PipeQueue]:
@@ -244,11 +244,14 @@ class Queues:
         clock = clocks.release(queue.agent) if clocks is not None else None
         token = Token(site, queue.title, clock, event)
         for semaphore in semaphores:
-            self.put(semaphore, token)
+            if semaphore.waiters or len(semaphore.tokens) >= semaphore.limit:
+                self.put(semaphore, token)
+            else:
+                semaphore.put(token)
 
     def put(self, semaphore: Semaphore, token: Token) -> None:
         """Leave one token, and move whoever waited for it."""
-        if semaphore.full:
+        if len(semaphore.tokens) >= semaphore.limit:
             self._refuse(semaphore, token)
         semaphore.put(token)
         if semaphore.waiters:
@@ -265,8 +268,8 @@ class Queues:
         clocks = self.clocks
         for semaphore in semaphores:
             taken = semaphore.take()
-            if clocks is not None:
-                clocks.acquire((queue.agent,), taken.clock)
+            if clocks is not None and taken.clock is not None:
+                join(clocks.known[queue.agent], taken.clock)
             if event is not None and token is not None:
                 event.waits.append((token, taken.event))
 

@@ -19,7 +19,7 @@ from ptokit.base.diagnostics import Note, PtoError, fail, where
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import GlobalSpec
 from ptokit.isa import effects as fx
-from ptokit.isa.effects import Effect, Pipe, Reach
+from ptokit.isa.effects import Effect, Pipe, Reach, Signal, Wait
 from ptokit.isa.spec import Insn, View
 from ptokit.machine.calls import bind_global, global_pattern
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
@@ -70,23 +70,31 @@ class Sync:
         call: Any = None,
     ) -> Any:
         """Do what an operation does to the order of work; `given` are its operands by name."""
-        machine = self.machine
-        if not effects:
-            return None
-        if machine.follows:
-            machine.begin(insn, _pipe_of(effects), site)
+        return self.execute_row(((insn, effects, site),), given, call)
+
+    def execute_row(
+        self,
+        operations: Iterable[tuple[Insn, Sequence[Effect], Place]],
+        given: Given = _NOTHING,
+        call: Any = None,
+    ) -> Any:
+        """Execute operations that follow each other; the value of the last one, if it has one."""
+        machine, signal_of, wait_of = self.machine, self._signal_of, self._wait_of
         value = None
-        for effect in effects:
-            if isinstance(effect, fx.Signal):
-                pipe, token = effect
-                self._signal_of[token.__class__](pipe, token, site, given)
-            elif isinstance(effect, fx.Wait):
-                pipe, token = effect
-                self._wait_of[token.__class__](pipe, token, site, given)
-            else:
-                value = self._do(effect, site, given, call)
-        if machine.operation is not None:
-            machine.end()
+        for insn, effects, site in operations:
+            if machine.follows and effects:
+                machine.begin(insn, _pipe_of(effects), site)
+            for effect in effects:
+                if type(effect) is Signal:
+                    pipe, token = effect
+                    signal_of[type(token)](pipe, token, site, given)
+                elif type(effect) is Wait:
+                    pipe, token = effect
+                    wait_of[type(token)](pipe, token, site, given)
+                else:
+                    value = self._do(effect, site, given, call)
+            if machine.follows and effects:
+                machine.end()
         return value
 
     def _do(self, effect: Effect, site: Place, given: Given, call: Any) -> Any:
@@ -170,29 +178,38 @@ class Sync:
             self._legal(token.src, site)
             self._legal(token.dst, site)
             title = f"the flag {token.src.name} -> {token.dst.name} {token.id}"
-            found = Semaphore(f"{title} of the {self.core.name}", UNLIMITED)
+            found = self._new_flag(token, f"{title} of the {self.core.name}")
             self.core.flags[token] = found
         return found
 
+    def _new_flag(self, token: fx.Flag, title: str) -> Semaphore:
+        return Semaphore(title, UNLIMITED)
+
     def _raise_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
-        flag = self.core.flags.get(token) or self._flag(token, site)
+        flag = self.machine.core.flags.get(token) or self._flag(token, site)
         # Pairs are made as the program is written: the second pipe may lag behind in time.
         if flag.balance > 0:
             self.set_twice(flag, site)
         else:
             flag.balance += 1
             flag.last_set = site
-            self.signal(pipe, (flag,), site, token)
+            self.signal_flag(pipe, flag, site, token)
+
+    def signal_flag(self, pipe: Pipe, flag: Semaphore, site: Place, token: fx.Flag) -> None:
+        self.signal(pipe, (flag,), site, token)
 
     def set_twice(self, flag: Semaphore, site: Place) -> None:
         """A flag is raised again before anything waits for it."""
         raise double_set(flag, site)
 
     def _take_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
-        flag = self.core.flags.get(token) or self._flag(token, site)
+        flag = self.machine.core.flags.get(token) or self._flag(token, site)
+        self.wait_flag(pipe, flag, site, token)
+        flag.balance -= 1
+
+    def wait_flag(self, pipe: Pipe, flag: Semaphore, site: Place, token: fx.Flag) -> None:
         early = flag.balance < 1
         self.wait(pipe, (flag,), lambda: _flag_wait(token), site, early=early, token=token)
-        flag.balance -= 1
 
     def _acquire(self, pipe: Pipe, token: fx.Buffer, site: Place, given: Given) -> None:
         """Acquire a buffer: wait for the pipes that acquired it earlier to release it."""
