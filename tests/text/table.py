@@ -18,6 +18,7 @@ from ptokit.ir.instructions import (
     Form,
     attr_keys,
     attribute_for,
+    attributes_in,
     declared_types,
     forms_by_mnemonic,
     text_key,
@@ -109,7 +110,13 @@ def asked_by(form: Form) -> dict[str, Attribute]:
         text_key(insn, a): attribute_for(a, needed[a.name]) for a in insn.attrs if a.name in needed
     }
     definition = DEFINITIONS.get(f"pto.{form.mnemonic}")
-    for key in definition.needed_attrs if definition is not None else ():
+    syntax = definition.format if definition is not None else ""
+    shown = {o.name for o in form.ins}
+    needed_keys = set(definition.needed_attrs) if definition is not None else set[str]()
+    for operand in insn.operands:  # an id is a value or an attribute
+        if operand.name in attributes_in(syntax) and operand.name not in shown:
+            needed_keys |= set() if operand.optional else {operand.name}
+    for key in sorted(needed_keys):
         found.setdefault(key, always(form, key))
     return found
 

@@ -314,6 +314,7 @@ def enumeration(name: str) -> Enumeration:
     return enumeration_of(_of_instructions()[name])
 
 
+@cache
 def enum_names() -> frozenset[str]:
     """The enumerations that can be written."""
     return frozenset(ENUMERATIONS) | frozenset(_of_instructions())

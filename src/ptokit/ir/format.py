@@ -182,7 +182,7 @@ def _is_type_of_missing(piece: Piece, draft: Draft, definition: Definition) -> b
 
 def _begins(reader: Reader, piece: Piece) -> bool:
     if piece.kind == "operand":
-        return reader.kind == "value"
+        return reader.kind == "value" and not reader.starts_statement()
     if piece.kind == "attr":
         return reader.kind in ("number", "string", "attr") or reader.sees("<")
     return reader.sees(piece.text)

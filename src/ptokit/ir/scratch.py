@@ -17,7 +17,7 @@ from ptokit.ir.core import Op
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.types import ConvTileType, ScalarType, TileBufType, on_target
 from ptokit.isa.facts import ConvFacts, Facts, Ops, ScalarFacts, TileFacts
-from ptokit.isa.spec import Operand
+from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
 
@@ -59,6 +59,9 @@ def scratch_types(
     candidates = list(_candidates([*_tiles(facts)]))
     template = zip((a.name for a in insn.attrs), template_arguments(op), strict=True)
     attrs = dict(template)
+    is_free = insn.asm is not None and all(o.name in insn.asm.supplied for o in missing)
+    if is_free and _is_legal(insn, Ops(facts, attrs, target, "auto")):
+        return {}  # this target does without
     best, fewest = candidates[0], -1
     for spec in candidates:
         mine = TileFacts(on_target(spec, target.left_layout))
@@ -73,6 +76,11 @@ def scratch_types(
         if not broken:
             break
     return {o.name: TileBufType(best) for o in missing}
+
+
+def _is_legal(insn: Insn, ops: Ops) -> bool:
+    is_known = all(ops[o.name] is not None for o in insn.operands if not o.optional)
+    return is_known and not verify(insn, ops, advise=False)
 
 
 def _facts(op: Op, target: Target) -> dict[str, Facts | None]:
