@@ -94,6 +94,9 @@ class PythonSource:
             module = sync.run(Place().run(module, target), target)
         return module
 
+    def spelled_out(self, module: Module, target: Target) -> Module:
+        return module  # what a call leaves out, C++ leaves out too
+
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         cores = CORES[self.core]
         passed = tuple(v for n, v in arguments.items() if n not in self.consts)

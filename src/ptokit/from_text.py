@@ -171,6 +171,9 @@ class TextSource:
     def finished(self, target: Target, arguments: Mapping[str, Any]) -> Module:
         return Verify().run(self.program.executable(target), target)
 
+    def spelled_out(self, module: Module, target: Target) -> Module:
+        return spelled_out(module, target)
+
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         assert module is not None
         mode = "manual" if _orders_pipes(module) else "auto"

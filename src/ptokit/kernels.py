@@ -41,7 +41,6 @@ from ptokit.machine.recording import Recording
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
-from ptokit.passes.spell_out import spelled_out
 from ptokit.passes.verify import Verify
 from ptokit.report.memory_map import Map, Placed
 from ptokit.report.verdicts import Report
@@ -79,6 +78,10 @@ class Source(Protocol):
 
     def finished(self, target: Target, arguments: Mapping[str, Any]) -> Module:
         """The program checked, placed and ordered: ready to run."""
+        ...
+
+    def spelled_out(self, module: Module, target: Target) -> Module:
+        """The finished program with every operand written, as C++ wants it."""
         ...
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
@@ -200,7 +203,7 @@ class Kernel:
         """A PTO C++ kernel for these arguments."""
         chosen = self._target(target, defines)
         module = self.lower(*args, target=chosen, **consts)
-        return emit_cpp(spelled_out(module, chosen), chosen)
+        return emit_cpp(self.source.spelled_out(module, chosen), chosen)
 
     def check(
         self, targets: str, *args: Any, defines: Defines | None = None, **consts: Any
