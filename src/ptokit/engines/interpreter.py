@@ -74,8 +74,8 @@ class Interpreter(ABC):
 
     def _is_spare(self, function: Function) -> bool:
         """Whether a vector core has no part: on A5 whole entries go to vector core 0 alone."""
-        core = self.machine.core
-        if core.kind != "vector" or core.subblock == 0 or self.machine.target.name != "a5":
+        core, rules = self.machine.core, self.machine.target.fifos
+        if core.kind != "vector" or core.subblock == 0 or rules is None or not rules.is_direct:
             return False
         return _kind(function) == "vector" and takes_whole_entries(function)
 

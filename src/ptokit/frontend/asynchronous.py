@@ -218,8 +218,9 @@ def _build_sdma(
 
 
 def _build_urma(workspace: Any, session_or_rank: Any, *last: Any) -> bool:
-    if current().target.name == "a2a3":
-        raise fail("BuildAsyncSession.BS-7", "only A5 has the URMA engine", target="a2a3")
+    here = current().target
+    if not here.has_urma:
+        raise fail("BuildAsyncSession.BS-7", "only A5 has the URMA engine", target=here.name)
     *peer, session = (session_or_rank, *last)
     session.engine = DmaEngine.URMA
     session.destRankId = int(peer[0]) if peer else 0

@@ -59,7 +59,8 @@ def pipe_spec(op: Op, function: Function, target: Target) -> PipeSpec:
     else:  # a front end leaves them open: eight slots for one direction, four each for two
         both = direction == Direction.DIR_BOTH
         slots = 4 if both else 8
-        local = 2 if target.name == "a5" and both else slots
+        is_direct = target.fifos is not None and target.fifos.is_direct
+        local = 2 if is_direct and both else slots
     given = op.attrs.get("nosplit")
     if isinstance(given, BoolAttr):
         whole = given.value

@@ -8,16 +8,12 @@ from ptokit.base.enums import TileSplitAxis
 
 
 @dataclass
-class ProducerState:
-    """What the producing side of a pipe remembers."""
+class EndState:
+    """What both sides of a pipe remember: the next entry, and where its slots begin."""
 
     tileIndex: int = 0
     subTileIndex: int = 0
-    isAllocate: bool = True
-    isRecord: bool = True
     entryOffset: int = 0
-    waited: int = 0  # how often free space was waited for
-    split: TileSplitAxis = TileSplitAxis.TILE_NO_SPLIT  # of the last entry
 
     def getTileId(self) -> int:
         """The index of the next entry."""
@@ -26,6 +22,24 @@ class ProducerState:
     def getSubTileId(self) -> int:
         """The index of the part of the entry."""
         return self.subTileIndex
+
+    def setTileId(self, tile: int, sub: int = 0) -> None:
+        """Choose the next entry."""
+        self.tileIndex, self.subTileIndex = tile, sub
+
+    def setEntryOffset(self, offset: int) -> None:
+        """Shift the slots by a number of bytes."""
+        self.entryOffset = offset
+
+
+@dataclass
+class ProducerState(EndState):
+    """What the producing side of a pipe remembers."""
+
+    isAllocate: bool = True
+    isRecord: bool = True
+    waited: int = 0  # how often free space was waited for
+    split: TileSplitAxis = TileSplitAxis.TILE_NO_SPLIT  # of the last entry
 
     def getAllocateStatus(self) -> bool:
         """Whether pushes wait for free space."""
@@ -35,10 +49,6 @@ class ProducerState:
         """Whether pushes tell the consumer."""
         return self.isRecord
 
-    def setTileId(self, tile: int, sub: int = 0) -> None:
-        """Choose the next entry."""
-        self.tileIndex, self.subTileIndex = tile, sub
-
     def setAllocateStatus(self, status: bool) -> None:
         """Switch waiting for free space."""
         self.isAllocate = status
@@ -47,28 +57,13 @@ class ProducerState:
         """Switch telling the consumer."""
         self.isRecord = status
 
-    def setEntryOffset(self, offset: int) -> None:
-        """Shift the slots by a number of bytes."""
-        self.entryOffset = offset
-
 
 @dataclass
-class ConsumerState:
+class ConsumerState(EndState):
     """What the consuming side of a pipe remembers."""
 
-    tileIndex: int = 0
-    subTileIndex: int = 0
     isWait: bool = True
     isFree: bool = True
-    entryOffset: int = 0
-
-    def getTileId(self) -> int:
-        """The index of the next entry."""
-        return self.tileIndex
-
-    def getSubTileId(self) -> int:
-        """The index of the part of the entry."""
-        return self.subTileIndex
 
     def getWaitStatus(self) -> bool:
         """Whether pops wait for the producer."""
@@ -78,10 +73,6 @@ class ConsumerState:
         """Whether slots are given back."""
         return self.isFree
 
-    def setTileId(self, tile: int, sub: int = 0) -> None:
-        """Choose the next entry."""
-        self.tileIndex, self.subTileIndex = tile, sub
-
     def setWaitStatus(self, status: bool) -> None:
         """Switch waiting for the producer."""
         self.isWait = status
@@ -89,7 +80,3 @@ class ConsumerState:
     def setFreeStatus(self, status: bool) -> None:
         """Switch giving slots back."""
         self.isFree = status
-
-    def setEntryOffset(self, offset: int) -> None:
-        """Shift the slots by a number of bytes."""
-        self.entryOffset = offset

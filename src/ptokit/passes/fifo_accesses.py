@@ -66,22 +66,19 @@ class Fifos:
         Giving a slot back touches the tile that was popped last: all of a FIFO share its ring.
         """
         handle, entry = op.operand("pipe"), entry_of(op)
-        spec = self.specs.get(handle)
+        spec, rules = self.specs.get(handle), self.target.fifos
         is_direct = spec is not None and spec.is_direct(self.target)
         if entry is None:
             pop = self._pops.get(handle)
             return (*pop, True) if pop is not None and is_direct else None
-        if not isinstance(entry.type, BufferType):
+        if not isinstance(entry.type, BufferType) or rules is None:
             return None  # a slot in hand: loads and stores of it follow the signals of their pipe
-        loc = entry.type.spec.loc
         assert op.insn is not None
-        if not op.insn.operand("tile").writes:
-            return Pipe.FIX if loc == TileType.Acc else Pipe.MTE3, entry, False
-        pipe = Pipe.MTE2
-        if is_direct:
-            pipe = Pipe.V if loc == TileType.Vec else Pipe.MTE1
-        self._pops[handle] = pipe, entry
-        return pipe, entry, True
+        is_cube, is_producer = entry.type.spec.loc != TileType.Vec, op.insn.end == "producer"
+        pipe = rules.end(is_cube, is_producer, is_direct).data
+        if not is_producer:
+            self._pops[handle] = pipe, entry
+        return pipe, entry, not is_producer
 
     def reserved(self, loc: TileType) -> list[tuple[int, int]]:
         """The bytes of a memory that belong to FIFOs."""

@@ -92,6 +92,7 @@ class Target:
     tf32_bits: int = 0  # mantissa bits that the cube's reduced f32 mode keeps; 0: no such mode
     fifos: FifoRules | None = None
     core_signals: Reach | None = None  # how cores of a cluster signal each other
+    has_urma: bool = True  # the second engine of asynchronous transfers between devices
     needs_signal_base: bool = False  # their signals need an address first (set_ffts_base_addr)
     pipes: Mapping[str, tuple[Pipe, ...]] = field(
         default_factory=lambda: PIPES_OF  # of each kind of core
@@ -203,6 +204,7 @@ A2A3 = Target(
     fifos=FifoRules(_PLAIN, wait_stops_scalar=True, pairs_cores=True, pop_frees=True),
     core_signals=Reach.CLUSTER,
     needs_signal_base=True,
+    has_urma=False,
     writes_whole_blocks=True,
     tf32_bits=11,
 )
