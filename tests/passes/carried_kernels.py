@@ -80,6 +80,21 @@ def no_round(x: Any, y: Any, n: int) -> None:
 
 
 @kernel(mode="auto")
+def loaded_once(x: Any, y: Any, n: int) -> None:
+    """A tile that the first round fills and all others read, behind one needed for a moment."""
+    first = T()
+    for i in range(n):
+        here = T()
+        TLOAD(here, part(x, i))
+        TSTORE(part(y, i), here)
+        if i == 0:
+            TLOAD(first, part(x, 9))
+        total = T()
+        TADDS(total, first, 1.0)
+        TSTORE(part(y, i + 1), total)
+
+
+@kernel(mode="auto")
 def kept(x: Any, y: Any, n: int) -> None:
     """A tile that no number of rounds bounds."""
     best = T()

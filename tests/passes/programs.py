@@ -116,8 +116,12 @@ class Maker:
             self.scaled(source, self.tile(shape_of(source)))
         elif kind == "fresh":
             number = self.variable()
-            made = self.alloc(TILES[shape_of(self.variables[number])])
-            self.load(made)
+            shape = shape_of(self.variables[number])
+            made = self.alloc(TILES[shape])
+            if self.random.random() < 0.5:
+                self.load(made)
+            else:  # it begins where another one may end
+                self.run("TPARTMAX", src0=self.tile(shape), src1=self.tile(shape), dst=made)
             self.variables[number] = made
         elif kind == "reshape":
             source = self.tile()

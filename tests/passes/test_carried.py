@@ -36,6 +36,10 @@ def no_round(n: int) -> list[np.ndarray]:
     return [X[2] + (X[1] + X[:n].sum(0) if n else X[0])]
 
 
+def loaded_once(n: int) -> list[np.ndarray]:
+    return [*X[:n], X[9] + 1] if n else []
+
+
 def run(kernel: Kernel, n: int, target: str, path: str) -> np.ndarray:
     y = np.zeros_like(X)
     check = {"check": "explore"} if path == "lowered" else {}
@@ -43,7 +47,7 @@ def run(kernel: Kernel, n: int, target: str, path: str) -> np.ndarray:
     return y
 
 
-@pytest.mark.parametrize("means", [neighbours, fibonacci, nested, no_round])
+@pytest.mark.parametrize("means", [neighbours, fibonacci, nested, no_round, loaded_once])
 @pytest.mark.parametrize("target", ["a2a3", "a5"])
 @pytest.mark.parametrize("path", ["eager", "lowered"])
 @pytest.mark.parametrize("n", [0, 1, 2, 7])

@@ -20,6 +20,18 @@ def is_loop(op: Op) -> bool:
     return definition is not None and definition.is_loop
 
 
+def allocates(op: Op) -> bool:
+    """Whether an operation makes a tile that needs a place."""
+    definition = DEFINITIONS.get(op.name)
+    return definition is not None and definition.allocates
+
+
+def core_of(op: Op) -> str:
+    """The kind of core to which an operation, with all its regions, belongs; empty: to any."""
+    definition = DEFINITIONS.get(op.name)
+    return definition.core if definition is not None else ""
+
+
 def is_terminator(op: Op) -> bool:
     """Whether an operation ends its region, handing values on."""
     definition = DEFINITIONS.get(op.name)

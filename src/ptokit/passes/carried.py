@@ -10,7 +10,7 @@ from __future__ import annotations
 from ptokit.base.diagnostics import Note, PtoError, fail
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects.definition import Edge
-from ptokit.ir.flow import is_loop, is_terminator, passes_on, renames
+from ptokit.ir.flow import allocates, is_loop, is_terminator, passes_on, renames
 from ptokit.ir.types import TileBufType
 
 
@@ -27,7 +27,7 @@ def _rotate_in(block: Block, mentioned: set[Value]) -> None:
         if not is_loop(op) or not any(passes_on(op)):
             continue
         for alloc in [each for region in op.regions for each in region.walk()]:
-            if alloc.name == "pto.alloc_tile" and alloc.operand("addr") is None:
+            if allocates(alloc) and alloc.operand("addr") is None:
                 rounds = _rounds_kept(alloc, op, mentioned)
                 if rounds:
                     _rotate(alloc, op, block, rounds + 1)

@@ -15,6 +15,7 @@ from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects.conv import SET_PARAMS, SET_SHAPE, given_fields, value_of
+from ptokit.ir.flow import allocates
 from ptokit.ir.types import ConvTileType
 from ptokit.isa.facts import ConvFacts
 
@@ -35,7 +36,7 @@ class KnownConvs:
         if op.insn is not None:
             for result, label in zip(op.results, op.result_labels, strict=True):
                 self._returned(op, result, label)
-        elif op.name == "pto.alloc_tile":
+        elif allocates(op):
             address = op.operand("addr")
             self._made(op.result, None if address is None else numbers.get(address))
         elif not self.tiles:

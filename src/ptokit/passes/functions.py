@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
+from ptokit.ir.fifos import OPENINGS, is_transfer
+from ptokit.ir.flow import core_of
 from ptokit.ir.types import TileBufType
 from ptokit.passes.structure import complaint
-
-CUBE_OPS = ("aic_initialize_pipe", "tpush_to_aiv", "tpop_from_aiv", "tfree_from_aiv")
-VECTOR_OPS = ("aiv_initialize_pipe", "tpush_to_aic", "tpop_from_aic", "tfree_from_aic")
-_INIT = ("pto.initialize_l2l_pipe", "pto.initialize_l2g2l_pipe")
-_USERS = ("pto.tpush", "pto.tpop", "pto.tfree")
 
 
 def check_functions(module: Module, plans_addresses: bool) -> Iterator[Diagnostic]:
@@ -87,8 +84,7 @@ def _kernel_kind(function: Function) -> Iterator[Diagnostic]:
     """The ends of a pipe belong to one kind of core each."""
     kind = kind_of(function)
     for op in function.walk():
-        name = op.name.removeprefix("pto.")
-        wanted = "cube" if name in CUBE_OPS else "vector" if name in VECTOR_OPS else ""
+        wanted = "" if op.regions else core_of(op)
         if wanted and kind != wanted:
             yield complaint(
                 op,
@@ -137,7 +133,7 @@ def _imported(op: Op, module: Module) -> Iterator[Diagnostic]:
 
 def _pops(function: Function) -> Iterator[Diagnostic]:
     for op in function.walk():
-        if not op.name.startswith("pto.tpop_from_") or not op.operands:
+        if not is_transfer(op) or not op.results or not op.operands:
             continue
         type_ = op.result.type
         if isinstance(type_, TileBufType) and not (
@@ -154,15 +150,14 @@ def _pops(function: Function) -> Iterator[Diagnostic]:
 
 def _users(function: Function) -> list[Op]:
     """The operations of a front end that move entries through a pipe."""
-    names = {f"pto.{name}" for name in (*CUBE_OPS, *VECTOR_OPS) if "initialize" not in name}
-    return [op for op in function.walk() if op.name in names]
+    return [op for op in function.walk() if is_transfer(op) and core_of(op)]
 
 
 def _front_end_splits(function: Function) -> Iterator[Diagnostic]:
     """A pipe that says it splits its entries is not used whole."""
     whole = any(_number(op.attrs.get("split")) == 0 for op in _users(function))
     for op in function.walk():
-        if not op.name.endswith("_initialize_pipe") or not whole:
+        if op.name not in OPENINGS or not core_of(op) or not whole:
             continue
         if op.attrs.get("nosplit") == BoolAttr(False):
             yield complaint(
@@ -193,7 +188,7 @@ def _peer_splits(module: Module) -> Iterator[Diagnostic]:
 
 def _low_level_pipes(function: Function, module: Module) -> Iterator[Diagnostic]:
     for op in function.walk():
-        if op.name not in _INIT:
+        if op.name not in OPENINGS or not op.results:
             continue
         yield from _splits(op, function)
         local = op.operand("local_addr")
@@ -212,7 +207,7 @@ def _low_level_pipes(function: Function, module: Module) -> Iterator[Diagnostic]
 
 
 def _splits(op: Op, function: Function) -> Iterator[Diagnostic]:
-    users = [o for o in function.walk() if o.name in _USERS and op.result in o.operands]
+    users = [o for o in function.walk() if is_transfer(o) and op.result in o.operands]
     splits = {_number(o.attrs.get("split")) for o in users}
     if op.attrs.get("nosplit") == BoolAttr(False) and 0 in splits:
         yield complaint(
@@ -238,7 +233,7 @@ def _peer(op: Op, local: Value, function: Function, module: Module) -> Iterator[
         for f in module.functions
         if f is not function
         for o in f.walk()
-        if o.name in _INIT and name in {_buffer_name(v) for v in o.operands}
+        if o.name in OPENINGS and o.results and name in {_buffer_name(v) for v in o.operands}
     ]
     if not others:
         shown = name.value if isinstance(name, StringAttr) else "?"
@@ -258,5 +253,5 @@ def _peer(op: Op, local: Value, function: Function, module: Module) -> Iterator[
 
 def _split_kind(op: Op, function: Function) -> bool | None:
     """Whether the users of a pipe split its entries; None when it has no users."""
-    users = [o for o in function.walk() if o.name in _USERS and op.result in o.operands]
+    users = [o for o in function.walk() if is_transfer(o) and op.result in o.operands]
     return any(_number(o.attrs.get("split")) for o in users) if users else None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ptokit.ir.core import Block, Function, Module, Op
-from ptokit.ir.flow import is_loop
+from ptokit.ir.flow import core_of, is_loop
 from ptokit.ir.ordering import written
 from ptokit.ir.rewrite import clone
 from ptokit.isa.spec import Insn, Pipe
@@ -27,8 +27,6 @@ from ptokit.isa.walks import Walk, stays_behind
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.base import Pass
 from ptokit.passes.storage import Bytes, bytes_of
-
-SECTIONS = ("pto.section.cube", "pto.section.vector")
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,9 @@ class InsertSync(Pass):
             if body is None:
                 continue
             # Each kind of core has pipes and flags of its own.
-            sections = {op.name for op in function.walk() if op.name in SECTIONS}
-            for section in [""] if self.is_one_core else sorted(sections) or [""]:
-                _Inserter(function, target, section).run(body)
+            kinds = {core_of(op) for op in function.walk() if op.regions} - {""}
+            for kind in [""] if self.is_one_core else sorted(kinds) or [""]:
+                _Inserter(function, target, kind).run(body)
             end = body.ops.pop()
             # Nothing may still be under way when the kernel ends.
             body.ops += [_barrier(Pipe.ALL, end), end]
@@ -119,15 +117,15 @@ class Edges:
 
 
 class _Inserter:
-    """Orders the pipes of one kind of core, whose code stands in sections of that name.
+    """Orders the pipes of one kind of core, whose code stands in sections of that kind.
 
-    Without a name it is the only core there is.
+    Without a kind it is the only core there is.
     """
 
-    def __init__(self, function: Function, target: Target, section: str) -> None:
+    def __init__(self, function: Function, target: Target, kind: str) -> None:
         self.target = target
-        self.section = section
-        self._inside = not section  # what is inserted here runs only where it should
+        self.kind = kind
+        self._inside = not kind  # what is inserted here runs only where it should
         self.accesses = accesses_of(function, target)
         self.bytes = bytes_of(function, self.accesses)
         self.ids = Ids(target.event_ids)
@@ -139,13 +137,14 @@ class _Inserter:
 
     def _is_elsewhere(self, op: Op) -> bool:
         """Whether an operation runs on the other kind of core."""
-        return bool(self.section) and op.name in SECTIONS and op.name != self.section
+        return bool(self.kind) and core_of(op) not in ("", self.kind)
 
     def _guarded(self, ops: list[Op]) -> list[Op]:
         """Operations that must not run on the other kind of core."""
         if self._inside or not ops:
             return ops
-        return [Op(self.section, regions=[Block(ops=ops)], location=ops[0].location)]
+        name = f"pto.section.{self.kind}"
+        return [Op(name, regions=[Block(ops=ops)], location=ops[0].location)]
 
     def touches(self, op: Op) -> frozenset[Touch]:
         """All accesses of an operation, those of its regions included."""
@@ -188,7 +187,7 @@ class _Inserter:
             lead[index] += [_barrier(pipe, op) for pipe in barriers.get(index, ())]
             for region in [] if self._is_elsewhere(op) else op.regions:
                 outside = self._inside
-                self._inside = outside or op.name == self.section
+                self._inside = outside or core_of(op) == self.kind
                 first, last = self._block(region, is_loop(op))
                 self._inside = outside
                 lead[index] += first

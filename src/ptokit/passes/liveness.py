@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ptokit.ir.core import Block, Function, Op, Value
-from ptokit.ir.flow import is_loop
+from ptokit.ir.flow import allocates, is_loop
 from ptokit.passes.accesses import Accesses
 
 
@@ -62,7 +62,7 @@ def live_ranges(function: Function, accesses: Accesses) -> list[Live]:
     order = order_of(function)
     ranges: dict[Value, Live] = {}
     for op in function.walk():
-        if op.name == "pto.alloc_tile" and op.result not in accesses.renamed:
+        if allocates(op) and op.result not in accesses.renamed:
             place = order.position[op]
             ranges[op.result] = Live(op, place, place)
     for op, touched in accesses.of.items():

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.ir.core import Block, Function, Op, Value
+from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import destinations
 from ptokit.isa.facts import ConvFacts, TileFacts
 from ptokit.passes.facts import Known
@@ -48,7 +49,7 @@ def overlaps(function: Function, known: Known) -> list[Diagnostic]:
 def _collect(block: Block, known: Known, lives: dict[Value, _Life], clock: list[int]) -> None:
     for op in block.ops:
         clock[0] += 1
-        if op.name == "pto.alloc_tile":
+        if allocates(op):
             facts = known.facts(op.result)
             if isinstance(facts, TileFacts | ConvFacts) and facts.address is not None:
                 stop = facts.address + facts.spec.nbytes

@@ -17,6 +17,7 @@ from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.flow import allocates
 from ptokit.ir.rewrite import clone
 from ptokit.ir.types import I64, BufferType, ConvTileType, TileBufType
 from ptokit.isa.binding import TGET_SCALE_ADDR
@@ -274,7 +275,7 @@ def _write(function: Function, addresses: dict[Value, int]) -> None:
     assert function.body is not None
     constants: dict[int, Value] = {}
     for op in list(function.walk()):
-        if op.name != "pto.alloc_tile" or op.operand("addr") is not None:
+        if not allocates(op) or op.operand("addr") is not None:
             continue
         address = addresses.get(op.result)
         if address is None:

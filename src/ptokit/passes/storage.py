@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Value
+from ptokit.ir.flow import allocates
 from ptokit.ir.types import BufferType
 from ptokit.passes.accesses import Accesses
 
@@ -45,7 +46,7 @@ def bytes_of(function: Function, accesses: Accesses) -> Map:
     """Collect the addresses of the allocations."""
     result = Map()
     for op in function.walk():
-        if op.name != "pto.alloc_tile" or not isinstance(op.result.type, BufferType):
+        if not allocates(op) or not isinstance(op.result.type, BufferType):
             continue
         address = accesses.known.number(op.operand("addr"))
         spec = op.result.type.spec

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.core import Function, Op, Value
+from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import run_time_operands
 from ptokit.ir.types import BufferType
 from ptokit.isa.spec import Insn, Operand, View
@@ -13,11 +14,7 @@ from ptokit.isa.spec import Insn, Operand, View
 
 def unbound(function: Function) -> Iterator[Diagnostic]:
     """Complain at the first use of each of them."""
-    loose = {
-        op.result
-        for op in function.walk()
-        if op.name == "pto.alloc_tile" and op.operand("addr") is None
-    }
+    loose = {op.result for op in function.walk() if allocates(op) and op.operand("addr") is None}
     if not loose:
         return
     for op in function.walk():

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.ir.core import Block, Function, Module, Op
+from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import BufferType, ScalarType, is_column_tile, on_target
@@ -59,7 +60,7 @@ class Verify(Pass):
 
 def has_addresses(module: Module) -> bool:
     """Whether every tile of a module has an address of its own (and there is one)."""
-    made = [op for op in module.walk() if op.name == "pto.alloc_tile"]
+    made = [op for op in module.walk() if allocates(op)]
     return bool(made) and all(op.operand("addr") is not None for op in made)
 
 

@@ -79,6 +79,8 @@ class Definition:
     renames: str = ""  # the operand whose memory the result is another view of
     is_loop: bool = False  # its regions run any number of times
     is_terminator: bool = False  # ends a region, handing its operands on
+    allocates: bool = False  # makes a tile that needs a place
+    core: str = ""  # the kind of core, cube or vector, that runs it and what is in its regions
     flow: Flow | None = None  # how values enter its regions and leave them
     insn: Insn | None = None  # the instruction that the operation writes
 
@@ -283,6 +285,8 @@ def define(
     renames: str = "",
     is_loop: bool = False,
     is_terminator: bool = False,
+    allocates: bool = False,
+    core: str = "",
     flow: Flow | None = None,
     insn: Insn | None = None,
 ) -> Definition:
@@ -302,6 +306,8 @@ def define(
         renames,
         is_loop,
         is_terminator,
+        allocates,
+        core,
         flow,
         insn,
     )

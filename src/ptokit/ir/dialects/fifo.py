@@ -7,6 +7,7 @@ from ptokit.isa.pipes import TFREE, TPOP, TPUSH
 
 _PIPE = "dir_mask:i8 slot_size:i32 slot_num:i32 local_slot_num:i32 flag_base:i32"
 _SPLIT = "split:i8"
+_PEERS = {"aiv": "cube", "aic": "vector"}  # who talks to whom
 _SIDE = (
     "{dir_mask, slot_size, nosplit?} ([?gm_slot_buffer = %gm_slot_buffer : T(gm_slot_buffer), ?]"
     "c2v_consumer_buf = %c2v_consumer_buf : T(c2v_consumer_buf), "
@@ -27,10 +28,10 @@ DEFINITIONS = [
     ),
     define("pto.import_reserved_buffer", "-> addr:i32", "{name, peer_func} {} -> T(addr)"),
     # ---- the pipes a front end writes
-    define("pto.aic_initialize_pipe", _ENDS, _SIDE, _PIPE),
-    define("pto.aiv_initialize_pipe", _ENDS, _SIDE, _PIPE),
+    define("pto.aic_initialize_pipe", _ENDS, _SIDE, _PIPE, core="cube"),
+    define("pto.aiv_initialize_pipe", _ENDS, _SIDE, _PIPE, core="vector"),
     *(
-        define(f"pto.{name}{peer}", signature, syntax, _SPLIT, insn=insn)
+        define(f"pto.{name}{peer}", signature, syntax, _SPLIT, insn=insn, core=_PEERS[peer])
         for name, ends, insn, signature, syntax in (
             ("tpush_to_", ("aiv", "aic"), TPUSH, "tile:data", "(%tile : T(tile)) {split} {}"),
             (

@@ -91,6 +91,7 @@ DEFINITIONS = [
         "pto.alloc_tile",
         "addr?:i64 valid_row?:index valid_col?:index -> result:buffer",
         "[?addr = %addr?] [?valid_row = %valid_row?] [?valid_col = %valid_col?] {} : T(result)",
+        allocates=True,
     ),
     define("pto.declare_tile", "-> tile:data", "{} -> T(tile)"),
     define("pto.declare_tile_memref", "-> result:memref", "{} -> T(result)"),

@@ -29,6 +29,6 @@ DEFINITIONS = [
         "@pipe, [?@event_id?][?%event_id_dyn?] {}",
         "pipe:pipe event_id:i32",
     ),
-    define("pto.section.cube", "", "R {}"),
-    define("pto.section.vector", "", "R {}"),
+    define("pto.section.cube", "", "R {}", core="cube"),
+    define("pto.section.vector", "", "R {}", core="vector"),
 ]
