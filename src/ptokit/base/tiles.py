@@ -1,7 +1,7 @@
 """Tile types: what `Tile<...>` says about a window of on-chip memory.
 
 A `TileSpec` is a value: two tiles have the same type exactly when their specs are the same object
-(`TileSpec.of` interns), which lets the simulator key its plans by identity.
+(`TileSpec.of` interns), which lets the simulator key its calls by identity.
 """
 
 from __future__ import annotations

@@ -318,7 +318,8 @@ class ReferenceExecutor:
                 found.mark_defined()
         for found in call.lost:
             found.poison()
-        machine.publish(call, site, services.finish(tuple(reached.values())))
+        services.finish()
+        machine.publish(call, site, tuple(reached.values()))
         return result
 
 

@@ -42,7 +42,7 @@ class SdmaBaseConfig:
 class AsyncSession:
     """A channel to a DMA engine; BuildAsyncSession makes it valid."""
 
-    key = "AsyncSession"  # plans do not depend on which session it is
+    key = "AsyncSession"  # calls do not depend on which session it is
 
     def __init__(self) -> None:
         self.engine = DmaEngine.SDMA
@@ -113,7 +113,7 @@ class AsyncEvent:
 class PrefetchAsyncContext:
     """Workspace and session of TPREFETCH_ASYNC; a session of its own unless one is given."""
 
-    key = "PrefetchAsyncContext"  # plans do not depend on which context it is
+    key = "PrefetchAsyncContext"  # calls do not depend on which context it is
 
     def __init__(self, workspace: Any = None, session: AsyncSession | None = None) -> None:
         self.workspace = workspace

@@ -330,7 +330,7 @@ class CcuTriggerContext:
     mask: int = 1
     selfIdx: int = 0
     inputSource: CcuInputSource = CcuInputSource.HostManaged
-    key: ClassVar[str] = "CcuTriggerContext"  # plans do not depend on which one it is
+    key: ClassVar[str] = "CcuTriggerContext"  # calls do not depend on which one it is
 
 
 def _word(at: Pointer) -> GlobalObject:

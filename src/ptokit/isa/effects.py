@@ -34,7 +34,7 @@ class Pipe(IntEnum):
 
     @property
     def key(self) -> Pipe:
-        """What a plan knows of a pipe given as an operand: itself."""
+        """What a call knows of a pipe given as an operand: itself."""
         return self
 
 

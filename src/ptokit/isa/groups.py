@@ -55,7 +55,7 @@ class Group:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What plans depend on: the types of the members, not where they lie."""
+        """What calls depend on: the types of the members, not where they lie."""
         return (self.rootIdx, *(view.key for view in self.views))
 
     def __len__(self) -> int:

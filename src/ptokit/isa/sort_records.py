@@ -42,7 +42,7 @@ class MrgSortExecutedNumList:
     """
 
     __slots__ = ("_counts",)
-    key = "MrgSortExecutedNumList"  # plans do not depend on the contents
+    key = "MrgSortExecutedNumList"  # calls do not depend on the contents
 
     def __init__(self) -> None:
         self._counts: tuple[int, ...] | None = None

@@ -115,7 +115,7 @@ class FastExecutor:
         for access in call.scratch:
             access.poison()
         if services is not None:
-            bound = services.finish(bound)
+            services.finish()
         machine.publish(call, site, bound)
         return result
 

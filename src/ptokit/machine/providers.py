@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import u8
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import GlobalSpec
 from ptokit.isa.effects import Word
-from ptokit.isa.services import Refused, Seen
+from ptokit.isa.services import Seen
 from ptokit.isa.spec import Pipe, View
 from ptokit.machine.access import Access
 from ptokit.machine.calls import bind_global, global_pattern
-from ptokit.machine.faults import WouldBlock, poison_read, refusal
+from ptokit.machine.faults import WouldBlock, poison_read
 from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.ranks import here, pause, poll
@@ -37,7 +37,7 @@ Part = tuple[slice, slice]
 class Services:
     """Everything a body can ask for in one execution."""
 
-    __slots__ = ("call", "machine", "operands", "site", "touched", "undefined")
+    __slots__ = ("call", "machine", "operands", "site", "undefined")
 
     def __init__(
         self, machine: Machine, call: Any, operands: Sequence[Any], site: Site | Location
@@ -46,7 +46,6 @@ class Services:
         self.call = call
         self.operands = operands
         self.site = site
-        self.touched: list[Access] = []  # what the body reaches beside its operands
         self.undefined: list[tuple[Access, Array | None]] = []  # accesses, or elements of them
 
     def of(self, name: str) -> Any:
@@ -55,23 +54,15 @@ class Services:
             return self.machine.core.registers
         return _PROVIDERS[name](self)
 
-    def finish(self, bound: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The body is over: apply what it left to be done, add what it reached."""
+    def finish(self) -> None:
+        """The body is over: make undefined what it declared so."""
         for access, where in self.undefined:
             access.poison(where)
-        return (*bound, *self.touched) if self.touched else bound
 
     def operand(self, name: str) -> Any:
         """The run-time object behind an operand."""
         names = [o.name for o in self.call.insn.operands]
         return self.operands[names.index(name)]
-
-    def fail(self, code: str, message: str, **more: Any) -> PtoError:
-        """An error at the instruction's line."""
-        kind = more.pop("kind", None)
-        error = Refused(code, message, **more)
-        made = refusal(self.call.insn, error, self.site, self.machine.target.name)
-        return made if kind is None else kind(made.diagnostics)
 
 
 class _Provider:

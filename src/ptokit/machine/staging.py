@@ -19,7 +19,7 @@ from ptokit.base.tensors import ROW_AND_COLUMN_AXES, GlobalSpec, global_axis_map
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import Flag, Signal, Wait
-from ptokit.isa.services import Poison
+from ptokit.isa.services import Poison, Refused
 from ptokit.isa.spec import Insn, Pipe, thing
 from ptokit.machine.calls import part_of
 from ptokit.machine.faults import unbound_tile
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 class Staging:
     """The staging tiles of one instruction. Leaving the `with` block gives them back as garbage."""
 
-    def __init__(self, ctx: Services, names: Sequence[str]) -> None:
-        self.ctx = ctx
+    def __init__(self, run: Services, names: Sequence[str]) -> None:
+        self._run = run
         self.tiles: list[TileObject] = []
         for name in names:
-            tile = ctx.operand(name)
+            tile = run.operand(name)
             if tile is None:
                 continue
             if tile.storage is None:
-                raise unbound_tile(tile, ctx.call.insn, name, ctx.site)
+                raise unbound_tile(tile, run.call.insn, name, run.site)
             self.tiles.append(tile)
         self._next = 0
         self._pending: set[tuple[Pipe, Pipe, int]] = set()  # flags that are raised
@@ -98,16 +98,16 @@ class Staging:
     def _execute(self, name: str, *operands: Any, attrs: tuple[Any, ...] | None = None) -> None:
         insn: Insn = INSTRUCTIONS[name]
         chosen = tuple(a.default for a in insn.attrs) if attrs is None else attrs
-        self.ctx.machine.execute(insn, operands, chosen, self.ctx.site)
+        self._run.machine.execute(insn, operands, chosen, self._run.site)
 
     # ---- flags -----------------------------------------------------------------------------------
 
     def _order(self, name: str, effect: Signal | Wait) -> None:
-        self.ctx.machine.sync.execute(INSTRUCTIONS[name], (effect,), self.ctx.site)
+        self._run.machine.sync.execute(INSTRUCTIONS[name], (effect,), self._run.site)
 
     def give(self, src: Pipe, dst: Pipe, id: int) -> None:
         """Raise a flag behind the work of `src`; it stays raised until it is taken."""
-        if self.ctx.machine.mode == "manual":
+        if self._run.machine.mode == "manual":
             self.take(src, dst, id)
             self._order("set_flag", Signal(src, Flag(src, dst, id)))
             self._pending.add((src, dst, id))
@@ -143,7 +143,7 @@ class Staging:
         )
         s = tile.spec
         if rows > s.rows or cols > s.cols:
-            raise self.ctx.fail(
+            raise Refused(
                 "CH-7",
                 "a chunk fits the staging tile",
                 got=[("chunk", f"{rows}x{cols}"), ("tile", s)],
@@ -160,7 +160,7 @@ class Staging:
 
     def slid(self) -> None:
         """Note that a window slid over the tensor: DYNAMIC valid sizes keep those of the last."""
-        if not self.ctx.machine.target.is_device:
+        if not self._run.machine.target.is_device:
             return
         for which, (rows, cols) in self._last.items():
             tile = self.tiles[which]
@@ -171,14 +171,14 @@ class Staging:
         for src, dst, id in sorted(self._pending):
             self.take(src, dst, id)
         for which in self._last:
-            self.ctx.machine.perform(_FORGET, (self.tiles[which],), (), self.ctx.site)
+            self._run.machine.perform(_FORGET, (self.tiles[which],), (), self._run.site)
 
     # ---- aliasing --------------------------------------------------------------------------------
 
     def apart(self, name: str, tensor: GlobalObject, other: str, others: GlobalObject) -> None:
         """Refuse views that share memory."""
         if overlap(tensor, others):
-            raise self.ctx.fail(
+            raise Refused(
                 "overlap",
                 f"{name} and {other} share no memory",
                 got=[(name, tensor), (other, others)],

@@ -10,6 +10,7 @@ from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import run_time_operands
 from ptokit.ir.types import BufferType
 from ptokit.isa.spec import Insn, Operand, View
+from ptokit.machine.faults import unbound_tile
 
 
 def unbound(function: Function) -> Iterator[Diagnostic]:
@@ -24,13 +25,8 @@ def unbound(function: Function) -> Iterator[Diagnostic]:
             if value in loose:
                 loose.remove(value)
                 assert isinstance(value.type, BufferType)
-                yield Diagnostic(
-                    "unbound-tile",
-                    f"{insn.name}: {declared.name} has no address",
-                    op.location,
-                    ((declared.name, f"Tile[{value.type.spec}] not bound to an address"),),
-                    "bind it first: TASSIGN(tile, address), or use mode='auto'",
-                )
+                tile = f"Tile[{value.type.spec}] not bound to an address"
+                yield from unbound_tile(tile, insn, declared.name, op.location).diagnostics
 
 
 def _binds(declared: Operand) -> bool:
