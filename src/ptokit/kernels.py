@@ -26,7 +26,7 @@ from ptokit.base.entry import public
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
-from ptokit.frontend.launch import Schedule, launch
+from ptokit.frontend.launch import Options, Schedule, run
 from ptokit.frontend.session import current
 from ptokit.ir.core import Function, Module
 from ptokit.ir.printer import print_module
@@ -327,20 +327,18 @@ class Launch:
         arena, arenas = None, kernel._arenas((chosen, programs.mode, module))
         if jobs == 1 and check != "explore":  # one run in this process
             arena = arenas.pop() if arenas else Arena(chosen, programs.mode)
-        outcome = launch(
-            dict.fromkeys(programs.cores, body),
-            chosen,
-            programs.mode,
-            grid=self.blocks,
-            seed=seed,
-            schedule=schedule,
-            hazards=check,
-            arrays=args,
-            jobs=jobs,
-            events=events,
-            arena=arena,
-            executor=find_engine(engine).executor,
+        options = Options(
+            self.blocks,
+            schedule or Schedule(seed),
+            check,
+            args,
+            jobs,
+            arena,
+            find_engine(engine).executor,
+            events,
         )
+        cores = dict.fromkeys(programs.cores, body)
+        outcome = run(cores, chosen, programs.mode, options)
         if arena is not None:  # after a run that has gone well
             arenas.append(arena)
         seconds = time.perf_counter() - started

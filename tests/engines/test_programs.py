@@ -10,10 +10,9 @@ import pytest
 
 from ptokit.base.diagnostics import ProgramError, PtoError
 from ptokit.engines import ENGINES
-from ptokit.frontend.session import current, running
+from ptokit.frontend.launch import launch
+from ptokit.frontend.session import current
 from ptokit.ir.core import Module
-from ptokit.isa.targets import target
-from ptokit.machine.scheduler import Schedule, run_cluster
 from tests.passes.programs import random_program, rotation
 from tests.passes.test_auto_mode import arguments, synchronised
 from tests.test_examples import NAMES
@@ -29,14 +28,8 @@ def run(module: Module, on: str, mode: str, engine: str, seed: int | None) -> An
         current().subscribe(events.append)
         prepared.run(current(), module.functions[0], tuple(arrays))
 
-    run_cluster(
-        {"mix": body},
-        target(on),
-        mode,
-        schedule=Schedule(seed),
-        session=running,
-        executor=ENGINES[engine].executor,
-    )
+    executor = ENGINES[engine].executor
+    launch({"mix": body}, on, mode, seed=seed, executor=executor)
     bases = {0: 0} | {a.ctypes.data: n for n, a in enumerate(arrays)}
     touched = [
         (event.insn.name, access.operand, access.writes, _relative(access.ranges, bases))

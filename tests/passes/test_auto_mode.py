@@ -7,12 +7,12 @@ import pytest
 
 from ptokit.base.diagnostics import ProgramError
 from ptokit.engines.fast import Prepared
-from ptokit.frontend.session import current, running
+from ptokit.frontend.launch import Schedule, launch
+from ptokit.frontend.session import current
 from ptokit.ir.attributes import EnumAttr
 from ptokit.ir.core import Module
 from ptokit.ir.types import TileBufType
 from ptokit.isa.targets import target
-from ptokit.machine.scheduler import Schedule, run_cluster
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.liveness import Live, live_ranges
@@ -35,7 +35,7 @@ def run(module: Module, on: str, mode: str, schedule: Schedule | None = None) ->
     def body() -> None:
         Prepared(module).run(current(), module.functions[0], tuple(arrays))
 
-    run_cluster({"mix": body}, target(on), mode, schedule=schedule, session=running)
+    launch({"mix": body}, on, mode, schedule=schedule or Schedule())
     return arrays
 
 

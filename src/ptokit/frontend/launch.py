@@ -9,22 +9,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
 from ptokit.base.entry import public
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
-from ptokit.machine.arena import Arena
-from ptokit.machine.executor import Executor
 from ptokit.machine.explore import explore as search
 from ptokit.machine.jobs import spread
-from ptokit.machine.machine import Machine, Subscriber
+from ptokit.machine.machine import Machine
 from ptokit.machine.objects import as_array
-from ptokit.machine.recording import Recording, joined
-from ptokit.machine.scheduler import Outcome, Schedule, run_cluster
+from ptokit.machine.recording import joined
+from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
 
-__all__ = ["Outcome", "Schedule", "explore", "launch"]
+__all__ = ["Options", "Outcome", "Schedule", "explore", "launch", "run"]
 
 Programs = Mapping[str, Callable[[], Any]]
 SHOWN_FROM = 64  # blocks: a shorter launch is over before a progress bar is read
@@ -36,27 +35,21 @@ def launch(
     target_name: str | Target = "a2a3",
     mode: str = "manual",
     *,
-    grid: int = 1,
     seed: int | None = None,
-    schedule: Schedule | None = None,
-    hazards: bool | str = True,
-    arrays: Sequence[Any] = (),
-    jobs: int = 1,
-    arena: Arena | None = None,
-    executor: Callable[[Any], Executor] | None = None,
-    events: bool = False,
-    subscribers: Sequence[Subscriber] = (),
+    **options: Any,
 ) -> Outcome:
     """Run a function per kind of core ("cube", "vector", or "mix") and raise all that is wrong.
 
-    `hazards` is False, True, or "explore": then the program runs under many schedules and must
-    leave the same bytes in `arrays` each time. `jobs` spreads the blocks over processes.
-    `arena` is what an earlier launch of the same programs left; it serves a single plain run.
-    `executor` makes what executes the instructions: an engine's, or else the fast one.
-    `events` records every executed operation as plain data, however many there are; `subscribers`
-    are told of each event as it happens, in this process.
+    `seed` is short for `schedule=Schedule(seed)`; see `Options` for the others.
     """
-    if jobs > 1 and subscribers:
+    options.setdefault("schedule", Schedule(seed))
+    return run(programs, target(target_name), mode, Options(**options))
+
+
+def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
+    """Run all blocks of a launch: here or in processes, once or under many schedules."""
+    hazards, jobs, grid = options.hazards, options.jobs, options.grid
+    if jobs > 1 and options.subscribers:
         raise fail(
             "launch",
             "subscribers are told of what happens in this process",
@@ -70,50 +63,40 @@ def launch(
             got=[("check", hazards), ("jobs", jobs)],
             kind=UsageError,
         )
-    chosen = target(target_name)
-    memory = [as_array(a) for a in arrays if hasattr(a, "shape")]
+    memory = [as_array(a) for a in options.arrays if hasattr(a, "shape")]
 
-    def run(
-        order: Schedule,
-        blocks: range | None = None,
-        careful: bool = True,
-        arena: Arena | None = None,
-        events: bool = events,
-    ) -> Outcome:
-        with _progress(grid if blocks is None else len(blocks)) as done:
-            return run_cluster(
-                programs,
-                chosen,
-                mode,
-                grid=grid,
-                schedule=order,
-                hazards=careful,
-                session=running,
-                blocks=blocks,
-                done=done,
-                arena=arena,
-                executor=executor,
-                recording=Recording(memory) if events else None,
-                subscribers=subscribers,
-            )
+    def scheduled(**changed: Any) -> Outcome:
+        return _scheduled(programs, on, mode, replace(options, arrays=memory, **changed))
 
-    first = schedule or Schedule(seed)
     if jobs > 1 and grid > 1:
         parts = spread(
-            lambda share: run(first, share, bool(hazards)).events, memory, grid, min(jobs, grid)
+            lambda share: scheduled(blocks=share, arena=None).events, memory, grid, min(jobs, grid)
         )
-        return Outcome(Machine(chosen, mode), (), joined(parts) if events else None)
+        return Outcome(Machine(on, mode), (), joined(parts) if options.events else None)
     if hazards != "explore":
-        return run(first, careful=bool(hazards), arena=arena)
+        return scheduled()
     outcomes: list[Outcome] = []
-    found = search(
-        lambda order: outcomes.append(run(order, events=events and not outcomes)),
-        memory,
-        seed=seed or 0,
-    )
+
+    def explored(order: Schedule) -> None:
+        events = options.events and not outcomes
+        outcomes.append(scheduled(schedule=order, arena=None, events=events))
+
+    found = search(explored, memory, seed=options.schedule.seed or 0)
     if found:
         raise ProgramError(found)
     return outcomes[0]
+
+
+def _scheduled(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
+    """Run blocks under one schedule and raise all that is wrong."""
+    blocks = options.grid if options.blocks is None else len(options.blocks)
+    with _progress(blocks) as done:
+        scheduler = Scheduler(on, mode, replace(options, done=done))
+        with running(scheduler.machine):
+            outcome = scheduler.run(programs)
+    if outcome.errors:
+        raise ProgramError(outcome.errors)
+    return outcome
 
 
 @public
@@ -123,15 +106,15 @@ def explore(
     target_name: str | Target = "a2a3",
     mode: str = "manual",
     *,
-    grid: int = 1,
     schedules: int = 40,
     seed: int = 0,
     hazards: bool = False,
+    **options: Any,
 ) -> list[Diagnostic]:
     """Run under many schedules and report the first that gives other bytes in `arrays`."""
 
     def run(schedule: Schedule) -> None:
-        launch(programs, target_name, mode, grid=grid, schedule=schedule, hazards=hazards)
+        launch(programs, target_name, mode, schedule=schedule, hazards=hazards, **options)
 
     return search(run, [as_array(a) for a in arrays], schedules, seed)
 

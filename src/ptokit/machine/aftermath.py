@@ -1,5 +1,5 @@
-"""What can be said only at certain moments: before an instruction, at the end of a core, of a
-block, of a launch."""
+"""What can be said only at certain moments: before an instruction, at the end of a block, of a
+launch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ptokit.machine.flags import Semaphore
 from ptokit.machine.objects import TileObject
 
 if TYPE_CHECKING:
-    from ptokit.machine.scheduler import Launch
+    from ptokit.machine.scheduler import Scheduler
 
 
 def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], site: Any) -> None:
@@ -46,15 +46,9 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
                     )
 
 
-def at_core_end(launch: Launch, core: Core) -> None:
-    """When a program has run to its end: close its FIFOs."""
-    for pipe in core.pipes:
-        pipe.close(core)
-
-
-def at_block_end(launch: Launch, cluster: Cluster, cores: list[Core]) -> None:
+def at_block_end(scheduler: Scheduler, cluster: Cluster, cores: list[Core]) -> None:
     """When all programs of a block have ended: nothing may be left over."""
-    findings = launch.findings
+    findings = scheduler.findings
     for core in cores:
         for (src, dst, id), flag in core.flags.items():
             if flag.tokens:
@@ -79,7 +73,7 @@ def at_block_end(launch: Launch, cluster: Cluster, cores: list[Core]) -> None:
     owners = _owners(cores)
     for (role, flag, _), semaphore in cluster.semaphores.items():
         if semaphore.tokens:
-            _leftover(launch, role, flag, semaphore, owners)
+            _leftover(scheduler, role, flag, semaphore, owners)
 
 
 def _owners(cores: list[Core]) -> dict[int, Any]:
@@ -93,12 +87,12 @@ def _owners(cores: list[Core]) -> dict[int, Any]:
 
 
 def _leftover(
-    launch: Launch, role: Any, flag: int, semaphore: Semaphore, owners: dict[int, Any]
+    scheduler: Scheduler, role: Any, flag: int, semaphore: Semaphore, owners: dict[int, Any]
 ) -> None:
     token, pipe = semaphore.tokens[0], owners.get(flag % 16)
     many = len(semaphore.tokens)
     if pipe is None:
-        launch.findings.add(
+        scheduler.findings.add(
             "E3",
             f"{semaphore.title}: {many} signals are never waited for",
             token.site,
@@ -113,42 +107,42 @@ def _leftover(
         else (f"{who} leaves {many} announcements of free space of {pipe.spec} untaken")
     )
     fix = "pop as often as is pushed, on every core that takes part"
-    fifos = launch.target.fifos
+    fifos = scheduler.target.fifos
     if fifos is not None and fifos.pairs_cores and role != "cube":
         fix += "; on A2/A3 both vector cores take part, also without a split"
-    launch.findings.add("E10", what, token.site, fix=fix)
+    scheduler.findings.add("E10", what, token.site, fix=fix)
 
 
-def at_end(launch: Launch) -> None:
+def at_end(scheduler: Scheduler) -> None:
     """When the whole launch has ended."""
-    findings = launch.findings
-    if launch.log is not None:
-        for record in launch.log.open_units():
+    findings = scheduler.findings
+    if scheduler.log is not None:
+        for record in scheduler.log.open_units():
             findings.add(
                 "E9",
                 f"{record.insn.name} leaves the unit flag of its accumulator open",
                 record.site,
                 fix="store it with STPhase.Final behind a last accumulation with AccPhase.Final",
             )
-    _unequal(launch)
-    if launch.sync.met:
-        for flag, site in launch.sync.used_flags.items():
-            if flag in launch.target.reserved_flags:
+    _unequal(scheduler)
+    if scheduler.sync.met:
+        for flag, site in scheduler.sync.used_flags.items():
+            if flag in scheduler.target.reserved_flags:
                 findings.add(
                     "E4",
                     f"cross-core flag {flag} belongs to SYNCALL, which this program uses",
                     site,
                     fix="use flags below 11",
-                    notes=[Note("SYNCALL", where(next(iter(launch.sync.met.values()))))],
+                    notes=[Note("SYNCALL", where(next(iter(scheduler.sync.met.values()))))],
                 )
 
 
-def _unequal(launch: Launch) -> None:
+def _unequal(scheduler: Scheduler) -> None:
     """SYNCALL entered by fewer cores than it has, without anybody waiting for them."""
-    for (place, turn), meeting in launch.sync.meetings.items():
+    for (place, turn), meeting in scheduler.sync.meetings.items():
         if len(meeting.arrived) < meeting.total and place[0] != "group":
             token = next(iter(meeting.arrived.values()))
-            launch.findings.add(
+            scheduler.findings.add(
                 "E13",
                 f"round {turn + 1} of SYNCALL is entered by {len(meeting.arrived)} of "
                 f"{meeting.total} cores",

@@ -12,30 +12,30 @@ from ptokit.machine.queues import Give, Take
 
 if TYPE_CHECKING:
     from ptokit.machine.launch_sync import Stream
-    from ptokit.machine.scheduler import Launch
+    from ptokit.machine.scheduler import Scheduler
 
 
-def explain(launch: Launch) -> None:
+def explain(scheduler: Scheduler) -> None:
     """Report every wait that nothing will end; those that only follow from one are its notes."""
     waits: list[tuple[str, Take]] = []
-    for queue in launch.queues.pending:
+    for queue in scheduler.queues.pending:
         stalled = queue.stalled
         if stalled is not None:
             waits.append((f"PIPE_{queue.pipe.name} of the {queue.core.name}", stalled))
-    streams = [s for s in launch.streams if not s.done and s.blocked is not None]
+    streams = [s for s in scheduler.streams if not s.done and s.blocked is not None]
     # A core at its end, or at a barrier, only waits for its own pipes.
     held = [(s, s.blocked) for s in streams if s.blocked is not None and s.blocked.semaphores]
     meeting = [s for s, wait in held if wait.why().what == "SYNCALL"]
     waits += [(f"the {s.core.name}", wait) for s, wait in held if s not in meeting]
     if meeting:
-        _subset(launch, meeting)
+        _subset(scheduler, meeting)
     graph = [_edge(who, wait) for who, wait in waits]
-    coming = _coming(launch)
+    coming = _coming(scheduler)
     roots = [w for w in waits if any(id(s) not in coming for s in w[1].missing)]
     roots = roots or [w for w in waits if w[1].early]  # a ring of waits: who began it?
-    fifos = _fifos(launch)
+    fifos = _fifos(scheduler)
     for who, wait in roots or waits:
-        launch.findings.add(
+        scheduler.findings.add(
             "E1",
             f"{who} waits forever: {wait.why().what.removesuffix(' and')}",
             wait.site,
@@ -46,16 +46,16 @@ def explain(launch: Launch) -> None:
     if not waits and not meeting:
         for stream in streams:
             assert stream.blocked is not None
-            launch.findings.add(
+            scheduler.findings.add(
                 "E1",
                 f"the {stream.core.name} waits forever: {stream.blocked.why().what}",
                 stream.blocked.site,
             )
 
 
-def _coming(launch: Launch) -> set[int]:
+def _coming(scheduler: Scheduler) -> set[int]:
     """The semaphores that would be signalled, were it not for another wait."""
-    entries = (e for q in launch.queues.pending for e in q.entries)
+    entries = (e for q in scheduler.queues.pending for e in q.entries)
     return {id(s) for e in entries if isinstance(e, Give) for s in e.semaphores}
 
 
@@ -87,17 +87,17 @@ def _hint(missing: list[Semaphore]) -> str:
     return "signal it first: " + ", ".join(s.title for s in missing) if missing else ""
 
 
-def _subset(launch: Launch, meeting: list[Stream]) -> None:
+def _subset(scheduler: Scheduler, meeting: list[Stream]) -> None:
     """SYNCALL was entered by some of its participants only."""
     inside = {s.core.number for s in meeting}
-    outside = [c for n, c in launch.findings.cores.items() if n not in inside]
+    outside = [c for n, c in scheduler.findings.cores.items() if n not in inside]
     first = meeting[0].blocked
     assert first is not None
-    rounds = launch.sync.rounds
+    rounds = scheduler.sync.rounds
     counts = {
-        n: sum(c for (_, core), c in rounds.items() if core == n) for n in launch.findings.cores
+        n: sum(c for (_, core), c in rounds.items() if core == n) for n in scheduler.findings.cores
     }
-    launch.findings.add(
+    scheduler.findings.add(
         "E13",
         f"SYNCALL is entered by {len(inside)} cores and never by the others",
         first.site,
@@ -111,11 +111,11 @@ def _subset(launch: Launch, meeting: list[Stream]) -> None:
     )
 
 
-def _fifos(launch: Launch) -> list[Note]:
+def _fifos(scheduler: Scheduler) -> list[Note]:
     """The state of each FIFO: what was pushed and popped, and what is pending."""
     notes: list[Note] = []
     pipes: dict[tuple[int, object], list[PipeObject]] = {}
-    for stream in launch.streams:
+    for stream in scheduler.streams:
         for pipe in stream.core.pipes:
             pipes.setdefault((stream.core.block, pipe.spec), []).append(pipe)
     for (block, spec), objects in pipes.items():

@@ -15,14 +15,14 @@ from ptokit.machine.findings import remedy
 from ptokit.machine.queues import PipeQueue, Work
 
 if TYPE_CHECKING:
-    from ptokit.machine.scheduler import Launch
+    from ptokit.machine.scheduler import Scheduler
 
 
-def note_early_read(launch: Launch, error: PtoError) -> bool:
+def note_early_read(scheduler: Scheduler, error: PtoError) -> bool:
     """Report a read of poison as a race, when the writer is on its way."""
-    if not isinstance(error, PoisonRead) or error.access is None or not launch.careful:
+    if not isinstance(error, PoisonRead) or error.access is None or not scheduler.careful:
         return False
-    found = _writer(launch.queues.pending, error.access)
+    found = _writer(scheduler.queues.pending, error.access)
     if found is None:
         return False
     queue, work, operand = found
@@ -32,10 +32,10 @@ def note_early_read(launch: Launch, error: PtoError) -> bool:
     assert here is not None
     at_home = any(m is error.access.memory for m in queue.core.memories.values())
     by = f"PIPE_{writer.pipe.name}" + ("" if at_home else f" of the {queue.core.name}")
-    other = queue.core if at_home else launch.machine.core
+    other = queue.core if at_home else scheduler.machine.core
     same = reader.pipe is writer.pipe and at_home
     low, high = _span(error.access)
-    launch.findings.add(
+    scheduler.findings.add(
         "E8" if same else "E6",
         f"{reader.insn.name} on PIPE_{reader.pipe.name} reads {error.access.operand} before "
         f"{writer.insn.name} on {by} has written the same bytes (RAW)",

@@ -21,7 +21,7 @@ from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overf
 from ptokit.machine.unit_flags import UnitFlags
 
 if TYPE_CHECKING:
-    from ptokit.machine.scheduler import Launch
+    from ptokit.machine.scheduler import Scheduler
 
 
 class Stream:
@@ -56,14 +56,14 @@ class Meeting:
 class LaunchSync(Sync):
     """Flags, barriers and signals of many cores."""
 
-    def __init__(self, launch: Launch) -> None:
-        super().__init__(launch.machine)
-        self.launch = launch
+    def __init__(self, scheduler: Scheduler) -> None:
+        super().__init__(scheduler.machine)
+        self.scheduler = scheduler
         self._units = UnitFlags()
         # In auto mode the compiler puts the order between pipes behind the wait.
-        self._holds_pipes = launch.machine.mode == "manual" and launch.target.is_device
-        self._is_random = launch.schedule.seed is not None
-        self._is_queued = launch.schedule.queued and launch.machine.mode == "manual"
+        self._holds_pipes = scheduler.machine.mode == "manual" and scheduler.target.is_device
+        self._is_random = scheduler.schedule.seed is not None
+        self._is_queued = scheduler.schedule.queued and scheduler.machine.mode == "manual"
         self.members: dict[str, int] = {}  # how many cores of each kind the launch has
         self.meetings: dict[Any, Meeting] = {}
         self._inside: dict[int, Meeting] = {}  # core: the meeting it has entered
@@ -77,13 +77,13 @@ class LaunchSync(Sync):
     def signal(
         self, pipe: Pipe, semaphores: Sequence[Semaphore], site: Place, token: Any = None
     ) -> None:
-        machine, queues = self.machine, self.launch.queues
+        machine, queues = self.machine, self.scheduler.queues
         queue, event = queues.of(machine.core, pipe), machine.operation
         if event is not None and token is not None:
             event.signals.append(token)
         queues.enqueue(queue, Give(semaphores, site, event))
         if self._is_random:
-            self.launch.yield_turn()
+            self.scheduler.yield_turn()
 
     def wait(
         self,
@@ -95,7 +95,7 @@ class LaunchSync(Sync):
         early: bool = False,
         token: Any = None,
     ) -> None:
-        machine, queues = self.machine, self.launch.queues
+        machine, queues = self.machine, self.scheduler.queues
         event = machine.operation
         if pipe is Pipe.S or not self._holds_pipes:
             self.block(Take(semaphores, why, site, early))
@@ -108,24 +108,24 @@ class LaunchSync(Sync):
             take = Take(semaphores, why, site, early, token, event)
             queues.enqueue(queues.of(machine.core, pipe), take)
         if self._is_random:
-            self.launch.yield_turn()
+            self.scheduler.yield_turn()
 
     # Flags are two thirds of a synchronised program: they know the queues of their pipes.
 
     def _new_flag(self, token: fx.Flag, title: str) -> Flag:
-        queues, core = self.launch.queues, self.core
+        queues, core = self.scheduler.queues, self.core
         return Flag(title, queues.of(core, token.src), queues.of(core, token.dst))
 
     def signal_flag(self, pipe: Pipe, flag: Any, site: Place, token: fx.Flag) -> None:
         if not (flag.source.entries or self._is_queued or self.machine.follows):
-            self.launch.queues.give(flag.source, (flag,), site)
+            self.scheduler.queues.give(flag.source, (flag,), site)
         else:
             self.signal(pipe, (flag,), site, token)
 
     def wait_flag(self, pipe: Pipe, flag: Any, site: Place, token: fx.Flag) -> None:
         is_held = self._holds_pipes and pipe is not Pipe.S and flag.tokens
         if is_held and not (flag.target.entries or self._is_queued or self.machine.follows):
-            self.launch.queues.take(flag.target, (flag,))
+            self.scheduler.queues.take(flag.target, (flag,))
         else:
             super().wait_flag(pipe, flag, site, token)
 
@@ -137,26 +137,26 @@ class LaunchSync(Sync):
         stream = self.stream()
         stream.blocked, stream.until = wait, ready
         while not ready():
-            self.launch.wait_turn()
+            self.scheduler.wait_turn()
         stream.blocked = stream.until = None
 
     def stream(self) -> Stream:
         """The running core's stream."""
         number = self.core.number
-        return next(s for s in self.launch.streams if s.core.number == number)
+        return next(s for s in self.scheduler.streams if s.core.number == number)
 
     def perform(self, pipe: Pipe, call: Any, operands: Sequence[Any], site: Place) -> None:
-        queues = self.launch.queues
+        queues = self.scheduler.queues
         registers = dict(self.core.registers)
         entry = Work(call, operands, site, registers, self.machine.operation)
         with self.handed_over(call, pipe, site):
             queues.enqueue(queues.of(self.core, pipe), entry)
-        self.launch.yield_turn()
+        self.scheduler.yield_turn()
 
     @contextmanager
     def handed_over(self, call: Any, pipe: Pipe, site: Place) -> Generator[None, None, None]:
         """Put the unit flags of a call around it, when pipes have queues of their own."""
-        waits, signals = self._units.around(call, pipe) if self.launch.queued else ((), ())
+        waits, signals = self._units.around(call, pipe) if self.scheduler.queued else ((), ())
         if waits:
             self.wait(pipe, waits, lambda: Why("the unit flag of an accumulator"), site)
         yield
@@ -166,22 +166,22 @@ class LaunchSync(Sync):
     def barrier(self, pipe: Pipe, site: Place) -> None:
         if pipe is Pipe.ALL:
             self.drain(self.core, site)
-            if self.launch.clocks is not None:
-                self.launch.clocks.barrier_all(self.core)
+            if self.scheduler.clocks is not None:
+                self.scheduler.clocks.barrier_all(self.core)
         else:
-            queues = self.launch.queues
+            queues = self.scheduler.queues
             queues.enqueue(queues.of(self.core, pipe), Complete(self.machine.operation))
 
     def drain(self, core: Core, site: Place | None = None) -> None:
         """Wait until all pipes of a core have done what they were given."""
-        queues = self.launch.queues
+        queues = self.scheduler.queues
         if queues.idle(core):
             return
         what = "pipe_barrier(PIPE_ALL)" if site is not None else "the end of the kernel"
         self.block(Take((), lambda: Why(what), site or where(None)), lambda: queues.idle(core))
 
     def put(self, semaphore: Semaphore, token: Token) -> None:
-        self.launch.queues.put(semaphore, token)
+        self.scheduler.queues.put(semaphore, token)
 
     def refuse(self, semaphore: Semaphore, token: Token) -> None:
         """A signal too many; the run goes on with it."""
@@ -192,19 +192,19 @@ class LaunchSync(Sync):
 
     def _report(self, error: PtoError, site: Place) -> None:
         (problem,) = error.diagnostics
-        self.launch.findings.add(
+        self.scheduler.findings.add(
             problem.code, problem.message, site, fix=problem.fix, notes=problem.notes
         )
 
     def complain(self, code: str, message: str, site: Place, **more: Any) -> None:
-        self.launch.findings.add(code, message, site, **more)
+        self.scheduler.findings.add(code, message, site, **more)
 
     def opened(self, pipe: Any) -> None:
         for flag in range(pipe.spec.FlagID, pipe.spec.last_flag + 1):
             self.used_flags.setdefault(flag, pipe.site)
-        if self.launch.careful:
-            flag_clash(self.launch.findings, self.core, pipe)
-            odd_ring(self.launch.findings, pipe)
+        if self.scheduler.careful:
+            flag_clash(self.scheduler.findings, self.core, pipe)
+            odd_ring(self.scheduler.findings, pipe)
 
     def _reach(self, pipe: Pipe, token: CoreFlag, site: Place, given: Given) -> None:
         self.used_flags.setdefault(token.id % self.machine.target.core_flags, site)
@@ -239,7 +239,7 @@ class LaunchSync(Sync):
         return len(meeting.arrived) >= meeting.total
 
     def _arrive(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
-        core, clocks, event = self.core, self.launch.clocks, self.machine.operation
+        core, clocks, event = self.core, self.scheduler.clocks, self.machine.operation
         kinds = token.kinds
         if token.counter:
             super()._arrive(pipe, token, site, given)
@@ -277,24 +277,24 @@ class LaunchSync(Sync):
         self.block(Take((), lambda: Why(what, "notify it first"), site), ready)
 
     def announce(self, address: int, site: Place) -> None:
-        if self.launch.clocks is not None:
-            clock = self.launch.clocks.release(agent_of(self.core, Pipe.S))
+        if self.scheduler.clocks is not None:
+            clock = self.scheduler.clocks.release(agent_of(self.core, Pipe.S))
             join(self.signals.setdefault(address, {}), clock)
 
     def heed(self, addresses: Iterable[int], site: Place) -> None:
         for address in addresses:
-            self.launch.queues.learn_all(self.core, self.signals.get(address))
+            self.scheduler.queues.learn_all(self.core, self.signals.get(address))
 
     # ---- scalar accesses to global memory -------------------------------------------------------
 
     def clean_cache(self, at: Pointer | None) -> None:
-        if self.launch.log is not None:
+        if self.scheduler.log is not None:
             address = None if at is None else at.buffer.base + at.offset
-            self.launch.log.scalar.clean(self.core, address)
+            self.scheduler.log.scalar.clean(self.core, address)
 
     def fence(self) -> None:
-        if self.launch.log is not None:
-            self.launch.log.scalar.fence(self.core)
+        if self.scheduler.log is not None:
+            self.scheduler.log.scalar.fence(self.core)
 
 
 class Flag(Semaphore):

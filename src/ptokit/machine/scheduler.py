@@ -11,14 +11,14 @@ from __future__ import annotations
 import contextvars
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import InAuto, Pipe
 from ptokit.isa.targets import Target
-from ptokit.machine.aftermath import at_block_end, at_core_end, at_end, at_pipe
+from ptokit.machine.aftermath import at_block_end, at_end, at_pipe
 from ptokit.machine.arena import Arena
 from ptokit.machine.clocks import Clocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
@@ -59,6 +59,26 @@ class Schedule:
         return ", ".join(parts) or "in order"
 
 
+@dataclass(frozen=True)
+class Options:
+    """How programs run on a grid."""
+
+    grid: int = 1  # blocks
+    schedule: Schedule = Schedule()
+    # Whether races, hangs and leftovers are looked for. "explore": the program also runs under many
+    # schedules and must leave the same bytes in `arrays` each time.
+    hazards: bool | str = True
+    arrays: Sequence[Any] = ()  # global memory of the programs
+    jobs: int = 1  # processes over which the blocks are spread
+    # What an earlier launch of the same programs left; it serves a single plain run.
+    arena: Arena | None = None
+    executor: Callable[[Any], Executor] | None = None  # an engine's, or else the fast one
+    events: bool = False  # record every executed operation as plain data, however many there are
+    subscribers: Sequence[Subscriber] = ()  # told of each event as it happens, in this process
+    blocks: range | None = None  # those of the grid that run here; None: all
+    done: Callable[[int], None] | None = None  # told of every block that has ended
+
+
 @dataclass
 class Outcome:
     """What a launch leaves behind."""
@@ -66,7 +86,6 @@ class Outcome:
     machine: Machine
     diagnostics: tuple[Diagnostic, ...]
     events: Recording | None = None  # of all operations, when they were asked for
-    values: dict[str, Any] = field(default_factory=dict[str, Any])  # what the programs returned
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -76,75 +95,61 @@ class Outcome:
 class LaunchMachine(Machine):
     """A machine with many cores: instructions go to the queue of their pipe."""
 
-    def __init__(self, launch: Launch, target: Target, mode: str, **more: Any) -> None:
+    def __init__(self, scheduler: Scheduler, target: Target, mode: str, **more: Any) -> None:
         super().__init__(target, mode, **more)
-        self.launch = launch
+        self.scheduler = scheduler
 
     @property
     def defers(self) -> bool:
-        return self.launch.queued
+        return self.scheduler.queued
 
     def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
         """Give a call of the core that is running to its pipe."""
-        launch, core, insn, pipe = self.launch, self.core, call.insn, call.pipe
-        if launch.careful:
+        scheduler, core, insn, pipe = self.scheduler, self.core, call.insn, call.pipe
+        if scheduler.careful:
             if core.pipes or pipe not in self.target.pipes[core.kind]:
-                at_pipe(launch.findings, core, call, operands, site)
+                at_pipe(scheduler.findings, core, call, operands, site)
         elif insn.in_auto is InAuto.UNWANTED and self.mode == "auto":
-            launch.findings.add(
+            scheduler.findings.add(
                 "E15",
                 f"{insn.name} does nothing in auto mode: the compiler orders the pipes",
                 site,
                 fix="leave it out, or run the kernel in manual mode",
                 severity="warning",
             )
-        queues = launch.queues
+        queues = scheduler.queues
         if insn.pipe is None or pipe is Pipe.S:
             return super().enqueue(call, operands, site)
-        if not launch.queued and not (queues.held and queues.of(core, pipe).entries):
+        if not scheduler.queued and not (queues.held and queues.of(core, pipe).entries):
             return super().enqueue(call, operands, site)
         if self.follows:
             self.begin(insn, pipe, site)
         work = Work(call, frozen(operands), site, dict(core.registers), self.operation)
-        with launch.sync.handed_over(call, pipe, site):
+        with scheduler.sync.handed_over(call, pipe, site):
             queues.enqueue(queues.of(core, pipe), work)
         if self.operation is not None:
             self.end()
-        launch.yield_turn()
+        scheduler.yield_turn()
         return None
 
 
-class Launch:
+class Scheduler:
     """One run of a program on a grid of clusters."""
 
-    def __init__(
-        self,
-        target: Target,
-        mode: str = "manual",
-        *,
-        grid: int = 1,
-        schedule: Schedule | None = None,
-        hazards: bool = True,
-        recording: Recording | None = None,
-        subscribers: Sequence[Subscriber] = (),
-        blocks: range | None = None,
-        done: Callable[[int], None] | None = None,
-        arena: Arena | None = None,
-        executor: Callable[[Any], Executor] | None = None,
-    ) -> None:
+    def __init__(self, target: Target, mode: str, options: Options) -> None:
         self.target = target
-        self.grid = grid
-        self.blocks = blocks if blocks is not None else range(grid)  # those that run here
-        self.done = done  # told of every block that has ended
-        self.schedule = schedule or Schedule()
-        self._leaves_all = arena is not None  # clusters are wanted when the launch is over
-        arena = arena or Arena(target, mode)
+        self.grid = options.grid
+        self.blocks = options.blocks if options.blocks is not None else range(self.grid)
+        self.done = options.done
+        self.schedule = options.schedule
+        self._leaves_all = options.arena is not None  # clusters are wanted when the run is over
+        arena = options.arena or Arena(target, mode)
         self._spare = arena.clusters
-        self.machine = LaunchMachine(self, target, mode, arena=arena, executor=executor)
-        self.machine.blocks = grid
+        self.machine = LaunchMachine(self, target, mode, arena=arena, executor=options.executor)
+        self.machine.blocks = self.grid
         self.findings = Findings(target.name)
         # The compiler orders auto mode, and the permissive profile has no order to break.
-        self.careful = hazards and mode == "manual" and target.is_device
+        self.careful = bool(options.hazards) and mode == "manual" and target.is_device
         self.clocks = Clocks() if self.careful else None
         self.sync = LaunchSync(self)
         self.machine.sync = self.sync
@@ -154,9 +159,11 @@ class Launch:
         if self.clocks is not None:
             self.log = HazardLog(self.machine, self.clocks, self.findings)
             self.machine.subscribe(self.log.see, accesses_only=True)
-        self.recording = recording
-        for told in (*subscribers, *([recording.see] if recording is not None else [])):
+        self.recording = Recording(options.arrays) if options.events else None
+        for told in options.subscribers:
             self.machine.subscribe(told)
+        if self.recording is not None:
+            self.machine.subscribe(self.recording.see)
         self.streams: list[Stream] = []
         self._random = random.Random(self.schedule.seed)
         self._numbers = 0
@@ -304,7 +311,8 @@ class Launch:
         def body() -> None:
             try:
                 program()
-                at_core_end(self, core)
+                for pipe in core.pipes:
+                    pipe.close(core)
                 self.sync.drain(core)
             except greenlet.GreenletExit:
                 pass  # another core has failed; this one is taken down
@@ -353,48 +361,3 @@ def _greenlet() -> Any:
     import greenlet  # only launches need it
 
     return greenlet
-
-
-def run_cluster(
-    programs: Mapping[str, Program],
-    target: Target,
-    mode: str = "manual",
-    *,
-    grid: int = 1,
-    schedule: Schedule | None = None,
-    hazards: bool = True,
-    session: Callable[[Machine], Any] | None = None,
-    blocks: range | None = None,
-    done: Callable[[int], None] | None = None,
-    arena: Arena | None = None,
-    executor: Callable[[Any], Executor] | None = None,
-    recording: Recording | None = None,
-    subscribers: Sequence[Subscriber] = (),
-) -> Outcome:
-    """Run programs and raise all that is wrong with them; `session` makes the machine current.
-
-    `arena` holds what an earlier launch of the same programs left, and then what this one does;
-    `executor` makes what executes the instructions; `recording` and `subscribers` are told
-    of every event.
-    """
-    launch = Launch(
-        target,
-        mode,
-        grid=grid,
-        schedule=schedule,
-        hazards=hazards,
-        blocks=blocks,
-        done=done,
-        arena=arena,
-        executor=executor,
-        recording=recording,
-        subscribers=subscribers,
-    )
-    if session is None:
-        outcome = launch.run(programs)
-    else:
-        with session(launch.machine):
-            outcome = launch.run(programs)
-    if outcome.errors:
-        raise ProgramError(outcome.errors)
-    return outcome
