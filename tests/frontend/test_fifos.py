@@ -209,3 +209,58 @@ def test_unit_flags_are_part_of_the_pipe() -> None:
     text = print_module(module)
     assert "unit_flag = true" in text
     assert same_module(parse(text, "kernel.pto"), module)
+
+
+CONVERSION = FixpipeParams(QuantPre=QuantMode_t.F322F16, ReluMode=ReluPreMode.NormalRelu)
+
+
+@kernel(core="mix", target="a5")
+def converted(x: Any, y: Any, z: Any) -> None:
+    pipe = TPipe[0, Direction.DIR_C2V, 4096, 2](None, 0, 0)
+    with cube_section():
+        a, b = (
+            Tile[TileType.Mat, f16, 16, 16, BLayout.ColMajor, 16, 16, SLayout.RowMajor](),
+            Tile[TileType.Mat, f16, 16, 16, BLayout.ColMajor, 16, 16, SLayout.RowMajor](),
+        )
+        left, right, acc = TileLeft[f16, 16, 16](), TileRight[f16, 16, 16](), TileAcc[f32, 16, 16]()
+        TASSIGN[0](a)
+        TASSIGN[4096](b)
+        TASSIGN[0](left)
+        TASSIGN[0](right)
+        TASSIGN[0](acc)
+        TLOAD(a, GlobalTensor[f16, Shape[1, 1, 1, 16, 16], Stride[256, 256, 256, 16, 1]](x))
+        TLOAD(b, GlobalTensor[f16, Shape[1, 1, 1, 16, 16], Stride[256, 256, 256, 16, 1]](y))
+        pipe_barrier(PIPE_ALL)
+        TMOV(left, a)
+        TMOV(right, b)
+        pipe_barrier(PIPE_ALL)
+        TMATMUL(acc, left, right)
+        pipe_barrier(PIPE_ALL)
+        TPUSH[CONVERSION](pipe, acc)
+    with vector_section():
+        part = get_subblockid()
+        t = Tile[TileType.Vec, f16, 16, 16]()
+        TASSIGN[0](t)
+        if part == 0:
+            TPOP(pipe, t)
+            pipe_barrier(PIPE_ALL)
+            TSTORE(GlobalTensor[f16, Shape[1, 1, 1, 16, 16], Stride[256, 256, 256, 16, 1]](z), t)
+            pipe_barrier(PIPE_ALL)
+            TFREE(pipe)
+
+
+def test_a_conversion_on_the_way_is_part_of_the_push() -> None:
+    arrays = [np.arange(256, dtype=np.float16).reshape(16, 16) / 64 - 2 for _ in range(2)]
+    found = []
+    for path in ("eager", "lowered"):
+        z = np.zeros((16, 16), np.float16)
+        converted[1](*arrays, z, path=path)
+        found.append(z)
+    assert np.array_equal(found[0], found[1])
+    assert found[0].any()
+    module = converted.lower(*arrays, found[0])
+    assert "config = {QuantPre = #pto<quant_mode_t F322F16>" in print_module(module)
+    assert same_module(parse(print_module(module), "kernel.pto"), module)
+    text = converted.cpp(*arrays, found[0])
+    name = "FixpipeParams<LayoutMode_t::NZ2ND, QuantMode_t::F322F16, ReluPreMode::NormalRelu>"
+    assert f", {name}>(pipe, acc);" in text

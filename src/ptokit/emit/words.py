@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ptokit.base.dtypes import DType
@@ -45,6 +45,8 @@ def template_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, DType):
         return value.cpp
+    if is_dataclass(value) and not isinstance(value, type):
+        return _struct(type(value).__name__, value)
     name = getattr(value, "name", None)
     return f"{type(value).__name__}::{name.rstrip('_')}" if name else str(value)
 
@@ -69,11 +71,16 @@ def tile_type(spec: TileSpec | ConvSpec) -> str:
 
 
 def pipe_type(spec: PipeSpec) -> str:
-    """The C++ type of a FIFO; trailing defaults are left out."""
-    given = [getattr(spec, f.name) for f in fields(spec)]
-    while given and given[-1] == fields(spec)[len(given) - 1].default:
+    """The C++ type of a FIFO."""
+    return _struct("TPipe", spec)
+
+
+def _struct(name: str, value: Any) -> str:
+    """A template with the fields of a record as arguments; trailing defaults are left out."""
+    given = [getattr(value, f.name) for f in fields(value)]
+    while given and given[-1] == fields(value)[len(given) - 1].default:
         given.pop()
-    return f"TPipe<{', '.join(map(template_text, given))}>"
+    return f"{name}<{', '.join(map(template_text, given))}>"
 
 
 def _pad(pad: int) -> str:

@@ -269,7 +269,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
     end="producer",
     effects=pushes,
     asm=_entry_text("tpush", "tile|gmTensor"),
-    cpp=Cpp(brackets=("pipe tile @Split", "pipe gmTensor @Split")),
+    cpp=Cpp(brackets=("pipe tile @Config", "pipe tile @Split", "pipe gmTensor @Split")),
     example={"pipe": _SAMPLE_PIPE, "tile": "Acc f32 16x64"},
     setup="tile.fill(1)",
 )

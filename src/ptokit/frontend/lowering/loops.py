@@ -173,6 +173,8 @@ class Loops:
         results = [("results", t) for t in types]
         operands = [("condition", condition.value)]
         blocks = [block for block, _ in sides]
+        if len(blocks[1].ops) == 1 and not merged:
+            blocks.pop()  # an else branch that does nothing
         self.emitter.location = here
         op = self.emitter.emit("scf.if", operands, results, {}, blocks)
         for name, result in zip(merged, op.results, strict=True):
@@ -191,10 +193,7 @@ class Loops:
         with self.emitter.region(block):
             self.emitter.emit("pto.trap")
             self.emitter.emit("scf.yield")
-        other = Block()
-        with self.emitter.region(other):
-            self.emitter.emit("scf.yield")
-        self.emitter.emit("scf.if", [("condition", broken.value)], [], {}, [block, other])
+        self.emitter.emit("scf.if", [("condition", broken.value)], [], {}, [block])
 
     # ---- carrying --------------------------------------------------------------------------
 
