@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from ptokit.frontend.session import current
 
 if TYPE_CHECKING:
-    from ptokit.frontend.lowering.interpreter import Interpreter
+    from ptokit.frontend.lowering.statements import KernelLowering
 
 
 class Section:
@@ -43,7 +43,7 @@ class Section:
     ) -> None:
         """Nothing is held."""
 
-    def lower(self, interpreter: Interpreter, body: Callable[[], None]) -> None:
+    def lower(self, interpreter: KernelLowering, body: Callable[[], None]) -> None:
         """Write the section as an operation with a region."""
         from ptokit.ir.core import Block  # only lowering needs the IR: `import ptokit` stays quick
 

@@ -25,8 +25,8 @@ from ptokit.frontend.instruction import Instruction, Specialised
 from ptokit.frontend.lowering import fifos
 from ptokit.frontend.lowering.convs import make_conv_tile
 from ptokit.frontend.lowering.emitter import Emitter
-from ptokit.frontend.lowering.interpreter import Interpreter
 from ptokit.frontend.lowering.loops import RunTimeRange
+from ptokit.frontend.lowering.statements import KernelLowering
 from ptokit.frontend.lowering.symbols import (
     BufferSymbol,
     GlobalSymbol,
@@ -64,7 +64,9 @@ _SYMBOLS = (Number, BufferSymbol, GlobalSymbol, PointerSymbol)
 # ---- calls -------------------------------------------------------------------------------------
 
 
-def apply(interpreter: Interpreter, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+def apply(
+    interpreter: KernelLowering, function: Any, args: list[Any], kwargs: dict[str, Any]
+) -> Any:
     """Carry out a call; the interpreter's emitter stands at its line."""
     emitter = interpreter.emitter
     handler = HANDLERS.get(function) if _hashable(function) else None
@@ -260,12 +262,12 @@ def _slice(emitter: Emitter, view: GlobalSymbol, index: Any) -> GlobalSymbol:
 Handler = Callable[..., Any]
 
 
-def _range(interpreter: Interpreter, *bounds: Any) -> Any:
+def _range(interpreter: KernelLowering, *bounds: Any) -> Any:
     return RunTimeRange(*bounds) if _has_symbol(list(bounds)) else range(*bounds)
 
 
 def _extreme(which: str) -> Handler:
-    def handler(interpreter: Interpreter, *args: Any, **kwargs: Any) -> Any:
+    def handler(interpreter: KernelLowering, *args: Any, **kwargs: Any) -> Any:
         values = list(args[0]) if len(args) == 1 else list(args)
         if not _has_symbol(values):
             return getattr(builtins, which)(*args, **kwargs)
@@ -280,21 +282,21 @@ def _extreme(which: str) -> Handler:
     return handler
 
 
-def _abs(interpreter: Interpreter, value: Any) -> Any:
+def _abs(interpreter: KernelLowering, value: Any) -> Any:
     if not isinstance(value, Number):
         return abs(value)
     return select(interpreter.emitter, value < 0, -value, value)
 
 
-def _int(interpreter: Interpreter, value: Any = 0) -> Any:
+def _int(interpreter: KernelLowering, value: Any = 0) -> Any:
     return cast(interpreter.emitter, value, INDEX) if isinstance(value, Number) else int(value)
 
 
-def _float(interpreter: Interpreter, value: Any = 0.0) -> Any:
+def _float(interpreter: KernelLowering, value: Any = 0.0) -> Any:
     return cast(interpreter.emitter, value, F32) if isinstance(value, Number) else float(value)
 
 
-def _print(interpreter: Interpreter, *args: Any) -> None:
+def _print(interpreter: KernelLowering, *args: Any) -> None:
     """Numbers become pto.print; the text between them is its format."""
     numbers = [a for a in args if isinstance(a, Number)]
     words = ["%f" if getattr(a, "is_float", False) else "%d" if isinstance(a, Number) else str(a)
@@ -312,7 +314,7 @@ def _print(interpreter: Interpreter, *args: Any) -> None:
 def query(name: str) -> Handler:
     """A question about the place in the grid."""
 
-    def handler(interpreter: Interpreter) -> Number:
+    def handler(interpreter: KernelLowering) -> Number:
         emitter = interpreter.emitter
         found = emitter.emit(f"pto.{name}", [], [("result", I64)], hint=name.removeprefix("get_"))
         value = emitter.emit("arith.index_cast", [("in", found.result)], [("out", INDEX)]).result
@@ -321,7 +323,7 @@ def query(name: str) -> Handler:
     return handler
 
 
-def _ptr(interpreter: Interpreter, array: Any, offset: Any = 0) -> Any:
+def _ptr(interpreter: KernelLowering, array: Any, offset: Any = 0) -> Any:
     return array if isinstance(offset, int) and offset == 0 else array + offset
 
 

@@ -20,7 +20,7 @@ from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.types import F32, I1, INDEX, Type
 
 if TYPE_CHECKING:
-    from ptokit.frontend.lowering.interpreter import Scope
+    from ptokit.frontend.lowering.statements import Scope
 
 MOST_UNROLLED = 1024  # iterations of a loop whose body needs its variable at compile time
 

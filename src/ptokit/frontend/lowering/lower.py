@@ -14,7 +14,7 @@ from ptokit.base.location import Location
 from ptokit.frontend.lowering.calls import apply
 from ptokit.frontend.lowering.convs import ConvSymbol
 from ptokit.frontend.lowering.emitter import Emitter
-from ptokit.frontend.lowering.interpreter import Interpreter
+from ptokit.frontend.lowering.statements import KernelLowering
 from ptokit.frontend.lowering.symbols import NeedsConstant, Number, PointerSymbol, TileSymbol
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.session import running
@@ -57,7 +57,7 @@ def lower(
             constants[name] = given
         else:
             positional.append(_parameter(emitter, body, name, given, here))
-    interpreter = Interpreter(emitter, apply)
+    interpreter = KernelLowering(emitter, apply)
     try:
         with running(Tracer(emitter, target, mode)):
             interpreter.run(function, positional, constants)

@@ -82,11 +82,13 @@ class Scope:
     depth: int = 0  # of regions that were open when it was called
 
 
-class Interpreter(Loops):
+class KernelLowering(Loops):
     """Runs statements; `apply` decides what a call means."""
 
     def __init__(
-        self, emitter: Emitter, apply: Callable[[Interpreter, Any, list[Any], dict[str, Any]], Any]
+        self,
+        emitter: Emitter,
+        apply: Callable[[KernelLowering, Any, list[Any], dict[str, Any]], Any],
     ) -> None:
         self.emitter = emitter
         self.apply = apply
