@@ -2211,7 +2211,9 @@ class _set_ffts_base_addr(Instruction):
     def __call__(self, addr: float | Pointer | GlobalTensor, *events: Wait) -> RecordEvent: ...
 
 set_ffts_base_addr: _set_ffts_base_addr
-"""Tell the core where its cross-core signals go; once, before the first of them."""
+"""Tell the core where its cross-core signals go; once, before the first of them.
+
+A5 accepts it and needs it for nothing: kernels for both targets call it unconditionally."""
 
 class _set_flag(Instruction):
     def __call__(

@@ -8,6 +8,7 @@ the machine's business (`machine/fifo.py`); the order of the steps is what the i
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ptokit.base.enums import (
@@ -164,7 +165,7 @@ def _split_attr(note: str) -> Attr:
     ],
     end="producer",
     effects=allocates,
-    asm=_entry_text("talloc", "gmTensor"),
+    asm=replace(_entry_text("talloc", "gmTensor"), is_stable=False),
     cpp=Cpp(brackets=("pipe gmTensor @Split",)),
     example={
         "pipe": _SAMPLE_PIPE,

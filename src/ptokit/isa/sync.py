@@ -227,13 +227,16 @@ def rls_buf(pipe: int, buf_id: int, mode: int) -> None:
 @insn(
     Operand("addr", "in", kinds=("number", "pointer", "global"), view=View.OBJECT),
     pipe=None,
-    targets="a2a3",
+    targets="a2a3 a5",
     effects=lambda o: [Load("FFTS_BASE", "addr")],
     asm=Asm(syntax={"set_ffts": "%addr {} : T(addr)"}, types={"addr": "i64"}),
     cpp=Cpp(casts={"addr": "uint64_t"}),
 )
 def set_ffts_base_addr(addr: int) -> None:
-    """Tell the core where its cross-core signals go; once, before the first of them."""
+    """Tell the core where its cross-core signals go; once, before the first of them.
+
+    A5 accepts it and needs it for nothing: kernels for both targets call it unconditionally.
+    """
 
 
 def cross_core_message(mode: int, id: int, base: int = 1) -> int:

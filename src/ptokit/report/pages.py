@@ -100,6 +100,11 @@ def markdown(insn: Insn) -> str:
     forms = text_forms(insn)
     if forms:
         lines += [f"{FORM_TITLES[f]}:\n\n```\n{text}\n```\n" for f, text in forms.items()]
+        if insn.asm is not None and not insn.asm.is_stable:
+            lines += [
+                "The public assembly reference defines no stable spelling yet: prefer C++.",
+                "",
+            ]
     else:
         lines += ["No text form is defined for this instruction.", ""]
     lines += _operand_table(insn)
