@@ -26,7 +26,14 @@ def pytest_configure(config: pytest.Config) -> None:
 # ---- engines -------------------------------------------------------------------------------------
 
 # What an instruction means is tested on every engine; these are about the table itself.
-ABOUT_THE_TABLE = {"test_table", "test_asm", "test_spec", "test_meaning", "test_new_instruction"}
+ABOUT_THE_TABLE = {
+    "test_table",
+    "test_bounds",
+    "test_asm",
+    "test_spec",
+    "test_meaning",
+    "test_new_instruction",
+}
 MEANING = {"isa", "seeds", "test_fifo", "test_mpipe"}  # folders and modules
 
 

@@ -187,15 +187,23 @@ def judged(change: Change, sources: Path, tests: list[str], seconds: dict[str, f
 def sampled(more: int, only: str) -> Iterator[Change]:
     """The changes made by hand, then the sample: so many of each part of the package."""
     for file, function, was, now in BY_HAND:
-        found = [
-            c for c in changes_by_hand(file, was, now) if function == c.function.split(".")[-1]
-        ]
+        found = [c for c in changes_by_hand(file, was, now) if c.function == function]
         if found and file.startswith(only):
             yield found[0]
     for part, count in SAMPLE.items():
         drawn = sorted(all_changes(PACKAGE, (part,)), key=lambda change: change.rank)
         drawn = [c for c in drawn if c.key not in EQUIVALENT and c.file.startswith(only)]
         yield from drawn[: count * (1 + more)]
+
+
+def stale_entries() -> list[str]:
+    """What the lists name and the sources no longer have."""
+    every = {c.key for c in all_changes(PACKAGE, tuple(SAMPLE))}
+    gone = [key for key in EQUIVALENT if key not in every]
+    for file, function, was, now in BY_HAND:
+        if all(c.function != function for c in changes_by_hand(file, was, now)):
+            gone.append(f"{file}:{function}: {was} -> {now}")
+    return gone
 
 
 def changes_by_hand(file: str, was: str, now: str) -> list[Change]:
@@ -228,9 +236,9 @@ def main() -> int:
     if given.show:
         print(*sample, sep="\n")
         return 0
-    stale = sorted(set(EQUIVALENT) - {c.key for c in all_changes(PACKAGE, tuple(SAMPLE))})
-    if stale:
-        print(*(f"mutation: no such change any more: {key}" for key in stale), sep="\n")
+    stale = stale_entries()
+    for key in stale:
+        print(f"mutation: the sources have no such place any more: {key}")
     tests = traced()
     blocks = by_block(tests)
     seconds = {test: noted["seconds"] for test, noted in tests.items()}
