@@ -124,22 +124,16 @@ class RoundMode(Choice):
 
 
 class SaturationMode(Choice):
-    """SaturationMode."""
-
     ON = 0  # clamp on overflow (CTRL bit 59 = 0)
     OFF = 1  # wrap / propagate on overflow (CTRL bit 59 = 1)
 
 
 class AtomicType(Choice):
-    """AtomicType."""
-
     AtomicNone = 0  # plain write
     AtomicAdd = 1  # read-add-write, one element at a time
 
 
 class ReluPreMode(Choice):
-    """ReluPreMode."""
-
     NoRelu = 0
     NormalRelu = 1  # max(x,0) in the fix pipe
 
@@ -183,8 +177,6 @@ class MaskPattern(Choice):
 
 
 class CmpMode(Choice):
-    """CmpMode."""
-
     EQ = 0
     NE = 1
     LT = 2
@@ -194,8 +186,6 @@ class CmpMode(Choice):
 
 
 class TileSplitAxis(Choice):
-    """TileSplitAxis."""
-
     TILE_NO_SPLIT = 0  # one vector core (AIV0) takes everything
     TILE_UP_DOWN = 1  # AIV0 upper rows, AIV1 lower rows; even row count
     TILE_LEFT_RIGHT = 2  # AIV0 left columns, AIV1 right columns; even column count
@@ -204,8 +194,6 @@ class TileSplitAxis(Choice):
 
 
 class Direction(Choice):
-    """Direction."""
-
     UNDEFINED = 0
     DIR_C2V = 1  # cube produces, vector consumes
     DIR_V2C = 2  # vector produces, cube consumes
@@ -234,16 +222,12 @@ class VecCubeRatio(Choice):
 
 
 class TFillPadMode(Choice):
-    """TFillPadMode."""
-
     Normal = 0  # same shape, copies
     InPlace = 1  # same storage
     Expand = 2  # destination may be larger
 
 
 class SetFmatrixMode(Choice):
-    """SetFmatrixMode."""
-
     FMATRIX_A_AUTO = 0  # TIMG2COL programs register set A itself
     FMATRIX_B_AUTO = 1  # TIMG2COL programs register set B itself
     FMATRIX_A_MANUAL = 2  # user programs set A beforehand
@@ -251,15 +235,11 @@ class SetFmatrixMode(Choice):
 
 
 class TInsertMode(Choice):
-    """TInsertMode."""
-
     SPLIT2 = 2  # split the transfer into two bursts
     SPLIT4 = 3  # split the transfer into four bursts
 
 
 class GatherOOB(Choice):
-    """GatherOOB."""
-
     Undefined = 0  # no bounds test
     Clamp = 1  # index >= cap -> cap-1
     Wrap = 2  # index mod cap
@@ -267,8 +247,6 @@ class GatherOOB(Choice):
 
 
 class ScatterOOB(Choice):
-    """ScatterOOB."""
-
     Undefined = 0  # no bounds test
     Skip = 1  # drop the element/row
     Clamp = 2  # index >= cap -> cap-1
@@ -276,8 +254,6 @@ class ScatterOOB(Choice):
 
 
 class ScatterAtomicOp(Choice):
-    """ScatterAtomicOp."""
-
     None_ = 0
     Add = 1
     Max = 2
@@ -293,22 +269,16 @@ class LayoutMode_t(Choice):
 
 
 class ClipReluMode_t(Choice):
-    """ClipReluMode_t."""
-
     NOCLIP_RELU = 0
     CLIP_RELU = 1
 
 
 class DequantType(Choice):
-    """DequantType."""
-
     SCALAR = 0
     TENSOR = 1
 
 
 class QuantMode_t(Choice):
-    """QuantMode_t."""
-
     NoQuant = 0
     F322F16 = 1  # float to half
     VREQ8 = 2  # int32 to b8, per column
@@ -327,8 +297,6 @@ class QuantMode_t(Choice):
 
 
 class QuantType(Choice):
-    """QuantType."""
-
     MXFP8 = 0
     MXFP4_E2M1 = 1
     INT8_SYM = 2
@@ -336,15 +304,11 @@ class QuantType(Choice):
 
 
 class QuantScaleAlg(Choice):
-    """QuantScaleAlg."""
-
     OCP = 0
     NV = 1
 
 
 class MxQuantAlg(Choice):
-    """MxQuantAlg."""
-
     OcpMxFp8E4M3 = 0
     NvMxFp8E4M3 = 1
     OcpMxFp4E2M1 = 2
@@ -353,23 +317,17 @@ class MxQuantAlg(Choice):
 
 
 class TCopyMode(Choice):
-    """TCopyMode."""
-
     SHALLOW_COPY = 0
     DEEP_COPY = 1
 
 
 class SyncAllMode(Choice):
-    """SyncAllMode."""
-
     Hard = 0  # hardware barrier
     # counter in GM; the workspace is one 64-byte line = 16 int32, shared with nothing else
     Soft = 1
 
 
 class SyncCoreType(Choice):
-    """SyncCoreType."""
-
     AIVOnly = 0
     AICOnly = 1
     Mix = 2
@@ -397,8 +355,6 @@ class TileLayoutCustom(Choice):
 
 
 class ChipArch(Choice):
-    """ChipArch."""
-
     A2A3 = 0
     A5 = 1
     KIRIN9030 = 2

@@ -6,57 +6,14 @@ matched to its template parameter by its type.
 
 from enum import IntEnum
 
-
-class PowAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class DivAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class SqrtAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class RsqrtAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class RecipAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class ExpAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class LogAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class FmodAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class FmodSAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class RemAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
-
-
-class RemSAlgorithm(IntEnum):
-    DEFAULT = 0
-    HIGH_PRECISION = 1
+PowAlgorithm = IntEnum("PowAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+DivAlgorithm = IntEnum("DivAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+SqrtAlgorithm = IntEnum("SqrtAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+RsqrtAlgorithm = IntEnum("RsqrtAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+RecipAlgorithm = IntEnum("RecipAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+ExpAlgorithm = IntEnum("ExpAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+LogAlgorithm = IntEnum("LogAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+FmodAlgorithm = IntEnum("FmodAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+FmodSAlgorithm = IntEnum("FmodSAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+RemAlgorithm = IntEnum("RemAlgorithm", "DEFAULT HIGH_PRECISION", start=0)
+RemSAlgorithm = IntEnum("RemSAlgorithm", "DEFAULT HIGH_PRECISION", start=0)

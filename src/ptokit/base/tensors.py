@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import AxisMap, dense_strides
-from ptokit.base.tiles import BLOCK_BYTES, DYNAMIC, Violation
+from ptokit.base.tiles import BLOCK_BYTES, DYNAMIC, Interned, Violation, interned
 
 Dims = tuple[int, ...]
 
@@ -34,7 +34,7 @@ ROW_AND_COLUMN_AXES: dict[Layout, tuple[Dims, Dims]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class GlobalSpec:
+class GlobalSpec(Interned):
     """Element type, static shape and stride (DYNAMIC where run time decides) and layout."""
 
     dtype: DType
@@ -45,7 +45,7 @@ class GlobalSpec:
     @staticmethod
     def of(dtype: DType, shape: Dims, stride: Dims, layout: Layout = Layout.ND) -> GlobalSpec:
         """Return the one spec with these parameters."""
-        return _intern_global(dtype, shape, stride, layout)
+        return interned(GlobalSpec, dtype, shape, stride, layout)
 
     @cached_property
     def itemsize(self) -> int:
@@ -60,14 +60,6 @@ class GlobalSpec:
         return f"GM {self.dtype.name} {shape} {self.layout.name}"
 
     __repr__ = __str__
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _intern_global, (self.dtype, self.shape, self.stride, self.layout)
-
-
-@cache
-def _intern_global(dtype: DType, shape: Dims, stride: Dims, layout: Layout) -> GlobalSpec:
-    return GlobalSpec(dtype, shape, stride, layout)
 
 
 @lru_cache(maxsize=4096)
@@ -88,7 +80,7 @@ def all_axes(shape: Dims, stride: Dims, layout: Layout) -> tuple[Dims, Dims]:
 
 
 @dataclass(frozen=True, eq=False)
-class ConvSpec:
+class ConvSpec(Interned):
     """A convolution tile: a dense row-major array of one to six named dimensions."""
 
     loc: TileType
@@ -100,7 +92,7 @@ class ConvSpec:
     @staticmethod
     def of(loc: TileType, dtype: DType, buffer_size: int, layout: Layout, shape: Dims) -> ConvSpec:
         """Return the one spec with these parameters."""
-        return _intern_conv(loc, dtype, buffer_size, layout, shape)
+        return interned(ConvSpec, loc, dtype, buffer_size, layout, shape)
 
     @cached_property
     def itemsize(self) -> int:
@@ -163,16 +155,6 @@ class ConvSpec:
         return f"{self.loc.name} {self.dtype.name} {self.layout.name} {shape}"
 
     __repr__ = __str__
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _intern_conv, (self.loc, self.dtype, self.buffer_size, self.layout, self.shape)
-
-
-@cache
-def _intern_conv(
-    loc: TileType, dtype: DType, buffer_size: int, layout: Layout, shape: Dims
-) -> ConvSpec:
-    return ConvSpec(loc, dtype, buffer_size, layout, shape)
 
 
 # ---- the 2-D helpers of the pages --------------------------------------------------------------

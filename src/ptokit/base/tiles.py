@@ -7,8 +7,9 @@ A `TileSpec` is a value: two tiles have the same type exactly when their specs a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property, lru_cache
+from typing import Any, cast
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout, TileType
@@ -29,6 +30,20 @@ LAYOUT_NAMES = {
 }
 
 
+class Interned:
+    """A type that is a value: `of` gives the one object with these fields, also after pickling."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        named = fields(cast("Any", self))
+        return interned, (type(self), *(getattr(self, field.name) for field in named))
+
+
+@cache
+def interned(kind: type[Any], *values: Any) -> Any:
+    """The one object of a type with these fields."""
+    return kind(*values)
+
+
 @dataclass(frozen=True)
 class Violation:
     """A static rule of a type that does not hold: assertion id, the rule, the values."""
@@ -39,20 +54,20 @@ class Violation:
 
 
 @dataclass(frozen=True, eq=False)
-class TileSpec:
+class TileSpec(Interned):
     """The eleven template parameters of a tile, and everything that follows from them."""
 
     loc: TileType
     dtype: DType
     rows: int
     cols: int
-    blayout: BLayout = BLayout.RowMajor
-    valid_row: int = DYNAMIC
-    valid_col: int = DYNAMIC
-    slayout: SLayout = SLayout.NoneBox
-    fractal: int = 512
-    pad: int = PadValue.Null
-    compact: CompactMode = CompactMode.Null
+    blayout: BLayout
+    valid_row: int
+    valid_col: int
+    slayout: SLayout
+    fractal: int
+    pad: int
+    compact: CompactMode
 
     @staticmethod
     def of(
@@ -72,7 +87,8 @@ class TileSpec:
         vr = rows if valid_row is None else valid_row
         vc = cols if valid_col is None else valid_col
         pad = PadValue(pad) if pad <= PadValue.Min else pad
-        return _intern(loc, dtype, rows, cols, blayout, vr, vc, slayout, fractal, pad, compact)
+        sizes = rows, cols, blayout, vr, vc
+        return interned(TileSpec, loc, dtype, *sizes, slayout, fractal, pad, compact)
 
     # ---- what the parameters mean -----------------------------------------------------------
 
@@ -211,30 +227,6 @@ class TileSpec:
         return " ".join(parts)
 
     __repr__ = __str__
-
-    def __reduce__(self) -> tuple[object, ...]:
-        fields = (self.loc, self.dtype, self.rows, self.cols, self.blayout, self.valid_row)
-        more = (self.valid_col, self.slayout, self.fractal, self.pad, self.compact)
-        return _intern, fields + more
-
-
-@cache
-def _intern(
-    loc: TileType,
-    dtype: DType,
-    rows: int,
-    cols: int,
-    blayout: BLayout,
-    valid_row: int,
-    valid_col: int,
-    slayout: SLayout,
-    fractal: int,
-    pad: int,
-    compact: CompactMode,
-) -> TileSpec:
-    return TileSpec(
-        loc, dtype, rows, cols, blayout, valid_row, valid_col, slayout, fractal, pad, compact
-    )
 
 
 @lru_cache(maxsize=4096)
