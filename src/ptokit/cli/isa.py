@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated
 
 import typer
@@ -10,9 +9,8 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
-from ptokit.base.diagnostics import UsageError, fail
 from ptokit.base.dtypes import ALL
-from ptokit.frontend.supports import supports
+from ptokit.frontend.supports import instruction, supports
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.spec import Insn, Types
@@ -35,22 +33,9 @@ def command(
         console.print(_listing(list(INSTRUCTIONS.values())))
         console.print("ptokit isa NAME shows one of them.")
     else:
-        page = markdown(_find(name))
+        page = markdown(instruction(name))
         # In a page brackets are indices and template arguments, not styles.
         console.print(page if raw else Markdown(page), markup=False, soft_wrap=raw)
-
-
-def _find(name: str) -> Insn:
-    found = INSTRUCTIONS.get(name) or INSTRUCTIONS.get(name.upper())
-    if found is None:
-        near = difflib.get_close_matches(name.upper(), INSTRUCTIONS, 3)
-        raise fail(
-            "unknown-instruction",
-            f"there is no instruction {name!r}",
-            fix=f"did you mean {', '.join(near)}?" if near else "`ptokit isa` lists all of them",
-            kind=UsageError,
-        )
-    return found
 
 
 def _listing(insns: list[Insn]) -> Table:

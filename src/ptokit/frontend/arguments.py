@@ -11,8 +11,23 @@ from ptokit.isa.verify import shown
 E = TypeVar("E", bound=IntEnum)
 
 
+def class_name(self: type) -> str:
+    """How the types show that are formed with brackets: as they are written."""
+    return self.__name__
+
+
 def arguments(given: Any) -> tuple[Any, ...]:
     return given if isinstance(given, tuple) else (given,)
+
+
+def completed(
+    what: str, given: Any, least: int, defaults: tuple[Any, ...], rule: str, fix: str
+) -> tuple[Any, ...]:
+    """Arguments in brackets, at least so many, and the defaults of those left out."""
+    args = arguments(given)
+    if not least <= len(args) <= least + len(defaults):
+        raise fail(f"{what}.arguments", rule, got=[("arguments", list(args))], fix=fix)
+    return args + defaults[len(args) - least :]
 
 
 class template:  # noqa: N801 - reads as a word in a with statement

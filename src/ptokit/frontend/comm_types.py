@@ -41,7 +41,7 @@ from ptokit.isa.groups import Group
 from ptokit.isa.targets import Target
 from ptokit.isa.targets.defines import Defines
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
-from ptokit.machine.ranks import Ranks, enter, here, leave
+from ptokit.machine.ranks import Ranks, being, here
 
 MOST_RANKS = 64
 
@@ -74,17 +74,13 @@ class World:
 
     def rank(self, number: int) -> AbstractContextManager[Any]:
         """Be one of the ranks for a block of code: its machine is in force, and stays as it is."""
-        self._check(number)
+        _check_rank(number, self.size)
         return self._being(number)
 
     @contextmanager
     def _being(self, number: int) -> Generator[Any, None, None]:
-        token = enter(self._ranks.members[number])
-        try:
-            with self._devices[number] as machine:
-                yield machine
-        finally:
-            leave(token)
+        with being(self._ranks.members[number]), self._devices[number] as machine:
+            yield machine
 
     def run(self, program: Callable[..., Any], *args: Any, seed: int | None = None) -> list[Any]:
         """Run `program(rank, *args)` on all ranks at once and return what each of them returns.
@@ -118,7 +114,7 @@ class World:
 
     def remote(self, view: Any, number: int) -> Any:
         """The same place in the window of another rank: of a view, or of a pointer."""
-        self._check(number)
+        _check_rank(number, self.size)
         is_pointer = isinstance(view, Pointer)
         tensor = _word(view) if is_pointer else view
         found = self._ranks.locate(tensor)
@@ -137,14 +133,6 @@ class World:
         spec = tensor.spec
         sizes = Shape[spec.shape](*tensor.shape), Stride[spec.stride](*tensor.stride)
         return global_class(spec)(at, *sizes)
-
-    def _check(self, number: int) -> None:
-        if not 0 <= number < self.size:
-            raise fail(
-                "rank",
-                f"a rank of this world lies in 0..{self.size - 1}",
-                got=[("rank", number)],
-            )
 
     def __len__(self) -> int:
         return self.size
@@ -178,9 +166,7 @@ class SymmetricWindow:
 
     def _of(self, rank: int | None) -> Array:
         number = get_rank_id() if rank is None else rank
-        if not 0 <= number < len(self.arrays):
-            most = len(self.arrays) - 1
-            raise fail("rank", f"a rank of this world lies in 0..{most}", got=[("rank", number)])
+        _check_rank(number, len(self.arrays))
         return self.arrays[number]
 
     def tensor(self, rank: int | None = None) -> GlobalTensor:
@@ -204,6 +190,11 @@ class SymmetricWindow:
         array = self.arrays[0]
         shape = "x".join(map(str, array.shape))
         return f"<window of {len(self.arrays)} ranks, {self.dtype.name} {shape}>"
+
+
+def _check_rank(number: int, size: int) -> None:
+    if not 0 <= number < size:
+        raise fail("rank", f"a rank of this world lies in 0..{size - 1}", got=[("rank", number)])
 
 
 def get_rank_id() -> int:

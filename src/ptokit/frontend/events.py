@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.entry import public
 from ptokit.base.location import Site, user_site
-from ptokit.frontend.arguments import arguments, choice, template
+from ptokit.frontend.arguments import arguments, choice, class_name, completed, template
 from ptokit.frontend.session import current
 from ptokit.isa.effects import Reach
 from ptokit.isa.opcodes import OpCode, op_codes
@@ -109,20 +109,19 @@ Op = _OpNames()
 
 @public
 class _EventMeta(type):
+    __repr__ = class_name
+
     def __getitem__(cls, given: Any) -> type[Event]:
-        args: list[Any] = list(given) if isinstance(given, tuple) else [given]
-        if not 2 <= len(args) <= 4:
-            raise fail(
-                "Event.arguments",
-                "Event takes two operation classes, then AutoToken and EventID",
-                got=[("arguments", args)],
-                fix="Event[Op.TLOAD, Op.TADD], or Event[Op.TLOAD, Op.TADD, False, EVENT_ID3]",
-            )
-        defaults: list[Any] = [None, None, True, 0]
-        src, dst, automatic, number = args + defaults[len(args) :]
-        if len(args) == 4:
-            with template("Event", "Event[SrcOp, DstOp, AutoToken, EventID]", given):
-                number = index(number)
+        src, dst, automatic, number = completed(
+            "Event",
+            given,
+            2,
+            (True, 0),
+            "Event takes two operation classes, then AutoToken and EventID",
+            "Event[Op.TLOAD, Op.TADD], or Event[Op.TLOAD, Op.TADD, False, EVENT_ID3]",
+        )
+        with template("Event", "Event[SrcOp, DstOp, AutoToken, EventID]", given):
+            number = index(number)
         for code, one, which in (("SA-0116", src, "SrcOp"), ("SA-0037", dst, "DstOp")):
             if not isinstance(one, OpCode) or one.pipe is Pipe.ALL:
                 raise fail(
@@ -134,9 +133,6 @@ class _EventMeta(type):
         if not 0 <= number < _IDS:
             raise fail("E4", f"the event id lies in 0..{_IDS - 1}", got=[("EventID", number)])
         return event_class(src, dst, bool(automatic), number)
-
-    def __repr__(cls) -> str:
-        return cls.__name__
 
 
 @public

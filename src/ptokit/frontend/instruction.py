@@ -48,9 +48,14 @@ class Instruction:
     @public
     def __getitem__(self, given: Any) -> Specialised:
         args = given if isinstance(given, tuple) else (given,)
-        insn = _overload(self.insn, args)
-        chosen = self if insn is self.insn else Instruction(insn)
-        return Specialised(chosen, *_template(insn, args))
+        # Of the records called by one name, the first with a parameter for every argument.
+        overloads = (i for i in INSTRUCTIONS.values() if i.overload_of == self.insn.name)
+        for insn in (self.insn, *overloads):
+            attrs, types, refused = _template(insn, args)
+            if not refused:
+                chosen = self if insn is self.insn else Instruction(insn)
+                return Specialised(chosen, attrs, types)
+        raise _no_parameter(self.insn, args)
 
     def __call__(self, *args: Any, **named: Any) -> RecordEvent:
         """Run the instruction: operands in page order, then any wait events."""
@@ -169,43 +174,31 @@ def own_enumerations() -> Mapping[str, type[IntEnum]]:
 # ---- template arguments ------------------------------------------------------------------------
 
 
-def _overload(insn: Insn, args: tuple[Any, ...]) -> Insn:
-    """Of the records called by one name, the first with a parameter for every argument."""
-    family = [insn, *(i for i in INSTRUCTIONS.values() if i.overload_of == insn.name)]
-    return next((each for each in family if _has_parameters(each, args)), insn)
-
-
-def _has_parameters(insn: Insn, args: tuple[Any, ...]) -> bool:
+def _template(insn: Insn, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
+    """Split bracket arguments: values of all template parameters, type arguments, and others."""
+    values: dict[str, Any] = {a.name: a.default for a in insn.attrs}
     free = list(insn.attrs)
+    types: list[Any] = []
+    refused: list[Any] = []
     for arg in args:
         attr = next((a for a in free if _fits(a, arg)), None)
         if attr is not None:
             free.remove(attr)
-        elif not isinstance(arg, (type, DType)):
-            return False
-    return True
+            values[attr.name] = bool(arg) if attr.type is bool else arg
+        else:
+            (types if isinstance(arg, (type, DType)) else refused).append(arg)
+    return tuple(values.values()), tuple(types), tuple(refused)
 
 
-def _template(insn: Insn, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Split bracket arguments into values of the template parameters and type arguments."""
-    values: dict[str, Any] = {a.name: a.default for a in insn.attrs}
-    free = list(insn.attrs)
-    types: list[Any] = []
-    for arg in args:
-        attr = next((a for a in free if _fits(a, arg)), None)
-        if attr is None and isinstance(arg, (type, DType)):
-            types.append(arg)
-            continue
-        if attr is None:
-            raise fail(
-                f"{insn.name}.template",
-                f"{insn.name} has no template parameter for this argument",
-                got=[("argument", shown(arg))],
-                fix=_template_help(insn),
-            )
-        free.remove(attr)
-        values[attr.name] = bool(arg) if attr.type is bool else arg
-    return tuple(values[a.name] for a in insn.attrs), tuple(types)
+def _no_parameter(insn: Insn, args: tuple[Any, ...]) -> PtoError:
+    listed = ", ".join(f"{a.name}: {a.type.__name__}" for a in insn.attrs)
+    has = f"template parameters: {listed}" if listed else f"{insn.name} takes no template arguments"
+    return fail(
+        f"{insn.name}.template",
+        f"{insn.name} has no template parameter for this argument",
+        got=[("argument", shown(_template(insn, args)[2][0]))],
+        fix=has,
+    )
 
 
 def _fits(attr: Attr, value: Any) -> bool:
@@ -221,13 +214,6 @@ def _fits(attr: Attr, value: Any) -> bool:
     if attr.type is not int:
         return isinstance(value, attr.type)
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _template_help(insn: Insn) -> str:
-    if not insn.attrs:
-        return f"{insn.name} takes no template arguments"
-    listed = ", ".join(f"{a.name}: {a.type.__name__}" for a in insn.attrs)
-    return f"template parameters: {listed}"
 
 
 def _check_types(insn: Insn, types: tuple[Any, ...], operands: tuple[Any, ...]) -> None:

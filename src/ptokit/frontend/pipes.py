@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from ptokit.base.diagnostics import fail
 from ptokit.base.entry import public
 from ptokit.base.enums import Direction, FIFOType, VecCubeRatio
-from ptokit.frontend.arguments import choice, template
+from ptokit.frontend.arguments import arguments, choice, class_name, completed, template
 from ptokit.frontend.session import current
 from ptokit.isa.fifos import FLAG_IDS, FixpipeParams, PipeSpec
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
@@ -34,18 +34,17 @@ _MPATTERN = (
 @public
 class _PipeMeta(type):
     SPEC: PipeSpec | None = None
+    __repr__ = class_name
 
     def __getitem__(cls, given: Any) -> type[TPipe]:
-        args: list[Any] = list(given) if isinstance(given, tuple) else [given]
-        if not 4 <= len(args) <= 7:
-            raise fail(
-                "TPipe.arguments",
-                "TPipe takes FlagID, DirType, SlotSize and SlotNum, and up to three more",
-                got=[("arguments", args)],
-                fix=_PATTERN,
-            )
-        flag, direction, size, slots, *more = args
-        local, *switches = (*more, *(2, False, False)[len(more) :])
+        flag, direction, size, slots, local, *switches = completed(
+            "TPipe",
+            given,
+            4,
+            (2, False, False),
+            "TPipe takes FlagID, DirType, SlotSize and SlotNum, and up to three more",
+            _PATTERN,
+        )
         with template("TPipe", _PATTERN, given):
             way, numbers = choice(Direction, direction), (index(size), index(slots), index(local))
             spec = PipeSpec(index(flag), way, *numbers, *map(bool, switches))
@@ -57,9 +56,6 @@ class _PipeMeta(type):
         if cls.SPEC is None or name.startswith("__"):
             raise AttributeError(f"{cls.__name__} has no attribute {name}")
         return getattr(cls.SPEC, name)
-
-    def __repr__(cls) -> str:
-        return cls.__name__
 
 
 def _check(spec: PipeSpec) -> None:
@@ -112,30 +108,27 @@ def pipe_class(spec: PipeSpec) -> type[TPipe]:
 @public
 class _MPipeMeta(type):
     ARGS: tuple[Any, ...] | None = None
+    __repr__ = class_name
 
     def __getitem__(cls, given: Any) -> type[TMPipe]:
-        args: list[Any] = list(given) if isinstance(given, tuple) else [given]
+        args = arguments(given)
         # SyncT, the fourth argument, has no effect; it may be left out here.
         if len(args) > 3 and not (isinstance(args[3], type) and issubclass(args[3], TileObject)):
-            del args[3]
-        if not 5 <= len(args) <= 8:
-            raise fail(
-                "TMPipe.arguments",
-                "TMPipe takes FlagID, FIFOType, Depth, TileProd and TileCons, and up to three more",
-                got=[("arguments", args)],
-                fix=_MPATTERN,
-            )
-        defaults: list[Any] = [False, 2, VecCubeRatio.V2C1_VECS]
+            args = args[:3] + args[4:]
+        flag, fifo, depth, made, taken, unit, local, ratio = completed(
+            "TMPipe",
+            args,
+            5,
+            (False, 2, VecCubeRatio.V2C1_VECS),
+            "TMPipe takes FlagID, FIFOType, Depth, TileProd and TileCons, and up to three more",
+            _MPATTERN,
+        )
         with template("TMPipe", _MPATTERN, given):
-            flag, fifo, depth, made, taken, unit, local, ratio = args + defaults[len(args) - 5 :]
             if not all(isinstance(t, type) and issubclass(t, TileObject) for t in (made, taken)):
                 raise TypeError("TileProd and TileCons are tile types")
             ring = index(flag), choice(FIFOType, fifo), index(depth)
             more = bool(unit), index(local), choice(VecCubeRatio, ratio)
         return mpipe_class((*ring, made, taken, *more))
-
-    def __repr__(cls) -> str:
-        return cls.__name__
 
 
 @public
@@ -153,19 +146,11 @@ class TMPipe(MPipeObject, metaclass=_MPipeMeta):
             raise fail("pipe-type", "TMPipe is not a type yet", fix="form one first: TMPipe[...]")
         with template("TMPipe", "Pipe(memory, address)", (fifo_base, local_base), "arguments"):
             address = index(local_base)
-        flag, fifo, depth, producer, consumer, unit_flag, local_depth, ratio = self.ARGS
+        flag, fifo, depth, *tiles, unit_flag, local_depth, ratio = self.ARGS
         machine = current()
-        spec = mpipe_spec(
-            flag,
-            fifo,
-            depth,
-            producer.spec_for(machine.target),
-            consumer.spec_for(machine.target),
-            unit_flag,
-            local_depth,
-            ratio,
-            machine.target,
-        )
+        producer, consumer = (tile.spec_for(machine.target) for tile in tiles)
+        ring = flag, fifo, depth, producer, consumer
+        spec = mpipe_spec(*ring, unit_flag, local_depth, ratio, machine.target)
         super().__init__(spec, machine, fifo_base, address)
 
 

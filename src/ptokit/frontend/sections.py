@@ -17,7 +17,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable
-from types import FunctionType, TracebackType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ptokit.frontend.session import current
@@ -35,12 +35,7 @@ class Section:
     def __enter__(self) -> None:
         """Run the body; see the module's text for how other cores skip it."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing is held."""
 
     def lower(self, interpreter: KernelLowering, body: Callable[[], None]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from types import TracebackType
 from typing import Any
 
 from ptokit.base.diagnostics import UsageError, fail
@@ -49,12 +48,7 @@ class device:  # noqa: N801 - used as a function in a with statement
         self._tokens.append(_current.set(self.machine))
         return self.machine
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _current.reset(self._tokens.pop())
 
 

@@ -34,20 +34,26 @@ class Answer:
         return "yes" if self.yes else f"no: {self.reason}"
 
 
+def instruction(name: str) -> Insn:
+    """The instruction of a name, however it is capitalised."""
+    found = INSTRUCTIONS.get(name) or INSTRUCTIONS.get(name.upper())
+    if found is None:
+        near = difflib.get_close_matches(name.upper(), INSTRUCTIONS, 3)
+        raise fail(
+            "unknown-instruction",
+            f"there is no instruction {name!r}",
+            fix=f"did you mean {', '.join(near)}?" if near else "`ptokit isa` lists all of them",
+            kind=UsageError,
+        )
+    return found
+
+
 @public
 def supports(
     name: str, *, target: str | Target = "a2a3", dtype: str | DType | None = None
 ) -> Answer:
     """Whether an instruction exists on a target, and takes tiles of an element type there."""
-    insn = INSTRUCTIONS.get(name.upper()) or INSTRUCTIONS.get(name)
-    if insn is None:
-        near = difflib.get_close_matches(name.upper(), INSTRUCTIONS, 1)
-        raise fail(
-            "unknown-instruction",
-            f"there is no instruction {name!r}",
-            fix=f"did you mean {near[0]}?" if near else "",
-            kind=UsageError,
-        )
+    insn = instruction(name)
     device = find_target(target)
     if device.name not in insn.targets:
         have = sorted(insn.targets - {"cpu"})

@@ -24,15 +24,12 @@ from ptokit.base.tensors import (
     matrix_violations,
 )
 from ptokit.base.tiles import DYNAMIC
-from ptokit.frontend.arguments import arguments, choice, template
+from ptokit.frontend.arguments import arguments, choice, class_name, template
 from ptokit.frontend.conv_parameters import ConvParameters
-from ptokit.frontend.session import current
-from ptokit.frontend.types import broadcast, reject
+from ptokit.frontend.types import broadcast, contents, reject
 from ptokit.isa.verify import recipe
-from ptokit.machine.access import Access
-from ptokit.machine.calls import tile_access
 from ptokit.machine.faults import never_written
-from ptokit.machine.objects import GlobalObject, Pointer, pointer
+from ptokit.machine.objects import GlobalObject, Pointer, as_array, element_type, pointer
 
 # ---- convolution tiles ---------------------------------------------------------------------------
 
@@ -40,14 +37,12 @@ from ptokit.machine.objects import GlobalObject, Pointer, pointer
 @public
 class _ShapeMeta(type):
     dims: tuple[int, ...]
+    __repr__ = class_name
 
     def __getitem__(cls, given: Any) -> Any:
         with template(cls.__name__, f"{cls.__name__}[1, 1, 1, 16, DYNAMIC]", given):
             dims = tuple(index(d) for d in arguments(given))
         return _dims_class(cls, dims)
-
-    def __repr__(cls) -> str:
-        return cls.__name__
 
 
 @cache
@@ -138,6 +133,7 @@ BaseShape2D = _Matrix2D("BaseShape2D", Stride, matrix_stride)
 @public
 class _ConvMeta(type):
     spec: ConvSpec
+    __repr__ = class_name
 
     def __getitem__(cls, given: Any) -> type[ConvTile]:
         with template("ConvTile", "ConvTile[Loc, DType, BufferSize, Layout, ConvTileShape]", given):
@@ -146,9 +142,6 @@ class _ConvMeta(type):
             spec = ConvSpec.of(space, dtype(element), index(buffer_size), kind, shape.dims)
         reject(spec.violations(), f"ConvTile[{spec}]")
         return conv_class(spec)
-
-    def __repr__(cls) -> str:
-        return cls.__name__
 
 
 @public
@@ -171,7 +164,7 @@ class ConvTile(ConvParameters, metaclass=_ConvMeta):
 
     def numpy(self) -> Array:
         """The contents in the shape of the tile."""
-        access = self._access()
+        access = contents(self)
         if not access.is_defined():
             fix = "load or compute all of its shape first"
             raise never_written(self, "this tile is not fully written", fix)
@@ -179,16 +172,9 @@ class ConvTile(ConvParameters, metaclass=_ConvMeta):
 
     def fill(self, values: Any) -> None:
         """Write the contents from an array (for set-up and tests, not an instruction)."""
-        access = self._access()
+        access = contents(self)
         access.write(broadcast(values, self.spec.dtype, self.shape).reshape(1, -1))
         access.mark_defined()
-
-    def _access(self) -> Access:
-        current().place(self)
-        return tile_access(self)
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 @cache
@@ -202,6 +188,7 @@ def conv_class(spec: ConvSpec) -> type[ConvTile]:
 @public
 class _GlobalMeta(type):
     TYPE: GlobalSpec | None = None
+    __repr__ = class_name
 
     def __getitem__(cls, given: Any) -> type[GlobalTensor]:
         pattern = "GlobalTensor[DType, Shape[...], Stride[...], Layout], or GlobalTensor(array)"
@@ -210,9 +197,6 @@ class _GlobalMeta(type):
             kind = choice(Layout, *layout) if layout else Layout.ND
             spec = GlobalSpec.of(dtype(element), shape.dims, stride.dims, kind)
         return global_class(spec)
-
-    def __repr__(cls) -> str:
-        return cls.__name__
 
 
 @public
@@ -229,9 +213,7 @@ class GlobalTensor(GlobalObject, metaclass=_GlobalMeta):
     def __init__(
         self, memory: Any = None, shape: Shape | None = None, stride: Stride | None = None
     ) -> None:
-        spec = self.TYPE
-        if spec is None:
-            spec = _inferred(memory)
+        spec = _inferred(memory) if self.TYPE is None else self.TYPE
         if (shape is not None and not isinstance(shape, Shape)) or (
             stride is not None and not isinstance(stride, Stride)
         ):
@@ -241,9 +223,9 @@ class GlobalTensor(GlobalObject, metaclass=_GlobalMeta):
                 got=[("shape", shape), ("stride", stride)],
                 fix="GT(memory, Shape[...](sizes), Stride[...](sizes))",
             )
-        sizes = shape.values if shape is not None else tuple(1 if n < 0 else n for n in spec.shape)
-        steps = (
-            stride.values if stride is not None else tuple(1 if n < 0 else n for n in spec.stride)
+        sizes, steps = (
+            tuple(1 if n < 0 else n for n in static) if given is None else given.values
+            for static, given in ((spec.shape, shape), (spec.stride, stride))
         )
         at = None if memory is None else pointer(memory, spec.dtype)
         super().__init__(spec, at, sizes, steps)
@@ -254,9 +236,6 @@ class GlobalTensor(GlobalObject, metaclass=_GlobalMeta):
     ) -> GlobalTensor:
         return global_class(spec)(pointer)
 
-    def __repr__(self) -> str:
-        return str(self)
-
 
 @cache
 def global_class(spec: GlobalSpec) -> type[GlobalTensor]:
@@ -264,8 +243,6 @@ def global_class(spec: GlobalSpec) -> type[GlobalTensor]:
 
 
 def _inferred(memory: Any) -> GlobalSpec:
-    from ptokit.machine.objects import as_array, element_type
-
     if memory is None or isinstance(memory, Pointer):
         raise fail(
             "tensor-type",

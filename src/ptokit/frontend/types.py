@@ -8,7 +8,7 @@ in force when the tile is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from operator import index
 from typing import Any, ClassVar, cast
 
@@ -17,10 +17,10 @@ import numpy as np
 from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, where
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.entry import public
-from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout, TileType
+from ptokit.base.enums import BLayout, CompactMode, SLayout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
-from ptokit.frontend.arguments import arguments, choice, template
+from ptokit.frontend.arguments import arguments, choice, class_name, template
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS
@@ -30,7 +30,7 @@ from ptokit.isa.verify import joined_advice, recipe
 from ptokit.machine.access import Access
 from ptokit.machine.calls import tile_access
 from ptokit.machine.faults import never_written
-from ptokit.machine.objects import TileObject
+from ptokit.machine.objects import ConvObject, TileObject
 
 _LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
 
@@ -49,6 +49,12 @@ def reject(violations: Iterable[Violation], what: str, spec: TileSpec | None = N
     ]
     if found:
         raise ProgramError(found)
+
+
+def contents(tile: TileObject | ConvObject) -> Access:
+    """All that a tile holds, once it has a place."""
+    current().place(tile)
+    return tile_access(tile)
 
 
 def broadcast(values: Any, element: DType, shape: tuple[int, ...]) -> Array:
@@ -78,10 +84,13 @@ class TileMeta(type):
     """Gives tile classes their brackets and their static members."""
 
     spec_for: Callable[[Target], TileSpec] | None = None
+    __repr__ = class_name
 
     def __getitem__(cls, given: Any) -> type[Tile]:
         with template("Tile", _PATTERN, given):
-            spec = _tile_spec(*arguments(given))
+            args = arguments(given)
+            read = (of(arg) for of, arg in zip(_READ, args, strict=False))
+            spec = TileSpec.of(*read, *args[len(_READ) :])
         reject(spec.violations(), f"Tile[{spec}]", spec)
         return tile_class(spec)
 
@@ -90,9 +99,6 @@ class TileMeta(type):
         if reader is None or cls.spec_for is None:
             raise AttributeError(f"{cls.__name__} has no attribute {name}")
         return reader(cls.spec_for(current().target))
-
-    def __repr__(cls) -> str:
-        return cls.__name__
 
 
 _STATIC: dict[str, Callable[[TileSpec], Any]] = {
@@ -142,7 +148,7 @@ class Tile(TileObject, metaclass=TileMeta):
 
     def numpy(self) -> Array:
         """The valid region as an array; poisoned elements make it an error."""
-        access = self._access()
+        access = contents(self)
         if not access.is_defined():
             row, col = access.first_poison()
             what = f"element [{row}, {col}] of this tile was never written"
@@ -152,7 +158,7 @@ class Tile(TileObject, metaclass=TileMeta):
 
     def fill(self, values: Any) -> None:
         """Write the valid region from an array (for set-up and tests, not an instruction)."""
-        access = self._access()
+        access = contents(self)
         access.write(broadcast(values, self.spec.dtype, access.shape))
         access.mark_defined()
 
@@ -164,40 +170,16 @@ class Tile(TileObject, metaclass=TileMeta):
         """Write the element at an offset in memory order, in the scalar unit (see SETVAL)."""
         Instruction(INSTRUCTIONS["SETVAL"])(self, offset, value)
 
-    def _access(self) -> Access:
-        current().place(self)
-        return tile_access(self)
 
-    def __repr__(self) -> str:
-        return str(self)
+def _valid(size: int | None) -> int | None:
+    return None if size is None else index(size)
 
 
-def _tile_spec(
-    loc: Any,
-    element: Any,
-    rows: int,
-    cols: int,
-    blayout: Any = BLayout.RowMajor,
-    valid_row: int | None = None,
-    valid_col: int | None = None,
-    slayout: Any = SLayout.NoneBox,
-    fractal: int = 512,
-    pad: int = PadValue.Null,
-    compact: Any = CompactMode.Null,
-) -> TileSpec:
-    return TileSpec.of(
-        choice(TileType, loc),
-        dtype(element),
-        index(rows),
-        index(cols),
-        choice(BLayout, blayout),
-        None if valid_row is None else index(valid_row),
-        None if valid_col is None else index(valid_col),
-        choice(SLayout, slayout),
-        index(fractal),
-        index(pad),
-        choice(CompactMode, compact),
-    )
+# How each template argument of a tile is read, in order.
+_READ: tuple[Callable[[Any], Any], ...] = (
+    *(partial(choice, TileType), dtype, index, index, partial(choice, BLayout), _valid, _valid),
+    *(partial(choice, SLayout), index, index, partial(choice, CompactMode)),
+)
 
 
 def _valid_sizes(spec: TileSpec, given: tuple[int, ...]) -> tuple[int, int]:
@@ -253,8 +235,7 @@ class _Alias:
         pattern = f"{self.__name__}[DType, Rows, Cols, ValidRow, ValidCol]"
         with template(self.__name__, pattern, given):
             element, rows, cols, *valid = arguments(given)
-            sizes = tuple(None if n is None else index(n) for n in valid)
-            parameters = dtype(element), index(rows), index(cols), sizes
+            parameters = dtype(element), index(rows), index(cols), tuple(map(_valid, valid))
         return self._class(*parameters)
 
     @cache  # noqa: B019 - the aliases live as long as the module
@@ -265,19 +246,8 @@ class _Alias:
 
         def spec_for(target: Target) -> TileSpec:
             blayout, slayout = _LAYOUTS[self._layout(target)]
-            return TileSpec.of(
-                self._loc,
-                element,
-                rows,
-                cols,
-                blayout,
-                valid_row,
-                valid_col,
-                slayout,
-                self._fractal,
-                PadValue.Null,
-                self._compact,
-            )
+            layout = blayout, valid_row, valid_col, slayout, self._fractal
+            return TileSpec.of(self._loc, element, rows, cols, *layout, compact=self._compact)
 
         name = f"{self.__name__}[{element.name}, {rows}, {cols}]"
         made = spec_for(current().target)

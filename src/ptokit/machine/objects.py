@@ -63,6 +63,9 @@ class Bound:
             return f"placed automatically in {self.storage.name}"
         return f"at {self.storage.name} 0x{self.address:x}"
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 class TileObject(Bound):
     """A tile at run time."""
@@ -198,14 +201,13 @@ class Pointer:
     @public
     def __add__(self, elements: int) -> Pointer:
         try:
-            moved = index(elements) * self.dtype.itemsize
+            return self.moved(index(elements))
         except TypeError:
             raise fail(
                 "pointer",
                 "a pointer is moved by a whole number of elements",
                 got=[("type", type(elements).__name__)],
             ) from None
-        return Pointer(self.buffer, self.dtype, self.offset + moved)
 
     def moved(self, elements: int) -> Pointer:
         """The pointer so many elements further, for callers that count in whole numbers."""
@@ -313,14 +315,12 @@ class GlobalObject:
     @public
     def GetShape(self, dim: int) -> int:
         """Size of a dimension."""
-        self._dimension(dim)
-        return self.shape[dim]
+        return self.shape[_dimension(dim)]
 
     @public
     def GetStride(self, dim: int) -> int:
         """Stride of a dimension, in elements."""
-        self._dimension(dim)
-        return self.stride[dim]
+        return self.stride[_dimension(dim)]
 
     @public
     def data(self) -> Pointer:
@@ -333,10 +333,6 @@ class GlobalObject:
                 fix="construct it with an array, or bind it with TASSIGN(tensor, pointer)",
             )
         return self.pointer
-
-    def _dimension(self, dim: int) -> None:
-        if not 0 <= dim <= 4:
-            raise fail("SA-0086", "a dimension lies in 0..4", got=[("dim", dim)])
 
     @public
     def __getitem__(self, part: Any) -> GlobalObject:
@@ -352,11 +348,10 @@ class GlobalObject:
             _part(rows, self.shape[3], "rows"), _part(cols, self.shape[4], "columns"), strict=True
         )
         shape = (1, 1, 1, *sizes)
-        at = self.pointer or self.data()
+        at = self.data()
         skipped = starts[0] * self.stride[3] + starts[1] * self.stride[4]
-        moved = Pointer(at.buffer, at.dtype, at.offset + skipped * at.dtype.itemsize)
         static = GlobalSpec.of(self.spec.dtype, shape, self.stride, self.spec.layout)
-        return type(self)._sliced(static, moved, shape, self.stride)
+        return type(self)._sliced(static, at.moved(skipped), shape, self.stride)
 
     @classmethod
     def _sliced(
@@ -385,6 +380,14 @@ class GlobalObject:
     def __str__(self) -> str:
         where = "unbound" if self.pointer is None else repr(self.pointer)
         return f"GlobalTensor[{self.spec}] {where}"
+
+    __repr__ = __str__
+
+
+def _dimension(dim: int) -> int:
+    if not 0 <= dim <= 4:
+        raise fail("SA-0086", "a dimension lies in 0..4", got=[("dim", dim)])
+    return dim
 
 
 def _part(part: Any, extent: int, what: str) -> tuple[int, int]:

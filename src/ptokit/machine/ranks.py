@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextvars
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -40,13 +41,14 @@ def here() -> Rank | None:
     return _here.get()
 
 
-def enter(rank: Rank) -> contextvars.Token[Rank | None]:
-    """Put a rank in force; give the token back to `leave`."""
-    return _here.set(rank)
-
-
-def leave(token: contextvars.Token[Rank | None]) -> None:
-    _here.reset(token)
+@contextmanager
+def being(rank: Rank) -> Generator[None, None, None]:
+    """Put a rank in force."""
+    token = _here.set(rank)
+    try:
+        yield
+    finally:
+        _here.reset(token)
 
 
 def wait_for_others(ready: Condition) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,14 +48,13 @@ class Staging:
     def __enter__(self) -> Staging:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self._close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            return
+        for src, dst, id in sorted(self._pending):
+            self.take(src, dst, id)
+        for which in self._last:
+            self._run.machine.perform(_FORGET, (self.tiles[which],), (), self._run.site)
 
     # ---- whole chunks ----------------------------------------------------------------------------
 
@@ -166,12 +164,6 @@ class Staging:
             tile = self.tiles[which]
             dynamic = tile.spec.valid_row == DYNAMIC, tile.spec.valid_col == DYNAMIC
             tile.SetValidShape(rows if dynamic[0] else tile.vr, cols if dynamic[1] else tile.vc)
-
-    def _close(self) -> None:
-        for src, dst, id in sorted(self._pending):
-            self.take(src, dst, id)
-        for which in self._last:
-            self._run.machine.perform(_FORGET, (self.tiles[which],), (), self._run.site)
 
     # ---- aliasing --------------------------------------------------------------------------------
 
