@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -27,11 +27,21 @@ from ptokit.base import enums
 from ptokit.base.convert import to_float64
 from ptokit.base.diagnostics import NotSupported, PtoError, UsageError, fail
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base.enums import BLayout, CompactMode, Layout, PadValue, SLayout, TileType
+from ptokit.base.enums import (
+    BLayout,
+    CompactMode,
+    Direction,
+    Layout,
+    PadValue,
+    SLayout,
+    TileSplitAxis,
+    TileType,
+)
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.frontend.instruction import Instruction
+from ptokit.frontend.pipes import TPipe, cube, subblock
 from ptokit.frontend.session import current, device
 from ptokit.frontend.tensor_types import ConvTile, conv_class, global_class
 from ptokit.frontend.types import Tile
@@ -93,12 +103,6 @@ def load_cases(folder: Path, only: Iterable[str] = ()) -> list[dict[str, Any]]:
         ) from None
     wanted = set(only)
     return [c for c in cases if not wanted or c["instr"] in wanted]
-
-
-def conform(folder: Path, cases: Iterable[dict[str, Any]]) -> Iterator[Verdict]:
-    """Run the cases one by one."""
-    for case in cases:
-        yield run_case(folder, case)
 
 
 def run_case(folder: Path, case: dict[str, Any]) -> Verdict:
@@ -166,8 +170,9 @@ class _Run:
         self.operands: dict[str, Any] = {}
         self.buffers: dict[str, Array] = {}
         self.extra: dict[str, Any] = {}
+        makers = {"tile": self._tile, "convtile": self._conv, "global": self._global}
         for declared in case["operands"]:
-            self._make(declared)
+            self.operands[declared["name"]] = makers[declared["kind"]](declared)
         # A case whose calls never mention its own instruction is about binding: its tiles share
         # one address.
         named = case["instr"].replace("comm_", "comm.")
@@ -176,20 +181,12 @@ class _Run:
             for tile in tiles[:-1]:
                 tile.share(tiles[-1])
         if "pipe" in case:
-            self._run_pipe()
+            self._run_pipe(case["pipe"])
         else:
             for call in case["calls"]:
                 self._call(call)
 
     # ---- operands ----------------------------------------------------------------------------
-
-    def _make(self, declared: dict[str, Any]) -> None:
-        makers: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "tile": self._tile,
-            "convtile": self._conv,
-            "global": self._global,
-        }
-        self.operands[declared["name"]] = makers[declared["kind"]](declared)
 
     def _tile(self, d: dict[str, Any]) -> Tile:
         dynamic = d["dynamic_valid"]
@@ -278,10 +275,18 @@ class _Run:
             return ptokit.comm.ParallelGroup(members, given["root"])
         return next(iter(given.values()))  # key, counter: plain numbers
 
-    def _run_pipe(self) -> None:
-        from ptokit.conform_pipes import run_steps
-
-        run_steps(self.case, self.operands)
+    def _run_pipe(self, told: dict[str, Any]) -> None:
+        """Open the pipe of a FIFO case and take its steps in turn, each on one core."""
+        direction = Direction[told["direction"]]
+        kind = TPipe[told["flag_id"], direction, told["slot_size"], told["slot_num"]]
+        rings = 2 if direction in (Direction.DIR_BOTH, Direction.DIR_BOTH_GM) else 1
+        size = rings * told["slot_size"] * told["slot_num"]
+        pipe = kind(np.zeros(size, np.uint8) if told["through"] == "gm" else None)
+        for step in self.case["steps"]:
+            act = cube() if step["core"] == "cube" else subblock(step["subblock"])
+            tile = [self.operands[step["tile"]]] if step["tile"] else []
+            with act:
+                Instruction(INSTRUCTIONS[step["op"]])[TileSplitAxis[step["split"]]](pipe, *tile)
 
     # ---- comparison --------------------------------------------------------------------------
 
@@ -299,26 +304,24 @@ class _Run:
         operand = self.operands.get(name)
         if operand is None:
             return self._compare_extra(name, expected)
-        exact = self.case["compare"]["mode"] == "exact"
+        element = operand.spec.dtype
+        want = _typed(expected, element)
         if isinstance(operand, TileObject):
             if kind == "out":
                 return ""  # the same bytes in memory order; .out2d is the logical view
             window = tile_access(operand, whole=True)
-            got, want = window.read(), _typed(expected, operand.spec.dtype)
+            got = window.read()
             if self.case["compare"]["region"] == "valid":
                 got, want = got[: operand.vr, : operand.vc], want[: operand.vr, : operand.vc]
                 window = tile_access(operand)
             if not window.is_defined():
                 return f"{name}: element {window.first_poison()} is undefined"
-            return _difference(name, got, want, operand.spec.dtype, exact)
-        if isinstance(operand, ConvObject):
+        elif isinstance(operand, ConvObject):
             got = tile_access(operand, whole=True).read()[0]
-            want = _typed(expected, operand.spec.dtype)
-            return _difference(name, got, want, operand.spec.dtype, exact)
-        got = self.buffers[name]
-        return _difference(
-            name, got, _typed(expected, operand.spec.dtype), operand.spec.dtype, exact
-        )
+        else:
+            got = self.buffers[name]
+        exact = self.case["compare"]["mode"] == "exact"
+        return _difference(name, got, want, element, exact)
 
     def _compare_extra(self, name: str, expected: Array) -> str:
         got = {
@@ -372,9 +375,8 @@ def _blank(tile: Tile | ConvTile) -> None:
 
 
 def _difference(name: str, got: Array, want: Array, kind: DType, exact: bool) -> str:
-    bits_differ = np.ascontiguousarray(got).view(kind.uint) != np.ascontiguousarray(want).view(
-        kind.uint
-    )
+    mine, theirs = (np.ascontiguousarray(each).view(kind.uint) for each in (got, want))
+    bits_differ = mine != theirs
     if not bits_differ.any():
         return ""
     a, b = to_float64(got, kind), to_float64(want, kind)

@@ -24,7 +24,6 @@ LAYERS = [
     ["kernels", "comm"],
     ["from_python", "from_text"],
     ["__init__"],  # the public names
-    ["conform_pipes"],
     ["conform"],
     ["cli"],
     ["__main__"],

@@ -20,6 +20,11 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+def raw_bytes(array: Array) -> Array:
+    """The bytes of an array's elements, in order; a copy where they do not lie together."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
 def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in elements of a dense array whose last axis varies fastest."""
     strides: list[int] = []

@@ -16,17 +16,8 @@ from ptokit.base.diagnostics import PtoError, UsageError
 
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
-COMMANDS = {
-    "asm": "ptokit.cli.asm",
-    "check": "ptokit.cli.check",
-    "conform": "ptokit.cli.conform",
-    "demo": "ptokit.cli.demo",
-    "emit": "ptokit.cli.emit",
-    "fmt": "ptokit.cli.fmt",
-    "isa": "ptokit.cli.isa",
-    "run": "ptokit.cli.run",
-    "targets": "ptokit.cli.targets",
-}
+_NAMES = ("asm", "check", "conform", "demo", "emit", "fmt", "isa", "run", "targets")
+COMMANDS = {name: f"ptokit.cli.{name}" for name in _NAMES}
 
 app = typer.Typer(
     name="ptokit",
@@ -86,4 +77,7 @@ def main() -> None:
 Defines = Annotated[
     list[str] | None,
     typer.Option("-D", help="Override a size or alignment: -D PTO_UBUF_SIZE_BYTES=262144."),
+]
+OnTarget = Annotated[
+    str | None, typer.Option("--target", help="Default: what the module asks for, or a2a3.")
 ]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ptokit.cli import Defines
+from ptokit.cli import Defines, OnTarget
 from ptokit.from_text import load
 from ptokit.ir.printer import print_module
 
@@ -25,9 +25,7 @@ class Level(StrEnum):
 def command(
     file: Annotated[Path, typer.Argument(help="A PTO text file, in any form.")],
     to: Annotated[Level | None, typer.Option("--to", help="The form to convert to.")] = None,
-    target: Annotated[
-        str | None, typer.Option("--target", help="Default: what the module asks for, or a2a3.")
-    ] = None,
+    target: OnTarget = None,
     output: Annotated[Path | None, typer.Option("-o", help="Write here.")] = None,
     generic: Annotated[
         bool, typer.Option("--generic", help="Print the generic form of MLIR.")

@@ -7,16 +7,14 @@ from typing import Annotated
 
 import typer
 
-from ptokit.cli import Defines
+from ptokit.cli import Defines, OnTarget
 from ptokit.from_text import load
 
 
 def command(
     file: Annotated[Path, typer.Argument(help="A .pto file.")],
     cpp: Annotated[bool, typer.Option("--cpp", help="PTO C++ (the only output so far).")] = True,
-    target: Annotated[
-        str | None, typer.Option("--target", help="Default: what the module asks for, or a2a3.")
-    ] = None,
+    target: OnTarget = None,
     out: Annotated[Path | None, typer.Option("-o", help="Write here instead of printing.")] = None,
     define: Defines = None,
 ) -> None:

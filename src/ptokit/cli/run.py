@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from ptokit.base.diagnostics import UsageError, fail
-from ptokit.cli import Defines
+from ptokit.cli import Defines, OnTarget
 from ptokit.from_text import load
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
@@ -23,9 +23,7 @@ def command(
     ] = None,
     entry: Annotated[str, typer.Option("--entry", help="The function to launch.")] = "",
     grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
-    target: Annotated[
-        str | None, typer.Option("--target", help="Default: what the module asks for, or a2a3.")
-    ] = None,
+    target: OnTarget = None,
     schedule: Annotated[
         int | None,
         typer.Option("--schedule", help="Seed of a random, repeatable order of cores and pipes."),

@@ -29,7 +29,6 @@ def explain(scheduler: Scheduler) -> None:
     waits += [(f"the {s.core.name}", wait) for s, wait in held if s not in meeting]
     if meeting:
         _subset(scheduler, meeting)
-    graph = [_edge(who, wait) for who, wait in waits]
     coming = _coming(scheduler)
     roots = [w for w in waits if any(id(s) not in coming for s in w[1].missing)]
     roots = roots or [w for w in waits if w[1].early]  # a ring of waits: who began it?
@@ -41,7 +40,7 @@ def explain(scheduler: Scheduler) -> None:
             wait.site,
             got=[(s.title, f"{s.given} signalled, {s.taken} taken") for s in wait.missing],
             fix=wait.why().hint or _hint(wait.missing),
-            notes=[*_last_signals(wait.missing), *graph_notes(graph, who), *fifos],
+            notes=[*_last_signals(wait.missing), *_meanwhile(waits, who), *fifos],
         )
     if not waits and not meeting:
         for stream in streams:
@@ -59,17 +58,14 @@ def _coming(scheduler: Scheduler) -> set[int]:
     return {id(s) for e in entries if isinstance(e, Give) for s in e.semaphores}
 
 
-def _edge(who: str, wait: Take) -> tuple[str, str, Take]:
-    return who, ", ".join(s.title for s in wait.missing) or wait.why().what, wait
-
-
-def graph_notes(graph: list[tuple[str, str, Take]], but: str) -> list[Note]:
+def _meanwhile(waits: list[tuple[str, Take]], but: str) -> list[Note]:
     """The other ends of the wait-for graph."""
-    return [
-        Note(f"meanwhile {who} waits for {what}", where(wait.site))
-        for who, what, wait in graph
-        if who != but
-    ]
+    notes: list[Note] = []
+    for who, wait in waits:
+        if who != but:
+            what = ", ".join(s.title for s in wait.missing) or wait.why().what
+            notes.append(Note(f"meanwhile {who} waits for {what}", where(wait.site)))
+    return notes
 
 
 def _last_signals(missing: list[Semaphore]) -> list[Note]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, PtoError
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, raw_bytes
 from ptokit.isa.spec import Pipe
 from ptokit.machine.scheduler import Schedule
 
@@ -68,7 +68,7 @@ def _put_back(arrays: Sequence[Array], contents: Sequence[Array]) -> None:
 def _difference(arrays: Sequence[Array], expected: Sequence[Array]) -> str:
     """Where the first array differs; empty when none does."""
     for number, (got, want) in enumerate(zip(arrays, expected, strict=True)):
-        unlike = _bytes(got) != _bytes(want)
+        unlike = raw_bytes(got) != raw_bytes(want)
         if unlike.any():
             where = int(np.flatnonzero(unlike)[0]) // got.itemsize
             at = tuple(int(i) for i in np.unravel_index(where, got.shape))
@@ -78,10 +78,6 @@ def _difference(arrays: Sequence[Array], expected: Sequence[Array]) -> str:
                 f"{got[at]} instead of {want[at]}"
             )
     return ""
-
-
-def _bytes(array: Array) -> Array:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _differs(schedule: Schedule, what: str) -> Diagnostic:

@@ -16,7 +16,6 @@ from ptokit.machine.events import Event
 from ptokit.machine.regions import Region
 
 if TYPE_CHECKING:
-    from ptokit.machine.machine import Machine
     from ptokit.machine.regions import Use
 
 Place = Site | Location
@@ -65,42 +64,34 @@ class Findings:
 
     # ---- races ----------------------------------------------------------------------------------
 
-    def race(
-        self,
-        machine: Machine,
-        use: Use,
-        peer: Region,
-        earlier: Event,
-        event: Event,
-        agent: int,
-        wrote: bool,
-    ) -> None:
+    def race(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> None:
         """Two accesses that nothing orders."""
         other = earlier.operand(peer, wrote)
-        key = (id(event.call), id(earlier.call), use.operand, other, agent)
+        key = (id(event.call), id(earlier.call), use.operand, other, event.agent)
         if key in self._seen:
             return
         self._seen.add(key)
         first, second = earlier.pipe, event.pipe
-        here, there = self._core(agent), self._core(earlier.agent)
+        here, there = (self.cores[each.agent // PIPES] for each in (event, earlier))
         kind = ("WAW" if use.writes else "RAW") if wrote else "WAR"
         ring = not wrote and event.insn.moves_entries and use.region.memory != "GM"
-        same_pipe = agent == earlier.agent
+        same_pipe = event.agent == earlier.agent
         code = _code(same_pipe, use.region.memory, ring)
-        does, did = ("writes" if use.writes else "reads"), ("written" if wrote else "read")
+        does = "writes" if use.writes else "reads"
+        did, doing = ("wrote", "writing") if wrote else ("read", "reading")
         low, high = use.region.common(peer)
         at = use.region.memory
         span = f"{high - low} bytes" if at == "GM" else f"{at} 0x{low:x}..0x{high:x}"
         by = f"PIPE_{first.name}" if here is there else f"PIPE_{first.name} of the {there.name}"
         message = (
             f"{event.insn.name} on PIPE_{second.name} {does} {use.operand} while "
-            f"{earlier.insn.name} on {by} may still be {_ing(did)} the same bytes ({kind})"
+            f"{earlier.insn.name} on {by} may still be {doing} the same bytes ({kind})"
         )
         if ring:
             message += ": the local ring of the FIFO comes round"
         got = [
             ("bytes", span),
-            ("earlier", f"{earlier.insn.name} {'wrote' if wrote else 'read'} {other}"),
+            ("earlier", f"{earlier.insn.name} {did} {other}"),
             ("later", f"{event.insn.name} {does} {use.operand}"),
         ]
         line = where(earlier.site)
@@ -109,7 +100,7 @@ class Findings:
         once = (kind, code)
         self.add(code, message, event.site, got=got, fix=fix, notes=notes, once=once)
 
-    def unit(self, machine: Machine, event: Event, last: Event | None, what: str) -> None:
+    def unit(self, event: Event, last: Event | None, what: str) -> None:
         """A unit-flag handshake out of step."""
         notes = [Note("the step before it", where(last.site))] if last is not None else []
         self.add(
@@ -125,9 +116,6 @@ class Findings:
         """A scalar access that the data cache spoils."""
         self.add("E14", message, site, fix=fix, notes=[Note("the other access", where(other))])
 
-    def _core(self, agent: int) -> Core:
-        return self.cores[agent // PIPES]
-
 
 def _code(same_pipe: bool, memory: str, ring: bool) -> str:
     if ring:
@@ -135,10 +123,6 @@ def _code(same_pipe: bool, memory: str, ring: bool) -> str:
     if same_pipe:
         return "E8"
     return "E7" if memory == "GM" else "E6"
-
-
-def _ing(did: str) -> str:
-    return {"written": "writing", "read": "reading"}[did]
 
 
 def remedy(

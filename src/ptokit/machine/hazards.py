@@ -182,7 +182,7 @@ class HazardLog:
             return False
         if use.region is peer and wrote and use.writes and _twins(event, earlier):
             return False
-        self.findings.race(self.machine, use, peer, earlier, event, event.agent, wrote)
+        self.findings.race(use, peer, earlier, event, wrote)
         self.clocks.acquire((event.agent,), {earlier.agent: earlier.time})
         return True
 
@@ -198,7 +198,7 @@ class HazardLog:
             if use.region.memory != "L0C":
                 continue
             unit = self._units.setdefault(id(use.region), _Unit(use.region))
-            unit.step(event, phase, self.findings, self.machine)
+            unit.step(event, phase, self.findings)
             for peer in use.region.peers:
                 for earlier in (*peer.writes, *peer.reads.values()):
                     if earlier.agent == other and earlier.clock is not None:
@@ -221,15 +221,15 @@ class _Unit:
     def is_open(self) -> bool:
         return self.state != "empty"
 
-    def step(self, event: Event, phase: int, findings: Findings, machine: Machine) -> None:
+    def step(self, event: Event, phase: int, findings: Findings) -> None:
         final = phase == AccPhase.Final
         if event.pipe is Pipe.M:
             if self.state == "full":
-                findings.unit(machine, event, self.last, "is accumulated into before it is stored")
+                findings.unit(event, self.last, "is accumulated into before it is stored")
             self.state = "full" if final else "filling"
         else:
             if self.state != "full":
-                findings.unit(machine, event, self.last, "is stored before its last accumulation")
+                findings.unit(event, self.last, "is stored before its last accumulation")
             self.state = "empty" if final else self.state
         self.last = event
 

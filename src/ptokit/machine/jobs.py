@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.diagnostics import InternalError, PtoError, fail
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, raw_bytes
 
 Change = tuple[Array, Array]  # byte positions, and what they hold now
 
@@ -34,7 +34,7 @@ def spread(
     Returns what `run` gave back in each process, which must be data that can be sent.
     """
     context = multiprocessing.get_context("fork")  # programs are closures, which cannot be sent
-    memory = [a for a in _distinct(arrays) if a.flags.writeable]
+    memory = [a for a in {id(a): a for a in arrays}.values() if a.flags.writeable]
     workers: list[tuple[Any, Any]] = []
     for share in shares(blocks, jobs):
         ours, theirs = context.Pipe(duplex=False)
@@ -58,13 +58,6 @@ def spread(
     return [value for _, value in answers]
 
 
-def _distinct(arrays: Sequence[Array]) -> list[Array]:
-    found: dict[int, Array] = {}
-    for array in arrays:
-        found.setdefault(id(array), array)
-    return list(found.values())
-
-
 def _work(run: Callable[[range], Any], share: range, memory: list[Array], answer: Any) -> None:
     before = [a.copy() for a in memory]
     try:
@@ -76,19 +69,15 @@ def _work(run: Callable[[range], Any], share: range, memory: list[Array], answer
         answer.close()
 
 
-def _flat(array: Array) -> Array:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
 def _changed(array: Array, before: Array) -> Change:
-    now = _flat(array)
-    where = np.flatnonzero(now != _flat(before))
+    now = raw_bytes(array)
+    where = np.flatnonzero(now != raw_bytes(before))
     return where, now[where]
 
 
 def _put_together(memory: list[Array], answers: list[list[Change]]) -> None:
     for index, array in enumerate(memory):
-        flat = _flat(array).copy()
+        flat = raw_bytes(array).copy()
         owner = np.zeros(flat.size, np.uint8)
         for changes in answers:
             where, values = changes[index]

@@ -70,18 +70,42 @@ def pause() -> None:
         rank.ranks.pause()
 
 
+def coroutine(program: Callable[[], Any], failed: Callable[[BaseException], None]) -> Any:
+    """A program that runs when it is switched to; `failed` is told what it raises.
+
+    It sees the context in which it was made.
+    """
+    import greenlet  # only launches and worlds need it
+
+    def body() -> None:
+        try:
+            program()
+        except greenlet.GreenletExit:
+            pass  # another one has failed; this one is taken down
+        except BaseException as error:
+            failed(error)
+
+    made: Any = greenlet.greenlet(body)
+    made.gr_context = contextvars.copy_context()
+    return made
+
+
 class _Stream:
     """A rank with its running program."""
 
-    __slots__ = ("coroutine", "error", "polls", "stuck", "until", "value")
-
-    def __init__(self) -> None:
-        self.coroutine: Any = None
+    def __init__(self, program: Callable[[], Any]) -> None:
+        self.coroutine = coroutine(lambda: self._run(program), self._fail)
         self.until: Condition | None = None
         self.stuck = False  # told that what it waits for will never come
         self.polls = 0
         self.value: Any = None
         self.error: BaseException | None = None
+
+    def _run(self, program: Callable[[], Any]) -> None:
+        self.value = program()
+
+    def _fail(self, error: BaseException) -> None:
+        self.error = error
 
     @property
     def ready(self) -> bool:
@@ -129,23 +153,7 @@ class Ranks:
         self._hub = greenlet.getcurrent()
         self._random = None if seed is None else random.Random(seed)
 
-        def coroutine(stream: _Stream, program: Callable[[], Any]) -> Any:
-            def body() -> None:
-                try:
-                    stream.value = program()
-                except greenlet.GreenletExit:
-                    pass
-                except BaseException as error:
-                    stream.error = error
-
-            made: Any = greenlet.greenlet(body, self._hub)
-            made.gr_context = contextvars.copy_context()
-            return made
-
-        self._streams = [_Stream() for _ in programs]
-        for stream, program in zip(self._streams, programs, strict=True):
-            stream.coroutine = coroutine(stream, program)
-        streams = self._streams
+        self._streams = streams = [_Stream(program) for program in programs]
         try:
             self._loop()
         finally:

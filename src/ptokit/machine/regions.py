@@ -7,6 +7,7 @@ regions are peers exactly when they share one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,19 +44,15 @@ def evenly(ranges: Ranges) -> Rows | None:
     return rows if rows.ranges == ranges else None
 
 
+@dataclass(slots=True)
 class Use:
     """One operand of an instruction as the hazard log sees it."""
 
-    __slots__ = ("atomic", "operand", "region", "walk", "writes")
-
-    def __init__(
-        self, operand: str, writes: bool, region: Region, walk: Walk | None, atomic: bool
-    ) -> None:
-        self.operand = operand
-        self.writes = writes
-        self.region = region
-        self.walk = walk
-        self.atomic = atomic
+    operand: str
+    writes: bool
+    region: Region
+    walk: Walk | None
+    atomic: bool
 
 
 class Region:
@@ -84,11 +81,7 @@ class Region:
     @property
     def writes(self) -> list[Any]:
         """The last write and the atomic additions since then."""
-        return (
-            [*self.additions.values()]
-            if self.write is None
-            else [self.write, *self.additions.values()]
-        )
+        return [*(() if self.write is None else (self.write,)), *self.additions.values()]
 
     @property
     def ranges(self) -> Ranges:

@@ -8,10 +8,10 @@ whose result depends on it. The same seed always gives the same run.
 
 from __future__ import annotations
 
-import contextvars
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
@@ -31,7 +31,7 @@ from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine, Subscriber
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
-from ptokit.machine.ranks import wait_for_others
+from ptokit.machine.ranks import coroutine, wait_for_others
 from ptokit.machine.recording import Recording
 
 Program = Callable[[], Any]
@@ -184,7 +184,9 @@ class Scheduler:
             for kind in programs
         }
         self.machine.subblocks = SUBBLOCKS if self._paired else 1
-        self._hub = _greenlet().getcurrent()
+        import greenlet  # only launches need it
+
+        self._hub = greenlet.getcurrent()
         outer = self.machine.core
         try:
             self._loop()
@@ -292,7 +294,8 @@ class Scheduler:
                     face.block, face.number = block, self._numbers
             self._numbers += 1
             self.findings.cores[core.number] = core.twin()
-            self.streams.append(Stream(core, self._coroutine(core, program)))
+            running = coroutine(partial(self._run_core, core, program), self._fail)
+            self.streams.append(Stream(core, running))
 
     def _make_cluster(self) -> Cluster:
         if "mix" in self._programs:
@@ -305,23 +308,14 @@ class Scheduler:
             core.cluster = cluster
         return cluster
 
-    def _coroutine(self, core: Core, program: Program) -> Any:
-        greenlet = _greenlet()
+    def _run_core(self, core: Core, program: Program) -> None:
+        program()
+        for pipe in core.pipes:
+            pipe.close(core)
+        self.sync.drain(core)
 
-        def body() -> None:
-            try:
-                program()
-                for pipe in core.pipes:
-                    pipe.close(core)
-                self.sync.drain(core)
-            except greenlet.GreenletExit:
-                pass  # another core has failed; this one is taken down
-            except BaseException as error:
-                self._failure = error
-
-        coroutine: Any = greenlet.greenlet(body, self._hub)
-        coroutine.gr_context = contextvars.copy_context()
-        return coroutine
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
 
     def _end_block(self, block: int) -> None:
         ended = [s for s in self.streams if s.core.block == block]
@@ -355,9 +349,3 @@ class Scheduler:
         operation, self.machine.operation = self.machine.operation, None
         self._hub.switch()
         self.machine.operation = operation
-
-
-def _greenlet() -> Any:
-    import greenlet  # only launches need it
-
-    return greenlet

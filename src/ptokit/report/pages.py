@@ -249,25 +249,18 @@ def _construct(spec: object) -> str:
         )
     assert isinstance(spec, TileSpec)
     words = [f"TileType.{spec.loc.name}", spec.dtype.name, str(spec.rows), str(spec.cols)]
-    more = [
-        f"BLayout.{spec.blayout.name}",
-        str(spec.valid_row),
-        str(spec.valid_col),
-        f"SLayout.{spec.slayout.name}",
-        str(spec.fractal),
-        f"PadValue.{PadValue(spec.pad).name}",
-        f"CompactMode.{spec.compact.name}",
-    ]
-    plain = TileSpec.of(spec.loc, spec.dtype, spec.rows, spec.cols)
-    defaults = [
-        f"BLayout.{plain.blayout.name}",
-        str(plain.valid_row),
-        str(plain.valid_col),
-        f"SLayout.{plain.slayout.name}",
-        str(plain.fractal),
-        "PadValue.Null",
-        "CompactMode.Null",
-    ]
+    more, defaults = (
+        [
+            f"BLayout.{each.blayout.name}",
+            str(each.valid_row),
+            str(each.valid_col),
+            f"SLayout.{each.slayout.name}",
+            str(each.fractal),
+            f"PadValue.{PadValue(each.pad).name}",
+            f"CompactMode.{each.compact.name}",
+        ]
+        for each in (spec, TileSpec.of(spec.loc, spec.dtype, spec.rows, spec.cols))
+    )
     while more and more[-1] == defaults[len(more) - 1]:
         more.pop()
     return f"Tile[{', '.join(words + more)}]()"
