@@ -84,9 +84,7 @@ def _member(o: Any) -> tuple[int, ...]:
     more_examples=[
         {
             "parallelGroup": "Group 4 f32 16x64",
-            "accTileData": "Vec f32 4x32",
-            "pingTileData": "Vec f32 4x32",
-            "pongTileData": "Vec f32 4x32",
+            **dict.fromkeys(("accTileData", *_RECEIVING[1:]), "Vec f32 4x32"),
             "op": "Max",
         }
     ],
@@ -95,19 +93,7 @@ def _member(o: Any) -> tuple[int, ...]:
         "every run; the collective unit may choose another order, and the reference uses this one."
     ),
 )
-def TREDUCE(
-    parallelGroup: Any,
-    dstGlobalData: Any,
-    accTileData: Any,
-    recvTileData: Any,
-    pingTileData: Any,
-    pongTileData: Any,
-    trigger: Any,
-    engine: CollEngine,
-    op: ReduceOp,
-    ops: Ops,
-    world: World,
-) -> None:
+def TREDUCE(*operands: Any, engine: CollEngine, op: ReduceOp, ops: Ops, world: World) -> None:
     """Combine the buffers of all members element by element and store the result at the root.
 
     Only the root executes it. For each chunk the root's buffer is loaded into the accumulator, the
@@ -115,21 +101,22 @@ def TREDUCE(
     no wider accumulator. The destination may be the root's own buffer. With two receiving tiles
     the load of the next buffer overlaps the combination of the current one; results are the same.
     """
+    members, dst, *_, trigger = operands
     if engine == CollEngine.CCU:
-        ring(reduction(op), parallelGroup, trigger, dstGlobalData, ops, world)
+        ring(reduction(op), members, trigger, dst, ops, world)
         return
-    only_root(parallelGroup, world, "TR-R")
+    only_root(members, world, "TR-R")
     tile = ops.accTileData
-    root = parallelGroup[parallelGroup.rootIdx]
-    others = [m for index, m in enumerate(parallelGroup) if index != parallelGroup.rootIdx]
+    root = members[members.rootIdx]
+    others = [m for index, m in enumerate(members) if index != members.rootIdx]
     with world.staging("accTileData", *_RECEIVING) as stage:
-        for member in others if world.same_view(dstGlobalData, root) else [root, *others]:
-            stage.apart("dstGlobalData", dstGlobalData, "the buffer of a member", member)
+        for member in others if world.same_view(dst, root) else [root, *others]:
+            stage.apart("dstGlobalData", dst, "the buffer of a member", member)
         parts = list(chunks(root.shape, tile.vr, tile.vc))
         for part in parts:
             chunk = stage.part(root, part)
             _reduce(stage, chunk, [stage.part(m, part) for m in others], COMBINES[op].name)
-            stage.store(_ACC, stage.part(dstGlobalData, part))
+            stage.store(_ACC, stage.part(dst, part))
             stage.order(Pipe.MTE3, Pipe.MTE2, 0)
         if len(parts) > 1:
             stage.slid()

@@ -326,7 +326,7 @@ def insn(
         kinds = (types,) if isinstance(types, Types) else tuple(types)
         names = tuple(o.name for o in operands)
         orders, fifo = effects is not None, any("fifo" in o.kinds for o in operands)
-        asked, meaning = _parameters(body), None
+        asked, meaning = _parameters(body, operands), None
         if means is not None:
             asked = (*names, *means.services)
             meaning = Meaning(full, means, body, operands, [a.name for a in attrs])
@@ -404,8 +404,13 @@ def enumerations() -> dict[str, type[IntEnum]]:
     return {kind.__name__: kind for kind in found if issubclass(kind, IntEnum)}
 
 
-def _parameters(body: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(body).parameters)
+def _parameters(body: Callable[..., Any], operands: tuple[Operand, ...]) -> list[str]:
+    """What a body asks for; a star stands for the operands that it does not name."""
+    found: list[str] = []
+    for each in inspect.signature(body).parameters.values():
+        starred = each.kind is inspect.Parameter.VAR_POSITIONAL
+        found += [o.name for o in operands if o.name not in found] if starred else [each.name]
+    return found
 
 
 def _available(types: tuple[Types, ...], targets: str | None) -> frozenset[str]:
@@ -458,7 +463,8 @@ def _check(record: Insn) -> None:
     where = f"{record.body.__module__}: {record.name}"
     declared = [o.name for o in record.operands]
     expected = declared + [a.name for a in record.attrs]
-    asked = _parameters(record.body) if record.means is None else record.means.parameters
+    body, operands = record.body, record.operands
+    asked = _parameters(body, operands) if record.means is None else record.means.parameters
     parameters = [p for p in asked if p not in SERVICES or p in expected]
     assert record.name not in _table, f"{where} is defined twice"
     assert record.doc, f"{where} has no docstring"
