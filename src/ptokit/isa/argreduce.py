@@ -25,14 +25,7 @@ from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, plain
 from ptokit.isa.rules import disjoint, located, must, same_dtype
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Asm, Region, Rule, family, insn, out, src, tmp, types
-from ptokit.isa.vector_rules import (
-    by_target,
-    ceil_to,
-    lanes,
-    per_block,
-    row_reduction,
-    rows_16bit,
-)
+from ptokit.isa.vector_rules import by_target, ceil_to, lanes, per_block, row_reduction, rows_16bit
 
 Step = Callable[[Expr, Expr], Expr]
 WORDS = (dt.i32, dt.u32)
@@ -137,15 +130,12 @@ _along_row = _family(
     types=types("src", a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids={"a2a3": "SA-0187"}),
     rules=_ROW_RULES,
     example={"dstIdx": "Vec i32 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"},
-    more_examples=[
-        {
-            "dstVal": f"Vec {kind} 32x1 DN",
-            "dstIdx": f"Vec {index} 32x1 DN",
-            "src": f"Vec {kind} 32x64",
-            "tmp": f"Vec {kind} 32x64",
-        }
-        for kind, index in (("f16", "i16"), ("f16", "u32"), ("f32", "i32"))
-    ],
+    more_examples="""
+        dstVal          | dstIdx          | src           | tmp
+        Vec f16 32x1 DN | Vec i16 32x1 DN | Vec f16 32x64 | Vec f16 32x64
+        Vec f16 32x1 DN | Vec u32 32x1 DN | Vec f16 32x64 | Vec f16 32x64
+        Vec f32 32x1 DN | Vec i32 32x1 DN | Vec f32 32x64 | Vec f32 32x64
+    """,
     freedom=unspecified(
         "NaN",
         "For NaN nothing is stated; the reference does what a scan with a strict comparison does.",
@@ -264,15 +254,12 @@ _along_column = _family(
     ),
     rules=_COLUMN_RULES,
     example={"dstIdx": "Vec i32 1x64", "src": "Vec {T} 16x64", "tmp": "Vec {T} 16x64"},
-    more_examples=[
-        {
-            "dstVal": f"Vec {kind} 1x64",
-            "dstIdx": f"Vec {index} 1x64",
-            "src": f"Vec {kind} 16x64",
-            "tmp": f"Vec {kind} 16x64",
-        }
-        for kind, index in (("f16", "i16"), ("u16", "u16"), ("f32", "u32"))
-    ],
+    more_examples="""
+        dstVal       | dstIdx       | src           | tmp
+        Vec f16 1x64 | Vec i16 1x64 | Vec f16 16x64 | Vec f16 16x64
+        Vec u16 1x64 | Vec u16 1x64 | Vec u16 16x64 | Vec u16 16x64
+        Vec f32 1x64 | Vec u32 1x64 | Vec f32 16x64 | Vec f32 16x64
+    """,
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
-from ptokit.isa.spec import Insn, Operand
+from ptokit.isa.spec import Asm, Insn, Operand
 
 FORMS = ("sync", "l1", "l2")
 
@@ -23,16 +23,19 @@ _TYPES = {
 _PLACED = ("!pto.memref<...>", "index", "index")
 
 
+def _asm(insn: Insn) -> Asm:
+    assert insn.asm is not None, f"{insn.name} has no text form"
+    return insn.asm
+
+
 def mnemonic(insn: Insn) -> str:
     """The name in text, without the `pto.` prefix."""
-    assert insn.asm is not None
-    return insn.asm.name or insn.name.lower()
+    return _asm(insn).name or insn.name.lower()
 
 
 def inputs(insn: Insn, form: str = "l2") -> list[Operand]:
     """Operands read by the text op, in their written order."""
-    asm = insn.asm
-    assert asm is not None
+    asm = _asm(insn)
     if asm.ins is not None:
         chosen = [insn.operand(name) for name in asm.ins]
         return [o for o in chosen if o.role != "tmp" or form in asm.tmp]
@@ -41,8 +44,7 @@ def inputs(insn: Insn, form: str = "l2") -> list[Operand]:
 
 def outputs(insn: Insn) -> list[Operand]:
     """Operands written by the text op, in their written order."""
-    asm = insn.asm
-    assert asm is not None
+    asm = _asm(insn)
     if asm.outs is not None:
         return [insn.operand(name) for name in asm.outs]
     return [o for o in insn.operands if o.role in ("out", "inout")]
@@ -58,9 +60,8 @@ def text_forms(insn: Insn) -> dict[str, str]:
     # Overloads that leave an operand to its default, or to a template argument, are C++ only.
     needed = {o.name for o in insn.operands if not o.optional}
     overloads = [names for names in insn.forms if needed <= set(names)]
-    written = {"sync": _sync, "l1": _level1, "l2": _level2}
     return {
-        form: "\n".join(dict.fromkeys(written[form](insn, names) for names in overloads))
+        form: "\n".join(dict.fromkeys(_line(insn, names, form) for names in overloads))
         for form in FORMS
         if form in insn.asm.forms
     }
@@ -86,17 +87,11 @@ def _type_named(insn: Insn, name: str) -> str:
     return _type(found[0], "tile_buf") if found else "dtype"
 
 
-def _sync(insn: Insn, names: tuple[str, ...]) -> str:
-    return _ssa(insn, names, "sync", _full_mnemonic(insn, names))
-
-
-def _level1(insn: Insn, names: tuple[str, ...]) -> str:
-    return _ssa(insn, names, "l1", "pto." + _full_mnemonic(insn, names))
-
-
-def _full_mnemonic(insn: Insn, names: tuple[str, ...]) -> str:
-    assert insn.asm is not None
-    return mnemonic(insn) + "".join(s for o, s in insn.asm.suffixes.items() if o in names)
+def _line(insn: Insn, names: tuple[str, ...], form: str) -> str:
+    name = mnemonic(insn) + "".join(s for o, s in _asm(insn).suffixes.items() if o in names)
+    if form == "l2":
+        return _level2(insn, names, f"pto.{name}")
+    return _ssa(insn, names, form, name if form == "sync" else f"pto.{name}")
 
 
 def _ssa(insn: Insn, names: tuple[str, ...], form: str, name: str) -> str:
@@ -105,7 +100,7 @@ def _ssa(insn: Insn, names: tuple[str, ...], form: str, name: str) -> str:
     results = [o for o in outs if "global" not in o.kinds]
     operands = given + [o for o in outs if "global" in o.kinds]
     left = ", ".join(f"%{o.name}" for o in results)
-    placed = insn.asm.indexed if insn.asm is not None and form == "sync" else ""
+    placed = _asm(insn).indexed if form == "sync" else ""
     written = [f"%{o.name}[%row, %col]" if o.name == placed else f"%{o.name}" for o in operands]
     args = ", ".join(written) + _attributes(insn, names)
     line = f"{left} = {name} {args}" if left else f"{name} {args}".rstrip()
@@ -113,7 +108,7 @@ def _ssa(insn: Insn, names: tuple[str, ...], form: str, name: str) -> str:
         kind for o in operands for kind in (_PLACED if o.name == placed else (_type(o, "tile"),))
     ]
     types = [_type(o, "tile") for o in results]
-    if insn.asm is not None and form in insn.asm.plain:
+    if form in _asm(insn).plain:
         return f"{line} : {', '.join(kinds + types)}"
     return f"{line} : {_listed(kinds)} -> {_listed(types)}"
 
@@ -122,9 +117,9 @@ def _listed(types: list[str]) -> str:
     return types[0] if len(types) == 1 else f"({', '.join(types)})"
 
 
-def _level2(insn: Insn, names: tuple[str, ...]) -> str:
+def _level2(insn: Insn, names: tuple[str, ...], name: str) -> str:
     ins, outs = ([o for o in side if o.name in names] for side in (inputs(insn), outputs(insn)))
-    parts = [f"pto.{_full_mnemonic(insn, names)}"]
+    parts = [name]
     for word, side in (("ins", ins), ("outs", outs)):
         if side:
             listed = ", ".join(f"%{o.name}" for o in side)
@@ -136,8 +131,7 @@ def _level2(insn: Insn, names: tuple[str, ...]) -> str:
 
 def _attributes(insn: Insn, names: tuple[str, ...]) -> str:
     """The attributes a line shows: those with a place among the operands."""
-    asm = insn.asm
-    assert asm is not None
+    asm = _asm(insn)
     shown = [
         (asm.attrs.get(a.name, a.name), a.default)
         for a in insn.attrs

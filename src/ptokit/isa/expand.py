@@ -23,26 +23,8 @@ from ptokit.isa.meaning import Clobber, Each
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, one_vector_of_i64, plain, precision
 from ptokit.isa.rules import located, must, same_dtype, separate, unboxed, whole_overlap
-from ptokit.isa.spec import (
-    Asm,
-    Extent,
-    Rule,
-    View,
-    family,
-    insn,
-    out,
-    src,
-    tmp,
-    types,
-)
-from ptokit.isa.vector_rules import (
-    BLOCK_BYTES,
-    by_target,
-    ceil_to,
-    lanes,
-    per_block,
-    rows_16bit,
-)
+from ptokit.isa.spec import Asm, Extent, Rule, View, family, insn, out, src, tmp, types
+from ptokit.isa.vector_rules import BLOCK_BYTES, by_target, ceil_to, lanes, per_block, rows_16bit
 
 STRICT = unspecified(
     "NaN; zeros of both signs",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.base.dtypes import DType
-from ptokit.base.enums import Layout, TileType
+from ptokit.base.enums import TileType
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 
@@ -80,34 +80,19 @@ class GlobalFacts:
     kind: str = field(default="global", init=False)
 
     @property
-    def dtype(self) -> DType:
-        return self.spec.dtype
-
-    @property
-    def itemsize(self) -> int:
-        return self.spec.itemsize
-
-    @property
-    def layout(self) -> Layout:
-        return self.spec.layout
-
-    @property
     def static_shape(self) -> tuple[int, ...]:
         return self.spec.shape
 
     @property
-    def static_stride(self) -> tuple[int, ...]:
-        return self.spec.stride
-
-    @property
     def shape(self) -> tuple[int, ...]:
-        pairs = zip(self.known_shape, self.spec.shape, strict=True)
-        return tuple(_known(now, static) for now, static in pairs)
+        return _all_known(self.known_shape, self.spec.shape)
 
     @property
     def stride(self) -> tuple[int, ...]:
-        pairs = zip(self.known_stride, self.spec.stride, strict=True)
-        return tuple(_known(now, static) for now, static in pairs)
+        return _all_known(self.known_stride, self.spec.stride)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.spec, name)
 
     def __str__(self) -> str:
         return str(self.spec)
@@ -124,38 +109,17 @@ class ConvFacts:
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
 
     @property
-    def loc(self) -> TileType:
-        return self.spec.loc
-
-    @property
-    def dtype(self) -> DType:
-        return self.spec.dtype
-
-    @property
-    def itemsize(self) -> int:
-        return self.spec.itemsize
-
-    @property
-    def layout(self) -> Layout:
-        return self.spec.layout
-
-    @property
-    def nbytes(self) -> int:
-        return self.spec.nbytes
-
-    @property
     def shape(self) -> tuple[int, ...]:
-        known = self.known_shape or (None,) * len(self.spec.shape)
-        return tuple(_known(now, s) for now, s in zip(known, self.spec.shape, strict=True))
+        return _all_known(self.known_shape or (None,) * len(self.spec.shape), self.spec.shape)
 
     @property
     def addr(self) -> int:
         return _known(self.address, DYNAMIC)
 
     def __getattr__(self, name: str) -> Any:
-        """The image-to-column parameters: `o.src.filterH`."""
+        """The image-to-column parameters, `o.src.filterH`, and all properties of the type."""
         if name not in CONV_PARAMETERS:
-            raise AttributeError(name)
+            return getattr(self.spec, name)
         if name not in self.parameters:
             raise Unknown
         return self.parameters[name]
@@ -232,6 +196,10 @@ def _known(now: int | None, static: int) -> int:
     return static
 
 
+def _all_known(now: tuple[int | None, ...], static: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(map(_known, now, static))
+
+
 class Recorder:
     """Stands in for `Ops` and notes every fact a predicate looks at.
 
@@ -253,12 +221,8 @@ class Recorder:
     def _follow(self, value: Any, path: str) -> Any:
         if isinstance(value, TileFacts | GlobalFacts | ConvFacts | ScalarFacts | ObjectFacts):
             return Recorder(value, self._seen, path)
-        if path == "attrs":
-            return Recorder(value, self._seen, "")
-        if path == "target":
-            return Recorder(value, self._seen, path)
-        if path == "target.spaces":
-            return Recorder(value, self._seen, "")
+        if path in ("attrs", "target", "target.spaces"):
+            return Recorder(value, self._seen, path if path == "target" else "")
         if hasattr(value, "capacity"):  # a memory space: named as people name it
             return Recorder(value, self._seen, value.memory)
         hidden = path == "mode" or path.startswith("target.") or path.endswith(".kind")

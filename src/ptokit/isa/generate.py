@@ -170,16 +170,7 @@ def _counters(base: int, steps: Array) -> list[Array]:
     ),
     cost=GENERATE,
 )
-def TRANDOM(
-    dst: Array,
-    key0: int,
-    key1: int,
-    counter0: int,
-    counter1: int,
-    counter2: int,
-    counter3: int,
-    Rounds: int,
-) -> None:
+def TRANDOM(dst: Array, *words: int, Rounds: int) -> None:
     """Fill a tile with random 32-bit words (Philox4x32, 7 or 10 rounds).
 
     The call is `TRANDOM(dst, key, counter)` with two key words and four counter words, word 0 the
@@ -192,8 +183,8 @@ def TRANDOM(
     chunks = -(-cols // (4 * _LANES))
     per_row = _LANES * (chunks - 1) + (cols - 1) % _LANES + 1
     steps = np.arange(rows)[:, None] * per_row + np.arange(chunks * _LANES)
-    words = (int(c) & _MASK32 for c in (counter0, counter1, counter2, counter3))
-    base = sum(word << 32 * i for i, word in enumerate(words))
-    made = _philox(_counters(base, steps.astype(np.uint64)), [int(key0), int(key1)], Rounds)
+    key, counter = [int(word) for word in words[:2]], words[2:]
+    base = sum((int(word) & _MASK32) << 32 * i for i, word in enumerate(counter))
+    made = _philox(_counters(base, steps.astype(np.uint64)), key, Rounds)
     numbers = np.stack(made, axis=-1).reshape(rows, -1)[:, :cols]
     dst[...] = numbers.astype(np.uint32).view(dst.dtype)

@@ -10,7 +10,7 @@ from ptokit.base.dtypes import u8, u32
 from ptokit.base.enums import Choice
 from ptokit.base.layout import Array
 from ptokit.isa.rules import located, must, row_major, static_valid_fits
-from ptokit.isa.spec import Asm, Attr, Cpp, Rule, insn, out, rule, src, types
+from ptokit.isa.spec import Asm, Attr, Cpp, insn, out, rule, src, types
 
 
 class HistByte(Choice):
@@ -23,6 +23,7 @@ class HistByte(Choice):
 
 
 _BINS = 256
+_DEVICES = "a5 kirin9030"
 
 
 def _filters(o: Any) -> int:
@@ -36,9 +37,13 @@ def _filter_bytes(o: Any) -> tuple[int, int]:
     return _filters(o), 1
 
 
-def _histogram_rules() -> list[Rule]:
-    on = "a5 kirin9030"
-    return [
+@insn(
+    out("dst", view=lambda o: (o.src.vr, _BINS)),
+    src("src"),
+    src("idx", view=_filter_bytes),
+    attrs=[Attr("byte", HistByte, HistByte.BYTE_1, "which byte is counted; BYTE_0 is the lowest")],
+    types=types("src", a5="u16 u32", kirin9030="u16 u32", cpu="u16 u32"),
+    rules=[
         must("histogram-types")(
             "dst is u32 and idx u8", lambda o: (o.dst.dtype, o.idx.dtype) == (u32, u8)
         ),
@@ -48,18 +53,23 @@ def _histogram_rules() -> list[Rule]:
         ),
         *static_valid_fits("dst", "src", "idx"),
         row_major("dst", "src"),
-        located("Vec", "dst", "src", "idx", on=on),
+        located("Vec", "dst", "src", "idx", on=_DEVICES),
         must("bins")(
             "dst has 256 columns and a row for every valid row of src",
             lambda o: o.dst.cols >= _BINS and o.dst.rows >= o.src.vr,
         ),
-        rule("bin-pitch", "rows of dst are 256 elements apart", lambda o: o.dst.cols == _BINS, on),
-        must("u16-filter", on)(
+        rule(
+            "bin-pitch",
+            "rows of dst are 256 elements apart",
+            lambda o: o.dst.cols == _BINS,
+            _DEVICES,
+        ),
+        must("u16-filter", _DEVICES)(
             "the idx of a u16 src is one column, column-major without an inner box",
             lambda o: o.src.itemsize != 2 or (o.idx.layout == "DN" and o.idx.cols == 1),
             "declare idx with BLayout.ColMajor and Cols = 1",
         ),
-        must("u32-filter", on)(
+        must("u32-filter", _DEVICES)(
             "the idx of a u32 src is row-major, 3 - byte rows of src.Cols columns",
             lambda o: (
                 o.src.itemsize != 4
@@ -67,16 +77,7 @@ def _histogram_rules() -> list[Rule]:
                 or (o.idx.is_row_major, o.idx.rows, o.idx.cols) == (True, _filters(o), o.src.cols)
             ),
         ),
-    ]
-
-
-@insn(
-    out("dst", view=lambda o: (o.src.vr, _BINS)),
-    src("src"),
-    src("idx", view=_filter_bytes),
-    attrs=[Attr("byte", HistByte, HistByte.BYTE_1, "which byte is counted; BYTE_0 is the lowest")],
-    types=types("src", a5="u16 u32", kirin9030="u16 u32", cpu="u16 u32"),
-    rules=_histogram_rules(),
+    ],
     asm=Asm(forms=frozenset({"l2"}), attrs={"byte": "isMSB"}),
     example={
         "dst": "Vec u32 16x256",

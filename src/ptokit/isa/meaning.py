@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -45,16 +45,6 @@ Scalar = Callable[..., Expr | tuple[Expr, ...]]
 Kinds = Mapping[str, DType | None]  # of the operands that are given; None: a number
 Body = Callable[..., None]
 Clobber = tuple[TileType, int, int]  # bytes of a memory that are lost
-
-
-class Declared(Protocol):
-    """What is asked of an operand's declaration."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def role(self) -> str: ...
 
 
 class Form:
@@ -94,17 +84,17 @@ class Meaning:
         name: str,
         form: Form,
         scalar: Scalar,
-        operands: Sequence[Declared],
+        roles: Mapping[str, str],  # of the operands, in order
         attrs: Iterable[str],
     ) -> None:
         self.name = name
         self.form = form
-        self.operands = tuple(o.name for o in operands)
-        self.outs = tuple(o.name for o in operands if o.role in ("out", "inout"))
+        self.operands = tuple(roles)
+        self.outs = tuple(o for o, role in roles.items() if role in ("out", "inout"))
         # A function that does not name operands, such as operator.add, is given the sources.
         self.parameters = tuple(inspect.signature(scalar).parameters)
         if not {*self.parameters} <= {*self.operands, *form.steps, *attrs}:
-            sources = [o.name for o in operands if o.role == "in"]
+            sources = [o for o, role in roles.items() if role == "in"]
             self.parameters = form.steps or tuple(sources[: len(self.parameters)])
         self._scalar = scalar
         self._traced: dict[Any, tuple[tuple[Expr, ...], tuple[Condition, ...]]] = {}

@@ -12,16 +12,7 @@ from math import inf, nan
 
 from ptokit.base.dtypes import DType, f16, f32, i32
 from ptokit.base.enums import RoundMode, SaturationMode
-from ptokit.isa.expr import (
-    F64,
-    Condition,
-    Const,
-    Expr,
-    apply,
-    given,
-    on,
-    select,
-)
+from ptokit.isa.expr import F64, Condition, Const, Expr, apply, given, on, select
 
 _TRUNC, _SATURATED = RoundMode.CAST_TRUNC, SaturationMode.ON
 

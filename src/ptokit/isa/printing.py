@@ -75,37 +75,32 @@ def _type_name(kind: DType) -> str:
     return kind.name if kind.stores_codes else kind.np.name
 
 
-def _print_tile(o: Ops, values: Array, defined: Array, field: tuple[int, int]) -> None:
+def _tile_lines(o: Ops, values: Array, defined: Array, field: tuple[int, int]) -> Iterator[str]:
     tile = o.src
     if not o.target.is_device:
-        print(f"TPRINT {tile.vr}x{tile.vc}")
+        yield f"TPRINT {tile.vr}x{tile.vc}"
         part = slice(0, tile.vr), slice(0, tile.vc)
-        lines = _matrix(values[part], defined[part], tile.dtype, field)
-    else:
-        print(
-            f"=== [TPRINT Tile] Data Type: {_type_name(tile.dtype)}, Layout: {tile.layout}, "
-            f"TileType: {tile.loc.name} ==="
-        )
-        shape = f"[{tile.rows}, {tile.cols}], Valid Shape: [{tile.vr}, {tile.vc}]"
-        print(f"  Shape: {shape}")
-        lines = _matrix(values, defined, tile.dtype, field, (tile.vr, tile.vc))
-    for line in lines:
-        print(line)
-
-
-def _print_global(values: Array, tensor: Any, field: tuple[int, int]) -> None:
-    name = _type_name(tensor.dtype)
-    print(f"=== [TPRINT GlobalTensor] Data Type: {name}, Layout: {tensor.layout.name} ===")
-    if values.ndim == 2:
-        print(f"  Logical Shape: [{values.shape[0]}, {values.shape[1]}]")
-        for line in _matrix(values, None, tensor.dtype, field):
-            print(line)
+        yield from _matrix(values[part], defined[part], tile.dtype, field)
         return
-    print(f"  Shape: {list(values.shape)}")
+    yield (
+        f"=== [TPRINT Tile] Data Type: {_type_name(tile.dtype)}, Layout: {tile.layout}, "
+        f"TileType: {tile.loc.name} ==="
+    )
+    yield f"  Shape: [{tile.rows}, {tile.cols}], Valid Shape: [{tile.vr}, {tile.vc}]"
+    yield from _matrix(values, defined, tile.dtype, field, (tile.vr, tile.vc))
+
+
+def _global_lines(values: Array, tensor: Any, field: tuple[int, int]) -> Iterator[str]:
+    name = _type_name(tensor.dtype)
+    yield f"=== [TPRINT GlobalTensor] Data Type: {name}, Layout: {tensor.layout.name} ==="
+    if values.ndim == 2:
+        yield f"  Logical Shape: [{values.shape[0]}, {values.shape[1]}]"
+        yield from _matrix(values, None, tensor.dtype, field)
+        return
+    yield f"  Shape: {list(values.shape)}"
     for batch in np.ndindex(*values.shape[:3]):
-        print(f"  Batch {list(batch)}:")
-        for line in _matrix(values[batch], None, tensor.dtype, field):
-            print(line)
+        yield f"  Batch {list(batch)}:"
+        yield from _matrix(values[batch], None, tensor.dtype, field)
 
 
 def _view(o: Any) -> View:
@@ -171,9 +166,9 @@ def TPRINT(
     world.drain(Pipe.ALL)
     field = _FIELDS[Format]
     if ops.src.kind == "global":
-        _print_global(src, ops.src, field)
+        print("\n".join(_global_lines(src, ops.src, field)))
         return
     values, defined = poison.peek("src")
-    _print_tile(ops, values, defined, field)
+    print("\n".join(_tile_lines(ops, values, defined, field)))
     if tmp is not None:
         tmp[: values.size] = values.reshape(-1)

@@ -34,14 +34,7 @@ from ptokit.isa.numerics import larger, smaller
 from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import disjoint, located, must, same_dtype
 from ptokit.isa.spec import Asm, Attr, Rule, family, insn, out, rule, src, tmp, types
-from ptokit.isa.vector_rules import (
-    by_target,
-    ceil_to,
-    lanes,
-    per_block,
-    row_reduction,
-    rows_16bit,
-)
+from ptokit.isa.vector_rules import by_target, ceil_to, lanes, per_block, row_reduction, rows_16bit
 
 STRICT_SCAN = unspecified(
     "NaN; zeros of both signs",

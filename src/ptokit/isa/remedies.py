@@ -287,13 +287,11 @@ def _reshaped(view: GlobalFacts, axis: int, size: int) -> GlobalFacts:
 
 def _resized(tile: TileFacts, knob: str, size: int) -> TileFacts:
     """A tile of another size; a valid region that no longer fits shrinks with it."""
-    row, col = tile.valid
-    spec = tile.spec
-    if knob == "rows":
-        spec = replace(spec, rows=size, valid_row=min(spec.valid_row, size))
-        return replace(tile, spec=spec, valid=(None if row is None else min(row, size), col))
-    spec = replace(spec, cols=size, valid_col=min(spec.valid_col, size))
-    return replace(tile, spec=spec, valid=(row, None if col is None else min(col, size)))
+    (row, col), axis = tile.valid, "valid_row" if knob == "rows" else "valid_col"
+    spec = replace(tile.spec, **{knob: size, axis: min(getattr(tile.spec, axis), size)})
+    now = row if knob == "rows" else col
+    shrunk = None if now is None else min(now, size)
+    return replace(tile, spec=spec, valid=(shrunk, col) if knob == "rows" else (row, shrunk))
 
 
 def _revalid(tile: TileFacts, knob: str, size: int) -> TileFacts:

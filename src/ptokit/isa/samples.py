@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
@@ -133,14 +134,11 @@ def _combinations(insn: Insn, target: Target) -> list[dict[str, DType]]:
     base: dict[str, DType] = {}
     for names, combos in reversed(groups):
         base.update(zip(names, combos[0], strict=True))
-    found: list[dict[str, DType]] = []
-    for names, combos in groups:
-        for combo in combos:
-            found.append(
-                dict(zip(names, combo, strict=True))
-                | {n: t for n, t in base.items() if n not in names}
-            )
-    return found
+    return [
+        dict(zip(names, combo, strict=True)) | {n: t for n, t in base.items() if n not in names}
+        for names, combos in groups
+        for combo in combos
+    ]
 
 
 # ---- the notation ------------------------------------------------------------------------------
@@ -204,22 +202,14 @@ def _parse_global(words: list[str]) -> GlobalSpec:
     sizes = _sizes(words[1])
     layout = Layout[words[2]] if len(words) > 2 else Layout.ND
     if len(sizes) == 2:
-        rows, cols = sizes
-        return GlobalSpec.of(
-            kind,
-            matrix_shape(kind, rows, cols, layout),
-            matrix_stride(kind, rows, cols, layout),
-            layout,
-        )
+        shape, stride = (of(kind, *sizes, layout) for of in (matrix_shape, matrix_stride))
+        return GlobalSpec.of(kind, shape, stride, layout)
     return GlobalSpec.of(kind, sizes, dense_strides(sizes), layout)
 
 
 def _parse_conv(words: list[str]) -> ConvSpec:
     shape = _sizes(words[3])
-    size = 1
-    for extent in shape:
-        size *= extent
-    return ConvSpec.of(TileType[words[0]], dtype(words[1]), size, Layout[words[2]], shape)
+    return ConvSpec.of(TileType[words[0]], dtype(words[1]), prod(shape), Layout[words[2]], shape)
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -358,11 +358,7 @@ def TMRGSORT(
     dst: Array,
     executedNumList: MrgSortExecutedNumList | None,
     tmp: Array | None,
-    src0: Array,
-    src1: Array | None,
-    src2: Array | None,
-    src3: Array | None,
-    blockLen: int | None,
+    *rest: Any,
     exhausted: bool,
     ops: Ops,
     poison: Poison,
@@ -377,13 +373,14 @@ def TMRGSORT(
     undefined. Equal values keep the order of the lists.
     """
     elements = elements_per_record(ops.dst)
+    *lists, blockLen = rest
     if blockLen is not None:
-        groups = src0.reshape(-1, 4, blockLen // elements, elements)
+        groups = lists[0].reshape(-1, 4, blockLen // elements, elements)
         if len(groups):
             dst[0] = np.concatenate([_merge([*blocks])[0] for blocks in groups]).reshape(-1)
         return
 
-    given = [s.reshape(-1, elements) for s in (src0, src1, src2, src3) if s is not None]
+    given = [s.reshape(-1, elements) for s in lists if s is not None]
     records, owners = _merge(given)
     count = len(records)
     if exhausted:

@@ -329,7 +329,8 @@ def insn(
         asked, meaning = _parameters(body, operands), None
         if means is not None:
             asked = (*names, *means.services)
-            meaning = Meaning(full, means, body, operands, [a.name for a in attrs])
+            roles = {o.name: o.role for o in operands}
+            meaning = Meaning(full, means, body, roles, [a.name for a in attrs])
         record = Insn(
             name=full,
             operands=operands,

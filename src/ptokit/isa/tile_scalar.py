@@ -47,19 +47,7 @@ from ptokit.isa.rules import (
     static_valid_fits,
     whole_overlap,
 )
-from ptokit.isa.spec import (
-    Asm,
-    Operand,
-    Rule,
-    family,
-    inout,
-    insn,
-    out,
-    scalar,
-    src,
-    tmp,
-    types,
-)
+from ptokit.isa.spec import Asm, Operand, Rule, family, inout, insn, out, scalar, src, tmp, types
 
 _NUMBER = scalar(note="converted to the element type of src")
 _RULES = [*with_scalar(), one_vector_of_i64()]
