@@ -51,6 +51,31 @@ def one_way(a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, flavour: str, 
 
 
 @kernel(mode="auto", core="mix")
+def as_popped(a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, flavour: str, at: int) -> None:
+    """y = a b, five times through two slots: one is given back when its store is over."""
+    there, _ = pipes(ring, back_ring, flavour, at)
+    with cube_section():
+        a_l1, b_l1 = boxed(32, 64)(), boxed(64, 64)()
+        left, right = TileLeft[half, 32, 64](), TileRight[half, 64, 64]()
+        acc = TileAcc[float32, 32, 64]()
+        TLOAD(a_l1, GlobalTensor(a))
+        TLOAD(b_l1, GlobalTensor(b))
+        TMOV(left, a_l1)
+        TMOV(right, b_l1)
+        TMATMUL(acc, left, right)
+        for _step in range(5):
+            TPUSH[UP](there, acc)
+    with vector_section():
+        popped = Half()
+        first = get_subblockid() * 16
+        for _step in range(5):
+            TPOP[UP](there, popped)
+            TSTORE(GlobalTensor(y)[first : first + 16, :], popped)
+            if flavour != "gm":
+                TFREE[UP](there)
+
+
+@kernel(mode="auto", core="mix")
 def there_and_back(
     a: Any, b: Any, ring: Any, back_ring: Any, y: Any, *, flavour: str, at: int
 ) -> None:

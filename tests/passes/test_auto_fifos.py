@@ -14,6 +14,7 @@ from tests.passes import fifo_kernels as k
 WAYS = [("a2a3", "plain"), ("a2a3", "both"), ("a5", "plain"), ("a5", "both"), ("a5", "gm")]
 KERNELS = {
     k.one_way: lambda a, b: a @ b + 1,
+    k.as_popped: lambda a, b: a @ b,
     k.there_and_back: lambda a, b: (a @ b + 1) @ b,
 }
 
