@@ -160,6 +160,15 @@ def test_tiles_that_are_live_together_never_share_bytes(seed: int) -> None:
                 assert not overlapping(place(first), place(second))
 
 
+def test_nothing_is_under_way_when_a_kernel_ends() -> None:
+    placed = synchronised(rotation(2, 3, 0, "a5"), "a5")
+    assert placed is not None
+    assert placed.functions[0].body is not None
+    *_, last, end = placed.functions[0].body.ops
+    assert (last.name, last.attrs["pipe"]) == ("pto.barrier", EnumAttr("pipe", "PIPE_ALL"))
+    assert end.name == "func.return"
+
+
 def test_overflow_shows_the_tiles_at_the_worst_point() -> None:
     small = target("a2a3").override({"PTO_UBUF_SIZE_BYTES": 2048})
     with pytest.raises(ProgramError) as caught:

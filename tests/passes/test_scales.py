@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -11,6 +12,7 @@ from ptokit import *
 from ptokit.ir.types import TileBufType
 from ptokit.isa.targets import target
 from ptokit.passes.accesses import accesses_of
+from tests.passes.scale_kernels import early_scales
 
 C = np.zeros((16, 64), np.float32)
 
@@ -59,3 +61,19 @@ def test_scales_lie_at_a_sixteenth_of_their_data() -> None:
 def test_a_scale_tile_has_one_owner() -> None:
     with pytest.raises(PtoError, match=r"place.scales"):
         one_scale_for_two.lower(C)
+
+
+def test_scales_that_wait_for_their_data_keep_their_place() -> None:
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-3, 4, (64, 128)).astype(ml_dtypes.float8_e4m3fn) for _ in range(2))
+    scales = [rng.integers(125, 130, (64, 4)).astype(np.uint8) for _ in range(2)]
+    weights = [
+        np.repeat(2.0 ** (s.astype(int) - 127), 32, axis=1) * x.astype(np.float64)
+        for s, x in zip(scales, (a, b), strict=True)
+    ]
+    b_rows = np.ascontiguousarray(b.T)
+    for path in ("eager", "lowered"):
+        c = np.zeros((64, 64), np.float32)
+        args = (a, scales[0].view(ml_dtypes.float8_e8m0fnu), b_rows)
+        early_scales[1](*args, scales[1].view(ml_dtypes.float8_e8m0fnu), c, target="a5", path=path)
+        np.testing.assert_array_equal(c, weights[0] @ weights[1].T)

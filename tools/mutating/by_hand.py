@@ -19,7 +19,28 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
     ("machine/clocks.py", "barrier_all", "everything[agent] = self.count[agent]", "pass"),
     ("machine/hazards.py", "see", "region.reads[agent] = event", "pass"),
     ("machine/hazards.py", "see", "if writes and peer.reads:", "if False:"),
-    # What a loop carries is forgotten.
+    # What a loop carries, or a branch yields, is forgotten.
+    ("ir/flow.py", "origins", "work += names.get(name, [])", "pass"),
+    ("ir/dialects/scf.py", "_flow_of_for", "yield from _edges(inits, op.results)", "pass"),
+    (
+        "ir/dialects/scf.py",
+        "_flow_of_for",
+        "yield from _edges(yielded, carried, is_next_round=True)",
+        "pass",
+    ),
+    (
+        "ir/dialects/scf.py",
+        "_flow_of_while",
+        "yield from _edges(_passed_on(after), before.args, is_next_round=True)",
+        "pass",
+    ),
+    (
+        "ir/dialects/scf.py",
+        "_flow_of_while",
+        "yield from _edges(_passed_on(before), op.results)",
+        "pass",
+    ),
+    ("ir/dialects/scf.py", "_flow_of_branches", "in op.regions", "in op.regions[:1]"),
     ("passes/liveness.py", "_extend", "inside[0][1] if inside else here", "here"),
     (
         "passes/liveness.py",
@@ -27,4 +48,33 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
         "inside[0][0] if inside else order.position[op]",
         "order.position[op]",
     ),
+    ("passes/carried.py", "_rotate_in", "rounds + 1", "rounds"),
+    ("passes/carried.py", "_rotate", "[*args[1:], args[0]] if is_last else args", "args"),
+    # Tiles share bytes while both are in use.
+    ("passes/liveness.py", "meets", "self.start <= other.stop", "self.start < other.stop"),
+    ("passes/place.py", "_gap", "start - cursor >= size", "start - cursor > 0"),
+    ("passes/place.py", "_gap", "+ taken", ""),
+    ("passes/place.py", "_place", "_live_together(lives, scales)", "pass"),
+    # Pipes go on too early.
+    ("passes/insert_sync.py", "_carried", "after < before", "after <= before"),
+    ("passes/insert_sync.py", "_carried", "max(known.after, after)", "min(known.after, after)"),
+    ("passes/insert_sync.py", "_carried", "min(known.before", "max(known.before"),
+    ("passes/insert_sync.py", "_carried", "return [], True", "continue"),
+    ("passes/insert_sync.py", "_same_pipe", "if meets or wraps:", "if meets:"),
+    ("passes/insert_sync.py", "_same_pipe", "if meets or wraps:", "if wraps:"),
+    ("passes/insert_sync.py", "run", "[_barrier(Pipe.ALL, end), end]", "[end]"),
+    ("passes/storage.py", "meets", "return True", "return False"),
+    (
+        "passes/fifo_accesses.py",
+        "transfer",
+        "return (*pop, True) if pop is not None and is_direct else None",
+        "return None",
+    ),
+    # Compiler and checker disagree about the order inside a pipe.
+    ("isa/walks.py", "stays_behind", "later is not None and later == earlier", "False"),
+    ("isa/walks.py", "walk_of", "insn.streams and shape in results", "insn.streams"),
+    # An engine mixes up what a loop or branch hands on.
+    ("engines/fast.py", "_while", "zip(after.args, passed", "zip(after.args, carried"),
+    ("engines/fast.py", "_switch", "1 + numbers.index(chosen)", "numbers.index(chosen)"),
+    ("engines/conv_ops.py", "_set_params", "dict(tile.parameters)", "tile.parameters"),
 )
