@@ -7,6 +7,8 @@ from typing import Any
 from ptokit.base.enums import AccToVecMode, CompactMode, ReluPreMode, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa import transfer as moves
+from ptokit.isa import transfer_rules as paths
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import Scratch, steps
 from ptokit.isa.facts import Ops
@@ -14,42 +16,8 @@ from ptokit.isa.rules import in_types, must, separate, when, where
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, rule, scalar, src
 from ptokit.isa.targets import PerTarget
-from ptokit.isa.transfer import (
-    PARTS,
-    PARTS_FP,
-    RELU,
-    VEC_MODE,
-    WORD,
-    c0,
-    is_plain,
-    is_row,
-    path,
-    pipe_of,
-    share_size,
-    transfer,
-    transfer_weights,
-    up,
-    weight_size,
-    whole,
-    words,
-)
-from ptokit.isa.transfer_rules import (
-    CUBE,
-    along,
-    drain_rules,
-    fp_rules,
-    holds_type,
-    index,
-    matching,
-    mode_rules,
-    needs_accumulator,
-    operand_rules,
-    paths_exist,
-    same_type,
-    weight_rules,
-    weights_to_right,
-)
-from ptokit.isa.window_rules import VECTOR_TYPES, inside, one_element, window_rules
+from ptokit.isa.transfer import c0, is_plain, is_row, path, up, whole
+from ptokit.isa.transfer_rules import CUBE, along, index, inside, matching
 
 # Bytes of UB over which A2A3 re-boxes odd int8 rows.
 _REBOXES = PerTarget(False, a2a3=True)
@@ -85,11 +53,11 @@ OPERAND_RULES = [
         _plainly("SA-0167", A5_TYPES, "a5"),
     ),
     *along(CUBE)(
-        holds_type("cube-dtype", "f16 i8 u8 i16 u16", "kirin9030", "of a matmul operand"),
-        holds_type("cube-dtype", "i8 f16 f32", "kirinx90", "of a matmul operand"),
+        paths.holds_type("cube-dtype", "f16 i8 u8 i16 u16", "kirin9030", "of a matmul operand"),
+        paths.holds_type("cube-dtype", "i8 f16 f32", "kirinx90", "of a matmul operand"),
     ),
-    *operand_rules(source="SA-0165", plain=False, layout="SA-0161", indexed=True),
-    *weight_rules("a2a3 kirinx90 a5 kirin9030"),
+    *paths.operand_rules(source="SA-0165", plain=False, layout="SA-0161", indexed=True),
+    *paths.weight_rules("a2a3 kirinx90 a5 kirin9030"),
 ]
 
 # The window lies in the source; A5 leaves that to the author on the way to the cube.
@@ -132,7 +100,7 @@ _TWO_WINDOWS = where(lambda o: o.dst1 is not None, "a2a3 a5", "two windows: ")(
     ),
     [
         rule("two-dtype", f"the element type is one of {kinds}", in_types("dst", kinds), on)
-        for on, kinds in (("a2a3", "i8 f16 bf16 f32 i32"), ("a5", VECTOR_TYPES["a5"]))
+        for on, kinds in (("a2a3", "i8 f16 bf16 f32 i32"), ("a5", paths.VECTOR_TYPES["a5"]))
     ],
     must("two-blocks")(
         "Cols of dst and dst1 are multiples of 32 / sizeof, rows of src whole 32-byte blocks",
@@ -160,7 +128,7 @@ _TWO_WINDOWS = where(lambda o: o.dst1 is not None, "a2a3 a5", "two windows: ")(
 VECTOR_RULES = [
     *along("Vec>Vec")(
         where(lambda o: o.dst1 is None)(
-            window_rules("dst", "src"), matching("vector-layouts", "a2a3 a5")
+            paths.window_rules("dst", "src"), matching("vector-layouts", "a2a3 a5")
         ),
         matching("vector-layouts", KIRIN),
         _TWO_WINDOWS,
@@ -179,7 +147,7 @@ def _size(o: Any) -> tuple[int, int]:
     """Rows and columns of the window."""
     way = path(o)
     if way == "Conv>Right":
-        return weight_size(o)
+        return moves.weight_size(o)
     if not o.target.is_device or way == "Vec>Vec":
         return o.dst.vr, o.dst.vc
     if way.startswith("Mat>"):
@@ -227,11 +195,11 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
 
 
 @insn(
-    out("dst", view=lambda o: share_size(o, *_size(o))),
+    out("dst", view=lambda o: moves.share_size(o, *_size(o))),
     out("dst1", optional=True, note="second window of a vector tile"),
     src("src", view=_source, kinds=("tile", "conv"), carries=True),
-    WORD,
-    words(
+    moves.WORD,
+    moves.words(
         lambda o: _window((0, corner(o)[1]), (1, o.dst.vc)),
         "quantisation words, one per source column",
     ),
@@ -239,8 +207,8 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
     scalar("indexCol", note="first column of the window, 0 when left out"),
     scalar("indexRow1", optional=True, note="first row of the second window"),
     scalar("indexCol1", optional=True, note="first column of the second window"),
-    attrs=[RELU, VEC_MODE],
-    pipe=pipe_of,
+    attrs=[moves.RELU, moves.VEC_MODE],
+    pipe=moves.pipe_of,
     ops={"TEXTRACT_M2LR": Pipe.MTE1, "TEXTRACT_A2M": Pipe.FIX, "TEXTRACT_V2M": Pipe.FIX},
     targets=DEVICES,
     forms=[
@@ -256,20 +224,20 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
         "dst dst1 src indexRow indexCol indexRow1 indexCol1",
     ],
     rules=[
-        weights_to_right(),
+        paths.weights_to_right(),
         separate("dst", "src", on=DEVICES),
-        paths_exist("space-pair", A2A3_PATHS, "a2a3"),
-        paths_exist("space-pair", KIRIN_PATHS, KIRIN),
-        paths_exist("space-pair", A5_PATHS, "a5"),
-        same_type("SA-0160", OLD),
-        same_type("SA-0159", NEW),
+        paths.paths_exist("space-pair", A2A3_PATHS, "a2a3"),
+        paths.paths_exist("space-pair", KIRIN_PATHS, KIRIN),
+        paths.paths_exist("space-pair", A5_PATHS, "a5"),
+        paths.same_type("SA-0160", OLD),
+        paths.same_type("SA-0159", NEW),
         OPERAND_RULES,
         CORNER_RULES,
         VECTOR_RULES,
-        needs_accumulator("accumulator-source", DEVICES),
-        drain_rules(),
-        mode_rules(moved="dst"),
-        fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
+        paths.needs_accumulator("accumulator-source", DEVICES),
+        paths.drain_rules(),
+        paths.mode_rules(moved="dst"),
+        paths.fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
         must("first-core", "kirinx90")(
             "the receiving vector core is core 0",
             lambda o: o.attrs["accToVecMode"] in (None, AccToVecMode.SingleModeVec0),
@@ -285,7 +253,7 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
         ),
     ],
     steps=[
-        one_element("dst"),
+        paths.one_element("dst"),
         steps("a2a3", _off_blocks, start="V->S", end="S->V", complete=True),
         steps("a2a3", _is_odd, between="V", end="V", complete=True, scratch=SCRATCH),
     ],
@@ -323,7 +291,7 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
         src           | dst           | indexRow | indexCol | on
         Vec f16 32x32 | Mat f16 16x32 | 8        | 0        | a5 kirin
     """,
-    cpp=Cpp(PARTS),
+    cpp=Cpp(moves.PARTS),
 )
 def TEXTRACT(
     dst: Array,
@@ -353,11 +321,11 @@ def TEXTRACT(
     """
     at = corner(ops)
     if ops.src.kind == "conv":
-        transfer_weights(dst, src, poison, at)
+        moves.transfer_weights(dst, src, poison, at)
     elif dst1 is not None:
         _two_windows(dst, dst1, src, ops, poison)
     else:
-        transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp, at)
+        moves.transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp, at)
 
 
 def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) -> None:
@@ -382,14 +350,14 @@ def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) ->
     ),
     scalar("indexRow"),
     scalar("indexCol"),
-    attrs=[RELU],
+    attrs=[moves.RELU],
     pipe=Pipe.FIX,
     ops={"TEXTRACT_A2M": Pipe.FIX},
     targets=DEVICES,
     rules=[
-        fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
-        paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
-        drain_rules("fp"),
+        paths.fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
+        paths.paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
+        paths.drain_rules("fp"),
         CORNER_RULES,
     ],
     asm=Asm(forms=frozenset({"l1", "l2"})),
@@ -405,7 +373,7 @@ def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) ->
         Acc f32 64x64 | Mat i8 32x32 NZ | Scaling u64 1x64 | 16       | 16       | a2a3 a5 cpu
         Acc f16 64x64 | Vec i8 32x32    | Scaling u64 1x64 | 16       | 16       | kirin
     """,
-    cpp=Cpp(PARTS_FP),
+    cpp=Cpp(moves.PARTS_FP),
 )
 def TEXTRACT_FP(
     dst: Array,
@@ -423,4 +391,4 @@ def TEXTRACT_FP(
     has from an accumulator. The words start at fp + 8 * indexCol, which has to be a multiple of
     128 bytes.
     """
-    transfer(dst, src, ops, poison, core, fp, (indexRow, indexCol))
+    moves.transfer(dst, src, ops, poison, core, fp, (indexRow, indexCol))

@@ -6,7 +6,7 @@ keep the words the hardware would hold, so a call in a MANUAL mode sees exactly 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -16,19 +16,18 @@ from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout, SetFmatrixMode
 from ptokit.base.layout import Array
-from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, must, same_dtype
 from ptokit.isa.services import Refused, Registers
-from ptokit.isa.spec import Asm, Attr, Cpp, Insn, Pipe, View, insn, out, scalar, src, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, View, insn, out, scalar, src, types
 from ptokit.isa.targets import Target
+from ptokit.isa.transfer import c0, up
 
 MODE = Attr(
     "FmatrixMode", SetFmatrixMode, SetFmatrixMode.FMATRIX_A_MANUAL, "register set, and who loads it"
 )
 _B_MODES = (SetFmatrixMode.FMATRIX_B_AUTO, SetFmatrixMode.FMATRIX_B_MANUAL)
 _AUTO_MODES = (SetFmatrixMode.FMATRIX_A_AUTO, SetFmatrixMode.FMATRIX_B_AUTO)
-_EXAMPLE = {"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"}
 
 
 # ---- registers -----------------------------------------------------------------------------------
@@ -66,69 +65,6 @@ def _chosen(name: str, mode: SetFmatrixMode, target: Target) -> str:
     return f"{name}_B" if twice and mode in _B_MODES else name
 
 
-def _loads(register: str, note: str, **more: Any) -> Callable[[Callable[..., Any]], Insn]:
-    """What the three configuration instructions have in common."""
-    return insn(
-        src("src", kinds=("conv",), view=View.OBJECT, is_handle=True, note=note),
-        attrs=[MODE],
-        pipe=Pipe.S,
-        sets=register,
-        cpp=Cpp(brackets=("", "src @FmatrixMode")),
-        example=_EXAMPLE,
-        **more,
-    )
-
-
-@_loads(
-    "FMATRIX",
-    "ConvTile with fmapH, fmapW and padList",
-    asm=Asm(name="SETFMATRIX", forms=frozenset({"l1", "l2"}), ins=("src",), outs=()),
-)
-def SETFMATRIX(src: Any, FmatrixMode: SetFmatrixMode, target: Target, registers: Registers) -> None:
-    """Load feature-map size and padding into image-to-column register A or B.
-
-    The word holds fmapW in bits 15..0, fmapH in bits 31..16 and the padding left, right, top and
-    bottom in the four bytes above. It lasts until it is loaded again and must be ordered before the
-    TIMG2COL that uses it. The AUTO modes load nothing: TIMG2COL does it.
-    """
-    if FmatrixMode not in _AUTO_MODES:
-        _load("FMATRIX", src.parameters, src.spec.dtype, FmatrixMode, target, registers)
-
-
-@_loads(
-    "L3D_RPT",
-    "ConvTile with repeatStride, repeatTime, repeatMode; A5: dstStride, dstMposition",
-    targets="a2a3 a5 kirinx90",
-    asm=Asm(ins=("src",), outs=()),
-)
-def SET_IMG2COL_RPT(
-    src: Any, FmatrixMode: SetFmatrixMode, target: Target, registers: Registers
-) -> None:
-    """Load the repeat configuration of the image-to-column engine.
-
-    repeatStride in bits 15..0, repeatTime in 23..16, repeatMode in 31..24; on A5 also dstStride in
-    47..32 and dstMposition in 63..48. A5 has a second register for the B modes.
-    """
-    _load("L3D_RPT", src.parameters, src.spec.dtype, FmatrixMode, target, registers)
-
-
-@_loads(
-    "PADDING",
-    "ConvTile with padValue",
-    targets="a2a3 a5 kirinx90",
-    asm=Asm(ins=("src",), outs=()),
-)
-def SET_IMG2COL_PADDING(
-    src: Any, FmatrixMode: SetFmatrixMode, target: Target, registers: Registers
-) -> None:
-    """Load the value the image-to-column engine puts where the filter leaves the feature map.
-
-    It is the bit pattern of padValue, a byte twice; how far the padding reaches is SETFMATRIX's
-    business. A5 has a second register for the B modes.
-    """
-    _load("PADDING", src.parameters, src.spec.dtype, FmatrixMode, target, registers)
-
-
 def _load(
     name: str,
     given: Mapping[str, Any],
@@ -141,18 +77,67 @@ def _load(
     registers[_chosen(name, mode, target)] = make(given, kind, target)
 
 
+def _loads(register: str, note: str, doc: str, **more: Any) -> None:
+    """Define the instruction that loads a register."""
+
+    def body(src: Any, FmatrixMode: SetFmatrixMode, target: Target, registers: Registers) -> None:
+        if register != "FMATRIX" or FmatrixMode not in _AUTO_MODES:
+            _load(register, src.parameters, src.spec.dtype, FmatrixMode, target, registers)
+
+    insn(
+        src("src", kinds=("conv",), view=View.OBJECT, is_handle=True, note=note),
+        name=_WORDS[register][1],
+        attrs=[MODE],
+        pipe=Pipe.S,
+        sets=register,
+        cpp=Cpp(brackets=("", "src @FmatrixMode")),
+        example={"src": "Conv Mat f16 NC1HWC0 1x1x4x4x16"},
+        doc=doc,
+        **more,
+    )(body)
+
+
+_loads(
+    "FMATRIX",
+    "ConvTile with fmapH, fmapW and padList",
+    """Load feature-map size and padding into image-to-column register A or B.
+
+    The word holds fmapW in bits 15..0, fmapH in bits 31..16 and the padding left, right, top and
+    bottom in the four bytes above. It lasts until it is loaded again and must be ordered before the
+    TIMG2COL that uses it. The AUTO modes load nothing: TIMG2COL does it.
+    """,
+    asm=Asm(name="SETFMATRIX", forms=frozenset({"l1", "l2"}), ins=("src",), outs=()),
+)
+_loads(
+    "L3D_RPT",
+    "ConvTile with repeatStride, repeatTime, repeatMode; A5: dstStride, dstMposition",
+    """Load the repeat configuration of the image-to-column engine.
+
+    repeatStride in bits 15..0, repeatTime in 23..16, repeatMode in 31..24; on A5 also dstStride in
+    47..32 and dstMposition in 63..48. A5 has a second register for the B modes.
+    """,
+    targets="a2a3 a5 kirinx90",
+    asm=Asm(ins=("src",), outs=()),
+)
+_loads(
+    "PADDING",
+    "ConvTile with padValue",
+    """Load the value the image-to-column engine puts where the filter leaves the feature map.
+
+    It is the bit pattern of padValue, a byte twice; how far the padding reaches is SETFMATRIX's
+    business. A5 has a second register for the B modes.
+    """,
+    targets="a2a3 a5 kirinx90",
+    asm=Asm(ins=("src",), outs=()),
+)
+
+
 # ---- TIMG2COL ------------------------------------------------------------------------------------
-
-
-def _channels_per_block(o: Any) -> int:
-    """C0: the channels of one 32-byte block."""
-    return BLOCK_BYTES // o.src.itemsize
 
 
 def _written(o: Any) -> tuple[int, int]:
     """Rows and columns written: columns come in whole blocks of channels on devices."""
-    c0 = _channels_per_block(o)
-    return o.dst.vr, -(-o.dst.vc // c0) * c0 if o.target.is_device else o.dst.vc
+    return o.dst.vr, up(o.dst.vc, c0(o.src)) if o.target.is_device else o.dst.vc
 
 
 def _not_loaded(name: str, mode: SetFmatrixMode, target: Target) -> Refused:
@@ -230,7 +215,7 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
         ),
         must("channel-blocks", "a2a3 a5 kirinx90")(
             "the last dimension of src is C0 = 32 bytes of channels",
-            lambda o: o.src.shape[-1] == _channels_per_block(o),
+            lambda o: o.src.shape[-1] == c0(o.src),
         ),
         must("filter")(
             "the filter is 1 to 511 high and wide, strides and dilations are positive",
@@ -250,7 +235,7 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
         ),
         must("pos-k", "a2a3 a5 kirinx90")(
             "posK is a multiple of C0",
-            lambda o: o.posK is None or o.posK.value % _channels_per_block(o) == 0,
+            lambda o: o.posK is None or o.posK.value % c0(o.src) == 0,
         ),
     ],
     asm=Asm(forms=frozenset({"l1", "l2"}), ins=("src", "posM", "posK"), outs=("dst",)),
@@ -285,7 +270,7 @@ def TIMG2COL(
     p = _set_up(ops, FmatrixMode, registers)
     if ops.target.is_device and (p["repeatTime"] != 1 or p["transpose"]):
         raise NotImplementedError("repeatTime other than 1 and transpose are not simulated")
-    *outer, c1, height, width, c0 = src.shape
+    *outer, c1, height, width, lanes = src.shape
     if not (0 < p["fmapH"] <= height and 0 < p["fmapW"] <= width):
         raise Refused(
             "feature-map",
@@ -295,7 +280,7 @@ def TIMG2COL(
         )
     left, right, top, bottom = p["padList"]
     down, along = _positions(p, "fmapH", top, bottom, "H"), _positions(p, "fmapW", left, right, "W")
-    places, taps = (*outer, down, along), (c1, p["filterH"], p["filterW"], c0)
+    places, taps = (*outer, down, along), (c1, p["filterH"], p["filterW"], lanes)
     rows, cols = (posM or 0) + np.arange(dst.shape[0]), (posK or 0) + np.arange(dst.shape[1])
     if max(rows, default=0) >= prod(places) or max(cols, default=0) >= prod(taps):
         raise Refused(

@@ -6,38 +6,15 @@ from typing import Any
 
 from ptokit.base.enums import TInsertMode
 from ptokit.base.layout import Array
+from ptokit.isa import transfer as moves
+from ptokit.isa import transfer_rules as paths
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import in_types, must, separate
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, inout, insn, rule, scalar, src
-from ptokit.isa.transfer import (
-    PARTS,
-    PARTS_FP,
-    RELU,
-    VEC_MODE,
-    WORD,
-    c0,
-    path,
-    share_size,
-    transfer,
-    up,
-    whole,
-    words,
-)
-from ptokit.isa.transfer_rules import (
-    along,
-    drain_rules,
-    fp_rules,
-    index,
-    is_matching,
-    matching,
-    mode_rules,
-    needs_accumulator,
-    paths_exist,
-    same_type,
-)
-from ptokit.isa.window_rules import FP4, inside, one_element, vector_types, window_rules
+from ptokit.isa.transfer import c0, path, up, whole
+from ptokit.isa.transfer_rules import along, index, inside
 
 
 def _size(o: Any) -> tuple[int, int]:
@@ -50,7 +27,7 @@ def _size(o: Any) -> tuple[int, int]:
 
 def _window(o: Any) -> tuple[slice, slice]:
     row, col = index(o, "indexRow"), index(o, "indexCol")
-    rows, cols = share_size(o, *_size(o))
+    rows, cols = moves.share_size(o, *_size(o))
     return slice(row, row + rows), slice(col, col + cols)
 
 
@@ -87,10 +64,10 @@ def _as_one(o: Any) -> bool:
 
 _VECTOR_RULES = [
     *along("Vec>Mat", A5_FAMILY)(
-        vector_types(A5_FAMILY),
+        paths.vector_types(A5_FAMILY),
         must("vec-mat-layouts")(
             "src and dst are both row-major, NZ or ZN, or ZZ and inserted in whole rows of boxes",
-            lambda o: is_matching(o) or o.src.layout == o.dst.layout == "ZN" or _as_one(o),
+            lambda o: paths.is_matching(o) or o.src.layout == o.dst.layout == "ZN" or _as_one(o),
             "the arrangement follows src: declare dst the same way, or TMOV src to NZ first",
         ),
         inside("window", "src", "dst"),
@@ -104,22 +81,27 @@ _VECTOR_RULES = [
         must("fp4-pairs", "a5")(
             "4-bit types: indexCol and the valid columns of src are even",
             lambda o: (
-                not in_types("src", FP4)(o) or (index(o, "indexCol") % 2 == 0 and o.src.vc % 2 == 0)
+                not in_types("src", paths.FP4)(o)
+                or (index(o, "indexCol") % 2 == 0 and o.src.vc % 2 == 0)
             ),
         ),
     ),
-    *along("Vec>Vec")(matching("vector-layouts", DEVICES), window_rules("src", "dst")),
+    *along("Vec>Vec")(paths.matching("vector-layouts", DEVICES), paths.window_rules("src", "dst")),
 ]
 
 
 @insn(
     inout("dst", view=_window, carries=True, note="elements outside the window keep their values"),
     src("src", view=_size, carries=True),
-    WORD,
-    words(lambda o: (1, o.src.vc), "quantisation words, one per column of src"),
+    moves.WORD,
+    moves.words(lambda o: (1, o.src.vc), "quantisation words, one per column of src"),
     scalar("indexRow", note="first row of the window, 0 when left out"),
     scalar("indexCol", note="first column of the window, 0 when left out"),
-    attrs=[RELU, VEC_MODE, Attr("mode", TInsertMode, None, "bursts of a Vec to Mat transfer")],
+    attrs=[
+        moves.RELU,
+        moves.VEC_MODE,
+        Attr("mode", TInsertMode, None, "bursts of a Vec to Mat transfer"),
+    ],
     pipe=_pipe,
     ops={"TINSERT_A2M": Pipe.FIX},
     targets=DEVICES,
@@ -132,15 +114,15 @@ _VECTOR_RULES = [
     ],
     rules=[
         separate("dst", "src", on=DEVICES),
-        paths_exist("space-pair", "Acc>Mat Vec>Vec", "a2a3"),
-        paths_exist("space-pair", "Acc>Mat Acc>Vec Vec>Mat Vec>Vec", A5_FAMILY),
-        same_type("same-dtype", DEVICES),
+        paths.paths_exist("space-pair", "Acc>Mat Vec>Vec", "a2a3"),
+        paths.paths_exist("space-pair", "Acc>Mat Acc>Vec Vec>Mat Vec>Vec", A5_FAMILY),
+        paths.same_type("same-dtype", DEVICES),
         _ACCUMULATOR_RULES,
         _VECTOR_RULES,
-        needs_accumulator("accumulator-source", DEVICES),
-        drain_rules(),
-        mode_rules(),
-        fp_rules(lambda _: 0, lambda o: o.src.vc),
+        paths.needs_accumulator("accumulator-source", DEVICES),
+        paths.drain_rules(),
+        paths.mode_rules(),
+        paths.fp_rules(lambda _: 0, lambda o: o.src.vc),
         rule(
             "bursts", "the burst forms do not exist here", lambda o: o.attrs["mode"] is None, "a2a3"
         ),
@@ -149,7 +131,7 @@ _VECTOR_RULES = [
             lambda o: o.attrs["mode"] is None or (path(o) == "Vec>Mat" and o.src.layout == "NZ"),
         ),
     ],
-    steps=[one_element("src")],
+    steps=[paths.one_element("src")],
     example={"dst": "Vec f32 16x64", "src": "Vec f32 8x32", "indexRow": "3", "indexCol": "8"},
     more_examples="""
         dst                | src                          | indexRow | indexCol | mode   | on
@@ -174,7 +156,7 @@ _VECTOR_RULES = [
         Vec i8 64x64    | Acc i32 32x32 | Scaling u64 1x32 | 16       | 32       | kirin
         Vec i32 64x64   | Acc i32 32x32 |                  | 1        | 32       | a5 kirin
     """,
-    cpp=Cpp((*PARTS, "@mode")),
+    cpp=Cpp((*moves.PARTS, "@mode")),
 )
 def TINSERT(
     dst: Array,
@@ -195,7 +177,7 @@ def TINSERT(
     same layout; the burst forms (SPLIT2, SPLIT4) give the same result. Only the window of dst
     changes.
     """
-    transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp)
+    moves.transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp)
 
 
 @insn(
@@ -204,14 +186,14 @@ def TINSERT(
     src("fp", view=lambda o: (1, o.src.vc), note="quantisation words, one per column of src"),
     scalar("indexRow"),
     scalar("indexCol"),
-    attrs=[RELU],
+    attrs=[moves.RELU],
     pipe=Pipe.FIX,
     ops={"TINSERT_A2M": Pipe.FIX},
     targets=DEVICES,
     rules=[
-        fp_rules(lambda _: 0, lambda o: o.src.vc),
-        paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
-        drain_rules("fp"),
+        paths.fp_rules(lambda _: 0, lambda o: o.src.vc),
+        paths.paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
+        paths.drain_rules("fp"),
         _ACCUMULATOR_RULES,
     ],
     asm=Asm(forms=frozenset({"l1", "l2"})),
@@ -228,7 +210,7 @@ def TINSERT(
         Vec i8 64x64    | Acc i32 32x32 | Scaling u64 1x32 | 16       | 32       | a5 kirin
         Mat i8 64x64 NZ | Acc f16 32x32 | Scaling u64 1x32 | 16       | 32       | kirin
     """,
-    cpp=Cpp(PARTS_FP),
+    cpp=Cpp(moves.PARTS_FP),
 )
 def TINSERT_FP(
     dst: Array,
@@ -245,4 +227,4 @@ def TINSERT_FP(
     dst(indexRow + r, indexCol + c) = quant(src(r, c), fp[c]), over the region TINSERT has from an
     accumulator. Only the window of dst changes.
     """
-    transfer(dst, src, ops, poison, core, fp)
+    moves.transfer(dst, src, ops, poison, core, fp)

@@ -7,28 +7,15 @@ from typing import Any
 
 from ptokit.base.enums import Layout, PadValue, TileType
 from ptokit.base.layout import Array
+from ptokit.isa import memory
 from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
-from ptokit.isa.devices import DEVICES, NEW, OLD
+from ptokit.isa.devices import DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.facts import Ops
-from ptokit.isa.memory import (
-    FIX_VIEW,
-    arranged,
-    as_bits_of,
-    c0_of,
-    checked_sizes,
-    known_arrangement,
-    pairs,
-    positive_sizes,
-    round_up,
-    same_bits,
-    same_extent,
-    unit_stride,
-    view_rows_cols,
-)
-from ptokit.isa.mx_load import HIF4, MX, MX_EXAMPLES, MX_RULES, one_row_of_scales
+from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, pairs, view_rows_cols
 from ptokit.isa.rules import Predicate, both, must, where
-from ptokit.isa.spec import Asm, Pipe, View, examples, gm_in, insn, out, rule, types
+from ptokit.isa.spec import Asm, Pipe, View, examples, gm_in, insn, out, rule
 from ptokit.isa.targets import PerTarget
+from ptokit.isa.transfer import up
 
 
 def _tile(o: Any) -> bool:
@@ -84,6 +71,80 @@ def _static_rows_agree(o: Any) -> bool:
     return min(sizes) <= 0 or sizes[0] == prod(sizes[1:])
 
 
+# ---- scale factors of matmul operands on A5, which go into Zz and Nn tiles ---------------------
+
+_SCALES_A = (Layout.MX_A_ZZ, Layout.MX_A_ND, Layout.MX_A_DN)
+_SCALES_B = (Layout.MX_B_NN, Layout.MX_B_ND, Layout.MX_B_DN)
+_MX = _SCALES_A + _SCALES_B
+_HIF4 = (Layout.HIF4_A_ZZ, Layout.HIF4_B_NN)
+
+_scales, _scales_a = arranged("src", *_MX), arranged("src", *_SCALES_A)
+_boxed = arranged("src", Layout.MX_A_ZZ, Layout.MX_B_NN)
+
+
+_into_tile = both(_tile, _scales)
+
+
+def _one_row_of_scales(o: Any) -> bool:
+    """A plain row of scales that goes to a Zz tile of one row."""
+    return _pair("ND-ZZ")(o) and o.dst.rows == 1
+
+
+def _fits(o: Any) -> bool:
+    """Whether the view holds just the valid scales, in whole boxes, and these lie in the tile."""
+    rows, cols = view_rows_cols(o, "src")
+    valid_rows, valid_cols = o.dst.vr, o.dst.vc
+    if o.src.layout == Layout.MX_A_ZZ:
+        valid_rows = up(valid_rows, 16)
+    elif o.src.layout == Layout.MX_B_NN:
+        valid_cols = up(valid_cols, 16)
+    return (rows, cols) == (valid_rows, valid_cols) and rows <= o.dst.rows and cols <= o.dst.cols
+
+
+_MX_RULES = [
+    must("mx-target", "a5")(
+        "the target has MX scales; HIF4 scale views exist on no supported device",
+        lambda o: not arranged("src", *_HIF4)(o),
+    ),
+    must("mx-target", "a2a3 " + KIRIN)(
+        "the target has MX scales; HIF4 scale views exist on no supported device",
+        lambda o: not arranged("src", *_MX, *_HIF4)(o),
+    ),
+    must("mx-dtype", "a5", _scales)(
+        "MX scales are f8e8m0 in the tile and in the view",
+        lambda o: o.dst.dtype.name == o.src.dtype.name == "f8e8m0",
+    ),
+    must("mx-tile", "a5", _into_tile)(
+        "scales of A (MX_A_*) go to a Zz Mat tile, scales of B (MX_B_*) to an Nn Mat tile",
+        lambda o: o.dst.loc == TileType.Mat and o.dst.layout == ("ZZ" if _scales_a(o) else "NN"),
+    ),
+    must("mx-fractal", "a5", _into_tile)(
+        "a tile of MX scales has boxes of 32 bytes (SFractalSize)", lambda o: o.dst.fractal == 32
+    ),
+    must("mx-box", "a5", _boxed)(
+        "MX_A_ZZ, MX_B_NN: dimensions 3 and 4 of src are 16 and 2, statically",
+        lambda o: o.src.static_shape[3:] == (16, 2),
+    ),
+    must("mx-pairs", "a5", both(_scales, lambda o: not _boxed(o)))(
+        "MX_A_ND, MX_A_DN, MX_B_ND, MX_B_DN: dimensions 0, 1, 4 of src are 1, 1, 2, statically",
+        lambda o: o.src.static_shape[:2] == (1, 1) and o.src.static_shape[4] == 2,
+    ),
+    must("mx-even", "a5", _into_tile)(
+        "scales come in pairs along K: valid columns of A, valid rows of B are even",
+        lambda o: (o.dst.vc if _scales_a(o) else o.dst.vr) % 2 == 0,
+    ),
+    must("mx-size", "a5", _into_tile)(
+        "the view describes the valid scales (ZZ and NN: in whole boxes), which lie in the tile",
+        _fits,
+        FIX_VIEW,
+    ),
+    must("scale-row", NEW, _one_row_of_scales)(
+        "one row of scales is loaded from an ND view of static shape (1, 1, 1, 1, k)",
+        lambda o: o.src.static_shape[:4] == (1, 1, 1, 1),
+    ),
+]
+
+
 # ---- where a load lands ------------------------------------------------------------------------
 
 
@@ -97,8 +158,8 @@ def _tail(o: Any) -> tuple[int, int]:
     tile = o.dst
     block = c0_of(o, "dst")
     if tile.layout in ("DN", "ZN"):
-        return min(round_up(tile.vr, block), tile.rows), tile.vc
-    return tile.vr, min(round_up(tile.vc, block), tile.cols)
+        return min(up(tile.vr, block), tile.rows), tile.vc
+    return tile.vr, min(up(tile.vc, block), tile.cols)
 
 
 def _landing(o: Any) -> Any:
@@ -109,7 +170,7 @@ def _landing(o: Any) -> Any:
     if not o.target.is_device:  # the permissive profile sets the whole tile to its pad value first
         full = (tile.vr, tile.vc) == (tile.rows, tile.cols)
         return View.VALID if full else View.WHOLE
-    if o.src.layout in MX:
+    if o.src.layout in _MX:
         return view_rows_cols(o, "src")
     if o.src.layout == Layout.NZ or (tile.loc == TileType.Vec and tile.pad == PadValue.Null):
         return View.VALID
@@ -169,7 +230,7 @@ _OLD_RULES = [
         lambda o: o.dst.rows < 4096,
         "load the rows in several tiles",
     ),
-    *checked_sizes("dst", "src", _tile, OLD),
+    *memory.checked_sizes("dst", "src", _tile, OLD),
     must("PA-0029", "a2a3", both(_mat, _nd_to_nd, lambda o: o.dst.rows > 1))(
         "ND to ND into a Mat tile moves rows of whole 32-byte blocks (S4 * sizeof % 32 == 0)",
         lambda o: o.src.shape[4] * o.src.itemsize % 32 == 0,
@@ -236,7 +297,7 @@ _NEW_RULES = [
     must(
         "SA-0082",
         NEW,
-        both(_mat, lambda o: not arranged("src", *MX, *HIF4)(o) and not one_row_of_scales(o)),
+        both(_mat, lambda o: not arranged("src", *_MX, *_HIF4)(o) and not _one_row_of_scales(o)),
     )(
         "a Mat tile is loaded ND or DN to Nz, ND to ND, DN to DN, NZ to NZ, DN to Zn, "
         "from an MX view, or (one row of scales) ND to Zz",
@@ -265,16 +326,14 @@ _NEW_RULES = [
         lambda o: not o.dst.dtype.is_packed,
         "use an ND view",
     ),
-    same_extent(
+    memory.same_extent(
         "dst",
         "src",
-        both(_tile, lambda o: o.src.layout not in MX and not _all_static(o)),
+        both(_tile, lambda o: o.src.layout not in _MX and not _all_static(o)),
         "view-size",
         NEW,
     ),
 ]
-
-_COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
 
 
 @insn(
@@ -283,42 +342,40 @@ _COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
     pipe=Pipe.MTE2,
     pointwise=_tile,
     asm=Asm(indexed="src"),
-    types=types(
-        "dst",
-        a2a3=_COMMON_TYPES + " bf16",
-        a5=_COMMON_TYPES + " bf16 i4 f8e4m3 f8e5m2 f8e8m0 hif8 f4e2m1x2 f4e1m2x2",
-        kirin=_COMMON_TYPES,
-        ids={"a2a3": "SA-0010", "kirinx90": "SA-0010", "a5": "SA-0009", "kirin9030": "SA-0009"},
-    ),
+    types=memory.moved_types("dst", "i4", "SA-0010", "SA-0009"),
     rules=[
-        same_bits("dst", "src", "same-element-size"),
-        positive_sizes("dst", "src", OLD + " cpu"),
+        memory.same_bits("dst", "src", "same-element-size"),
+        memory.positive_sizes("dst", "src", OLD + " cpu"),
         must("base-alignment")(
             "dst starts at a multiple of 32 bytes",
             lambda o: o.dst.addr % 32 == 0,
             "bind the tile to an aligned address",
         ),
-        known_arrangement("dst", "src"),
-        unit_stride("src", DEVICES),
+        memory.known_arrangement("dst", "src"),
+        memory.unit_stride("src", DEVICES),
         _OLD_RULES,
         _NEW_RULES,
-        MX_RULES,
+        _MX_RULES,
         CONV_RULES,
-        same_extent("dst", "src", _tile, "CA-0002", "cpu"),
+        memory.same_extent("dst", "src", _tile, "CA-0002", "cpu"),
     ],
     more_examples=[
         *examples("""
-            dst              | src
-            Vec f32 32x16 DN | GM f32 32x16 DN
-            Vec f16 32x64 NZ | GM f16 32x64 NZ
-            Vec i64 16x16    | GM i64 16x16
-            Mat f16 32x64    | GM f16 32x64
-            Mat f16 32x64 DN | GM f16 32x64 DN
-            Mat f16 1x64     | GM f16 1x64
-            Mat f16 32x64 NZ | GM f16 32x64
-            Mat f16 32x64 ZN | GM f16 32x64 DN
+            dst                   | src                    | on
+            Vec f32 32x16 DN      | GM f32 32x16 DN        |
+            Vec f16 32x64 NZ      | GM f16 32x64 NZ        |
+            Vec i64 16x16         | GM i64 16x16           |
+            Mat f16 32x64         | GM f16 32x64           |
+            Mat f16 32x64 DN      | GM f16 32x64 DN        |
+            Mat f16 1x64          | GM f16 1x64            |
+            Mat f16 32x64 NZ      | GM f16 32x64           |
+            Mat f16 32x64 ZN      | GM f16 32x64 DN        |
+            Mat f8e8m0 32x4 ZZ/32 | GM f8e8m0 32x4 MX_A_ZZ | a5
+            Mat f8e8m0 32x4 ZZ/32 | GM f8e8m0 32x4 MX_A_ND | a5
+            Mat f8e8m0 4x32 NN/32 | GM f8e8m0 4x32 MX_B_NN | a5
+            Mat f8e8m0 4x32 NN/32 | GM f8e8m0 4x32 MX_B_DN | a5
+            Mat f8e8m0 1x32 ZZ/32 | GM f8e8m0 1x32 ND      | a5
         """),
-        *MX_EXAMPLES,
         *CONV_EXAMPLES,
     ],
 )

@@ -6,32 +6,13 @@ starts from. The block-scaled (MX) forms are in `matrix_mx`, what they share in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ptokit.base import dtypes as dt
 from ptokit.base.enums import RoundMode, TileType
 from ptokit.base.layout import Array
-from ptokit.isa.cube import (
-    FREEDOM,
-    GEMV,
-    MATMUL,
-    ONE_PADDED_ROW,
-    PHASE,
-    TF32_ON,
-    TF32_ROUND,
-    Sizes,
-    accumulate,
-    bias_row,
-    fits,
-    in_range,
-    n_of,
-    require_same_storage,
-    row_shapes_agree,
-    same_accumulator,
-    shapes_agree,
-)
+from ptokit.isa import cube
 from ptokit.isa.devices import DEVICES, KIRIN
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, must
@@ -88,37 +69,37 @@ def _layouts(c: str) -> list[Rule]:
     return [rule(*row, fix) for row in rows]
 
 
-def _rules(sizes: Sizes, c: str) -> list[Rule]:
+def _rules(sizes: cube.Sizes, c: str) -> list[Rule]:
     """What every form asks for."""
     agree = (
-        shapes_agree(c, "SA-0060", DEVICES)
-        if sizes is MATMUL
-        else row_shapes_agree(c, sizes.k, "SA-0060", DEVICES)
+        cube.shapes_agree(c, "SA-0060", DEVICES)
+        if sizes is cube.MATMUL
+        else cube.row_shapes_agree(c, sizes.k, "SA-0060", DEVICES)
     )
-    k_is = "valid columns of aMatrix" if sizes is MATMUL else "valid rows of bMatrix"
-    m_in_range = in_range("m", sizes.m, "valid rows of aMatrix", "PA-0006")
+    k_is = "valid columns of aMatrix" if sizes is cube.MATMUL else "valid rows of bMatrix"
+    m_in_range = cube.in_range("m", sizes.m, "valid rows of aMatrix", "PA-0006")
     return [
         located("Left", "aMatrix", id="SA-0225"),
         located("Right", "bMatrix", id="SA-0227"),
         located("Acc", c, id="SA-0226"),
         agree,
-        shapes_agree(c, "SA-0059", "cpu"),
-        *([m_in_range] if sizes is MATMUL else []),
-        in_range("k", sizes.k, k_is, "PA-0005"),
-        in_range("n", n_of, "valid columns of bMatrix", "PA-0007"),
+        cube.shapes_agree(c, "SA-0059", "cpu"),
+        *([m_in_range] if sizes is cube.MATMUL else []),
+        cube.in_range("k", sizes.k, k_is, "PA-0005"),
+        cube.in_range("n", cube.n_of, "valid columns of bMatrix", "PA-0007"),
         must("same-k")(
             "the valid columns of aMatrix are the valid rows of bMatrix",
             lambda o: o.aMatrix.vc == o.bMatrix.vr,
             "give both tiles the same valid K (the template arguments, or SetValidShape)",
         ),
-        *([ONE_PADDED_ROW] if sizes is GEMV else []),
+        *([cube.ONE_PADDED_ROW] if sizes is cube.GEMV else []),
         *_a5_types(c),
         *_layouts(c),
-        fits("aMatrix", "bMatrix", c),
+        cube.fits("aMatrix", "bMatrix", c),
     ]
 
 
-def _bias_rules(sizes: Sizes) -> list[Rule]:
+def _bias_rules(sizes: cube.Sizes) -> list[Rule]:
     same = "biasData has the element type of cMatrix"
     rows = "biasData is row-major"
     columns = "the valid columns of biasData are those of bMatrix"
@@ -134,8 +115,8 @@ def _bias_rules(sizes: Sizes) -> list[Rule]:
         rule("bias-columns", columns, lambda o: o.biasData.vc == o.bMatrix.vc),
         rule("SA-0075", same, lambda o: o.biasData.dtype is o.cMatrix.dtype, "a2a3 a5"),
         rule("bias-type", same, lambda o: o.biasData.dtype is o.cMatrix.dtype, KIRIN),
-        fits("biasData"),
-        *(order if sizes is MATMUL else []),
+        cube.fits("biasData"),
+        *(order if sizes is cube.MATMUL else []),
     ]
 
 
@@ -143,7 +124,7 @@ def _bias_rules(sizes: Sizes) -> list[Rule]:
 
 
 def _fresh(cMatrix: Array, aMatrix: Array, bMatrix: Array, ops: Ops, registers: Registers) -> None:
-    accumulate("cMatrix", cMatrix, aMatrix, bMatrix, ops, registers)
+    cube.accumulate("cMatrix", cMatrix, aMatrix, bMatrix, ops, registers)
 
 
 def _onto_old(
@@ -155,15 +136,15 @@ def _onto_old(
     registers: Registers,
     places: Places,
 ) -> None:
-    require_same_storage("cOutMatrix", ops, places)
+    cube.require_same_storage("cOutMatrix", ops, places)
     old = cOutMatrix if cInMatrix is None else cInMatrix
-    accumulate("cOutMatrix", cOutMatrix, aMatrix, bMatrix, ops, registers, old)
+    cube.accumulate("cOutMatrix", cOutMatrix, aMatrix, bMatrix, ops, registers, old)
 
 
 def _onto_bias(
     cMatrix: Array, aMatrix: Array, bMatrix: Array, biasData: Array, ops: Ops, registers: Registers
 ) -> None:
-    accumulate("cMatrix", cMatrix, aMatrix, bMatrix, ops, registers, biasData)
+    cube.accumulate("cMatrix", cMatrix, aMatrix, bMatrix, ops, registers, biasData)
 
 
 # ---- the products --------------------------------------------------------------------------------
@@ -179,27 +160,32 @@ _OPERANDS = {
 }
 
 
-def _product(sizes: Sizes, body: Callable[..., None], name: str, doc: str, **more: Any) -> None:
+def _product(name: str, doc: str) -> None:
     """Define one product; what its sum starts from is the second part of its name."""
     base, _, start = name.partition("_")
+    sizes = cube.MATMUL if base == "TMATMUL" else cube.GEMV
     c = "cOutMatrix" if start == "ACC" else "cMatrix"
     operands = [sizes.result(c, "inout" if start == "ACC" else "out"), sizes.left(), sizes.right()]
     rules = _rules(sizes, c)
     example = {(c if n == "c" else n): text for n, text in _OPERANDS[base].items()}
     asm = Asm(name=f"{base}.{start}".lower() if start else None)
+    more: dict[str, Any] = {}
     if start == "ACC":
         operands.insert(1, sizes.old_result("the storage of cOutMatrix"))
-        rules.append(same_accumulator(c))
+        rules.append(cube.same_accumulator(c))
         example["cInMatrix"] = "same cOutMatrix"
         asm = replace(asm, ins=("cInMatrix", "aMatrix", "bMatrix"), outs=(c,))
+        if sizes is cube.MATMUL:
+            more["forms"] = [f"{c} cInMatrix aMatrix bMatrix", f"{c} aMatrix bMatrix"]
+            more["cpp"] = Cpp(implied={"cInMatrix": c})
     elif start == "BIAS":
-        operands.append(bias_row())
+        operands.append(cube.bias_row())
         rules += _bias_rules(sizes)
         example["biasData"] = "Bias {T} 1x48"
     insn(
         *operands,
         name=name,
-        attrs=[PHASE],
+        attrs=[cube.PHASE],
         pipe=Pipe.M,
         ops={base: Pipe.M} if start else {},
         types=types(
@@ -212,17 +198,14 @@ def _product(sizes: Sizes, body: Callable[..., None], name: str, doc: str, **mor
         rules=rules,
         asm=asm,
         example=example,
-        freedom=FREEDOM,
+        freedom=cube.FREEDOM,
         doc=doc,
         **more,
-    )(body)
+    )({"": _fresh, "ACC": _onto_old, "BIAS": _onto_bias}[start])
 
 
-_product(
-    MATMUL,
-    _fresh,
-    "TMATMUL",
-    """Multiply two matrices into a fresh accumulator.
+_PRODUCTS = {
+    "TMATMUL": """Multiply two matrices into a fresh accumulator.
 
     m is the valid rows of aMatrix, k its valid columns, n the valid columns of bMatrix; the valid
     region of cMatrix is not looked at. Elements beyond k do not contribute. Afterwards the m x n
@@ -232,59 +215,36 @@ _product(
     int8 products are summed in int32 modulo 2^32, floats in float32 (in f16 on Kirin). The phase is
     the unit flag for the store that follows and has no effect on numbers.
     """,
-)
-_product(
-    MATMUL,
-    _onto_old,
-    "TMATMUL_ACC",
-    """Multiply two matrices and add the product to an accumulator.
+    "TMATMUL_ACC": """Multiply two matrices and add the product to an accumulator.
 
     Sizes, element types and what is left undefined are those of TMATMUL. The hardware adds to what
     cOutMatrix holds; cInMatrix must be the same storage and may be left out.
     """,
-    forms=["cOutMatrix cInMatrix aMatrix bMatrix", "cOutMatrix aMatrix bMatrix"],
-    cpp=Cpp(implied={"cInMatrix": "cOutMatrix"}),
-)
-_product(
-    MATMUL,
-    _onto_bias,
-    "TMATMUL_BIAS",
-    """Multiply two matrices, every column of the accumulator starting from its bias.
+    "TMATMUL_BIAS": """\
+    Multiply two matrices, every column of the accumulator starting from its bias.
 
     Sizes, element types and what is left undefined are those of TMATMUL; biasData is one row of n
     elements of the accumulator's type.
     """,
-)
-_product(
-    GEMV,
-    _fresh,
-    "TGEMV",
-    """Multiply a row by a matrix into a fresh accumulator row.
+    "TGEMV": """Multiply a row by a matrix into a fresh accumulator row.
 
     The cube runs in its vector mode: aMatrix is one row of k elements stored one after the other, k
     the valid rows of bMatrix, n its valid columns. Afterwards row 0 of cMatrix is defined and the
     rest of the touched accumulator boxes is not. The permissive profile takes as many rows as
     aMatrix has.
     """,
-)
-_product(
-    GEMV,
-    _onto_old,
-    "TGEMV_ACC",
-    """Multiply a row by a matrix and add the product to an accumulator row.
+    "TGEMV_ACC": """Multiply a row by a matrix and add the product to an accumulator row.
 
     As TGEMV; the hardware adds to what cOutMatrix holds, so cInMatrix must be the same storage.
     """,
-)
-_product(
-    GEMV,
-    _onto_bias,
-    "TGEMV_BIAS",
-    """Multiply a row by a matrix, every element of the accumulator row starting from its bias.
+    "TGEMV_BIAS": """\
+    Multiply a row by a matrix, every element of the accumulator row starting from its bias.
 
     As TGEMV; biasData is one row of n elements of the accumulator's type.
     """,
-)
+}
+for _name, _doc in _PRODUCTS.items():
+    _product(_name, _doc)
 
 
 # ---- modes ---------------------------------------------------------------------------------------
@@ -330,10 +290,10 @@ def TSETTF32MODE(isEnable: bool, tf32TransMode: RoundMode, registers: Registers)
     register and lasts until it is set again, so order it against products still under way. On the
     permissive profile it has no effect on numbers.
     """
-    control = registers.get("CTRL", 0) & ~TF32_ON
+    control = registers.get("CTRL", 0) & ~cube.TF32_ON
     if isEnable:
-        nearest_away = tf32TransMode == RoundMode.CAST_ROUND
-        control = control & ~TF32_ROUND | TF32_ON | (TF32_ROUND if nearest_away else 0)
+        control = control & ~cube.TF32_ROUND | cube.TF32_ON
+        control |= cube.TF32_ROUND if tf32TransMode == RoundMode.CAST_ROUND else 0
     registers["CTRL"] = control
 
 

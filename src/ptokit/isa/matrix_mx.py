@@ -9,24 +9,7 @@ from ptokit.base.convert import to_float64
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
-from ptokit.isa.cube import (
-    FREEDOM,
-    GEMV_MX,
-    MATMUL,
-    ONE_PADDED_ROW,
-    PHASE,
-    Sizes,
-    bias_row,
-    fits,
-    in_range,
-    multiply,
-    n_of,
-    require_same_storage,
-    row_shapes_agree,
-    same_accumulator,
-    settled,
-    shapes_agree,
-)
+from ptokit.isa import cube
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import must
 from ptokit.isa.services import Places
@@ -44,22 +27,22 @@ def _blocks(k: int) -> int:
     return -(-k // 64) * 2
 
 
-def _operands(sizes: Sizes) -> tuple[Operand, ...]:
+def _operands(sizes: cube.Sizes) -> tuple[Operand, ...]:
     """All operands over the three forms, in C++ order."""
     old = "accumulate form: the storage of cMatrix"
-    k = MATMUL.k
+    k = cube.MATMUL.k
     return (
         sizes.result(),
         sizes.old_result(old, optional=True, space="Acc"),
         sizes.left(),
         src("aScaleMatrix", view=lambda o: (sizes.m(o), -(-k(o) // BLOCK))),
         sizes.right(),
-        src("bScaleMatrix", view=lambda o: (-(-k(o) // BLOCK), n_of(o))),
-        bias_row(optional=True),
+        src("bScaleMatrix", view=lambda o: (-(-k(o) // BLOCK), cube.n_of(o))),
+        cube.bias_row(optional=True),
     )
 
 
-def _rules(sizes: Sizes) -> list[Rule]:
+def _rules(sizes: cube.Sizes) -> list[Rule]:
     """What both block-scaled products ask for."""
     m, k = sizes.m, sizes.k
     return [
@@ -79,8 +62,8 @@ def _rules(sizes: Sizes) -> list[Rule]:
             "row-major ones with columns inside (ZN)",
             lambda o: (o.aMatrix.layout, o.bMatrix.layout, o.cMatrix.layout) == ("NZ", "ZN", "NZ"),
         ),
-        in_range("k", k, "valid columns of aMatrix", "PA-0005"),
-        in_range("n", n_of, "valid columns of bMatrix", "PA-0007"),
+        cube.in_range("k", k, "valid columns of aMatrix", "PA-0005"),
+        cube.in_range("n", cube.n_of, "valid columns of bMatrix", "PA-0007"),
         must("scale-type")(
             "the scales are f8e8m0",
             lambda o: o.aScaleMatrix.dtype is dt.f8e8m0 and o.bScaleMatrix.dtype is dt.f8e8m0,
@@ -98,7 +81,7 @@ def _rules(sizes: Sizes) -> list[Rule]:
                 o.aScaleMatrix.rows >= m(o)
                 and o.aScaleMatrix.cols >= _blocks(k(o))
                 and o.bScaleMatrix.rows >= _blocks(k(o))
-                and o.bScaleMatrix.cols >= n_of(o)
+                and o.bScaleMatrix.cols >= cube.n_of(o)
             ),
         ),
         must("scale-address", "a5")(
@@ -119,7 +102,7 @@ def _rules(sizes: Sizes) -> list[Rule]:
             "bMatrix.Cols is a multiple of 64 for 4-bit and of 32 for 8-bit elements",
             lambda o: o.bMatrix.cols % (64 if o.bMatrix.dtype.is_packed else 32) == 0,
         ),
-        same_accumulator("cMatrix", "a5"),
+        cube.same_accumulator("cMatrix", "a5"),
         must("SA-0244", "a5")(
             "biasData is f32", lambda o: o.biasData is None or o.biasData.dtype is dt.f32
         ),
@@ -133,13 +116,13 @@ def _rules(sizes: Sizes) -> list[Rule]:
             "the valid columns of biasData are those of bMatrix",
             lambda o: o.biasData is None or o.biasData.vc == o.bMatrix.vc,
         ),
-        fits("aMatrix", "aScaleMatrix", "bMatrix", "bScaleMatrix", "cMatrix", "biasData"),
+        cube.fits("aMatrix", "aScaleMatrix", "bMatrix", "bScaleMatrix", "cMatrix", "biasData"),
     ]
 
 
 _MATRIX = [
-    in_range("m", MATMUL.m, "valid rows of aMatrix", "PA-0006"),
-    shapes_agree("cMatrix", "SA-0242"),
+    cube.in_range("m", cube.MATMUL.m, "valid rows of aMatrix", "PA-0006"),
+    cube.shapes_agree("cMatrix", "SA-0242"),
     must("padded-k", "a5")(
         "k is a multiple of 64: the padding counts as valid and is zero in both operands",
         lambda o: o.aMatrix.vc % 64 == 0,
@@ -147,9 +130,9 @@ _MATRIX = [
     ),
 ]
 _ROW = [
-    row_shapes_agree("cMatrix", GEMV_MX.k, "SA-0242", "a5"),
-    shapes_agree("cMatrix", "SA-0242", "cpu"),
-    ONE_PADDED_ROW,
+    cube.row_shapes_agree("cMatrix", cube.GEMV_MX.k, "SA-0242", "a5"),
+    cube.shapes_agree("cMatrix", "SA-0242", "cpu"),
+    cube.ONE_PADDED_ROW,
 ]
 
 
@@ -168,18 +151,18 @@ def _multiply_scaled(
     places: Places,
 ) -> None:
     """Scale, multiply and add in float64, where nothing overflows; round once to the result."""
-    require_same_storage("cMatrix", ops, places)
+    cube.require_same_storage("cMatrix", ops, places)
     a = aMatrix.reshape(cMatrix.shape[0], -1)
     b = bMatrix.reshape(a.shape[1], -1)
     of_rows = _spread(aScaleMatrix, ops.aScaleMatrix.dtype, 1, a.shape[1])
     of_cols = _spread(bScaleMatrix, ops.bScaleMatrix.dtype, 0, a.shape[1])
     rows = to_float64(a, ops.aMatrix.dtype) * of_rows
     cols = to_float64(b, ops.bMatrix.dtype) * of_cols
-    total = multiply(rows, cols, cMatrix.shape)
+    total = cube.multiply(rows, cols, cMatrix.shape)
     start = biasData if cInMatrix is None else cInMatrix
     if start is not None:
         total = total + start.reshape(-1, *cMatrix.shape[1:])
-    cMatrix[...] = settled(total, ops.cMatrix.dtype)
+    cMatrix[...] = cube.settled(total, ops.cMatrix.dtype)
 
 
 def _spread(scales: Array, kind: DType, axis: int, k: int) -> Array:
@@ -187,7 +170,7 @@ def _spread(scales: Array, kind: DType, axis: int, k: int) -> Array:
     return np.take(to_float64(scales, kind), np.arange(k) // BLOCK, axis)
 
 
-def _product(sizes: Sizes, name: str, doc: str, rules: list[Rule], rows: int, a: str) -> None:
+def _product(sizes: cube.Sizes, name: str, doc: str, rules: list[Rule], rows: int, a: str) -> None:
     """Define a block-scaled product; `a` says how the left operand of its example is stored."""
 
     def example(kind: str, c: str = "f32", **more: str) -> dict[str, str]:
@@ -201,12 +184,12 @@ def _product(sizes: Sizes, name: str, doc: str, rules: list[Rule], rows: int, a:
         }
 
     base = name.removesuffix("_MX")
-    further = {"on": "a5"} if sizes is GEMV_MX else {}
-    cpu = {"aMatrix@cpu": "Left {T} 16x64 valid 1x64"} if sizes is GEMV_MX else {}
+    further = {"on": "a5"} if sizes is cube.GEMV_MX else {}
+    cpu = {"aMatrix@cpu": "Left {T} 16x64 valid 1x64"} if sizes is cube.GEMV_MX else {}
     insn(
         *_operands(sizes),
         name=name,
-        attrs=[PHASE],
+        attrs=[cube.PHASE],
         pipe=Pipe.M,
         ops={base: Pipe.M},
         types=types(
@@ -227,13 +210,13 @@ def _product(sizes: Sizes, name: str, doc: str, rules: list[Rule], rows: int, a:
             example("f8e4m3", cInMatrix="same cMatrix") | further,
             example("f4e2m1x2", biasData="Bias f32 1x64") | further,
         ],
-        freedom=FREEDOM,
+        freedom=cube.FREEDOM,
         doc=doc,
     )(_multiply_scaled)
 
 
 _product(
-    MATMUL,
+    cube.MATMUL,
     "TMATMUL_MX",
     """Multiply two block-scaled matrices: fp8 or fp4 elements, one e8m0 scale per 32 along K.
 
@@ -248,7 +231,7 @@ _product(
     a="32x64",
 )
 _product(
-    GEMV_MX,
+    cube.GEMV_MX,
     "TGEMV_MX",
     """Multiply a block-scaled row by a block-scaled matrix.
 
@@ -263,14 +246,14 @@ _product(
 
 
 @insn(
-    *_operands(MATMUL),
-    attrs=[PHASE],
+    *_operands(cube.MATMUL),
+    attrs=[cube.PHASE],
     pipe=Pipe.M,
     ops={"TMATMUL": Pipe.M},
     targets="",
     forms=_FORMS,
     asm=None,
-    freedom=FREEDOM,
+    freedom=cube.FREEDOM,
 )
 def TMATMUL_MX_HIF4(
     cMatrix: Array,

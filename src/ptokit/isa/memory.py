@@ -16,8 +16,9 @@ from ptokit.base.enums import Layout
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
 from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.isa.devices import NEW, OLD
 from ptokit.isa.rules import Predicate, both, must, when, where
-from ptokit.isa.spec import Rule, rule
+from ptokit.isa.spec import Rule, Types, rule, types
 
 FIX_VIEW = "make the GlobalTensor describe exactly the valid region of the tile"
 
@@ -37,9 +38,21 @@ def arranged(view: str, *layouts: Layout) -> Predicate:
     return lambda o: o[view].layout in layouts
 
 
-def same_bits(tile: str, view: str, id: str) -> Rule:
+def moved_types(tile: str, a5: str, old: str, new: str) -> Types:
+    """The element types that move, and the ids under which the two generations report others."""
+    common = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
+    return types(
+        tile,
+        a2a3=common + " bf16",
+        a5=f"{common} bf16 {a5} f8e4m3 f8e5m2 f8e8m0 hif8 f4e2m1x2 f4e1m2x2",
+        kirin=common,
+        ids={target: id for id, on in ((old, OLD), (new, NEW)) for target in on.split()},
+    )
+
+
+def same_bits(tile: str, view: str, id: str, applies: Predicate | None = None) -> Rule:
     """Elements are moved bit by bit: both sides have one width."""
-    return must(id)(
+    return must(id, applies=applies)(
         f"elements of {tile} and {view} have the same size",
         lambda o: (o[tile].itemsize, o[tile].dtype.bits) == (o[view].itemsize, o[view].dtype.bits),
         "use element types of equal width on both sides",
@@ -160,10 +173,6 @@ def c0_of(o: Any, tile: str) -> int:
 def as_bits_of(values: Array, like: Array) -> Array:
     """The same bits, read as the element type of another array of that width."""
     return values if values.dtype == like.dtype else values.view(like.dtype)
-
-
-def round_up(size: int, unit: int) -> int:
-    return -(-size // unit) * unit
 
 
 def atomic_add(dst: Array, values: Array) -> None:

@@ -7,46 +7,15 @@ from typing import Any
 from ptokit.base.dtypes import dtype, f16, f32
 from ptokit.base.enums import CompactMode, Layout
 from ptokit.base.layout import Array
+from ptokit.isa import transfer as moves
+from ptokit.isa import transfer_rules as paths
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import in_types, must, separate, under, where
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, out, rule, src, tmp
-from ptokit.isa.transfer import (
-    PARTS,
-    PARTS_FP,
-    PHASE,
-    RELU,
-    VEC_MODE,
-    WORD,
-    c0,
-    is_plain,
-    path,
-    pipe_of,
-    share_size,
-    transfer,
-    transfer_weights,
-    up,
-    weight_size,
-    whole,
-    words,
-)
-from ptokit.isa.transfer_rules import (
-    CUBE,
-    along,
-    drain_rules,
-    fp_rules,
-    holds_type,
-    matching,
-    mode_rules,
-    needs_accumulator,
-    operand_rules,
-    paths_exist,
-    same_capacity,
-    same_type,
-    weight_rules,
-    weights_to_right,
-)
+from ptokit.isa.transfer import c0, is_plain, path, up, whole
+from ptokit.isa.transfer_rules import CUBE, along, matching, same_type
 
 ZZ_TYPES = "u8 hif8 f8e8m0"
 NZ_TYPES = "f16 bf16 f32 i32 f8e4m3 f8e5m2 hif8 i8 u8 f4e2m1x2 f4e1m2x2"
@@ -64,12 +33,12 @@ OPERAND_RULES = [
     *along(CUBE)(
         same_type("SA-0160", OLD),
         same_type("SA-0254", NEW),
-        [holds_type(*row, on, "of a matmul operand") for on, row in CUBE_TYPES.items()],
+        [paths.holds_type(*row, on, "of a matmul operand") for on, row in CUBE_TYPES.items()],
     ),
-    *operand_rules(source="SA-0259", plain=True, layout="SA-0255", indexed=False),
+    *paths.operand_rules(source="SA-0259", plain=True, layout="SA-0255", indexed=False),
     *along("Mat>ScaleLeft Mat>ScaleRight", "a5")(same_type("same-dtype")),
-    *weight_rules("a2a3 kirinx90"),
-    *weight_rules("a5", (Layout.FRACTAL_Z,)),
+    *paths.weight_rules("a2a3 kirinx90"),
+    *paths.weight_rules("a5", (Layout.FRACTAL_Z,)),
 ]
 
 # ---- the bias table and the parameters of the fix pipe: one row of whole units -------------------
@@ -286,7 +255,7 @@ def _moved(o: Any) -> tuple[int, int]:
     """Rows and columns that move."""
     way = path(o)
     if way == "Conv>Right":
-        return weight_size(o)
+        return moves.weight_size(o)
     if not o.target.is_device or way == "Vec>Vec":
         return _common(o)
     boxed = o.dst.layout == "NZ"
@@ -314,7 +283,7 @@ def _source(o: Any) -> Any:
 
 def _destination(o: Any) -> Any:
     if not _is_zz(o):
-        return share_size(o, *_moved(o))
+        return moves.share_size(o, *_moved(o))
     if not o.attrs["grp_axis"]:
         return o.src.vc, o.src.vr
     return min(up(o.dst.vr, 16), o.dst.rows), o.dst.vc
@@ -349,16 +318,16 @@ OPS = {
 @insn(
     out("dst", view=_destination, unspecified=_spill),
     src("src", view=_source, kinds=("tile", "conv"), carries=True),
-    WORD,
-    words(lambda o: (1, o.src.vc), "quantisation words, one per column"),
+    moves.WORD,
+    moves.words(lambda o: (1, o.src.vc), "quantisation words, one per column"),
     tmp(optional=True, lost=lambda o: o.attrs["grp_axis"] == 1, note="indices of the ZZ form"),
     attrs=[
-        RELU,
-        VEC_MODE,
-        PHASE,
+        moves.RELU,
+        moves.VEC_MODE,
+        moves.PHASE,
         Attr("grp_axis", int, 1, "ZZ form: groups along the columns (1) or the rows (0) of src"),
     ],
-    pipe=pipe_of,
+    pipe=moves.pipe_of,
     pointwise=lambda o: (
         o.src.kind == "tile" and o.fp is None and o.tmp is None and o.attrs["accToVecMode"] is None
     ),
@@ -366,25 +335,25 @@ OPS = {
     targets=DEVICES,
     forms=["dst src", "dst src preQuantScalar", "dst src fp", "dst src tmp"],
     rules=[
-        fp_rules(lambda _: 0, lambda o: o.src.vc),
-        weights_to_right(),
+        paths.fp_rules(lambda _: 0, lambda o: o.src.vc),
+        paths.weights_to_right(),
         separate("dst", "src", on=DEVICES),
-        paths_exist("SA-0257", A2A3_PATHS, "a2a3"),
-        paths_exist("space-pair", A5_PATHS, "a5"),
-        paths_exist("space-pair", KIRIN_PATHS, "kirin9030"),
-        paths_exist("space-pair", KIRIN_PATHS + " Conv>Right", "kirinx90"),
-        same_capacity("SA-0263", "a2a3"),
+        paths.paths_exist("SA-0257", A2A3_PATHS, "a2a3"),
+        paths.paths_exist("space-pair", A5_PATHS, "a5"),
+        paths.paths_exist("space-pair", KIRIN_PATHS, "kirin9030"),
+        paths.paths_exist("space-pair", KIRIN_PATHS + " Conv>Right", "kirinx90"),
+        paths.same_capacity("SA-0263", "a2a3"),
         along(" ".join(way for way in A5_PATHS.split() if way.startswith("Mat>")), A5_FAMILY)(
-            same_capacity("SA-0262")
+            paths.same_capacity("SA-0262")
         ),
         OPERAND_RULES,
         TABLE_RULES,
         VECTOR_RULES,
         SCALE_RULES,
-        needs_accumulator("SA-0102", "a2a3"),
-        needs_accumulator("accumulator-source", A5_FAMILY),
-        drain_rules(),
-        mode_rules(),
+        paths.needs_accumulator("SA-0102", "a2a3"),
+        paths.needs_accumulator("accumulator-source", A5_FAMILY),
+        paths.drain_rules(),
+        paths.mode_rules(),
         must("phase", "a2a3")(
             "the forms with a unit-flag phase do not exist here",
             lambda o: o.attrs["stPhase"] is None,
@@ -438,7 +407,7 @@ OPS = {
         src         | dst               | tmp          | grp_axis | on
         Vec u8 4x32 | Vec u8 32x4 ZZ/32 | Vec u8 1x128 | 0        | a5 kirinx90
     """,
-    cpp=Cpp(PARTS, first=PHASE.name),
+    cpp=Cpp(moves.PARTS, first=moves.PHASE.name),
 )
 def TMOV(
     dst: Array,
@@ -467,11 +436,11 @@ def TMOV(
     dst.
     """
     if ops.src.kind == "conv":
-        transfer_weights(dst, src, poison)
+        moves.transfer_weights(dst, src, poison)
     elif _is_zz(ops):
         _box_scales(dst, src, ops, poison)
     else:
-        transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp)
+        moves.transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp)
 
 
 def _box_scales(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
@@ -488,16 +457,16 @@ def _box_scales(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
     out("dst", view=_moved),
     src("src", view=_moved, carries=True),
     src("fp", view=lambda o: (1, o.src.vc), note="quantisation words, one per column"),
-    attrs=[RELU, PHASE],
+    attrs=[moves.RELU, moves.PHASE],
     pipe=Pipe.FIX,
     ops={"TMOV_A2M": Pipe.FIX, "TMOV_A2V": Pipe.FIX},
     targets=DEVICES,
     rules=[
-        fp_rules(lambda _: 0, lambda o: o.src.vc),
+        paths.fp_rules(lambda _: 0, lambda o: o.src.vc),
         rule("accumulator", "src is an Acc tile", lambda o: o.src.loc.name == "Acc"),
-        paths_exist("space-pair", "Acc>Mat Acc>Vec", A5_FAMILY),
-        drain_rules("fp"),
-        same_capacity("SA-0263", "a2a3"),
+        paths.paths_exist("space-pair", "Acc>Mat Acc>Vec", A5_FAMILY),
+        paths.drain_rules("fp"),
+        paths.same_capacity("SA-0263", "a2a3"),
         must("phase", "a2a3")(
             "the form with a unit-flag phase does not exist here",
             lambda o: o.attrs["stPhase"] is None,
@@ -511,11 +480,11 @@ def _box_scales(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
         Acc f32 32x48 valid 20x40 | Vec f16 32x48   | Scaling u64 1x48 | a5
         Acc f16 32x32             | Vec i8 32x32    | Scaling u64 1x32 | kirin
     """,
-    cpp=Cpp(PARTS_FP),
+    cpp=Cpp(moves.PARTS_FP),
 )
 def TMOV_FP(dst: Array, src: Array, fp: Array, ops: Ops, poison: Poison, core: Core) -> None:
     """Move an accumulator with a quantisation word per column: dst(r, c) = quant(src(r, c), fp[c]).
 
     The region is that of TMOV from an accumulator. `fp` must stay unchanged until the move is done.
     """
-    transfer(dst, src, ops, poison, core, fp)
+    moves.transfer(dst, src, ops, poison, core, fp)

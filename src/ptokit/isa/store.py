@@ -8,42 +8,15 @@ import numpy as np
 
 from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
+from ptokit.isa import memory
 from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
-from ptokit.isa.memory import (
-    FIX_VIEW,
-    arranged,
-    as_bits_of,
-    atomic_add,
-    c0_of,
-    checked_sizes,
-    known_arrangement,
-    pairs,
-    positive_sizes,
-    same_bits,
-    same_extent,
-    unit_stride,
-    view_rows_cols,
-)
+from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, pairs, view_rows_cols
 from ptokit.isa.rules import Predicate, both, in_types, located, must, under, when, where
-from ptokit.isa.spec import (
-    Asm,
-    Attr,
-    Cpp,
-    Operand,
-    Pipe,
-    Rule,
-    View,
-    gm_out,
-    insn,
-    rule,
-    scalar,
-    src,
-    types,
-)
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, View, gm_out, insn, rule, scalar, src
 
 ATOMIC = Attr("atomicType", AtomicType, AtomicType.AtomicNone, "add to what is there")
 RELU = Attr("reluPreMode", ReluPreMode, ReluPreMode.NoRelu, "max(x, 0) on the way out of Acc")
@@ -142,7 +115,7 @@ _PLAIN_RULES = [
         pairs("src", "dst", "ND-ND DN-DN"),
         _FIX_LAYOUT,
     ),
-    *checked_sizes("src", "dst", _plain, OLD),
+    *memory.checked_sizes("src", "dst", _plain, OLD),
     must("PA-0029", OLD, both(_mat, _nd))(
         "a Mat tile stores rows of whole 32-byte blocks (S4 * sizeof % 32 == 0)",
         lambda o: o.dst.shape[4] * o.dst.itemsize % 32 == 0,
@@ -163,8 +136,8 @@ _PLAIN_RULES = [
         _static_block,
         FIX_VIEW,
     ),
-    same_extent("src", "dst", _plain, "view-size", NEW),
-    same_extent("src", "dst", lambda o: not _conv(o), "CA-0002", "cpu"),
+    memory.same_extent("src", "dst", _plain, "view-size", NEW),
+    memory.same_extent("src", "dst", lambda o: not _conv(o), "CA-0002", "cpu"),
     must("conv-store", DEVICES)(
         "only the permissive profile stores convolution tiles",
         lambda o: not _conv(o),
@@ -196,6 +169,11 @@ def _all_drained(o: Any) -> bool:
     return not known(o) or _drained(o) == (o.src.vr, o.src.vc)
 
 
+_WHOLE_DRAIN = (
+    "the view describes exactly the valid rows and columns of the accumulator",
+    _all_drained,
+    FIX_VIEW,
+)
 # What accumulators need, with one quantisation word or with a vector of them.
 _DRAIN_RULES = [
     *where(_acc, DEVICES)(
@@ -218,11 +196,7 @@ _DRAIN_RULES = [
         must("PA-0033", "a2a3")(
             "1 <= valid columns <= 4095 of an accumulator", lambda o: 1 <= o.src.vc <= 4095
         ),
-        must("acc-size", A5_FAMILY)(
-            "the view describes exactly the valid rows and columns of the accumulator",
-            _all_drained,
-            FIX_VIEW,
-        ),
+        must("acc-size", A5_FAMILY)(*_WHOLE_DRAIN),
     ),
     *where(_drains_to(Layout.ND), "a2a3")(
         rule("PA-0064", "at most 8192 valid rows go to an ND view", lambda o: o.src.vr <= 8192),
@@ -237,11 +211,7 @@ _DRAIN_RULES = [
         ),
     ),
     # PA-0048 speaks about ND views.
-    must("acc-size", "a2a3", both(_acc, lambda o: o.dst.layout != Layout.ND))(
-        "the view describes exactly the valid rows and columns of the accumulator",
-        _all_drained,
-        FIX_VIEW,
-    ),
+    must("acc-size", "a2a3", both(_acc, lambda o: o.dst.layout != Layout.ND))(*_WHOLE_DRAIN),
     *where(_drains_to(Layout.NZ), DEVICES, "NZ: ")(
         must("acc-block")(
             "dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 8 or 16, i32 16), statically",
@@ -267,9 +237,6 @@ _DRAIN_RULES = [
 ]
 
 
-_COMMON_TYPES = "i8 u8 i16 u16 i32 u32 i64 u64 f16 f32"
-
-
 def _drain(dst: Array, src: Array, o: Ops, word: int | Array | None) -> None:
     """Store an accumulator, converted; of an NCDHW view it fills the first plane of D."""
     relu = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu
@@ -280,7 +247,7 @@ def _drain(dst: Array, src: Array, o: Ops, word: int | Array | None) -> None:
 
 def _store(dst: Array, values: Array, o: Ops) -> None:
     if _atomic(o):
-        atomic_add(dst, values)
+        memory.atomic_add(dst, values)
     else:
         dst[...] = values
 
@@ -293,22 +260,12 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
     pipe=lambda o: Pipe.FIX if o.src.kind == "tile" and is_accumulator(o) else Pipe.MTE3,
     pointwise=lambda o: o.src.kind == "tile" and o.dst.layout != Layout.NCDHW,
     ops={"TSTORE_VEC": Pipe.MTE3, "TSTORE_MAT": Pipe.MTE3, "TSTORE_ACC": Pipe.FIX},
-    types=types(
-        "src",
-        a2a3=_COMMON_TYPES + " bf16",
-        a5=_COMMON_TYPES + " bf16 f8e4m3 f8e5m2 f8e8m0 hif8 f4e2m1x2 f4e1m2x2",
-        kirin=_COMMON_TYPES,
-        ids={"a2a3": "SA-0011", "kirinx90": "SA-0011", "a5": "SA-0125", "kirin9030": "SA-0125"},
-    ),
+    types=memory.moved_types("src", "", "SA-0011", "SA-0125"),
     rules=[
-        must("SA-0099", applies=_plain)(
-            "elements of src and dst have the same size",
-            same_bits("src", "dst", "").holds,
-            "use element types of equal width on both sides",
-        ),
-        positive_sizes("src", "dst", OLD + " cpu"),
-        known_arrangement("src", "dst"),
-        unit_stride("dst", DEVICES),
+        memory.same_bits("src", "dst", "SA-0099", _plain),
+        memory.positive_sizes("src", "dst", OLD + " cpu"),
+        memory.known_arrangement("src", "dst"),
+        memory.unit_stride("dst", DEVICES),
         _PLAIN_RULES,
         _DRAIN_RULES,
         store_conversions("preQuantScalar"),
@@ -356,8 +313,8 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
 
 @insn(
     gm_out("dst"),
-    Operand("src", "in", note="Acc"),
-    Operand("fp", "in", view=lambda o: (1, o.src.vc), note="one 64-bit word per column"),
+    src("src", note="Acc"),
+    src("fp", view=lambda o: (1, o.src.vc), note="one 64-bit word per column"),
     attrs=[ATOMIC, RELU],
     pipe=Pipe.FIX,
     targets=DEVICES,
@@ -376,12 +333,12 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
         rule(
             "word-address", "fp starts at a multiple of 128 bytes", lambda o: o.fp.addr % 128 == 0
         ),
-        positive_sizes("src", "dst", OLD + " cpu"),
-        known_arrangement("src", "dst"),
-        unit_stride("dst", DEVICES),
+        memory.positive_sizes("src", "dst", OLD + " cpu"),
+        memory.known_arrangement("src", "dst"),
+        memory.unit_stride("dst", DEVICES),
         _DRAIN_RULES,
         store_conversions("fp"),
-        same_extent("src", "dst", lambda o: True, "CA-0002", "cpu"),
+        memory.same_extent("src", "dst", lambda o: True, "CA-0002", "cpu"),
     ],
     steps=[steps("a2a3", start="FIX")],  # behind the register that names the words
     asm=Asm(name="tstore_fp", attrs=_TEXT, indexed="dst"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,11 +17,12 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.memory import as_bits_of, round_up
-from ptokit.isa.rules import located, must, under
+from ptokit.isa.memory import as_bits_of
+from ptokit.isa.rules import located, must, under, where
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, View, insn, out, rule, src, tmp, types
 from ptokit.isa.targets import PerTarget
+from ptokit.isa.transfer import c0, up
 
 # Whether all of the tile is transposed, or only its valid region.
 _WHOLE_TILE = PerTarget(False, a5=True, kirin=True)
@@ -57,14 +59,14 @@ def _split_shape(s: Dims, d: Dims) -> Dims:
 
 
 def _joined_shape(s: Dims, d: Dims) -> Dims:
-    *lead, c1, h, w, c0 = s
-    channels = d[-3] if _groups(d[-3], c0) == c1 else c1 * c0
+    *lead, c1, h, w, block = s
+    channels = d[-3] if _groups(d[-3], block) == c1 else c1 * block
     return (*lead, channels, h, w)
 
 
 def _weights_shape(s: Dims, d: Dims) -> Dims:
-    *group, n, c1, h, w, c0 = s
-    return c1 * h * w * (group[0] if group else 1), _groups(n, FILTERS), FILTERS, c0
+    *group, n, c1, h, w, block = s
+    return c1 * h * w * (group[0] if group else 1), _groups(n, FILTERS), FILTERS, block
 
 
 def _weights_3d_shape(s: Dims, d: Dims) -> Dims:
@@ -136,7 +138,7 @@ def _row_step(o: Any) -> int:
 
 def _aligned(o: Any, dst_stride: int, src_stride: int) -> bool:
     """Whether the strides allow the fast transposition, which is the one that uses tmp."""
-    block = BLOCK_BYTES // o.src.itemsize
+    block = c0(o.src)
     return dst_stride % _row_step(o) == 0 and src_stride % block == 0 and src_stride // block <= 255
 
 
@@ -155,30 +157,25 @@ def _is_fast(o: Any) -> bool:
 def _domain(o: Any) -> tuple[int, int]:
     """Rows and columns of the matrices a feature map is transposed by: C0 x H*W, or H*W x C0."""
     joined = o.src.layout in (Layout.NCHW, Layout.GNCHW)
-    c0 = (o.dst if joined else o.src).shape[-1]
+    block = (o.dst if joined else o.src).shape[-1]
     h, w = o.src.shape[-2:] if joined else o.dst.shape[-2:]
-    return (c0, h * w) if joined else (h * w, c0)
+    return (block, h * w) if joined else (h * w, block)
 
 
 def _scratch_bytes(o: Any) -> int:
     """Bytes of tmp by the formulas of the page."""
     step, size = _row_step(o), o.src.itemsize
     if _matrix(o):
-        return o.src.vc * round_up(o.src.vr, step) * size if _is_fast(o) else 0
+        return o.src.vc * up(o.src.vr, step) * size if _is_fast(o) else 0
     if not _converts(o) or o.dst.layout == Layout.FRACTAL_Z:
         return 0
     if o.dst.layout == Layout.FRACTAL_Z_3D:
         n, c, _, h, w = o.src.shape
-        c0 = o.dst.shape[-1]
-        plane = n * round_up(c, c0) * h * w
-        return (plane + max(plane, h * w * round_up(c0, step))) * size
+        block = o.dst.shape[-1]
+        plane = n * up(c, block) * h * w
+        return (plane + max(plane, h * w * up(block, step))) * size
     rows, cols = _domain(o)
-    return cols * round_up(rows, step) * size
-
-
-class _Pair(NamedTuple):
-    dst: Any
-    src: Any
+    return cols * up(rows, step) * size
 
 
 def tmp_bytes(dst: Any, src: Any) -> int:
@@ -187,7 +184,7 @@ def tmp_bytes(dst: Any, src: Any) -> int:
     0 where the strides rule out the fast transposition of a matrix, and for weights that are only
     rearranged. For the other convolution forms the full size is given, whatever the strides.
     """
-    return _scratch_bytes(_Pair(_facts_of(dst), _facts_of(src)))
+    return _scratch_bytes(SimpleNamespace(dst=_facts_of(dst), src=_facts_of(src)))
 
 
 def _facts_of(operand: Any) -> Any:
@@ -222,37 +219,32 @@ def _apart(o: Any) -> bool:
     return all(below[1] <= above[0] for below, above in pairwise(spans))
 
 
-_MATRIX_RULES = [
-    must("SA-0347", "a2a3", _matrix)(
+_LINES = " are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)"
+_MATRIX_RULES = where(_matrix)(
+    must("SA-0347", "a2a3")(
         "src is row-major", lambda o: o.src.is_row_major, "declare the tile with BLayout.RowMajor"
     ),
-    must("unboxed", DEVICES, _matrix)(
+    must("unboxed", DEVICES)(
         "dst and src have no inner boxes",
         lambda o: not o.dst.is_boxed and not o.src.is_boxed,
         "declare the tiles with SLayout.NoneBox",
     ),
-    must("SA-0343", A5_FAMILY, _matrix)(
-        "lines of src are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
-        lambda o: _whole_blocks(o.src),
-    ),
-    must("SA-0344", A5_FAMILY, _matrix)(
-        "lines of dst are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)",
-        lambda o: _whole_blocks(o.dst),
-    ),
-    must("index-range", A5_FAMILY, _matrix)(
+    rule("SA-0343", "lines of src" + _LINES, lambda o: _whole_blocks(o.src), A5_FAMILY),
+    rule("SA-0344", "lines of dst" + _LINES, lambda o: _whole_blocks(o.dst), A5_FAMILY),
+    must("index-range", A5_FAMILY)(
         "the last element of the longer tile has an index of 16 bits (4-byte elements: 32 bits)",
         _index_fits,
         "transpose in parts",
     ),
-    must("room", applies=_matrix)(
+    must("room")(
         "dst has a row for every column of src that is transposed, and a column for every row",
         lambda o: o.dst.cols >= _size(o)[0] and o.dst.rows >= _size(o)[1],
     ),
-    must("SA-0123", "cpu", _matrix)(
+    must("SA-0123", "cpu")(
         "the valid rows and columns of dst are the valid columns and rows of src",
         lambda o: (o.dst.vc, o.dst.vr) == (o.src.vr, o.src.vc),
     ),
-]
+)
 
 
 def _channels(o: Any) -> int:
@@ -297,21 +289,21 @@ _CONV_RULES = [
 ]
 
 
-def _landing(o: Any) -> Any:
-    """The part of dst that receives the transposed source."""
-    return View.VALID if _conv(o) else _size(o)[::-1]
-
-
 def _beyond(o: Any) -> tuple[slice, slice] | None:
     """What the fast path overwrites: each row of dst to the end of its 32-byte block."""
     if not _matrix(o) or not o.target.writes_whole_blocks or not _is_fast(o):
         return None
-    stop = min(round_up(o.src.vr, BLOCK_BYTES // o.src.itemsize), o.dst.cols)
+    stop = min(up(o.src.vr, c0(o.src)), o.dst.cols)
     return (slice(0, o.src.vc), slice(o.src.vr, stop)) if stop > o.src.vr else None
 
 
 @insn(
-    out("dst", kinds=("tile", "conv"), view=_landing, unspecified=_beyond),
+    out(
+        "dst",
+        kinds=("tile", "conv"),
+        view=lambda o: View.VALID if _conv(o) else (_size(o)[1], _size(o)[0]),
+        unspecified=_beyond,
+    ),
     src(
         "src",
         kinds=("tile", "conv"),
