@@ -16,8 +16,9 @@ from ptokit.base.tensors import all_axes
 from ptokit.isa.conv_layout import FILTERS, WEIGHTS, split_channels, weight_blocks
 from ptokit.isa.devices import DEVICES, NEW, OLD
 from ptokit.isa.memory import FIX_VIEW
-from ptokit.isa.rules import both, in_types, must, when
-from ptokit.isa.spec import Rule, rule
+from ptokit.isa.rules import in_types, must, where
+from ptokit.isa.spec import Rule, examples, rule
+from ptokit.isa.transfer import c0
 
 _PAIRS = {
     "a2a3": "NC1HWC0 NDC1HWC0 FRACTAL_Z FRACTAL_Z_3D",
@@ -39,10 +40,15 @@ _TYPES = {
 # ---- the transfer ------------------------------------------------------------------------------
 
 
+def _is_blocks(o: Any) -> bool:
+    """Whether the view holds four-dimensional weights, which have a leading 1 there."""
+    return len(o.dst.shape) == 4 and o.src.layout in WEIGHTS
+
+
 def _axes(o: Any) -> tuple[int, ...]:
-    """Sizes of the view in memory, without the leading 1 of a four-dimensional weight view."""
+    """Sizes of the view in memory."""
     shape, _ = all_axes(o.src.shape, o.src.stride, o.src.layout)
-    return shape[1:] if len(o.dst.shape) == 4 and o.src.layout in WEIGHTS else shape
+    return shape[1:] if _is_blocks(o) else shape
 
 
 def _converted(o: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int] | None:
@@ -54,9 +60,9 @@ def _converted(o: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int] | No
     if len(tile) != rank:
         return tile, (rank,), 0, 0  # never equal: the rule names the shape
     if o.src.layout == Layout.NHWC:
-        _, n, h, w, c = view
-        return (tile[0], tile[2], tile[3]), (n, h, w), c, tile[1] * tile[4]
-    n, c, d, h, w = view if o.src.layout == Layout.NCDHW else (view[1], view[2], 1, *view[3:])
+        (_, n, h, w, c), d = view, 1
+    else:
+        n, c, d, h, w = view if o.src.layout == Layout.NCDHW else (view[1], view[2], 1, *view[3:])
     if o.dst.layout == Layout.NC1HWC0:
         return (tile[0], tile[2], tile[3]), (n, h, w), c, tile[1] * tile[4]
     if o.dst.layout == Layout.NDC1HWC0:
@@ -71,7 +77,7 @@ def load_conv(dst: Array, src: Array, o: Any) -> None:
     """Copy a view (all of its dimensions) into a convolution tile."""
     view, tile = o.src.layout, o.dst.layout
     if view == tile:
-        source = src[0] if dst.ndim == 4 and view in WEIGHTS else src
+        source = src[0] if _is_blocks(o) else src
         dst[...] = source[tuple(slice(0, n) for n in dst.shape)]
         return
     # (N, C, ...) with whatever plane there is behind the channels.
@@ -90,20 +96,8 @@ def load_conv(dst: Array, src: Array, o: Any) -> None:
 # ---- rules -------------------------------------------------------------------------------------
 
 
-def _conv(o: Any) -> bool:
-    return o.dst.kind == "conv"
-
-
 def _same(o: Any) -> bool:
-    return _conv(o) and o.src.layout == o.dst.layout
-
-
-def _maps(o: Any) -> bool:
-    return _same(o) and o.dst.layout in (Layout.NC1HWC0, Layout.NDC1HWC0)
-
-
-def _blocks(o: Any) -> bool:
-    return _same(o) and o.dst.layout in WEIGHTS and len(o.dst.shape) == 4
+    return o.src.layout == o.dst.layout
 
 
 def _five(o: Any) -> bool:
@@ -112,20 +106,22 @@ def _five(o: Any) -> bool:
 
 def _legal_pair(target: str) -> Rule:
     listed = _PAIRS[target].split()
-    full = " ".join(p if "-" in p else f"{p}-{p}" for p in listed)
+    full = [p if "-" in p else f"{p}-{p}" for p in listed]
     told = ", ".join(p.replace("-", " to ") if "-" in p else f"{p} to {p}" for p in listed)
 
-    def holds(o: Any) -> bool:
-        return f"{o.src.layout.name}-{o.dst.layout.name}" in full.split()
+    return must("conv-layout", target)(
+        f"a convolution tile is loaded {told}",
+        lambda o: f"{o.src.layout.name}-{o.dst.layout.name}" in full,
+    )
 
-    return rule("conv-layout", f"a convolution tile is loaded {told}", when(_conv, holds), target)
 
-
-def _is_window(o: Any) -> bool:
-    """Whether rows or planes of the view do not follow each other without a gap."""
+def _cuts_map(o: Any) -> bool:
+    """Whether rows or planes of a feature map in memory do not follow each other without a gap."""
+    if not _same(o) or o.dst.layout not in (Layout.NC1HWC0, Layout.NDC1HWC0):
+        return False
     shape, stride = all_axes(o.src.shape, o.src.stride, o.src.layout)
-    h, w, c0 = shape[-3:]
-    return stride[-3] != w * c0 or stride[-4] != h * w * c0
+    h, w, block = shape[-3:]
+    return stride[-3] != w * block or stride[-4] != h * w * block
 
 
 def _inside(o: Any) -> bool:
@@ -147,68 +143,57 @@ def _channels_fit(o: Any) -> bool:
     return found is None or found[2] <= found[3]
 
 
-CONV_RULES = [
+CONV_RULES = where(lambda o: o.dst.kind == "conv")(
     must("conv-location", DEVICES)(
-        "a convolution tile that is loaded is a Mat tile",
-        when(_conv, lambda o: o.dst.loc == TileType.Mat),
+        "a convolution tile that is loaded is a Mat tile", lambda o: o.dst.loc == TileType.Mat
     ),
-    *(
+    [
         must("conv-dtype", target)(
-            f"elements of a convolution tile are one of {kinds}",
-            when(_conv, in_types("dst", kinds)),
+            f"elements of a convolution tile are one of {kinds}", in_types("dst", kinds)
         )
         for target, kinds in _TYPES.items()
+    ],
+    map(_legal_pair, _PAIRS),
+    must("conv-window", OLD, _same)(
+        "the sizes of the tile fit into those of the view, and C0 is the same", _inside, FIX_VIEW
     ),
-    *(_legal_pair(target) for target in _PAIRS),
-    must("conv-window", OLD)(
-        "the sizes of the tile fit into those of the view, and C0 is the same",
-        when(_same, _inside),
-        FIX_VIEW,
-    ),
-    must("conv-window-size", OLD)(
+    must("conv-window-size", OLD, _cuts_map)(
         "a window of a feature map has at most 4095 rows of at most 65535 positions",
-        when(
-            both(_maps, _is_window), lambda o: o.dst.shape[-3] <= 4095 and o.dst.shape[-2] <= 65535
-        ),
+        lambda o: o.dst.shape[-3] <= 4095 and o.dst.shape[-2] <= 65535,
     ),
-    must("conv-blocks", OLD)(
+    must("conv-blocks", OLD, lambda o: _same(o) and _is_blocks(o))(
         "four-dimensional weights: the last two dimensions are 16 and 32/sizeof, statically, in "
         "tile and view",
-        when(
-            _blocks,
-            lambda o: (
-                o.dst.spec.shape[2:] == o.src.static_shape[3:] == (FILTERS, 32 // o.dst.itemsize)
-            ),
+        lambda o: o.dst.spec.shape[2:] == o.src.static_shape[3:] == (FILTERS, c0(o.dst)),
+    ),
+    *where(_five, OLD, "five-dimensional weights: ")(
+        must("conv-plane")(
+            "H and W of tile and view are equal", lambda o: o.dst.shape[1:3] == o.src.shape[1:3]
         ),
-    ),
-    must("conv-plane", OLD)(
-        "five-dimensional weights: H and W of tile and view are equal",
-        when(_five, lambda o: o.dst.shape[1:3] == o.src.shape[1:3]),
-    ),
-    must("conv-filters", OLD)(
-        "five-dimensional weights: N is at most 65535",
-        when(_five, lambda o: o.dst.shape[3] <= 65535),
+        rule("conv-filters", "N is at most 65535", lambda o: o.dst.shape[3] <= 65535),
     ),
     must("conv-shape", NEW + " cpu")(
-        "tile and view agree dimension by dimension", when(_conv, _shapes_agree), FIX_VIEW
+        "tile and view agree dimension by dimension", _shapes_agree, FIX_VIEW
     ),
     must("conv-channels", NEW + " cpu")(
-        "the channels of the view fit into the tile (C <= C1 * C0)", when(_conv, _channels_fit)
+        "the channels of the view fit into the tile (C <= C1 * C0)", _channels_fit
     ),
-    must("conv-whole-plane", "a5")(
+    must(
+        "conv-whole-plane",
+        "a5",
+        lambda o: (o.src.layout, o.dst.layout) == (Layout.NCHW, Layout.FRACTAL_Z),
+    )(
         "NCHW to FRACTAL_Z loads whole planes: the stride of C is H * W",
-        when(
-            both(_conv, lambda o: o.src.layout == Layout.NCHW and o.dst.layout == Layout.FRACTAL_Z),
-            lambda o: o.src.stride[2] == o.src.shape[3] * o.src.shape[4],
-        ),
+        lambda o: o.src.stride[2] == o.src.shape[3] * o.src.shape[4],
     ),
-]
+)
 
-CONV_EXAMPLES = [
-    {"dst": "Conv Mat f16 NC1HWC0 1x2x4x8x16", "src": "GM f16 1x2x4x8x16 NC1HWC0"},
-    {"dst": "Conv Mat i8 NC1HWC0 1x1x4096x1x32", "src": "GM i8 1x1x4096x1x32 NC1HWC0", "on": OLD},
-    {"dst": "Conv Mat f16 FRACTAL_Z 8x2x16x16", "src": "GM f16 1x8x2x16x16 FRACTAL_Z"},
-    {"dst": "Conv Mat f16 FRACTAL_Z 2x2x2x16x16", "src": "GM f16 2x2x2x16x16 FRACTAL_Z"},
-    {"dst": "Conv Mat f16 NC1HWC0 1x2x4x8x16", "src": "GM f16 1x1x4x8x20 NHWC", "on": "a5 cpu"},
-    {"dst": "Conv Mat f16 FRACTAL_Z 8x2x16x16", "src": "GM f16 1x20x20x2x2 NCHW", "on": "a5 cpu"},
-]
+CONV_EXAMPLES = examples("""
+    dst                                | src                          | on
+    Conv Mat f16 NC1HWC0 1x2x4x8x16    | GM f16 1x2x4x8x16 NC1HWC0    |
+    Conv Mat i8 NC1HWC0 1x1x4096x1x32  | GM i8 1x1x4096x1x32 NC1HWC0  | a2a3 kirinx90
+    Conv Mat f16 FRACTAL_Z 8x2x16x16   | GM f16 1x8x2x16x16 FRACTAL_Z |
+    Conv Mat f16 FRACTAL_Z 2x2x2x16x16 | GM f16 2x2x2x16x16 FRACTAL_Z |
+    Conv Mat f16 NC1HWC0 1x2x4x8x16    | GM f16 1x1x4x8x20 NHWC       | a5 cpu
+    Conv Mat f16 FRACTAL_Z 8x2x16x16   | GM f16 1x20x20x2x2 NCHW      | a5 cpu
+""")

@@ -11,27 +11,15 @@ from ptokit.isa import memory
 from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
 from ptokit.isa.devices import DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.facts import Ops
-from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, pairs, view_rows_cols
+from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
 from ptokit.isa.rules import Predicate, both, must, where
 from ptokit.isa.spec import Asm, Pipe, View, examples, gm_in, insn, out, rule
 from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import up
 
-
-def _tile(o: Any) -> bool:
-    return o.dst.kind == "tile"
-
-
-def _vec(o: Any) -> bool:
-    return _tile(o) and o.dst.loc == TileType.Vec
-
-
-def _mat(o: Any) -> bool:
-    return _tile(o) and o.dst.loc == TileType.Mat
-
-
-def _eight_bytes(o: Any) -> bool:
-    return _tile(o) and o.dst.itemsize == 8
+_tile = is_tile("dst")
+_vec, _mat = is_tile("dst", TileType.Vec), is_tile("dst", TileType.Mat)
+_eight_bytes = both(_tile, lambda o: o.dst.itemsize == 8)
 
 
 def _pair(listed: str) -> Predicate:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ptokit.base.enums import Layout
+from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
 from ptokit.base.tiles import BLOCK_BYTES
@@ -48,6 +48,11 @@ def moved_types(tile: str, a5: str, old: str, new: str) -> Types:
         kirin=common,
         ids={target: id for id, on in ((old, OLD), (new, NEW)) for target in on.split()},
     )
+
+
+def is_tile(name: str, *spaces: TileType) -> Predicate:
+    """Whether the operand is a tile, not one of a convolution, in one of the spaces."""
+    return lambda o: o[name].kind == "tile" and (not spaces or o[name].loc in spaces)
 
 
 def same_bits(tile: str, view: str, id: str, applies: Predicate | None = None) -> Rule:

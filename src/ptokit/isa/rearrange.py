@@ -16,6 +16,7 @@ from ptokit.isa.targets import PerTarget, Target
 from ptokit.isa.transfer import c0, up
 
 INTEGERS = "i8 u8 i16 u16 i32 u32"
+ALL_TYPES = f"{INTEGERS} f16 bf16 f32"
 
 
 # ---- TCONCAT -----------------------------------------------------------------------------------
@@ -44,9 +45,7 @@ def _spill(o: Any) -> Any:
     out("dstIdx", optional=True, view=lambda o: (o.dst.vr, 1), note="resulting lengths in bytes"),
     src("src0Idx", optional=True, view=lambda o: (o.dst.vr, 1), note="lengths of src0 in bytes"),
     src("src1Idx", optional=True, view=lambda o: (o.dst.vr, 1), note="lengths of src1 in bytes"),
-    types=types(
-        a2a3=f"{INTEGERS} f16 bf16 f32", a5=f"{INTEGERS} f16 bf16 f32", kirin=f"{INTEGERS} f16 f32"
-    ),
+    types=types(a2a3=ALL_TYPES, a5=ALL_TYPES, kirin=f"{INTEGERS} f16 f32"),
     forms=[
         "dst src0 src1",
         "dst src0 src1 src0Idx src1Idx",
@@ -110,14 +109,9 @@ def _spill(o: Any) -> Any:
         "src1": "Vec {T} 2x64 valid 2x24",
     },
     more_examples=[
-        {
-            "dst": "Vec f32 8x64 valid 8x24",
-            "src0": "Vec f32 8x32 valid 8x10",
-            "src1": "Vec f32 8x32 valid 8x14",
-            "dstIdx": "Vec i8 8x32 valid 8x1",
-            "src0Idx": "Vec i8 8x32 valid 8x1",
-            "src1Idx": "Vec i8 8x32 valid 8x1",
-        }
+        {"dst": "Vec f32 8x64 valid 8x24"}
+        | {"src0": "Vec f32 8x32 valid 8x10", "src1": "Vec f32 8x32 valid 8x14"}
+        | dict.fromkeys(("dstIdx", "src0Idx", "src1Idx"), "Vec i8 8x32 valid 8x1")
     ],
 )
 def TCONCAT(
@@ -184,7 +178,6 @@ def _take(
 # ---- interleaving ------------------------------------------------------------------------------
 
 FOUR = ("dst1", "dst0", "src1", "src0")
-ALL_TYPES = f"{INTEGERS} f16 bf16 f32"
 
 
 def _even(name: str) -> Any:
@@ -247,15 +240,8 @@ def TINTERLEAVE(dst1: Array, dst0: Array, src1: Array, src0: Array) -> None:
         separate("dst1", "src0", "src1", "src", on="a5"),
     ],
     asm=Asm(ins=("src0", "src1", "src"), outs=("dst0", "dst1")),
-    example={
-        "dst1": "Vec {T} 16x64",
-        "dst0": "Vec {T} 16x64",
-        "src1": "Vec {T} 16x64",
-        "src0": "Vec {T} 16x64",
-    },
-    more_examples=[
-        {"dst1": "Vec f32 4x64", "dst0": "Vec f32 4x64", "src": "Vec f32 4x128"},
-    ],
+    example={"src0": "Vec {T} 16x64"},
+    more_examples=[{"dst1": "Vec f32 4x64", "dst0": "Vec f32 4x64", "src": "Vec f32 4x128"}],
 )
 def TDEINTERLEAVE(
     dst1: Array, dst0: Array, src1: Array | None, src0: Array | None, src: Array | None

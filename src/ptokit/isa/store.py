@@ -14,36 +14,24 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
-from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, pairs, view_rows_cols
+from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
 from ptokit.isa.rules import Predicate, both, in_types, located, must, under, when, where
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, View, gm_out, insn, rule, scalar, src
+from ptokit.isa.transfer import RELU
 
 ATOMIC = Attr("atomicType", AtomicType, AtomicType.AtomicNone, "add to what is there")
-RELU = Attr("reluPreMode", ReluPreMode, ReluPreMode.NoRelu, "max(x, 0) on the way out of Acc")
 PHASE = Attr("stPhase", STPhase, STPhase.Unspecified, "unit-flag phase of an accumulator's drain")
 _TEXT = {a.name: a.name for a in (PHASE, ATOMIC, RELU)}
 
 _FIX_LAYOUT = "declare tile and view with the same layout"
 
 
-def _conv(o: Any) -> bool:
-    return o.src.kind == "conv"
-
-
-def _acc(o: Any) -> bool:
-    return not _conv(o) and is_accumulator(o)
+_tile, _acc = is_tile("src"), is_tile("src", TileType.Acc)
+_vec, _mat = is_tile("src", TileType.Vec), is_tile("src", TileType.Mat)
 
 
 def _plain(o: Any) -> bool:
-    return not _conv(o) and not is_accumulator(o)
-
-
-def _vec(o: Any) -> bool:
-    return _plain(o) and o.src.loc == TileType.Vec
-
-
-def _mat(o: Any) -> bool:
-    return _plain(o) and o.src.loc == TileType.Mat
+    return _tile(o) and not is_accumulator(o)
 
 
 def _atomic(o: Any) -> bool:
@@ -87,13 +75,10 @@ def _whole_blocks(o: Any) -> bool:
 
 
 def _conv_fits(o: Any) -> bool:
-    view = o.dst.shape[1:] if _weights(o) else o.dst.shape
+    weights = len(o.src.shape) == 4 and o.src.layout in WEIGHTS
+    view = o.dst.shape[1:] if weights else o.dst.shape
     tile = o.src.shape[:5] if o.dst.layout == Layout.NDC1HWC0 else o.src.shape
     return view == tile
-
-
-def _weights(o: Any) -> bool:
-    return len(o.src.shape) == 4 and o.src.layout in WEIGHTS
 
 
 # ---- rules -------------------------------------------------------------------------------------
@@ -101,7 +86,7 @@ def _weights(o: Any) -> bool:
 _SOURCES = (TileType.Vec, TileType.Acc, TileType.Mat)
 
 _PLAIN_RULES = [
-    *where(lambda o: not _conv(o))(
+    *where(_tile)(
         rule("SA-0101", "src is a Vec, Acc or Mat tile", lambda o: o.src.loc in _SOURCES, OLD),
         rule("SA-0100", "src is a Vec or Acc tile", lambda o: o.src.loc in _SOURCES[:2], NEW),
     ),
@@ -137,13 +122,13 @@ _PLAIN_RULES = [
         FIX_VIEW,
     ),
     memory.same_extent("src", "dst", _plain, "view-size", NEW),
-    memory.same_extent("src", "dst", lambda o: not _conv(o), "CA-0002", "cpu"),
+    memory.same_extent("src", "dst", _tile, "CA-0002", "cpu"),
     must("conv-store", DEVICES)(
         "only the permissive profile stores convolution tiles",
-        lambda o: not _conv(o),
+        _tile,
         "store the data through a plain tile over the same storage (TRESHAPE)",
     ),
-    must("conv-shape", "cpu", _conv)(
+    must("conv-shape", "cpu", lambda o: not _tile(o))(
         "layout and shape of a convolution tile and its view agree",
         lambda o: o.src.layout == o.dst.layout and _conv_fits(o),
         FIX_VIEW,
@@ -253,11 +238,11 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
 
 
 @insn(
-    gm_out("dst", view=lambda o: View.WHOLE if o.src.kind == "conv" else View.VALID),
+    gm_out("dst", view=lambda o: View.VALID if _tile(o) else View.WHOLE),
     src("src", kinds=("tile", "conv")),
     scalar("preQuantScalar", optional=True, note="quantisation word of 64 bits, Acc only"),
     attrs=[PHASE, ATOMIC, RELU],
-    pipe=lambda o: Pipe.FIX if o.src.kind == "tile" and is_accumulator(o) else Pipe.MTE3,
+    pipe=lambda o: Pipe.FIX if _acc(o) else Pipe.MTE3,
     pointwise=lambda o: o.src.kind == "tile" and o.dst.layout != Layout.NCDHW,
     ops={"TSTORE_VEC": Pipe.MTE3, "TSTORE_MAT": Pipe.MTE3, "TSTORE_ACC": Pipe.FIX},
     types=memory.moved_types("src", "", "SA-0011", "SA-0125"),

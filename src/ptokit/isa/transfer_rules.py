@@ -16,7 +16,6 @@ from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, path
 
 CUBE = "Mat>Left Mat>Right"
-WORDS = "preQuantScalar fp"  # the operands that bring quantisation words
 Unit = int | Callable[[Any], int]  # a size, or one that depends on the tile's element type
 
 
@@ -71,15 +70,16 @@ def matching(id: str, on: str) -> Rule:
 # ---- accumulators ------------------------------------------------------------------------------
 
 
-def needs_accumulator(id: str, on: str, words: str = WORDS) -> Rule:
+def _without_word(o: Any) -> bool:
+    return o.preQuantScalar is None and o.fp is None
+
+
+def needs_accumulator(id: str, on: str) -> Rule:
     """Quantisation and ReLU happen in the fix pipe, which drains accumulators."""
 
     def is_plain_copy(o: Any) -> bool:
-        return (
-            all(o[name] is None for name in words.split())
-            and o.attrs["reluPreMode"] == ReluPreMode.NoRelu
-            and o.attrs["accToVecMode"] is None
-        )
+        plain = _without_word(o) and o.attrs["reluPreMode"] == ReluPreMode.NoRelu
+        return plain and o.attrs["accToVecMode"] is None
 
     return must(id, on)(
         "a quantisation word, ReLU or a receiving vector core needs an accumulator as src",
@@ -109,7 +109,7 @@ def fp_rules(column: Callable[[Any], int], columns: Callable[[Any], int]) -> lis
     )
 
 
-def drain_rules(words: str = WORDS) -> list[Rule]:
+def drain_rules(words: str = "preQuantScalar fp") -> list[Rule]:
     """Every move out of an accumulator; `words` names the quantisation operands."""
 
     def line(o: Any) -> int:
@@ -145,7 +145,7 @@ def drain_rules(words: str = WORDS) -> list[Rule]:
     )
 
 
-def mode_rules(moved: str = "src", words: str = WORDS) -> list[Rule]:
+def mode_rules(moved: str = "src") -> list[Rule]:
     """The choice of the receiving vector cores; `moved` is the tile whose valid size moves."""
 
     def split(o: Any) -> int:
@@ -165,9 +165,7 @@ def mode_rules(moved: str = "src", words: str = WORDS) -> list[Rule]:
         ),
         *where(lambda o: o.attrs["accToVecMode"] in DUAL, A5_FAMILY, "a dual-destination mode ")(
             must("SA-0092")(
-                "takes no quantisation word",
-                lambda o: all(o[name] is None for name in words.split()),
-                "use a single-destination mode",
+                "takes no quantisation word", _without_word, "use a single-destination mode"
             ),
             rule("SA-0042", "has no DN destination", lambda o: o.dst.layout != "DN"),
             must("dual-halves")(
