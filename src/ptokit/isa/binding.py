@@ -15,10 +15,6 @@ from ptokit.isa.services import Core, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src
 
 
-def _by_hand(o: Any) -> bool:
-    return o.mode != "auto"
-
-
 def _is_tile(o: Any) -> bool:
     return o.obj.kind != "global"
 
@@ -77,10 +73,8 @@ def _capacity(o: Any) -> int:
             ),
         ),
         where(_checked)(
-            rule(
-                "SA-0351",
-                "the target has this memory space (capacity > 0)",
-                lambda o: _capacity(o) > 0,
+            must("SA-0351")(
+                "the target has this memory space (capacity > 0)", lambda o: _capacity(o) > 0
             ),
             must("SA-0352")(
                 "the tile fits into its memory space (tile_size <= capacity)",
@@ -137,7 +131,7 @@ def _alias(dst: Any, source: Any, offset: int) -> None:
     out("dst", kinds=("tile", "conv"), view=View.OBJECT, refused="SA-0090"),
     src("src", kinds=("tile", "conv"), view=View.OBJECT, refused="SA-0063"),
     pipe=Pipe.S,
-    rules=where(_by_hand)(
+    rules=where(lambda o: o.mode != "auto")(
         rule("SA-0063", "src is a Tile", lambda o: o.src.kind == "tile"),
         rule("SA-0090", "dst is a Tile", lambda o: o.dst.kind == "tile"),
         rule("SA-0303", "dst and src have the same TileType", lambda o: o.dst.loc == o.src.loc),

@@ -6,6 +6,7 @@ channels beyond C, and filters beyond N, become zero.
 
 from __future__ import annotations
 
+from operator import eq, le
 from typing import Any
 
 import numpy as np
@@ -51,10 +52,10 @@ def _axes(o: Any) -> tuple[int, ...]:
     return shape[1:] if _is_blocks(o) else shape
 
 
-def _converted(o: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int] | None:
-    """What must agree when channels are split: tile sizes, view sizes, C and its room."""
+def _sizes(o: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
+    """What must agree: two lists of sizes, and C with its room where it is split."""
     if o.src.layout == o.dst.layout:
-        return None
+        return _axes(o), o.dst.shape, 0, 0
     tile, view = o.dst.shape, o.src.shape
     rank = {Layout.NC1HWC0: 5, Layout.NDC1HWC0: 6}.get(o.dst.layout, 4)
     if len(tile) != rank:
@@ -133,16 +134,6 @@ def _inside(o: Any) -> bool:
     )
 
 
-def _shapes_agree(o: Any) -> bool:
-    found = _converted(o)
-    return _axes(o) == o.dst.shape if found is None else found[0] == found[1]
-
-
-def _channels_fit(o: Any) -> bool:
-    found = _converted(o)
-    return found is None or found[2] <= found[3]
-
-
 CONV_RULES = where(lambda o: o.dst.kind == "conv")(
     must("conv-location", DEVICES)(
         "a convolution tile that is loaded is a Mat tile", lambda o: o.dst.loc == TileType.Mat
@@ -173,10 +164,10 @@ CONV_RULES = where(lambda o: o.dst.kind == "conv")(
         rule("conv-filters", "N is at most 65535", lambda o: o.dst.shape[3] <= 65535),
     ),
     must("conv-shape", NEW + " cpu")(
-        "tile and view agree dimension by dimension", _shapes_agree, FIX_VIEW
+        "tile and view agree dimension by dimension", lambda o: eq(*_sizes(o)[:2]), FIX_VIEW
     ),
     must("conv-channels", NEW + " cpu")(
-        "the channels of the view fit into the tile (C <= C1 * C0)", _channels_fit
+        "the channels of the view fit into the tile (C <= C1 * C0)", lambda o: le(*_sizes(o)[2:])
     ),
     must(
         "conv-whole-plane",

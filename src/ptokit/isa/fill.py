@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out
 from ptokit.isa.rules import must, row_major, separate, unboxed, where, whole_overlap
 from ptokit.isa.services import Poison
-from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Insn, Pipe, Rule, insn, out, rule, src
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Pipe, Rule, insn, out, rule, src
 from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import c0, up, whole
 
@@ -137,27 +136,6 @@ def _form(mode: TFillPadMode) -> list[Rule]:
 # ---- the filling -------------------------------------------------------------------------------
 
 
-def _fill(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
-    """Copy what was handed over of src, and pad the rest of the region of dst."""
-    if _is_empty(o):
-        return
-    poison.demand("src", (slice(0, o.src.vr), slice(0, o.src.vc)))
-    missing = poison.undefined("src")
-    if _is_mat(o) and o.target.is_device:
-        cleared = _beside(dst.shape, o)
-        dst[...] = src
-        dst[cleared] = 0
-    else:
-        rows, cols = src.shape
-        dst[:rows, :cols] = _same_bits(src, o)
-        dst[:rows, cols:] = dst[rows:] = _pad_value(o)
-        cleared = np.zeros((), bool)
-    if missing is not None:
-        lost = np.zeros(dst.shape, bool)
-        lost[: missing.shape[0], : missing.shape[1]] = missing
-        poison.poison_where("dst", lost & ~cleared)
-
-
 def _same_bits(values: Array, o: Any) -> Array:
     if o.src.dtype is o.dst.dtype:
         return values
@@ -242,39 +220,59 @@ def TFILLPAD(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     the valid ones and the end of their box stay. The `cpu` profile fills everything beside the
     valid region of src with `PadVal`.
     """
-    _fill(dst, src, ops, poison)
+    if _is_empty(ops):
+        return
+    poison.demand("src", (slice(0, ops.src.vr), slice(0, ops.src.vc)))
+    missing = poison.undefined("src")
+    if _is_mat(ops) and ops.target.is_device:
+        cleared = _beside(dst.shape, ops)
+        dst[...] = src
+        dst[cleared] = 0
+    else:
+        rows, cols = src.shape
+        dst[:rows, :cols] = _same_bits(src, ops)
+        dst[:rows, cols:] = dst[rows:] = _pad_value(ops)
+        cleared = np.zeros((), bool)
+    if missing is not None:
+        lost = np.zeros(dst.shape, bool)
+        lost[: missing.shape[0], : missing.shape[1]] = missing
+        poison.poison_where("dst", lost & ~cleared)
 
 
-def _vec_form(mode: TFillPadMode, dst: str) -> Callable[[Callable[..., Any]], Insn]:
-    """A form of TFILLPAD that has a name of its own, on vector tiles."""
+def _vec_form(name: str, mode: TFillPadMode, dst: str, doc: str) -> None:
+    """Define a form of TFILLPAD that has a name of its own, on vector tiles."""
     location = must("location", DEVICES)(
         "dst and src are Vec tiles", lambda o: o.dst.loc == o.src.loc == TileType.Vec
     )
-    return insn(
+    insn(
         *_OPERANDS,
+        name=name,
         ops={"TFILLPAD_VEC": Pipe.V},
         targets=DEVICES,
         rules=[location, _ROOM, _VEC, _FORMS[mode]],
         steps=_STEPS,
         asm=Asm(forms=frozenset({"l1", "l2"})),
         example={"dst": dst, "src": _SOURCE},
-    )
+        doc=doc,
+    )(TFILLPAD.body)
 
 
-@_vec_form(TFillPadMode.InPlace, "Vec f32 16x64 pad Zero")
-def TFILLPAD_INPLACE(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
+_vec_form(
+    "TFILLPAD_INPLACE",
+    TFillPadMode.InPlace,
+    "Vec f32 16x64 pad Zero",
     """Fill what lies beside the valid part of a tile with the pad value of dst, in place.
 
     src and dst are two views of one storage: src gives the valid part, dst what is padded. See
     TFILLPAD for the region.
-    """
-    _fill(dst, src, ops, poison)
-
-
-@_vec_form(TFillPadMode.Expand, "Vec f32 24x96 pad Zero")
-def TFILLPAD_EXPAND(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
+    """,
+)
+_vec_form(
+    "TFILLPAD_EXPAND",
+    TFillPadMode.Expand,
+    "Vec f32 24x96 pad Zero",
     """Copy the valid part of a tile into a larger one and fill the rest with its pad value.
 
     See TFILLPAD for the region.
-    """
-    _fill(dst, src, ops, poison)
+    """,
+)

@@ -31,10 +31,6 @@ def _window(o: Any) -> tuple[slice, slice]:
     return slice(row, row + rows), slice(col, col + cols)
 
 
-def _pipe(o: Any) -> Pipe:
-    return {"Vec>Vec": Pipe.V, "Vec>Mat": Pipe.MTE3}.get(path(o), Pipe.FIX)
-
-
 _ACCUMULATOR_RULES = [
     *along("Acc>Mat")(
         must("acc-window", "a2a3")(
@@ -102,7 +98,7 @@ _VECTOR_RULES = [
         moves.VEC_MODE,
         Attr("mode", TInsertMode, None, "bursts of a Vec to Mat transfer"),
     ],
-    pipe=_pipe,
+    pipe=lambda o: {"Vec>Vec": Pipe.V, "Vec>Mat": Pipe.MTE3}.get(path(o), Pipe.FIX),
     ops={"TINSERT_A2M": Pipe.FIX},
     targets=DEVICES,
     forms=[

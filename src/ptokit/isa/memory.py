@@ -78,10 +78,9 @@ def positive_sizes(tile: str, view: str, on: str) -> Rule:
 
 def unit_stride(view: str, on: str) -> Rule:
     """The hardware never reads the innermost stride: it takes it as 1."""
-    inner = {Layout.DN: 3}
 
     def holds(o: Any) -> bool:
-        axis = inner.get(o[view].layout, 4)
+        axis = 3 if o[view].layout == Layout.DN else 4
         implied = o[view].layout == Layout.NDC1HWC0  # its innermost axis is not among the five
         return implied or o[view].shape[axis] == 1 or o[view].stride[axis] == 1
 

@@ -214,10 +214,6 @@ def _packed(o: Any) -> bool:
     return o.dst.cols == o.src.vr and o.src.cols == o.src.vc
 
 
-def _tmp_bytes(o: Any) -> int:
-    return 2 * (16 + up(o.dst.vr, 16) // 16 * o.dst.vc // 2 + 16)
-
-
 SCALE_RULES = where(lambda o: o.tmp is not None, "a5 kirinx90")(
     must("zz-dtype")(
         f"dst, src and tmp have one element type of {ZZ_TYPES}",
@@ -238,7 +234,10 @@ SCALE_RULES = where(lambda o: o.tmp is not None, "a5 kirinx90")(
     ),
     must("zz-tmp")(
         "tmp holds 2 * (32 + ceil(R / 16) * C / 2) bytes of indices",
-        lambda o: not o.attrs["grp_axis"] or o.tmp.nbytes >= _tmp_bytes(o),
+        lambda o: (
+            not o.attrs["grp_axis"]
+            or o.tmp.nbytes >= 2 * (32 + up(o.dst.vr, 16) // 16 * o.dst.vc // 2)
+        ),
     ),
     rule("zz-axis", "grp_axis is 0 or 1", lambda o: o.attrs["grp_axis"] in (0, 1)),
 )
@@ -290,12 +289,8 @@ def _destination(o: Any) -> Any:
 
 
 def _spill(o: Any) -> Any:
-    """Where vector tiles are copied in whole 32-byte blocks, what follows each row is lost."""
-    rows, cols = _common(o) if path(o) == "Vec>Vec" else (0, 0)
-    end = up(cols, c0(o.dst))
-    if not o.target.writes_whole_blocks or end == cols or not is_plain(o.dst):
-        return None
-    return slice(0, rows), slice(cols, end)
+    between_rows = path(o) == "Vec>Vec" and is_plain(o.dst)
+    return moves.rest_of_blocks(o, *_common(o)) if between_rows else None
 
 
 # ---- the instructions --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from ptokit.isa.rules import located, must, row_major, same_dtype, same_valid, s
 from ptokit.isa.services import Poison, Refused
 from ptokit.isa.spec import Asm, insn, out, src, types
 from ptokit.isa.targets import PerTarget, Target
-from ptokit.isa.transfer import c0, up
+from ptokit.isa.transfer import c0, rest_of_blocks
 
 INTEGERS = "i8 u8 i16 u16 i32 u32"
 ALL_TYPES = f"{INTEGERS} f16 bf16 f32"
@@ -30,12 +30,7 @@ def _joined(o: Any) -> tuple[int, int]:
 
 
 def _spill(o: Any) -> Any:
-    """Where whole 32-byte blocks are moved, what follows the joined columns is lost."""
-    if not o.target.writes_whole_blocks or o.src0Idx is not None:
-        return None
-    end = o.src0.vc + o.src1.vc
-    stop = min(up(end, c0(o.dst)), o.dst.cols)
-    return (slice(0, o.dst.vr), slice(end, stop)) if end < stop else None
+    return None if o.src0Idx is not None else rest_of_blocks(o, o.dst.vr, o.src0.vc + o.src1.vc)
 
 
 @insn(

@@ -85,6 +85,14 @@ def whole(tile: Any) -> tuple[int, int]:
     return axis_map.rows, axis_map.cols
 
 
+def rest_of_blocks(o: Any, rows: int, cols: int) -> tuple[slice, slice] | None:
+    """What follows so many columns of dst up to 32 bytes, lost where whole blocks are written."""
+    stop = min(up(cols, c0(o.dst)), o.dst.cols)
+    if not o.target.writes_whole_blocks or stop <= cols:
+        return None
+    return slice(0, rows), slice(cols, stop)
+
+
 def is_plain(tile: Any) -> bool:
     """Whether a tile is row-major without boxes."""
     return tile.layout == "ND"

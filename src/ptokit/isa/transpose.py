@@ -22,7 +22,7 @@ from ptokit.isa.rules import located, must, under, where
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, View, insn, out, rule, src, tmp, types
 from ptokit.isa.targets import PerTarget
-from ptokit.isa.transfer import c0, up
+from ptokit.isa.transfer import c0, rest_of_blocks, up
 
 # Whether all of the tile is transposed, or only its valid region.
 _WHOLE_TILE = PerTarget(False, a5=True, kirin=True)
@@ -291,10 +291,7 @@ _CONV_RULES = [
 
 def _beyond(o: Any) -> tuple[slice, slice] | None:
     """What the fast path overwrites: each row of dst to the end of its 32-byte block."""
-    if not _matrix(o) or not o.target.writes_whole_blocks or not _is_fast(o):
-        return None
-    stop = min(up(o.src.vr, c0(o.src)), o.dst.cols)
-    return (slice(0, o.src.vc), slice(o.src.vr, stop)) if stop > o.src.vr else None
+    return rest_of_blocks(o, o.src.vc, o.src.vr) if _matrix(o) and _is_fast(o) else None
 
 
 @insn(
