@@ -25,7 +25,7 @@ import numpy as np
 import ptokit
 from ptokit.base import enums
 from ptokit.base.convert import to_float64
-from ptokit.base.diagnostics import NotSupported, PtoError, UsageError, fail
+from ptokit.base.diagnostics import NotSupported, PtoError, usage_error
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import (
     BLayout,
@@ -94,13 +94,9 @@ def load_cases(folder: Path, only: Iterable[str] = ()) -> list[dict[str, Any]]:
     try:
         cases = json.loads(manifest.read_text("utf-8"))["cases"]
     except FileNotFoundError:
-        raise fail(
-            "conform.manifest", f"there is no manifest.json in {folder}", kind=UsageError
-        ) from None
+        raise usage_error("conform.manifest", f"there is no manifest.json in {folder}") from None
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise fail(
-            "conform.manifest", f"{manifest} is not a manifest: {error}", kind=UsageError
-        ) from None
+        raise usage_error("conform.manifest", f"{manifest} is not a manifest: {error}") from None
     wanted = set(only)
     return [c for c in cases if not wanted or c["instr"] in wanted]
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast, overload
 
 import numpy as np
 
-from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.diagnostics import usage_error
 from ptokit.base.entry import public
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.sections import guarded
@@ -70,11 +70,8 @@ class PythonSource:
         try:
             bound = self.signature.bind(*args, **consts)
         except TypeError as error:
-            raise fail(
-                "arguments",
-                f"{self.name}: {error}",
-                fix=f"{self.name}{self.signature}",
-                kind=UsageError,
+            raise usage_error(
+                "arguments", f"{self.name}: {error}", fix=f"{self.name}{self.signature}"
             ) from None
         bound.apply_defaults()
         return bound.arguments
@@ -147,7 +144,7 @@ def kernel(
     """
     if mode not in MODES or core not in CORES:
         cores = ", ".join(CORES)
-        raise fail("kernel", f"mode is one of {MODES}, core one of {cores}", kind=UsageError)
+        raise usage_error("kernel", f"mode is one of {MODES}, core one of {cores}")
     overrides = parse_defines(defines)
     chosen = None if target is None else find_target(target)
     (chosen or find_target("a2a3")).override(overrides)  # a wrong one is an error right here

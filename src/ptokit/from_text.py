@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ptokit.base.diagnostics import Diagnostic, UsageError, fail
+from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.base.entry import public
 from ptokit.emit.cpp import emit_cpp
 from ptokit.ir.asmform import looks_like, print_asm
@@ -71,12 +71,11 @@ class Program:
         function = self.module.function(name)
         if function is None:
             names = [f.name for f in self.module.functions]
-            raise fail(
+            raise usage_error(
                 "unknown-function",
                 f"there is no function @{name}",
                 fix=suggestion(name, names) or "one of " + ", ".join(names),
                 site=self.module.location,
-                kind=UsageError,
             )
         if name not in self._kernels:
             self._kernels[name] = Kernel(TextSource(self, function))
@@ -87,13 +86,12 @@ class Program:
         names = self.kernels
         if len(names) != 1:
             listed = ", ".join(names or [f.name for f in self.module.functions])
-            raise fail(
+            raise usage_error(
                 "which-kernel",
                 "the program has several functions that could be launched",
                 got=[("functions", listed)],
                 fix="name the one to run",
                 site=self.module.location,
-                kind=UsageError,
             )
         return self[names[0]]
 
@@ -154,11 +152,10 @@ class TextSource:
 
     def bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> Mapping[str, Any]:
         if consts:
-            raise fail(
+            raise usage_error(
                 "arguments",
                 f"@{self.name} has no option {', '.join(consts)}",
                 fix=f"arguments are given in order: {self}",
-                kind=UsageError,
             )
         return {str(index): value for index, value in enumerate(args)}
 

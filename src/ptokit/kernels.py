@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
+from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
 from ptokit.base.entry import public
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines import Runnable
@@ -145,15 +145,14 @@ class Kernel:
 
     def __getitem__(self, blocks: int) -> Launch:
         if not isinstance(blocks, int) or blocks < 1:
-            raise fail("grid", "the grid is a positive number of blocks", kind=UsageError)
+            raise usage_error("grid", "the grid is a positive number of blocks")
         return Launch(self, blocks)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        raise fail(
+        raise usage_error(
             "launch",
             f"{self.name} is a kernel: launch it with a number of blocks",
             fix=f"{self.name}[1](...)",
-            kind=UsageError,
         )
 
     # ---- what comes out --------------------------------------------------------------------
@@ -314,7 +313,7 @@ class Launch:
         paths = kernel.source.paths
         path = path or paths[0]
         if path not in paths:
-            raise fail("path", f"path is one of {paths}, not {path!r}", kind=UsageError)
+            raise usage_error("path", f"path is one of {paths}, not {path!r}")
         chosen = kernel._target(target, defines)
         started = time.perf_counter()
         arguments = kernel.source.bind(args, consts)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from ptokit.base.location import Location, Site, user_site
@@ -147,3 +148,6 @@ def fail(
     """Build (not raise) an error with a single diagnostic at the user's line."""
     values = tuple((path, str(value)) for path, value in got)
     return kind([Diagnostic(code, message, where(site), values, fix, target, notes=tuple(notes))])
+
+
+usage_error = partial(fail, kind=UsageError)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, fail
+from ptokit.base.diagnostics import Diagnostic, PtoError, usage_error
 from ptokit.cli.run import arguments
 from ptokit.from_text import load
 from ptokit.isa.targets import target
@@ -58,17 +58,16 @@ def _run_example(path: Path, targets: list[str], overrides: dict[str, int]) -> l
 def _cases(path: Path) -> list[Any]:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.exists():
-        raise fail("check.file", f"cannot read {path}", kind=UsageError)
+        raise usage_error("check.file", f"cannot read {path}")
     sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     cases = getattr(module, "CASES", None)
     if cases is None:
-        raise fail(
+        raise usage_error(
             "check.cases",
             f"{path} has no list CASES",
             fix="see examples/harness.py for what a case is",
-            kind=UsageError,
         )
     return list(cases)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.diagnostics import usage_error
 from ptokit.cli import Defines, OnTarget
 from ptokit.from_text import load
 from ptokit.ir.core import Value
@@ -51,15 +51,12 @@ def arguments(kernel: Kernel, words: list[str]) -> list[Any]:
     """The values of a kernel's parameters, from the words of the command line."""
     params = kernel.function.params
     if len(words) != len(params):
-        raise _usage(
+        raise usage_error(
+            "arguments",
             f"@{kernel.name} takes {len(params)} arguments, {len(words)} given",
-            ", ".join(f"%{p.name}: {p.type}" for p in params),
+            fix=", ".join(f"%{p.name}: {p.type}" for p in params),
         )
     return [_argument(p, word) for p, word in zip(params, words, strict=True)]
-
-
-def _usage(message: str, fix: str = "") -> Exception:
-    return fail("arguments", message, fix=fix, kind=UsageError)
 
 
 def _argument(param: Value, word: str) -> Any:
@@ -68,11 +65,15 @@ def _argument(param: Value, word: str) -> Any:
         try:
             return float(word) if type_.is_float else int(word, 0)
         except ValueError:
-            raise _usage(f"%{param.name} is a number of type {type_}, not {word!r}") from None
+            raise usage_error(
+                "arguments", f"%{param.name} is a number of type {type_}, not {word!r}"
+            ) from None
     try:
         array = np.load(word)
     except (OSError, ValueError) as error:
-        raise _usage(f"%{param.name}: cannot read {word}: {error}", "pass an .npy file") from None
+        raise usage_error(
+            "arguments", f"%{param.name}: cannot read {word}: {error}", fix="pass an .npy file"
+        ) from None
     assert isinstance(type_, PtrType | ViewType | ShapedType)
     wanted = type_.element.dtype
     if wanted is not None and array.dtype.kind == "V" and array.itemsize == wanted.itemsize:

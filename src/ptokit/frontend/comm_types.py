@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ptokit.base.comm_enums import CcuInputSource
-from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.diagnostics import fail, usage_error
 from ptokit.base.dtypes import DType, dtype, f32, i32
 from ptokit.base.entry import public
 from ptokit.base.layout import Array
@@ -62,11 +62,8 @@ class World:
         defines: Defines | None = None,
     ) -> None:
         if not isinstance(size, int) or not 1 <= size <= MOST_RANKS:
-            raise fail(
-                "world-size",
-                f"a world has 1 to {MOST_RANKS} ranks",
-                got=[("ranks", size)],
-                kind=UsageError,
+            raise usage_error(
+                "world-size", f"a world has 1 to {MOST_RANKS} ranks", got=[("ranks", size)]
             )
         self.size = size
         self._ranks = Ranks(size)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, UsageError, fail
+from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
 from ptokit.base.entry import public
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
@@ -50,18 +50,16 @@ def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
     """Run all blocks of a launch: here or in processes, once or under many schedules."""
     hazards, jobs, grid = options.hazards, options.jobs, options.grid
     if jobs > 1 and options.subscribers:
-        raise fail(
+        raise usage_error(
             "launch",
             "subscribers are told of what happens in this process",
             fix="leave jobs out, or take the recorded events: events=True",
-            kind=UsageError,
         )
     if hazards not in (True, False, "explore") or jobs < 1:
-        raise fail(
+        raise usage_error(
             "launch",
             'check is True, False or "explore", and jobs a positive number',
             got=[("check", hazards), ("jobs", jobs)],
-            kind=UsageError,
         )
     memory = [as_array(a) for a in options.arrays if hasattr(a, "shape")]
 

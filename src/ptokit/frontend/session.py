@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any
 
-from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.diagnostics import usage_error
 from ptokit.base.entry import public
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
@@ -40,7 +40,7 @@ class device:  # noqa: N801 - used as a function in a with statement
     ) -> None:
         chosen = target(target_name, defines)
         if mode not in MODES:
-            raise fail("unknown-mode", f"mode is one of {MODES}, not {mode!r}", kind=UsageError)
+            raise usage_error("unknown-mode", f"mode is one of {MODES}, not {mode!r}")
         self.machine = Machine(chosen, mode)
         self._tokens: list[Token[Machine | None]] = []
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ptokit.base.diagnostics import PtoError, UsageError, fail
+from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.dtypes import ALL, DType
 from ptokit.base.dtypes import dtype as find_dtype
 from ptokit.base.entry import public
@@ -39,11 +39,10 @@ def instruction(name: str) -> Insn:
     found = INSTRUCTIONS.get(name) or INSTRUCTIONS.get(name.upper())
     if found is None:
         near = difflib.get_close_matches(name.upper(), INSTRUCTIONS, 3)
-        raise fail(
+        raise usage_error(
             "unknown-instruction",
             f"there is no instruction {name!r}",
             fix=f"did you mean {', '.join(near)}?" if near else "`ptokit isa` lists all of them",
-            kind=UsageError,
         )
     return found
 

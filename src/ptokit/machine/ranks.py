@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ptokit.base.diagnostics import PtoError, UsageError, fail
+from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.layout import Array
 from ptokit.machine.faults import WouldBlock
 from ptokit.machine.objects import GlobalObject
@@ -149,7 +149,7 @@ class Ranks:
         import greenlet
 
         if self._streams:
-            raise fail("world-running", "the ranks of this world are running", kind=UsageError)
+            raise usage_error("world-running", "the ranks of this world are running")
         self._hub = greenlet.getcurrent()
         self._random = None if seed is None else random.Random(seed)
 
