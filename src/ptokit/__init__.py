@@ -25,6 +25,8 @@ from ptokit.frontend import api as _api
 from ptokit.frontend import asynchronous as _asynchronous
 from ptokit.frontend import events as _events
 from ptokit.frontend import pipes as _pipes
+from ptokit.frontend import tensor_types as _tensor_types
+from ptokit.frontend import types as _types
 from ptokit.frontend.api import *
 from ptokit.frontend.asynchronous import *
 from ptokit.frontend.events import *
@@ -33,29 +35,8 @@ from ptokit.frontend.pipes import *
 from ptokit.frontend.sections import cube_section, vector_section
 from ptokit.frontend.session import device, reset
 from ptokit.frontend.supports import supports
-from ptokit.frontend.tensor_types import (
-    BaseShape2D,
-    ConvTile,
-    ConvTileShape,
-    GlobalTensor,
-    Shape,
-    Stride,
-    TileShape2D,
-    ptr,
-)
-from ptokit.frontend.types import (
-    Tile,
-    TileAcc,
-    TileAccCompact,
-    TileLeft,
-    TileLeftCompact,
-    TileLeftScale,
-    TileLeftScaleCompact,
-    TileRight,
-    TileRightCompact,
-    TileRightScale,
-    TileRightScaleCompact,
-)
+from ptokit.frontend.tensor_types import *
+from ptokit.frontend.types import *
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 
 if TYPE_CHECKING:
@@ -103,28 +84,9 @@ __all__ = [
     "static_range",
     "cube_section",
     "vector_section",
-    "ptr",
     "PadCustom",
     "PadValueCustom",
     "PadValueCustom16",
-    "Tile",
-    "TileAcc",
-    "TileAccCompact",
-    "TileLeft",
-    "TileLeftCompact",
-    "TileLeftScale",
-    "TileLeftScaleCompact",
-    "TileRight",
-    "TileRightCompact",
-    "TileRightScale",
-    "TileRightScaleCompact",
-    "TileShape2D",
-    "BaseShape2D",
-    "ConvTile",
-    "ConvTileShape",
-    "GlobalTensor",
-    "Shape",
-    "Stride",
     "MrgSortExecutedNumList",
     "PtoError",
     "ProgramError",
@@ -137,3 +99,5 @@ __all__ += _api.__all__
 __all__ += _asynchronous.__all__
 __all__ += _events.__all__
 __all__ += _pipes.__all__
+__all__ += _tensor_types.__all__
+__all__ += _types.__all__

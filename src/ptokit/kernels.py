@@ -182,15 +182,11 @@ class Kernel:
         """
         chosen = self._target(target, defines)
         arguments = self.source.bind(args, consts)
-        if not form:
-            return print_module(self._module(chosen, arguments))
-        return print_module(ConvertLevel(form).run(self._levelled(form, chosen, arguments), chosen))
-
-    def _levelled(self, form: str, target: Target, arguments: Mapping[str, Any]) -> Module:
-        """What a form is made of: Level 3 of the finished program, others of the written one."""
-        if form == "l3":
-            return self._module(target, arguments)
-        return self.source.written(target, arguments)
+        if form in ("", "l3"):  # of the finished program, the other forms of the written one
+            module = self._module(chosen, arguments)
+        else:
+            module = self.source.written(chosen, arguments)
+        return print_module(ConvertLevel(form).run(module, chosen) if form else module)
 
     def cpp(
         self,
@@ -254,17 +250,15 @@ class Kernel:
 
     def _module(self, target: Target, arguments: Mapping[str, Any]) -> Module:
         key = (target, *self.source.cache_key(arguments))  # one target per set of defines
-        found = self._modules.get(key)
-        if found is None:
-            found = self._modules[key] = self.source.finished(target, arguments)
-        return found
+        if key not in self._modules:
+            self._modules[key] = self.source.finished(target, arguments)
+        return self._modules[key]
 
     def _prepare(self, engine: str, module: Module) -> Runnable:
         """The module ready to run."""
-        found = self._prepared.get((engine, module))
-        if found is None:
-            found = self._prepared[engine, module] = find_engine(engine).prepare(module)
-        return found
+        if (engine, module) not in self._prepared:
+            self._prepared[engine, module] = find_engine(engine).prepare(module)
+        return self._prepared[engine, module]
 
     def _arenas(self, program: Any) -> list[Arena]:
         """What launches of a program have left; only the program that ran last keeps it."""

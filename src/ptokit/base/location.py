@@ -38,14 +38,12 @@ class Location:
         return f"{self.file}:{self.line}:{self.col}" if self.col else f"{self.file}:{self.line}"
 
 
+@dataclass(slots=True, eq=False)
 class Site:
     """A point in running Python code; cheap to make, resolved on demand."""
 
-    __slots__ = ("code", "lasti")
-
-    def __init__(self, code: CodeType, lasti: int) -> None:
-        self.code = code
-        self.lasti = lasti
+    code: CodeType
+    lasti: int
 
     @property
     def location(self) -> Location:

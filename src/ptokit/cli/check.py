@@ -5,16 +5,19 @@ With `--run` the program also runs, with every checker on, and each kind of faul
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from ptokit.base.diagnostics import Diagnostic, PtoError
+from ptokit.base.diagnostics import Diagnostic, PtoError, usage_error
 from ptokit.cli import Defines
-from ptokit.cli.check_run import run_checked
+from ptokit.cli.run import arguments
 from ptokit.from_text import load
 from ptokit.isa.targets import target
 from ptokit.isa.targets.defines import parse_defines
@@ -48,7 +51,7 @@ def command(
         if path.suffix != ".py":
             found += _check(path, names, level, overrides)
         if run and not any(d.severity == "error" for d in found):
-            found += run_checked(path, names, arg or [], overrides)
+            found += _run(path, names, arg or [], overrides)
     errors = sum(d.severity == "error" for d in found)
     if as_json:
         typer.echo(json.dumps([d.to_json() for d in found], indent=1))
@@ -80,3 +83,55 @@ def _check(path: Path, names: list[str], level: int, overrides: dict[str, int]) 
             merged.setdefault(replace(found, target=""), []).append(name)
     # The same complaint on several targets is shown once, with all of them.
     return [replace(d, target=", ".join(on)) for d, on in merged.items()]
+
+
+def _run(
+    path: Path, targets: list[str], words: list[str], overrides: dict[str, int]
+) -> list[Diagnostic]:
+    """Run a text, or an example with its cases, with all checkers on; every complaint."""
+    if path.suffix == ".py":
+        return _run_example(path, targets, overrides)
+    program = load(path)
+    kernel = program.entry()
+    found: list[Diagnostic] = []
+    for name in targets or [program.target().name]:
+        chosen = target(name, overrides)
+        try:
+            kernel[1](*arguments(kernel, words), target=chosen)
+        except PtoError as error:
+            found += error.diagnostics
+    return found
+
+
+def _run_example(path: Path, targets: list[str], overrides: dict[str, int]) -> list[Diagnostic]:
+    """Run the kernels of a Python file that lists them as `CASES`."""
+    found: list[Diagnostic] = []
+    for case in _cases(path):
+        for name in targets or case.targets:
+            if name not in case.targets:
+                continue
+            values = list(case.inputs(np.random.default_rng(7)))
+            chosen = target(name, overrides)
+            try:
+                case.kernel[case.blocks](*values, target=chosen, **case.consts)
+            except PtoError as error:
+                found += error.diagnostics
+    return found
+
+
+def _cases(path: Path) -> list[Any]:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise usage_error("check.file", f"cannot read {path}")
+    sys.path.insert(0, str(path.parent))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    cases = getattr(module, "CASES", None)
+    if cases is None:
+        raise usage_error(
+            "check.cases",
+            f"{path} has no list CASES",
+            fix="see examples/harness.py for what a case is",
+        )
+    return list(cases)

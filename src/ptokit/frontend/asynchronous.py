@@ -86,12 +86,12 @@ class AsyncSession:
 
 
 @public
+@dataclass(eq=False, repr=False)
 class AsyncEvent:
     """The completion of one transfer. A handle of 0 means that nothing is pending."""
 
-    def __init__(self, handle: int = 0, engine: DmaEngine = DmaEngine.SDMA) -> None:
-        self.handle = handle
-        self.engine = engine
+    handle: int = 0
+    engine: DmaEngine = DmaEngine.SDMA
 
     def valid(self) -> bool:
         """Whether a transfer is behind the event."""

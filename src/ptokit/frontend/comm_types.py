@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from operator import index
 from typing import Any, ClassVar
 
@@ -86,14 +86,11 @@ class World:
         alternate at random, the same way for the same seed.
         """
 
-        def on(number: int) -> Callable[[], Any]:
-            def body() -> Any:
-                with self.rank(number):
-                    return program(number, *args)
+        def on(number: int) -> Any:
+            with self.rank(number):
+                return program(number, *args)
 
-            return body
-
-        return self._ranks.run([on(number) for number in range(self.size)], seed)
+        return self._ranks.run([partial(on, number) for number in range(self.size)], seed)
 
     def window(
         self, shape: int | Sequence[int], kind: DType | Any = f32, fill: Any = 0
@@ -139,13 +136,13 @@ class World:
 
 
 @public
+@dataclass(eq=False, repr=False)
 class SymmetricWindow:
     """One array per rank, all of one shape, each in the memory of its rank."""
 
-    def __init__(self, world: World, arrays: tuple[Array, ...], kind: DType) -> None:
-        self.world = world
-        self.arrays = arrays
-        self.dtype = kind
+    world: World
+    arrays: tuple[Array, ...]
+    dtype: DType
 
     def __getitem__(self, rank: int) -> Array:
         return self._of(rank)

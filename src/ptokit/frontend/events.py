@@ -7,6 +7,7 @@ the compiler orders everything and events do nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from operator import index
@@ -47,15 +48,13 @@ _IDS = max(target.event_ids for target in TARGETS.values())
 _TO_VECTOR, _TO_CUBE = ("TMOV_A2V",), ("TMOV_V2M", "TEXTRACT_V2M")
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class RecordEvent:
     """What an instruction returns: the right to record an Event behind it."""
 
-    __slots__ = ("insn", "pipe", "site")
-
-    def __init__(self, insn: Insn, pipe: Any, site: Site) -> None:
-        self.insn = insn
-        self.pipe = pipe
-        self.site = site
+    insn: Insn
+    pipe: Any
+    site: Site
 
     def __repr__(self) -> str:
         return f"<event of {self.insn.name}>"
@@ -257,14 +256,12 @@ class Event(Waitable, metaclass=_EventMeta):
 
 
 @public
+@dataclass(slots=True, eq=False)
 class _Method:
     """A method that takes a cross-core flag in brackets."""
 
-    __slots__ = ("_flag", "_run")
-
-    def __init__(self, run: Any, flag: int = _NO_ID) -> None:
-        self._run = run
-        self._flag = flag
+    _run: Any
+    _flag: int = _NO_ID
 
     def __getitem__(self, flag: int) -> _Method:
         return _Method(self._run, int(flag))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from typing import Any
@@ -131,17 +132,13 @@ class Instruction:
         return f"<instruction {self.insn.name}>"
 
 
+@dataclass(slots=True, eq=False)
 class Specialised:
     """An instruction with its template arguments given."""
 
-    __slots__ = ("_attrs", "_instruction", "_types")
-
-    def __init__(
-        self, instruction: Instruction, attrs: tuple[Any, ...], types: tuple[Any, ...]
-    ) -> None:
-        self._instruction = instruction
-        self._attrs = attrs
-        self._types = types
+    _instruction: Instruction
+    _attrs: tuple[Any, ...]
+    _types: tuple[Any, ...]
 
     def __call__(self, *args: Any, **named: Any) -> RecordEvent:
         """Run the instruction with these template arguments."""

@@ -7,6 +7,7 @@ calling it with the memory of the slots opens the pipe.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cache
 from operator import index
 from typing import Any, ClassVar
@@ -181,12 +182,12 @@ def cube() -> AbstractContextManager[None]:
 
 
 @public
+@dataclass(eq=False)
 class _Acting(AbstractContextManager[None]):
     """One core of the cluster is in force for a block of code."""
 
-    def __init__(self, role: str | int, part: str) -> None:
-        self._role = role
-        self._part = part
+    _role: str | int
+    _part: str
 
     def __enter__(self) -> None:
         self._machine = current()

@@ -17,6 +17,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from ptokit.frontend.lowering.statements import KernelLowering
 
 
+@dataclass(eq=False)
 class Section:
     """A part of a kernel that belongs to one kind of core."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    kind: str
 
     def __enter__(self) -> None:
         """Run the body; see the module's text for how other cores skip it."""

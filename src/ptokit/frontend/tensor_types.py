@@ -31,6 +31,11 @@ from ptokit.isa.verify import recipe
 from ptokit.machine.faults import never_written
 from ptokit.machine.objects import GlobalObject, Pointer, as_array, element_type, pointer
 
+__all__ = [
+    "BaseShape2D", "ConvTile", "ConvTileShape", "GlobalTensor", "Shape", "Stride", "TileShape2D",
+    "ptr",
+]  # fmt: skip
+
 # ---- convolution tiles ---------------------------------------------------------------------------
 
 

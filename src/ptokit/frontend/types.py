@@ -32,6 +32,12 @@ from ptokit.machine.calls import tile_access
 from ptokit.machine.faults import never_written
 from ptokit.machine.objects import ConvObject, TileObject
 
+__all__ = [
+    "Tile", "TileAcc", "TileAccCompact", "TileLeft", "TileLeftCompact", "TileLeftScale",
+    "TileLeftScaleCompact", "TileRight", "TileRightCompact", "TileRightScale",
+    "TileRightScaleCompact",
+]  # fmt: skip
+
 _LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
 
 

@@ -70,20 +70,15 @@ def at_block_end(scheduler: Scheduler, cluster: Cluster, cores: list[Core]) -> N
                 )
         for pipe in core.pipes:
             pipe.check_balance(findings, core)
-    owners = _owners(cores)
+    owners = {  # the FIFO behind each cross-core flag
+        flag: pipe
+        for core in cores
+        for pipe in core.pipes
+        for flag in range(pipe.spec.FlagID, pipe.spec.last_flag + 1)
+    }
     for (role, flag, _), semaphore in cluster.semaphores.items():
         if semaphore.tokens:
             _leftover(scheduler, role, flag, semaphore, owners)
-
-
-def _owners(cores: list[Core]) -> dict[int, Any]:
-    """The FIFO behind each cross-core flag."""
-    found: dict[int, Any] = {}
-    for core in cores:
-        for pipe in core.pipes:
-            for flag in range(pipe.spec.FlagID, pipe.spec.last_flag + 1):
-                found[flag] = pipe
-    return found
 
 
 def _leftover(
@@ -101,16 +96,15 @@ def _leftover(
         return
     ready = flag % 16 in (pipe.spec.FlagID, pipe.spec.FlagID + 2)
     who = "the cube core" if role == "cube" else f"vector core {role}"
-    what = (
-        f"{who} leaves {many} entries of {pipe.spec} unpopped"
-        if ready
-        else (f"{who} leaves {many} announcements of free space of {pipe.spec} untaken")
-    )
+    what = "entries" if ready else "announcements of free space"
+    taken = "unpopped" if ready else "untaken"
     fix = "pop as often as is pushed, on every core that takes part"
     fifos = scheduler.target.fifos
     if fifos is not None and fifos.pairs_cores and role != "cube":
         fix += "; on A2/A3 both vector cores take part, also without a split"
-    scheduler.findings.add("E10", what, token.site, fix=fix)
+    scheduler.findings.add(
+        "E10", f"{who} leaves {many} {what} of {pipe.spec} {taken}", token.site, fix=fix
+    )
 
 
 def at_end(scheduler: Scheduler) -> None:
@@ -124,7 +118,17 @@ def at_end(scheduler: Scheduler) -> None:
                 record.site,
                 fix="store it with STPhase.Final behind a last accumulation with AccPhase.Final",
             )
-    _unequal(scheduler)
+    for (place, turn), meeting in scheduler.sync.meetings.items():
+        # Entered by fewer cores than it has, without anybody waiting for them.
+        if len(meeting.arrived) < meeting.total and place[0] != "group":
+            token = next(iter(meeting.arrived.values()))
+            findings.add(
+                "E13",
+                f"round {turn + 1} of SYNCALL is entered by {len(meeting.arrived)} of "
+                f"{meeting.total} cores",
+                token.site,
+                fix="every participant must enter it equally often",
+            )
     if scheduler.sync.met:
         for flag, site in scheduler.sync.used_flags.items():
             if flag in scheduler.target.reserved_flags:
@@ -135,20 +139,6 @@ def at_end(scheduler: Scheduler) -> None:
                     fix="use flags below 11",
                     notes=[Note("SYNCALL", where(next(iter(scheduler.sync.met.values()))))],
                 )
-
-
-def _unequal(scheduler: Scheduler) -> None:
-    """SYNCALL entered by fewer cores than it has, without anybody waiting for them."""
-    for (place, turn), meeting in scheduler.sync.meetings.items():
-        if len(meeting.arrived) < meeting.total and place[0] != "group":
-            token = next(iter(meeting.arrived.values()))
-            scheduler.findings.add(
-                "E13",
-                f"round {turn + 1} of SYNCALL is entered by {len(meeting.arrived)} of "
-                f"{meeting.total} cores",
-                token.site,
-                fix="every participant must enter it equally often",
-            )
 
 
 def flag_clash(findings: Findings, core: Core, pipe: Any) -> None:

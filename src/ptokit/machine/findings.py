@@ -102,14 +102,13 @@ class Findings:
 
     def unit(self, event: Event, last: Event | None, what: str) -> None:
         """A unit-flag handshake out of step."""
-        notes = [Note("the step before it", where(last.site))] if last is not None else []
         self.add(
             "E9",
             f"{event.insn.name} with a unit-flag phase: the accumulator {what}",
             event.site,
             fix="accumulate with AccPhase.Partial, last with AccPhase.Final, then store with "
             "STPhase.Final",
-            notes=notes,
+            notes=[Note("the step before it", where(last.site))] if last is not None else (),
         )
 
     def stale(self, message: str, site: Place, other: Place, fix: str) -> None:

@@ -15,7 +15,7 @@ from ptokit.isa.devices import TARGETS
 from ptokit.isa.groups import GroupSpec
 from ptokit.isa.meaning import Meaning, kinds_of
 from ptokit.isa.samples import Sample, sample, samples
-from ptokit.isa.spec import Attr, Insn, Operand, Pipe, Rule, Types
+from ptokit.isa.spec import Insn, Operand, Pipe, Rule, Types
 from ptokit.isa.targets import TARGETS as PROFILES
 from ptokit.isa.verify import code_of
 
@@ -84,12 +84,6 @@ def example_sample(insn: Insn) -> Sample | None:
     return (preferred or every or [sample(insn, PROFILES[target], {})])[0]
 
 
-def attr_values(attr: Attr) -> str:
-    if issubclass(attr.type, IntEnum):
-        return f"`{attr.type.__name__}`"
-    return attr.type.__name__
-
-
 def markdown(insn: Insn) -> str:
     """The page of one instruction."""
     lines = [f"# {insn.name}", "", insn.doc, ""]
@@ -122,7 +116,9 @@ def markdown(insn: Insn) -> str:
     lines += _meaning(insn)
     if insn.freedom:
         lines += ["## Freedom", "", " ".join(each.text for each in insn.freedom), ""]
-    lines += _example(insn)
+    shown = example_sample(insn)
+    if shown is not None:
+        lines += ["## Example", "", "```python", *example_code(shown), "```", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -184,16 +180,10 @@ def _operand_table(insn: Insn) -> list[str]:
         lines += ["| template argument | type | default | note |", "|---|---|---|---|"]
         for a in insn.attrs:
             default = getattr(a.default, "name", a.default)
-            lines.append(f"| {a.name} | {attr_values(a)} | {default} | {_cell(a.note)} |")
+            kind = f"`{a.type.__name__}`" if issubclass(a.type, IntEnum) else a.type.__name__
+            lines.append(f"| {a.name} | {kind} | {default} | {_cell(a.note)} |")
         lines.append("")
     return lines
-
-
-def _example(insn: Insn) -> list[str]:
-    shown = example_sample(insn)
-    if shown is None:
-        return []
-    return ["## Example", "", "```python", *example_code(shown), "```", ""]
 
 
 def example_code(shown: Sample) -> list[str]:
