@@ -1,4 +1,13 @@
-"""Comparison and selection: packed predicate masks, with a tile and with one number."""
+"""Comparison and selection: packed predicate masks, with a tile and with one number.
+
+A mask holds one bit per element, 1 for true. Row i of the mask starts at row i of the mask tile,
+and element j of that row is bit j % 8, counted from the lowest, of byte j // 8. The element type of
+the mask tile decides how wide its rows are, never the order of the bits.
+
+A comparison stores whole vector registers, so it writes more of a mask row than its elements ask
+for: `_stored_bytes` tells how much, `_compared_mask` and `_undefined_tail` say it in the terms of
+an operand declaration.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +17,9 @@ from ptokit.base.dtypes import f16, i32
 from ptokit.base.enums import CmpMode
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import SCRATCH_IN_USE, steps
-from ptokit.isa.expr import Expr, given, on, select
-from ptokit.isa.masks import (
-    compared,
-    compared_mask,
-    is_mask,
-    mask_extent,
-    mask_fits,
-    stored_mask_fits,
-    undefined_tail,
-)
+from ptokit.isa.expr import Expr, apply, given, on, select
 from ptokit.isa.meaning import Each
-from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector_of_i64, plain
+from ptokit.isa.pointwise import NUMBERS, arithmetic, on_a2a3, one_vector_of_i64, plain
 from ptokit.isa.rules import (
     located,
     must,
@@ -30,11 +30,95 @@ from ptokit.isa.rules import (
     static_valid_fits,
     whole_overlap,
 )
-from ptokit.isa.spec import Asm, Attr, Operand, Rule, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.spec import (
+    Asm,
+    Attr,
+    Extent,
+    Operand,
+    Rule,
+    View,
+    insn,
+    out,
+    rule,
+    scalar,
+    src,
+    tmp,
+    types,
+)
 
-_ALL = "i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32"
-_KIRIN = "i8 u8 i16 u16 i32 u32 f16 f32"
-_DST = out("dst", view=compared_mask, unspecified=undefined_tail, note="packed mask")
+# ---- masks -------------------------------------------------------------------------------------
+
+
+def _compared(a: Expr, b: Expr, mode: CmpMode) -> Expr:
+    """The answer to a comparison."""
+    return apply(mode.name.lower(), a, b)
+
+
+def _mask_extent(mask: Any, rows: int, cols: int) -> Extent:
+    """The part of a mask tile, given by its facts, that holds rows x cols bits."""
+    return rows, -(-cols // (8 * mask.itemsize))
+
+
+# ---- what a comparison stores ------------------------------------------------------------------
+
+
+def _stored_bytes(o: Any) -> int:
+    """Bytes of a mask row that a comparison of src0 writes on a device: whole registers."""
+    size, cols = o.src0.itemsize, o.src0.vc
+    if size == 8:
+        return 32
+    lanes = 256 // size if on_a2a3(o) else 128 if size > 1 else 256
+    return -(-cols // lanes) * lanes // 8
+
+
+def _compared_mask(o: Any) -> View | Extent:
+    """The region of `dst` that a comparison of src0 writes; the permissive profile clears all."""
+    if not o.target.is_device:
+        return View.WHOLE
+    return o.src0.vr, _stored_bytes(o) // o.dst.itemsize
+
+
+def _undefined_tail(o: Any) -> tuple[slice, slice] | None:
+    """The bytes behind the last element that A2/A3 fills with comparisons of whatever follows.
+
+    NE is EQ with all columns of the mask tile inverted, hence reaches to the end of the row.
+    """
+    if not on_a2a3(o):
+        return None
+    mode = next(value for value in o.attrs.values() if isinstance(value, CmpMode))
+    stop = o.dst.cols if mode == CmpMode.NE else _stored_bytes(o)
+    start = -(-o.src0.vc // 8)
+    return (slice(0, o.src0.vr), slice(start, stop)) if start < stop else None
+
+
+def _mask_rules(name: str, of: str) -> list[Rule]:
+    """A packed mask is a plain tile of integers with a bit for every valid element of `of`."""
+    return [
+        must("mask-layout")(
+            f"{name} is a packed mask: row-major, without an inner box",
+            lambda o: o[name].layout == "ND",
+            "declare the mask tile with BLayout.RowMajor and SLayout.NoneBox",
+        ),
+        must("mask-type")(
+            f"{name} is a packed mask: its elements are integers of whole bytes",
+            lambda o: o[name].dtype.is_integer and not o[name].dtype.is_packed,
+            "declare the mask tile with uint8_t elements",
+        ),
+        must("mask-rows")(
+            f"{name} has a row for every valid row of {of}",
+            lambda o: o[name].rows >= o[of].vr,
+            "give the mask tile as many rows as the data tile",
+        ),
+        must("mask-width")(
+            f"a row of {name} holds one bit per valid column of {of}",
+            lambda o: 8 * o[name].cols * o[name].itemsize >= o[of].vc,
+            "give the mask tile more columns",
+        ),
+    ]
+
+
+_ALL, _KIRIN = NUMBERS["a5"], NUMBERS["kirin"]
+_DST = out("dst", view=_compared_mask, unspecified=_undefined_tail, note="packed mask")
 _MASK_TYPES = types("dst", a2a3="u8", a5="u8 u32", kirin="u8 u32")
 
 
@@ -49,9 +133,13 @@ def alike(names: str, count: int) -> str:
 def _comparison(mode: str, *sources: str, rows: str, fix: str) -> list[Rule]:
     """What a comparison asks of its mask and its tiles; `mode` is the template argument."""
     return [
-        *is_mask("dst"),
-        *mask_fits("dst", of="src0"),
-        stored_mask_fits(),
+        *_mask_rules("dst", of="src0"),
+        must("mask-store", DEVICES)(
+            "a row of dst holds the whole vector registers of bits that are stored for src0",
+            lambda o: o.dst.cols * o.dst.itemsize >= _stored_bytes(o),
+            "give the mask tile more columns: 16 bytes for every 128 columns of src0, "
+            "32 for every 256 when its elements are bytes",
+        ),
         arithmetic("src0"),
         located("Vec", "dst", id="SA-0230", on=DEVICES),
         located("Vec", *sources, id="SA-0232", on=DEVICES),
@@ -115,7 +203,7 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
     Whole registers of bits are stored: behind the last element of a row A5 and Kirin fill up with
     zeros, A2/A3 with garbage (with NE, to the end of the row). A2/A3 cannot order i32.
     """
-    return compared(src0, src1, cmpMode)
+    return _compared(src0, src1, cmpMode)
 
 
 @insn(
@@ -154,10 +242,10 @@ def TCMPS(src0: Expr, scalar: Expr, mode: CmpMode) -> Expr:
     A2/A3 cannot order i32, and compares i16 and u16 as if their bits were f16: equality is right
     except for 0 against 0x8000 and the patterns of NaN, order only among small positive numbers.
     """
-    found = compared(src0, scalar, mode)
+    found = _compared(src0, scalar, mode)
     if src0.kind.is_float or src0.kind.bits != 16:
         return found
-    return given(on("a2a3"), compared(src0.bits(f16), scalar.bits(f16), mode), found)
+    return given(on("a2a3"), _compared(src0.bits(f16), scalar.bits(f16), mode), found)
 
 
 # ---- selection ---------------------------------------------------------------------------------
@@ -166,8 +254,7 @@ def TCMPS(src0: Expr, scalar: Expr, mode: CmpMode) -> Expr:
 def _selection(mask: str, *sources: str, tmp_text: str, tmp_bytes: Any) -> list[Rule]:
     """What a selection asks of its mask, its tiles and its scratch."""
     return [
-        *is_mask(mask),
-        *mask_fits(mask, of="dst"),
+        *_mask_rules(mask, of="dst"),
         same_dtype("dst", *sources),
         located("Vec", "dst", mask, *sources, on=DEVICES),
         *static_valid_fits("dst", mask, *sources),
@@ -186,7 +273,7 @@ def _selection(mask: str, *sources: str, tmp_text: str, tmp_bytes: Any) -> list[
 
 @insn(
     out("dst"),
-    src("selMask", view=lambda o: mask_extent(o.selMask, o.dst.vr, o.dst.vc), note="packed mask"),
+    src("selMask", view=lambda o: _mask_extent(o.selMask, o.dst.vr, o.dst.vc), note="packed mask"),
     src("src0", note="taken where the bit is 1"),
     src("src1", note="taken where the bit is 0"),
     tmp(lost=on_a2a3, note="32 bytes on A2/A3"),
@@ -232,7 +319,7 @@ def TSEL(selMask: Expr, src0: Expr, src1: Expr) -> Expr:
 
 @insn(
     out("dst"),
-    src("mask", view=lambda o: mask_extent(o.mask, o.dst.vr, o.dst.vc), note="packed mask"),
+    src("mask", view=lambda o: _mask_extent(o.mask, o.dst.vr, o.dst.vc), note="packed mask"),
     src("src", note="taken where the bit is 1"),
     tmp(lost=on_a2a3, note="32 bytes on A2/A3"),
     scalar(note="taken where the bit is 0; converted to the element type of src"),

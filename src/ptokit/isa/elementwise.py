@@ -32,7 +32,9 @@ from ptokit.isa.numerics import (
 )
 from ptokit.isa.pointwise import (
     BINARY,
+    NUMBERS,
     UNARY,
+    WIDER_NUMBERS,
     not_empty,
     on_a2a3,
     one_vector_of_i64,
@@ -43,16 +45,6 @@ from ptokit.isa.pointwise import (
 from ptokit.isa.rules import must, same_dtype, separate
 from ptokit.isa.spec import family, insn, out, rule, src, tmp, types
 
-NUMBERS = {
-    "a2a3": "i16 i32 f16 f32",
-    "a5": "i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-    "kirin": "i8 u8 i16 u16 i32 u32 f16 f32",
-}
-WIDER_NUMBERS = {
-    "a2a3": "i16 i32 f16 f32",
-    "a5": "i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-    "kirin": "i16 u16 i32 u32 f16 f32",
-}
 elementwise = partial(insn, means=Each())
 _binary = partial(elementwise, *BINARY)
 _unary = partial(elementwise, *UNARY)

@@ -21,26 +21,36 @@ from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Clobber, Each
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
-from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, one_vector_of_i64, plain, precision
+from ptokit.isa.pointwise import (
+    COPIED,
+    NUMBERS,
+    arithmetic,
+    narrow,
+    not_empty,
+    on_a2a3,
+    one_vector_of_i64,
+    plain,
+    precision,
+)
 from ptokit.isa.rules import located, must, same_dtype, separate, unboxed, whole_overlap
 from ptokit.isa.spec import Asm, Extent, Rule, View, family, insn, out, src, tmp, types
-from ptokit.isa.vector_rules import BLOCK_BYTES, by_target, ceil_to, lanes, per_block, rows_16bit
+from ptokit.isa.vector_rules import (
+    BLOCK_BYTES,
+    block_tail,
+    by_target,
+    ceil_to,
+    lanes,
+    per_block,
+    rows_16bit,
+    same_region,
+)
 
 STRICT = unspecified(
     "NaN; zeros of both signs",
     "For NaN, and for zeros of either sign, nothing is stated; the reference keeps src0 unless "
     "src1 compares as better.",
 )
-_COPIED = {
-    "a2a3": "i8 u8 i16 u16 i32 u32 f16 bf16 f32",
-    "a5": "i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-    "kirin": "i8 u8 i16 u16 i32 u32 f16 f32",
-}
-_NUMBERS = {
-    "a2a3": "f16 f32 i16 i32",
-    "a5": "i8 u8 i16 u16 i32 u32 f16 bf16 f32",
-    "kirin": "i8 u8 i16 u16 i32 u32 f16 f32",
-}
+_NUMBERS = narrow(NUMBERS)
 
 
 # ---- a value per row -----------------------------------------------------------------------------
@@ -50,7 +60,7 @@ _WINDOW = (188416, 196608)
 
 
 def _is_full(tile: Any, dst: Any) -> bool:
-    return tile.is_row_major and tile.vr == dst.vr and tile.vc == dst.vc
+    return tile.is_row_major and same_region(tile, dst)
 
 
 def _per_row(o: Any) -> str:
@@ -213,7 +223,7 @@ def _by_scalar_unit(o: Any) -> bool:
     ),
     src("src", view=lambda o: (o.dst.vr, 1)),
     means=Each(),
-    types=types(**_COPIED, ids={"a2a3": "SA-0008"}),
+    types=types(**COPIED, ids={"a2a3": "SA-0008"}),
     rules=[
         by_target("SA-0112", "SA-0111", lambda i, on: located("Vec", "src", id=i, on=on)),
         by_target("SA-0112", "SA-0033", lambda i, on: located("Vec", "dst", id=i, on=on)),
@@ -250,10 +260,6 @@ def TROWEXPAND(src: Expr) -> Expr:
 # ---- a single row --------------------------------------------------------------------------------
 
 
-def _has_shape_of(tile: Any, dst: Any) -> bool:
-    return tile.vr == dst.vr and tile.vc == dst.vc
-
-
 def _row(o: Any) -> Extent:
     """Row 0, as wide as dst; nothing when dst is empty."""
     return min(1, o.dst.vr), o.dst.vc
@@ -261,7 +267,7 @@ def _row(o: Any) -> Extent:
 
 def _sources(o: Any) -> tuple[Any, Any]:
     """The full source and the single row."""
-    return (o.src0, o.src1) if _has_shape_of(o.src0, o.dst) else (o.src1, o.src0)
+    return (o.src0, o.src1) if same_region(o.src0, o.dst) else (o.src1, o.src0)
 
 
 def _in_one_go(o: Any) -> bool:
@@ -282,7 +288,7 @@ def _with_row_rules(major: str = "layout") -> list[Rule]:
         arithmetic("dst"),
         must("full-source")(
             "src0 or src1 has the valid region of dst",
-            lambda o: _has_shape_of(o.src0, o.dst) or _has_shape_of(o.src1, o.dst),
+            lambda o: same_region(o.src0, o.dst) or same_region(o.src1, o.dst),
             "give one source the valid rows and columns of dst",
         ),
         must("row-source")(
@@ -312,8 +318,8 @@ def _with_row_rules(major: str = "layout") -> list[Rule]:
 _with_row = partial(
     insn,
     out("dst"),
-    src("src0", view=lambda o: View.VALID if _has_shape_of(o.src0, o.dst) else _row(o)),
-    src("src1", view=lambda o: _row(o) if _has_shape_of(o.src0, o.dst) else View.VALID),
+    src("src0", view=lambda o: View.VALID if same_region(o.src0, o.dst) else _row(o)),
+    src("src1", view=lambda o: _row(o) if same_region(o.src0, o.dst) else View.VALID),
     means=Each(),
     example={"dst": "Vec {T} 16x64", "src0": "Vec {T} 16x64", "src1": "Vec {T} 1x64"},
     more_examples=[
@@ -323,23 +329,19 @@ _with_row = partial(
 )
 
 
-def _block_tail(o: Any) -> tuple[slice, slice] | None:
-    """a2a3 copies whole 32-byte blocks: what lies behind the valid columns is overwritten."""
-    stop = ceil_to(o.dst.vc, per_block(o.dst))
-    if not on_a2a3(o) or not _copies(o) or stop == o.dst.vc:
-        return None
-    return slice(0, o.dst.vr), slice(o.dst.vc, stop)
-
-
 def _copies(o: Any) -> bool:
     return min(o.dst.vr, o.dst.vc, o.src.vr, o.src.vc) > 0
 
 
 @insn(
-    out("dst", view=lambda o: View.VALID if _copies(o) else (0, 0), unspecified=_block_tail),
+    out(
+        "dst",
+        view=lambda o: View.VALID if _copies(o) else (0, 0),
+        unspecified=lambda o: block_tail(o, o.dst.vr if _copies(o) else 0, o.dst.vc),
+    ),
     src("src", view=lambda o: (1, o.dst.vc) if _copies(o) else (0, 0)),
     means=Each(),
-    types=types(**_COPIED),
+    types=types(**COPIED),
     rules=[
         located("Vec", "dst", "src"),
         plain("dst", "src"),

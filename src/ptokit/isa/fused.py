@@ -8,12 +8,11 @@ from functools import partial
 from ptokit.base.dtypes import DType, f16, f32, i8, i16, i32
 from ptokit.base.enums import SaturationMode
 from ptokit.isa.effects import UNTIL_DONE
-from ptokit.isa.elementwise import NUMBERS
 from ptokit.isa.expr import Expr, apply, given, on
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import multiply_add, positive_part
-from ptokit.isa.pointwise import BINARY, not_empty, on_a2a3, plain, pointwise
+from ptokit.isa.pointwise import BINARY, NUMBERS, not_empty, on_a2a3, plain, pointwise
 from ptokit.isa.rules import located, must, same_dtype, same_valid, separate, static_valid_fits
 from ptokit.isa.spec import Asm, Rule, family, inout, insn, out, scalar, src, tmp, types
 

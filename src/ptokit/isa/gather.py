@@ -26,7 +26,7 @@ from ptokit.isa.gather_forms import (
     src0_region,
 )
 from ptokit.isa.lane_masks import selected
-from ptokit.isa.pointwise import plain
+from ptokit.isa.pointwise import COPIED, narrow, plain
 from ptokit.isa.rules import located, must, same_size, separate
 from ptokit.isa.services import Poison, Refused
 from ptokit.isa.spec import Asm, Attr, Cpp, View, insn, out, rule, scalar, src, tmp, types
@@ -250,12 +250,7 @@ def _offsets_read(o: Any) -> int:
     out("dst"),
     src("src", view=View.STORAGE, carries=True),
     src("offset", view=lambda o: (o.dst.vr, _offsets_read(o)), note="byte offsets, one per block"),
-    types=types(
-        a2a3="i8 u8 i16 u16 i32 u32 f16 bf16 f32",
-        a5="i8 u8 i16 u16 i32 u32 f16 bf16 f32",
-        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-        ids="SA-0182",
-    ),
+    types=types(**narrow(COPIED), ids="SA-0182"),
     rules=[
         located("Vec", "dst", "src", "offset"),
         same_size("dst", "src"),

@@ -10,6 +10,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.costs import GENERATE
 from ptokit.isa.devices import DEVICES, on
 from ptokit.isa.facts import Ops
+from ptokit.isa.pointwise import NUMBERS
 from ptokit.isa.rules import located, must, row_major, separate, static_valid_fits
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, out, rule, scalar, tmp, types
 
@@ -85,11 +86,7 @@ def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ops: Ops)
     out("dst"),
     scalar("diagonal", note="an int; may be negative or lie outside the tile"),
     attrs=[Attr("isUpperOrLower", int, 0, "0: lower triangle, 1: upper triangle")],
-    types=types(
-        a2a3="i32 i16 u32 u16 f16 f32",
-        a5="i64 u64 i32 i16 i8 u32 u16 u8 f16 f32 bf16",
-        kirin="i32 i16 i8 u32 u16 u8 f16 f32",
-    ),
+    types=types(**NUMBERS | {"a2a3": "i32 i16 u32 u16 f16 f32"}),
     rules=[
         *static_valid_fits("dst"),
         row_major("dst"),

@@ -17,7 +17,15 @@ from ptokit.isa.expand import STRICT
 from ptokit.isa.expr import Expr, given, on, select
 from ptokit.isa.meaning import Partial
 from ptokit.isa.numerics import larger, smaller
-from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, one_vector_of_i64, plain
+from ptokit.isa.pointwise import (
+    NUMBERS,
+    arithmetic,
+    narrow,
+    not_empty,
+    on_a2a3,
+    one_vector_of_i64,
+    plain,
+)
 from ptokit.isa.rules import (
     disjoint,
     located,
@@ -28,18 +36,14 @@ from ptokit.isa.rules import (
     whole_overlap,
 )
 from ptokit.isa.spec import Asm, Rule, family, insn, out, src, types
-from ptokit.isa.vector_rules import by_target, ceil_to, per_block, rows_16bit
+from ptokit.isa.vector_rules import by_target, ceil_to, per_block, rows_16bit, same_region
 
 # ---- operands and rules --------------------------------------------------------------------------
 
 
-def _covers(tile: Any, dst: Any) -> bool:
-    return tile.vr == dst.vr and tile.vc == dst.vc
-
-
 def _copies(o: Any) -> bool:
     """Whether one source is smaller, so that the other is copied first."""
-    return not (_covers(o.src0, o.dst) and _covers(o.src1, o.dst))
+    return not (same_region(o.src0, o.dst) and same_region(o.src1, o.dst))
 
 
 def _padding(dst: str, src0: str, src1: str) -> Callable[[Any], tuple[slice, slice] | None]:
@@ -50,9 +54,9 @@ def _padding(dst: str, src0: str, src1: str) -> Callable[[Any], tuple[slice, sli
 
     def left_open(o: Any) -> tuple[slice, slice] | None:
         target, sources = o[dst], (o[src0], o[src1])
-        if not on_a2a3(o) or all(_covers(s, target) for s in sources):
+        if not on_a2a3(o) or all(same_region(s, target) for s in sources):
             return None
-        full = sources[0] if _covers(sources[0], target) else sources[1]
+        full = sources[0] if same_region(sources[0], target) else sources[1]
         blocks = ceil_to(target.vc, per_block(target))
         stop = target.cols if full.cols == target.cols else blocks
         return None if stop == target.vc else (slice(0, target.vr), slice(target.vc, stop))
@@ -65,7 +69,7 @@ def _regions(dst: str, src0: str, src1: str, covers: str, fits: str) -> list[Rul
     return [
         must(covers, DEVICES)(
             f"{src0} or {src1} has the valid region of {dst}",
-            lambda o: _covers(o[src0], o[dst]) or _covers(o[src1], o[dst]),
+            lambda o: same_region(o[src0], o[dst]) or same_region(o[src1], o[dst]),
             "give one source the valid rows and columns of the destination",
         ),
         must(fits, DEVICES)(
@@ -81,7 +85,7 @@ def _not_the_smaller(dst: str, src_: str) -> Rule:
     apart = separate(dst, src_).holds
     return must("in-place")(
         f"{dst} shares no storage with {src_} when that has a smaller valid region",
-        lambda o: _covers(o[src_], o[dst]) or apart(o),
+        lambda o: same_region(o[src_], o[dst]) or apart(o),
         "work in place on the larger source, or bind the tiles to other addresses",
     )
 
@@ -111,12 +115,6 @@ _part = partial(
     steps=[steps(when=_copies, between="V")],
     example={"src1": "Vec {T} 16x64 valid 8x32"},
 )
-_NARROW = {
-    "a2a3": "i16 i32 f16 f32",
-    "a5": "i8 u8 i16 u16 i32 u32 f16 bf16 f32",
-    "kirin": "i8 u8 i16 u16 i32 u32 f16 f32",
-}
-_NUMBERS = _NARROW | {"a5": _NARROW["a5"] + " i64 u64"}
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------
@@ -125,7 +123,7 @@ _NUMBERS = _NARROW | {"a5": _NARROW["a5"] + " i64 u64"}
 def _numbers(ids: Any, *, covers: str, same: list[Rule], major: str) -> dict[str, Any]:
     rules = _binary_rules(covers=covers, same=same, major=major)
     return {
-        "types": types(**_NUMBERS, ids=ids),
+        "types": types(**NUMBERS, ids=ids),
         "rules": [*rules, one_vector_of_i64("dst")],
     }
 
@@ -144,7 +142,7 @@ def TPARTADD(src0: Expr, src1: Expr) -> Expr:
     return src0 + src1
 
 
-@_part(types=types(**_NARROW), rules=_binary_rules(covers="PA-0054", same=[_same()]))
+@_part(types=types(**narrow(NUMBERS)), rules=_binary_rules(covers="PA-0054", same=[_same()]))
 def TPARTMUL(src0: Expr, src1: Expr) -> Expr:
     """Multiply two tiles where both are defined, and copy the one that is where only one is.
 

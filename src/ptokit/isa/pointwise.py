@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
@@ -18,6 +19,21 @@ from ptokit.isa.rules import (
     whole_overlap,
 )
 from ptokit.isa.spec import Attr, Rule, out, src
+
+# The element types that a target computes with, those of more than a byte, and those it copies.
+NUMBERS = {
+    "a2a3": "i16 i32 f16 f32",
+    "a5": "i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
+    "kirin": "i8 u8 i16 u16 i32 u32 f16 f32",
+}
+WIDER_NUMBERS = {target: kinds.removeprefix("i8 u8 ") for target, kinds in NUMBERS.items()}
+COPIED = NUMBERS | {"a2a3": "i8 u8 i16 u16 i32 u32 f16 bf16 f32"}
+
+
+def narrow(kinds: Mapping[str, str]) -> dict[str, str]:
+    """These element types without 64-bit integers."""
+    return {target: names.replace("i64 u64 ", "") for target, names in kinds.items()}
+
 
 BINARY = (out("dst"), src("src0"), src("src1"))
 UNARY = (out("dst"), src("src"))

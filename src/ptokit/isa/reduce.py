@@ -31,10 +31,18 @@ from ptokit.isa.folds import (
 from ptokit.isa.freedom import reassociates, unspecified
 from ptokit.isa.meaning import Reduce
 from ptokit.isa.numerics import larger, smaller
-from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector_of_i64, plain
+from ptokit.isa.pointwise import (
+    NUMBERS,
+    WIDER_NUMBERS,
+    arithmetic,
+    narrow,
+    on_a2a3,
+    one_vector_of_i64,
+    plain,
+)
 from ptokit.isa.rules import disjoint, located, must, same_dtype
 from ptokit.isa.spec import Asm, Attr, Rule, family, insn, out, rule, src, tmp, types
-from ptokit.isa.vector_rules import by_target, ceil_to, lanes, per_block, row_reduction, rows_16bit
+from ptokit.isa.vector_rules import block_tail, by_target, lanes, row_reduction, rows_16bit
 
 STRICT_SCAN = unspecified(
     "NaN; zeros of both signs",
@@ -222,14 +230,6 @@ family(
 # ---- columns -------------------------------------------------------------------------------------
 
 
-def _block_tail(o: Any) -> tuple[slice, slice] | None:
-    """a2a3 copies whole 32-byte blocks: what lies behind the columns of dst is overwritten."""
-    stop = ceil_to(o.src.vc, per_block(o.dst))
-    if not on_a2a3(o) or o.src.vr == 0 or stop == o.src.vc:
-        return None
-    return slice(0, 1), slice(o.src.vc, stop)
-
-
 def _column_rules(*more: Rule, widens: bool = False) -> list[Rule]:
     return [
         located("Vec", "dst", "src", id="SA-0211"),
@@ -252,16 +252,14 @@ _TREE = Condition("with isBinary on later ones", lambda o: o.target.is_device an
 _TREE_ON_A2A3 = Condition("with isBinary on a2a3", lambda o: on_a2a3(o) and _by_tree(o))
 
 # Row 0 of dst, one element per valid column of src; nothing when src has no rows.
-_DST = out("dst", view=lambda o: (min(1, o.src.vr), o.src.vc), unspecified=_block_tail)
+_DST = out(
+    "dst",
+    view=lambda o: (min(1, o.src.vr), o.src.vc),
+    unspecified=lambda o: block_tail(o, min(1, o.src.vr), o.src.vc),
+)
 _columns = partial(
     insn,
-    types=types(
-        "src",
-        a2a3=_NUMBERS,
-        a5="f16 f32 bf16 i8 u8 i16 u16 i32 u32 i64 u64",
-        kirin="f16 f32 i8 u8 i16 u16 i32 u32",
-        ids="SA-0187",
-    ),
+    types=types("src", **NUMBERS, ids="SA-0187"),
     example={"dst": "Vec {T} 1x64"},
 )
 _FOLDS = ((on("a2a3 cpu"), ROW_BY_ROW), (None, TWO_ROWS_AT_A_TIME))
@@ -342,13 +340,7 @@ def TCOLSUM(held: Expr, element: Expr) -> Expr:
     src("src"),
     means=Reduce(axis=0, identity=1, orders=_FOLDS),
     steps=[UNTIL_DONE],
-    types=types(
-        "src",
-        a2a3=_NUMBERS,
-        a5="f16 f32 bf16 i16 u16 i32 u32",
-        kirin="f16 f32 i16 u16 i32 u32",
-        ids="SA-0187",
-    ),
+    types=types("src", **narrow(WIDER_NUMBERS), ids="SA-0187"),
     rules=_column_rules(),
     freedom=reassociates(_FOLD_ORDER),
 )

@@ -341,30 +341,23 @@ def _variants(
 ) -> Iterator[tuple[str, Facts]]:
     """The operand with every other element type, memory space or layout."""
     spec: Any = operand.spec
+    others: Iterable[tuple[str, dict[str, Any]]] = ()
     if knob == "dtype":
-        for kind in ALL:
-            if kind in ops.target.dtypes and kind is not spec.dtype:
-                yield kind.name, replace(operand, spec=replace(spec, dtype=kind))
+        others = ((kind.name, {knob: kind}) for kind in ALL if kind in ops.target.dtypes)
     elif knob == "loc" and not isinstance(operand, GlobalFacts):
-        for loc in ops.target.spaces:
-            if loc is not spec.loc:
-                yield loc.name, replace(operand, spec=replace(spec, loc=loc), address=None)
+        others = ((loc.name, {knob: loc}) for loc in ops.target.spaces)
+        operand = replace(operand, address=None)
     elif knob == "layout" and isinstance(operand, TileFacts):
-        for (blayout, slayout), word in LAYOUT_NAMES.items():
-            if word != spec.layout:
-                yield word, replace(operand, spec=replace(spec, blayout=blayout, slayout=slayout))
+        pairs = LAYOUT_NAMES.items()
+        others = ((word, {"blayout": blayout, "slayout": s}) for (blayout, s), word in pairs)
     elif knob == "fractal":
-        for size in BOX_BYTES:
-            if size != spec.fractal:
-                yield str(size), replace(operand, spec=replace(spec, fractal=size))
-    elif knob == "compact":
-        for mode in CompactMode:
-            if mode is not spec.compact:
-                yield mode.name, replace(operand, spec=replace(spec, compact=mode))
-    elif knob == "layout":
-        for layout in Layout:
-            if layout is not spec.layout:
-                yield layout.name, replace(operand, spec=replace(spec, layout=layout))
+        others = ((str(size), {knob: size}) for size in BOX_BYTES)
+    elif knob in ("compact", "layout"):
+        members = CompactMode if knob == "compact" else Layout
+        others = ((each.name, {knob: each}) for each in members)
+    for word, fields in others:
+        if any(getattr(spec, name) != value for name, value in fields.items()):
+            yield word, replace(operand, spec=replace(spec, **fields))
 
 
 def _attribute(attr: Attr, ops: Ops, mends: Mends) -> list[str]:

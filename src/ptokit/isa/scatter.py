@@ -14,7 +14,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.lane_masks import selected, start_of, step_of
-from ptokit.isa.pointwise import plain
+from ptokit.isa.pointwise import COPIED, plain
 from ptokit.isa.rules import located, must, same_dtype, separate
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, src, types
@@ -77,12 +77,7 @@ def _src_region(o: Any) -> View | Extent:
         ),
     ],
     forms=["dst src indexes", "dst src"],
-    types=types(
-        a2a3="i8 u8 i16 u16 i32 u32 f16 bf16 f32",
-        a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32",
-        kirin="i8 u8 i16 u16 i32 u32 f16 f32",
-        ids={"a2a3": "SA-0324"},
-    ),
+    types=types(**COPIED, ids={"a2a3": "SA-0324"}),
     rules=[
         same_dtype("dst", "src"),
         located("Vec", "dst", "src", "indexes"),

@@ -15,7 +15,7 @@ from ptokit.base.dtypes import i32
 from ptokit.base.precision import DivAlgorithm, FmodSAlgorithm, RemSAlgorithm
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import UNTIL_DONE, steps
-from ptokit.isa.elementwise import MOD_BY_ZERO, NUMBERS, REM_BY_ZERO, WIDER_NUMBERS
+from ptokit.isa.elementwise import MOD_BY_ZERO, REM_BY_ZERO
 from ptokit.isa.expr import ON_DEVICE, Arg, Condition, Const, Expr, given, undefined
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Each
@@ -28,6 +28,8 @@ from ptokit.isa.numerics import (
     truncated_remainder,
 )
 from ptokit.isa.pointwise import (
+    NUMBERS,
+    WIDER_NUMBERS,
     arithmetic,
     not_empty,
     on_a2a3,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.folds import BLOCK_BYTES, REGISTER_BYTES
-from ptokit.isa.pointwise import arithmetic, plain
+from ptokit.isa.pointwise import arithmetic, on_a2a3, plain
 from ptokit.isa.rules import disjoint, listed, located, must, same_dtype, verb
 from ptokit.isa.spec import Rule
 
@@ -25,6 +25,18 @@ def per_block(tile: Any) -> int:
 def ceil_to(size: int, step: int) -> int:
     """Round up to a multiple."""
     return -(-size // step) * step
+
+
+def same_region(tile: Any, dst: Any) -> bool:
+    """Whether a tile has as many valid rows and columns as the destination."""
+    return tile.vr == dst.vr and tile.vc == dst.vc
+
+
+def block_tail(o: Any, rows: int, cols: int) -> tuple[slice, slice] | None:
+    """a2a3 copies whole 32-byte blocks: what lies behind these columns of dst is overwritten."""
+    stop = ceil_to(cols, per_block(o.dst))
+    written = on_a2a3(o) and rows > 0 and stop > cols
+    return (slice(0, rows), slice(cols, stop)) if written else None
 
 
 # ---- rules ---------------------------------------------------------------------------------------
