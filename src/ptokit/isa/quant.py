@@ -185,13 +185,7 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
     src("src"),
     src("scale", view=_row_parameters),
     src("offset", view=_row_parameters),
-    types=types(
-        "dst src",
-        a2a3="f32,i8 f32,i16",
-        a5="f32,i8 f32,i16",
-        kirin9030="f32,i8 f32,i16",
-        cpu="f32,i8 f32,i16",
-    ),
+    types=types("dst src", **dict.fromkeys(("a2a3", "a5", "kirin9030", "cpu"), "f32,i8 f32,i16")),
     rules=[
         must("parameter-type")(
             "elements of scale and offset are f32",

@@ -12,22 +12,10 @@ from functools import partial
 from typing import Any
 
 from ptokit.base import dtypes as dt
+from ptokit.isa import folds
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.expr import Condition, Expr, on
-from ptokit.isa.folds import (
-    BLOCKS,
-    LANES_THEN_HALVES,
-    LANES_THEN_SCALAR,
-    LEFT_TO_RIGHT,
-    PAIRED_REGISTERS,
-    REGISTERS,
-    ROW_BY_ROW,
-    TREE_TO_FIRST,
-    TREE_TO_LAST,
-    TWO_ROWS_AT_A_TIME,
-    WIDE_LEFT_TO_RIGHT,
-)
 from ptokit.isa.freedom import reassociates, unspecified
 from ptokit.isa.meaning import Reduce
 from ptokit.isa.numerics import larger, smaller
@@ -143,10 +131,10 @@ _OF_INTEGERS = steps(between="V V->S S->V", end="S->V", complete=True)
     means=Reduce(
         axis=1,
         orders=(
-            (on("cpu"), WIDE_LEFT_TO_RIGHT),
-            (Condition("on a2a3, f32 of four full shapes into a column", _by_blocks), BLOCKS),
-            (on("a2a3"), PAIRED_REGISTERS),
-            (None, REGISTERS),
+            (on("cpu"), folds.WIDE_LEFT_TO_RIGHT),
+            (Condition("on a2a3, f32 of four full shapes into a column", _by_blocks), folds.BLOCKS),
+            (on("a2a3"), folds.PAIRED_REGISTERS),
+            (None, folds.REGISTERS),
         ),
     ),
     types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS + " i64 u64", kirin=_NUMBERS),
@@ -182,9 +170,9 @@ def TROWSUM(held: Expr, element: Expr) -> Expr:
         axis=1,
         identity=1,
         orders=(
-            (on("cpu"), LEFT_TO_RIGHT),
-            (on("a2a3"), LANES_THEN_SCALAR),
-            (None, LANES_THEN_HALVES),
+            (on("cpu"), folds.LEFT_TO_RIGHT),
+            (on("a2a3"), folds.LANES_THEN_SCALAR),
+            (None, folds.LANES_THEN_HALVES),
         ),
     ),
     types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS, kirin=_NUMBERS),
@@ -262,7 +250,7 @@ _columns = partial(
     types=types("src", **NUMBERS, ids="SA-0187"),
     example={"dst": "Vec {T} 1x64"},
 )
-_FOLDS = ((on("a2a3 cpu"), ROW_BY_ROW), (None, TWO_ROWS_AT_A_TIME))
+_FOLDS = ((on("a2a3 cpu"), folds.ROW_BY_ROW), (None, folds.TWO_ROWS_AT_A_TIME))
 _FOLD_ORDER = (
     "Rows are combined in the order of the target: one by one on a2a3, two at a time on a5 and "
     "kirin, each step rounded to the element type."
@@ -281,8 +269,8 @@ _FOLD_ORDER = (
     means=Reduce(
         axis=0,
         orders=(
-            (_TREE_ON_A2A3, TREE_TO_FIRST),
-            (_TREE, TREE_TO_LAST),
+            (_TREE_ON_A2A3, folds.TREE_TO_FIRST),
+            (_TREE, folds.TREE_TO_LAST),
             *_FOLDS,
         ),
     ),

@@ -26,7 +26,7 @@ from ptokit.isa.facts import (
     Unknown,
     shown,
 )
-from ptokit.isa.spec import Attr, Insn, Rule, Types
+from ptokit.isa.spec import Attr, Insn, Rule
 
 MOST_SHOWN = 3
 _TRIALS = 800  # changes tried per rule: a program may break many
@@ -157,7 +157,7 @@ def _turned(insn: Insn, ops: Ops, name: str, knob: str, mends: Mends) -> list[st
 
     def test(changed: Facts) -> bool:
         after = _with(ops, name, changed)
-        typed = knob != "dtype" or all(_allows(group, after) for group in insn.types)
+        typed = knob != "dtype" or not any(group.breaks(after) for group in insn.types)
         return typed and _legal(changed, ops) and mends(after)
 
     if knob in _NAMES:
@@ -170,14 +170,6 @@ def _turned(insn: Insn, ops: Ops, name: str, knob: str, mends: Mends) -> list[st
     if knob == "address":
         return _address(operand, ops, name, test)
     return _like(operand, ops, name, test) if knob == "like" else _size(operand, knob, name, test)
-
-
-def _allows(group: Types, ops: Ops) -> bool:
-    """Whether the target has the element types of the operands in its list."""
-    allowed, operands = group.allowed.get(ops.target.name), [ops[name] for name in group.of]
-    if allowed is None or any(operand is None for operand in operands):
-        return True
-    return tuple(operand.dtype for operand in operands) in allowed
 
 
 def _with(ops: Ops, name: str, operand: Facts) -> Ops:

@@ -99,6 +99,13 @@ class Types:
     allowed: Mapping[str, frozenset[tuple[DType, ...]]]
     ids: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    def breaks(self, ops: Ops) -> bool:
+        """Whether the target has a list that the element types of the operands are not in."""
+        allowed, operands = self.allowed.get(ops.target.name), [ops[name] for name in self.of]
+        if allowed is None or any(operand is None for operand in operands):
+            return False  # the permissive profile, or an optional operand left out
+        return tuple(operand.dtype for operand in operands) not in allowed
+
 
 @dataclass(frozen=True)
 class Rule:

@@ -57,22 +57,17 @@ def _unavailable(insn: Insn, target: str, location: Location | None) -> Diagnost
 
 def _check_types(insn: Insn, group: Types, ops: Ops, location: Location | None) -> list[Diagnostic]:
     target = ops.target.name
-    allowed = group.allowed.get(target)
-    operands = [ops[name] for name in group.of]
-    if allowed is None or any(operand is None for operand in operands):
-        return []  # the permissive profile, or an optional operand left out
-    got = tuple(operand.dtype for operand in operands)
-    if got in allowed or group.ids.get(target) == "":
+    if group.ids.get(target) == "" or not group.breaks(ops):
         return []
     names = ", ".join(group.of)
-    legal = sorted(",".join(t.name for t in combo) for combo in allowed)
+    legal = sorted(",".join(t.name for t in combo) for combo in group.allowed[target])
     many = "s" if len(group.of) > 1 else ""
     return [
         Diagnostic(
             group.ids.get(target, f"{insn.name}.dtype"),
             f"{insn.name}: element type{many} of {names} must be one of {' '.join(legal)}",
             location,
-            tuple((f"{n}.dtype", t.name) for n, t in zip(group.of, got, strict=True)),
+            tuple((f"{name}.dtype", ops[name].dtype.name) for name in group.of),
             "use one of these element types, or convert with TCVT first",
             target,
         )
