@@ -16,7 +16,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import reassociates
-from ptokit.isa.rules import must
+from ptokit.isa.rules import must, where
 from ptokit.isa.services import Places, Refused, Registers
 from ptokit.isa.spec import Attr, Operand, Parts, Rule, rule, src
 
@@ -133,6 +133,30 @@ def row_shapes_agree(c: str, k: Size, id: str, on: str) -> Rule:
     return must(id, on)(
         f"aMatrix.Cols and bMatrix.Rows are at least k, and bMatrix.Cols == {c}.Cols",
         lambda o: o.aMatrix.cols >= k(o) and o.bMatrix.rows >= k(o) and o.bMatrix.cols == o[c].cols,
+    )
+
+
+def column_fractals(c: str, id: str, on: str, fix: str = "") -> Rule:
+    """The order of the fractals where the left operand has columns of them."""
+    return must(id, on)(
+        f"aMatrix and {c} have column-major fractals with rows inside (NZ), bMatrix row-major ones "
+        "with columns inside (ZN)",
+        lambda o: (o.aMatrix.layout, o.bMatrix.layout, o[c].layout) == ("NZ", "ZN", "NZ"),
+        fix,
+    )
+
+
+def bias_rules(id: str, on: str | None = None) -> list[Rule]:
+    """A bias is one row as wide as the product."""
+    return where(lambda o: o.biasData is not None)(
+        must(id, on)(
+            "biasData is a Bias tile of one row",
+            lambda o: o.biasData.loc == TileType.Bias and o.biasData.rows == 1,
+        ),
+        must("bias-columns")(
+            "the valid columns of biasData are those of bMatrix",
+            lambda o: o.biasData.vc == o.bMatrix.vc,
+        ),
     )
 
 

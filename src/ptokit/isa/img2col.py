@@ -33,30 +33,26 @@ _AUTO_MODES = (SetFmatrixMode.FMATRIX_A_AUTO, SetFmatrixMode.FMATRIX_B_AUTO)
 # ---- registers -----------------------------------------------------------------------------------
 
 
-def _fmatrix_word(p: Mapping[str, Any], kind: DType, target: Target) -> int:
-    pads = sum(pad << 32 + 8 * i for i, pad in enumerate(p["padList"]))
-    return p["fmapW"] | p["fmapH"] << 16 | pads
+# Register -> the instruction that loads it.
+_SETTERS = {
+    "FMATRIX": "SETFMATRIX",
+    "L3D_RPT": "SET_IMG2COL_RPT",
+    "PADDING": "SET_IMG2COL_PADDING",
+}
 
 
-def _repeat_word(p: Mapping[str, Any], kind: DType, target: Target) -> int:
-    word = p["repeatStride"] | p["repeatTime"] << 16 | p["repeatMode"] << 24
-    return word | (
-        p["dstStride"] << 32 | p["dstMposition"] << 48 if target.register_sets > 1 else 0
-    )
-
-
-def _padding_word(p: Mapping[str, Any], kind: DType, target: Target) -> int:
+def _word(register: str, p: Mapping[str, Any], kind: DType, target: Target) -> int:
+    """What the parameters of a ConvTile put into a register."""
+    if register == "FMATRIX":
+        pads = sum(pad << 32 + 8 * i for i, pad in enumerate(p["padList"]))
+        return p["fmapW"] | p["fmapH"] << 16 | pads
+    if register == "L3D_RPT":
+        word = p["repeatStride"] | p["repeatTime"] << 16 | p["repeatMode"] << 24
+        placed = p["dstStride"] << 32 | p["dstMposition"] << 48
+        return word | (placed if target.register_sets > 1 else 0)
     value = np.array([element(p["padValue"], kind)], kind.np)
     bits = int(value.view(kind.uint)[0])
     return bits | bits << 8 if kind.itemsize == 1 else bits
-
-
-# Register -> the word the parameters of a ConvTile make, and the instruction that loads it.
-_WORDS = {
-    "FMATRIX": (_fmatrix_word, "SETFMATRIX"),
-    "L3D_RPT": (_repeat_word, "SET_IMG2COL_RPT"),
-    "PADDING": (_padding_word, "SET_IMG2COL_PADDING"),
-}
 
 
 def _chosen(name: str, mode: SetFmatrixMode, target: Target) -> str:
@@ -73,8 +69,7 @@ def _load(
     target: Target,
     registers: Registers,
 ) -> None:
-    make, _ = _WORDS[name]
-    registers[_chosen(name, mode, target)] = make(given, kind, target)
+    registers[_chosen(name, mode, target)] = _word(name, given, kind, target)
 
 
 def _loads(register: str, note: str, doc: str, **more: Any) -> None:
@@ -86,7 +81,7 @@ def _loads(register: str, note: str, doc: str, **more: Any) -> None:
 
     insn(
         src("src", kinds=("conv",), view=View.OBJECT, is_handle=True, note=note),
-        name=_WORDS[register][1],
+        name=_SETTERS[register],
         attrs=[MODE],
         pipe=Pipe.S,
         sets=register,
@@ -145,7 +140,7 @@ def _not_loaded(name: str, mode: SetFmatrixMode, target: Target) -> Refused:
         "register",
         f"in a MANUAL mode register {_chosen(name, mode, target)} has been loaded",
         got=[("FmatrixMode", mode.name)],
-        fix=f"call {_WORDS[name][1]} before, or use an AUTO mode",
+        fix=f"call {_SETTERS[name]} before, or use an AUTO mode",
     )
 
 
@@ -157,9 +152,9 @@ def _set_up(o: Ops, mode: SetFmatrixMode, registers: Registers) -> dict[str, Any
     if not target.is_device:
         return p | {"padValue": element(p["padValue"], kind)}
     if mode in _AUTO_MODES:
-        for name in _WORDS:
+        for name in _SETTERS:
             _load(name, p, kind, mode, target, registers)
-    fmatrix, repeat, padding = (registers.get(_chosen(name, mode, target)) for name in _WORDS)
+    fmatrix, repeat, padding = (registers.get(_chosen(name, mode, target)) for name in _SETTERS)
     if fmatrix is None:
         raise _not_loaded("FMATRIX", mode, target)
     in_force = {

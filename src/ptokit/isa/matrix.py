@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from ptokit.base import dtypes as dt
-from ptokit.base.enums import RoundMode, TileType
+from ptokit.base.enums import RoundMode
 from ptokit.base.layout import Array
 from ptokit.isa import cube
 from ptokit.isa.devices import DEVICES, KIRIN
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import located, must
+from ptokit.isa.rules import located, must, under
 from ptokit.isa.services import Places, Registers
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, rule, types
 
@@ -45,28 +45,23 @@ def _a5_types(c: str) -> list[Rule]:
 
 def _layouts(c: str) -> list[Rule]:
     """The order of the fractals; the left operand's differs between the targets."""
-    said = "column-major fractals with rows inside (NZ)"
-    by_columns = f"aMatrix and {c} have {said}, bMatrix row-major ones with columns inside (ZN)"
-    by_rows = (
-        f"aMatrix has row-major fractals with rows inside (ZZ), {c} {said}, bMatrix row-major ones "
-        "with columns inside (ZN)"
-    )
 
-    def nz(o: Any) -> bool:
-        return (o.aMatrix.layout, o.bMatrix.layout, o[c].layout) == ("NZ", "ZN", "NZ")
-
-    def zz(o: Any) -> bool:
+    def by_rows(o: Any) -> bool:
         # One row of boxes is the same in both orders.
         a = o.aMatrix.layout == "ZZ" or (o.aMatrix.layout == "NZ" and o.aMatrix.rows <= 16)
         return a and (o.bMatrix.layout, o[c].layout) == ("ZN", "NZ")
 
-    rows = [
-        ("SA-0080", by_columns, nz, "a5"),
-        ("layout", by_columns, nz, "kirin9030"),
-        ("layout", by_rows, zz, "a2a3 kirinx90"),
-    ]
     fix = "use TileLeft, TileRight and TileAcc, which take the layout of the target"
-    return [rule(*row, fix) for row in rows]
+    return [
+        cube.column_fractals(c, "SA-0080", "a5", fix),
+        cube.column_fractals(c, "layout", "kirin9030", fix),
+        must("layout", "a2a3 kirinx90")(
+            f"aMatrix has row-major fractals with rows inside (ZZ), {c} column-major fractals with "
+            "rows inside (NZ), bMatrix row-major ones with columns inside (ZN)",
+            by_rows,
+            fix,
+        ),
+    ]
 
 
 def _rules(sizes: cube.Sizes, c: str) -> list[Rule]:
@@ -100,21 +95,18 @@ def _rules(sizes: cube.Sizes, c: str) -> list[Rule]:
 
 
 def _bias_rules(sizes: cube.Sizes) -> list[Rule]:
-    same = "biasData has the element type of cMatrix"
-    rows = "biasData is row-major"
-    columns = "the valid columns of biasData are those of bMatrix"
-    order = [
-        rule("SA-0078", rows, lambda o: o.biasData.is_row_major, "a5"),
-        rule("bias-order", rows, lambda o: o.biasData.is_row_major, KIRIN),
-    ]
+    order = under(
+        {"SA-0078": "a5", "bias-order": KIRIN},
+        "biasData is row-major",
+        lambda o: o.biasData.is_row_major,
+    )
     return [
-        must("SA-0219")(
-            "biasData is a Bias tile of one row",
-            lambda o: o.biasData.loc == TileType.Bias and o.biasData.rows == 1,
+        *cube.bias_rules("SA-0219"),
+        *under(
+            {"SA-0075": "a2a3 a5", "bias-type": KIRIN},
+            "biasData has the element type of cMatrix",
+            lambda o: o.biasData.dtype is o.cMatrix.dtype,
         ),
-        rule("bias-columns", columns, lambda o: o.biasData.vc == o.bMatrix.vc),
-        rule("SA-0075", same, lambda o: o.biasData.dtype is o.cMatrix.dtype, "a2a3 a5"),
-        rule("bias-type", same, lambda o: o.biasData.dtype is o.cMatrix.dtype, KIRIN),
         cube.fits("biasData"),
         *(order if sizes is cube.MATMUL else []),
     ]

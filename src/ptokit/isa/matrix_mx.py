@@ -57,11 +57,7 @@ def _rules(sizes: cube.Sizes) -> list[Rule]:
                 == (TileType.Left, TileType.Right, TileType.Acc)
             ),
         ),
-        must("SA-0246", "a5")(
-            "aMatrix and cMatrix have column-major fractals with rows inside (NZ), bMatrix "
-            "row-major ones with columns inside (ZN)",
-            lambda o: (o.aMatrix.layout, o.bMatrix.layout, o.cMatrix.layout) == ("NZ", "ZN", "NZ"),
-        ),
+        cube.column_fractals("cMatrix", "SA-0246", "a5"),
         cube.in_range("k", k, "valid columns of aMatrix", "PA-0005"),
         cube.in_range("n", cube.n_of, "valid columns of bMatrix", "PA-0007"),
         must("scale-type")(
@@ -106,16 +102,7 @@ def _rules(sizes: cube.Sizes) -> list[Rule]:
         must("SA-0244", "a5")(
             "biasData is f32", lambda o: o.biasData is None or o.biasData.dtype is dt.f32
         ),
-        must("SA-0247", "a5")(
-            "biasData is a Bias tile of one row",
-            lambda o: (
-                o.biasData is None or (o.biasData.loc == TileType.Bias and o.biasData.rows == 1)
-            ),
-        ),
-        must("bias-columns")(
-            "the valid columns of biasData are those of bMatrix",
-            lambda o: o.biasData is None or o.biasData.vc == o.bMatrix.vc,
-        ),
+        *cube.bias_rules("SA-0247", "a5"),
         cube.fits("aMatrix", "aScaleMatrix", "bMatrix", "bScaleMatrix", "cMatrix", "biasData"),
     ]
 

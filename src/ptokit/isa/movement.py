@@ -51,11 +51,8 @@ def _pairs(id: str, pairs: str, on: str) -> Rule:
     return rule(id, text, lambda o: (o.src.dtype, o.dst.dtype) in allowed, on)
 
 
-def _fits(ids: dict[str, str]) -> list[Rule]:
-    def holds(o: Any) -> bool:
-        return o.dst.nbytes <= o.target.spaces[o.dst.loc].capacity
-
-    return under(ids, "dst fits into its memory", holds)
+def _fits(o: Any) -> bool:
+    return o.dst.nbytes <= o.target.spaces[o.dst.loc].capacity
 
 
 TABLE_RULES = [
@@ -84,7 +81,7 @@ TABLE_RULES = [
             "dst Cols * sizeof is a multiple of 64 bytes",
             lambda o: o.dst.cols * o.dst.itemsize % 64 == 0,
         ),
-        _fits({"SA-0260": "a5", "bias-capacity": KIRIN}),
+        under({"SA-0260": "a5", "bias-capacity": KIRIN}, "dst fits into its memory", _fits),
     ),
     *along("Mat>Scaling")(
         must("SA-0254", "a2a3")(
@@ -104,7 +101,7 @@ TABLE_RULES = [
             "Cols * sizeof is a multiple of 128 bytes",
             lambda o: o.dst.cols * o.dst.itemsize % 128 == 0,
         ),
-        _fits({"SA-0261": "a5", "scaling-capacity": KIRIN}),
+        under({"SA-0261": "a5", "scaling-capacity": KIRIN}, "dst fits into its memory", _fits),
     ),
 ]
 
@@ -289,8 +286,8 @@ def _destination(o: Any) -> Any:
 
 
 def _spill(o: Any) -> Any:
-    between_rows = path(o) == "Vec>Vec" and is_plain(o.dst)
-    return moves.rest_of_blocks(o, *_common(o)) if between_rows else None
+    in_blocks = o.target.writes_whole_blocks and path(o) == "Vec>Vec" and is_plain(o.dst)
+    return moves.rest_of_blocks(o, *_common(o)) if in_blocks else None
 
 
 # ---- the instructions --------------------------------------------------------------------------

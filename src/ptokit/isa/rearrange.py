@@ -30,7 +30,8 @@ def _joined(o: Any) -> tuple[int, int]:
 
 
 def _spill(o: Any) -> Any:
-    return None if o.src0Idx is not None else rest_of_blocks(o, o.dst.vr, o.src0.vc + o.src1.vc)
+    in_blocks = o.target.writes_whole_blocks and o.src0Idx is None
+    return rest_of_blocks(o, o.dst.vr, o.src0.vc + o.src1.vc) if in_blocks else None
 
 
 @insn(

@@ -86,11 +86,9 @@ def whole(tile: Any) -> tuple[int, int]:
 
 
 def rest_of_blocks(o: Any, rows: int, cols: int) -> tuple[slice, slice] | None:
-    """What follows so many columns of dst up to 32 bytes, lost where whole blocks are written."""
+    """What follows so many columns of dst to the end of a 32-byte block, lost with the block."""
     stop = min(up(cols, c0(o.dst)), o.dst.cols)
-    if not o.target.writes_whole_blocks or stop <= cols:
-        return None
-    return slice(0, rows), slice(cols, stop)
+    return (slice(0, rows), slice(cols, stop)) if stop > cols else None
 
 
 def is_plain(tile: Any) -> bool:

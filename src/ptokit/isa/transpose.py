@@ -291,7 +291,8 @@ _CONV_RULES = [
 
 def _beyond(o: Any) -> tuple[slice, slice] | None:
     """What the fast path overwrites: each row of dst to the end of its 32-byte block."""
-    return rest_of_blocks(o, o.src.vc, o.src.vr) if _matrix(o) and _is_fast(o) else None
+    in_blocks = _matrix(o) and o.target.writes_whole_blocks and _is_fast(o)
+    return rest_of_blocks(o, o.src.vc, o.src.vr) if in_blocks else None
 
 
 @insn(
