@@ -303,7 +303,7 @@ def _converted(operand: Operand, value: Any) -> Any:
 def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
     forms = " | ".join(f"{insn.name}({', '.join(form)})" for form in insn.forms)
     described = ", ".join(map(_described, args))
-    wanted = {o.name: "/".join(o.kinds) for o in insn.operands}
+    kinds = ", ".join(f"{o.name}: {'/'.join(o.kinds)}" for o in insn.operands)
     fitting = (f for f in insn.forms if len(f) == len(args))
     pairs = ((insn.operand(n), a) for f in fitting for n, a in zip(f, args, strict=True))
     refused = [o.refused for o, a in pairs if o.refused and not _accepts(o, a)]
@@ -311,9 +311,7 @@ def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
         refused[0] if refused else f"{insn.name}.operands",
         f"no form of {insn.name} takes these operands",
         got=[("operands", described or "none")],
-        fix=_hint(insn, args)
-        + f"{forms}, then wait events; kinds: "
-        + ", ".join(f"{name}: {kinds}" for name, kinds in wanted.items()),
+        fix=_hint(insn, args) + f"{forms}, then wait events; kinds: {kinds}",
     )
 
 

@@ -19,12 +19,11 @@ def explain(scheduler: Scheduler) -> None:
     """Report every wait that nothing will end; those that only follow from one are its notes."""
     waits: list[tuple[str, Take]] = []
     for queue in scheduler.queues.pending:
-        stalled = queue.stalled
-        if stalled is not None:
-            waits.append((f"PIPE_{queue.pipe.name} of the {queue.core.name}", stalled))
-    streams = [s for s in scheduler.streams if not s.done and s.blocked is not None]
+        if queue.stalled is not None:
+            waits.append((f"PIPE_{queue.pipe.name} of the {queue.core.name}", queue.stalled))
+    blocked = [(s, s.blocked) for s in scheduler.streams if not s.done and s.blocked is not None]
     # A core at its end, or at a barrier, only waits for its own pipes.
-    held = [(s, s.blocked) for s in streams if s.blocked is not None and s.blocked.semaphores]
+    held = [(s, wait) for s, wait in blocked if wait.semaphores]
     meeting = [s for s, wait in held if wait.why().what == "SYNCALL"]
     waits += [(f"the {s.core.name}", wait) for s, wait in held if s not in meeting]
     if meeting:
@@ -43,13 +42,9 @@ def explain(scheduler: Scheduler) -> None:
             notes=[*_last_signals(wait.missing), *_meanwhile(waits, who), *fifos],
         )
     if not waits and not meeting:
-        for stream in streams:
-            assert stream.blocked is not None
-            scheduler.findings.add(
-                "E1",
-                f"the {stream.core.name} waits forever: {stream.blocked.why().what}",
-                stream.blocked.site,
-            )
+        for stream, wait in blocked:
+            what = f"the {stream.core.name} waits forever: {wait.why().what}"
+            scheduler.findings.add("E1", what, wait.site)
 
 
 def _coming(scheduler: Scheduler) -> set[int]:
