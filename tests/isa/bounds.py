@@ -440,6 +440,8 @@ def applicable(insn: Insn) -> Iterator[tuple[str, Rule, list[str]]]:
             and name in insn.targets
             and (rule.targets is None or name in rule.targets)
         ]
+        if not targets and rule.targets is not None and "cpu" in insn.targets:
+            targets = ["cpu"]  # a rule of the permissive profile alone
         for target in targets:
             key = rule.id, rule.text, target
             counts[key] = counts.get(key, 0) + 1
