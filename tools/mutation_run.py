@@ -41,7 +41,8 @@ SAMPLE = {"isa": 24, "machine": 18, "passes": 16, "engines": 8, "emit": 6}
 WANTED = 0.95
 # A change of what runs when the package is imported shows in the table itself.
 TABLE_TESTS = ("tests/isa/test_bounds.py", "tests/isa/test_spec.py", "tests/docs/test_generated.py")
-FEW, SECONDS = 40, 25.0  # tests and their time in the first round
+FEW, SECONDS = 48, 25.0  # tests and their time in the first round
+MANY = 1500  # tests in the second
 LIMIT = 150  # seconds until a run that does not end counts as noticed
 
 
@@ -92,14 +93,6 @@ def traced() -> dict[str, dict[str, Any]]:
     return found
 
 
-def by_block(tests: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for test, noted in tests.items():
-        for block in noted["blocks"]:
-            found.setdefault(block, []).append(test)
-    return found
-
-
 def block_of(change: Change) -> str:
     """The innermost block around a change, as the trace names it."""
     source = (PACKAGE / change.file).read_text("utf-8")
@@ -125,21 +118,50 @@ def environment(sources: Path) -> dict[str, str]:
     return dict(os.environ) | {"PYTHONPATH": str(sources), "CI": "true"}
 
 
-def chosen(tests: list[str], seconds: dict[str, float]) -> list[str]:
-    """A few of the tests: quick ones first, of as many files as possible."""
-    files: dict[str, list[str]] = {}
-    for test in sorted(tests, key=lambda t: seconds[t]):
-        files.setdefault(test.partition("::")[0], []).append(test)
-    found: list[str] = []
-    spent = 0.0
-    while files and len(found) < FEW and spent < SECONDS:
-        for file in list(files):
-            test = files[file].pop(0)
-            found.append(test)
-            spent += seconds[test]
-            if not files[file]:
-                del files[file]
-    return found[:FEW]
+class Tests:
+    """The tests, with what is known of each."""
+
+    def __init__(self, traced: dict[str, dict[str, Any]]) -> None:
+        self.seconds = {test: noted["seconds"] for test, noted in traced.items()}
+        self._blocks = {test: noted["blocks"] for test, noted in traced.items()}
+        self._running: dict[str, list[str]] = {}
+        for test, blocks in self._blocks.items():
+            for block in blocks:
+                self._running.setdefault(block, []).append(test)
+
+    def of(self, change: Change) -> dict[str, list[str]]:
+        """The tests that run the changed block, by file: those most about its module first."""
+        about = {t: self._about(t, change.file) for t in self._running.get(block_of(change), [])}
+        files: dict[str, list[str]] = {}
+        for test in sorted(about, key=lambda t: (-about[t], self.seconds[t])):
+            files.setdefault(test.partition("::")[0], []).append(test)
+        return files
+
+    def _about(self, test: str, file: str) -> float:
+        """How much of what a test runs lies in a module, in tenths of what any test has."""
+        blocks = self._blocks[test]
+        return round(10 * sum(b.startswith(file) for b in blocks) / (len(blocks) + 50), 1)
+
+    def few(self, files: dict[str, list[str]]) -> list[str]:
+        """Some tests of each file, in turn, as far as time allows."""
+        found: list[str] = []
+        spent = 0.0
+        for nth in range(FEW):
+            for tests in files.values():
+                if nth < len(tests) and len(found) < FEW and spent < SECONDS:
+                    found.append(tests[nth])
+                    spent += self.seconds[tests[nth]]
+        return found
+
+    def more(self, files: dict[str, list[str]]) -> list[str]:
+        """All tests of the files that are most about the module, as far as time allows."""
+        found: list[str] = []
+        spent = 0.0
+        for tests in files.values():
+            if spent < 2 * SECONDS:
+                found += tests
+                spent += sum(self.seconds[test] for test in tests)
+        return found[:MANY]
 
 
 def failing(sources: Path, tests: list[str]) -> str:
@@ -163,25 +185,24 @@ def failing(sources: Path, tests: list[str]) -> str:
     return failed[0].split(" - ")[0].split(" ", 1)[1] if failed else "pytest"
 
 
-def judged(change: Change, sources: Path, tests: list[str], seconds: dict[str, float]) -> Verdict:
+def judged(change: Change, sources: Path, tests: Tests) -> Verdict:
+    """Make a change, run tests against it, and take it back."""
     began = time.monotonic()
     path = sources / "ptokit" / change.file
     before = path.read_text("utf-8")
     path.write_text(change.applied(before), "utf-8")
     os.utime(path, ns=(time.time_ns(), time.time_ns()))
+    files = tests.of(change)
     try:
-        first = chosen(tests, seconds)
-        killer = failing(sources, first) if first else ""
-        if not killer:
-            rest = [t for t in sorted(tests, key=lambda t: seconds[t]) if t not in set(first)]
-            files = dict.fromkeys(t.partition("::")[0] for t in tests)
-            more = [*(rest[: 4 * FEW]), *(TABLE_TESTS if change.file.startswith("isa") else ())]
-            killer = failing(sources, more) if more else ""
-            killer = killer or (failing(sources, list(files)[:6]) if files else "")
+        killer = failing(sources, tests.few(files)) if files else ""
+        if not killer and files:
+            killer = failing(sources, tests.more(files))
+        if not killer and change.file.startswith("isa"):
+            killer = failing(sources, list(TABLE_TESTS))
     finally:
         path.write_text(before, "utf-8")
         os.utime(path, ns=(time.time_ns() + 2_000_000_000,) * 2)
-    return Verdict(change, killer, time.monotonic() - began, len(tests))
+    return Verdict(change, killer, time.monotonic() - began, sum(map(len, files.values())))
 
 
 def sampled(more: int, only: str) -> Iterator[Change]:
@@ -239,9 +260,7 @@ def main() -> int:
     stale = stale_entries()
     for key in stale:
         print(f"mutation: the sources have no such place any more: {key}")
-    tests = traced()
-    blocks = by_block(tests)
-    seconds = {test: noted["seconds"] for test, noted in tests.items()}
+    tests = Tests(traced())
     copies: SimpleQueue[Path] = SimpleQueue()
     verdicts: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -253,7 +272,7 @@ def main() -> int:
         def run(change: Change) -> Verdict:
             copy = copies.get()
             try:
-                return judged(change, copy, blocks.get(block_of(change), []), seconds)
+                return judged(change, copy, tests)
             finally:
                 copies.put(copy)
 

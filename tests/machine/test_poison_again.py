@@ -69,3 +69,33 @@ def test_writing_again_defines_again() -> None:
         whole(into).poison()
         TADDS(into, a, 1.0)
         assert (into.numpy() == 2).all()
+
+
+def test_storage_that_comes_back_is_no_longer_trusted() -> None:
+    """A tile that is gone leaves its storage to the next one of its size, and not its contents."""
+    with device("a2a3", mode="auto"):
+        into = Block()
+
+        def read(value: float | None) -> None:
+            tile = Block()
+            if value is not None:
+                tile.fill(value)
+            trusted(tile, into)
+
+        for value in (1, 2):
+            read(value)
+        with pytest.raises(PoisonRead, match="reads src"):
+            read(None)
+
+
+def test_hidden_scratch_is_no_longer_trusted() -> None:
+    """TROWEXPANDADD without tmp spreads a column over the end of the vector memory."""
+    with device("a2a3"):
+        hidden = placed(Tile[V, float32, 8, 64], 188416, 1)
+        into = placed(Tile[V, float32, 8, 64], 0)
+        dst, full = placed(Block, 0x1000, 0), placed(Block, 0x1400, 1)
+        column = placed(Tile[V, float32, 16, 1, BLayout.ColMajor], 0x1800, 1)
+        trusted(hidden, into)
+        TROWEXPANDADD(dst, full, column)
+        with pytest.raises(PoisonRead, match="reads src"):
+            TADDS(into, hidden, 1.0)
