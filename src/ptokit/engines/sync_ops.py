@@ -23,6 +23,7 @@ from ptokit.isa.spec import Insn
 from ptokit.isa.sync import cross_core_message
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.objects import TileObject
+from ptokit.machine.sync import NO_OPERANDS
 
 if TYPE_CHECKING:
     from ptokit.engines.interpreter import Interpreter
@@ -52,13 +53,25 @@ def is_static(op: Op) -> bool:
 
 
 def in_a_row(ops: Sequence[Op]) -> Step:
-    """Operations that only order and follow each other: their effects are found once."""
+    """Operations that only order and follow each other: their effects are found once.
+
+    Flags are two thirds of a synchronised program, so who handles them is found once per launch.
+    """
     found: list[tuple[Insn, list[Effect], Location]] = []
+    key = object()  # of what a launch knows about this row
 
     def step(run: Interpreter, frame: Frame) -> None:
-        if len(found) < len(ops):
-            found[:] = [(op.insn, effects_of(op), op.location) for op in ops if op.insn]
-        run.machine.sync.execute_row(found)
+        sync = run.machine.sync
+        handlers = sync.rows.get(key)
+        if handlers is None:
+            if not found:
+                found.extend((op.insn, effects_of(op), op.location) for op in ops if op.insn)
+            handlers = sync.rows[key] = sync.handlers(found)
+        if not handlers or run.machine.follows:
+            sync.execute_row(found)
+        else:
+            for handle, pipe, token, site in handlers:
+                handle(pipe, token, site, NO_OPERANDS)
 
     return step
 

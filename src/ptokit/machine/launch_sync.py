@@ -63,7 +63,8 @@ class LaunchSync(Sync):
         # In auto mode the compiler puts the order between pipes behind the wait.
         self._holds_pipes = scheduler.machine.mode == "manual" and scheduler.target.is_device
         self._is_random = scheduler.schedule.seed is not None
-        self._is_queued = scheduler.schedule.queued and scheduler.machine.mode == "manual"
+        # A pipe that has nothing to do gives and takes at once.
+        self._is_prompt = self._holds_pipes and not scheduler.schedule.queued
         self.members: dict[str, int] = {}  # how many cores of each kind the launch has
         self.meetings: dict[Any, Meeting] = {}
         self._inside: dict[int, Meeting] = {}  # core: the meeting it has entered
@@ -110,24 +111,39 @@ class LaunchSync(Sync):
         if self._is_random:
             self.scheduler.yield_turn()
 
-    # Flags are two thirds of a synchronised program: they know the queues of their pipes.
+    # Flags are two thirds of a synchronised program: they know the queues of their pipes, and where
+    # nothing is queued they are given and taken without going through one.
 
     def _new_flag(self, token: fx.Flag, title: str) -> Flag:
         queues, core = self.scheduler.queues, self.core
         return Flag(title, queues.of(core, token.src), queues.of(core, token.dst))
 
-    def signal_flag(self, pipe: Pipe, flag: Any, site: Place, token: fx.Flag) -> None:
-        if not (flag.source.entries or self._is_queued or self.machine.follows):
-            self.scheduler.queues.give(flag.source, (flag,), site)
-        else:
-            self.signal(pipe, (flag,), site, token)
+    def _raise_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
+        machine = self.machine
+        flag: Any = machine.core.flags.get(token) if self._is_prompt else None
+        if flag is None or flag.balance > 0 or flag.source.entries or machine.follows:
+            super()._raise_flag(pipe, token, site, given)
+            return
+        flag.balance += 1
+        flag.last_set = site
+        queues, source = self.scheduler.queues, flag.source
+        clock = None if queues.clocks is None else queues.clocks.release(source.agent)
+        flag.put(Token(site, source.title, clock))
+        if flag.waiters:
+            queues.wake(flag)
 
-    def wait_flag(self, pipe: Pipe, flag: Any, site: Place, token: fx.Flag) -> None:
-        is_held = self._holds_pipes and pipe is not Pipe.S and flag.tokens
-        if is_held and not (flag.target.entries or self._is_queued or self.machine.follows):
-            self.scheduler.queues.take(flag.target, (flag,))
+    def _take_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
+        machine = self.machine
+        # All later work of the core knows what its scalar unit has seen: that is no short way.
+        is_short = self._is_prompt and pipe is not Pipe.S
+        flag: Any = machine.core.flags.get(token) if is_short else None
+        if flag is None or not flag.tokens or flag.target.entries or machine.follows:
+            super()._take_flag(pipe, token, site, given)
         else:
-            super().wait_flag(pipe, flag, site, token)
+            flag.balance -= 1
+            clocks, taken = self.scheduler.queues.clocks, flag.take()
+            if clocks is not None:
+                join(clocks.known[flag.target.agent], taken.clock)
 
     def block(self, wait: Take, until: Callable[[], bool] | None = None) -> None:
         """Stop the scalar unit of the running core until the wait can pass."""

@@ -118,10 +118,11 @@ class LaunchMachine(Machine):
                 severity="warning",
             )
         queues = scheduler.queues
-        if insn.pipe is None or pipe is Pipe.S:
-            return super().enqueue(call, operands, site)
-        if not scheduler.queued and not (queues.held and queues.of(core, pipe).entries):
-            return super().enqueue(call, operands, site)
+        is_free = not scheduler.queued and not (queues.held and queues.of(core, pipe).entries)
+        if is_free or insn.pipe is None or pipe is Pipe.S:
+            if self.follows:
+                return super().enqueue(call, operands, site)
+            return self.executor.execute(call, operands, site)  # what it comes to, in a hurry
         if self.follows:
             self.begin(insn, pipe, site)
         work = Work(call, frozen(operands), site, dict(core.registers), self.operation)

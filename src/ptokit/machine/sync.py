@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 UNLIMITED = 1 << 30
 Place = Site | Location
 Given = Mapping[str, Any]  # the operands of an operation by name
-_NOTHING: Given = {}
+NO_OPERANDS: Given = {}
+
+Handler = Callable[[Pipe, Any, Place, Given], None]  # gives or takes a token of one kind
+Row = list[tuple[Handler, Pipe, Any, Place]]
 
 
 class Sync:
@@ -44,13 +47,14 @@ class Sync:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self._signal_of: dict[type, Callable[[Pipe, Any, Place, Given], None]] = {
+        self.rows: dict[object, Row] = {}  # of operations that follow each other in a program
+        self._signal_of: dict[type, Handler] = {
             fx.Flag: self._raise_flag,
             fx.Buffer: self._release,
             fx.CoreFlag: self._reach,
             fx.Meeting: self._arrive,
         }
-        self._wait_of: dict[type, Callable[[Pipe, Any, Place, Given], None]] = {
+        self._wait_of: dict[type, Handler] = {
             fx.Flag: self._take_flag,
             fx.Buffer: self._acquire,
             fx.CoreFlag: self._heed_core,
@@ -66,7 +70,7 @@ class Sync:
         insn: Insn,
         effects: Sequence[Effect],
         site: Place,
-        given: Given = _NOTHING,
+        given: Given = NO_OPERANDS,
         call: Any = None,
     ) -> Any:
         """Do what an operation does to the order of work; `given` are its operands by name."""
@@ -75,7 +79,7 @@ class Sync:
     def execute_row(
         self,
         operations: Iterable[tuple[Insn, Sequence[Effect], Place]],
-        given: Given = _NOTHING,
+        given: Given = NO_OPERANDS,
         call: Any = None,
     ) -> Any:
         """Execute operations that follow each other; the value of the last one, if it has one."""
@@ -96,6 +100,17 @@ class Sync:
             if machine.follows and effects:
                 machine.end()
         return value
+
+    def handlers(self, operations: Iterable[tuple[Insn, Sequence[Effect], Place]]) -> Row:
+        """What operations that only give and take tokens come to; empty where one does more."""
+        found: Row = []
+        for _, effects, site in operations:
+            for effect in effects:
+                if not isinstance(effect, Signal | Wait):
+                    return []
+                of = self._signal_of if isinstance(effect, Signal) else self._wait_of
+                found.append((of[type(effect.token)], effect.pipe, effect.token, site))
+        return found
 
     def _do(self, effect: Effect, site: Place, given: Given, call: Any) -> Any:
         match effect:
@@ -186,30 +201,24 @@ class Sync:
         return Semaphore(title, UNLIMITED)
 
     def _raise_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
-        flag = self.machine.core.flags.get(token) or self._flag(token, site)
+        flag = self._flag(token, site)
         # Pairs are made as the program is written: the second pipe may lag behind in time.
         if flag.balance > 0:
             self.set_twice(flag, site)
         else:
             flag.balance += 1
             flag.last_set = site
-            self.signal_flag(pipe, flag, site, token)
-
-    def signal_flag(self, pipe: Pipe, flag: Semaphore, site: Place, token: fx.Flag) -> None:
-        self.signal(pipe, (flag,), site, token)
+            self.signal(pipe, (flag,), site, token)
 
     def set_twice(self, flag: Semaphore, site: Place) -> None:
         """A flag is raised again before anything waits for it."""
         raise double_set(flag, site)
 
     def _take_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
-        flag = self.machine.core.flags.get(token) or self._flag(token, site)
-        self.wait_flag(pipe, flag, site, token)
-        flag.balance -= 1
-
-    def wait_flag(self, pipe: Pipe, flag: Semaphore, site: Place, token: fx.Flag) -> None:
+        flag = self._flag(token, site)
         early = flag.balance < 1
         self.wait(pipe, (flag,), lambda: _flag_wait(token), site, early=early, token=token)
+        flag.balance -= 1
 
     def _acquire(self, pipe: Pipe, token: fx.Buffer, site: Place, given: Given) -> None:
         """Acquire a buffer: wait for the pipes that acquired it earlier to release it."""
