@@ -6,6 +6,7 @@ notation:
 
 * `Vec {T} 16x64`, `Acc f32 32x32 NZ/1024 valid 20x30`: a tile; {T} is the element type in hand;
 * `GM {T} 16x64 DN`: a view of global memory; `Group 3 {T} 16x64`: one on each of three ranks;
+  `GM {T} 1x4x8x16x16 NC1HWC0 of 1x4x9x16x16`: one that is cut out of a larger array;
 * `Conv Mat {T} NC1HWC0 1x2x4x4x{C0}`: a convolution tile; {C0} is the channels in 32 bytes;
 * a number for a scalar, `new Name` or `new expression` for a helper object;
 * `same dst` for an operand that must be the object already given as `dst`;
@@ -204,7 +205,8 @@ def _parse_global(words: list[str]) -> GlobalSpec:
     if len(sizes) == 2:
         shape, stride = (of(kind, *sizes, layout) for of in (matrix_shape, matrix_stride))
         return GlobalSpec.of(kind, shape, stride, layout)
-    return GlobalSpec.of(kind, sizes, dense_strides(sizes), layout)
+    array = _sizes(words[4]) if len(words) > 3 else sizes
+    return GlobalSpec.of(kind, sizes, dense_strides(array), layout)
 
 
 def _parse_conv(words: list[str]) -> ConvSpec:
