@@ -1,0 +1,113 @@
+"""What each door says of a kernel: the bytes it leaves, or the codes it is refused with."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ptokit
+from ptokit import Kernel
+from ptokit.base.diagnostics import PtoError
+from tests.fuzz.programs import Program, random_program
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The contents of the arrays after a run, or the first complaint."""
+
+    left: bytes = b""
+    codes: frozenset[str] = frozenset()
+    first: str = ""
+    line: int = 0  # of the first complaint in the user's file; 0: in another one
+    message: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        return not self.codes
+
+    def __str__(self) -> str:
+        return "runs" if self.accepted else f"refused, {self.message}"
+
+
+def imported(program: Program, folder: Path) -> Kernel:
+    """The kernel of a program, from a file: errors point to its lines."""
+    path = folder / f"fuzz_{program.seed}.py"
+    path.write_text(program.source, "utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[path.stem]
+    return module.k
+
+
+def judged(run: Callable[..., Any], program: Program) -> Verdict:
+    """Run it on fresh arrays. Only errors about the program are verdicts; others are raised."""
+    arguments = program.arguments()
+    try:
+        run(*arguments)
+    except PtoError as error:
+        first = error.diagnostics[0]
+        where = first.location
+        line = where.line if where and f"fuzz_{program.seed}" in where.file else 0
+        return Verdict(b"", frozenset(error.codes), first.code, line, first.render())
+    return Verdict(b"".join(np.asarray(a).tobytes() for a in arguments[:2]))
+
+
+FORMS = ("l1", "l2", "l3", "sync")
+NO_FORM = "convert-level"  # a form of the text cannot say it: no verdict on the kernel
+TARGETS = ("a2a3", "a5")
+
+
+def doors(kernel: Kernel, program: Program, target: str) -> Iterator[tuple[str, Verdict]]:
+    """Every way in, eager first."""
+    blocks = program.blocks
+    yield "eager", judged(lambda *a: kernel[blocks](*a, target=target), program)
+    yield "lowered", judged(lambda *a: kernel[blocks](*a, target=target, path="lowered"), program)
+    for form in FORMS:
+
+        def through_text(*args: Any, form: str = form) -> None:
+            text = kernel.text(*args, target=target, form=form)
+            ptokit.loads(text)["k"][blocks](*args, target=target)
+
+        verdict = judged(through_text, program)
+        if verdict.first != NO_FORM:
+            yield form, verdict
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the doors said of the kernel of a seed."""
+
+    program: Program
+    target: str
+    accepted: bool
+    differences: tuple[str, ...]
+
+
+def outcome(seed: int, folder: Path) -> Outcome:
+    """All doors must accept or refuse, with equal codes, and leave equal bytes."""
+    program = random_program(seed)
+    target = TARGETS[seed % len(TARGETS)]
+    found: list[str] = []
+    said = dict(doors(imported(program, folder), program, target))
+    eager = said.pop("eager")
+    for door, verdict in said.items():
+        if verdict.accepted and eager.accepted:
+            if verdict.left != eager.left:
+                found.append(f"{door}: other bytes than eager")
+        elif eager.first not in verdict.codes:
+            found.append(f"{door}: {verdict}; eager: {eager}")
+        elif door == "lowered" and not verdict.line:
+            found.append(f"{door}: not at a line of the kernel: {verdict}")
+    return Outcome(program, target, eager.accepted, tuple(found))

@@ -1,0 +1,353 @@
+"""Random kernels as people write them: Python source, legal or with one deliberate mistake.
+
+A kernel has tiles in variables and lists, numbers that only a run knows, helpers, loops of every
+kind and branches. In auto mode nothing is placed or ordered; in manual mode every tile has its
+address and a barrier follows every instruction, so that leaving one out is a mistake with a name.
+The same seed always gives the same source.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+ROWS, COLS, BLOCKS = 8, 32, 4  # of a tile; blocks of an array
+
+HEADER = '''"""Seed {seed}: {mode} mode{mistake}."""
+
+from ptokit import *
+
+T = Tile[TileType.Vec, float32, 8, 32]
+I = Tile[TileType.Vec, int32, 8, 32]
+C = Tile[TileType.Vec, float32, 8, 1, BLayout.ColMajor]
+Wide = Tile[TileType.Vec, float32, 4, 64]
+Loose = Tile[TileType.Vec, float32, 8, 32, BLayout.RowMajor, DYNAMIC, DYNAMIC]
+
+
+class Pair:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+
+def part(x, block):
+    return GlobalTensor(x)[block * 8 : block * 8 + 8, :]
+
+
+def added(into, other, amount):
+    TADDS(into, other, amount)
+    return into
+
+
+def larger(a, b, into):
+    TMAX(into, a, b)
+    return into, a
+
+
+'''
+
+# What a deliberate mistake is called; most kernels have none.
+MISTAKES = ("", "", "", "", "unwritten", "outside", "types", "capacity", "region", "unordered")
+
+
+@dataclass(frozen=True)
+class Program:
+    """The source of a kernel called `k` with its arguments: two arrays and a number."""
+
+    seed: int
+    source: str
+    mode: str
+    mistake: str
+    number: int
+    blocks: int
+
+    def arguments(self) -> tuple[np.ndarray, np.ndarray, int]:
+        rng = np.random.default_rng(self.seed)
+        x = rng.integers(-9, 10, (ROWS * BLOCKS, COLS)).astype(np.float32)
+        return x, np.zeros_like(x), self.number
+
+
+def random_program(seed: int) -> Program:
+    chooser = random.Random(seed)
+    mode = chooser.choice(["auto", "auto", "auto", "manual"])
+    mistake = chooser.choice(MISTAKES)
+    if mistake == "unordered" and mode == "auto":
+        mistake = ""
+    writer = _Writer(chooser, mode, mistake)
+    writer.kernel()
+    said = f", mistake: {mistake}" if mistake else ""
+    head = HEADER.format(seed=seed, mode=mode, mistake=said)
+    number = chooser.choice([0, 1, 2, 3, 5])
+    return Program(seed, head + "\n".join(writer.lines) + "\n", mode, mistake, number, 1)
+
+
+@dataclass
+class _Writer:
+    """Writes the lines of one kernel."""
+
+    random: random.Random
+    mode: str
+    mistake: str
+    lines: list[str] = field(default_factory=list[str])
+    indent: int = 0
+    tiles: list[str] = field(default_factory=list[str])  # expressions that are tiles with contents
+    counters: list[str] = field(default_factory=list[str])  # loop variables in scope, outside in
+    loops: list[str] = field(default_factory=list[str])  # kinds of the loops around
+    names: int = 0
+    address: int = 0
+    depth: int = 0
+
+    # ---- lines -------------------------------------------------------------------------------
+
+    def write(self, line: str) -> None:
+        self.lines.append("    " * self.indent + line)
+
+    def do(self, line: str) -> None:
+        """An instruction; in manual mode with the barrier that everything after it needs."""
+        self.write(line)
+        if self.mode == "manual" and not (self.mistake == "unordered" and self.chance(0.2)):
+            self.write("pipe_barrier(PIPE_ALL)")
+
+    def name(self, stem: str) -> str:
+        self.names += 1
+        return f"{stem}{self.names}"
+
+    def chance(self, probability: float) -> bool:
+        return self.random.random() < probability
+
+    def declare(self, name: str, kind: str, size: int = 1024) -> None:
+        """A new tile; in manual mode at an address of its own."""
+        self.write(f"{name} = {kind}")
+        if self.mode == "manual":
+            self.write(f"TASSIGN({name}, {self.address:#x})")
+            self.address += size
+
+    def inside(self, write: Callable[[], None]) -> None:
+        """The body of a loop or branch; what it declares is not known behind it."""
+        known = list(self.tiles)
+        self.indent += 1
+        self.depth += 1
+        write()
+        self.depth -= 1
+        self.indent -= 1
+        self.tiles = known
+
+    # ---- operands ----------------------------------------------------------------------------
+
+    def tile(self) -> str:
+        return self.random.choice(self.tiles)
+
+    def simple(self) -> str:
+        """A tile in a plain variable."""
+        return self.random.choice([t for t in self.tiles if t.isidentifier()])
+
+    def block(self) -> str:
+        if self.mistake == "outside" and self.chance(0.2):
+            return str(BLOCKS)
+        if self.counters and self.chance(0.6):
+            return f"{self.random.choice(self.counters)} % {BLOCKS}"
+        return self.random.choice([*map(str, range(BLOCKS)), f"n % {BLOCKS}"])
+
+    def scalar(self) -> str:
+        number = str(self.random.choice([0.5, 1.0, -2.0]))
+        if self.counters and self.chance(0.3):
+            return f"{self.random.choice(self.counters)} * {number}"
+        return self.random.choice([number, number, "n + 1", "total", "float(n) * 0.5"])
+
+    def condition(self) -> str:
+        tests = ["n > 2", "n % 2 == 0", "total < 3", "n == 1 or n == 3"]
+        for counter in self.counters:
+            tests += [f"{counter} % 2 == 0", f"{counter} < n", f"not {counter} == 1"]
+        return self.random.choice(tests)
+
+    # ---- statements --------------------------------------------------------------------------
+
+    def kernel(self) -> None:
+        self.write(f'@kernel(mode="{self.mode}")')
+        self.write("def k(x, y, n):")
+        self.indent = 1
+        self.write("total = 0")
+        for _ in range(self.random.randrange(2, 5)):
+            name = self.name("t")
+            self.declare(name, "T()")
+            self.do(f"TLOAD({name}, part(x, {self.random.randrange(BLOCKS)}))")
+            self.tiles.append(name)
+        for _ in range(self.random.randrange(3, 9)):
+            self.statement()
+        for name in self.random.sample(self.tiles, min(2, len(self.tiles))):
+            self.do(f"TSTORE(part(y, {self.random.randrange(BLOCKS)}), {name})")
+
+    def statement(self) -> None:
+        kinds = [
+            *(self.load, self.store, self.binary, self.binary, self.unary, self.fresh, self.swap),
+            *(self.count, self.helper, self.column, self.convert, self.listed, self.pair),
+            *(self.listed_change, self.either, self.reshaped, self.loose),
+        ]
+        if self.depth < 2:
+            kinds += [self.loop, self.loop, self.branch, self.branch, self.while_loop]
+        if self.loops and self.depth:
+            kinds += [self.leave]
+        if self.mistake:
+            kinds += [self.wrong]
+        self.random.choice(kinds)()
+
+    def load(self) -> None:
+        self.do(f"TLOAD({self.tile()}, part(x, {self.block()}))")
+
+    def store(self) -> None:
+        self.do(f"TSTORE(part(y, {self.block()}), {self.tile()})")
+
+    def binary(self) -> None:
+        name = self.random.choice(["TADD", "TMAX", "TMIN", "TSUB"])
+        self.do(f"{name}({self.tile()}, {self.tile()}, {self.tile()})")
+
+    def unary(self) -> None:
+        name = self.random.choice(["TADDS", "TMAXS", "TMULS"])
+        self.do(f"{name}({self.tile()}, {self.tile()}, {self.scalar()})")
+
+    def fresh(self) -> None:
+        name = self.name("t")
+        self.declare(name, "T()")
+        if self.chance(0.5):
+            self.do(f"TLOAD({name}, part(x, {self.block()}))")
+        else:
+            self.do(f"TEXPANDS({name}, {self.scalar()})")
+        self.tiles.append(name)
+
+    def swap(self) -> None:
+        a, b = self.simple(), self.simple()
+        self.write(f"{a}, {b} = {b}, {a}")
+
+    def count(self) -> None:
+        added = self.random.choice(["1", "n", *self.counters])
+        self.write(self.random.choice([f"total = total + {added}", f"total += {added}"]))
+
+    def helper(self) -> None:
+        if self.mode == "manual":
+            return  # a helper has no barriers
+        if self.chance(0.5):
+            self.write(f"added({self.tile()}, {self.tile()}, {self.scalar()})")
+        else:
+            a, b = self.simple(), self.simple()
+            self.write(f"{a}, {b} = larger({a}, {b}, {self.simple()})")
+
+    def column(self) -> None:
+        name, scratch, source = self.name("c"), self.name("s"), self.tile()
+        self.declare(name, "C()", 32)
+        self.declare(scratch, "T()")
+        self.do(f"TROWMAX({name}, {source}, {scratch})")
+        self.do(f"TROWEXPANDSUB({source}, {source}, {name})")
+
+    def convert(self) -> None:
+        name = self.name("i")
+        self.declare(name, "I()")
+        self.do(f"TCVT({name}, {self.tile()}, RoundMode.CAST_RINT)")
+        self.do(f"TCVT({self.tile()}, {name}, RoundMode.CAST_RINT)")
+
+    def listed(self) -> None:
+        name, count = self.name("l"), self.random.choice([2, 3])
+        items = [self.simple() for _ in range(count)]
+        self.write(f"{name} = [{', '.join(items)}]")
+        self.tiles.append(f"{name}[{self.random.randrange(count)}]")
+        if self.counters and self.chance(0.5):
+            self.tiles.append(f"{name}[{self.counters[-1]} % {count}]")
+
+    def listed_change(self) -> None:
+        lists = [t for t in self.tiles if t.startswith("l") and "%" not in t]
+        if lists:
+            self.write(f"{self.random.choice(lists)} = {self.simple()}")
+
+    def pair(self) -> None:
+        name = self.name("p")
+        self.write(f"{name} = Pair({self.simple()}, {self.simple()})")
+        self.tiles += [f"{name}.first", f"{name}.second"]
+
+    def either(self) -> None:
+        name = self.name("t")
+        self.write(f"{name} = {self.simple()} if {self.condition()} else {self.simple()}")
+        self.tiles.append(name)
+
+    def reshaped(self) -> None:
+        name = self.name("w")
+        self.write(f"{name} = Wide()")
+        self.write(f"TRESHAPE({name}, {self.tile()})")
+        self.do(f"TMULS({name}, {name}, {self.scalar()})")
+
+    def loose(self) -> None:
+        name, rows = self.name("v"), self.random.choice(["n + 1", "4", "8"])
+        self.declare(name, f"Loose({rows}, 32)")
+        size = f"part(x, {self.block()})[0:{rows}, :]"
+        self.do(f"TLOAD({name}, {size})")
+        self.do(f"TADDS({name}, {name}, {self.scalar()})")
+        self.do(f"TSTORE(part(y, {self.block()})[0:{rows}, :], {name})")
+
+    # ---- control flow ------------------------------------------------------------------------
+
+    def statements(self) -> None:
+        for _ in range(self.random.randrange(1, 4)):
+            self.statement()
+        self.write("pass")
+
+    def loop(self) -> None:
+        counter = self.name("i")
+        steps = self.random.choice(["n", "n", "3", "1, n + 1", "0, 6, 2", "n, 0, -1"])
+        known = self.chance(0.15)
+        self.write(f"for {counter} in {'static_range(3)' if known else f'range({steps})'}:")
+        self.counters.append(counter)
+        self.loops.append("static" if known else "for")
+        self.inside(self.statements)
+        self.loops.pop()
+        self.counters.pop()
+
+    def while_loop(self) -> None:
+        counter = self.name("j")
+        self.write(f"{counter} = 0")
+        self.write(f"while {counter} < {self.random.choice(['n', '3', 'n + 1'])}:")
+        self.counters.append(counter)
+        self.loops.append("while")
+
+        def body() -> None:
+            self.write(f"{counter} = {counter} + 1")
+            self.statements()
+
+        self.inside(body)
+        self.loops.pop()
+        self.counters.pop()
+
+    def branch(self) -> None:
+        self.write(f"if {self.condition()}:")
+        self.inside(self.statements)
+        if self.chance(0.3):
+            self.write(f"elif {self.condition()}:")
+            self.inside(self.statements)
+        if self.chance(0.6):
+            self.write("else:")
+            self.inside(self.statements)
+
+    def leave(self) -> None:
+        self.write(f"if {self.condition()}:")
+        self.indent += 1
+        self.write(self.random.choice(["break", "continue"]))
+        self.indent -= 1
+
+    # ---- mistakes ----------------------------------------------------------------------------
+
+    def wrong(self) -> None:
+        name = self.name("e")
+        if self.mistake == "unwritten":
+            self.declare(name, "T()")
+            self.do(f"TADD({self.tile()}, {name}, {self.tile()})")
+        elif self.mistake == "types":
+            self.declare(name, "I()")
+            self.do(f"TEXPANDS({name}, 1)")
+            self.do(f"TADD({self.tile()}, {name}, {self.tile()})")
+        elif self.mistake == "capacity":
+            self.declare(name, "Tile[TileType.Vec, float32, 512, 128]()", 512 * 128 * 4)
+            self.do(f"TEXPANDS({name}, 1.0)")
+            self.do(f"TADDS({name}, {name}, 1.0)")
+        elif self.mistake == "region":
+            self.declare(name, "Loose(4, 32)")
+            self.do(f"TEXPANDS({name}, 1.0)")
+            self.do(f"TADD({self.tile()}, {name}, {self.tile()})")
