@@ -182,7 +182,7 @@ CONV_RULES = where(lambda o: o.dst.kind == "conv")(
 CONV_EXAMPLES = examples("""
     dst                                | src                                          | on
     Conv Mat f16 NC1HWC0 1x2x4x8x16    | GM f16 1x2x4x8x16 NC1HWC0                    |
-    Conv Mat i8 NC1HWC0 1x1x4095x1x32  | GM i8 1x1x4095x1x32 NC1HWC0 of 1x1x4096x1x32 | a2a3 kirinx90
+    Conv Mat i8 NC1HWC0 1x1x4095x1x32 | GM i8 1x1x4095x1x32 NC1HWC0 of 1x1x4096x1x32 | a2a3 kirinx90
     Conv Mat f16 FRACTAL_Z 8x2x16x16   | GM f16 1x8x2x16x16 FRACTAL_Z                 |
     Conv Mat f16 FRACTAL_Z 2x2x2x16x16 | GM f16 2x2x2x16x16 FRACTAL_Z                 |
     Conv Mat f16 NC1HWC0 1x2x4x8x16    | GM f16 1x1x4x8x20 NHWC                       | a5 cpu
