@@ -16,7 +16,13 @@ from ptokit.base import dtypes as _dtypes
 from ptokit.base import enums as _enums
 from ptokit.base import precision as _precision
 from ptokit.base.comm_enums import *
-from ptokit.base.diagnostics import InternalError, NotSupported, ProgramError, PtoError
+from ptokit.base.diagnostics import (
+    InternalError,
+    NotSupported,
+    ProgramError,
+    PtoError,
+    PtoWarning,
+)
 from ptokit.base.dtypes import *
 from ptokit.base.enums import *
 from ptokit.base.precision import *
@@ -89,6 +95,7 @@ __all__ = [
     "PadValueCustom16",
     "MrgSortExecutedNumList",
     "PtoError",
+    "PtoWarning",
     "ProgramError",
     "NotSupported",
     "InternalError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType
@@ -13,7 +13,9 @@ import numpy as np
 
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.entry import public
+from ptokit.base.policy import Policy
 from ptokit.frontend.lowering.lower import lower as lower_function
+from ptokit.frontend.policies import policy_for
 from ptokit.frontend.sections import guarded
 from ptokit.frontend.session import MODES
 from ptokit.ir.core import Module
@@ -46,6 +48,10 @@ class PythonSource:
     @property
     def name(self) -> str:
         return self.function.__name__
+
+    @property
+    def file(self) -> str:
+        return self.function.__code__.co_filename
 
     @property
     def target(self) -> Target:
@@ -83,9 +89,9 @@ class PythonSource:
         function = cast(FunctionType, self.function)
         return lower_function(function, dict(arguments), target, self.mode, self.core)
 
-    def finished(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+    def finished(self, target: Target, arguments: Mapping[str, Any], policy: Policy) -> Module:
         module = self.written(target, arguments)
-        module = Verify(is_manual=self.mode == "manual").run(module, target)
+        module = Verify(is_manual=self.mode == "manual", policy=policy).run(module, target)
         if self.mode == "auto":
             sync = InsertSync(is_one_core=self.core != "mix")
             module = sync.run(Place().run(module, target), target)
@@ -126,6 +132,8 @@ def kernel(
     target: str | Target | None = None,
     core: str = "single",
     defines: Defines | None = None,
+    rules: str | None = None,
+    allow: Iterable[str] = (),
 ) -> Callable[[FunctionType], Kernel]: ...
 @public
 def kernel(
@@ -136,11 +144,14 @@ def kernel(
     target: str | Target | None = None,
     core: str = "single",
     defines: Defines | None = None,
+    rules: str | None = None,
+    allow: Iterable[str] = (),
 ) -> Any:
     """Make a kernel of a Python function: `@kernel`, or `@kernel(mode="auto", target="a5")`.
 
     `defines` overrides sizes and alignments of the target's memories under their macro names, as
-    `-D` does for a compiler: `@kernel(defines={"PTO_UBUF_SIZE_BYTES": 262144})`.
+    `-D` does for a compiler: `@kernel(defines={"PTO_UBUF_SIZE_BYTES": 262144})`. `rules` and
+    `allow` hold for every launch that does not say otherwise.
     """
     if mode not in MODES or core not in CORES:
         cores = ", ".join(CORES)
@@ -149,7 +160,10 @@ def kernel(
     chosen = None if target is None else find_target(target)
     (chosen or find_target("a2a3")).override(overrides)  # a wrong one is an error right here
 
+    allowed = (allow,) if isinstance(allow, str) else tuple(allow)
+
     def decorate(body: FunctionType) -> Kernel:
-        return Kernel(PythonSource(body, mode, core, chosen), overrides)
+        policy_for(body.__code__.co_filename, rules, allowed)  # so is a wrong id
+        return Kernel(PythonSource(body, mode, core, chosen), overrides, rules, allowed)
 
     return decorate if function is None else decorate(function)

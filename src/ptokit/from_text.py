@@ -6,14 +6,16 @@ m["add"][4](x, y, z)            # four blocks; arrays are updated in place
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.base.entry import public
+from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
+from ptokit.frontend.policies import policy_for
 from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
@@ -96,11 +98,18 @@ class Program:
         return self[names[0]]
 
     def check(
-        self, on: str | Target | None = None, level: int = 0, *, defines: Defines | None = None
+        self,
+        on: str | Target | None = None,
+        level: int = 0,
+        *,
+        defines: Defines | None = None,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
     ) -> list[Diagnostic]:
         """Every complaint of the verifier."""
         chosen = self.target(on, defines)
-        return Verify(level).check(self.executable(chosen), chosen)
+        policy = policy_for(self.module.location.file, rules, allow)
+        return Verify(level, policy=policy).check(self.executable(chosen), chosen)
 
     def executable(self, on: Target) -> Module:
         """The module as it is checked and run: assembly lines get views for their arguments, and
@@ -147,6 +156,10 @@ class TextSource:
         return self.function.name
 
     @property
+    def file(self) -> str:
+        return self.program.module.location.file
+
+    @property
     def target(self) -> Target:
         return self.program.target()
 
@@ -165,8 +178,8 @@ class TextSource:
     def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
         return self.program.module
 
-    def finished(self, target: Target, arguments: Mapping[str, Any]) -> Module:
-        return Verify().run(self.program.executable(target), target)
+    def finished(self, target: Target, arguments: Mapping[str, Any], policy: Policy) -> Module:
+        return Verify(policy=policy).run(self.program.executable(target), target)
 
     def spelled_out(self, module: Module, target: Target) -> Module:
         return spelled_out(module, target)

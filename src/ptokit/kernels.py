@@ -17,16 +17,18 @@ of a text is its `Source`: how arguments are bound, and how the IR comes about.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
+from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, usage_error
 from ptokit.base.entry import public
+from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
 from ptokit.frontend.launch import Options, Schedule, run
+from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import current
 from ptokit.ir.core import Function, Module
 from ptokit.ir.printer import print_module
@@ -60,6 +62,11 @@ class Source(Protocol):
         ...
 
     @property
+    def file(self) -> str:
+        """The file it was written in; its project may say which findings are allowed."""
+        ...
+
+    @property
     def target(self) -> Target:
         """The target it asks for, when a call names none."""
         ...
@@ -76,7 +83,7 @@ class Source(Protocol):
         """The program as it was written, before any pass."""
         ...
 
-    def finished(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+    def finished(self, target: Target, arguments: Mapping[str, Any], policy: Policy) -> Module:
         """The program checked, placed and ordered: ready to run."""
         ...
 
@@ -112,6 +119,7 @@ class Run:
     seconds: float
     machine: Machine  # of the last block
     events: Recording | None = None  # of every executed operation, when the launch was asked to
+    warnings: tuple[Diagnostic, ...] = ()  # rules that were broken without stopping it
 
     def __repr__(self) -> str:
         return (
@@ -127,6 +135,8 @@ class Kernel:
 
     source: Source
     defines: Mapping[str, int] = field(default_factory=dict[str, int])
+    rules: str | None = None  # unless a call says otherwise
+    allow: tuple[str, ...] = ()  # and what calls may allow beside
     _modules: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
     _prepared: dict[tuple[str, Module], Runnable] = field(
         default_factory=dict[tuple[str, Module], Runnable]
@@ -162,10 +172,13 @@ class Kernel:
         *args: Any,
         target: str | Target | None = None,
         defines: Defines | None = None,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
         **consts: Any,
     ) -> Module:
         """The IR of the kernel for these arguments; placed and synchronised in auto mode."""
-        return self._module(self._target(target, defines), self.source.bind(args, consts))
+        chosen, policy = self._target(target, defines), self._policy(rules, allow)
+        return self._module(chosen, self.source.bind(args, consts), policy)
 
     def text(
         self,
@@ -173,6 +186,8 @@ class Kernel:
         form: str = "",
         target: str | Target | None = None,
         defines: Defines | None = None,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
         **consts: Any,
     ) -> str:
         """PTO text of the kernel for these arguments.
@@ -183,7 +198,7 @@ class Kernel:
         chosen = self._target(target, defines)
         arguments = self.source.bind(args, consts)
         if form in ("", "l3"):  # of the finished program, the other forms of the written one
-            module = self._module(chosen, arguments)
+            module = self._module(chosen, arguments, self._policy(rules, allow))
         else:
             module = self.source.written(chosen, arguments)
         return print_module(ConvertLevel(form).run(module, chosen) if form else module)
@@ -193,27 +208,36 @@ class Kernel:
         *args: Any,
         target: str | Target | None = None,
         defines: Defines | None = None,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
         **consts: Any,
     ) -> str:
         """A PTO C++ kernel for these arguments."""
         chosen = self._target(target, defines)
-        module = self.lower(*args, target=chosen, **consts)
+        module = self.lower(*args, target=chosen, rules=rules, allow=allow, **consts)
         return emit_cpp(self.source.spelled_out(module, chosen), chosen)
 
     def check(
-        self, targets: str, *args: Any, defines: Defines | None = None, **consts: Any
+        self,
+        targets: str,
+        *args: Any,
+        defines: Defines | None = None,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
+        **consts: Any,
     ) -> Report:
         """Verify the kernel for several targets at once: "all", or names with commas."""
+        policy = self._policy(rules, allow)
         names = list(DEVICES) if targets == "all" else [t for t in targets.split(",") if t]
         found: dict[str, tuple[Diagnostic, ...]] = {}
         for name in names:
             chosen = self._target(name, defines)
             try:
-                module = self.lower(*args, target=chosen, **consts)
+                module = self._module(chosen, self.source.bind(args, consts), policy)
             except ProgramError as error:
                 found[name] = error.diagnostics
             else:  # what remains are warnings, such as tiles that overlap while both are live
-                found[name] = tuple(Verify().check(module, chosen))
+                found[name] = tuple(Verify(policy=policy).check(module, chosen))
         return Report(self.name, found)
 
     def memory_map(
@@ -221,11 +245,13 @@ class Kernel:
         *args: Any,
         target: str | Target | None = None,
         defines: Defines | None = None,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
         **consts: Any,
     ) -> Map:
         """Where the tiles of the kernel lie, and when they are live."""
         chosen = self._target(target, defines)
-        module = self.lower(*args, target=chosen, **consts)
+        module = self.lower(*args, target=chosen, rules=rules, allow=allow, **consts)
         placed: list[Placed] = []
         for function in module.functions:
             accesses = accesses_of(function, chosen)
@@ -248,10 +274,16 @@ class Kernel:
         chosen = self.source.target if given is None else find_target(given)
         return chosen.override({**self.defines, **chosen.overrides, **parse_defines(defines)})
 
-    def _module(self, target: Target, arguments: Mapping[str, Any]) -> Module:
-        key = (target, *self.source.cache_key(arguments))  # one target per set of defines
+    def _policy(self, rules: str | None, allow: Iterable[str]) -> Policy:
+        """What is an error here: the call says, then the kernel, then its project."""
+        own = policy_for(self.source.file, self.rules, self.allow)
+        return policy_for(self.source.file, rules, allow, own)
+
+    def _module(self, target: Target, arguments: Mapping[str, Any], policy: Policy) -> Module:
+        # One target per set of defines.
+        key = (target, policy, *self.source.cache_key(arguments))
         if key not in self._modules:
-            self._modules[key] = self.source.finished(target, arguments)
+            self._modules[key] = self.source.finished(target, arguments, policy)
         return self._modules[key]
 
     def _prepare(self, engine: str, module: Module) -> Runnable:
@@ -290,6 +322,8 @@ class Launch:
         jobs: int = 1,
         engine: str = "fast",
         events: bool = False,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
         **consts: Any,
     ) -> Run:
         """Run every block; arrays are updated in place.
@@ -301,7 +335,10 @@ class Launch:
         bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in a
         particular one. `jobs` spreads the blocks over processes. `engine` is "fast", or
         "reference", which is small and slow and defines what the bytes must be. `events` records
-        every executed operation with its accesses, signals and waits: `Run.events`.
+        every executed operation with its accesses, signals and waits: `Run.events`. `rules` is
+        "default", "strict" (every broken rule is an error) or "release" (what the device does);
+        `allow` silences findings by id, "PA-0044", or by id and place, "E8@softmax.py:41". What
+        was broken without stopping the kernel is `Run.warnings`, and is shown as Python's are.
         """
         kernel = self.kernel
         paths = kernel.source.paths
@@ -311,13 +348,14 @@ class Launch:
         chosen = kernel._target(target, defines)
         started = time.perf_counter()
         arguments = kernel.source.bind(args, consts)
-        module = kernel._module(chosen, arguments) if path == "lowered" else None
+        policy = kernel._policy(rules, allow)
+        module = kernel._module(chosen, arguments, policy) if path == "lowered" else None
         programs = kernel.source.programs(module, arguments)
         body = programs.body
         if module is not None:
             body = self._interpreted(kernel._prepare(engine, module), programs)
         assert body is not None
-        arena, arenas = None, kernel._arenas((chosen, programs.mode, module))
+        arena, arenas = None, kernel._arenas((chosen, programs.mode, module, policy))
         if jobs == 1 and check != "explore":  # one run in this process
             arena = arenas.pop() if arenas else Arena(chosen, programs.mode)
         options = Options(
@@ -329,6 +367,7 @@ class Launch:
             arena,
             find_engine(engine).executor,
             events,
+            policy=policy,
         )
         cores = dict.fromkeys(programs.cores, body)
         outcome = run(cores, chosen, programs.mode, options)
@@ -336,8 +375,18 @@ class Launch:
             arenas.append(arena)
         seconds = time.perf_counter() - started
         mode = getattr(kernel.source, "mode", programs.mode)
+        for each in outcome.warnings:
+            tell(each)
         return Run(
-            kernel.name, chosen, mode, path, self.blocks, seconds, outcome.machine, outcome.events
+            kernel.name,
+            chosen,
+            mode,
+            path,
+            self.blocks,
+            seconds,
+            outcome.machine,
+            outcome.events,
+            outcome.warnings,
         )
 
     def _interpreted(self, prepared: Runnable, programs: Programs) -> Callable[[], Any]:

@@ -12,8 +12,9 @@ A wrong call of the command line itself is a `UsageError` (exit code 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -38,8 +39,9 @@ class Diagnostic:
     got: tuple[tuple[str, str], ...] = ()  # the values that broke it, as (path, value)
     fix: str = ""
     target: str = ""
-    severity: str = "error"
+    severity: str = "error"  # or "warning"
     notes: tuple[Note, ...] = ()
+    is_allowable: bool = False  # it is known what happens when an error is silenced
 
     def render(self) -> str:
         """Format for people: position, rule, source line with a caret, values and fix."""
@@ -83,6 +85,54 @@ def _excerpt(location: Location) -> list[str]:
         lead = "".join("\t" if c == "\t" else " " for c in text[: location.col - 1])
         lines.append(" " * (len(number) - 2) + "| " + lead + "^" * min(width, len(text)))
     return lines
+
+
+class PtoWarning(UserWarning):
+    """A finding that does not stop a program, as Python's `warnings` shows it."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self.diagnostic = diagnostic
+        text = replace(diagnostic, location=None).render()
+        super().__init__(text.removeprefix(diagnostic.severity))
+
+
+_shown: dict[str, dict[Any, Any]] = {}  # what `warnings` remembers, per file
+
+
+def tell(found: Diagnostic) -> None:
+    """Show a warning at its line, through Python's `warnings`: once per line by default."""
+    file, line = (found.location.file, found.location.line) if found.location else ("<ptokit>", 0)
+    registry = _shown.setdefault(file, {})
+    warnings.warn_explicit(PtoWarning(found), None, file, line, registry=registry)
+
+
+class Warnings:
+    """The warnings of a run: each code once per line."""
+
+    def __init__(self, tell: Callable[[Diagnostic], None] | None = None) -> None:
+        self._tell = tell
+        self._found: dict[tuple[Any, ...], Diagnostic] = {}
+
+    def add(self, found: Diagnostic) -> None:
+        """Keep a warning, and tell of it the first time."""
+        if not self.has(found.code, found.location):
+            self._found[_once(found.code, found.location)] = found
+            if self._tell is not None:
+                self._tell(found)
+
+    def has(self, code: str, at: Location | None) -> bool:
+        """Whether a code was reported at a line."""
+        return _once(code, at) in self._found
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self._found.values())
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def _once(code: str, at: Location | None) -> tuple[Any, ...]:
+    return (code, at.file, at.line) if at else (code,)
 
 
 class PtoError(Exception):

@@ -282,7 +282,7 @@ class ReferenceExecutor:
         """The instruction on these operands; raises what its rules forbid."""
         for operand in operands:
             self.machine.place(operand)
-        ops = self.machine.verified(insn, operands, attrs, site)
+        ops, _ = self.machine.verified(insn, operands, attrs, site)
         return ReferenceCall(insn, ops, operands, attrs, site)
 
     def execute(self, call: ReferenceCall, operands: Sequence[Any], site: Place) -> Any:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
+from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings, usage_error
 from ptokit.base.entry import public
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
@@ -66,11 +66,18 @@ def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
     def scheduled(**changed: Any) -> Outcome:
         return _scheduled(programs, on, mode, replace(options, arrays=memory, **changed))
 
+    def share_of(blocks: range) -> tuple[Any, ...]:
+        outcome = scheduled(blocks=blocks, arena=None)
+        return outcome.warnings, outcome.events
+
     if jobs > 1 and grid > 1:
-        parts = spread(
-            lambda share: scheduled(blocks=share, arena=None).events, memory, grid, min(jobs, grid)
-        )
-        return Outcome(Machine(on, mode), (), joined(parts) if options.events else None)
+        parts = spread(share_of, memory, grid, min(jobs, grid))
+        found = Warnings()
+        for told, _ in parts:
+            for each in told:
+                found.add(each)
+        events = joined([events for _, events in parts]) if options.events else None
+        return Outcome(Machine(on, mode, policy=options.policy), tuple(found), events)
     if hazards != "explore":
         return scheduled()
     outcomes: list[Outcome] = []

@@ -6,13 +6,15 @@ session (a2a3, manual) serves the REPL; it is made when first needed.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any
 
-from ptokit.base.diagnostics import usage_error
+from ptokit.base.diagnostics import Warnings, tell, usage_error
 from ptokit.base.entry import public
+from ptokit.base.location import user_frame
+from ptokit.frontend.policies import policy_for
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.machine.machine import Machine
@@ -28,7 +30,9 @@ class device:  # noqa: N801 - used as a function in a with statement
     """Select target and mode for a block of code; the machine is fresh and ends with the block.
 
     `defines` overrides memory sizes and alignments under their macro names, as `-D` does for a
-    compiler: `device("a2a3", defines={"PTO_UBUF_SIZE_BYTES": 262144})`.
+    compiler: `device("a2a3", defines={"PTO_UBUF_SIZE_BYTES": 262144})`. `rules` ("default",
+    "strict" or "release") says which broken rules are errors, `allow` silences findings one by
+    one; what remains is shown through Python's `warnings` and kept in `machine.warnings`.
     """
 
     def __init__(
@@ -37,11 +41,14 @@ class device:  # noqa: N801 - used as a function in a with statement
         mode: str = "manual",
         *,
         defines: Defines | None = None,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
     ) -> None:
         chosen = target(target_name, defines)
         if mode not in MODES:
             raise usage_error("unknown-mode", f"mode is one of {MODES}, not {mode!r}")
-        self.machine = Machine(chosen, mode)
+        policy = policy_for(user_frame().f_code.co_filename, rules, allow)
+        self.machine = Machine(chosen, mode, policy=policy, warnings=Warnings(tell))
         self._tokens: list[Token[Machine | None]] = []
 
     def __enter__(self) -> Machine:
@@ -57,7 +64,7 @@ def current() -> Machine:
     machine = _current.get()
     if machine is None:
         if not _default:
-            _default.append(Machine(target("a2a3"), "manual"))
+            _default.append(Machine(target("a2a3"), "manual", warnings=Warnings(tell)))
         machine = _default[0]
     return machine
 

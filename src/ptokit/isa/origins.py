@@ -10,18 +10,8 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
 
-
-class Origin(NamedTuple):
-    """`static`, `debug`, `runtime`, `doc` or `own`; `seed`: a page of the language states it."""
-
-    kind: str
-    seed: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.kind}, seed" if self.seed else self.kind
-
+from ptokit.base.policy import Origin
 
 _BY_ID = {"SA-": Origin("static"), "PA-": Origin("debug")}
 
@@ -45,3 +35,6 @@ def origin_of(name: str, id: str, target: str) -> Origin:
 def _differing() -> dict[str, dict[str, str | dict[str, str]]]:
     text = resources.files("ptokit.isa").joinpath("origins.json").read_text("utf-8")
     return json.loads(text)
+
+
+__all__ = ["Origin", "default_origin", "origin_of"]

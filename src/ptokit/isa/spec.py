@@ -98,6 +98,7 @@ class Types:
     of: tuple[str, ...]
     allowed: Mapping[str, frozenset[tuple[DType, ...]]]
     ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    otherwise: str = ""  # what happens with other types, as of a rule
 
     def breaks(self, ops: Ops) -> bool:
         """Whether the target has a list that the element types of the operands are not in."""
@@ -118,6 +119,9 @@ class Rule:
     # The advice, or a function that makes it of what the predicate is given.
     fix: str | Callable[[Any], str] = ""
     origin: Origin | None = None  # None: what origins.py says of the instruction and the id
+    # What the machine does where the rule is broken, in words, or a function of the operands that
+    # gives them; the body does it. Empty: nobody knows, and it is an error whatever its origin.
+    otherwise: str | Callable[[Any], str] = ""
 
 
 @dataclass(frozen=True)
@@ -551,6 +555,7 @@ def types(
     *,
     ids: Mapping[str, str] | str = "",
     kirin: str | None = None,
+    otherwise: str = "",
     **per_target: str,
 ) -> Types:
     """Element types per target: `types("dst", a2a3="i16 f32", a5=..., kirin=...)`.
@@ -558,7 +563,8 @@ def types(
     Several operands are listed together, combinations with commas:
     `types("c a b", a2a3="i32,i8,i8 f32,f16,f16")`. `kirin` stands for both Kirin targets; `ids`
     gives the assertion id, one for all targets or one per target; an empty id leaves the
-    combinations of that target to rules that report them under ids of their own.
+    combinations of that target to rules that report them under ids of their own. `otherwise` says
+    what happens with other types, as that of a rule does.
     """
     if kirin is not None:
         per_target = {"kirin9030": kirin, "kirinx90": kirin} | per_target
@@ -569,7 +575,7 @@ def types(
         allowed[target] = frozenset(combos)
         assert all(len(c) == len(names) for c in allowed[target]), (of, listed)
     chosen = dict.fromkeys(per_target, ids) if isinstance(ids, str) and ids else dict(ids or {})
-    return Types(names, MappingProxyType(allowed), MappingProxyType(chosen))
+    return Types(names, MappingProxyType(allowed), MappingProxyType(chosen), otherwise)
 
 
 def rule(
@@ -578,11 +584,16 @@ def rule(
     holds: Callable[[Any], bool],
     on: str | None = None,
     fix: str | Callable[[Any], str] = "",
+    otherwise: str | Callable[[Any], str] = "",
 ) -> Rule:
     """A legality rule; `on` lists the targets it holds on ("a2a3 a5"), None means all of them.
 
     `fix` says how to mend the program; numbers that follow from the predicate are added by
     themselves (remedies.py), others it can work out as a function of the operands.
     `id` is the assertion id, or a short name of our own in lower case with hyphens.
+    `otherwise` says what happens where the rule is broken: the body then does it, and what follows
+    from the rule's origin decides whether that is a warning (base/policy.py). A function of the
+    operands gives "" for those whose outcome is not known.
     """
-    return Rule(id, text, holds, None if on is None else frozenset(on.split()), fix)
+    targets = None if on is None else frozenset(on.split())
+    return Rule(id, text, holds, targets, fix, otherwise=otherwise)

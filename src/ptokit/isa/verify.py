@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any, cast
 
-from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.base.location import Location
+from ptokit.base.policy import DEFAULT, Policy
 from ptokit.isa.facts import Ops, Recorder, Unknown, shown
+from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.remedies import remedies
 from ptokit.isa.spec import Insn, Rule, Types
 
 
 def verify(
-    insn: Insn, ops: Ops, location: Location | None = None, *, advise: bool = True
+    insn: Insn,
+    ops: Ops,
+    location: Location | None = None,
+    *,
+    policy: Policy = DEFAULT,
+    advise: bool = True,
 ) -> list[Diagnostic]:
     """Return a diagnostic for every rule of the target that the operands break.
 
+    Each has the severity that the policy gives it; what is allowed at its line is not left out.
     `advise` looks for values that would mend each; whoever only counts can do without.
     """
     target = ops.target.name
@@ -27,10 +36,10 @@ def verify(
         return [_unavailable(insn, target, location)]
     found: list[Diagnostic] = []
     for group in insn.types:
-        found += _check_types(insn, group, ops, location)
+        found += _check_types(insn, group, ops, location, policy)
     for rule in insn.rules:
         if rule.targets is None or target in rule.targets:
-            found += _check_rule(insn, rule, ops, location, advise)
+            found += _check_rule(insn, rule, ops, location, policy, advise)
     return found
 
 
@@ -55,27 +64,29 @@ def _unavailable(insn: Insn, target: str, location: Location | None) -> Diagnost
     )
 
 
-def _check_types(insn: Insn, group: Types, ops: Ops, location: Location | None) -> list[Diagnostic]:
+def _check_types(
+    insn: Insn, group: Types, ops: Ops, location: Location | None, policy: Policy
+) -> list[Diagnostic]:
     target = ops.target.name
     if group.ids.get(target) == "" or not group.breaks(ops):
         return []
     names = ", ".join(group.of)
     legal = sorted(",".join(t.name for t in combo) for combo in group.allowed[target])
     many = "s" if len(group.of) > 1 else ""
-    return [
-        Diagnostic(
-            group.ids.get(target, f"{insn.name}.dtype"),
-            f"{insn.name}: element type{many} of {names} must be one of {' '.join(legal)}",
-            location,
-            tuple((f"{name}.dtype", ops[name].dtype.name) for name in group.of),
-            "use one of these element types, or convert with TCVT first",
-            target,
-        )
-    ]
+    found = Diagnostic(
+        group.ids.get(target, f"{insn.name}.dtype"),
+        f"{insn.name}: element type{many} of {names} must be one of {' '.join(legal)}",
+        location,
+        tuple((f"{name}.dtype", ops[name].dtype.name) for name in group.of),
+        "use one of these element types, or convert with TCVT first",
+        target,
+    )
+    origin = origin_of(insn.name, group.ids.get(target, "dtype"), target)
+    return [_weighed(found, origin, group.otherwise, policy)]
 
 
 def _check_rule(
-    insn: Insn, rule: Rule, ops: Ops, location: Location | None, advise: bool
+    insn: Insn, rule: Rule, ops: Ops, location: Location | None, policy: Policy, advise: bool
 ) -> list[Diagnostic]:
     try:
         if rule.holds(ops):
@@ -84,16 +95,30 @@ def _check_rule(
         return []
     seen: dict[str, str] = {}
     rule.holds(Recorder(ops, seen))
-    return [
-        Diagnostic(
-            code_of(insn, rule),
-            f"{insn.name}: {rule.text}",
-            location,
-            tuple(seen.items()),
-            _advice(insn, rule, ops, seen) if advise else "",
-            ops.target.name,
-        )
-    ]
+    found = Diagnostic(
+        code_of(insn, rule),
+        f"{insn.name}: {rule.text}",
+        location,
+        tuple(seen.items()),
+        _advice(insn, rule, ops, seen) if advise else "",
+        ops.target.name,
+    )
+    otherwise = rule.otherwise if isinstance(rule.otherwise, str) else rule.otherwise(ops)
+    return [_weighed(found, insn.origin(rule, ops.target.name), otherwise, policy)]
+
+
+def _weighed(found: Diagnostic, origin: Origin, otherwise: str, policy: Policy) -> Diagnostic:
+    """A finding with its severity; where it is known what then happens, that is told too."""
+    if not otherwise:
+        return found
+    source = f" ({origin.words})" if origin.words else ""
+    return replace(
+        found,
+        message=found.message + source,
+        severity=policy.severity(origin, is_defined=True),
+        notes=(Note(f"otherwise: {otherwise}"),),
+        is_allowable=True,
+    )
 
 
 def _advice(insn: Insn, rule: Rule, ops: Ops, seen: Mapping[str, str]) -> str:

@@ -36,6 +36,7 @@ from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
 NUMBERS = (int, float, bool)
 _MOST_CALLS = 50_000
 Place = Site | Location
+Broken = tuple[tuple[str, str, bool], ...]  # rules: code, severity, whether it can be allowed
 
 
 class Call:
@@ -239,12 +240,18 @@ class CallCache(dict[tuple[Any, ...], Any]):
         super().__init__()
         self.target = target
         self.mode = mode
+        # Calls that break rules: what comes of it is asked anew at each line.
+        self.suspect: dict[tuple[Any, ...], tuple[Any, Broken]] = {}
 
-    def keep(self, key: tuple[Any, ...], call: Any) -> None:
+    def keep(self, key: tuple[Any, ...], call: Any, broken: Broken = ()) -> None:
         """Remember a call; a program that needs too many never repeats itself."""
-        if len(self) >= _MOST_CALLS:
+        if len(self) + len(self.suspect) >= _MOST_CALLS:
             self.clear()
-        self[key] = call
+            self.suspect.clear()
+        if broken:
+            self.suspect[key] = call, broken
+        else:
+            self[key] = call
 
 
 def cache_key(insn: Insn, attrs: tuple[Any, ...], operands: Sequence[Any]) -> tuple[Any, ...]:

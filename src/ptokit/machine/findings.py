@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Diagnostic, Note, where
 from ptokit.base.location import Location, Site
+from ptokit.base.policy import DEFAULT, Policy
 from ptokit.machine.clocks import PIPES
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
@@ -25,8 +26,9 @@ _RANK = {"E1": 1, "E13": 1, "E2": 2, "E3": 3}  # hangs, then flags out of step, 
 class Findings:
     """The complaints of one run, without repetitions."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, policy: Policy = DEFAULT) -> None:
         self.target = target
+        self.policy = policy
         self.cores: dict[int, Core] = {}  # by number, for the names in messages
         self._found: dict[Any, Diagnostic] = {}
         self._seen: set[Any] = set()
@@ -56,7 +58,7 @@ class Findings:
         location = None if site is None else where(site)
         kept = tuple(notes)
         key = (code, once or message, location, tuple(n.location for n in kept))
-        if key not in self._found:
+        if key not in self._found and not self.policy.allows(code, location):
             values = tuple((path, str(value)) for path, value in got)
             self._found[key] = Diagnostic(
                 code, message, location, values, fix, self.target, severity, kept

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ptokit.base.diagnostics import ProgramError
+from ptokit.base.diagnostics import ProgramError, Warnings
 from ptokit.base.location import Location, Site
+from ptokit.base.policy import DEFAULT, Policy
 from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
 from ptokit.machine.arena import Arena
-from ptokit.machine.calls import NUMBERS
+from ptokit.machine.calls import NUMBERS, Broken
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
 from ptokit.machine.executor import Executor, FastExecutor
@@ -39,9 +40,14 @@ class Machine:
         *,
         executor: Callable[[Any], Executor] | None = None,
         arena: Arena | None = None,
+        policy: Policy = DEFAULT,
+        warnings: Warnings | None = None,
     ) -> None:
         self.target = target
         self.mode = mode
+        self.policy = policy
+        self.warnings = warnings if warnings is not None else Warnings()
+        self._judged: set[tuple[Any, Broken]] = set()  # places, with what may be broken there
         self.blocks = 1  # how many blocks of the program run, and vector cores per block
         self.subblocks = 1
         self.core = Core(target)
@@ -147,18 +153,35 @@ class Machine:
 
     def verified(
         self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Site | Location
-    ) -> Ops:
-        """What the rules of an instruction look at, all of which hold; raises those that do not."""
+    ) -> tuple[Ops, Broken]:
+        """What the rules of an instruction look at, and those that do not hold.
+
+        Raises unless they are warnings, or silent, at this line.
+        """
         named = {
             declared.name: facts_of(value)
             for declared, value in zip(insn.operands, operands, strict=True)
         }
         chosen = {a.name: v for a, v in zip(insn.attrs, attrs, strict=True)}
         ops = Ops(named, chosen, self.target, self.mode)
-        found = verify(insn, ops, site if isinstance(site, Location) else site.location)
-        if found:
-            raise ProgramError(found)
-        return ops
+        found = verify(insn, ops, policy=self.policy, advise=False)
+        broken = tuple((d.code, d.severity, d.is_allowable) for d in found)
+        if broken:
+            self.judge(insn, ops, broken, site)
+        return ops, broken
+
+    def judge(self, insn: Insn, ops: Ops, broken: Broken, site: Site | Location) -> None:
+        """Raise, or keep as warnings, what the rules that an instruction breaks come to here."""
+        at = site if isinstance(site, Location) else (id(site.code), site.lasti)
+        if (at, broken) in self._judged:
+            return
+        location = site if isinstance(site, Location) else site.location
+        found = self.policy.judge(verify(insn, ops, location, policy=self.policy))
+        if errors := [d for d in found if d.severity == "error"]:
+            raise ProgramError(errors)
+        for each in found:
+            self.warnings.add(each)
+        self._judged.add((at, broken))
 
 
 def facts_of(value: Any) -> Facts | None:

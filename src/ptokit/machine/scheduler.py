@@ -16,6 +16,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
 from ptokit.base.location import Location, Site
+from ptokit.base.policy import DEFAULT, Policy
 from ptokit.isa.effects import InAuto, Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.aftermath import at_block_end, at_end, at_pipe
@@ -77,6 +78,7 @@ class Options:
     subscribers: Sequence[Subscriber] = ()  # told of each event as it happens, in this process
     blocks: range | None = None  # those of the grid that run here; None: all
     done: Callable[[int], None] | None = None  # told of every block that has ended
+    policy: Policy = DEFAULT  # what is an error, what a warning, and what is silent
 
 
 @dataclass
@@ -90,6 +92,10 @@ class Outcome:
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         return tuple(d for d in self.diagnostics if d.severity == "error")
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        return tuple(d for d in self.diagnostics if d.severity == "warning")
 
 
 class LaunchMachine(Machine):
@@ -146,9 +152,12 @@ class Scheduler:
         self._leaves_all = options.arena is not None  # clusters are wanted when the run is over
         arena = options.arena or Arena(target, mode)
         self._spare = arena.clusters
-        self.machine = LaunchMachine(self, target, mode, arena=arena, executor=options.executor)
+        policy, executor = options.policy, options.executor
+        self.machine = LaunchMachine(
+            self, target, mode, arena=arena, executor=executor, policy=policy
+        )
         self.machine.blocks = self.grid
-        self.findings = Findings(target.name)
+        self.findings = Findings(target.name, policy)
         # The compiler orders auto mode, and the permissive profile has no order to break.
         self.careful = bool(options.hazards) and mode == "manual" and target.is_device
         self.clocks = Clocks() if self.careful else None
@@ -199,7 +208,8 @@ class Scheduler:
                 if not stream.coroutine.dead:
                     stream.coroutine.throw()
         events = None if self.recording is None else self.recording.finish()
-        return Outcome(self.machine, self.findings.diagnostics, events)
+        found = (*self.machine.warnings, *self.findings.diagnostics)
+        return Outcome(self.machine, found, events)
 
     @property
     def _paired(self) -> bool:

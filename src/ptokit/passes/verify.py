@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError
+from ptokit.base.policy import DEFAULT, Policy
 from ptokit.ir.core import Block, Function, Module, Op
 from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
@@ -38,6 +39,7 @@ class Verify(Pass):
     name: ClassVar[str] = "verify"
     level: int = 0
     is_manual: bool = False
+    policy: Policy = DEFAULT
 
     def run(self, module: Module, target: Target) -> Module:
         """Return the module, or raise with everything that is wrong."""
@@ -47,15 +49,15 @@ class Verify(Pass):
         return module
 
     def check(self, module: Module, target: Target) -> list[Diagnostic]:
-        """Every complaint, in program order."""
-        checker = _Checker(module, target, self.level)
+        """Every complaint that is not silenced, in program order."""
+        checker = _Checker(module, target, self.level, self.policy)
         found = list(check_functions(module, plans_addresses=self.level != 3))
         for function in module.functions:
             if function.body is not None:
                 found += checker.function(function)
                 found += unbound(function) if self.is_manual else ()
         found.sort(key=lambda d: (d.location.line, d.location.col) if d.location else (0, 0))
-        return [replace(d, target=target.name) for d in found]
+        return [replace(d, target=target.name) for d in self.policy.judge(found)]
 
 
 def has_addresses(module: Module) -> bool:
@@ -65,10 +67,11 @@ def has_addresses(module: Module) -> bool:
 
 
 class _Checker:
-    def __init__(self, module: Module, target: Target, level: int) -> None:
+    def __init__(self, module: Module, target: Target, level: int, policy: Policy) -> None:
         self._module = module
         self._target = target
         self._level = level
+        self._policy = policy
         self._mode = "manual" if has_addresses(module) else "auto"
         # Most lines of a kernel repeat: the same instruction on operands of the same types.
         self._verdicts: dict[tuple[Any, ...], list[Diagnostic]] = {}
@@ -121,7 +124,8 @@ class _Checker:
             chosen = {a.name: v for a, v in zip(insn.attrs, arguments, strict=True)}
             for name, type_ in scratch_types(op, self._target, named).items():
                 named[name] = TileFacts(on_target(type_.spec, self._target.left_layout))
-            verdict = verify(insn, Ops(named, chosen, self._target, self._mode))
+            ops = Ops(named, chosen, self._target, self._mode)
+            verdict = verify(insn, ops, policy=self._policy)
             self._verdicts[key] = verdict
         return made + [replace(d, location=op.location) for d in verdict]
 
