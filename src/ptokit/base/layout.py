@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
@@ -106,6 +106,13 @@ class AxisMap:
         found = _cut(self._merged(self.row_axes), rows), _cut(self._merged(self.col_axes), cols)
         return None if found[0] is None or found[1] is None else (found[0], found[1])
 
+    def covering(self, rows: int, cols: int) -> AxisMap:
+        """The same steps through memory for just so many rows and columns, in whole boxes.
+
+        There may be more of them than here: they lie where the steps lead.
+        """
+        return self if (rows, cols) == (self.rows, self.cols) else _covering(self, rows, cols)
+
     def _merged(self, axes: tuple[int, ...]) -> Axes:
         """Axes with their strides, those that continue one another taken together."""
         found: Axes = []
@@ -137,6 +144,15 @@ class AxisMap:
             )
         whole = self.array(buffer, offset, dtype)
         return whole.transpose(self.row_axes + self.col_axes).reshape(self.rows, self.cols)
+
+
+@lru_cache(maxsize=4096)
+def _covering(of: AxisMap, rows: int, cols: int) -> AxisMap:
+    shape = list(of.shape)
+    for axes, count in ((of.row_axes, rows), (of.col_axes, cols)):
+        inner = prod(of.shape[a] for a in axes[1:])
+        shape[axes[0]] = -(-count // inner) if inner else 0
+    return AxisMap(tuple(shape), of.strides, of.row_axes, of.col_axes)
 
 
 Axes = list[tuple[int, int]]  # extent and stride in elements, outermost first

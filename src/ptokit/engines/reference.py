@@ -21,7 +21,7 @@ import numpy as np
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, CompactMode, SLayout
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, AxisMap
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
 from ptokit.base.tiles import TileSpec
@@ -57,17 +57,33 @@ _ALL = (slice(None), slice(None))
 # ---- where elements lie ------------------------------------------------------------------------
 
 
-def tile_places(spec: TileSpec, valid_rows: int, valid_cols: int) -> Array:
-    """The place of every element of a tile, counted in elements, as a matrix."""
-    rows, cols = spec.rows, spec.cols
+def tile_size(spec: TileSpec, valid_rows: int, valid_cols: int) -> tuple[int, int]:
+    """Rows and columns that a tile has: of a compact one, the boxes in use."""
+    high, wide = spec.inner
+    if spec.compact == CompactMode.Normal and spec.is_boxed:
+        return up(valid_rows, high), up(valid_cols, wide)
+    return spec.rows, spec.cols
+
+
+def up(size: int, unit: int) -> int:
+    """Round up to a multiple."""
+    return -(-size // unit) * unit
+
+
+def tile_places(spec: TileSpec, valid_rows: int, valid_cols: int, reach: tuple[int, int]) -> Array:
+    """The place of so many rows and columns of a tile, counted in elements, in whole boxes."""
+    rows, cols = tile_size(spec, valid_rows, valid_cols)
     high, wide = spec.inner  # of a box: a tile without boxes is one element after the other
-    if spec.compact == CompactMode.Normal and spec.is_boxed:  # only the boxes in use are there
-        rows, cols = -(-valid_rows // high) * high, -(-valid_cols // wide) * wide
     high = 1 if rows == 1 else high
+    # Rows of NZ and columns of ZN tiles go on across the borders of boxes.
+    listed = (
+        reach[0] if spec.layout == "NZ" else up(reach[0], high),
+        reach[1] if spec.layout == "ZN" else up(reach[1], wide),
+    )
     column_of_boxes = rows * wide
     if spec.compact == CompactMode.RowPlusOne and spec.layout == "NZ":  # with a row to spare
         column_of_boxes = (-(-valid_rows // 16) * 16 + 1) * wide
-    r, c = np.indices((rows, cols))
+    r, c = np.indices(listed)
     if spec.blayout == BLayout.RowMajor:
         box = r // high * high * cols + c // wide * high * wide
     else:
@@ -84,6 +100,31 @@ def view_places(tensor: GlobalObject) -> Array:
     for index, stride in zip(np.indices(shape), strides, strict=True):
         places += index * stride
     return places
+
+
+def matrix_of_view(tensor: GlobalObject, sizes: tuple[int, int] | None) -> Array:
+    """The place of every element of the matrix that a view describes, or of so many of it."""
+    shape, strides = all_axes(tensor.shape, tensor.stride, tensor.spec.layout)
+    places: list[Array] = []  # of the rows, of the columns
+    for axes, size in zip(
+        ROW_AND_COLUMN_AXES[tensor.spec.layout], sizes or (None,) * 2, strict=True
+    ):
+        rest = np.arange(prod(shape[a] for a in axes) if size is None else size)
+        line = np.zeros_like(rest)
+        for axis in axes[:0:-1]:
+            line += rest % shape[axis] * strides[axis]
+            rest = rest // shape[axis]
+        places.append(line + rest * strides[axes[0]])  # the outermost goes on as far as asked for
+    return places[0][:, None] + places[1]
+
+
+def map_places(axis_map: AxisMap) -> Array:
+    """The place of every element of an address map that an instruction gives itself."""
+    steps = zip(np.indices(axis_map.shape), axis_map.strides, strict=True)
+    places = sum((index * stride for index, stride in steps), np.zeros(axis_map.shape, np.int64))
+    return places.transpose(axis_map.row_axes + axis_map.col_axes).reshape(
+        axis_map.rows, axis_map.cols
+    )
 
 
 class Elements:
@@ -222,31 +263,38 @@ class ReferenceCall:
         self, name: str, tile: Any, rows: slice | None, cols: slice | None, site: Place
     ) -> Elements:
         """Some rows and columns of a tile, whatever the body is handed of it."""
-        whole = self._elements(self.insn.operand(name), View.WHOLE, tile, site)
-        return whole.part(rows or slice(None), cols or slice(None))
+        high, wide = tile_size(tile.spec, tile.vr, tile.vc)
+        part = rows or slice(0, high), cols or slice(0, wide)
+        return self._elements(self.insn.operand(name), part, tile, site)
 
     def _elements(self, declared: Operand, view: Any, tile: Any, site: Place) -> Elements:
         spec, name = tile.spec, declared.name
+        rows, cols = slice(0, 1), slice(None)
         if isinstance(tile, ConvObject):
             places = np.arange(prod(tile.shape)).reshape(tile.shape)
         elif view is View.STORAGE or isinstance(view, slice):
-            places = np.arange(spec.numel)
+            cols = view if isinstance(view, slice) else slice(0, spec.numel)
+            places = np.arange(cols.stop)
+        elif isinstance(view, AxisMap):
+            places = map_places(view)
         else:
-            places = tile_places(spec, tile.vr, tile.vc)
+            if isinstance(view, View):
+                sizes = (
+                    tile_size(spec, tile.vr, tile.vc) if view is View.WHOLE else (tile.vr, tile.vc)
+                )
+            else:
+                sizes = view
+            rows, cols = (s if isinstance(s, slice) else slice(0, s) for s in sizes)
+            places = tile_places(spec, tile.vr, tile.vc, (rows.stop, cols.stop))
+        if min(rows.start, cols.start or 0) < 0:
+            raise faults.before_tile(self.insn, name, rows, cols, spec, site)
         if tile.storage is None:
             raise faults.unbound_tile(tile, self.insn, name, site)
         whole = Elements(declared, spec.dtype, tile.storage, tile.address, places)
         if tile.address < 0 or tile.address + whole.high > tile.storage.nbytes:
             raise faults.outside_memory(whole, tile.storage, tile.address, self.insn, site)
-        if isinstance(tile, ConvObject) or view in (View.STORAGE, View.WHOLE):
+        if isinstance(tile, ConvObject) or view is View.STORAGE or isinstance(view, AxisMap):
             return whole
-        if isinstance(view, slice):
-            rows, cols = slice(0, 1), view
-        else:
-            sizes = (tile.vr, tile.vc) if view is View.VALID else view
-            rows, cols = (s if isinstance(s, slice) else slice(0, s) for s in sizes)
-        if rows.stop > whole.shape[0] or cols.stop > whole.shape[1]:
-            raise faults.beyond_tile(self.insn, name, rows, cols, spec, site)
         found = whole.part(rows, cols)
         if isinstance(view, slice):
             found.array_shape = found.array_shape[1:]
@@ -257,11 +305,10 @@ class ReferenceCall:
         places, view, at = view_places(tensor), self.view(declared), tensor.data()
         if view is View.STORAGE:  # dense behind the pointer, whatever the strides say
             places = np.arange(prod(tensor.shape))
+        elif isinstance(view, AxisMap):
+            places = map_places(view)
         elif view is not View.WHOLE:
-            rows, cols = ROW_AND_COLUMN_AXES[tensor.spec.layout]
-            height = prod(places.shape[axis] for axis in rows)
-            width = prod(places.shape[axis] for axis in cols)
-            places = places.transpose(rows + cols).reshape(height, width)
+            places = matrix_of_view(tensor, None if view is View.VALID else view)
         found = Elements(declared, tensor.spec.dtype, at.buffer, at.offset, places)
         if at.offset + found.low < 0 or at.offset + found.high > at.buffer.nbytes:
             raise faults.outside_array(found, at.buffer, at.offset, self.insn, tensor.spec, site)

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
+from ptokit.base.layout import AxisMap
 from ptokit.isa.costs import Cost, class_of
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.effects import Effects, InAuto, Pipe, Steps
@@ -39,10 +40,12 @@ class View(Enum):
 
 
 # A convolution tile is always handed over as the array of its dimensions.
-# A function gives a view, sizes, two slices, or one slice of the elements in memory order.
-Extent = tuple[int, int] | tuple[slice, slice] | slice
+# A function gives a view, sizes, two slices, one slice of the elements in memory order, or an
+# address map of its own, from the first element of the operand on. All of them may reach further
+# than the operand: what lies there is touched, as far as the memory goes.
+Extent = tuple[int, int] | tuple[slice, slice] | slice | AxisMap
 Region = View | Callable[[Ops], View | Extent]
-Parts = tuple[slice, slice] | list[tuple[slice, slice]]
+Parts = Extent | list[Extent]
 
 
 @dataclass(frozen=True)

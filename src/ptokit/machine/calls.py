@@ -25,7 +25,7 @@ from ptokit.isa.spec import Attr, Extent, Insn, Operand, Pipe, View
 from ptokit.isa.targets import Target
 from ptokit.machine.access import Access, AccessPattern
 from ptokit.machine.faults import (
-    beyond_tile,
+    before_tile,
     outside_array,
     outside_memory,
     read_only,
@@ -101,7 +101,6 @@ class Call:
             if view is View.OBJECT or value.__class__ in NUMBERS:
                 self.values.append(index)
             elif isinstance(value, GlobalObject):
-                assert isinstance(view, View)
                 self.global_patterns.append((index, global_pattern(value, view, declared)))
             else:
                 tiles.append((index, self._tile_pattern(declared, view, value, site)))
@@ -160,19 +159,25 @@ class Call:
         elif view is View.STORAGE or isinstance(view, slice):
             axis_map = flat_map(value.spec.numel)
             rows, cols = slice(0, 1), view if isinstance(view, slice) else slice(0, axis_map.cols)
+        elif isinstance(view, AxisMap):
+            axis_map, rows, cols = view, slice(0, view.rows), slice(0, view.cols)
         else:
             axis_map = value.spec.axis_map(value.vr, value.vc)
-            rows, cols = _extent(view, value, axis_map)
-        if rows.stop > axis_map.rows or cols.stop > axis_map.cols:
-            raise beyond_tile(self.insn, declared.name, rows, cols, value.spec, site)
-        return axis_map, rows, cols
+            rows, cols = _extent(view, (value.vr, value.vc), axis_map)
+        if min(rows.start, cols.start) < 0:
+            raise before_tile(self.insn, declared.name, rows, cols, value.spec, site)
+        return axis_map.covering(rows.stop, cols.stop), rows, cols
 
     def region(
         self, name: str, tile: Any, rows: slice | None, cols: slice | None, site: Place
     ) -> Access:
         """Some rows and columns of a tile, whatever the body is handed of it."""
         axis_map = tile.spec.axis_map(tile.vr, tile.vc)
-        pattern = AccessPattern(name, tile.spec.dtype, axis_map, rows, cols)
+        reach = (
+            axis_map.rows if rows is None else rows.stop,
+            axis_map.cols if cols is None else cols.stop,
+        )
+        pattern = AccessPattern(name, tile.spec.dtype, axis_map.covering(*reach), rows, cols)
         return bind_tile(pattern, tile, self.insn, site)
 
     def _bind(self, index: int, pattern: AccessPattern, tile: Any, site: Place) -> None:
@@ -311,21 +316,32 @@ def tile_access(tile: TileObject | ConvObject, *, whole: bool = False) -> Access
     return Access(pattern, tile.storage, tile.address)
 
 
-def global_pattern(tensor: GlobalObject, view: View, declared: Operand) -> AccessPattern:
+def global_pattern(tensor: GlobalObject, view: View | Extent, declared: Operand) -> AccessPattern:
     """How an operand reaches a GlobalTensor whose pointer is known only at run time."""
     shape, stride, layout = tensor.shape, tensor.stride, tensor.spec.layout
-    array = None
+    array, rows, cols = None, None, None
     if view is View.STORAGE:  # dense behind the pointer, whatever the strides say
         axis_map = flat_map(prod(shape))
         array = (axis_map.cols,), (1,)
     elif view is View.WHOLE:
         array = all_axes(shape, stride, layout)
         axis_map = AxisMap(*array, (), tuple(range(len(array[0]))))
+    elif isinstance(view, AxisMap):
+        axis_map = view
     else:
         axis_map = global_axis_map(shape, stride, layout)
+        rows, cols = _extent(view, (axis_map.rows, axis_map.cols), axis_map)
+        axis_map = axis_map.covering(rows.stop, cols.stop)
     reads, writes = declared.reads, declared.writes
     return AccessPattern(
-        declared.name, tensor.spec.dtype, axis_map, reads=reads, writes=writes, array=array
+        declared.name,
+        tensor.spec.dtype,
+        axis_map,
+        rows,
+        cols,
+        reads=reads,
+        writes=writes,
+        array=array,
     )
 
 
@@ -347,12 +363,10 @@ def _hand_over_boxes(patterns: Sequence[AccessPattern]) -> None:
         pattern.hand_over((*rows, *cols), (*divided(pair[0], rows), *divided(pair[1], cols)))
 
 
-def _extent(view: View | Extent, tile: TileObject, axis_map: AxisMap) -> tuple[slice, slice]:
+def _extent(view: View | Extent, valid: tuple[int, int], axis_map: AxisMap) -> tuple[slice, slice]:
     """The rows and columns a view stands for."""
-    if view is View.WHOLE:
-        return slice(0, axis_map.rows), slice(0, axis_map.cols)
     if isinstance(view, View):
-        return slice(0, tile.vr), slice(0, tile.vc)
+        view = (axis_map.rows, axis_map.cols) if view is View.WHOLE else valid
     assert isinstance(view, tuple)
     rows, cols = (part if isinstance(part, slice) else slice(0, part) for part in view)
     return rows, cols

@@ -119,13 +119,13 @@ def read_only(pattern: Any, insn: Insn, site: Place) -> PtoError:
     )
 
 
-def beyond_tile(
+def before_tile(
     insn: Insn, name: str, rows: slice, cols: slice, spec: Any, site: Place
 ) -> PtoError:
-    """An instruction accesses rows or columns that a tile does not have."""
+    """An instruction is to access rows or columns with negative numbers."""
     return fail(
         "tile-bounds",
-        f"{insn.name}: the part of {name} that is accessed lies in the tile",
+        f"{insn.name}: the part of {name} that is accessed does not begin before the tile",
         got=[
             ("rows", f"{rows.start}..{rows.stop}"),
             ("cols", f"{cols.start}..{cols.stop}"),
