@@ -102,22 +102,6 @@ def view_places(tensor: GlobalObject) -> Array:
     return places
 
 
-def matrix_of_view(tensor: GlobalObject, sizes: tuple[int, int] | None) -> Array:
-    """The place of every element of the matrix that a view describes, or of so many of it."""
-    shape, strides = all_axes(tensor.shape, tensor.stride, tensor.spec.layout)
-    places: list[Array] = []  # of the rows, of the columns
-    for axes, size in zip(
-        ROW_AND_COLUMN_AXES[tensor.spec.layout], sizes or (None,) * 2, strict=True
-    ):
-        rest = np.arange(prod(shape[a] for a in axes) if size is None else size)
-        line = np.zeros_like(rest)
-        for axis in axes[:0:-1]:
-            line += rest % shape[axis] * strides[axis]
-            rest = rest // shape[axis]
-        places.append(line + rest * strides[axes[0]])  # the outermost goes on as far as asked for
-    return places[0][:, None] + places[1]
-
-
 def map_places(axis_map: AxisMap) -> Array:
     """The place of every element of an address map that an instruction gives itself."""
     steps = zip(np.indices(axis_map.shape), axis_map.strides, strict=True)
@@ -308,7 +292,10 @@ class ReferenceCall:
         elif isinstance(view, AxisMap):
             places = map_places(view)
         elif view is not View.WHOLE:
-            places = matrix_of_view(tensor, None if view is View.VALID else view)
+            rows, cols = ROW_AND_COLUMN_AXES[tensor.spec.layout]
+            height = prod(places.shape[axis] for axis in rows)
+            width = prod(places.shape[axis] for axis in cols)
+            places = places.transpose(rows + cols).reshape(height, width)
         found = Elements(declared, tensor.spec.dtype, at.buffer, at.offset, places)
         if at.offset + found.low < 0 or at.offset + found.high > at.buffer.nbytes:
             raise faults.outside_array(found, at.buffer, at.offset, self.insn, tensor.spec, site)

@@ -8,6 +8,7 @@ from typing import Any
 from ptokit.base.enums import Layout, PadValue, TileType
 from ptokit.base.layout import Array
 from ptokit.isa import memory
+from ptokit.isa.bursts import filled, moved
 from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
 from ptokit.isa.devices import DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.facts import Ops
@@ -141,13 +142,12 @@ _MX_RULES = [
 _BOXES_ROWS = PerTarget(False, a2a3=True, kirinx90=True)
 
 
-def _tail(o: Any) -> tuple[int, int]:
-    """Valid rows and columns, the contiguous one rounded up to whole 32-byte blocks."""
+def _filled(o: Any, rows: int, cols: int) -> tuple[int, int]:
+    """Rows and columns, the contiguous ones filled up to whole 32-byte blocks of the tile."""
     tile = o.dst
-    block = c0_of(o, "dst")
     if tile.layout in ("DN", "ZN"):
-        return min(up(tile.vr, block), tile.rows), tile.vc
-    return tile.vr, min(up(tile.vc, block), tile.cols)
+        return min(filled(tile, rows), max(rows, tile.rows)), cols
+    return rows, min(filled(tile, cols), max(cols, tile.cols))
 
 
 def _landing(o: Any) -> Any:
@@ -158,23 +158,37 @@ def _landing(o: Any) -> Any:
     if not o.target.is_device:  # the permissive profile sets the whole tile to its pad value first
         full = (tile.vr, tile.vc) == (tile.rows, tile.cols)
         return View.VALID if full else View.WHOLE
-    if o.src.layout in _MX:
-        return view_rows_cols(o, "src")
+    here = moved(o, "dst", "src").tile
+    if o.src.layout in _MX or not isinstance(here, tuple) or not _is_padded(o):
+        return here
+    return _filled(o, *here)
+
+
+def _is_padded(o: Any) -> bool:
+    """Whether lines are filled up to a 32-byte boundary with a definite value."""
+    tile = o.dst
     if o.src.layout == Layout.NZ or (tile.loc == TileType.Vec and tile.pad == PadValue.Null):
-        return View.VALID
-    padded = tile.loc == TileType.Vec or tile.is_boxed or not _BOXES_ROWS[o.target]
-    return _tail(o) if padded or _vector(o) else View.VALID
+        return False
+    return tile.loc == TileType.Vec or tile.is_boxed or not _BOXES_ROWS[o.target] or _vector(o)
 
 
 def _left_open(o: Any) -> tuple[slice, slice] | None:
     """The rest of the last 32-byte block of each line, where no pad value is asked for."""
     tile = o.dst
-    if tile.kind == "conv" or tile.is_boxed or _landing(o) != View.VALID or not o.target.is_device:
+    if tile.kind == "conv" or tile.is_boxed or not o.target.is_device or _is_padded(o):
         return None
-    rows, cols = _tail(o)
-    if rows > tile.vr:
-        return slice(tile.vr, rows), slice(0, tile.vc)
-    return (slice(0, tile.vr), slice(tile.vc, cols)) if cols > tile.vc else None
+    here = moved(o, "dst", "src").tile
+    if not isinstance(here, tuple) or 0 in here:
+        return None
+    rows, cols = _filled(o, *here)
+    if rows > here[0]:
+        return slice(here[0], rows), slice(0, cols)
+    return (slice(0, rows), slice(here[1], cols)) if cols > here[1] else None
+
+
+def _taken(o: Any) -> Any:
+    """The part of global memory that is read."""
+    return View.WHOLE if o.dst.kind == "conv" else moved(o, "dst", "src").view
 
 
 def _surround(dst: Array, o: Any) -> None:
@@ -326,7 +340,7 @@ _NEW_RULES = [
 
 @insn(
     out("dst", kinds=("tile", "conv"), view=_landing, unspecified=_left_open),
-    gm_in("src", view=lambda o: View.WHOLE if o.dst.kind == "conv" else View.VALID),
+    gm_in("src", view=_taken),
     pipe=Pipe.MTE2,
     pointwise=_tile,
     asm=Asm(indexed="src"),

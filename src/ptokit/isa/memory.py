@@ -14,8 +14,8 @@ import numpy as np
 
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import Array
-from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
-from ptokit.base.tiles import BLOCK_BYTES
+from ptokit.base.tensors import ROW_AND_COLUMN_AXES
+from ptokit.isa.bursts import in_block, matrix_of
 from ptokit.isa.devices import NEW, OLD
 from ptokit.isa.rules import Predicate, both, must, when, where
 from ptokit.isa.spec import Rule, Types, rule, types
@@ -147,9 +147,8 @@ def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rul
 
 def view_rows_cols(o: Any, view: str) -> tuple[int, int]:
     """Rows and columns of the matrix a view describes."""
-    shape, _ = all_axes(o[view].shape, o[view].stride, o[view].layout)
-    rows, cols = ROW_AND_COLUMN_AXES[o[view].layout]
-    return prod(shape[a] for a in rows), prod(shape[a] for a in cols)
+    matrix = matrix_of(o[view])
+    return matrix.rows, matrix.cols
 
 
 def same_extent(tile: str, view: str, applies: Predicate, id: str, on: str) -> Rule:
@@ -168,10 +167,8 @@ def same_extent(tile: str, view: str, applies: Predicate, id: str, on: str) -> R
 
 
 def c0_of(o: Any, tile: str) -> int:
-    """Elements of a 32-byte block; two 4-bit elements share a byte."""
-    return (
-        8 * BLOCK_BYTES // (o[tile].dtype.bits if o[tile].dtype.is_packed else 8 * o[tile].itemsize)
-    )
+    """Elements of a 32-byte block of a tile."""
+    return in_block(o[tile])
 
 
 def as_bits_of(values: Array, like: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
 from ptokit.isa import memory
+from ptokit.isa.bursts import drained, moved
 from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import steps
@@ -17,6 +18,7 @@ from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
 from ptokit.isa.rules import Predicate, both, in_types, located, must, under, when, where
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, View, gm_out, insn, rule, scalar, src
+from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import RELU
 
 ATOMIC = Attr("atomicType", AtomicType, AtomicType.AtomicNone, "add to what is there")
@@ -57,12 +59,28 @@ def _block_widths(o: Any) -> tuple[int, ...]:
     return {"f32": (8, 16), "i32": (16,)}.get(kind, (c0_of(o, "dst"),))
 
 
+def _stored(o: Any) -> Any:
+    """The part of the tile that is stored."""
+    if o.src.kind == "conv":
+        return View.VALID
+    return _drained(o) if is_accumulator(o) else moved(o, "src", "dst").tile
+
+
+def _reached(o: Any) -> Any:
+    """The part of global memory that is written."""
+    if o.src.kind == "conv":
+        return View.WHOLE
+    return drained(o.dst, *_drained(o)) if is_accumulator(o) else moved(o, "src", "dst").view
+
+
+# A store to an ND view is one matrix for every width of the view that the valid columns hold.
+_COUNTS_MATRICES = PerTarget(False, a2a3=True)
+
+
 def _drained(o: Any) -> tuple[int, int]:
-    """Rows and columns of the accumulator that the view describes."""
-    if o.dst.layout == Layout.NCDHW:  # one plane of D at a time
-        n, c, _, h, w = o.dst.shape
-        return n * h * w, c
-    return view_rows_cols(o, "dst")
+    """Rows and columns of the accumulator that are stored."""
+    nothing = _COUNTS_MATRICES[o.target] and _nd(o) and o.src.vc < o.dst.shape[4]
+    return 0 if nothing else o.src.vr, o.src.vc
 
 
 def _static_block(o: Any) -> bool:
@@ -148,10 +166,16 @@ def _layouts(id: str, on: str, *allowed: Layout) -> Rule:
     return rule(id, text, arranged("dst", *allowed), on)
 
 
+def _described(o: Any) -> tuple[int, int]:
+    """Rows and columns of an accumulator that the view has room for."""
+    rows, cols = view_rows_cols(o, "dst")
+    return rows, cols // o.dst.shape[2] if o.dst.layout == Layout.NCDHW else cols
+
+
 def _all_drained(o: Any) -> bool:
     """Whether the view takes just the valid accumulator; it may have another illegal layout."""
     known = arranged("dst", *_MATRICES, *_SPLIT, *_MAPS)
-    return not known(o) or _drained(o) == (o.src.vr, o.src.vc)
+    return not known(o) or _described(o) == (o.src.vr, o.src.vc)
 
 
 _WHOLE_DRAIN = (
@@ -223,11 +247,11 @@ _DRAIN_RULES = [
 
 
 def _drain(dst: Array, src: Array, o: Ops, word: int | Array | None) -> None:
-    """Store an accumulator, converted; of an NCDHW view it fills the first plane of D."""
+    """Store an accumulator, converted; of the last block of columns only those that are valid."""
     relu = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu
     kinds = o.src.dtype, o.dst.dtype
     values = convert_out(src, *kinds, word=word, relu=relu, target=o.target)
-    _store(dst[:, :: o.dst.shape[2]] if o.dst.layout == Layout.NCDHW else dst, values, o)
+    _store(dst if dst.shape == src.shape else dst[:, : src.shape[1]], values, o)
 
 
 def _store(dst: Array, values: Array, o: Ops) -> None:
@@ -238,12 +262,12 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
 
 
 @insn(
-    gm_out("dst", view=lambda o: View.VALID if _tile(o) else View.WHOLE),
-    src("src", kinds=("tile", "conv")),
+    gm_out("dst", view=_reached),
+    src("src", kinds=("tile", "conv"), view=_stored),
     scalar("preQuantScalar", optional=True, note="quantisation word of 64 bits, Acc only"),
     attrs=[PHASE, ATOMIC, RELU],
     pipe=lambda o: Pipe.FIX if _acc(o) else Pipe.MTE3,
-    pointwise=lambda o: o.src.kind == "tile" and o.dst.layout != Layout.NCDHW,
+    pointwise=_tile,
     ops={"TSTORE_VEC": Pipe.MTE3, "TSTORE_MAT": Pipe.MTE3, "TSTORE_ACC": Pipe.FIX},
     types=memory.moved_types("src", "", "SA-0011", "SA-0125"),
     rules=[
@@ -297,8 +321,8 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
 
 
 @insn(
-    gm_out("dst"),
-    src("src", note="Acc"),
+    gm_out("dst", view=_reached),
+    src("src", view=_stored, note="Acc"),
     src("fp", view=lambda o: (1, o.src.vc), note="one 64-bit word per column"),
     attrs=[ATOMIC, RELU],
     pipe=Pipe.FIX,

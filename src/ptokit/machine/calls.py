@@ -319,7 +319,7 @@ def tile_access(tile: TileObject | ConvObject, *, whole: bool = False) -> Access
 def global_pattern(tensor: GlobalObject, view: View | Extent, declared: Operand) -> AccessPattern:
     """How an operand reaches a GlobalTensor whose pointer is known only at run time."""
     shape, stride, layout = tensor.shape, tensor.stride, tensor.spec.layout
-    array, rows, cols = None, None, None
+    array = None
     if view is View.STORAGE:  # dense behind the pointer, whatever the strides say
         axis_map = flat_map(prod(shape))
         array = (axis_map.cols,), (1,)
@@ -329,19 +329,11 @@ def global_pattern(tensor: GlobalObject, view: View | Extent, declared: Operand)
     elif isinstance(view, AxisMap):
         axis_map = view
     else:
+        assert view is View.VALID
         axis_map = global_axis_map(shape, stride, layout)
-        rows, cols = _extent(view, (axis_map.rows, axis_map.cols), axis_map)
-        axis_map = axis_map.covering(rows.stop, cols.stop)
     reads, writes = declared.reads, declared.writes
     return AccessPattern(
-        declared.name,
-        tensor.spec.dtype,
-        axis_map,
-        rows,
-        cols,
-        reads=reads,
-        writes=writes,
-        array=array,
+        declared.name, tensor.spec.dtype, axis_map, reads=reads, writes=writes, array=array
     )
 
 
