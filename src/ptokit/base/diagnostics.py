@@ -131,6 +131,18 @@ class Warnings:
         return len(self._found)
 
 
+def unrepeated(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Findings of several runs together: all errors, and each warning once per line."""
+    seen = Warnings()
+    kept: list[Diagnostic] = []
+    for each in found:
+        if each.severity != "warning" or not seen.has(each.code, each.location):
+            kept.append(each)
+        if each.severity == "warning":
+            seen.add(each)
+    return kept
+
+
 def _once(code: str, at: Location | None) -> tuple[Any, ...]:
     return (code, at.file, at.line) if at else (code,)
 

@@ -6,13 +6,16 @@ Exit codes: 0 clean, 1 the program under examination is wrong, 2 wrong usage, 3 
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from ptokit.base.diagnostics import PtoError, UsageError
+from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, PtoWarning, UsageError
+from ptokit.base.diagnostics import usage_error as _usage_error
 
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
@@ -54,6 +57,7 @@ def main() -> None:
     """Entry point of the `ptokit` command."""
     for name, module in COMMANDS.items():
         app.command(name)(import_module(module).command)
+    warnings.simplefilter("ignore", PtoWarning)  # commands print what they find themselves
     try:
         app()
     except UsageError as error:
@@ -81,3 +85,35 @@ Defines = Annotated[
 OnTarget = Annotated[
     str | None, typer.Option("--target", help="Default: what the module asks for, or a2a3.")
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="Every broken rule is an error.")]
+Release = Annotated[
+    bool,
+    typer.Option("--release", help="What the device does: only what it enforces is an error."),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", help="Silence a finding: an id, or one place, E8@softmax.py:41."),
+]
+
+
+def profile(strict: bool, release: bool) -> str | None:
+    """The profile of rules that the command line asks for; None: what the project says."""
+    if strict and release:
+        raise _usage_error("rules", "--strict and --release contradict each other")
+    return "strict" if strict else "release" if release else None
+
+
+def counted(found: Sequence[Diagnostic]) -> str:
+    """How many errors and warnings there are, for a closing line."""
+    errors = sum(d.severity == "error" for d in found)
+    return f"{errors} errors, {len(found) - errors} warnings"
+
+
+def pass_or_refuse(found: Sequence[Diagnostic]) -> None:
+    """Print warnings on standard error; where there are errors, raise them instead."""
+    if any(d.severity == "error" for d in found):
+        raise ProgramError(found)
+    for each in found:
+        typer.echo(each.render(), err=True)
+    if found:
+        typer.echo(counted(found), err=True)

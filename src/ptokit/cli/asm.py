@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ptokit.cli import Defines, OnTarget
+from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.from_text import load
 from ptokit.ir.printer import print_module
 
@@ -31,10 +31,14 @@ def command(
         bool, typer.Option("--generic", help="Print the generic form of MLIR.")
     ] = False,
     define: Defines = None,
+    strict: Strict = False,
+    release: Release = False,
+    allow: Allow = None,
 ) -> None:
     """Print a program in another form: assembly lines, Level 1, 2 or 3."""
     program = load(file)
     chosen = program.target(target, define)
+    pass_or_refuse(program.check(chosen, rules=profile(strict, release), allow=allow or ()))
     if to is not None:
         program = program.convert(to.value, chosen)
     if generic:

@@ -10,18 +10,25 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 import typer
 
-from ptokit.base.diagnostics import Diagnostic, PtoError, usage_error
-from ptokit.cli import Defines
+from ptokit.base.diagnostics import Diagnostic, PtoError, unrepeated, usage_error
+from ptokit.cli import Allow, Defines, Release, Strict, counted, profile
 from ptokit.cli.run import arguments
 from ptokit.from_text import load
 from ptokit.isa.targets import target
 from ptokit.isa.targets.defines import parse_defines
 from ptokit.machine.codes import CODES
+
+
+class Rules(TypedDict):
+    """Which broken rules are errors, as every door takes it."""
+
+    rules: str | None
+    allow: tuple[str, ...]
 
 
 def command(
@@ -42,16 +49,21 @@ def command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print diagnostics as JSON.")] = False,
     define: Defines = None,
+    strict: Strict = False,
+    release: Release = False,
+    allow: Allow = None,
 ) -> None:
     """Check programs against the rules; exit 1 when one breaks a rule."""
     names = [target(name).name for name in targets.split(",") if name]
     overrides = parse_defines(define)
+    rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
     found: list[Diagnostic] = []
     for path in files:
         if path.suffix != ".py":
-            found += _check(path, names, level, overrides)
+            found += _check(path, names, level, overrides, rules)
         if run and not any(d.severity == "error" for d in found):
-            found += _run(path, names, arg or [], overrides)
+            found += _run(path, names, arg or [], overrides, rules)
+    found = unrepeated(found)
     errors = sum(d.severity == "error" for d in found)
     if as_json:
         typer.echo(json.dumps([d.to_json() for d in found], indent=1))
@@ -60,7 +72,7 @@ def command(
             typer.echo(diagnostic.render())
         if run:
             _verdicts(found)
-        typer.echo(f"{len(files)} files, {errors} errors, {len(found) - errors} warnings")
+        typer.echo(f"{len(files)} files, {counted(found)}")
     raise typer.Exit(1 if errors else 0)
 
 
@@ -72,38 +84,42 @@ def _verdicts(found: list[Diagnostic]) -> None:
         typer.echo(f"{code:<4} {verdict:<9} {meaning.split('. ')[0].split(': ')[0].rstrip('.')}")
 
 
-def _check(path: Path, names: list[str], level: int, overrides: dict[str, int]) -> list[Diagnostic]:
+def _check(
+    path: Path, names: list[str], level: int, overrides: dict[str, int], rules: Rules
+) -> list[Diagnostic]:
     try:
         program = load(path)
     except PtoError as error:
         return list(error.diagnostics)
     merged: dict[Diagnostic, list[str]] = {}
     for name in names or [program.target().name]:
-        for found in program.check(name, level, defines=overrides):
+        for found in program.check(name, level, defines=overrides, **rules):
             merged.setdefault(replace(found, target=""), []).append(name)
     # The same complaint on several targets is shown once, with all of them.
     return [replace(d, target=", ".join(on)) for d, on in merged.items()]
 
 
 def _run(
-    path: Path, targets: list[str], words: list[str], overrides: dict[str, int]
+    path: Path, targets: list[str], words: list[str], overrides: dict[str, int], rules: Rules
 ) -> list[Diagnostic]:
     """Run a text, or an example with its cases, with all checkers on; every complaint."""
     if path.suffix == ".py":
-        return _run_example(path, targets, overrides)
+        return _run_example(path, targets, overrides, rules)
     program = load(path)
     kernel = program.entry()
     found: list[Diagnostic] = []
     for name in targets or [program.target().name]:
         chosen = target(name, overrides)
         try:
-            kernel[1](*arguments(kernel, words), target=chosen)
+            found += kernel[1](*arguments(kernel, words), target=chosen, **rules).warnings
         except PtoError as error:
             found += error.diagnostics
     return found
 
 
-def _run_example(path: Path, targets: list[str], overrides: dict[str, int]) -> list[Diagnostic]:
+def _run_example(
+    path: Path, targets: list[str], overrides: dict[str, int], rules: Rules
+) -> list[Diagnostic]:
     """Run the kernels of a Python file that lists them as `CASES`."""
     found: list[Diagnostic] = []
     for case in _cases(path):
@@ -113,7 +129,8 @@ def _run_example(path: Path, targets: list[str], overrides: dict[str, int]) -> l
             values = list(case.inputs(np.random.default_rng(7)))
             chosen = target(name, overrides)
             try:
-                case.kernel[case.blocks](*values, target=chosen, **case.consts)
+                run = case.kernel[case.blocks](*values, target=chosen, **rules, **case.consts)
+                found += run.warnings
             except PtoError as error:
                 found += error.diagnostics
     return found

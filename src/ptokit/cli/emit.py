@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ptokit.cli import Defines, OnTarget
+from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.from_text import load
 
 
@@ -17,9 +17,15 @@ def command(
     target: OnTarget = None,
     out: Annotated[Path | None, typer.Option("-o", help="Write here instead of printing.")] = None,
     define: Defines = None,
+    strict: Strict = False,
+    release: Release = False,
+    allow: Allow = None,
 ) -> None:
     """Write a program as PTO C++ for the real tool chain."""
-    source = load(file).cpp(target, defines=define)
+    program = load(file)
+    chosen = program.target(target, define)
+    pass_or_refuse(program.check(chosen, rules=profile(strict, release), allow=allow or ()))
+    source = program.cpp(chosen)
     if out is None:
         typer.echo(source)
     else:

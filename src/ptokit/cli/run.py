@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from ptokit.base.diagnostics import usage_error
-from ptokit.cli import Defines, OnTarget
+from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.from_text import load
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
@@ -36,6 +36,9 @@ def command(
         bool, typer.Option("--in-place", help="Write changed arrays back to their files.")
     ] = False,
     define: Defines = None,
+    strict: Strict = False,
+    release: Release = False,
+    allow: Allow = None,
 ) -> None:
     """Run a program; say which arrays it changed, and write them out on request."""
     program = load(file)
@@ -43,7 +46,16 @@ def command(
     words = args or []
     values = arguments(kernel, words)
     before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
-    kernel[grid](*values, target=target, defines=define, seed=schedule, jobs=jobs)
+    found = kernel[grid](
+        *values,
+        target=target,
+        defines=define,
+        seed=schedule,
+        jobs=jobs,
+        rules=profile(strict, release),
+        allow=allow or (),
+    ).warnings
+    pass_or_refuse(found)
     _report(kernel, words, values, before, out, in_place)
 
 
