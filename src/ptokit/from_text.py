@@ -48,10 +48,9 @@ def loads(text: str, name: str = "<text>") -> Program:
 
 
 @public
-def formatted(path: str | Path) -> str:
-    """The canonical text of a file, with its comments."""
-    module = parse_file(path)
-    text = Path(path).read_text("utf-8")
+def formatted(text: str, name: str = "<text>") -> str:
+    """The canonical form of a text, with its comments."""
+    module = parse(text, name)
     write = print_asm if looks_like(text) else print_module
     return write(module, comments=comments_of(text))
 

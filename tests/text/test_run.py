@@ -155,7 +155,7 @@ def test_check_reports_and_sets_the_exit_code(cli: CliRunner, tmp_path: Path) ->
     bad.write_text("func.func @f() {\n  %a = pto.nothing\n  return\n}\n", "utf-8")
     result = cli.invoke(app, ["check", str(bad), "--json"])
     assert result.exit_code == 1
-    (found,) = json.loads(result.output)
+    (found,) = json.loads(result.output)["diagnostics"]
     assert found["code"] == "unknown-op"
     assert found["location"]["line"] == 2
 

@@ -54,6 +54,10 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
+    def __getitem__(self, shape: int | tuple[int, ...]) -> ArrayType:
+        """The arrays of this type and shape: `def add(x: float32[256, 64])` declares one."""
+        return ArrayType(self, shape if isinstance(shape, tuple) else (shape,))
+
     def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
         # Pickling and copying go through the registry, so identity survives both.
         return dtype, (self.name,)
@@ -103,6 +107,21 @@ class DType:
         if pad == PadValue.Max:
             return self.pad_extremes[1]
         return 0
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """Arrays of an element type and a shape, as a parameter of a kernel may declare them."""
+
+    element: DType
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(size, int) and size > 0 for size in self.shape):
+            raise ValueError(f"the sizes of an array are positive whole numbers: {self}")
+
+    def __repr__(self) -> str:
+        return f"{self.element}[{', '.join(map(str, self.shape))}]"
 
 
 _NAMED_PADS = frozenset({PadValue.Null, PadValue.Zero, PadValue.Max, PadValue.Min})

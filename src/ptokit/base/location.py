@@ -19,7 +19,7 @@ _PACKAGE = str(Path(__file__).resolve().parent.parent)
 
 @dataclass(frozen=True)
 class Location:
-    """A span on one line of a file. Lines and columns count from 1; 0 means unknown."""
+    """A span on one line of a file. Lines and columns count from 1; 0 means unknown, or all."""
 
     file: str
     line: int
@@ -35,7 +35,8 @@ class Location:
         return linecache.getline(self.file, self.line).rstrip("\n")
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.col}" if self.col else f"{self.file}:{self.line}"
+        known = (self.file, self.line, self.col)[: 1 + bool(self.line) + bool(self.col)]
+        return ":".join(map(str, known))
 
 
 @dataclass(slots=True, eq=False)

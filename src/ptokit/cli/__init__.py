@@ -1,7 +1,4 @@
-"""The command line: argument parsing and exit codes, one file per subcommand.
-
-Exit codes: 0 clean, 1 the program under examination is wrong, 2 wrong usage, 3 a bug of ptokit.
-"""
+"""The command line: argument parsing and exit codes (`answer.Exit`), one file per subcommand."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ import typer
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, PtoWarning, UsageError
 from ptokit.base.diagnostics import usage_error as _usage_error
+from ptokit.cli.answer import Exit, failed, wants_json
 
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
@@ -60,22 +58,20 @@ def main() -> None:
     warnings.simplefilter("ignore", PtoWarning)  # commands print what they find themselves
     try:
         app()
-    except UsageError as error:
-        for found in error.diagnostics:  # the fault is on the command line, not in a file
-            typer.echo(replace(found, location=None).render(), err=True)
-        sys.exit(error.exit_code)
     except PtoError as error:
-        typer.echo(str(error).strip(), err=True)
-        sys.exit(error.exit_code)
+        found = error.diagnostics
+        if isinstance(error, UsageError):  # the fault is on the command line, not in a file
+            found = tuple(replace(each, location=None) for each in found)
+        text = "\n".join(each.render() for each in found)
+        sys.exit(failed(text, error.exit_code, found))
     except Exception as error:
         if _debug[0]:
             raise
-        typer.echo(
+        what = (
             f"internal error: {type(error).__name__}: {error}\n"
-            "  This is a bug of ptokit. Run again with `ptokit --debug ...` and report it.",
-            err=True,
+            "  This is a bug of ptokit. Run again with `ptokit --debug ...` and report it."
         )
-        sys.exit(3)
+        sys.exit(failed(what, Exit.BUG))
 
 
 Defines = Annotated[
@@ -106,14 +102,20 @@ def profile(strict: bool, release: bool) -> str | None:
 def counted(found: Sequence[Diagnostic]) -> str:
     """How many errors and warnings there are, for a closing line."""
     errors = sum(d.severity == "error" for d in found)
-    return f"{errors} errors, {len(found) - errors} warnings"
+    return f"{amount(errors, 'error')}, {amount(len(found) - errors, 'warning')}"
 
 
-def pass_or_refuse(found: Sequence[Diagnostic]) -> None:
-    """Print warnings on standard error; where there are errors, raise them instead."""
+def amount(number: int, thing: str) -> str:
+    """A number of things: 1 error, 2 errors."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def pass_or_refuse(found: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
+    """Print warnings on standard error and pass them on for the answer; raise errors instead."""
     if any(d.severity == "error" for d in found):
         raise ProgramError(found)
-    for each in found:
-        typer.echo(each.render(), err=True)
-    if found:
+    if found and not wants_json():
+        for each in found:
+            typer.echo(each.render(), err=True)
         typer.echo(counted(found), err=True)
+    return found

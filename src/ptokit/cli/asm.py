@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
-from ptokit.from_text import load
+from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.sources import load_program
 from ptokit.ir.printer import print_module
 
 
@@ -23,7 +24,7 @@ class Level(StrEnum):
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A PTO text file, in any form.")],
+    file: Annotated[Path, typer.Argument(help="A PTO text file, in any form; - is stdin.")],
     to: Annotated[Level | None, typer.Option("--to", help="The form to convert to.")] = None,
     target: OnTarget = None,
     output: Annotated[Path | None, typer.Option("-o", help="Write here.")] = None,
@@ -34,11 +35,13 @@ def command(
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
+    as_json: AsJson = False,
 ) -> None:
     """Print a program in another form: assembly lines, Level 1, 2 or 3."""
-    program = load(file)
+    program = load_program(file)
     chosen = program.target(target, define)
-    pass_or_refuse(program.check(chosen, rules=profile(strict, release), allow=allow or ()))
+    complaints = program.check(chosen, rules=profile(strict, release), allow=allow or ())
+    found = pass_or_refuse(complaints)
     if to is not None:
         program = program.convert(to.value, chosen)
     if generic:
@@ -46,6 +49,6 @@ def command(
     else:
         text = str(program)
     if output is None:
-        typer.echo(text, nl=False)
-    else:
-        output.write_text(text, "utf-8")
+        answer(text, found=found, text=text)
+    output.write_text(text, "utf-8")
+    answer(found=found, file=str(output))

@@ -1,154 +1,172 @@
-"""`ptokit check FILE... --target a2a3,a5`: every rule of every target, on text.
+"""`ptokit check FILE... --target a2a3,a5`: one verdict per file, of Python or of PTO text.
 
-With `--run` the program also runs, with every checker on, and each kind of fault gets a verdict.
+The kernels of a Python file are checked for the arguments they declare and run with every checker
+on. A text is checked against every rule; with `--run` and its arguments it runs as well.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import sys
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated
 
-import numpy as np
 import typer
 
-from ptokit.base.diagnostics import Diagnostic, PtoError, unrepeated, usage_error
-from ptokit.cli import Allow, Defines, Release, Strict, counted, profile
+from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, unrepeated
+from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
+from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.python_file import Checked, Job, Rules, check_python
 from ptokit.cli.run import arguments
-from ptokit.from_text import load
+from ptokit.cli.sources import read_text, shown_name
+from ptokit.from_text import Program, loads
+from ptokit.isa.devices import TARGETS as DEVICES
 from ptokit.isa.targets import target
 from ptokit.isa.targets.defines import parse_defines
 from ptokit.machine.codes import CODES
 
-
-class Rules(TypedDict):
-    """Which broken rules are errors, as every door takes it."""
-
-    rules: str | None
-    allow: tuple[str, ...]
+_IMPORT = re.compile(r"^\s*(import|from)\s+\w", re.MULTILINE)
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(help="PTO text files; with --run also examples.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Files of Python or PTO text; - is standard input.")
+    ],
     targets: Annotated[
         str,
-        typer.Option("--target", help="Targets, with commas; default: what each file asks for."),
+        typer.Option("--target", help="Targets, with commas, or all; default: what a file is for."),
     ] = "",
     level: Annotated[
         int, typer.Option("--level", min=0, max=3, help="3: every tile needs an address.")
     ] = 0,
     run: Annotated[
-        bool, typer.Option("--run", help="Run with all checkers on; a verdict per kind of fault.")
+        bool, typer.Option("--run", help="Run a text too, and say a verdict per kind of fault.")
     ] = False,
     arg: Annotated[
         list[str] | None,
         typer.Option("--arg", help="With --run FILE.pto: a number or .npy file per parameter."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print diagnostics as JSON.")] = False,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0, help="Time for each Python file.")
+    ] = 60.0,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Check programs against the rules; exit 1 when one breaks a rule."""
-    names = [target(name).name for name in targets.split(",") if name]
+    """Check programs against the rules; exit 1 when one breaks a rule or cannot be checked."""
+    names = targets_of(targets)
     overrides = parse_defines(define)
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
     found: list[Diagnostic] = []
+    checked: list[tuple[str, Checked]] = []
+    runs = 0
     for path in files:
-        if path.suffix != ".py":
-            found += _check(path, names, level, overrides, rules)
-        if run and not any(d.severity == "error" for d in found):
-            found += _run(path, names, arg or [], overrides, rules)
-    found = unrepeated(found)
-    errors = sum(d.severity == "error" for d in found)
-    if as_json:
-        typer.echo(json.dumps([d.to_json() for d in found], indent=1))
-    else:
-        for diagnostic in found:
-            typer.echo(diagnostic.render())
-        if run:
-            _verdicts(found)
-        typer.echo(f"{len(files)} files, {counted(found)}")
-    raise typer.Exit(1 if errors else 0)
+        name, text = shown_name(path), read_text(path)
+        if _is_python(path, text):
+            verdict = check_python(Job(name, text, tuple(names), overrides, rules), seconds)
+            complaints, kernels = verdict.found, verdict.checked
+            runs += len(kernels)
+        else:
+            complaints, kernels = _check_text(path, text, names, level, overrides, rules)
+            if run and not _errors(complaints):
+                complaints += _run_text(loads(text, name), names, arg or [], overrides, rules)
+                runs += 1
+        found += unrepeated(_merged(complaints))
+        checked += [(name, each) for each in kernels]
+    lines = [each.render() for each in found]
+    lines += _table(checked)
+    if run and runs:
+        lines += _verdicts(found)
+    lines.append(f"{amount(len(files), 'file')}, {counted(found)}")
+    answer(
+        "\n".join(lines),
+        found=found,
+        checked=[{"file": name, **vars(each)} for name, each in checked],
+    )
 
 
-def _verdicts(found: list[Diagnostic]) -> None:
+def targets_of(words: str) -> list[str]:
+    """Names of targets with commas between them; `all` stands for every device."""
+    if words == "all":
+        return list(DEVICES)
+    return [target(name).name for name in words.split(",") if name]
+
+
+def _is_python(path: Path, text: str) -> bool:
+    """By its name; from standard input a text that imports something is Python."""
+    return path.suffix == ".py" or (str(path) == "-" and _IMPORT.search(text) is not None)
+
+
+def _errors(found: Iterable[Diagnostic]) -> int:
+    return sum(d.severity == "error" for d in found)
+
+
+def _merged(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The same complaint on several targets is shown once, with all of them."""
+    merged: dict[Diagnostic, list[str]] = {}
+    for each in found:
+        merged.setdefault(replace(each, target=""), []).append(each.target)
+    return [
+        replace(d, target=", ".join(dict.fromkeys(filter(None, on)))) for d, on in merged.items()
+    ]
+
+
+def _table(checked: list[tuple[str, Checked]]) -> list[str]:
+    """A line per kernel: where it was checked, and where something is wrong."""
+    kernels: dict[tuple[str, str], dict[str, int]] = {}
+    for name, each in checked:
+        on = kernels.setdefault((name, each.kernel), {})
+        on[each.target] = on.get(each.target, 0) + each.errors
+    return [
+        f"{name}: {kernel}: "
+        + ", ".join(f"{on} {amount(n, 'error') if n else 'ok'}" for on, n in targets.items())
+        for (name, kernel), targets in kernels.items()
+    ]
+
+
+def _verdicts(found: list[Diagnostic]) -> list[str]:
     """One line per kind of fault: silent, or how often it was found."""
     counts = {code: sum(d.code == code for d in found) for code in CODES}
+    lines: list[str] = []
     for code, (meaning, _) in CODES.items():
         verdict = "ok" if not counts[code] else f"{counts[code]} found"
-        typer.echo(f"{code:<4} {verdict:<9} {meaning.split('. ')[0].split(': ')[0].rstrip('.')}")
+        said = meaning.split(". ")[0].split(": ")[0].rstrip(".")
+        lines.append(f"{code:<4} {verdict:<9} {said}")
+    return lines
 
 
-def _check(
-    path: Path, names: list[str], level: int, overrides: dict[str, int], rules: Rules
-) -> list[Diagnostic]:
+def _check_text(
+    path: Path, text: str, names: list[str], level: int, overrides: dict[str, int], rules: Rules
+) -> tuple[list[Diagnostic], list[Checked]]:
     try:
-        program = load(path)
+        program = loads(text, shown_name(path))
     except PtoError as error:
-        return list(error.diagnostics)
-    merged: dict[Diagnostic, list[str]] = {}
+        return list(error.diagnostics), []
+    found: list[Diagnostic] = []
+    checked: list[Checked] = []
     for name in names or [program.target().name]:
-        for found in program.check(name, level, defines=overrides, **rules):
-            merged.setdefault(replace(found, target=""), []).append(name)
-    # The same complaint on several targets is shown once, with all of them.
-    return [replace(d, target=", ".join(on)) for d, on in merged.items()]
+        complaints = program.check(name, level, defines=overrides, **rules)
+        found += complaints
+        for kernel in program.kernels:
+            checked.append(Checked(kernel, name, _errors(complaints)))
+    return found, checked
 
 
-def _run(
-    path: Path, targets: list[str], words: list[str], overrides: dict[str, int], rules: Rules
+def _run_text(
+    program: Program, names: list[str], words: list[str], overrides: dict[str, int], rules: Rules
 ) -> list[Diagnostic]:
-    """Run a text, or an example with its cases, with all checkers on; every complaint."""
-    if path.suffix == ".py":
-        return _run_example(path, targets, overrides, rules)
-    program = load(path)
+    """Run a text with all checkers on; every complaint."""
     kernel = program.entry()
     found: list[Diagnostic] = []
-    for name in targets or [program.target().name]:
-        chosen = target(name, overrides)
+    for name in names or [program.target().name]:
+        values = arguments(kernel, words, "--arg ")
         try:
-            found += kernel[1](*arguments(kernel, words), target=chosen, **rules).warnings
+            found += kernel[1](*values, target=target(name, overrides), **rules).warnings
+        except UsageError:
+            raise
         except PtoError as error:
             found += error.diagnostics
     return found
-
-
-def _run_example(
-    path: Path, targets: list[str], overrides: dict[str, int], rules: Rules
-) -> list[Diagnostic]:
-    """Run the kernels of a Python file that lists them as `CASES`."""
-    found: list[Diagnostic] = []
-    for case in _cases(path):
-        for name in targets or case.targets:
-            if name not in case.targets:
-                continue
-            values = list(case.inputs(np.random.default_rng(7)))
-            chosen = target(name, overrides)
-            try:
-                run = case.kernel[case.blocks](*values, target=chosen, **rules, **case.consts)
-                found += run.warnings
-            except PtoError as error:
-                found += error.diagnostics
-    return found
-
-
-def _cases(path: Path) -> list[Any]:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.exists():
-        raise usage_error("check.file", f"cannot read {path}")
-    sys.path.insert(0, str(path.parent))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    cases = getattr(module, "CASES", None)
-    if cases is None:
-        raise usage_error(
-            "check.cases",
-            f"{path} has no list CASES",
-            fix="see examples/harness.py for what a case is",
-        )
-    return list(cases)

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
-from ptokit.from_text import load
+from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.sources import load_program
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A .pto file.")],
+    file: Annotated[Path, typer.Argument(help="A PTO text file; - is standard input.")],
     cpp: Annotated[bool, typer.Option("--cpp", help="PTO C++ (the only output so far).")] = True,
     target: OnTarget = None,
     out: Annotated[Path | None, typer.Option("-o", help="Write here instead of printing.")] = None,
@@ -20,14 +21,15 @@ def command(
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write a program as PTO C++ for the real tool chain."""
-    program = load(file)
+    program = load_program(file)
     chosen = program.target(target, define)
-    pass_or_refuse(program.check(chosen, rules=profile(strict, release), allow=allow or ()))
+    complaints = program.check(chosen, rules=profile(strict, release), allow=allow or ())
+    found = pass_or_refuse(complaints)
     source = program.cpp(chosen)
     if out is None:
-        typer.echo(source)
-    else:
-        out.write_text(source, "utf-8")
-        typer.echo(f"{out}: {len(source.splitlines())} lines")
+        answer(source, found=found, text=source)
+    out.write_text(source, "utf-8")
+    answer(f"{out}: {len(source.splitlines())} lines", found=found, file=str(out))

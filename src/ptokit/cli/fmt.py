@@ -7,25 +7,31 @@ from typing import Annotated
 
 import typer
 
+from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.sources import read_text, shown_name
 from ptokit.from_text import formatted
 
 
 def command(
-    files: Annotated[list[Path], typer.Argument(help="PTO text files.")],
+    files: Annotated[list[Path], typer.Argument(help="PTO text files; - is standard input.")],
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit 1 if a file would change.")
     ] = False,
     stdout: Annotated[bool, typer.Option("--stdout", help="Print instead of rewriting.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Rewrite PTO text in canonical form; comments stay with their lines."""
-    changed = 0
+    printed: list[str] = []
+    changed: list[str] = []
     for path in files:
-        text = formatted(path)
-        if stdout:
-            typer.echo(text, nl=False)
-        elif text != path.read_text("utf-8"):
-            changed += 1
-            typer.echo(f"{'would rewrite' if check else 'rewrote'} {path}")
+        before, name = read_text(path), shown_name(path)
+        text = formatted(before, name)
+        if stdout or (name != str(path) and not check):  # what came in goes out
+            printed.append(text)
+        elif text != before:
+            changed.append(name)
+            printed.append(f"{'would rewrite' if check else 'rewrote'} {name}\n")
             if not check:
                 path.write_text(text, "utf-8")
-    raise typer.Exit(1 if check and changed else 0)
+    code = Exit.FOUND if check and changed else Exit.OK
+    answer("".join(printed), code=code, changed=changed, text="".join(printed))

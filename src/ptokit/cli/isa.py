@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -10,11 +10,13 @@ from rich.markdown import Markdown
 from rich.table import Table
 
 from ptokit.base.dtypes import ALL
+from ptokit.cli.answer import AsJson, answer
 from ptokit.frontend.supports import instruction, supports
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.spec import Insn, Types
 from ptokit.isa.targets import TARGETS as PROFILES
+from ptokit.isa.verify import code_of
 from ptokit.report.pages import markdown
 
 
@@ -24,10 +26,14 @@ def command(
         bool, typer.Option("--matrix", help="Print instruction x target x element types.")
     ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Print the page as Markdown source.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show an instruction's operands, rules per target, forms and documentation."""
     console = Console()
-    if matrix:
+    if as_json:
+        chosen = [instruction(name)] if name else list(INSTRUCTIONS.values())
+        answer(instructions=[_record(insn, matrix) for insn in chosen])
+    elif matrix:
         console.print(_matrix(list(INSTRUCTIONS.values())))
     elif not name:
         console.print(_listing(list(INSTRUCTIONS.values())))
@@ -36,6 +42,29 @@ def command(
         page = markdown(instruction(name))
         # In a page brackets are indices and template arguments, not styles.
         console.print(page if raw else Markdown(page), markup=False, soft_wrap=raw)
+
+
+def _record(insn: Insn, matrix: bool) -> dict[str, Any]:
+    """An instruction as plain data; with its element types per target on request."""
+    record: dict[str, Any] = {
+        "name": insn.name,
+        "doc": insn.doc,
+        "targets": [name for name in PROFILES if name in insn.targets],
+        "forms": [list(form) for form in insn.forms],
+        "operands": [
+            {"name": o.name, "role": o.role, "kinds": list(o.kinds)} for o in insn.operands
+        ],
+        "rules": [
+            {"code": code_of(insn, r), "text": r.text, "targets": r.targets and sorted(r.targets)}
+            for r in insn.rules
+        ],
+    }
+    if matrix:
+        record["types"] = {
+            name: [_types_on(insn, group, name) for group in insn.types or (None,)]
+            for name in record["targets"]
+        }
+    return record
 
 
 def _listing(insns: list[Insn]) -> Table:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import typer
 
-from ptokit.base.diagnostics import usage_error
+from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
-from ptokit.from_text import load
+from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.sources import load_program
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.kernels import Kernel
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A PTO text file.")],
+    file: Annotated[Path, typer.Argument(help="A PTO text file; - is standard input.")],
     args: Annotated[
         list[str] | None, typer.Argument(help="A number or an .npy file per parameter, in order.")
     ] = None,
@@ -39,9 +41,10 @@ def command(
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run a program; say which arrays it changed, and write them out on request."""
-    program = load(file)
+    program = load_program(file)
     kernel = program[entry] if entry else program.entry()
     words = args or []
     values = arguments(kernel, words)
@@ -56,17 +59,21 @@ def command(
         allow=allow or (),
     ).warnings
     pass_or_refuse(found)
-    _report(kernel, words, values, before, out, in_place)
+    _report(kernel, words, values, before, out, in_place, found)
 
 
-def arguments(kernel: Kernel, words: list[str]) -> list[Any]:
-    """The values of a kernel's parameters, from the words of the command line."""
+def arguments(kernel: Kernel, words: list[str], given_as: str = "") -> list[Any]:
+    """The values of a kernel's parameters, from the words of the command line.
+
+    `given_as` is the option in front of each, where there is one.
+    """
     params = kernel.function.params
     if len(words) != len(params):
         raise usage_error(
             "arguments",
             f"@{kernel.name} takes {len(params)} arguments, {len(words)} given",
-            fix=", ".join(f"%{p.name}: {p.type}" for p in params),
+            fix="give a number or an .npy file for each: "
+            + ", ".join(f"{given_as}%{p.name}: {p.type}" for p in params),
         )
     return [_argument(p, word) for p, word in zip(params, words, strict=True)]
 
@@ -100,14 +107,15 @@ def _report(
     before: list[Any],
     out: Path | None,
     in_place: bool,
-) -> None:
+    found: Sequence[Diagnostic],
+) -> NoReturn:
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-    changes = 0
+    lines: list[str] = []
+    changed: list[dict[str, Any]] = []
     for param, word, value, old in zip(kernel.function.params, words, values, before, strict=True):
         if old is None or value.tobytes() == old.tobytes():
             continue
-        changes += 1
         places: list[str] = []
         if out is not None:
             np.save(out / f"{param.name}.npy", value)
@@ -116,6 +124,8 @@ def _report(
             np.save(word, value)
             places.append(word)
         where = f" -> {', '.join(places)}" if places else ""
-        typer.echo(f"%{param.name}: {value.dtype} {'x'.join(map(str, value.shape))}{where}")
-    if not changes:
-        typer.echo("no array changed")
+        lines.append(f"%{param.name}: {value.dtype} {'x'.join(map(str, value.shape))}{where}")
+        shape = list(value.shape)
+        changed.append({"name": param.name, "dtype": str(value.dtype), "shape": shape,
+                        "files": places})  # fmt: skip
+    answer("\n".join(lines) or "no array changed", found=found, changed=changed)

@@ -1,0 +1,326 @@
+"""Checking a Python file: its kernels, for the arguments that they declare or that CASES lists.
+
+The file is imported in a process of its own, which is stopped when its time is over. There every
+kernel is lowered, placed and ordered for each target, and runs with every checker on. What comes
+back are messages: what the process works on, what it found, which kernels it has checked.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import signal
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import FunctionType, ModuleType, TracebackType
+from typing import Any, TypedDict
+
+import numpy as np
+
+from ptokit.base.diagnostics import Diagnostic, InternalError, PtoError, PtoWarning, fail
+from ptokit.base.dtypes import ArrayType
+from ptokit.base.location import Location, is_ours
+from ptokit.from_python import PythonSource
+from ptokit.frontend.declared import MISSING, declared, sample
+from ptokit.kernels import Kernel
+
+_SEED = 7  # of the arrays a signature declares, and of those that CASES draws
+
+
+class Rules(TypedDict):
+    """Which broken rules are errors, as every door takes it."""
+
+    rules: str | None
+    allow: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the process is asked to do."""
+
+    name: str  # as the file was given: diagnostics name it so
+    text: str
+    targets: tuple[str, ...]  # none: the ones each kernel is for
+    defines: Mapping[str, int]
+    rules: Rules
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A kernel that was checked for one target."""
+
+    kernel: str
+    target: str
+    errors: int
+
+
+@dataclass
+class Verdict:
+    """What is known of a file."""
+
+    found: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    checked: list[Checked] = field(default_factory=list[Checked])
+    doing: str = "importing it"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel with arguments; new ones for every run, for a run may change them."""
+
+    kernel: Kernel
+    arguments: Callable[[], Sequence[Any]]
+    consts: Mapping[str, Any]
+    blocks: int = 1
+    targets: tuple[str, ...] = ()
+    path: str = "lowered"
+
+
+def check_python(job: Job, seconds: float) -> Verdict:
+    """Examine a file in a process of its own, for so long at most."""
+    verdict = Verdict()
+    linecache.cache[job.name] = len(job.text), None, job.text.splitlines(True), job.name
+    try:
+        ast.parse(job.text, job.name)
+    except (SyntaxError, ValueError) as error:
+        verdict.found.append(_not_python(job.name, error))
+        return verdict
+    context = get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_serve, args=(job, theirs))
+    process.start()
+    theirs.close()
+    try:
+        _listen(ours, verdict, job, time.monotonic() + seconds, seconds)
+    finally:
+        _stop(process)
+    return verdict
+
+
+def _not_python(name: str, error: SyntaxError | ValueError) -> Diagnostic:
+    if not isinstance(error, SyntaxError):
+        return Diagnostic("check.syntax", f"this is not Python: {error}", Location(name, 0))
+    at = Location(name, error.lineno or 0, error.offset or 0)
+    fix = "check takes files of Python and of PTO text; by its name this one is Python"
+    return Diagnostic("check.syntax", f"this is not Python: {error.msg}", at, fix=fix)
+
+
+def _listen(ours: Connection, verdict: Verdict, job: Job, until: float, seconds: float) -> None:
+    while True:
+        if not ours.poll(max(0.0, until - time.monotonic())):
+            verdict.found.append(
+                Diagnostic(
+                    "check.time",
+                    f"stopped after {seconds:g} s, while {verdict.doing}",
+                    Location(job.name, 0),
+                    fix="--seconds gives more time; work at import time belongs under "
+                    'if __name__ == "__main__"',
+                )
+            )
+            return
+        try:
+            said = ours.recv()
+        except EOFError:  # it ended without a last word: os._exit, a signal
+            end = Diagnostic(
+                "check.import", f"the process ended while {verdict.doing}", Location(job.name, 0)
+            )
+            verdict.found.append(end)
+            return
+        match said:
+            case str():
+                verdict.doing = said
+            case Checked():
+                verdict.checked.append(said)
+            case Diagnostic():
+                verdict.found.append(said)
+            case InternalError():
+                raise said
+            case _:
+                return
+
+
+def _stop(process: BaseProcess) -> None:
+    """End the process and whatever it started."""
+    assert process.pid is not None
+    with suppress(ProcessLookupError, PermissionError):  # it may not lead a group yet, or any more
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.join()
+
+
+# ---- in the process ------------------------------------------------------------------------------
+
+
+def _serve(job: Job, theirs: Connection) -> None:
+    os.setsid()
+    os.dup2(2, 1)  # what the file prints is not our answer
+    linecache.cache[job.name] = len(job.text), None, job.text.splitlines(True), job.name
+    warnings.simplefilter("ignore", PtoWarning)  # they are part of the answer
+    try:
+        for said in _examine(job):
+            theirs.send(said)
+    except InternalError as error:
+        theirs.send(error)
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        trace = traceback.format_exc()
+        theirs.send(InternalError([Diagnostic("internal", what, got=(("traceback", trace),))]))
+    theirs.send(None)
+
+
+def _examine(job: Job) -> Iterator[str | Checked | Diagnostic]:
+    try:
+        module = _import(job)
+    except PtoError as error:
+        yield from error.diagnostics
+        return
+    except BaseException as error:
+        yield _raised(error, job.name, "check.import", "importing the file")
+        return
+    kernels = [
+        k
+        for k in vars(module).values()
+        if isinstance(k, Kernel)
+        and isinstance(k.source, PythonSource)
+        and k.function.__code__.co_filename == job.name
+    ]
+    try:
+        cases = list(_listed(module))
+    except PtoError as error:
+        yield from error.diagnostics
+        return
+    kernels = [k for k in dict.fromkeys(kernels) if all(c.kernel is not k for c in cases)]
+    if not kernels and not cases:
+        yield Diagnostic(
+            "check.no-kernel",
+            "there is no kernel in this file",
+            Location(job.name, 0),
+            fix="a kernel is a function of the module under @kernel",
+        )
+    for kernel in kernels:
+        try:
+            cases.append(_declared_case(kernel))
+        except PtoError as error:
+            yield from error.diagnostics
+    for case in cases:
+        asked = job.targets or case.targets or (case.kernel.source.target.name,)
+        for name in asked:
+            if name in (case.targets or asked):
+                yield f"checking {case.kernel.name} on {name}"
+                found = _complaints(case, name, job)
+                yield from found
+                errors = sum(d.severity == "error" for d in found)
+                yield Checked(case.kernel.name, name, errors)
+
+
+def _import(job: Job) -> ModuleType:
+    path = Path(job.name)
+    module = ModuleType(path.stem)
+    module.__file__ = job.name
+    sys.path.insert(0, str(path.parent))
+    sys.modules[path.stem] = module  # dataclasses and pickles look their module up
+    exec(compile(job.text, job.name, "exec"), module.__dict__)
+    return module
+
+
+def _listed(module: ModuleType) -> Iterator[Case]:
+    """The cases of a module's CASES: objects with a kernel and its inputs."""
+    for each in getattr(module, "CASES", ()):
+        if not isinstance(getattr(each, "kernel", None), Kernel) or not hasattr(each, "inputs"):
+            raise fail(
+                "check.cases",
+                "CASES lists objects with a kernel and its inputs, a function of a generator",
+                got=[("entry", each)],
+                fix="SimpleNamespace(kernel=add, inputs=lambda rng: [rng.random((16, 64), 'f4')])",
+                site=Location(str(module.__file__), 0),
+            )
+        yield Case(
+            each.kernel,
+            lambda each=each: list(each.inputs(np.random.default_rng(_SEED))),
+            getattr(each, "consts", {}),
+            getattr(each, "blocks", 1),
+            tuple(getattr(each, "targets", ())),
+            "lowered" if "lowered" in getattr(each, "paths", ("lowered",)) else "eager",
+        )
+
+
+def _declared_case(kernel: Kernel) -> Case:
+    """A kernel with the arguments of its signature."""
+    function: FunctionType = kernel.function
+    parameters = declared(function)
+    missing = [name for name, kind in parameters.items() if kind is MISSING]
+    if missing:
+        code = function.__code__
+        raise PtoError(
+            [
+                Diagnostic(
+                    "check.arguments",
+                    f"{kernel.name} does not say what it is called with",
+                    Location(code.co_filename, code.co_firstlineno),
+                    (("parameters without type and default", ", ".join(missing)),),
+                    f"declare arrays by type and shape, {missing[0]}: float32[16, 64], and numbers "
+                    f"by a default, {missing[-1]}=1; or list calls in CASES",
+                )
+            ]
+        )
+    assert isinstance(kernel.source, PythonSource)
+    consts = kernel.source.consts
+
+    def values(of_consts: bool) -> dict[str, Any]:
+        rng = np.random.default_rng(_SEED)
+        return {
+            name: sample(kind, rng) if isinstance(kind, ArrayType) else kind
+            for name, kind in parameters.items()
+            if (name in consts) == of_consts
+        }
+
+    return Case(kernel, lambda: list(values(False).values()), values(True))
+
+
+def _complaints(case: Case, name: str, job: Job) -> list[Diagnostic]:
+    """All that is wrong with a kernel on one target: as it stands, placed, ordered, and run."""
+    kernel, defines = case.kernel, dict(job.defines)
+    options: dict[str, Any] = {**job.rules, **case.consts}
+    try:
+        report = kernel.check(name, *case.arguments(), defines=defines, **options)
+        if not report:
+            return report.diagnostics
+        launch = kernel[case.blocks]
+        run = launch(*case.arguments(), target=name, defines=defines, path=case.path, **options)
+        return [*report.diagnostics, *run.warnings]
+    except InternalError:
+        raise
+    except PtoError as error:
+        return list(error.diagnostics)
+    except Exception as error:
+        return [_raised(error, job.name, "check.exception", f"running {kernel.name}", name)]
+
+
+def _raised(
+    error: BaseException, name: str, code: str, during: str, target: str = ""
+) -> Diagnostic:
+    """An exception of Python's as a finding at the line of the file that it came through last."""
+    line, ours = 0, False
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == name:
+            line, ours = trace.tb_lineno, False
+        elif is_ours(trace.tb_frame):
+            ours = True
+        trace = trace.tb_next
+    if ours and not line:  # not even called from there: a bug of ours
+        raise error
+    if isinstance(error, SystemExit):
+        what, fix = f"{during} ends the program", 'under if __name__ == "__main__" it would not'
+    else:
+        what, fix = f"{during} raised {type(error).__name__}: {error}".rstrip(": "), ""
+    return Diagnostic(code, what, Location(name, line), fix=fix, target=target)

@@ -1,0 +1,49 @@
+"""The arguments that a kernel declares in its signature, for whoever checks it without a call.
+
+    @kernel
+    def scale(x: float32[256, 64], y: float32[256, 64], n: int = 4, *, factor=2.0): ...
+
+An array is declared by its element type and shape, anything else by its default value.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+import numpy as np
+
+from ptokit.base.dtypes import ArrayType
+from ptokit.base.layout import Array
+
+MISSING = inspect.Parameter.empty
+_INTEGERS = 8  # drawn below this: small enough for a count, an index or an exponent
+
+
+def declared(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """What each parameter declares: an ArrayType, a default value, or MISSING."""
+    found: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            kind = _array_type(parameter.annotation, function)
+            found[name] = parameter.default if kind is None else kind
+    return found
+
+
+def sample(kind: ArrayType, rng: np.random.Generator) -> Array:
+    """An array of a declared type: normally distributed, or small integers."""
+    element = kind.element
+    if element.is_float and not element.stores_codes:
+        return rng.standard_normal(kind.shape).astype(element.np)
+    return rng.integers(0, _INTEGERS, kind.shape).astype(element.np)
+
+
+def _array_type(annotation: Any, function: Callable[..., Any]) -> ArrayType | None:
+    if isinstance(annotation, str):  # under `from __future__ import annotations`
+        try:
+            annotation = eval(annotation, getattr(function, "__globals__", {}))
+        except Exception:  # a name for type checkers only: it declares no array
+            return None
+    choices = (annotation, *get_args(annotation))  # alone, or inside Annotated[...]
+    return next((each for each in choices if isinstance(each, ArrayType)), None)
