@@ -29,6 +29,7 @@ from typing import Any, overload
 from ptokit.frontend.instruction import Instruction, RecordEvent, Waitable
 from ptokit.frontend.tensor_types import ConvTile, GlobalTensor
 from ptokit.frontend.types import Tile
+from ptokit.machine.asynchronous import AsyncEvent, AsyncSession, PrefetchAsyncContext
 from ptokit.machine.objects import Pointer
 {imports}
 
@@ -47,7 +48,10 @@ KINDS = {
     "pointer": "Pointer",
     "object": "Any",
     "fifo": "Any",
+    "async_session": "AsyncSession",
+    "prefetch_async_context": "PrefetchAsyncContext",
 }
+RETURNED = {"": "RecordEvent", "i1": "bool", "async_event": "AsyncEvent"}  # else a number
 CONV_KINDS = {"index": "int", "i1": "bool", "num": "float"}
 
 
@@ -62,7 +66,7 @@ def stub(name: str, insn: Insn) -> str:
     for form in insn.forms:
         args = ["self", *(f"{o}: {annotation(insn.operand(o))}" for o in form), "*events: Wait"]
         lines += ["    @overload"] * (len(insn.forms) > 1)
-        result = "Any" if insn.returns else "RecordEvent"
+        result = RETURNED.get(insn.returns, "Any")
         lines += [f"    def __call__({', '.join(args)}) -> {result}: ..."]
     doc = insn.doc.replace("\\", "\\\\")
     return "\n".join([*lines, "", f"{name}: _{name}", f'"""{doc}"""', ""])

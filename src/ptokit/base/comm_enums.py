@@ -5,14 +5,22 @@ from __future__ import annotations
 from ptokit.base.enums import Choice
 
 
-class NotifyOp(Choice):
+class CommChoice(Choice):
+    """The base of the enumerations that C++ has in namespace `comm`."""
+
+    @property
+    def namespace(self) -> str:
+        return "comm::"
+
+
+class NotifyOp(CommChoice):
     """What TNOTIFY does to the signal."""
 
     AtomicAdd = 0
     Set = 1
 
 
-class WaitCmp(Choice):
+class WaitCmp(CommChoice):
     """How TWAIT and TTEST compare a signal; the numbers are not those of CmpMode."""
 
     EQ = 0
@@ -23,7 +31,7 @@ class WaitCmp(Choice):
     LE = 5
 
 
-class ReduceOp(Choice):
+class ReduceOp(CommChoice):
     """How TREDUCE combines the buffers of the members."""
 
     Sum = 0
@@ -31,7 +39,7 @@ class ReduceOp(Choice):
     Min = 2
 
 
-class DmaEngine(Choice):
+class DmaEngine(CommChoice):
     """Which engine carries out an asynchronous transfer."""
 
     SDMA = 0
@@ -39,21 +47,21 @@ class DmaEngine(Choice):
     RDMA = 2
 
 
-class CollEngine(Choice):
+class CollEngine(CommChoice):
     """Who moves the data of a collective: the vector core, or the collective unit of A5."""
 
     AIV = 0
     CCU = 1
 
 
-class CcuInputSource(Choice):
+class CcuInputSource(CommChoice):
     """Where the collective unit finds its input: placed by the host, or stored by the kernel."""
 
     HostManaged = 0
     AivStored = 1
 
 
-class RdmaBackend(Choice):
+class RdmaBackend(CommChoice):
     """The network card behind the RDMA engine."""
 
     NONE = 0

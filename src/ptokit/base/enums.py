@@ -31,6 +31,11 @@ class _Named(EnumType):
 class Choice(IntEnum, metaclass=_Named):
     """The base of every enumeration here."""
 
+    @property
+    def namespace(self) -> str:
+        """Where C++ has it, inside `pto`."""
+        return ""
+
 
 class TileType(Choice):
     """Memory space of a tile (template parameter Loc)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ptokit.emit.expressions import value_type
 from ptokit.emit.spelling import brackets, name_of, number_text
 from ptokit.emit.words import template_text
 from ptokit.emit.writer import Writer
@@ -17,7 +18,7 @@ from ptokit.ir.instructions import (
     run_time_operands,
     template_arguments,
 )
-from ptokit.ir.types import BufferType, ScalarType
+from ptokit.ir.types import BufferType
 from ptokit.isa.spec import Insn, Operand
 
 
@@ -42,7 +43,7 @@ class Calls(Writer):
                 given[declared.name] = number_text(declared, number, declared_type)
         attrs = dict(zip((a.name for a in insn.attrs), template_arguments(op), strict=True))
         call = self._call(op, insn, given, attrs)
-        if op.results and isinstance(op.result.type, ScalarType):
+        if op.results and value_type(op.result.type):
             self._local(op, call)
             return
         self._line(f"{call};")

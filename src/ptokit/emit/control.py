@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ptokit.base.tiles import DYNAMIC
-from ptokit.emit.expressions import scalar_type
+from ptokit.emit.expressions import value_type
 from ptokit.emit.writer import Writer
 from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Op, Value
-from ptokit.ir.types import ScalarType, TileBufType
+from ptokit.ir.types import TileBufType
 
 
 class ControlFlow(Writer):
@@ -89,9 +89,9 @@ class ControlFlow(Writer):
         """Declare a variable for a value that changes: a number, or the address of a tile."""
         name = self._declare(value)
         kind = value.type
-        if isinstance(kind, ScalarType):
+        if written := value_type(kind):
             start = f" = {self._use(init)}" if init is not None else ""
-            self._line(f"{scalar_type(kind)} {name}{start};")
+            self._line(f"{written} {name}{start};")
             return
         if not isinstance(kind, TileBufType) or DYNAMIC in (
             kind.spec.valid_row,

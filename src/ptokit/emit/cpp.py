@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
+from ptokit.emit.asynchronous import Asynchronous
 from ptokit.emit.control import ControlFlow
 from ptokit.emit.convs import CONV_OPS, conv_calls
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
@@ -19,6 +20,7 @@ from ptokit.emit.words import QUERIES, SECTIONS, five
 from ptokit.emit.writer import GlobalView
 from ptokit.ir.attributes import BoolAttr, EnumAttr, FloatAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.dialects import asynchronous
 from ptokit.ir.fifos import OPENINGS, is_transfer, takes_whole_entries
 from ptokit.ir.types import BufferType, PtrType, ScalarType, ShapedType, TileBufType, ViewType
 from ptokit.isa.targets import Target
@@ -36,7 +38,7 @@ def emit_cpp(module: Module, target: Target) -> str:
     return "\n".join([HEADER, *heads, *([""] if heads else []), *texts])
 
 
-class _FunctionWriter(ControlFlow, Fifos):
+class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
     head: str = ""
 
     def text(self) -> str:
@@ -214,8 +216,11 @@ class _FunctionWriter(ControlFlow, Fifos):
             self._tensor(op.result, view)
 
     def _tensor(self, value: Value, view: GlobalView) -> None:
+        strides = view.stride
+        if set(view.shape[:-1]) <= {"1"} and strides[-1] == "1":
+            strides = [view.shape[-1]] * 4 + ["1"]  # one row is flat, whatever it was cut out of
         shape, shape_args = five(view.shape, "1")
-        stride, stride_args = five(view.stride, "1")
+        stride, stride_args = five(strides, "1")
         name = self._declare(value)
         kind = (
             f"GlobalTensor<{view.dtype.cpp}, Shape<{shape}>, Stride<{stride}>, "
@@ -262,6 +267,11 @@ _WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
     "pto.print": _FunctionWriter.print_number,
     "pto.trap": _FunctionWriter.trap,
     **dict.fromkeys(CONV_OPS, _FunctionWriter.conv),
+    asynchronous.BUILD.name: _FunctionWriter.build_session,
+    asynchronous.MAKE_CONTEXT.name: _FunctionWriter.make_context,
+    asynchronous.GET_SESSION.name: _FunctionWriter.get_session,
+    asynchronous.WAIT.name: _FunctionWriter.wait_event,
+    asynchronous.TEST.name: _FunctionWriter.test_event,
 }
 
 

@@ -6,7 +6,7 @@ import math
 
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr
 from ptokit.ir.dialects.arith import predicates
-from ptokit.ir.types import ScalarType
+from ptokit.ir.types import OpaqueType, ScalarType, Type
 
 INFIX = {
     "addi": "+", "subi": "-", "muli": "*", "divsi": "/", "remsi": "%", "andi": "&", "ori": "|",
@@ -36,6 +36,13 @@ def scalar_type(kind: ScalarType) -> str:
     if kind.name == "i1":
         return "bool"
     return kind.dtype.cpp if kind.dtype is not None else "int64_t"
+
+
+def value_type(kind: Type) -> str:
+    """The C++ type of what a variable can hold: a number or an event; else nothing."""
+    if isinstance(kind, ScalarType):
+        return scalar_type(kind)
+    return "comm::AsyncEvent" if kind == OpaqueType("async_event") else ""
 
 
 def comparison(name: str, number: int, left: str, right: str) -> str:

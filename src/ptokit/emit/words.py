@@ -48,7 +48,9 @@ def template_text(value: Any) -> str:
     if is_dataclass(value) and not isinstance(value, type):
         return _struct(type(value).__name__, value)
     name = getattr(value, "name", None)
-    return f"{type(value).__name__}::{name.rstrip('_')}" if name else str(value)
+    if not name:
+        return str(value)
+    return f"{getattr(value, 'namespace', '')}{type(value).__name__}::{name.rstrip('_')}"
 
 
 def tile_type(spec: TileSpec | ConvSpec) -> str:

@@ -10,10 +10,9 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec
-from ptokit.emit.expressions import scalar_type
+from ptokit.emit.expressions import value_type
 from ptokit.emit.words import KEYWORDS, pipe_type, tile_type
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.types import ScalarType
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.targets import Target
 
@@ -61,9 +60,9 @@ class Writer:
         self.lines.append("    " * self._depth + text)
 
     def _local(self, op: Op, expression: str) -> None:
-        kind = op.result.type
-        assert isinstance(kind, ScalarType)
-        self._line(f"const {scalar_type(kind)} {self._declare(op.result)} = {expression};")
+        kind = value_type(op.result.type)
+        assert kind is not None
+        self._line(f"const {kind} {self._declare(op.result)} = {expression};")
 
     def _block(self, block: Block) -> None:
         for op in block.ops:

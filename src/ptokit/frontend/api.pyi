@@ -15,6 +15,7 @@ from ptokit.isa.histogram import HistByte as HistByte
 from ptokit.isa.mxquant import VecStoreMode as VecStoreMode
 from ptokit.isa.printing import PrintFormat as PrintFormat
 from ptokit.isa.scatter import ScatterAxis as ScatterAxis
+from ptokit.machine.asynchronous import AsyncEvent, PrefetchAsyncContext
 from ptokit.machine.objects import Pointer
 
 Wait = RecordEvent | Waitable
@@ -1465,7 +1466,9 @@ waits for no events. The permissive profile leaves the first elements of the vie
 order, in the valid region of `dst`."""
 
 class _TPREFETCH_ASYNC(Instruction):
-    def __call__(self, src: GlobalTensor, context: Any, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, src: GlobalTensor, context: PrefetchAsyncContext, *events: Wait
+    ) -> AsyncEvent: ...
 
 TPREFETCH_ASYNC: _TPREFETCH_ASYNC
 """Ask the DMA engine to bring a contiguous range of global memory into the L2 cache.

@@ -7,6 +7,7 @@ from typing import Any, overload
 from ptokit.frontend.instruction import Instruction, RecordEvent, Waitable
 from ptokit.frontend.tensor_types import GlobalTensor
 from ptokit.frontend.types import Tile
+from ptokit.machine.asynchronous import AsyncEvent, AsyncSession
 
 Wait = RecordEvent | Waitable
 
@@ -119,17 +120,21 @@ tile, or in turns through two of them."""
 class _TGET_ASYNC(Instruction):
     @overload
     def __call__(
-        self, dstGlobalData: GlobalTensor, srcGlobalData: GlobalTensor, session: Any, *events: Wait
-    ) -> RecordEvent: ...
+        self,
+        dstGlobalData: GlobalTensor,
+        srcGlobalData: GlobalTensor,
+        session: AsyncSession,
+        *events: Wait,
+    ) -> AsyncEvent: ...
     @overload
     def __call__(
         self,
         dstGlobalData: GlobalTensor,
         srcGlobalData: GlobalTensor,
-        session: Any,
+        session: AsyncSession,
         peer: float,
         *events: Wait,
-    ) -> RecordEvent: ...
+    ) -> AsyncEvent: ...
 
 TGET_ASYNC: _TGET_ASYNC
 """Start a copy of a flat range from the memory of another device and return its AsyncEvent.
@@ -179,17 +184,21 @@ are issued, not complete: order a TNOTIFY behind them with Event[Op.TSTORE_VEC, 
 class _TPUT_ASYNC(Instruction):
     @overload
     def __call__(
-        self, dstGlobalData: GlobalTensor, srcGlobalData: GlobalTensor, session: Any, *events: Wait
-    ) -> RecordEvent: ...
+        self,
+        dstGlobalData: GlobalTensor,
+        srcGlobalData: GlobalTensor,
+        session: AsyncSession,
+        *events: Wait,
+    ) -> AsyncEvent: ...
     @overload
     def __call__(
         self,
         dstGlobalData: GlobalTensor,
         srcGlobalData: GlobalTensor,
-        session: Any,
+        session: AsyncSession,
         peer: float,
         *events: Wait,
-    ) -> RecordEvent: ...
+    ) -> AsyncEvent: ...
 
 TPUT_ASYNC: _TPUT_ASYNC
 """Start a copy of a flat range to the memory of another device and return its AsyncEvent.
@@ -290,7 +299,7 @@ Only the root executes it. Rows r*H up to (r+1)*H of dimension 3 go to member r;
 on are not read. Not the scatter of elements inside a tile, which is TSCATTER without `comm`."""
 
 class _TTEST(Instruction):
-    def __call__(self, signalData: GlobalTensor, cmpValue: float, *events: Wait) -> Any: ...
+    def __call__(self, signalData: GlobalTensor, cmpValue: float, *events: Wait) -> bool: ...
 
 TTEST: _TTEST
 """Whether every element of a signal region satisfies a comparison now.

@@ -303,7 +303,7 @@ def _converted(operand: Operand, value: Any) -> Any:
 def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
     forms = " | ".join(f"{insn.name}({', '.join(form)})" for form in insn.forms)
     described = ", ".join(map(_described, args))
-    kinds = ", ".join(f"{o.name}: {'/'.join(o.kinds)}" for o in insn.operands)
+    kinds = ", ".join(f"{o.name}: {'/'.join(map(_class_of, o.kinds))}" for o in insn.operands)
     fitting = (f for f in insn.forms if len(f) == len(args))
     pairs = ((insn.operand(n), a) for f in fitting for n, a in zip(f, args, strict=True))
     refused = [o.refused for o, a in pairs if o.refused and not _accepts(o, a)]
@@ -313,6 +313,11 @@ def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
         got=[("operands", described or "none")],
         fix=_hint(insn, args) + f"{forms}, then wait events; kinds: {kinds}",
     )
+
+
+def _class_of(kind: str) -> str:
+    """A kind of operand in a message: handles go by the name of their class."""
+    return kind.title().replace("_", "") if "_" in kind else kind
 
 
 def _described(value: Any) -> str:

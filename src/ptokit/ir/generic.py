@@ -94,7 +94,7 @@ def read_op(parser: Parser, head: Head) -> Op:
     results = parser.make_results(head, raw.signature.results)
     made = definition.result_labels(len(results))
     return Op(
-        head.name,
+        definition.name,
         raw.operands,
         labels,
         results,

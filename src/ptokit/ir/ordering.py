@@ -32,7 +32,7 @@ def effects_of(op: Op) -> list[Effect]:
 def orders_pipes(op: Op) -> bool:
     """Whether an operation does nothing but order the pipes of its core, as a compiler would."""
     insn = op.insn
-    if insn is None or insn.in_auto is InAuto.RUNS or insn.moves_entries:
+    if insn is None or not insn.orders or insn.in_auto is InAuto.RUNS or insn.moves_entries:
         return False
     return all(
         isinstance(effect, Barrier)

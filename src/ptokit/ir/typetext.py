@@ -47,7 +47,7 @@ _BODY = re.compile(r"<(.*)>", re.DOTALL)
 VIEWS = ("tensor_view", "partition_tensor_view", "memref", "global", "tile_view")
 OPAQUE = (
     *("pipe", "async_session", "async_event", "eventid_array", "event", "record_event"),
-    *("group", "fmatrix_config", "tpipe", "mask", "vreg", "align"),
+    *("group", "fmatrix_config", "tpipe", "mask", "vreg", "align", "prefetch_async_context"),
 )
 CONVS = ("conv_tile", "conv_tile_buf")
 NAMES = ("ptr", "tile", "tile_buf", *CONVS, *VIEWS, *OPAQUE)

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.comm_enums import DmaEngine
-from ptokit.base.enums import TileType
 from ptokit.isa.comm_rules import same_layout, same_type, tensor
 from ptokit.isa.costs import COMMUNICATION
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import must
-from ptokit.isa.services import Poison, Refused, World
-from ptokit.isa.spec import Attr, Insn, View, insn, rule, scalar, thing
+from ptokit.isa.services import Refused, World
+from ptokit.isa.spec import Asm, Attr, Insn, View, insn, rule, scalar, thing
 
 _URMA_MOST = 1 << 28  # bytes of one work request
 _CORE_PUTS = on("a5")  # cannot write outwards by SDMA: the core copies through the scratch
@@ -68,6 +67,15 @@ _RULES = [
 ]
 
 
+def _text(name: str) -> Asm:
+    """`%event = pto.comm.tput_async(%dst, %src, %session : T, T, T) -> !pto.async_event`."""
+    shown = ("dstGlobalData", "srcGlobalData", "session")
+    operands, types = (", ".join(f"{o}{n}{c}" for n in shown) for o, c in (("%", ""), ("T(", ")")))
+    own = name.lower()
+    syntax = {own: f"({operands} : {types}) {{}} -> T(result)"}
+    return Asm(syntax=syntax, aliases=(own.removeprefix("comm."),))
+
+
 def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
     """Define one direction; `dst` and `src` say on which device the ranges lie."""
     puts = dst == "remote"
@@ -79,16 +87,8 @@ def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
         peer: int | None,
         engine: DmaEngine,
         ops: Ops,
-        poison: Poison,
         world: World,
     ) -> Any:
-        if not hasattr(session, "post"):
-            raise Refused(
-                "session",
-                "the third operand is an AsyncSession",
-                got=[("type", type(session).__name__)],
-                fix="session = async_session()",
-            )
         if not ops.target.is_device:  # at once, strides and all
             source, target = world.view("srcGlobalData"), world.view("dstGlobalData")
             target[tuple(slice(0, n) for n in source.shape)] = source
@@ -105,7 +105,7 @@ def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
             raise Refused("overlap", "source and destination of a transfer share no memory")
         if engine == DmaEngine.SDMA and session.tmpBufSize:
             stop = session.tmpBufAddr + session.tmpBufSize
-            poison.clobber(TileType.Vec, session.tmpBufAddr, stop)
+            session.scratch.storage.clobber(session.tmpBufAddr, stop)
         target[...] = source
         world.pause()
         if by_core:
@@ -115,15 +115,16 @@ def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
     return insn(
         tensor("dstGlobalData", "out", dst),
         tensor("srcGlobalData", "in", src),
-        thing("session", note="AsyncSession"),
+        thing("session", kind="async_session", refused=f"{name}.session", note="AsyncSession"),
         scalar("peer", view=View.OBJECT, optional=True, note="rank; URMA on A5"),
         name=name,
         attrs=[Attr("engine", DmaEngine, DmaEngine.SDMA, "the engine that copies")],
         pipe=None,
         targets="a2a3 a5",
         rules=_RULES,
-        asm=None,
-        example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new async_session"},
+        asm=_text(name),
+        returns="async_event",
+        example={"dstGlobalData": _FLAT, "srcGlobalData": _FLAT, "session": "new AsyncSession"},
         setup="scratch = Tile[TileType.Vec, u8, 1, 256](); "
         "BuildAsyncSession(scratch, np.zeros(1 << 16, np.uint8), session)",
         cost=COMMUNICATION,

@@ -6,11 +6,13 @@ from typing import Any
 
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
+from ptokit.isa.effects import InAuto
 from ptokit.isa.facts import Ops
 from ptokit.isa.memory import known_arrangement
 from ptokit.isa.rules import located, must
-from ptokit.isa.services import Poison, Refused
-from ptokit.isa.spec import Pipe, View, gm_in, insn, out, thing
+from ptokit.isa.services import Poison
+from ptokit.isa.sessions import SCRATCH_BYTES
+from ptokit.isa.spec import Asm, Pipe, View, gm_in, insn, out, thing
 from ptokit.isa.targets import Target
 
 
@@ -49,9 +51,6 @@ def TPREFETCH(dst: Array, src: Array, target: Target) -> None:
         dst[...] = flat.reshape(dst.shape)
 
 
-_SCRATCH_BYTES = 256  # of UB, for the descriptors of a session
-
-
 def _is_dense(o: Any) -> bool:
     step = 1
     for extent, stride in zip(reversed(o.src.shape), reversed(o.src.stride), strict=True):
@@ -63,7 +62,12 @@ def _is_dense(o: Any) -> bool:
 
 @insn(
     gm_in("src", view=View.STORAGE),
-    thing("context", note="PrefetchAsyncContext: workspace and session"),
+    thing(
+        "context",
+        kind="prefetch_async_context",
+        refused="TPREFETCH_ASYNC.context",
+        note="PrefetchAsyncContext: workspace and session",
+    ),
     pipe=Pipe.S,
     targets="a2a3 a5",
     rules=[
@@ -73,8 +77,12 @@ def _is_dense(o: Any) -> bool:
             "prefetch the rows one by one, or with TPREFETCH",
         ),
     ],
-    asm=None,
-    example={"context": "new PrefetchAsyncContext"},
+    asm=Asm(
+        syntax={"tprefetch_async": "(%src, %context : T(src), T(context)) {} -> T(result)"},
+    ),
+    returns="async_event",
+    in_auto=InAuto.VANISHES,
+    example={"context": "new PrefetchAsyncContext(np.zeros(1 << 16, np.uint8))"},
 )
 def TPREFETCH_ASYNC(src: Array, context: Any, ops: Ops, poison: Poison) -> Any:
     """Ask the DMA engine to bring a contiguous range of global memory into the L2 cache.
@@ -83,15 +91,8 @@ def TPREFETCH_ASYNC(src: Array, context: Any, ops: Ops, poison: Poison) -> Any:
     depends on it. A context with a session of its own uses the first 256 bytes of UB as scratch for
     each call: keep live data elsewhere. In auto mode and on the permissive profile nothing happens.
     """
-    if not hasattr(context, "GetSession"):
-        raise Refused(
-            "context",
-            "the second operand is a PrefetchAsyncContext",
-            got=[("operand", context)],
-            fix="context = PrefetchAsyncContext(workspace)",
-        )
     if not ops.target.is_device or ops.mode == "auto":
         return context.post(0)
     if context.externalSession is None:
-        poison.clobber(TileType.Vec, 0, _SCRATCH_BYTES)
+        poison.clobber(TileType.Vec, 0, SCRATCH_BYTES)
     return context.post(src.nbytes)

@@ -55,7 +55,7 @@ class Operand:
     name: str
     role: str  # in | out | inout | tmp
     # Any of tile, conv, global, pointer, scalar, fifo, object; pipe, event and number are scalars
-    # with a meaning of their own.
+    # with a meaning of their own, async_session and prefetch_async_context handles.
     kinds: tuple[str, ...] = ("tile",)
     view: Region = View.VALID
     optional: bool = False
@@ -225,7 +225,9 @@ class Insn:
     pointwise: Callable[[Ops], bool] | None
     freedom: tuple[Freedom, ...]  # what the hardware leaves open and the reference engine decides
     means: Meaning | None  # of which the body is made
-    returns: str  # the operand whose element type the number a call returns has; "": an event
+    # What a call returns: the type of a number or handle, or the operand whose element type the
+    # number has; "": the event of its own completion.
+    returns: str
     overload_of: str  # the name it is called by, when that is the name of another record
     when: Mapping[tuple[str, ...], Mapping[str, Any]]  # template arguments a form asks for
     body_parameters: frozenset[str]
@@ -548,9 +550,9 @@ def gm_out(name: str = "dst", **more: Any) -> Operand:
     return Operand(name, "out", kinds=("global",), **more)
 
 
-def thing(name: str, role: str = "inout", **more: Any) -> Operand:
-    """An operand that is not data: a TPipe, a group of ranks."""
-    return Operand(name, role, kinds=("object",), view=View.OBJECT, **more)
+def thing(name: str, role: str = "inout", kind: str = "object", **more: Any) -> Operand:
+    """An operand that is not data: a TPipe, a group of ranks, a session."""
+    return Operand(name, role, kinds=(kind,), view=View.OBJECT, **more)
 
 
 def types(

@@ -24,6 +24,9 @@ from ptokit.isa.walks import Walk, walk_of
 from ptokit.passes.facts import Known
 from ptokit.passes.fifo_accesses import Fifos
 
+# Kinds of operands with memory behind them; a session stands for its scratch tile.
+_HAS_MEMORY = {"tile", "conv", "global", "async_session"}
+
 
 @dataclass(frozen=True)
 class Access:
@@ -117,13 +120,13 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
     assert op.insn is not None
     shapes, results = _shapes(op, result.known)
     for declared, value in zip(op.insn.operands, run_time_operands(op), strict=True):
-        if value is None or not set(declared.kinds) & {"tile", "conv", "global"}:
+        if value is None or not set(declared.kinds) & _HAS_MEMORY:
             continue
         if declared.is_handle:
             continue
-        is_memory = not isinstance(value.type, BufferType)
         reads = declared.reads or declared.role == "tmp"
         for root in result.stands_for(value):
+            is_memory = not isinstance(root.type, BufferType)
             walk, start = None, _start(value, root, result)
             if value in shapes and start is not None:
                 assert isinstance(value.type, TileBufType)

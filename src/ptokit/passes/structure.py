@@ -13,11 +13,13 @@ from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects.asynchronous import BUILD, MAKE_CONTEXT, config_of, group_of, sync_id
 from ptokit.ir.fifos import entry_of, is_slot
 from ptokit.ir.types import PtrType, ShapedType, TileBufType, ViewType, on_target
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.remedies import size_remedy
+from ptokit.isa.sessions import OWN_GROUP, scratch_faults, session_faults
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import joined_advice, recipe, verify
 from ptokit.passes.facts import Known, inferred_layout
@@ -323,21 +325,31 @@ def check_scalar_access(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         )
 
 
-def check_async(op: Op, scene: Scene) -> Iterator[Diagnostic]:
-    """Asynchronous transfers move flat pieces of global memory."""
-    for label in ("dst", "src"):
-        value = op.operand(label)
-        type_ = value.type if value else None
-        if not isinstance(type_, ViewType | ShapedType):
-            continue
-        flat = [n for n in type_.shape if n != 1]
-        if DYNAMIC in type_.shape or len(flat) > 1:
-            yield complaint(
-                op,
-                "flat-memory",
-                f"{label} is a flat contiguous logical 1D piece of global memory of static size",
-                {label: type_},
+def check_session(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`build_async_session`: scratch, workspace and configuration of a session."""
+    scratch, workspace = (v.type for v in op.operands)
+    if isinstance(scratch, TileBufType):
+        group = group_of(op)
+        known = None if group == OWN_GROUP else group
+        yield from (
+            complaint(op, broken.code, broken.rule, dict(broken.got))
+            for broken in (
+                *scratch_faults(scratch.spec),
+                *session_faults(scratch.spec, sync_id(op), config_of(op), known),
             )
+        )
+    yield from _bytes(op, workspace)
+
+
+def check_context(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`make_prefetch_async_context`: its workspace."""
+    yield from _bytes(op, op.operands[0].type)
+
+
+def _bytes(op: Op, workspace: Any) -> Iterator[Diagnostic]:
+    if isinstance(workspace, PtrType | ShapedType) and workspace.element.name[-2:] != "i8":
+        rule = "the workspace of a session has elements of 8 bits"
+        yield complaint(op, "workspace", rule, {"workspace": workspace})
 
 
 def check_entry(op: Op, scene: Scene) -> Iterator[Diagnostic]:
@@ -365,6 +377,6 @@ CHECKS: dict[str, Check] = {
     "pto.partition_view": check_partition,
     "pto.load_scalar": check_scalar_access,
     "pto.store_scalar": check_scalar_access,
-    "pto.tput_async": check_async,
-    "pto.tget_async": check_async,
+    BUILD.name: check_session,
+    MAKE_CONTEXT.name: check_context,
 }

@@ -28,8 +28,6 @@ def gap(insn: Insn, path: str) -> str:
     """Why an instruction cannot take a path; nothing when it can."""
     if insn.targets.isdisjoint(TARGETS):
         return "no supported device has it"
-    if insn.asm is None:
-        return "" if path == "eager" else "the handle of the host it takes has no form in the text"
     if path in _VALUES and not insn.asm.syntax and _reads_its_result(insn):
         return "it reads its destination, and a tile that is a result starts empty"
     if path == "sync" and _needs_an_object(insn):
@@ -43,10 +41,11 @@ def _reads_its_result(insn: Insn) -> bool:
 
 
 def _needs_an_object(insn: Insn) -> bool:
-    """Whether it works on a FIFO, a group, or a convolution tile with parameters."""
+    """Whether it works on a FIFO, a group, a session, or a convolution tile with parameters."""
     kinds = {kind for operand in insn.operands for kind in operand.kinds}
+    made = {"fifo", "async_session", "prefetch_async_context"}
     listed = any("..." in line for line in (insn.asm.syntax.values() if insn.asm else ()))
-    return "fifo" in kinds or (listed and bool(insn.operands)) or ".Set" in insn.setup
+    return bool(kinds & made) or (listed and bool(insn.operands)) or ".Set" in insn.setup
 
 
 def paths_page(insns: Iterable[Insn]) -> str:

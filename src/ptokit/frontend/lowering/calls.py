@@ -12,9 +12,16 @@ from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
+from ptokit.base.comm_enums import DmaEngine
 from ptokit.base.enums import Layout
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.frontend.asynchronous import (
+    AsyncSession,
+    BuildAsyncSession,
+    PrefetchAsyncContext,
+    async_session,
+)
 from ptokit.frontend.events import (
     get_block_idx,
     get_block_num,
@@ -22,7 +29,7 @@ from ptokit.frontend.events import (
     get_subblockid,
 )
 from ptokit.frontend.instruction import Instruction, Specialised
-from ptokit.frontend.lowering import fifos
+from ptokit.frontend.lowering import asynchronous, fifos
 from ptokit.frontend.lowering.convs import make_conv_tile
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.loops import RunTimeRange
@@ -340,4 +347,9 @@ HANDLERS: dict[Any, Handler] = {
     get_block_num: query("get_block_num"),
     get_subblockid: query("get_subblock_idx"),
     get_subblockdim: query("get_subblock_num"),
+    AsyncSession: asynchronous.make_session,
+    PrefetchAsyncContext: asynchronous.make_context,
+    **{BuildAsyncSession[engine]: asynchronous.no_session for engine in DmaEngine},
+    BuildAsyncSession: asynchronous.build_session,
+    async_session: asynchronous.no_session,
 }

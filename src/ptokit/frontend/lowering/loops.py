@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.location import Location
+from ptokit.frontend.lowering.asynchronous import EventSymbol
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import (
     BufferSymbol,
@@ -256,14 +257,14 @@ class Loops:
             self.scope.names[name] = self._symbol(value, like[name])
 
     def _symbol(self, value: Value, like: Any) -> Any:
-        if isinstance(like, BufferSymbol):
+        if isinstance(like, BufferSymbol | EventSymbol):
             return like.renamed(value)
         return Number(self.emitter, value)
 
     def _init(self, given: Any, type_: Type) -> Value:
-        return (
-            given.value if isinstance(given, BufferSymbol) else as_value(self.emitter, given, type_)
-        )
+        if isinstance(given, BufferSymbol | EventSymbol):
+            return given.value
+        return as_value(self.emitter, given, type_)
 
     def _finish(
         self,
@@ -307,11 +308,11 @@ def _assigned(body: Sequence[ast.stmt]) -> list[str]:
 
 
 def _can_carry(value: Any) -> bool:
-    return isinstance(value, Number | BufferSymbol | int | float)
+    return isinstance(value, Number | BufferSymbol | EventSymbol | int | float)
 
 
 def _type_of(value: Any) -> Type:
-    if isinstance(value, Number | BufferSymbol):
+    if isinstance(value, Number | BufferSymbol | EventSymbol):
         return value.value.type
     return I1 if isinstance(value, bool) else INDEX if isinstance(value, int) else F32
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ptokit.base.location import Location, Site
 from ptokit.frontend.lowering import fifos
+from ptokit.frontend.lowering.asynchronous import EventSymbol
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import (
     BufferSymbol,
@@ -36,11 +37,13 @@ from ptokit.ir.instructions import (
     operands_in,
     text_key,
 )
-from ptokit.ir.types import F32, I32, I64, ScalarType, Type
+from ptokit.ir.types import F32, I32, I64, OpaqueType, ScalarType, Type
+from ptokit.ir.typetext import is_scalar
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import InAuto
 from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.targets import Target
+from ptokit.machine.asynchronous import AsyncEvent
 
 Place = Site | Location
 
@@ -61,7 +64,7 @@ class Tracer:
     def execute(self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Place) -> Any:
         """Write the instruction; operands follow the record, None is left out."""
         if self.mode == "auto" and insn.in_auto is not InAuto.RUNS:
-            return None
+            return AsyncEvent() if insn.returns == EventSymbol.operand_kind else None
         given = {
             declared.name: value
             for declared, value in zip(insn.operands, operands, strict=True)
@@ -86,9 +89,13 @@ class Tracer:
             if isinstance(value, GroupSymbol):
                 written["root"] = IntAttr(value.root, I32)
         results = self._results(insn, given)
-        op = self.emitter.emit(f"pto.{name}", pairs, results, written, insn=insn)
+        hint = "event" if results and isinstance(results[0][1], OpaqueType) else ""
+        op = self.emitter.emit(f"pto.{name}", pairs, results, written, insn=insn, hint=hint)
         _in_written_order(op)
-        return Number(self.emitter, op.result) if results else None
+        if not results:
+            return None
+        made = Number if isinstance(op.result.type, ScalarType) else EventSymbol
+        return made(self.emitter, op.result)
 
     # ---- how it is written -------------------------------------------------------------------
 
@@ -117,6 +124,8 @@ class Tracer:
         shown = {n for syntax in insn.asm.syntax.values() for n in operands_in(syntax)}
         needed = set(given) - constants
         unwritten = ", ".join(sorted(needed - shown))
+        if not all(is_plain_number(insn.operand(n)) for n in needed - shown):
+            raise self.emitter.fail("operand", f"{insn.name}: the text has no form for {unwritten}")
         raise self.emitter.fail(
             "operand",
             f"{insn.name}: {unwritten} can only be a number that is known at compile time",
@@ -143,7 +152,7 @@ class Tracer:
             return []
         source = given.get(insn.returns)
         named = insn.returns if source is None else _element(source).mlir
-        return [(RETURNED, ScalarType(named))]
+        return [(RETURNED, ScalarType(named) if is_scalar(named) else OpaqueType(named))]
 
     # ---- operands ----------------------------------------------------------------------------
 

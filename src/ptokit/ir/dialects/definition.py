@@ -83,6 +83,7 @@ class Definition:
     core: str = ""  # the kind of core, cube or vector, that runs it and what is in its regions
     flow: Flow | None = None  # how values enter its regions and leave them
     insn: Insn | None = None  # the instruction that the operation writes
+    aliases: tuple[str, ...] = ()  # names it had before: they are read, never printed
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -253,6 +254,9 @@ _ARTICLE = {
     "memref": "a memref",
     "data": "a tile or view",
     "pipe": "a !pto.pipe",
+    "async_session": "a !pto.async_session",
+    "async_event": "a !pto.async_event",
+    "prefetch_async_context": "a !pto.prefetch_async_context",
     "index": "an index",
 }
 
@@ -289,6 +293,7 @@ def define(
     core: str = "",
     flow: Flow | None = None,
     insn: Insn | None = None,
+    aliases: str = "",
 ) -> Definition:
     """Make a record; `attrs` lists "key:type" of attributes whose spelling depends on it."""
     operands, _, results = signature.partition("->")
@@ -310,6 +315,7 @@ def define(
         core,
         flow,
         insn,
+        tuple(aliases.split()),
     )
 
 

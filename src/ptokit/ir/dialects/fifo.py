@@ -1,4 +1,4 @@
-"""Pipes between the cube and the vector cores, and asynchronous transfers between devices."""
+"""Pipes between the cube and the vector cores."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ _SIDE = (
 )
 _ENDS = "gm_slot_buffer?:gm c2v_consumer_buf:i32 v2c_consumer_buf:i32"
 _POP = "[?(%valid_row, %valid_col)?] {split} {} -> T(tile)"
-_MOVE = "(%dst, %src, %session : T(dst), T(src), T(session)) {} -> T(event)"
-_EVENT = "(%event, %session : T(event), T(session)) {} -> T(completed)"
 
 DEFINITIONS = [
     # ---- buffers shared with the peer function
@@ -60,24 +58,5 @@ DEFINITIONS = [
         "{dir_mask, slot_size, slot_num, flag_base?, nosplit?, unit_flag?} "
         "(%local_addr : T(local_addr)[?, %peer_local_addr : T(peer_local_addr)?]) {} -> T(pipe)",
         _PIPE,
-    ),
-    # ---- transfers between devices
-    define(
-        "pto.build_async_session",
-        "scratch:tile workspace:gm -> session:async_session",
-        "(%scratch, %workspace : T(scratch), T(workspace)) {} -> T(session)",
-        "sync_id:i32 block_bytes:i64 comm_block_offset:i64 queue_num:i32 channel_group_idx:i64",
-    ),
-    define("pto.tput_async", "dst:data src:data session:async_session -> event:async_event", _MOVE),
-    define("pto.tget_async", "dst:data src:data session:async_session -> event:async_event", _MOVE),
-    define(
-        "pto.wait_async_event",
-        "event:async_event session:async_session -> completed:i1",
-        _EVENT,
-    ),
-    define(
-        "pto.test_async_event",
-        "event:async_event session:async_session -> completed:i1",
-        _EVENT,
     ),
 ]

@@ -16,7 +16,15 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Operand
 
 # The kind of a slot that takes the operands of a kind; several kinds together take anything.
-_KINDS = {"tile": "tile", "global": "part", "scalar": "num", "fifo": "pipe", "conv": "conv"}
+_KINDS = {
+    "tile": "tile",
+    "global": "part",
+    "scalar": "num",
+    "fifo": "pipe",
+    "conv": "conv",
+    "async_session": "async_session",
+    "prefetch_async_context": "prefetch_async_context",
+}
 
 
 def _slot(operand: Operand, syntax: str) -> Slot:
@@ -38,9 +46,10 @@ def definition_of(insn: Insn, name: str, syntax: str) -> Definition:
     names = insn.asm.order or operands_in(syntax)
     more = Slot("events", "any", is_list=True)  # what the text lists and the call waits for
     operands = tuple(_slot(own[n], syntax) if n in own else more for n in names)
-    results = (Slot(RETURNED, "any"),) if insn.returns else ()
-    types = declared_types(insn)
-    return Definition(f"pto.{name}", operands, results, syntax, types, insn=insn)
+    returned = "any" if insn.returns in own else insn.returns
+    results = (Slot(RETURNED, returned),) if insn.returns else ()
+    types, before = declared_types(insn), tuple(f"pto.{a}" for a in insn.asm.aliases)
+    return Definition(f"pto.{name}", operands, results, syntax, types, insn=insn, aliases=before)
 
 
 def _all() -> Iterator[Definition]:

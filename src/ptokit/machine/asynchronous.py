@@ -1,0 +1,147 @@
+"""Handles of asynchronous transfers: what TPUT_ASYNC, TGET_ASYNC and TPREFETCH_ASYNC take and give.
+
+The DMA engine is outside the core. Here a transfer is complete when the call returns, so waiting
+for one never blocks; the handles exist so that kernels read as on the device, with the numbers a
+device would give them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ptokit.base.comm_enums import DmaEngine, RdmaBackend
+from ptokit.base.entry import public
+from ptokit.isa.sessions import OWN_GROUP, SdmaBaseConfig, session_faults
+from ptokit.machine.objects import TileObject
+
+if TYPE_CHECKING:
+    from ptokit.machine.machine import Machine
+
+_PREFETCH_BLOCK = 1 << 26
+
+
+class AsyncSession:
+    """A channel to a DMA engine; BuildAsyncSession makes it valid."""
+
+    operand_kind = "async_session"
+    key = "AsyncSession"  # calls do not depend on which session it is
+
+    def __init__(self) -> None:
+        self.engine = DmaEngine.SDMA
+        self.valid = False
+        self.scratch: TileObject | None = None
+        self.syncId = 0
+        self.channelGroupIdx = OWN_GROUP
+        self.blockBytes, self.commBlockOffset, self.queueNum = astuple(SdmaBaseConfig())
+        self.destRankId = 0  # the peer of URMA when a call names none
+        self.qpIdx = 0
+        self.rdmaBackend = RdmaBackend.NONE
+        self.myPe = 0
+        self.nextPostId = 0
+        self.usedQueueCount = 0
+        self._heads: dict[int, int] = {}  # of the send queues, per peer
+
+    @property
+    def tmpBufAddr(self) -> int:
+        """Where the scratch lies in UB."""
+        return self.scratch.address if self.scratch else 0
+
+    @property
+    def tmpBufSize(self) -> int:
+        """The bytes of the scratch."""
+        return self.scratch.spec.nbytes if self.scratch else 0
+
+    def build(
+        self,
+        machine: Machine,
+        scratch: TileObject,
+        workspace: Any,
+        sync_id: int,
+        config: SdmaBaseConfig,
+        group: int = OWN_GROUP,
+    ) -> bool:
+        """Open the channel on the SDMA engine; whether that went well."""
+        machine.place(scratch)
+        group = machine.core.block if group == OWN_GROUP else group
+        faults = session_faults(scratch.spec, sync_id, config, group)
+        has_memory = scratch.storage is not None and workspace is not None
+        self.valid = has_memory and not any(faults)
+        self.engine = DmaEngine.SDMA
+        self.scratch, self.syncId, self.channelGroupIdx = scratch, sync_id, group
+        self.blockBytes, self.commBlockOffset, self.queueNum = astuple(config)
+        self.nextPostId = self.usedQueueCount = 0
+        return self.valid
+
+    def post(self, nbytes: int, peer: int = 0, block_bytes: int = 0) -> AsyncEvent:
+        """Note a transfer and return its event; nothing to move gives an event without handle."""
+        if not self.valid or not nbytes:
+            return AsyncEvent(0, self.engine)
+        if self.engine == DmaEngine.URMA:
+            self._heads[peer] = head = self._heads.get(peer, 0) + 1
+            return AsyncEvent(peer << 32 | head, self.engine)
+        entries = -(-nbytes // (block_bytes or self.blockBytes))
+        self.usedQueueCount = max(self.usedQueueCount, min(entries, self.queueNum))
+        self.nextPostId += 1
+        return AsyncEvent(self.usedQueueCount << 58 | self.nextPostId, self.engine)
+
+    def done(self, engine: DmaEngine) -> AsyncEvent:
+        """The event of a transfer that was made without the engine."""
+        return AsyncEvent(0, engine)
+
+    def knows(self, handle: int) -> bool:
+        """Whether the event came from this session."""
+        if self.engine == DmaEngine.URMA:
+            return (handle & 0xFFFFFFFF) <= self._heads.get(handle >> 32, 0)
+        return (handle & (1 << 58) - 1) <= self.nextPostId
+
+
+@public
+@dataclass(eq=False, repr=False)
+class AsyncEvent:
+    """The completion of one transfer. A handle of 0 means that nothing is pending."""
+
+    handle: int = 0
+    engine: DmaEngine = DmaEngine.SDMA
+    operand_kind: ClassVar[str] = "async_event"
+
+    def valid(self) -> bool:
+        """Whether a transfer is behind the event."""
+        return self.handle != 0
+
+    def Wait(self, session: AsyncSession) -> bool:
+        """Wait for the transfer; False when the session does not know it."""
+        return self.handle == 0 or session.knows(self.handle)
+
+    def Test(self, session: AsyncSession) -> bool:
+        """Whether the transfer is complete."""
+        return self.Wait(session)
+
+    def __repr__(self) -> str:
+        return f"<async event {self.handle:#x}>"
+
+
+@public
+class PrefetchAsyncContext:
+    """Workspace and session of TPREFETCH_ASYNC; a session of its own unless one is given."""
+
+    operand_kind = "prefetch_async_context"
+    key = "PrefetchAsyncContext"  # calls do not depend on which context it is
+
+    def __init__(self, workspace: Any = None, session: AsyncSession | None = None) -> None:
+        self.workspace = workspace
+        self.session = AsyncSession()
+        self.externalSession = session
+
+    def GetSession(self) -> AsyncSession:
+        """The session to wait on: the given one, else the context's own."""
+        return self.externalSession or self.session
+
+    def post(self, nbytes: int) -> AsyncEvent:
+        """Hand a transfer to the engine. Without a workspace no session can be built."""
+        session = self.GetSession()
+        if not session.valid:
+            session.valid = self.workspace is not None
+        if session.engine != DmaEngine.SDMA:
+            return AsyncEvent()
+        return session.post(nbytes, block_bytes=_PREFETCH_BLOCK)
