@@ -71,14 +71,17 @@ TARGETS = ("a2a3", "a5")
 
 def doors(kernel: Kernel, program: Program, target: str) -> Iterator[tuple[str, Verdict]]:
     """Every way in, eager first."""
-    blocks = program.blocks
-    yield "eager", judged(lambda *a: kernel[blocks](*a, target=target), program)
-    yield "lowered", judged(lambda *a: kernel[blocks](*a, target=target, path="lowered"), program)
-    for form in FORMS:
+    eager = judged(lambda *a: kernel[1](*a, target=target), program)
+    yield "eager", eager
+    yield "lowered", judged(lambda *a: kernel[1](*a, target=target, path="lowered"), program)
+    forms = FORMS
+    if program.mode == "manual" and not eager.accepted:
+        forms = ("l3",)  # in the others a compiler places and orders, which may mend the mistake
+    for form in forms:
 
         def through_text(*args: Any, form: str = form) -> None:
             text = kernel.text(*args, target=target, form=form)
-            ptokit.loads(text)["k"][blocks](*args, target=target)
+            ptokit.loads(text)["k"][1](*args, target=target)
 
         verdict = judged(through_text, program)
         if verdict.first != NO_FORM:

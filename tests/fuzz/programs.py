@@ -3,7 +3,7 @@
 A kernel has tiles in variables and lists, numbers that only a run knows, helpers, loops of every
 kind and branches. In auto mode nothing is placed or ordered; in manual mode every tile has its
 address and a barrier follows every instruction, so that leaving one out is a mistake with a name.
-The same seed always gives the same source.
+Some run on a cluster and hand tiles through a FIFO. The same seed always gives the same source.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 ROWS, COLS, BLOCKS = 8, 32, 4  # of a tile; blocks of an array
+RING = 4 * 32 * 32 * 4  # bytes for the slots of a FIFO on A2/A3
 
 HEADER = '''"""Seed {seed}: {mode} mode{mistake}."""
 
@@ -25,6 +26,8 @@ I = Tile[TileType.Vec, int32, 8, 32]
 C = Tile[TileType.Vec, float32, 8, 1, BLayout.ColMajor]
 Wide = Tile[TileType.Vec, float32, 4, 64]
 Loose = Tile[TileType.Vec, float32, 8, 32, BLayout.RowMajor, DYNAMIC, DYNAMIC]
+Mat = Tile[TileType.Mat, float32, 32, 32, BLayout.ColMajor, 32, 32, SLayout.RowMajor]
+Half = Tile[TileType.Vec, float32, 16, 32]
 
 
 class Pair:
@@ -52,21 +55,23 @@ def larger(a, b, into):
 MISTAKES = ("", "", "", "", "unwritten", "outside", "types", "capacity", "region", "unordered")
 
 
+FIFO_MISTAKES = ("", "", "", "one pop too many", "a slot too few given back", "types")
+
+
 @dataclass(frozen=True)
 class Program:
-    """The source of a kernel called `k` with its arguments: two arrays and a number."""
+    """The source of a kernel called `k` with its arguments: two arrays, a number, a ring."""
 
     seed: int
     source: str
     mode: str
     mistake: str
     number: int
-    blocks: int
 
-    def arguments(self) -> tuple[np.ndarray, np.ndarray, int]:
+    def arguments(self) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
         rng = np.random.default_rng(self.seed)
         x = rng.integers(-9, 10, (ROWS * BLOCKS, COLS)).astype(np.float32)
-        return x, np.zeros_like(x), self.number
+        return x, np.zeros_like(x), self.number, np.zeros(RING, np.uint8)
 
 
 def random_program(seed: int) -> Program:
@@ -76,11 +81,15 @@ def random_program(seed: int) -> Program:
     if mistake == "unordered" and mode == "auto":
         mistake = ""
     writer = _Writer(chooser, mode, mistake)
-    writer.kernel()
+    if mode == "auto" and chooser.random() < 0.15:
+        writer.mistake = mistake = chooser.choice(FIFO_MISTAKES)
+        writer.cluster()
+    else:
+        writer.kernel()
     said = f", mistake: {mistake}" if mistake else ""
     head = HEADER.format(seed=seed, mode=mode, mistake=said)
     number = chooser.choice([0, 1, 2, 3, 5])
-    return Program(seed, head + "\n".join(writer.lines) + "\n", mode, mistake, number, 1)
+    return Program(seed, head + "\n".join(writer.lines) + "\n", mode, mistake, number)
 
 
 @dataclass
@@ -166,7 +175,7 @@ class _Writer:
 
     def kernel(self) -> None:
         self.write(f'@kernel(mode="{self.mode}")')
-        self.write("def k(x, y, n):")
+        self.write("def k(x, y, n, ring):")
         self.indent = 1
         self.write("total = 0")
         for _ in range(self.random.randrange(2, 5)):
@@ -179,11 +188,68 @@ class _Writer:
         for name in self.random.sample(self.tiles, min(2, len(self.tiles))):
             self.do(f"TSTORE(part(y, {self.random.randrange(BLOCKS)}), {name})")
 
+    def cluster(self) -> None:
+        """A product on the cube core, handed to both vector cores through a FIFO."""
+        depth = self.random.choice([1, 2, 4])
+        trips = self.random.choice(["n", "n + 1", "3"])
+        self.write('@kernel(mode="auto", core="mix")')
+        self.write("def k(x, y, n, ring):")
+        self.indent = 1
+        self.write("total = 0")
+        self.write(f"pipe = TPipe[0, Direction.DIR_C2V, 4096, {depth}](ring, 0x8000, 0)")
+        self.write("with cube_section():")
+        self.indent = 2
+        self.product()
+        self.write(f"for i in range({trips}):")
+        self.write("    TMATMUL_ACC(acc, left, right)" if self.chance(0.5) else "    pass")
+        self.write("    TPUSH[TileSplitAxis.TILE_UP_DOWN](pipe, acc)")
+        self.indent = 1
+        self.write("with vector_section():")
+        self.indent = 2
+        self.write("popped, more = Half(), Half()")
+        self.write("first = get_subblockid() * 16")
+        self.write("TEXPANDS(more, 0.0)")
+        more = " + 1" if self.mistake == "one pop too many" else ""
+        self.write(f"for j in range({trips}{more}):")
+        self.counters, self.tiles = ["j"], ["more"]
+        self.indent = 3
+        self.write("TPOP[TileSplitAxis.TILE_UP_DOWN](pipe, popped)")
+        name = self.random.choice(["TADD", "TMAX"])
+        kept = self.chance(0.5)
+        self.write(f"{name}(more, popped, {'more' if kept else 'popped'})")
+        if self.mistake == "types":
+            self.write("TADD(I(), popped, popped)")
+        if self.chance(0.5):
+            self.write(f"if {self.condition()}:")
+            self.write(f"    TADDS(more, more, {self.scalar()})")
+        if self.mistake == "a slot too few given back":
+            self.write("if j > 0:")
+            self.indent = 4
+        self.write("TFREE[TileSplitAxis.TILE_UP_DOWN](pipe)")
+        self.indent = 2 if self.chance(0.5) else 3
+        self.write("TSTORE(GlobalTensor(y)[first : first + 16, :], more)")
+
+    def product(self) -> None:
+        self.write("a, b = Mat(), Mat()")
+        self.write("left, right = TileLeft[float32, 32, 32](), TileRight[float32, 32, 32]()")
+        self.write("acc = TileAcc[float32, 32, 32]()")
+        self.write("TLOAD(a, GlobalTensor(x))")
+        self.write("TLOAD(b, GlobalTensor(x))")
+        self.write("TMOV(left, a)")
+        self.write("TMOV(right, b)")
+        self.write("TMATMUL(acc, left, right)")
+
+    def stored_product(self) -> None:
+        if self.mode == "manual":
+            return  # its tiles have no addresses
+        self.product()
+        self.write("TSTORE(GlobalTensor(y), acc)")
+
     def statement(self) -> None:
         kinds = [
             *(self.load, self.store, self.binary, self.binary, self.unary, self.fresh, self.swap),
             *(self.count, self.helper, self.column, self.convert, self.listed, self.pair),
-            *(self.listed_change, self.either, self.reshaped, self.loose),
+            *(self.listed_change, self.either, self.reshaped, self.loose, self.stored_product),
         ]
         if self.depth < 2:
             kinds += [self.loop, self.loop, self.branch, self.branch, self.while_loop]

@@ -2,7 +2,9 @@
 
 Operations are numbered in program order. A tile is live from its first to its last access. A tile
 allocated outside a loop and touched inside it is live throughout the loop, because the next
-iteration may still need it; one allocated inside lives only within an iteration.
+iteration may still need it; one allocated inside lives only within an iteration. A tile that may
+be read before anything is written to it lives from the beginning: what it then reads must be
+undefined, and not what another tile left behind.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from dataclasses import dataclass
 
 from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.flow import allocates, is_loop
-from ptokit.passes.accesses import Accesses
+from ptokit.ir.instructions import run_time_operands
+from ptokit.passes.accesses import Accesses, is_binding
 
 
 @dataclass
@@ -91,3 +94,33 @@ def _extend(
     """Reach an access: loops entered since the allocation count as a whole."""
     inside = loops[len(own) :]
     live.stop = max(live.stop, inside[0][1] if inside else here)
+
+
+def read_unwritten(function: Function, accesses: Accesses) -> set[Value]:
+    """The allocations that some path reads before anything was written to them."""
+    assert function.body is not None
+    found: set[Value] = set()
+    _read_unwritten(function.body, accesses, set(), found)
+    return found
+
+
+def _read_unwritten(
+    block: Block, accesses: Accesses, written: set[Value], found: set[Value]
+) -> None:
+    """Go through a block with the allocations that are `written` for certain; adds to both sets."""
+    for op in block.ops:
+        if op.insn is not None and not is_binding(op):
+            declared = list(zip(op.insn.operands, run_time_operands(op), strict=True))
+            for operand, value in declared:
+                if value is not None and operand.reads:
+                    found.update(set(accesses.stands_for(value)) - written)
+            for operand, value in declared:
+                if value is not None and operand.writes:
+                    roots = accesses.stands_for(value)
+                    written.update(roots if len(roots) == 1 else ())
+        elif op.regions:
+            after = [set(written) for _ in op.regions]
+            for region, inner in zip(op.regions, after, strict=True):
+                _read_unwritten(region, accesses, inner, found)
+            if not is_loop(op) and len(op.regions) > 1:  # whichever branch is taken
+                written |= set.intersection(*after)

@@ -8,7 +8,7 @@ is. When nothing fits, the error shows the tiles that are live at the worst poin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ptokit.base.diagnostics import Diagnostic, Note, ProgramError
@@ -25,7 +25,7 @@ from ptokit.isa.targets import Space, Target
 from ptokit.passes.accesses import Accesses, accesses_of
 from ptokit.passes.base import Pass
 from ptokit.passes.carried import rotate_carried
-from ptokit.passes.liveness import Live, live_ranges
+from ptokit.passes.liveness import Live, live_ranges, read_unwritten
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,18 @@ def _place(function: Function, target: Target) -> None:
     lives = live_ranges(function, accesses)
     scales = _scales(function, accesses)
     _live_together(lives, scales)
+    unwritten = read_unwritten(function, accesses)
     by_space: dict[TileType, list[Live]] = {}
     for live in lives:  # FIFOs place what is popped
         if live.alloc.result not in scales and live.alloc.result not in accesses.fifos.popped:
             by_space.setdefault(_spec(live).loc, []).append(live)
     addresses: dict[Value, int] = {}
     for loc, group in by_space.items():
-        addresses |= _assign(group, target.spaces[loc], accesses, target)
+        alone = [replace(x, start=0) if x.alloc.result in unwritten else x for x in group]
+        try:
+            addresses |= _assign(alone, target.spaces[loc], accesses, target)
+        except ProgramError:  # there is no room to notice what is read unwritten
+            addresses |= _assign(group, target.spaces[loc], accesses, target)
     addresses |= {scale: addresses[data] >> 4 for scale, data in scales.items()}
     _rename(accesses, addresses)
     _write(function, addresses)

@@ -3,15 +3,17 @@
 Each write of a buffer makes a new value, and reads use the latest one. Where which value is the
 latest depends on the path taken - a buffer written inside a branch or loop and read outside, or
 carried from one round of a loop to the next - there is no such value, and the conversion says so.
+Neither is there one in a buffer whose bytes were written under another name since.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ptokit.base.diagnostics import Note, PtoError, fail
 from ptokit.ir.core import Block, Module, Op, Value
 from ptokit.ir.dialects.conv import SET_PARAMS
+from ptokit.ir.flow import rebound
 from ptokit.ir.types import BufferType
 from ptokit.passes.conv_values import READS, Said, refuse_inside
 
@@ -26,16 +28,18 @@ def to_level1(module: Module) -> Module:
     return module
 
 
+@dataclass(frozen=True)
 class _Lost:
-    """A buffer whose contents depend on the path taken."""
+    """A buffer whose contents are no value: they depend on the path taken, or on an alias."""
 
-    def __init__(self, writer: Op) -> None:
-        self.writer = writer
+    writer: Op
+    is_alias: bool = False
 
 
 class _Values:
     def __init__(self) -> None:
         self._said = Said()
+        self._aliases: dict[Value, set[Value]] = {}  # buffers over the same bytes
 
     def block(self, block: Block, latest: dict[Value, Value | _Lost | None]) -> None:
         """Rewrite a block; `latest` is the value in each buffer, None before the first write."""
@@ -49,7 +53,10 @@ class _Values:
                 ops += self._parameters(op, latest)
                 continue
             if op.insn is not None:
+                is_alias = self._is_alias(op)
                 written = self._instruction(op, latest)
+                if not is_alias:
+                    self._lose_aliases(op, written, latest)
                 ops += [op, *self._said_again(op, written, latest)]
                 continue
             self._other(op, latest)
@@ -117,16 +124,40 @@ class _Values:
         op.results, op.result_labels = op.results + results, op.result_labels + tuple(made)
         return written
 
+    def _lose_aliases(
+        self, op: Op, written: list[Value], latest: dict[Value, Value | _Lost | None]
+    ) -> None:
+        """What is written under one name of some bytes, their other names lose."""
+        for buffer in written:
+            for other in self._aliases.get(buffer, set()) - {buffer}:
+                latest[other] = _Lost(op, is_alias=True)
+
+    def _is_alias(self, op: Op) -> bool:
+        """Whether an instruction gives bytes another name; if so, take note of it."""
+        shared = rebound(op)
+        if shared is None:
+            return False
+        names = self._aliases.setdefault(shared.value, {shared.value})
+        names.add(shared.name)
+        self._aliases[shared.name] = names
+        return True
+
     def _read(self, op: Op, buffer: Value, latest: dict[Value, Value | _Lost | None]) -> Value:
         found = latest[buffer]
         if isinstance(found, Value):
             return found
         if found is None:
             raise _refusal(op, f"%{buffer.name} is read before anything is written to it")
+        if found.is_alias:
+            why = f"the bytes of %{buffer.name} were written under another name"
+            fix = "Level 1 has values, not storage: read the tile under the name it was written by"
+        else:
+            why = f"which value of %{buffer.name} is read depends on the path taken"
+            fix = "Level 1 needs tiles that are written once per region"
         raise fail(
             "convert-level",
-            f"{op.name}: which value of %{buffer.name} is read depends on the path taken",
-            fix="Level 1 needs tiles that are written once per region",
+            f"{op.name}: {why}",
+            fix=fix,
             site=op.location,
             notes=[Note("it is written here as well", found.writer.location)],
         )
@@ -140,7 +171,7 @@ class _Values:
                 raise _refusal(op, "operations on tile buffers have no Level 1 form")
 
     def _regions(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> None:
-        written = _written(op)
+        written = self._written(op)
         repeats = op.name in ("scf.for", "scf.while")
         for region in op.regions:
             inner = dict(latest)
@@ -149,18 +180,18 @@ class _Values:
             self.block(region, inner)
         latest.update({b: _Lost(w) for b, w in written.items() if b in latest})
 
-
-def _written(op: Op) -> dict[Value, Op]:
-    """Buffers that operations inside write, with one that does."""
-    found: dict[Value, Op] = {}
-    for region in op.regions:
-        for inner in region.walk():
-            if inner.insn is None:
-                continue
-            for value, label in zip(inner.operands, inner.labels, strict=True):
-                if inner.insn.operand(label).role in ("out", "inout"):
-                    found.setdefault(value, inner)
-    return found
+    def _written(self, op: Op) -> dict[Value, Op]:
+        """Buffers that operations inside write, under any name, with one that does."""
+        found: dict[Value, Op] = {}
+        for region in op.regions:
+            for inner in region.walk():
+                if inner.insn is None or self._is_alias(inner):
+                    continue
+                for value, label in zip(inner.operands, inner.labels, strict=True):
+                    if inner.insn.operand(label).role in ("out", "inout"):
+                        for name in self._aliases.get(value, {value}):
+                            found.setdefault(name, inner)
+        return found
 
 
 def _refusal(op: Op, why: str) -> PtoError:
