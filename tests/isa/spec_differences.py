@@ -108,9 +108,6 @@ UNSTATED_IDS: dict[str, dict[str, str]] = {
         "TLOAD": "PA-0029@kirinx90",
         "TEXTRACT": "SA-0162@kirinx90",
     },
-    "a size that differs is refused by a rule about the whole view": {
-        "TSTORE": "PA-0042@a5 PA-0043@a5 PA-0044@a5",
-    },
     "lines of either order are transposed there, as the golden cases show": {
         "TTRANS": "SA-0347@a5,kirin9030,kirinx90",
     },

@@ -61,11 +61,18 @@ def moved(o: Any, tile: str, view: str) -> Moved:
 def part_of(view: Any, rows: int, cols: int) -> AxisMap:
     """So many rows and columns of a view, in its steps; there may be more than it has."""
     shape, stride = all_axes(view.shape, view.stride, view.layout)
-    axes = [_without_ones(shape, line) for line in ROW_AND_COLUMN_AXES[view.layout]]
-    return AxisMap(shape, stride, axes[0], axes[1]).covering(rows, cols)
+    down, across = (_without_ones(shape, axes) for axes in ROW_AND_COLUMN_AXES[view.layout])
+    axes = down + across
+    return AxisMap(
+        tuple(shape[a] for a in axes),
+        tuple(stride[a] for a in axes),
+        tuple(range(len(down))),
+        tuple(range(len(down), len(axes))),
+    ).covering(rows, cols)
 
 
 def _without_ones(shape: Dims, axes: Dims) -> Dims:
+    """The axes from the outermost that has more than one step on: it is the one that goes on."""
     while len(axes) > 1 and shape[axes[0]] == 1:
         axes = axes[1:]
     return axes
@@ -152,7 +159,8 @@ def drained(view: Any, rows: int, cols: int) -> AxisMap:
     shape, stride = view.shape, view.stride
     matrix = matrix_of(view)
     if view.layout == Layout.NCDHW:  # one plane of D at a time
-        matrix = AxisMap(shape, stride, (0, 3, 4), (1,))
+        planes = tuple(stride[:2] + stride[3:])
+        matrix = AxisMap(shape[:2] + shape[3:], planes, (0, 2, 3), (1,))
     if (matrix.rows, matrix.cols) == (rows, cols):
         return matrix
     if view.layout in (Layout.ND, Layout.NHWC):

@@ -7,6 +7,8 @@ from typing import Any
 
 from ptokit.base.enums import Layout, PadValue, TileType
 from ptokit.base.layout import Array
+from ptokit.base.tensors import ROW_AND_COLUMN_AXES
+from ptokit.base.tiles import DYNAMIC
 from ptokit.isa import memory
 from ptokit.isa.bursts import filled, moved
 from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
@@ -80,14 +82,30 @@ def _one_row_of_scales(o: Any) -> bool:
 
 
 def _fits(o: Any) -> bool:
-    """Whether the view holds just the valid scales, in whole boxes, and these lie in the tile."""
+    """Whether the view holds just the valid scales, in whole boxes."""
     rows, cols = view_rows_cols(o, "src")
     valid_rows, valid_cols = o.dst.vr, o.dst.vc
     if o.src.layout == Layout.MX_A_ZZ:
         valid_rows = up(valid_rows, 16)
     elif o.src.layout == Layout.MX_B_NN:
         valid_cols = up(valid_cols, 16)
-    return (rows, cols) == (valid_rows, valid_cols) and rows <= o.dst.rows and cols <= o.dst.cols
+    return (rows, cols) == (valid_rows, valid_cols)
+
+
+def _has_room(o: Any) -> bool:
+    """Whether the tile has room for the boxes of the type of the view."""
+    rows, cols = (_static_size(o, axes) for axes in ROW_AND_COLUMN_AXES[o.src.layout])
+    return rows <= o.dst.rows and cols <= o.dst.cols
+
+
+def _static_size(o: Any, axes: tuple[int, ...]) -> int:
+    sizes = [o.src.static_shape[a] for a in axes]
+    return 0 if DYNAMIC in sizes else prod(sizes)
+
+
+def _are(sizes: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether static sizes are those wanted, as far as they are known."""
+    return all(have in (want, DYNAMIC) for have, want in zip(sizes, wanted, strict=True))
 
 
 _MX_RULES = [
@@ -111,21 +129,26 @@ _MX_RULES = [
         "a tile of MX scales has boxes of 32 bytes (SFractalSize)", lambda o: o.dst.fractal == 32
     ),
     must("mx-box", "a5", _boxed)(
-        "MX_A_ZZ, MX_B_NN: dimensions 3 and 4 of src are 16 and 2, statically",
-        lambda o: o.src.static_shape[3:] == (16, 2),
+        "MX_A_ZZ, MX_B_NN: dimensions 3 and 4 of src are 16 and 2, or DYNAMIC",
+        lambda o: _are(o.src.static_shape[3:], (16, 2)),
     ),
     must("mx-pairs", "a5", both(_scales, lambda o: not _boxed(o)))(
-        "MX_A_ND, MX_A_DN, MX_B_ND, MX_B_DN: dimensions 0, 1, 4 of src are 1, 1, 2, statically",
-        lambda o: o.src.static_shape[:2] == (1, 1) and o.src.static_shape[4] == 2,
+        "MX_A_ND, MX_A_DN, MX_B_ND, MX_B_DN: dimensions 0, 1, 4 of src are 1, 1, 2, or DYNAMIC",
+        lambda o: _are((*o.src.static_shape[:2], o.src.static_shape[4]), (1, 1, 2)),
     ),
     must("mx-even", "a5", _into_tile)(
         "scales come in pairs along K: valid columns of A, valid rows of B are even",
         lambda o: (o.dst.vc if _scales_a(o) else o.dst.vr) % 2 == 0,
+        otherwise="of an odd number of scales the last one is not loaded",
+    ),
+    *where(both(_into_tile, _boxed), "a5", "MX_A_ZZ, MX_B_NN: ")(
+        rule("mx-room", "the static sizes of src lie in the tile", _has_room, fix=FIX_VIEW),
     ),
     must("mx-size", "a5", _into_tile)(
-        "the view describes the valid scales (ZZ and NN: in whole boxes), which lie in the tile",
+        "the view describes the valid scales (ZZ and NN: in whole boxes)",
         _fits,
         FIX_VIEW,
+        "all boxes of a ZZ or NN view move; of other views the valid scales, in its steps",
     ),
     must("scale-row", NEW, _one_row_of_scales)(
         "one row of scales is loaded from an ND view of static shape (1, 1, 1, 1, k)",
@@ -232,16 +255,12 @@ _OLD_RULES = [
         lambda o: o.dst.rows < 4096,
         "load the rows in several tiles",
     ),
-    *memory.checked_sizes("dst", "src", _tile, OLD),
-    must("PA-0029", "a2a3", both(_mat, _nd_to_nd, lambda o: o.dst.rows > 1))(
-        "ND to ND into a Mat tile moves rows of whole 32-byte blocks (S4 * sizeof % 32 == 0)",
-        lambda o: o.src.shape[4] * o.src.itemsize % 32 == 0,
-        "load more columns, or use a Vec or a boxed tile",
+    *memory.checked_sizes("dst", "src", _pair(SAME_PAIRS), OLD),
+    *where(both(_mat, _nd_to_nd, lambda o: o.dst.rows > 1), "a2a3")(
+        memory.whole_blocks("PA-0029", "is loaded in", Layout.ND, "dst", "src")
     ),
-    must("PA-0028", OLD, both(_mat, _dn_to_dn, lambda o: o.dst.cols > 1))(
-        "DN to DN into a Mat tile moves columns of whole 32-byte blocks (S3 * sizeof % 32 == 0)",
-        lambda o: o.src.shape[3] * o.src.itemsize % 32 == 0,
-        "load more rows, or use a Vec or a boxed tile",
+    *where(both(_mat, _dn_to_dn, lambda o: o.dst.cols > 1), OLD)(
+        memory.whole_blocks("PA-0028", "is loaded in", Layout.DN, "dst", "src")
     ),
     must("vector-shape", OLD, both(_mat, _vector))(
         "a Mat tile of one row or column is loaded from a view whose dimensions 0 to 2 are 1",
@@ -323,8 +342,8 @@ _NEW_RULES = [
         rule("SA-0041", " moves elements of 1, 2 or 4 bytes", lambda o: o.dst.itemsize != 8),
         rule("SA-0055", ": dimensions 0, 1 and 2 of src are 1, statically", _one_matrix, fix=_ONE),
     ),
-    must("SA-0021", "a5", both(_tile, _dn))(
-        "4-bit elements are not loaded from DN views",
+    must("SA-0021", "a5", _pair("DN-NZ"))(
+        "4-bit elements are not loaded from DN views into NZ tiles",
         lambda o: not o.dst.dtype.is_packed,
         "use an ND view",
     ),
@@ -334,6 +353,7 @@ _NEW_RULES = [
         both(_tile, lambda o: o.src.layout not in _MX and not _all_static(o)),
         "view-size",
         NEW,
+        memory.BY_VIEW,
     ),
 ]
 
@@ -379,6 +399,7 @@ _NEW_RULES = [
             Mat f8e8m0 1x32 ZZ/32 | GM f8e8m0 1x32 ND      | a5
         """),
         *CONV_EXAMPLES,
+        {"dst": "Mat f16 32x64 NZ", "src": "GM f16 32x64 DN", "on": "a5"},
     ],
 )
 def TLOAD(dst: Array, src: Array, ops: Ops) -> None:

@@ -17,10 +17,13 @@ from ptokit.base.layout import Array
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES
 from ptokit.isa.bursts import in_block, matrix_of
 from ptokit.isa.devices import NEW, OLD
-from ptokit.isa.rules import Predicate, both, must, when, where
+from ptokit.isa.rules import Predicate, both, must, on_devices, when, where
 from ptokit.isa.spec import Rule, Types, rule, types
 
 FIX_VIEW = "make the GlobalTensor describe exactly the valid region of the tile"
+
+
+BY_VIEW = "the number of lines and their distance come from the view, their length from the tile"
 
 
 def pairs(tile: str, view: str, listed: str) -> Predicate:
@@ -73,6 +76,10 @@ def positive_sizes(tile: str, view: str, on: str) -> Rule:
             and (o[tile].kind == "conv" or (o[tile].vr > 0 and o[tile].vc > 0))
         ),
         "skip the transfer when there is nothing to move",
+        on_devices(
+            "no burst is issued where its length or a size of the view is 0; an ND transfer with "
+            "no valid rows still moves the rows of the view"
+        ),
     )
 
 
@@ -101,21 +108,48 @@ def known_arrangement(tile: str, view: str) -> Rule:
     )
 
 
-# Layout, what is compared, dimensions of the view whose product it is, id.
+# Layout, what is compared, dimensions of the view whose product it is, id, and what happens where
+# they differ: on devices that count the gaps between bursts, and on those that do not.
 _SIZES = (
-    (Layout.ND, "columns", (4,), "PA-0044"),
-    (Layout.ND, "rows", (0, 1, 2, 3), "PA-0045"),
-    (Layout.DN, "rows", (3,), "PA-0043"),
-    (Layout.DN, "columns", (0, 1, 2, 4), "PA-0046"),
-    (Layout.NZ, "rows", (2, 3), "PA-0047"),
-    (Layout.NZ, "columns", (0, 1, 4), "PA-0042"),
+    (
+        *(Layout.ND, "columns", (4,), "PA-0044"),
+        "every row moves the valid columns, at a distance of stride 3 - S4 + valid columns",
+        "every row moves the valid columns",
+    ),
+    (
+        *(Layout.ND, "rows", (0, 1, 2, 3), "PA-0045"),
+        "all rows of the view move, also behind the tile",
+        "all rows of the view move, also behind the tile",
+    ),
+    (
+        *(Layout.DN, "rows", (3,), "PA-0043"),
+        "every column moves the valid rows, at a distance of stride 4 - S3 + valid rows",
+        "every column moves the valid rows",
+    ),
+    (
+        *(Layout.DN, "columns", (0, 1, 2, 4), "PA-0046"),
+        "all columns of the view move, also behind the tile",
+        "all columns of the view move, also behind the tile",
+    ),
+    (
+        *(Layout.NZ, "rows", (2, 3), "PA-0047"),
+        "every column of boxes moves the valid rows",
+        "every column of boxes moves the valid rows",
+    ),
+    (
+        *(Layout.NZ, "columns", (0, 1, 4), "PA-0042"),
+        "all columns of boxes of the view move, also behind the tile",
+        "all columns of boxes of the view move, also behind the tile",
+    ),
 )
 
 
-def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rule]:
-    """Run-time size checks of ND, DN and NZ views."""
+def equal_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rule]:
+    """Assertions on the sizes of ND, DN and NZ views, on targets of one generation."""
 
-    def equal(layout: Layout, what: str, dims: tuple[int, ...], id: str) -> list[Rule]:
+    def equal(
+        layout: Layout, what: str, dims: tuple[int, ...], id: str, old: str, new: str
+    ) -> list[Rule]:
         size = "*".join(f"S{d}" for d in dims) + ("" if len(dims) > 2 else f" of {view}")
 
         def holds(o: Any) -> bool:
@@ -124,8 +158,14 @@ def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rul
 
         text = f"valid {what} of {tile} == {size}"
         return where(both(applies, arranged(view, layout)), on, f"{layout.name}: ")(
-            rule(id, text, holds, fix=FIX_VIEW)
+            rule(id, text, holds, fix=FIX_VIEW, otherwise=old if on == OLD else new)
         )
+
+    return [each for row in _SIZES for each in equal(*row)]
+
+
+def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rule]:
+    """Run-time size checks of ND, DN and NZ views."""
 
     def below_4096(id: str, applies: Predicate, dim: int) -> Rule:
         text = f"dimension {dim} of {view} is less than 4096"
@@ -133,7 +173,7 @@ def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rul
 
     nz = both(applies, arranged(view, Layout.NZ))
     return [
-        *(each for row in _SIZES for each in equal(*row)),
+        *equal_sizes(tile, view, applies, on),
         below_4096("nd-rows", both(applies, pairs(tile, view, "ND-ND")), 3),
         below_4096("dn-columns", both(applies, pairs(tile, view, "DN-DN")), 4),
         below_4096("nz-blocks", nz, 1),
@@ -145,13 +185,26 @@ def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rul
     ]
 
 
+def whole_blocks(id: str, what: str, layout: Layout, tile: str, view: str) -> Rule:
+    """Lines of a Mat tile are whole blocks: the transfer counts in these."""
+    dim, line = (3, "columns") if layout == Layout.DN else (4, "rows")
+    return must(id)(
+        f"a Mat tile {what} {line} of whole 32-byte blocks (S{dim} * sizeof % 32 == 0)",
+        lambda o: o[view].shape[dim] * o[view].itemsize % 32 == 0,
+        "move more of each line, or use a Vec or a boxed tile",
+        on_devices("lengths and gaps are cut down to whole blocks, each by itself", "a2a3"),
+    )
+
+
 def view_rows_cols(o: Any, view: str) -> tuple[int, int]:
     """Rows and columns of the matrix a view describes."""
     matrix = matrix_of(o[view])
     return matrix.rows, matrix.cols
 
 
-def same_extent(tile: str, view: str, applies: Predicate, id: str, on: str) -> Rule:
+def same_extent(
+    tile: str, view: str, applies: Predicate, id: str, on: str, otherwise: str = ""
+) -> Rule:
     """The view describes as many rows and columns as the tile has valid ones."""
 
     def holds(o: Any) -> bool:
@@ -163,6 +216,7 @@ def same_extent(tile: str, view: str, applies: Predicate, id: str, on: str) -> R
         f"{view} describes exactly the valid rows and columns of {tile}",
         when(applies, holds),
         FIX_VIEW,
+        otherwise,
     )
 
 

@@ -24,6 +24,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.spec import Rule, flat, rule
 
 Predicate = Callable[[Any], bool]
+Words = str | Callable[[Any], str]  # what happens otherwise, or what makes the words for it
 
 
 # ---- groups of rules -----------------------------------------------------------------------------
@@ -67,15 +68,30 @@ def must(id: str, on: str | None = None, applies: Predicate | None = None) -> Ca
     With `applies` it speaks only about the operands to which that applies.
     """
 
-    def stated(text: str, holds: Predicate, fix: str | Callable[[Any], str] = "") -> Rule:
-        return rule(id, text, holds if applies is None else when(applies, holds), on, fix)
+    def stated(
+        text: str, holds: Predicate, fix: str | Callable[[Any], str] = "", otherwise: Words = ""
+    ) -> Rule:
+        asked = holds if applies is None else when(applies, holds)
+        return rule(id, text, asked, on, fix, otherwise)
 
     return stated
 
 
-def under(ids: Mapping[str, str], text: str, holds: Predicate, fix: str = "") -> list[Rule]:
+def on_devices(words: str, *targets: str) -> Words:
+    """What a device does where a rule is broken; the permissive profile knows no such thing.
+
+    With `targets`, only these do.
+    """
+    return lambda o: (
+        words if o.target.is_device and (not targets or o.target.name in targets) else ""
+    )
+
+
+def under(
+    ids: Mapping[str, str], text: str, holds: Predicate, fix: str = "", otherwise: Words = ""
+) -> list[Rule]:
     """One rule that targets report under different ids: `{"SA-0268": "a2a3", "SA-0269": "a5"}`."""
-    return [rule(id, text, holds, on, fix) for id, on in ids.items()]
+    return [rule(id, text, holds, on, fix, otherwise) for id, on in ids.items()]
 
 
 def in_types(operand: str, listed: str) -> Predicate:

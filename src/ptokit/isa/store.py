@@ -119,13 +119,11 @@ _PLAIN_RULES = [
         _FIX_LAYOUT,
     ),
     *memory.checked_sizes("src", "dst", _plain, OLD),
-    must("PA-0029", OLD, both(_mat, _nd))(
-        "a Mat tile stores rows of whole 32-byte blocks (S4 * sizeof % 32 == 0)",
-        lambda o: o.dst.shape[4] * o.dst.itemsize % 32 == 0,
+    *where(both(_mat, _nd), OLD)(
+        memory.whole_blocks("PA-0029", "is stored in", Layout.ND, "src", "dst")
     ),
-    must("PA-0028", OLD, both(_mat, _dn))(
-        "a Mat tile stores columns of whole 32-byte blocks (S3 * sizeof % 32 == 0)",
-        lambda o: o.dst.shape[3] * o.dst.itemsize % 32 == 0,
+    *where(both(_mat, _dn), OLD)(
+        memory.whole_blocks("PA-0028", "is stored in", Layout.DN, "src", "dst")
     ),
     must("SA-0124", NEW, _vec)(
         "tile and view are both ND (Cols * sizeof % 32 == 0), both DN (Rows * sizeof % 32 == 0) "
@@ -139,7 +137,8 @@ _PLAIN_RULES = [
         _static_block,
         FIX_VIEW,
     ),
-    memory.same_extent("src", "dst", _plain, "view-size", NEW),
+    *memory.equal_sizes("src", "dst", _vec, "a5"),
+    memory.same_extent("src", "dst", _plain, "view-size", "kirin9030", memory.BY_VIEW),
     memory.same_extent("src", "dst", _tile, "CA-0002", "cpu"),
     must("conv-store", DEVICES)(
         "only the permissive profile stores convolution tiles",
@@ -178,10 +177,12 @@ def _all_drained(o: Any) -> bool:
     return not known(o) or _described(o) == (o.src.vr, o.src.vc)
 
 
+_DRAINS_VALID = "the valid rows and columns are stored; the view only gives the distances"
 _WHOLE_DRAIN = (
     "the view describes exactly the valid rows and columns of the accumulator",
     _all_drained,
     FIX_VIEW,
+    _DRAINS_VALID,
 )
 # What accumulators need, with one quantisation word or with a vector of them.
 _DRAIN_RULES = [
@@ -208,15 +209,21 @@ _DRAIN_RULES = [
         must("acc-size", A5_FAMILY)(*_WHOLE_DRAIN),
     ),
     *where(_drains_to(Layout.ND), "a2a3")(
-        rule("PA-0064", "at most 8192 valid rows go to an ND view", lambda o: o.src.vr <= 8192),
+        must("PA-0064")(
+            "at most 8192 valid rows go to an ND view",
+            lambda o: o.src.vr <= 8192,
+            otherwise=_DRAINS_VALID,
+        ),
         must("PA-0023")(
             "an accumulator is stored to one matrix: S0, S1 and S2 are 1",
             lambda o: o.dst.shape[:3] == (1, 1, 1),
+            otherwise="only the first slice is stored",
         ),
         must("PA-0048")(
             "an ND view has the valid rows (S3) and columns (S4) of the accumulator",
             lambda o: (o.src.vr, o.src.vc) == o.dst.shape[3:],
             FIX_VIEW,
+            f"{_DRAINS_VALID}; with fewer columns than the view nothing is stored",
         ),
     ),
     # PA-0048 speaks about ND views.
@@ -228,7 +235,9 @@ _DRAIN_RULES = [
             FIX_VIEW,
         ),
         must("acc-columns", "a2a3")(
-            "valid columns of the accumulator are a multiple of 16", lambda o: o.src.vc % 16 == 0
+            "valid columns of the accumulator are a multiple of 16",
+            lambda o: o.src.vc % 16 == 0,
+            otherwise=_DRAINS_VALID,
         ),
     ),
     must("acc-c0", DEVICES, _drains_to(Layout.NDC1HWC0))(
