@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -343,24 +345,74 @@ def test_urma_peers_are_ranks() -> None:
     assert error.value.codes == ("comm.TPUT_ASYNC.AS-11",)
 
 
-def test_signals_are_effects_of_their_records_and_seen_in_the_stream() -> None:
-    from ptokit.isa import INSTRUCTIONS
-    from ptokit.isa.effects import Barrier, Pipe, Signal, Wait, Word
-    from ptokit.machine.events import Event
+Words = GlobalTensor[i32, Shape[1, 1, 1, 1, 2], Stride[2, 2, 2, 2, 1]]
 
-    notify, wait = (INSTRUCTIONS[name].effects for name in ("comm.TNOTIFY", "comm.TWAIT"))
-    assert notify is not None
-    assert wait is not None
-    facts: Any = None  # they depend on no operand
-    assert notify(facts) == [Signal(Pipe.S, Word("dstSignalData")), Barrier(Pipe.ALL)]
-    assert wait(facts) == [Wait(Pipe.S, Word("signalData"))]
 
-    told: list[Event] = []
-    with device("a2a3") as machine:
-        machine.subscribe(told.append)
-        signal = comm.Signal(np.zeros(1, np.int32))
-        comm.TNOTIFY(signal, 3, comm.NotifyOp.Set)
-        comm.TWAIT(signal, 3, comm.WaitCmp.GE)
-    by_name = {event.insn.name: event for event in told}
-    assert by_name["comm.TNOTIFY"].signals == [Word("dstSignalData")]
-    assert by_name["comm.TWAIT"].waits == [(Word("signalData"), None)]
+@kernel
+def meets(words, found):
+    """Block 1 waits for block 0, then block 0 for block 1; the second time by asking."""
+    mine, its = comm.Signal(ptr(words, get_block_idx())), comm.Signal(ptr(words, 1))
+    if get_block_idx() == 0:
+        comm.TNOTIFY(its, 3, comm.NotifyOp.AtomicAdd)
+        comm.TWAIT(comm.Signal(words), 5, comm.WaitCmp.EQ)
+    else:
+        comm.TWAIT(mine, 3, comm.WaitCmp.GE)
+        comm.TNOTIFY(comm.Signal(words), 5, comm.NotifyOp.Set)
+    if comm.TTEST(Words(words), 3, comm.WaitCmp.GE):
+        comm.TNOTIFY(comm.Signal(ptr(found, get_block_idx())), 1, comm.NotifyOp.Set)
+    if comm.TTEST(Words(words), 9, comm.WaitCmp.GE):
+        comm.TNOTIFY(comm.Signal(found), 9, comm.NotifyOp.Set)
+
+
+def test_signals_are_effects_and_the_stream_shows_them_on_every_path() -> None:
+    from ptokit.isa.effects import Word
+
+    told: dict[str, Any] = {}
+    arrays = np.zeros(2, np.int32), np.zeros(2, np.int32)
+    text = loads(meets.text(*arrays, target="a2a3", form="l3")).entry()
+    for name, made, options in (
+        ("eager", meets, {}),
+        ("lowered", meets, {"path": "lowered"}),
+        ("reference", meets, {"path": "lowered", "engine": "reference"}),
+        ("text", text, {}),
+    ):
+        words, found = np.zeros(2, np.int32), np.zeros(2, np.int32)
+        run = made[2](words, found, target="a2a3", events=True, **options)
+        assert (words.tolist(), found.tolist()) == ([5, 3], [1, 1])
+        told[name] = [
+            (e.name, e.operation, e.pipe, e.accesses, e.signals, e.waits)
+            for e in run.events
+            if e.operation != "pipe_barrier"  # of a text without tiles, by whoever orders it
+        ]
+        assert told[name] == told["eager"], name
+    events = [e for e in run.events if e.operation != "pipe_barrier"]
+    of_block = {block: [e for e in events if e.block == block] for block in (0, 1)}
+    notify, wait, yes, *_ = of_block[0]
+    assert notify.signals == (Word("dstSignalData", 3, comm.NotifyOp.AtomicAdd),)
+    assert [(t.writes, t.memory, t.ranges) for t in notify.accesses] == [
+        (False, "GM0", ((4, 8),)),
+        (True, "GM0", ((4, 8),)),
+    ]
+    answer = of_block[1][1]
+    assert wait.waits == ((Word("signalData", 5, comm.WaitCmp.EQ), answer.name),)
+    assert of_block[1][0].waits == ((Word("signalData", 3, comm.WaitCmp.GE), notify.name),)
+    assert {giver for _, giver in yes.waits} == {notify.name, answer.name}
+    assert not of_block[0][-1].waits, "a test that fails has learnt nothing"
+
+
+def test_printing_orders_every_pipe_by_its_effect() -> None:
+    """The tile is loaded when it is printed, whatever the schedule of the pipes."""
+
+    def body(x):
+        tile = Tile[TileType.Vec, f32, 8, 8]()
+        TASSIGN[0](tile)
+        TLOAD(tile, GlobalTensor(x))
+        TPRINT(tile)
+
+    x = np.full((8, 8), 7, np.float32)
+    for path in ("eager", "lowered"):
+        out = io.StringIO()
+        with redirect_stdout(out):
+            kernel(body)[1](x, target="a2a3", path=path, seed=1)
+        assert out.getvalue().count("7.0000") == 64
+        assert "?" not in out.getvalue()

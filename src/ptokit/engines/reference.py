@@ -44,7 +44,8 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import CONSTANT, Refused
 from ptokit.isa.spec import Insn, Operand, Pipe, View
 from ptokit.machine import faults
-from ptokit.machine.executor import effects_of, order
+from ptokit.machine.calls import effects_before, effects_of
+from ptokit.machine.executor import named, order
 from ptokit.machine.machine import Machine
 from ptokit.machine.memory import GmBuffer, Storage
 from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
@@ -215,6 +216,7 @@ class ReferenceCall:
         self.insn, self.ops = insn, ops
         self.pipe = insn.pipe(ops) if callable(insn.pipe) else (insn.pipe or Pipe.S)
         self.effects = effects_of(insn, ops)
+        self.before = effects_before(insn, ops)
         known = {"target": ops.target, "ops": ops, "pipe": self.pipe}
         known |= {a.name: value for a, value in zip(insn.attrs, attrs, strict=True)}
         names = insn.body_parameters - {o.name for o in insn.operands}
@@ -324,6 +326,7 @@ class ReferenceExecutor:
         insn, machine = call.insn, self.machine
         if call.effects is not None:
             return order(machine, call, operands, site)
+        machine.sync.apply(call.before, site, named(call, operands))
         reached: dict[str, Elements] = {}  # of global memory
         args: list[Any] = []
         for declared, value in zip(insn.operands, operands, strict=True):

@@ -90,9 +90,15 @@ class Slot(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word in global memory that other devices look at: the operand that names it."""
+    """A word in global memory by which devices tell each other how far they are.
+
+    A signal writes the number into the word that the operand names, or adds it (a NotifyOp); a wait
+    looks until every word of the operand compares with the number (a WaitCmp), and takes nothing.
+    """
 
     operand: str
+    number: int
+    how: IntEnum
 
 
 Token = Flag | Buffer | CoreFlag | Meeting | Slot | Word
@@ -113,6 +119,13 @@ class Wait(NamedTuple):
 
     pipe: Pipe
     token: Token
+
+
+class Test(NamedTuple):
+    """Whether the token has come: the value of the operation, which goes on in any case."""
+
+    pipe: Pipe
+    token: Word
 
 
 class Barrier(NamedTuple):
@@ -159,7 +172,7 @@ class Load(NamedTuple):
     operand: str
 
 
-Effect = Signal | Wait | Barrier | Move | Bind | Clean | Fence | Cached | Load
+Effect = Signal | Wait | Test | Barrier | Move | Bind | Clean | Fence | Cached | Load
 Effects = Callable[["Ops"], list[Effect]]
 
 

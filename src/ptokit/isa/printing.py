@@ -17,7 +17,7 @@ from ptokit.isa.devices import on
 from ptokit.isa.effects import Barrier
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import must
-from ptokit.isa.services import Poison, World
+from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, types
 
 
@@ -149,9 +149,7 @@ def _source_is_reachable(o: Any) -> bool:
     asm=Asm(ins=("src",), outs=(), tmp=frozenset()),
     example={"src": "Vec {T} 16x64", "tmp": "GM {T} 16x64"},
 )
-def TPRINT(
-    src: Any, tmp: Array | None, Format: PrintFormat, ops: Ops, poison: Poison, world: World
-) -> None:
+def TPRINT(src: Any, tmp: Array | None, Format: PrintFormat, ops: Ops, poison: Poison) -> None:
     """Print a tile or a global tensor to standard output. A debugging aid: it orders all pipes.
 
     A tile is printed whole, in logical rows and columns whatever its layout: a title with element
@@ -163,7 +161,6 @@ def TPRINT(
     first. The permissive profile prints `TPRINT rows x cols` and the valid region only. Devices
     need a debug build (`-D_DEBUG --cce-enable-print`).
     """
-    world.drain(Pipe.ALL)
     field = _FIELDS[Format]
     if ops.src.kind == "global":
         print("\n".join(_global_lines(src, ops.src, field)))

@@ -9,7 +9,7 @@ finds its operands' values wrong raises `Refused`; the line of the program is ad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from ptokit.base.enums import TileType
@@ -19,7 +19,6 @@ from ptokit.isa.effects import Pipe
 CONSTANT = frozenset({"target", "ops", "pipe"})
 SERVICES = CONSTANT | {"registers", "poison", "places", "core", "world"}
 
-Seen = list[tuple[str, object]]  # names and values for a message
 Registers = dict[str, Any]  # the configuration registers of a core
 
 
@@ -158,25 +157,6 @@ class World(Protocol):
         """Complete the earlier work of a pipe (ALL: of the core) before its later work."""
         ...
 
-    def announce(self, operand: str, address: int) -> None:
-        """The word of an operand was written: whoever sees it knows what this core knows."""
-        ...
-
-    def heed(self, operand: str, addresses: Iterable[int]) -> None:
-        """Words of an operand that others had written were seen."""
-        ...
-
-    def wait_until(self, ready: Callable[[], bool], what: str, seen: Callable[[], Seen]) -> None:
-        """Hold the scalar unit until a condition on memory holds, while other devices go on.
-
-        `what` is waited for; `seen` tells what is there instead, should it never come.
-        """
-        ...
-
     def pause(self) -> None:
         """Let a random schedule turn to another device."""
-        ...
-
-    def poll(self, what: str) -> None:
-        """Let other devices go on after a test that failed, unless it can never succeed."""
         ...

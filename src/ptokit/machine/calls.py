@@ -45,6 +45,7 @@ class Call:
     __slots__ = (
         "accesses",
         "args",
+        "before",
         "body",
         "checked",
         "copies",
@@ -77,6 +78,7 @@ class Call:
         self.keywords = {name: known[name] for name in asked if name in known}
         self.services = tuple(insn.services - CONSTANT)
         self.effects = effects_of(insn, ops)
+        self.before = effects_before(insn, ops)
         # What the body is handed: arrays that are the memory itself; the rest is made per run.
         self.args: list[Any] = [None] * len(operands)
         self.values: list[int] = []  # positions of operands that are handed over as they are
@@ -207,6 +209,11 @@ def effects_of(insn: Insn, ops: Ops) -> Sequence[Effect] | None:
         return None
     vanishes = ops.mode == "auto" and insn.in_auto is not InAuto.RUNS
     return () if vanishes or insn.moves_entries else insn.effects(ops)
+
+
+def effects_before(insn: Insn, ops: Ops) -> Sequence[Effect]:
+    """What an instruction that has a body as well does first."""
+    return insn.effects(ops) if insn.effects is not None and not insn.orders else ()
 
 
 def part_of(

@@ -19,9 +19,10 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.access import Access
-from ptokit.machine.calls import Call, bind_global, cache_key, effects_of
+from ptokit.machine.calls import Call, bind_global, cache_key
 from ptokit.machine.faults import failure, poison_read, refusal
 from ptokit.machine.providers import Services
+from ptokit.machine.sync import Given
 
 if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
@@ -85,6 +86,8 @@ class FastExecutor:
         """Fetch, check, run, write back, mark, publish."""
         if call.effects is not None:
             return order(self.machine, call, operands, site)
+        if call.before:
+            self.machine.sync.apply(call.before, site, named(call, operands))
         for access in call.checked:
             if access.clean != access.memory.epoch and not access.is_defined():
                 raise poison_read(call, access, *access.first_poison(), site)
@@ -127,10 +130,17 @@ class FastExecutor:
 
 def order(machine: Machine, call: Any, operands: Sequence[Any], site: Place) -> Any:
     """Execute what orders the work of others, or hands it over."""
-    given = {o.name: v for o, v in zip(call.insn.operands, operands, strict=True)}
+    given = named(call, operands)
     if call.insn.moves_entries:
         return given["pipe"].act(call, given, site)
-    return machine.sync.execute(call.insn, call.effects or (), site, given, call)
+    return machine.sync.execute(call.insn, call.effects or (), site, given)
+
+
+def named(call: Any, operands: Sequence[Any]) -> Given:
+    """The operands of a call as its effects name them."""
+    given = Given((o.name, v) for o, v in zip(call.insn.operands, operands, strict=True))
+    given.call = call
+    return given
 
 
 def _fetch(
@@ -152,4 +162,4 @@ def _fetch(
     return args, tuple(bound)
 
 
-__all__ = ["Executor", "FastExecutor", "Ready", "effects_of", "order"]
+__all__ = ["Executor", "FastExecutor", "Ready", "named", "order"]

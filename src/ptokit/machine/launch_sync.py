@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,6 @@ class LaunchSync(Sync):
         self._inside: dict[int, Meeting] = {}  # core: the meeting it has entered
         self.rounds: dict[Any, int] = {}  # (barrier, core): how often it was entered
         self.met: dict[int, Place] = {}  # core: where it entered a hard SYNCALL last
-        self.signals: dict[int, Clock] = {}  # of a word in global memory: what seeing it proves
         self.used_flags: dict[int, Place] = {}  # cross-core flags of the program, and where
 
     # ---- the primitives -------------------------------------------------------------------------
@@ -255,7 +254,7 @@ class LaunchSync(Sync):
         return len(meeting.arrived) >= meeting.total
 
     def _arrive(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
-        core, clocks, event = self.core, self.scheduler.clocks, self.machine.operation
+        core, event = self.core, self.machine.operation
         kinds = token.kinds
         if token.counter:
             super()._arrive(pipe, token, site, given)
@@ -272,8 +271,7 @@ class LaunchSync(Sync):
         meeting = self._inside[core.number] = self._round(place, total, "SYNCALL")
         if event is not None:
             event.signals.append(token)
-        clock = clocks.release(agent_of(core, Pipe.S)) if clocks is not None else None
-        if self.arrive(meeting, core, Token(site, core.name, clock)):
+        if self.arrive(meeting, core, Token(site, core.name, self.release())):
             meeting.latch.put(Token(site, core.name, meeting.clock, event))
 
     def _leave(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
@@ -292,14 +290,12 @@ class LaunchSync(Sync):
     ) -> None:
         self.block(Take((), lambda: Why(what, "notify it first"), site), ready)
 
-    def announce(self, address: int, site: Place) -> None:
-        if self.scheduler.clocks is not None:
-            clock = self.scheduler.clocks.release(agent_of(self.core, Pipe.S))
-            join(self.signals.setdefault(address, {}), clock)
+    def release(self) -> Clock | None:
+        clocks = self.scheduler.clocks
+        return None if clocks is None else clocks.release(agent_of(self.core, Pipe.S))
 
-    def heed(self, addresses: Iterable[int], site: Place) -> None:
-        for address in addresses:
-            self.scheduler.queues.learn_all(self.core, self.signals.get(address))
+    def learn(self, clock: Clock) -> None:
+        self.scheduler.queues.learn_all(self.core, clock)
 
     # ---- scalar accesses to global memory -------------------------------------------------------
 

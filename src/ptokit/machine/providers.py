@@ -6,26 +6,23 @@ when it is over: what the instruction wrote itself counts as defined until then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import u8
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import GlobalSpec
-from ptokit.isa.effects import Word
-from ptokit.isa.services import Seen
 from ptokit.isa.spec import Pipe, View
 from ptokit.machine.access import Access
 from ptokit.machine.calls import bind_global, global_pattern
-from ptokit.machine.faults import WouldBlock, poison_read
+from ptokit.machine.faults import poison_read
 from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, Pointer
-from ptokit.machine.ranks import here, pause, poll
+from ptokit.machine.ranks import here, pause
 from ptokit.machine.staging import Staging, same_place
 
 if TYPE_CHECKING:
@@ -238,38 +235,9 @@ class WorldProvider(_Provider):
         """Complete the earlier work of a pipe (ALL: of the core) before its later work."""
         self._run.machine.sync.barrier(pipe, self._run.site)
 
-    def announce(self, operand: str, address: int) -> None:
-        """The word of an operand was written: whoever sees it knows what this core knows."""
-        event = self._run.machine.operation
-        if event is not None:
-            event.signals.append(Word(operand))
-        self._run.machine.sync.announce(address, self._run.site)
-
-    def heed(self, operand: str, addresses: Iterable[int]) -> None:
-        """Words of an operand that others had written were seen."""
-        event = self._run.machine.operation
-        if event is not None:  # who wrote them, on this device or another, the words do not tell
-            event.waits.append((Word(operand), None))
-        self._run.machine.sync.heed(addresses, self._run.site)
-
-    def wait_until(self, ready: Callable[[], bool], what: str, seen: Callable[[], Seen]) -> None:
-        """Hold the scalar unit until a condition on memory holds, while other devices go on."""
-        self._run.machine.sync.until(ready, what, self._run.site, seen)
-
     def pause(self) -> None:
         """Let a random schedule turn to another device."""
         pause()
-
-    def poll(self, what: str) -> None:
-        """Let other devices go on after a test that failed, unless it can never succeed."""
-        if not poll():
-            raise fail(
-                "would-block",
-                f"{what} would go on forever: nothing else runs that could signal it",
-                fix="notify the signal, or end the loop",
-                site=self._run.site,
-                kind=WouldBlock,
-            )
 
 
 _PROVIDERS: dict[str, Any] = {

@@ -9,7 +9,7 @@ and says so. `machine/launch_sync.py` puts the queues of pipes behind the same c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,18 +25,27 @@ from ptokit.machine.calls import bind_global, global_pattern
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.faults import WouldBlock
-from ptokit.machine.flags import Latch, Semaphore, Token
+from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Why
 from ptokit.machine.ranks import wait_for_others
+from ptokit.machine.words import Words
 
 if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 UNLIMITED = 1 << 30
 Place = Site | Location
-Given = Mapping[str, Any]  # the operands of an operation by name
-NO_OPERANDS: Given = {}
+
+
+class Given(dict[str, Any]):
+    """The operands of an operation by name, and the call that it is."""
+
+    __slots__ = ("call",)
+    call: Any
+
+
+NO_OPERANDS = Given()
 
 Handler = Callable[[Pipe, Any, Place, Given], None]  # gives or takes a token of one kind
 Row = list[tuple[Handler, Pipe, Any, Place]]
@@ -53,13 +62,16 @@ class Sync:
             fx.Buffer: self._release,
             fx.CoreFlag: self._reach,
             fx.Meeting: self._arrive,
+            fx.Word: self._notify,
         }
         self._wait_of: dict[type, Handler] = {
             fx.Flag: self._take_flag,
             fx.Buffer: self._acquire,
             fx.CoreFlag: self._heed_core,
             fx.Meeting: self._leave,
+            fx.Word: self._look,
         }
+        self.words = Words(self)
 
     @property
     def core(self) -> Core:
@@ -71,34 +83,37 @@ class Sync:
         effects: Sequence[Effect],
         site: Place,
         given: Given = NO_OPERANDS,
-        call: Any = None,
     ) -> Any:
         """Do what an operation does to the order of work; `given` are its operands by name."""
-        return self.execute_row(((insn, effects, site),), given, call)
+        return self.execute_row(((insn, effects, site),), given)
 
     def execute_row(
         self,
         operations: Iterable[tuple[Insn, Sequence[Effect], Place]],
         given: Given = NO_OPERANDS,
-        call: Any = None,
     ) -> Any:
         """Execute operations that follow each other; the value of the last one, if it has one."""
-        machine, signal_of, wait_of = self.machine, self._signal_of, self._wait_of
-        value = None
+        machine, value = self.machine, None
         for insn, effects, site in operations:
             if machine.follows and effects:
                 machine.begin(insn, _pipe_of(effects), site)
-            for effect in effects:
-                if type(effect) is Signal:
-                    pipe, token = effect
-                    signal_of[type(token)](pipe, token, site, given)
-                elif type(effect) is Wait:
-                    pipe, token = effect
-                    wait_of[type(token)](pipe, token, site, given)
-                else:
-                    value = self._do(effect, site, given, call)
+            value = self.apply(effects, site, given)
             if machine.follows and effects:
                 machine.end()
+        return value
+
+    def apply(self, effects: Sequence[Effect], site: Place, given: Given) -> Any:
+        """Do what effects say, as a part of the operation that is under way."""
+        value = None
+        for effect in effects:
+            if type(effect) is Signal:
+                pipe, token = effect
+                self._signal_of[type(token)](pipe, token, site, given)
+            elif type(effect) is Wait:
+                pipe, token = effect
+                self._wait_of[type(token)](pipe, token, site, given)
+            else:
+                value = self._do(effect, site, given)
         return value
 
     def handlers(self, operations: Iterable[tuple[Insn, Sequence[Effect], Place]]) -> Row:
@@ -112,10 +127,12 @@ class Sync:
                 found.append((of[type(effect.token)], effect.pipe, effect.token, site))
         return found
 
-    def _do(self, effect: Effect, site: Place, given: Given, call: Any) -> Any:
+    def _do(self, effect: Effect, site: Place, given: Given) -> Any:
         match effect:
             case fx.Barrier(pipe):
                 self.barrier(pipe, site)
+            case fx.Test(_, token):
+                return self.words.test(token, site, given[token.operand], given.call)
             case fx.Clean(operand):
                 at = given[operand] if operand else None
                 self.clean_cache(at.data() if isinstance(at, GlobalObject) else at)
@@ -124,7 +141,7 @@ class Sync:
             case fx.Load(register, operand):
                 self.core.registers[register] = given[operand]
             case fx.Cached(operand, writes):
-                return self._scalar_access(operand, writes, site, given, call)
+                return self._scalar_access(operand, writes, site, given)
             case _:
                 raise AssertionError(effect)
         return None
@@ -356,11 +373,18 @@ class Sync:
                 kind=WouldBlock,
             )
 
-    def announce(self, address: int, site: Place) -> None:
-        """A signal was written: whoever sees it knows what this core knows."""
+    def release(self) -> Clock | None:
+        """What a signal that the scalar unit gives now proves."""
+        return None
 
-    def heed(self, addresses: Iterable[int], site: Place) -> None:
-        """Signals were seen."""
+    def learn(self, clock: Clock) -> None:
+        """The scalar unit has seen such a signal, before all later work of the core."""
+
+    def _notify(self, pipe: Pipe, token: fx.Word, site: Place, given: Given) -> None:
+        self.words.write(token, site, given[token.operand], given.call)
+
+    def _look(self, pipe: Pipe, token: fx.Word, site: Place, given: Given) -> None:
+        self.words.wait(token, site, given[token.operand], given.call)
 
     # ---- scalar accesses to global memory -------------------------------------------------------
 
@@ -370,11 +394,9 @@ class Sync:
     def fence(self) -> None:
         """Wait for earlier scalar stores and write-backs."""
 
-    def _scalar_access(
-        self, operand: str, writes: bool, site: Place, given: Given, call: Any
-    ) -> Any:
+    def _scalar_access(self, operand: str, writes: bool, site: Place, given: Given) -> Any:
         """Read or write one element of global memory."""
-        place, insn = given[operand], call.insn
+        place, insn = given[operand], given.call.insn
         at = place.data() if isinstance(place, GlobalObject) else place
         spec = GlobalSpec.of(at.dtype, (1, 1, 1, 1, 1), (1, 1, 1, 1, 1))
         tensor = GlobalObject(spec, at + given["offset"], spec.shape, spec.stride)
@@ -393,13 +415,13 @@ class Sync:
                     target=self.machine.target.name,
                 )
             access.array()[...] = value.astype(at.dtype.np)
-        self.machine.publish(call, site, (access,))
+        self.machine.publish(given.call, site, (access,))
         return None if writes else access.array()[0, 0].item()
 
 
 def _pipe_of(effects: Sequence[Effect]) -> Pipe:
     """The pipe an operation acts on: that of its last signal, wait or barrier."""
-    pipes = [e.pipe for e in effects if isinstance(e, fx.Signal | fx.Wait | fx.Barrier)]
+    pipes = [e.pipe for e in effects if isinstance(e, fx.Signal | fx.Wait | fx.Test | fx.Barrier)]
     return pipes[-1] if pipes else Pipe.S
 
 
