@@ -13,7 +13,6 @@ import numpy as np
 
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.entry import public
-from ptokit.base.policy import Policy
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.sections import guarded
@@ -22,11 +21,9 @@ from ptokit.ir.core import Module
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.isa.targets.defines import Defines, parse_defines
-from ptokit.kernels import Kernel, Programs
+from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.machine.objects import as_array
-from ptokit.passes.insert_sync import InsertSync
-from ptokit.passes.place import Place
-from ptokit.passes.verify import Verify
+from ptokit.passes.finish import AS_WRITTEN, FINISHED, finish
 
 # What runs the body: one stream that plays every part, one kind of core, or a whole cluster.
 CORES = {"single": ("mix",), "cube": ("cube",), "vector": ("vector",), "mix": ("cube", "vector")}
@@ -89,16 +86,10 @@ class PythonSource:
         function = cast(FunctionType, self.function)
         return lower_function(function, dict(arguments), target, self.mode, self.core)
 
-    def finished(self, target: Target, arguments: Mapping[str, Any], policy: Policy) -> Module:
-        module = self.written(target, arguments)
-        module = Verify(is_manual=self.mode == "manual", policy=policy).run(module, target)
-        if self.mode == "auto":
-            sync = InsertSync(is_one_core=self.core != "mix")
-            module = sync.run(Place().run(module, target), target)
-        return module
-
-    def spelled_out(self, module: Module, target: Target) -> Module:
-        return module  # what a call leaves out, C++ leaves out too
+    def finished(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
+        module = self.written(asked.target, arguments)
+        steps = asked.steps.over(FINISHED if self.mode == "auto" else AS_WRITTEN)
+        return finish(module, asked.target, steps, asked.policy, self.core != "mix")
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         cores = CORES[self.core]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ptokit.base.diagnostics import Diagnostic, usage_error
+from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
 from ptokit.base.entry import public
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
@@ -20,19 +20,18 @@ from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
 from ptokit.ir.lexer import comments_of
-from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.parser import parse, parse_file
 from ptokit.ir.printer import print_module
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
-from ptokit.kernels import Kernel, Programs
-from ptokit.passes.accesses import is_binding
+from ptokit.kernels import Asked, Kernel, Programs
+from ptokit.passes.finish import OPEN, Steps, finish
 from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.scales import with_scale_memories
 from ptokit.passes.spell_out import spelled_out
-from ptokit.passes.verify import Verify, has_addresses
+from ptokit.passes.verify import Verify
 
 
 @public
@@ -118,16 +117,43 @@ class Program:
             module = ConvertLevel("l1").run(module, on)
         return with_scale_memories(module)
 
-    def convert(
-        self, to: str, on: str | Target | None = None, *, defines: Defines | None = None
-    ) -> Program:
-        """The program at another level: sync, l1, l2 or l3."""
-        return Program(ConvertLevel(to).run(self.module, self.target(on, defines)))
+    def finished(self, on: Target, steps: Steps, policy: Policy) -> Module:
+        """The module as it runs: checked, with all its operands, placed and ordered."""
+        module = Verify(policy=policy).run(self.executable(on), on)
+        if level_of(module) == "l1":
+            module = ConvertLevel("l2").run(module, on)
+        return finish(spelled_out(module, on), on, steps, policy)
 
-    def cpp(self, on: str | Target | None = None, *, defines: Defines | None = None) -> str:
-        """The program as PTO C++."""
+    def convert(
+        self,
+        to: str,
+        on: str | Target | None = None,
+        *,
+        defines: Defines | None = None,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
+        place: bool | None = None,
+        sync: str | None = None,
+    ) -> Program:
+        """The program at another level: sync, l1, l2 or l3; the last is placed and ordered."""
+        policy = policy_for(self.module.location.file, rules, allow)
+        convert = ConvertLevel(to, Steps(place, sync), policy)
+        return Program(convert.run(self.module, self.target(on, defines)))
+
+    def cpp(
+        self,
+        on: str | Target | None = None,
+        *,
+        defines: Defines | None = None,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
+        place: bool | None = None,
+        sync: str | None = None,
+    ) -> str:
+        """The program as PTO C++, placed and ordered."""
         chosen = self.target(on, defines)
-        return emit_cpp(spelled_out(self.module, chosen), chosen)
+        policy = policy_for(self.module.location.file, rules, allow)
+        return emit_cpp(self.finished(chosen, Steps(place, sync), policy), chosen)
 
     def target(self, on: str | Target | None = None, defines: Defines | None = None) -> Target:
         """The target in force: the one given, or the one the module asks for."""
@@ -177,16 +203,18 @@ class TextSource:
     def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
         return self.program.module
 
-    def finished(self, target: Target, arguments: Mapping[str, Any], policy: Policy) -> Module:
-        return Verify(policy=policy).run(self.program.executable(target), target)
-
-    def spelled_out(self, module: Module, target: Target) -> Module:
-        return spelled_out(module, target)
+    def finished(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
+        try:
+            return self.program.finished(asked.target, asked.steps, asked.policy)
+        except ProgramError as error:
+            if asked.steps != OPEN or error.codes != (ConvertLevel.name,):
+                raise
+            return self.program.executable(asked.target)  # no buffers can be made of its values
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         assert module is not None
-        mode = "manual" if _orders_pipes(module) else "auto"
         function = module.function(self.name)
+        mode = "auto" if level_of(module) == "l1" else "manual"  # values have no place to share
         return Programs(_core_kinds(module), mode, None, function, tuple(arguments.values()))
 
     def __str__(self) -> str:
@@ -213,12 +241,3 @@ def _core_kinds(module: Module) -> tuple[str, ...]:
         if op.name.startswith("pto.section.")
     }
     return ("cube", "vector") if {"cube", "vector"} <= named else ("mix",)
-
-
-def _orders_pipes(module: Module) -> bool:
-    """Whether the text itself orders the pipes, or leaves that to the compiler.
-
-    Files with addresses and no flag at all are meant for a compiler that inserts them.
-    """
-    manual = any(orders_pipes(op) or is_binding(op) for op in module.walk())
-    return manual and has_addresses(module)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, usage_error
 from ptokit.base.entry import public
@@ -41,11 +41,20 @@ from ptokit.machine.arena import Arena
 from ptokit.machine.machine import Machine
 from ptokit.machine.recording import Recording
 from ptokit.passes.accesses import accesses_of
+from ptokit.passes.finish import OPEN, Steps
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
 from ptokit.passes.verify import Verify
 from ptokit.report.memory_map import Map, Placed
 from ptokit.report.verdicts import Report
+
+
+class Asked(NamedTuple):
+    """What a call asks for, or the kernel and its project where the call says nothing."""
+
+    target: Target  # one per set of defines
+    policy: Policy
+    steps: Steps
 
 
 class Source(Protocol):
@@ -83,12 +92,8 @@ class Source(Protocol):
         """The program as it was written, before any pass."""
         ...
 
-    def finished(self, target: Target, arguments: Mapping[str, Any], policy: Policy) -> Module:
-        """The program checked, placed and ordered: ready to run."""
-        ...
-
-    def spelled_out(self, module: Module, target: Target) -> Module:
-        """The finished program with every operand written, as C++ wants it."""
+    def finished(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
+        """The program checked, placed and ordered: ready to run, or to be written as C++."""
         ...
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
@@ -174,11 +179,18 @@ class Kernel:
         defines: Defines | None = None,
         rules: str | None = None,
         allow: Iterable[str] = (),
+        place: bool | None = None,
+        sync: str | None = None,
         **consts: Any,
     ) -> Module:
-        """The IR of the kernel for these arguments; placed and synchronised in auto mode."""
-        chosen, policy = self._target(target, defines), self._policy(rules, allow)
-        return self._module(chosen, self.source.bind(args, consts), policy)
+        """The IR of the kernel for these arguments, ready to run.
+
+        A kernel in auto mode is placed and ordered, one in manual mode is taken as written; a text
+        as far as it leaves either open. `place=True` gives an address to tiles that have none,
+        `sync="insert"` orders the pipes; `place=False` and `sync="keep"` leave that to the author.
+        """
+        asked = self._asked(target, defines, rules, allow, place, sync)
+        return self._module(asked, self.source.bind(args, consts))
 
     def text(
         self,
@@ -188,20 +200,21 @@ class Kernel:
         defines: Defines | None = None,
         rules: str | None = None,
         allow: Iterable[str] = (),
+        place: bool | None = None,
+        sync: str | None = None,
         **consts: Any,
     ) -> str:
         """PTO text of the kernel for these arguments.
 
-        `form` is "sync", "l1", "l2" or "l3"; left out, it is the kernel as it runs: of a Python
-        kernel Level 3 with every address and flag.
+        `form` is "sync", "l1", "l2" or "l3"; left out, it is the kernel as it runs: Level 3 with
+        every address and flag.
         """
-        chosen = self._target(target, defines)
+        asked = self._asked(target, defines, rules, allow, place, sync)
         arguments = self.source.bind(args, consts)
-        if form in ("", "l3"):  # of the finished program, the other forms of the written one
-            module = self._module(chosen, arguments, self._policy(rules, allow))
-        else:
-            module = self.source.written(chosen, arguments)
-        return print_module(ConvertLevel(form).run(module, chosen) if form else module)
+        if form in ("", "l3"):  # the finished program; the other forms are of the written one
+            return print_module(self._module(asked, arguments))
+        written = self.source.written(asked.target, arguments)
+        return print_module(ConvertLevel(form).run(written, asked.target))
 
     def cpp(
         self,
@@ -210,12 +223,13 @@ class Kernel:
         defines: Defines | None = None,
         rules: str | None = None,
         allow: Iterable[str] = (),
+        place: bool | None = None,
+        sync: str | None = None,
         **consts: Any,
     ) -> str:
         """A PTO C++ kernel for these arguments."""
-        chosen = self._target(target, defines)
-        module = self.lower(*args, target=chosen, rules=rules, allow=allow, **consts)
-        return emit_cpp(self.source.spelled_out(module, chosen), chosen)
+        asked = self._asked(target, defines, rules, allow, place, sync)
+        return emit_cpp(self._module(asked, self.source.bind(args, consts)), asked.target)
 
     def check(
         self,
@@ -224,20 +238,21 @@ class Kernel:
         defines: Defines | None = None,
         rules: str | None = None,
         allow: Iterable[str] = (),
+        place: bool | None = None,
+        sync: str | None = None,
         **consts: Any,
     ) -> Report:
         """Verify the kernel for several targets at once: "all", or names with commas."""
-        policy = self._policy(rules, allow)
         names = list(DEVICES) if targets == "all" else [t for t in targets.split(",") if t]
         found: dict[str, tuple[Diagnostic, ...]] = {}
         for name in names:
-            chosen = self._target(name, defines)
+            asked = self._asked(name, defines, rules, allow, place, sync)
             try:
-                module = self._module(chosen, self.source.bind(args, consts), policy)
+                module = self._module(asked, self.source.bind(args, consts))
             except ProgramError as error:
                 found[name] = error.diagnostics
             else:  # what remains are warnings, such as tiles that overlap while both are live
-                found[name] = tuple(Verify(policy=policy).check(module, chosen))
+                found[name] = tuple(Verify(policy=asked.policy).check(module, asked.target))
         return Report(self.name, found)
 
     def memory_map(
@@ -279,11 +294,22 @@ class Kernel:
         own = policy_for(self.source.file, self.rules, self.allow)
         return policy_for(self.source.file, rules, allow, own)
 
-    def _module(self, target: Target, arguments: Mapping[str, Any], policy: Policy) -> Module:
-        # One target per set of defines.
-        key = (target, policy, *self.source.cache_key(arguments))
+    def _asked(
+        self,
+        target: str | Target | None,
+        defines: Defines | None,
+        rules: str | None,
+        allow: Iterable[str],
+        place: bool | None,
+        sync: str | None,
+    ) -> Asked:
+        policy = self._policy(rules, allow)
+        return Asked(self._target(target, defines), policy, Steps(place, sync))
+
+    def _module(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
+        key = (asked, *self.source.cache_key(arguments))
         if key not in self._modules:
-            self._modules[key] = self.source.finished(target, arguments, policy)
+            self._modules[key] = self.source.finished(asked, arguments)
         return self._modules[key]
 
     def _prepare(self, engine: str, module: Module) -> Runnable:
@@ -316,6 +342,8 @@ class Launch:
         target: str | Target | None = None,
         defines: Defines | None = None,
         path: str = "",
+        place: bool | None = None,
+        sync: str | None = None,
         check: bool | str = True,
         seed: int | None = None,
         schedule: Schedule | None = None,
@@ -330,8 +358,9 @@ class Launch:
 
         `defines` overrides sizes and alignments of the target's memories by macro name.
         `path` is "eager" (a Python function as it stands, the default) or "lowered" (through IR;
-        a text always is). `check` looks for races, hangs and leftover flags where the author orders
-        the pipes; "explore" also runs the kernel under many schedules, which must all give the same
+        a text always is, and so is a kernel of which `place` or `sync` asks something: see
+        `lower`). `check` looks for races, hangs and leftover flags where the author orders the
+        pipes; "explore" also runs the kernel under many schedules, which must all give the same
         bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in a
         particular one. `jobs` spreads the blocks over processes. `engine` is "fast", or
         "reference", which is small and slow and defines what the bytes must be. `events` records
@@ -342,14 +371,21 @@ class Launch:
         """
         kernel = self.kernel
         paths = kernel.source.paths
-        path = path or paths[0]
+        asked = kernel._asked(target, defines, rules, allow, place, sync)
+        path = path or (paths[0] if asked.steps == OPEN else "lowered")
         if path not in paths:
             raise usage_error("path", f"path is one of {paths}, not {path!r}")
-        chosen = kernel._target(target, defines)
+        if path != "lowered" and asked.steps != OPEN:
+            raise usage_error(
+                "path",
+                "a function that runs as it stands is not rewritten",
+                got=[("place", place), ("sync", sync)],
+                fix='path="lowered"',
+            )
+        chosen, policy = asked.target, asked.policy
         started = time.perf_counter()
         arguments = kernel.source.bind(args, consts)
-        policy = kernel._policy(rules, allow)
-        module = kernel._module(chosen, arguments, policy) if path == "lowered" else None
+        module = kernel._module(asked, arguments) if path == "lowered" else None
         programs = kernel.source.programs(module, arguments)
         body = programs.body
         if module is not None:

@@ -256,6 +256,8 @@ def _coincide(a: Any, b: Any) -> bool:
 
 def _overlap(a: Any, b: Any) -> bool:
     """Whether the valid regions of two tiles of one memory have a byte in common."""
+    if "scalar" in (a.kind, b.kind):
+        return False  # a number in the place of a tile
     if a.loc != b.loc or a.addr >= b.addr + b.nbytes or b.addr >= a.addr + a.nbytes:
         return False
     if a.addr == b.addr and min(a.vr, a.vc, b.vr, b.vc) > 0:

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ptokit.base.diagnostics import UsageError, fail
+from ptokit.base.policy import DEFAULT, Policy
 from ptokit.ir.core import Module
 from ptokit.ir.rewrite import clone
 from ptokit.ir.types import BufferType, ViewType
 from ptokit.isa.targets import Target
 from ptokit.passes.base import Pass
-from ptokit.passes.insert_sync import InsertSync
-from ptokit.passes.place import Place
+from ptokit.passes.finish import OPEN, Steps, finish
 from ptokit.passes.to_asm import to_asm
 from ptokit.passes.to_level1 import to_level1
 from ptokit.passes.to_level2 import from_asm, to_level2, without_addresses
@@ -44,10 +44,15 @@ def level_of(module: Module) -> str:
 
 @dataclass(frozen=True)
 class ConvertLevel(Pass):
-    """Rewrites a module into another level, or says which operation stands in the way."""
+    """Rewrites a module into another level, or says which operation stands in the way.
+
+    Level 3 is the finished program; `steps` says how far it is placed and ordered.
+    """
 
     name: ClassVar[str] = "convert-level"
     to: str = "l2"
+    steps: Steps = OPEN
+    policy: Policy = DEFAULT
 
     def run(self, module: Module, target: Target) -> Module:
         """Return the module at the level asked for."""
@@ -57,7 +62,7 @@ class ConvertLevel(Pass):
             )
         found = level_of(module)
         module = clone(module)
-        if found == self.to:
+        if found == self.to != "l3":
             return module
         if found == "sync":
             module, found = from_asm(module), "l1"
@@ -69,6 +74,4 @@ class ConvertLevel(Pass):
             module, found = to_level1(module), "l1"
         if found == "l1" and self.to == "sync":
             return to_asm(module, target)
-        if found == "l2" and self.to == "l3":
-            return InsertSync().run(Place().run(module, target), target)
-        return module
+        return finish(module, target, self.steps, self.policy) if self.to == "l3" else module

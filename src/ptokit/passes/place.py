@@ -8,6 +8,7 @@ is. When nothing fits, the error shows the tiles that are live at the worst poin
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -30,20 +31,25 @@ from ptokit.passes.liveness import Live, live_ranges, read_unwritten
 
 @dataclass(frozen=True)
 class Place(Pass):
-    """Give an address to every tile that has none; addresses written by hand are kept."""
+    """Give an address to every tile that has none; addresses written by hand are kept.
+
+    `is_apart`: the order of the pipes is the author's, who knows nothing of tiles that share bytes.
+    None do, as long as the memory is large enough.
+    """
 
     name: ClassVar[str] = "place"
+    is_apart: bool = False
 
     def run(self, module: Module, target: Target) -> Module:
         module = clone(module)
         for function in module.functions:
             if function.body is not None:
                 rotate_carried(function.body)
-                _place(function, target)
+                _place(function, target, self.is_apart)
         return module
 
 
-def _place(function: Function, target: Target) -> None:
+def _place(function: Function, target: Target, is_apart: bool) -> None:
     accesses = accesses_of(function, target)
     lives = live_ranges(function, accesses)
     scales = _scales(function, accesses)
@@ -55,10 +61,14 @@ def _place(function: Function, target: Target) -> None:
             by_space.setdefault(_spec(live).loc, []).append(live)
     addresses: dict[Value, int] = {}
     for loc, group in by_space.items():
+        # Apart as long as there is room; without, what is read unwritten is not noticed.
         alone = [replace(x, start=0) if x.alloc.result in unwritten else x for x in group]
-        try:
-            addresses |= _assign(alone, target.spaces[loc], accesses, target)
-        except ProgramError:  # there is no room to notice what is read unwritten
+        always = [Live(live.alloc, 0, 0) for live in group]
+        for lives in (always, alone) if is_apart else (alone,):
+            with suppress(ProgramError):
+                addresses |= _assign(lives, target.spaces[loc], accesses, target)
+                break
+        else:
             addresses |= _assign(group, target.spaces[loc], accesses, target)
     addresses |= {scale: addresses[data] >> 4 for scale, data in scales.items()}
     _rename(accesses, addresses)

@@ -1,0 +1,118 @@
+"""Finishing a program: the two steps between what was written and what can run.
+
+*Placing* gives an address to every tile that has none. *Ordering* puts flags and barriers between
+the pipes. Whoever runs, converts or writes a program out comes here, so that all of them see the
+same program and the same complaints:
+
+| | place | order |
+|---|---|---|
+| nothing said | tiles without an address get one | unless the program orders its pipes itself |
+| `place=True` | the same, and addresses that are bound while it runs are no reason not to | |
+| `place=False` | none: a tile without an address is an error | |
+| `sync="insert"` | | always, beside the order that is written |
+| `sync="keep"` | | never: the order is the author's, and is checked when the program runs |
+
+A program that binds addresses while it runs (TASSIGN) is its author's in both respects: nothing
+can be inserted around tiles that lie wherever a register says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
+from ptokit.base.policy import DEFAULT, Policy
+from ptokit.ir.core import Module, Op
+from ptokit.ir.flow import allocates
+from ptokit.ir.ordering import orders_pipes
+from ptokit.ir.types import BufferType
+from ptokit.isa.targets import Target
+from ptokit.passes.insert_sync import InsertSync
+from ptokit.passes.place import Place
+from ptokit.passes.verify import Verify
+
+INSERT, KEEP = "insert", "keep"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Which steps are asked for; None: those that the program leaves open."""
+
+    place: bool | None = None
+    sync: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.sync not in (None, INSERT, KEEP) or self.place not in (None, True, False):
+            raise usage_error(
+                "steps",
+                'place is True or False, sync "insert" or "keep"',
+                got=[("place", self.place), ("sync", self.sync)],
+            )
+
+    def over(self, usual: Steps) -> Steps:
+        """These steps, and the usual ones where nothing was asked for."""
+        return Steps(
+            usual.place if self.place is None else self.place,
+            usual.sync if self.sync is None else self.sync,
+        )
+
+
+OPEN = Steps()
+FINISHED = Steps(place=True, sync=INSERT)
+AS_WRITTEN = Steps(place=False, sync=KEEP)
+
+
+def finish(
+    module: Module,
+    target: Target,
+    steps: Steps,
+    policy: Policy = DEFAULT,
+    is_one_core: bool = False,
+) -> Module:
+    """The program ready to run, or all that is wrong with it. Its tiles are buffers (Level 2, 3).
+
+    `is_one_core`: one core plays the parts of both kinds, and its pipes are ordered across them.
+    """
+    place, insert = decided(module, steps)
+    module = Verify(is_manual=not place, policy=policy).run(module, target)
+    if place and _loose(module):
+        module = Place(is_apart=not insert).run(module, target)
+        # Rules about addresses could not be asked before: two operands may turn out to be one.
+        module = Verify(is_manual=True, policy=policy).run(module, target)
+    if insert:
+        module = InsertSync(is_one_core).run(module, target)
+    return module
+
+
+def decided(module: Module, steps: Steps) -> tuple[bool, bool]:
+    """Whether tiles are placed, and whether the pipes are ordered."""
+    bound = next(_bound(module), None)
+    place = bound is None if steps.place is None else steps.place
+    if steps.sync is not None:
+        if steps.sync == INSERT and bound is not None:
+            raise ProgramError([_moving(bound)])
+        return place, steps.sync == INSERT
+    return place, bound is None and not any(orders_pipes(op) for op in module.walk())
+
+
+def _bound(module: Module) -> Iterator[Op]:
+    """The operations that give a tile its address while the program runs."""
+    for op in module.walk():
+        is_binding = op.insn is not None and op.insn.binds and op.operand("addr") is not None
+        if is_binding and isinstance(op.operands[0].type, BufferType):
+            yield op
+
+
+def _loose(module: Module) -> bool:
+    return any(allocates(op) and op.operand("addr") is None for op in module.walk())
+
+
+def _moving(op: Op) -> Diagnostic:
+    return Diagnostic(
+        "sync.bound",
+        "nothing can be inserted where tiles are bound to addresses while the program runs: which "
+        "of them share bytes is not known before",
+        op.location,
+        fix="give the tile its address where it is made, or order the pipes by hand: sync=keep",
+    )
