@@ -136,9 +136,11 @@ class Program:
         sync: str | None = None,
     ) -> Program:
         """The program at another level: sync, l1, l2 or l3; the last is placed and ordered."""
+        chosen = self.target(on, defines)
+        if to != "l3":
+            return Program(ConvertLevel(to).run(self.module, chosen))
         policy = policy_for(self.module.location.file, rules, allow)
-        convert = ConvertLevel(to, Steps(place, sync), policy)
-        return Program(convert.run(self.module, self.target(on, defines)))
+        return Program(self.finished(chosen, Steps(place, sync), policy))
 
     def cpp(
         self,

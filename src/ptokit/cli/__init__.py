@@ -79,7 +79,8 @@ Defines = Annotated[
     typer.Option("-D", help="Override a size or alignment: -D PTO_UBUF_SIZE_BYTES=262144."),
 ]
 OnTarget = Annotated[
-    str | None, typer.Option("--target", help="Default: what the module asks for, or a2a3.")
+    str | None,
+    typer.Option("--target", "--pto-arch", help="Default: what the module asks for, or a2a3."),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Every broken rule is an error.")]
 Release = Annotated[

@@ -11,7 +11,9 @@ import typer
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.sources import load_program
+from ptokit.cli.steps import EnableInsertSync, Place, PtoLevel, Sync, steps
 from ptokit.ir.printer import print_module
+from ptokit.passes.finish import INSERT, KEEP, OPEN, Steps
 
 
 class Level(StrEnum):
@@ -31,19 +33,37 @@ def command(
     generic: Annotated[
         bool, typer.Option("--generic", help="Print the generic form of MLIR.")
     ] = False,
+    place: Place = None,
+    sync: Sync = None,
+    enable_insert_sync: EnableInsertSync = False,
+    pto_level: PtoLevel = None,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a program in another form: assembly lines, Level 1, 2 or 3."""
+    """Print a program in another form: assembly lines, Level 1, 2 or 3.
+
+    Level 3 is placed and ordered as far as the program leaves that open. Without `--to`, only what
+    is asked for is done: `--place`, `--sync=insert`, or both.
+    """
     program = load_program(file)
     chosen = program.target(target, define)
-    complaints = program.check(chosen, rules=profile(strict, release), allow=allow or ())
-    found = pass_or_refuse(complaints)
+    rules = profile(strict, release)
+    found = pass_or_refuse(program.check(chosen, rules=rules, allow=allow or ()))
+    asked = steps(place, sync, enable_insert_sync, pto_level)
+    if to is None and asked != OPEN:
+        to, asked = Level.l3, asked.over(Steps(None if asked.sync == INSERT else False, KEEP))
     if to is not None:
-        program = program.convert(to.value, chosen)
+        program = program.convert(
+            to.value,
+            chosen,
+            rules=rules,
+            allow=allow or (),
+            place=asked.place,
+            sync=asked.sync,
+        )
     if generic:
         text = print_module(program.executable(chosen), generic=True)
     else:

@@ -10,6 +10,7 @@ import typer
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.sources import load_program
+from ptokit.cli.steps import EnableInsertSync, Place, PtoLevel, Sync, steps
 
 
 def command(
@@ -17,6 +18,10 @@ def command(
     cpp: Annotated[bool, typer.Option("--cpp", help="PTO C++ (the only output so far).")] = True,
     target: OnTarget = None,
     out: Annotated[Path | None, typer.Option("-o", help="Write here instead of printing.")] = None,
+    place: Place = None,
+    sync: Sync = None,
+    enable_insert_sync: EnableInsertSync = False,
+    pto_level: PtoLevel = None,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
@@ -26,9 +31,10 @@ def command(
     """Write a program as PTO C++ for the real tool chain."""
     program = load_program(file)
     chosen = program.target(target, define)
-    complaints = program.check(chosen, rules=profile(strict, release), allow=allow or ())
-    found = pass_or_refuse(complaints)
-    source = program.cpp(chosen)
+    rules = profile(strict, release)
+    found = pass_or_refuse(program.check(chosen, rules=rules, allow=allow or ()))
+    asked = steps(place, sync, enable_insert_sync, pto_level)
+    source = program.cpp(chosen, rules=rules, allow=allow or (), place=asked.place, sync=asked.sync)
     if out is None:
         answer(source, found=found, text=source)
     out.write_text(source, "utf-8")

@@ -13,6 +13,7 @@ from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.sources import load_program
+from ptokit.cli.steps import EnableInsertSync, Place, PtoLevel, Sync, steps
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.kernels import Kernel
@@ -37,6 +38,10 @@ def command(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Write changed arrays back to their files.")
     ] = False,
+    place: Place = None,
+    sync: Sync = None,
+    enable_insert_sync: EnableInsertSync = False,
+    pto_level: PtoLevel = None,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
@@ -48,6 +53,7 @@ def command(
     kernel = program[entry] if entry else program.entry()
     words = args or []
     values = arguments(kernel, words)
+    asked = steps(place, sync, enable_insert_sync, pto_level)
     before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
     found = kernel[grid](
         *values,
@@ -55,6 +61,8 @@ def command(
         defines=define,
         seed=schedule,
         jobs=jobs,
+        place=asked.place,
+        sync=asked.sync,
         rules=profile(strict, release),
         allow=allow or (),
     ).warnings

@@ -13,25 +13,29 @@ takes the place of the flag.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ptokit.ir.core import Block, Function, Module, Op
 from ptokit.ir.flow import core_of, is_loop
-from ptokit.ir.ordering import written
+from ptokit.ir.ordering import effects_of, orders_pipes, written
 from ptokit.ir.rewrite import clone
+from ptokit.isa.effects import Flag as EventFlag
+from ptokit.isa.effects import Signal, Wait
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.isa.sync import pipe_barrier, set_flag, wait_flag
 from ptokit.isa.targets import Target
 from ptokit.isa.walks import Walk, stays_behind
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.base import Pass
+from ptokit.passes.call_graph import callee, working
 from ptokit.passes.storage import Bytes, bytes_of
 
 
 @dataclass(frozen=True)
 class InsertSync(Pass):
-    """Order the pipes of a placed program.
+    """Order the pipes of a placed program, beside whatever order is written in it.
 
     Sections of cube and vector code run on cores of their own, unless `is_one_core`: then one core
     plays both parts, and its pipes are ordered across sections.
@@ -42,14 +46,15 @@ class InsertSync(Pass):
 
     def run(self, module: Module, target: Target) -> Module:
         module = clone(module)
+        busy = working(module)
         for function in module.functions:
             body = function.body
-            if body is None:
+            if body is None or function.name not in busy:
                 continue
             # Each kind of core has pipes and flags of its own.
             kinds = {core_of(op) for op in function.walk() if op.regions} - {""}
             for kind in [""] if self.is_one_core else sorted(kinds) or [""]:
-                _Inserter(function, target, kind).run(body)
+                _Inserter(function, target, kind, busy).run(body)
             end = body.ops.pop()
             # Nothing may still be under way when the kernel ends.
             body.ops += [_barrier(Pipe.ALL, end), end]
@@ -122,13 +127,14 @@ class _Inserter:
     Without a kind it is the only core there is.
     """
 
-    def __init__(self, function: Function, target: Target, kind: str) -> None:
+    def __init__(self, function: Function, target: Target, kind: str, busy: set[str]) -> None:
         self.target = target
         self.kind = kind
         self._inside = not kind  # what is inserted here runs only where it should
         self.accesses = accesses_of(function, target)
         self.bytes = bytes_of(function, self.accesses)
-        self.ids = Ids(target.event_ids)
+        self.ids = Ids(target.event_ids, set(_written_ids(function, target)))
+        self._busy = busy  # functions that give work to pipes
         self._touches: dict[Op, frozenset[Touch]] = {}
         self._unordered = target.unordered
 
@@ -185,6 +191,10 @@ class _Inserter:
                 lead[index].append(_flag(wait_flag, flag, number, op))
                 spent.append((flag, number))
             lead[index] += [_barrier(pipe, op) for pipe in barriers.get(index, ())]
+            if (
+                callee(op) in self._busy
+            ):  # what it touches is its own affair; it drains all at its end
+                lead[index].append(_barrier(Pipe.ALL, op))
             for region in [] if self._is_elsewhere(op) else op.regions:
                 outside = self._inside
                 self._inside = outside or core_of(op) == self.kind
@@ -343,6 +353,16 @@ def _went_round(pipe: Pipe, when: int, index: int, carried: list[Flag], edges: E
         and edges.clocks[flag.after].get(flag.source, {}).get(pipe, -1) >= when
         for flag in carried
     )
+
+
+def _written_ids(function: Function, target: Target) -> Iterator[tuple[Pipe, Pipe, int]]:
+    """The event ids that the program uses itself; all of a pair where one is a run-time value."""
+    for op in function.walk():
+        for effect in effects_of(op) if orders_pipes(op) else ():
+            if isinstance(effect, Signal | Wait) and isinstance(effect.token, EventFlag):
+                source, sink, number = effect.token
+                for each in range(target.event_ids) if op.operands else (number,):
+                    yield source, sink, each
 
 
 def _flag(insn: Insn, flag: Flag, number: int, near: Op) -> Op:

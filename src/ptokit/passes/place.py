@@ -25,6 +25,7 @@ from ptokit.isa.binding import TGET_SCALE_ADDR
 from ptokit.isa.targets import Space, Target
 from ptokit.passes.accesses import Accesses, accesses_of
 from ptokit.passes.base import Pass
+from ptokit.passes.call_graph import callees, callers_first
 from ptokit.passes.carried import rotate_carried
 from ptokit.passes.liveness import Live, live_ranges, read_unwritten
 
@@ -42,14 +43,23 @@ class Place(Pass):
 
     def run(self, module: Module, target: Target) -> Module:
         module = clone(module)
-        for function in module.functions:
-            if function.body is not None:
-                rotate_carried(function.body)
-                _place(function, target, self.is_apart)
+        floors: dict[str, Floor] = {}  # of a function: what the tiles of its callers take up
+        for function in callers_first(module):
+            assert function.body is not None
+            rotate_carried(function.body)
+            floor = floors.get(function.name, {})
+            reach = _place(function, target, floor, self.is_apart)
+            for name in callees(function):
+                above = floors.setdefault(name, {})
+                above |= {m: max(above.get(m, 0), end) for m, end in reach.items()}
         return module
 
 
-def _place(function: Function, target: Target, is_apart: bool) -> None:
+Floor = dict[str, int]  # of each memory: the address from which on it is free
+
+
+def _place(function: Function, target: Target, floor: Floor, is_apart: bool) -> Floor:
+    """Place the tiles of one function above `floor`; returns how far they reach."""
     accesses = accesses_of(function, target)
     lives = live_ranges(function, accesses)
     scales = _scales(function, accesses)
@@ -66,15 +76,22 @@ def _place(function: Function, target: Target, is_apart: bool) -> None:
         always = [Live(live.alloc, 0, 0) for live in group]
         for lives in (always, alone) if is_apart else (alone,):
             with suppress(ProgramError):
-                addresses |= _assign(lives, target.spaces[loc], accesses, target)
+                addresses |= _assign(lives, target.spaces[loc], accesses, target, floor)
                 break
         else:
-            addresses |= _assign(group, target.spaces[loc], accesses, target)
+            addresses |= _assign(group, target.spaces[loc], accesses, target, floor)
     addresses |= {scale: addresses[data] >> 4 for scale, data in scales.items()}
     _rename(accesses, addresses)
     _write(function, addresses)
     _forget(function, lambda op: op.insn is TGET_SCALE_ADDR)  # placed tiles need it no more
     _forget(function, _said_by_addresses(accesses, addresses).__contains__)
+    reach = dict(floor)
+    for value, address in addresses.items():
+        assert isinstance(value.type, BufferType)
+        spec = value.type.spec
+        memory = target.spaces[spec.loc].memory
+        reach[memory] = max(reach.get(memory, 0), address + spec.nbytes)
+    return reach
 
 
 def _spec(live: Live) -> TileSpec | ConvSpec:
@@ -174,7 +191,7 @@ _ORDERS: tuple[Callable[[Live, int], tuple[int, ...]], ...] = (
 
 
 def _assign(
-    group: list[Live], space: Space, accesses: Accesses, target: Target
+    group: list[Live], space: Space, accesses: Accesses, target: Target, floor: Floor
 ) -> dict[Value, int]:
     fixed = {
         live.alloc.result: address
@@ -183,6 +200,8 @@ def _assign(
     }
     free = [live for live in group if live.alloc.result not in fixed]
     taken = [range_ for loc in _sharing(space, target) for range_ in accesses.fifos.reserved(loc)]
+    if space.memory in floor:
+        taken.append((0, floor[space.memory]))
     best: dict[Value, int] | None = None
     reach = 0
     for order in _ORDERS:
@@ -254,7 +273,7 @@ def _overflow(
         (
             ("needed", f"{reach} bytes"),
             ("capacity", f"{space.capacity} bytes"),
-            *(("slots of a FIFO", f"0x{start:x}..0x{stop:x}") for start, stop in taken),
+            *(("taken by others", f"0x{start:x}..0x{stop:x}") for start, stop in taken),
         ),
         "use smaller tiles, or let one end before the next begins",
         target.name,

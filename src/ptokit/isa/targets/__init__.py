@@ -260,11 +260,15 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
 )
 
 
+ALIASES = {"a2": "a2a3", "a3": "a2a3"}  # as the public assembler calls them
+
+
 def target(name: str | Target, defines: Defines | None = None) -> Target:
     """Look a target up by name, with overrides if any; an unknown one is a clear error."""
     if isinstance(name, Target):
         return name.override(defines)
-    found = TARGETS.get(str(name).lower())
+    asked = str(name).lower()
+    found = TARGETS.get(ALIASES.get(asked, asked))
     if found is None:
         near = difflib.get_close_matches(str(name), TARGETS, 1)
         raise fail(

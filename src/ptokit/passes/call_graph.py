@@ -1,0 +1,43 @@
+"""Which functions of a module call which."""
+
+from __future__ import annotations
+
+from ptokit.ir.attributes import SymbolAttr
+from ptokit.ir.core import Function, Module, Op
+
+
+def callee(op: Op) -> str:
+    """The name of the function an operation calls; empty when it calls none."""
+    called = op.attrs.get("callee") if op.name == "func.call" else None
+    return called.name if isinstance(called, SymbolAttr) else ""
+
+
+def callees(function: Function) -> list[str]:
+    """The functions that one calls, each once."""
+    return list(dict.fromkeys(name for op in function.walk() if (name := callee(op))))
+
+
+def callers_first(module: Module) -> list[Function]:
+    """The functions with a body, each behind all that call it; a module has no recursion."""
+    order: list[Function] = []
+
+    def visit(function: Function) -> None:
+        if function.body is None or function in order:
+            return
+        for other in module.functions:
+            if other is not function and function.name in callees(other):
+                visit(other)
+        order.append(function)
+
+    for function in module.functions:
+        visit(function)
+    return order
+
+
+def working(module: Module) -> set[str]:
+    """The functions that give work to a pipe, themselves or through others."""
+    found: set[str] = set()
+    for function in reversed(callers_first(module)):
+        if any(op.insn is not None or callee(op) in found for op in function.walk()):
+            found.add(function.name)
+    return found

@@ -1,0 +1,230 @@
+"""Placing and ordering: two steps, the same at every door, and never over the author's own."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from ptokit import *
+from ptokit.base.diagnostics import ProgramError, UsageError
+from ptokit.from_text import Program, loads
+from ptokit.ir.ordering import orders_pipes
+from ptokit.passes.verify import has_addresses
+
+VIEW = "!pto.partition_tensor_view<16x64xf32>"
+TILE = "!pto.tile_buf<vec, 16x64xf32>"
+HEAD = """func.func @f(%x: !pto.ptr<f32>, %z: !pto.ptr<f32>) {
+  %at = arith.constant 0 : i64
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = arith.constant 16 : index
+  %w = arith.constant 64 : index
+  %vx = pto.make_tensor_view %x, shape = [%r, %w], strides = [%w, %c1] : !pto.tensor_view<?x?xf32>
+  %vz = pto.make_tensor_view %z, shape = [%r, %w], strides = [%w, %c1] : !pto.tensor_view<?x?xf32>
+"""
+PARTS = "".join(
+    f"  %p{n} = pto.partition_view %v{n}, offsets = [%c0, %c0], sizes = [%r, %w] "
+    f": !pto.tensor_view<?x?xf32> -> {VIEW}\n"
+    for n in "xz"
+)
+
+
+def flags(source: str, sink: str, id: int = 0) -> str:
+    pair = f"[<PIPE_{source}>, <PIPE_{sink}>, <EVENT_ID{id}>]"
+    return f"  pto.set_flag{pair}\n  pto.wait_flag{pair}\n"
+
+
+def program(*, placed: bool, ordered: bool, leave_out: str = "") -> Program:
+    """One tile: loaded, made positive, stored."""
+    first, second = flags("MTE2", "V"), flags("V", "MTE3")
+    lines = [
+        f"  %t = pto.alloc_tile{' addr = %at' if placed else ''} : {TILE}\n",
+        f"  pto.tload ins(%px : {VIEW}) outs(%t : {TILE})\n",
+        first if ordered and leave_out != "first" else "",
+        f"  pto.tabs ins(%t : {TILE}) outs(%t : {TILE})\n",
+        second if ordered and leave_out != "second" else "",
+        f"  pto.tstore ins(%t : {TILE}) outs(%pz : {VIEW})\n",
+        "  return\n}\n",
+    ]
+    return loads(HEAD + PARTS + "".join(lines), "k.pto")
+
+
+def ran(kernel, **options) -> np.ndarray:
+    x = -np.ones((16, 64), "f4")
+    z = np.zeros_like(x)
+    kernel[1](x, z, **options)
+    return z
+
+
+@pytest.mark.parametrize("placed", [False, True])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_what_a_program_leaves_open_is_done_at_every_door(placed: bool, ordered: bool) -> None:
+    made = program(placed=placed, ordered=ordered)
+    assert (ran(made["f"]) == 1).all()
+    converted = made.convert("l3")
+    assert has_addresses(converted.module)
+    assert (ran(loads(str(converted))["f"], place=False, sync="keep") == 1).all()
+    text = made.cpp()
+    assert text == made["f"].cpp(*[np.zeros((16, 64), "f4")] * 2)
+    assert text.count("TASSIGN(") == 1
+    assert text.count("set_flag(PIPE_MTE2, PIPE_V") == 1
+    assert text.count("wait_flag(PIPE_V, PIPE_MTE3") == 1
+
+
+@pytest.mark.parametrize("placed", [False, True])
+def test_nothing_is_inserted_over_what_the_author_wrote(placed: bool) -> None:
+    made = program(placed=placed, ordered=True)
+    kept = [op.name for op in made.convert("l3").module.walk() if orders_pipes(op)]
+    assert kept == ["pto.set_flag", "pto.wait_flag"] * 2
+
+
+@pytest.mark.parametrize("placed", [False, True])
+@pytest.mark.parametrize("gone", ["first", "second"])
+def test_hand_written_flags_are_checked_at_every_level(placed: bool, gone: str) -> None:
+    made = program(placed=placed, ordered=True, leave_out=gone)
+    with pytest.raises(ProgramError) as caught:
+        ran(made["f"])
+    assert set(caught.value.codes) == {"E6"}
+    (found,) = caught.value.diagnostics
+    lines = {"first": {12, 13}, "second": {15, 16}}[gone]  # the load or the sum, and what follows
+    assert {found.location.line, found.notes[0].location.line} == lines
+
+
+def test_asked_to_insert_it_takes_event_ids_that_nobody_uses() -> None:
+    made = program(placed=True, ordered=True)
+    module = made.convert("l3", sync="insert").module
+    ids = [re.findall(r"EVENT_ID\d", str(op.attrs)) for op in module.walk() if orders_pipes(op)]
+    pairs = [str(op.attrs) for op in module.walk() if op.name == "pto.set_flag"]
+    assert len(pairs) == len(set(pairs)), ids
+    assert (ran(made["f"], sync="insert") == 1).all()
+
+
+def test_one_step_alone() -> None:
+    loose = program(placed=False, ordered=False)
+    placed = loose.convert("l3", sync="keep")
+    assert has_addresses(placed.module)
+    assert not any(orders_pipes(op) for op in placed.module.walk())
+    with pytest.raises(ProgramError) as caught:
+        ran(placed["f"], sync="keep")
+    assert set(caught.value.codes) == {"E6"}
+    ordered = placed.convert("l3", place=False)
+    assert (ran(ordered["f"], sync="keep") == 1).all()
+
+
+DOORS = {
+    "run": lambda made: ran(made["f"], place=False),
+    "convert": lambda made: made.convert("l3", place=False),
+    "cpp": lambda made: made.cpp(place=False),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_tile_that_is_not_to_be_placed_is_refused_by_all(door: str) -> None:
+    made = program(placed=False, ordered=True)
+    with pytest.raises(ProgramError) as caught:
+        DOORS[door](made)
+    assert caught.value.codes == ("unbound-tile",)
+    assert caught.value.diagnostics[0].location.line == 12
+
+
+def test_the_authors_order_knows_nothing_of_tiles_that_share_bytes() -> None:
+    """Two tiles one after the other: with sync=keep they lie apart, so no flag is missing."""
+    lines = [
+        f"  %a = pto.alloc_tile : {TILE}\n  %b = pto.alloc_tile : {TILE}\n",
+        f"  pto.tload ins(%px : {VIEW}) outs(%a : {TILE})\n",
+        flags("MTE2", "MTE3"),
+        f"  pto.tstore ins(%a : {TILE}) outs(%pz : {VIEW})\n",
+        f"  pto.tload ins(%px : {VIEW}) outs(%b : {TILE})\n",
+        "  return\n}\n",
+    ]
+    made = loads(HEAD + PARTS + "".join(lines), "k.pto")
+    assert (ran(made["f"]) == -1).all()
+    (a, b) = {
+        op.operand("addr").owner.attrs["value"].value
+        for op in made.convert("l3").module.walk()
+        if op.name == "pto.alloc_tile"
+    }
+    assert abs(a - b) >= 16 * 64 * 4
+
+
+def test_addresses_bound_at_run_time_leave_order_to_the_author() -> None:
+    lines = [
+        f"  %d = pto.declare_tile -> {TILE}\n",
+        f"  %t = pto.tassign %d, %at : {TILE} -> {TILE}\n",
+        f"  pto.tload ins(%px : {VIEW}) outs(%t : {TILE})\n",
+        f"  pto.tstore ins(%t : {TILE}) outs(%pz : {VIEW})\n",
+        "  return\n}\n",
+    ]
+    made = loads(HEAD + PARTS + "".join(lines), "k.pto")
+    with pytest.raises(ProgramError) as caught:
+        ran(made["f"])
+    assert caught.value.codes == ("E6",)
+    with pytest.raises(ProgramError) as caught:
+        made.cpp(sync="insert")
+    assert caught.value.codes == ("sync.bound",)
+
+
+def test_functions_that_call_each_other_share_no_bytes_and_meet_in_order() -> None:
+    text = f"""module {{
+      func.func private @add(%p: {VIEW}, %t: {TILE}) {{
+        %u = pto.alloc_tile : {TILE}
+        pto.tload ins(%p : {VIEW}) outs(%u : {TILE})
+        pto.tadd ins(%t, %u : {TILE}, {TILE}) outs(%t : {TILE})
+        return
+      }}
+      {HEAD.replace(") {", ") attributes {pto.entry} {", 1)}{PARTS}
+      %t = pto.alloc_tile : {TILE}
+      pto.tload ins(%px : {VIEW}) outs(%t : {TILE})
+      func.call @add(%px, %t) : ({VIEW}, {TILE}) -> ()
+      func.call @add(%px, %t) : ({VIEW}, {TILE}) -> ()
+      pto.tstore ins(%t : {TILE}) outs(%pz : {VIEW})
+      return
+      }}
+    }}"""
+    made = loads(text, "k.pto")
+    for seed in (None, 1, 2, 3):
+        assert (ran(made["f"], seed=seed) == -3).all()
+
+
+# ---- kernels in Python ---------------------------------------------------------------------------
+
+
+@kernel
+def loose(x, z):
+    t = Tile[TileType.Vec, float32, 16, 64]()
+    TLOAD(t, GlobalTensor(x))
+    TABS(t, t)
+    TSTORE(GlobalTensor(z), t)
+
+
+@kernel
+def bound(x, z):
+    t = Tile[TileType.Vec, float32, 16, 64]()
+    TASSIGN[0x100](t)
+    TLOAD(t, GlobalTensor(x))
+    TABS(t, t)
+    TSTORE(GlobalTensor(z), t)
+
+
+def test_manual_kernels_can_be_finished_too() -> None:
+    for options in ({}, {"sync": "insert"}):
+        with pytest.raises(ProgramError) as caught:
+            ran(loose, **options)
+        assert caught.value.codes == ("unbound-tile",)
+    with pytest.raises(ProgramError) as caught:
+        ran(loose, place=True)
+    assert set(caught.value.codes) == {"E6"}
+    assert (ran(loose, place=True, sync="insert") == 1).all()
+    assert (ran(bound, sync="insert") == 1).all()
+    arrays = [np.zeros((16, 64), "f4")] * 2
+    assert "set_flag(PIPE_MTE2, PIPE_V" in bound.cpp(*arrays, sync="insert")
+    assert "set_flag" not in bound.cpp(*arrays)
+
+
+def test_steps_need_a_program_that_is_rewritten() -> None:
+    with pytest.raises(UsageError, match='path="lowered"'):
+        ran(bound, sync="insert", path="eager")
+    with pytest.raises(UsageError, match='"insert" or "keep"'):
+        ran(bound, sync="yes")
