@@ -74,9 +74,9 @@ def _place(function: Function, target: Target, floor: Floor, is_apart: bool) -> 
         # Apart as long as there is room; without, what is read unwritten is not noticed.
         alone = [replace(x, start=0) if x.alloc.result in unwritten else x for x in group]
         always = [Live(live.alloc, 0, 0) for live in group]
-        for lives in (always, alone) if is_apart else (alone,):
+        for assumed in (always, alone) if is_apart else (alone,):
             with suppress(ProgramError):
-                addresses |= _assign(lives, target.spaces[loc], accesses, target, floor)
+                addresses |= _assign(assumed, target.spaces[loc], accesses, target, floor)
                 break
         else:
             addresses |= _assign(group, target.spaces[loc], accesses, target, floor)
