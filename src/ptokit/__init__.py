@@ -24,6 +24,7 @@ from ptokit.base.diagnostics import (
     PtoWarning,
 )
 from ptokit.base.dtypes import *
+from ptokit.base.entry import public as _public
 from ptokit.base.enums import *
 from ptokit.base.precision import *
 from ptokit.base.tiles import DYNAMIC
@@ -33,6 +34,7 @@ from ptokit.frontend import events as _events
 from ptokit.frontend import pipes as _pipes
 from ptokit.frontend import tensor_types as _tensor_types
 from ptokit.frontend import types as _types
+from ptokit.frontend.advice import meant as _meant
 from ptokit.frontend.api import *
 from ptokit.frontend.asynchronous import *
 from ptokit.frontend.events import *
@@ -59,10 +61,12 @@ _LATE = {
 }
 
 
+@_public
 def __getattr__(name: str) -> Any:
     module = _LATE.get(name)
     if module is None:
-        raise AttributeError(f"module 'ptokit' has no attribute {name!r}")
+        hint = "" if name.startswith("_") else _meant(name, globals())
+        raise AttributeError(f"module 'ptokit' has no attribute {name!r}{hint and '; ' + hint}")
     globals()[name] = found = getattr(import_module(module), name)
     return found
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from ptokit.base.diagnostics import usage_error
 from ptokit.base.entry import public
+from ptokit.frontend.advice import at_the_users_line
+from ptokit.frontend.arguments import check_argument
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.sections import guarded
@@ -77,6 +79,8 @@ class PythonSource:
                 "arguments", f"{self.name}: {error}", fix=f"{self.name}{self.signature}"
             ) from None
         bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            check_argument(name, value)
         return bound.arguments
 
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -98,7 +102,17 @@ class PythonSource:
             return Programs(cores, "manual", function=module.functions[0], args=passed)
         named = {n: v for n, v in arguments.items() if n in self.consts}
         function = self.on_cluster if self.core == "mix" else self.function
-        return Programs(cores, self.mode, body=lambda: function(*passed, **named))
+
+        def body() -> Any:
+            try:
+                return function(*passed, **named)
+            except (NameError, AttributeError) as error:
+                unknown = at_the_users_line(error)
+                if unknown is None:
+                    raise
+                raise unknown from None
+
+        return Programs(cores, self.mode, body=body)
 
     def __str__(self) -> str:
         return f"{self.name}{self.signature}, {self.mode} mode"

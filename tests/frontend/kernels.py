@@ -166,7 +166,7 @@ CANNOT = {
     uses_try: ("lower.unsupported", "a kernel cannot contain Try"),
     used_after_loop: ("lower.gone", "last is assigned only inside the loop"),
     run_time_index: ("lower.needs-constant", "needs a value known at compile time"),
-    unknown_name: ("lower.name", "name 'nowhere' is not defined"),
+    unknown_name: ("unknown-name", "name 'nowhere' is not defined"),
     false_at_compile_time: ("lower.assert", "sixteen rows"),
 }
 

@@ -2,8 +2,9 @@
 
 A diagnostic names the user's line, the values and the fix; the frames of ptokit above it would only
 bury that. `@public` marks a function, or a class all of whose methods users call. Frames of the
-user's own functions stay, also those that ptokit called, such as the body of a kernel. Bugs of
-ptokit (InternalError, and whatever is no PtoError) keep every frame; so does all else under
+user's own functions stay, also those that ptokit called, such as the body of a kernel; an exception
+that such a function raises itself is the user's and loses our frames too. Bugs of ptokit
+(InternalError, and whatever else our own code raises) keep every frame; so does all else under
 `python -X dev`.
 """
 
@@ -85,12 +86,25 @@ def _entered(function: Callable[..., Any], *kinds: type[Exception]) -> Callable[
         except raised as error:
             hide_frames(error)
             raise
-        except TypeError as error:
-            if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+        except Exception as error:
+            trace = error.__traceback__
+            if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
                 error.__traceback__ = None  # the call itself does not fit the signature
+            elif _is_the_users(trace):
+                hide_frames(error)
             raise
 
     return enter
+
+
+def _is_the_users(trace: TracebackType | None) -> bool:
+    """Whether an exception was raised by the user's code, or by a library that it called."""
+    inside = True
+    while trace is not None:
+        frame = trace.tb_frame
+        inside = is_ours(frame) or (inside and is_library(frame))
+        trace = trace.tb_next
+    return not inside
 
 
 def _of_the_user(trace: TracebackType | None) -> TracebackType | None:
@@ -99,7 +113,7 @@ def _of_the_user(trace: TracebackType | None) -> TracebackType | None:
     inside = False
     while trace is not None:
         frame = trace.tb_frame
-        inside = is_ours(frame) or (inside and _is_library(frame))
+        inside = is_ours(frame) or (inside and is_library(frame))
         if not inside:
             kept.append(trace)
         trace = trace.tb_next
@@ -110,7 +124,8 @@ def _of_the_user(trace: TracebackType | None) -> TracebackType | None:
     return rest
 
 
-def _is_library(frame: FrameType) -> bool:
+def is_library(frame: FrameType) -> bool:
+    """Whether the frame runs code of Python's library or of NumPy."""
     name = frame.f_code.co_filename
     if "site-packages" in name:  # lies in the folder of the standard library on some systems
         return name.startswith(_LIBRARIES[1])

@@ -11,10 +11,13 @@ from difflib import get_close_matches
 from enum import EnumType, IntEnum
 from typing import Any
 
+from ptokit.base.entry import public
+
 
 class _Named(EnumType):
     """Says which members there are when a name is none of them."""
 
+    @public
     def __getattr__(cls, name: str) -> Any:
         members = cls.__members__
         if name in members:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+import numpy as np
 
 from ptokit.base.diagnostics import fail
+from ptokit.base.layout import Array
 from ptokit.isa.verify import shown
+from ptokit.machine.objects import as_array, element_type
 
 E = TypeVar("E", bound=IntEnum)
 
@@ -59,6 +63,46 @@ class template:  # noqa: N801 - reads as a word in a with statement
             got=[("arguments", ", ".join(map(shown, self._given)))],
             fix=self._pattern,
         ) from None
+
+
+def check_argument(name: str, value: Any) -> None:
+    """Refuse what no kernel can be given, whatever path it takes."""
+    if isinstance(value, list | dict | set):
+        kind, size = type(value).__name__, len(cast("Any", value))
+        raise fail(
+            "argument-type",
+            f"{name} is a {kind}: kernels take arrays, numbers and what is fixed, such as tuples",
+            got=[(name, f"{kind} of {size}")],
+            fix=f"np.array({name}, np.float32) for global memory, tuple({name}) for constants",
+        )
+    if isinstance(value, tuple):
+        for index, each in enumerate(cast("tuple[Any, ...]", value)):
+            check_argument(f"{name}[{index}]", each)
+    elif not isinstance(value, np.generic) and is_array(value):
+        _check_array(name, as_array(value))
+
+
+def _check_array(name: str, array: Array) -> None:
+    element_type(array)
+    if array.ndim == 0:
+        raise fail(
+            "argument-shape",
+            f"{name} is an array without dimensions",
+            got=[(name, f"{array.dtype} array of shape ()")],
+            fix=f"{name}.item() for a number, {name}.reshape(1) for one element of global memory",
+        )
+    if any(step < 0 for step in array.strides):
+        raise fail(
+            "argument-shape",
+            f"{name} goes backwards through memory, as x[::-1] does",
+            got=[(f"{name}.strides", array.strides)],
+            fix=f"np.ascontiguousarray({name}) is a copy in its order",
+        )
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value carries an array: NumPy's, or one of another library."""
+    return hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
 
 
 def choice(kind: type[E], value: Any) -> E:

@@ -115,8 +115,8 @@ class Instruction:
         machine = current()
         try:
             value = machine.execute(self.insn, operands, attrs, site)
-        except AttributeError as error:
-            _blame_operands(self.insn, operands, error)
+        except (AttributeError, KeyError, AssertionError) as error:
+            check_operands(self.insn, operands, error)
             raise
         return RecordEvent(self.insn, self.insn.pipe, site) if value is None else value
 
@@ -321,21 +321,32 @@ def _class_of(kind: str) -> str:
 
 
 def _described(value: Any) -> str:
+    """What an operand is, in the same words whether it runs or is lowered."""
     if isinstance(value, type):
         return f"the type {value.__name__}"
-    if isinstance(value, np.ndarray):
-        return f"array ({value.dtype})"
-    return f"{kind_of(value)} ({type(value).__name__})"
+    kind, spec = kind_of(value), getattr(value, "spec", None)
+    if spec is not None:
+        return f"{kind} ({spec})"
+    if kind == "pointer":
+        element = getattr(value, "dtype", None)
+        return f"array ({element.np if isinstance(element, DType) else element})"
+    if kind == "scalar":
+        return f"number ({value})" if isinstance(value, int | float) else "number"
+    return f"{kind} ({type(value).__name__})"
 
 
 def _hint(insn: Insn, args: tuple[Any, ...]) -> str:
     """What is most likely meant where the mistake is a common one."""
     if any(isinstance(a, type) and issubclass(a, TileObject | ConvObject) for a in args):
         return "a tile is made by calling its type, tile = TileT(); "
-    if any(isinstance(a, np.ndarray) for a in args) and any(
-        "global" in o.kinds for o in insn.operands
-    ):
+    if any(isinstance(a, type) and issubclass(a, Waitable) for a in args):
+        return "an event is made by calling its type, e = Event[Op.TLOAD, Op.TADD](); "
+    kinds = [kind_of(a) for a in args]
+    if "pointer" in kinds and any("global" in o.kinds for o in insn.operands):
         return "an array is global memory once it is wrapped: GlobalTensor(array); "
+    twin = INSTRUCTIONS.get(f"{insn.name}S")  # the same with a number in place of a tile
+    if twin is not None and "scalar" in kinds and any(len(f) == len(args) for f in twin.forms):
+        return f"with a number it is {twin.name}({', '.join(twin.forms[0])}); "
     return ""
 
 
@@ -348,8 +359,13 @@ def _no_names(insn: Insn, named: Mapping[str, Any]) -> PtoError:
     )
 
 
-def _blame_operands(insn: Insn, operands: tuple[Any, ...], error: AttributeError) -> None:
-    """Turn 'no attribute ...' into a sentence about the operand that is of the wrong kind."""
+def check_operands(insn: Insn, operands: tuple[Any, ...], error: Exception | None = None) -> None:
+    """Refuse operands of the wrong kind.
+
+    Calls with one form of tiles alone are not matched before they run: what they stumble over
+    becomes a sentence about the operand here.
+    """
     for declared, value in zip(insn.operands, operands, strict=True):
-        if value is not None and not _accepts(declared, value):
-            raise _no_overload(insn, tuple(o for o in operands if o is not None)) from error
+        left_out = value is None and any(declared.name not in form for form in insn.forms)
+        if not left_out and not _accepts(declared, value):
+            raise _no_overload(insn, operands) from error

@@ -24,6 +24,7 @@ from ptokit.base.tensors import (
     matrix_violations,
 )
 from ptokit.base.tiles import DYNAMIC
+from ptokit.frontend.advice import NotANumber
 from ptokit.frontend.arguments import arguments, choice, class_name, template
 from ptokit.frontend.conv_parameters import ConvParameters
 from ptokit.frontend.types import broadcast, contents, reject
@@ -150,7 +151,7 @@ class _ConvMeta(type):
 
 
 @public
-class ConvTile(ConvParameters, metaclass=_ConvMeta):
+class ConvTile(NotANumber, ConvParameters, metaclass=_ConvMeta):
     """A convolution tile; write `ConvTile[...]` to form its type."""
 
     TYPE: ClassVar[ConvSpec | None] = None
@@ -205,7 +206,7 @@ class _GlobalMeta(type):
 
 
 @public
-class GlobalTensor(GlobalObject, metaclass=_GlobalMeta):
+class GlobalTensor(GlobalObject, NotANumber, metaclass=_GlobalMeta):
     """A five-dimensional view of an array in global memory.
 
     `GlobalTensor[float32, Shape[...], Stride[...], Layout.ND](array)` is the full form; a plain
@@ -255,14 +256,31 @@ def _inferred(memory: Any) -> GlobalSpec:
             fix="GlobalTensor(array), or GlobalTensor[DType, Shape[...], Stride[...]](pointer)",
         )
     array = as_array(memory)
-    if array.ndim > 5:
-        raise fail("tensor-rank", "global tensors have five dimensions", got=[("ndim", array.ndim)])
+    check_dimensions(array.shape, array.strides)
     missing = 5 - array.ndim
     steps = tuple(s // array.itemsize for s in array.strides)
     whole = max([n * s for n, s in zip(array.shape, steps, strict=True)], default=1)
     return GlobalSpec.of(
         element_type(array), (1,) * missing + array.shape, (whole,) * missing + steps, Layout.ND
     )
+
+
+def check_dimensions(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    """Refuse arrays that no view of global memory can stand for."""
+    if not 1 <= len(shape) <= 5:
+        raise fail(
+            "tensor-rank",
+            "a GlobalTensor is made from an array of one to five dimensions",
+            got=[("dimensions", len(shape))],
+            fix="merge dimensions: array.reshape(...)" if shape else "array.reshape(1)",
+        )
+    if any(step < 0 for step in strides):
+        raise fail(
+            "tensor-step",
+            "a GlobalTensor goes forwards through memory; this array has a negative step",
+            got=[("strides", strides)],
+            fix="give the kernel a copy in the wanted order: np.ascontiguousarray(x[::-1])",
+        )
 
 
 @public

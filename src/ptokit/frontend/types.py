@@ -20,6 +20,7 @@ from ptokit.base.entry import public
 from ptokit.base.enums import BLayout, CompactMode, SLayout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
+from ptokit.frontend.advice import NotANumber
 from ptokit.frontend.arguments import arguments, choice, class_name, template
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
@@ -129,7 +130,7 @@ _STATIC: dict[str, Callable[[TileSpec], Any]] = {
 
 
 @public
-class Tile(TileObject, metaclass=TileMeta):
+class Tile(NotANumber, TileObject, metaclass=TileMeta):
     """A two-dimensional tile of on-chip memory; write `Tile[...]` to form its type."""
 
     __slots__ = ()

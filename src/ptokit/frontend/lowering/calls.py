@@ -50,7 +50,14 @@ from ptokit.frontend.lowering.symbols import (
 )
 from ptokit.frontend.pipes import TPipe
 from ptokit.frontend.session import current
-from ptokit.frontend.tensor_types import ConvTile, GlobalTensor, Shape, Stride, ptr
+from ptokit.frontend.tensor_types import (
+    ConvTile,
+    GlobalTensor,
+    Shape,
+    Stride,
+    check_dimensions,
+    ptr,
+)
 from ptokit.frontend.types import Tile
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Value
@@ -188,6 +195,7 @@ def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
     at = args[0]
     spec: GlobalSpec | None = kind.TYPE
     if spec is None:
+        check_dimensions(at.shape, at.strides)
         missing = 5 - len(at.shape)
         whole = max([n * s for n, s in zip(at.shape, at.strides, strict=True)], default=1)
         shape: tuple[Any, ...] = (1,) * missing + at.shape

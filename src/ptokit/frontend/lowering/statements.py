@@ -20,6 +20,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import Note, PtoError
 from ptokit.base.location import Location, user_site
+from ptokit.frontend.advice import unknown_attribute, unknown_name
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.loops import Loops
 from ptokit.frontend.lowering.symbols import (
@@ -303,16 +304,16 @@ class KernelLowering(Loops):
                     )
                 return found
         self.at(node)
-        raise self.emitter.fail("name", f"name {node.id!r} is not defined")
+        known = [*scope.names, *scope.outer]
+        raise unknown_name(node.id, known, self.emitter.location)
 
     def get_Attribute(self, node: ast.Attribute) -> Any:
         subject = self.value(node.value)
         try:
             return getattr(subject, node.attr)
-        except AttributeError:
+        except AttributeError as error:
             self.at(node)
-            kind = getattr(subject, "__name__", None) or repr(subject)
-            raise self.emitter.fail("attribute", f"{kind} has no attribute {node.attr!r}") from None
+            raise unknown_attribute(error, self.emitter.location) from None
 
     def get_Subscript(self, node: ast.Subscript) -> Any:
         subject, index = self.value(node.value), self.value(node.slice)

@@ -14,6 +14,7 @@ from ptokit.base.enums import Layout
 from ptokit.base.location import Location
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
+from ptokit.frontend.advice import NotANumber
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr, enumeration_of
 from ptokit.ir.core import Op, Value
@@ -336,7 +337,7 @@ def extreme(emitter: Emitter, which: str, left: Any, right: Any) -> Number:
 # ---- data --------------------------------------------------------------------------------------
 
 
-class BufferSymbol:
+class BufferSymbol(NotANumber):
     """A tile or convolution tile of the kernel. `value` is its handle in the IR; `alloc` the
     operation that made it, None for a tile of the caller."""
 
@@ -441,7 +442,7 @@ class PointerSymbol:
         return f"<pointer to {self.dtype.name}>"
 
 
-class GlobalSymbol:
+class GlobalSymbol(NotANumber):
     """A GlobalTensor: the part of memory it stands for, and the whole it is a part of."""
 
     operand_kind = "global"

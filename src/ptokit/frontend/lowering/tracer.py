@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ptokit.base.location import Location, Site
+from ptokit.frontend.instruction import check_operands
 from ptokit.frontend.lowering import fifos
 from ptokit.frontend.lowering.asynchronous import EventSymbol
 from ptokit.frontend.lowering.emitter import Emitter
@@ -63,6 +64,7 @@ class Tracer:
 
     def execute(self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Place) -> Any:
         """Write the instruction; operands follow the record, None is left out."""
+        check_operands(insn, tuple(operands))
         if self.mode == "auto" and insn.in_auto is not InAuto.RUNS:
             return AsyncEvent() if insn.returns == EventSymbol.operand_kind else None
         given = {
