@@ -49,6 +49,7 @@ from ptokit.machine.executor import named, order
 from ptokit.machine.machine import Machine
 from ptokit.machine.memory import GmBuffer, Storage
 from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
+from ptokit.machine.poison import spread, taken
 from ptokit.machine.providers import Services
 
 Place = Site | Location
@@ -152,6 +153,10 @@ class Elements:
             return (self.offset + self.places // 2)[..., None]
         size = self.dtype.itemsize
         return (self.offset + self.places * size)[..., None] + np.arange(size)
+
+    def addresses(self) -> Array:
+        """The first byte of every element."""
+        return self.bytes[..., 0]
 
     def read(self) -> Array:
         """The values, as a matrix of its own."""
@@ -329,11 +334,12 @@ class ReferenceExecutor:
         machine.sync.apply(call.before, site, named(call, operands))
         reached: dict[str, Elements] = {}  # of global memory
         args: list[Any] = []
+        missing: dict[str, Array | None] = {}  # what nothing has written, where poison travels
         for declared, value in zip(insn.operands, operands, strict=True):
             found = call.handed.get(declared.name)
             is_looked_at = found is not None and found.reads and not declared.carries
             if found is not None and is_looked_at and not found.is_defined():
-                raise faults.poison_read(call, found, *found.first_poison(), site)
+                missing[declared.name] = taken(machine, call, found, site)
             if isinstance(value, GlobalObject) and call.view(declared) is not View.OBJECT:
                 found = reached[declared.name] = call.view_elements(declared, value, site)
             args.append(value if found is None else found.read().reshape(found.array_shape))
@@ -356,6 +362,10 @@ class ReferenceExecutor:
         for found in call.lost:
             found.poison()
         services.finish()
+        missing |= services.missing
+        if missing:
+            made = [e for e in (*call.handed.values(), *reached.values()) if e.writes]
+            spread(machine, call, missing, [e for e in made if e not in call.lost], site)
         machine.publish(call, site, tuple(reached.values()))
         return result
 

@@ -40,7 +40,13 @@ _ON_KIRIN = on(KIRIN)
 @insn(
     out("dst", view=dst_region, unspecified=garbage_rows),
     src("src0", view=src0_region, carries=True),
-    src("src1", view=lambda o: (o.dst.vr, o.dst.vc), optional=True, note="indices"),
+    src(
+        "src1",
+        view=lambda o: (o.dst.vr, o.dst.vc),
+        optional=True,
+        steers=True,
+        note="indices",
+    ),
     src(
         "k_value",
         view=lambda o: slice(0, o.src0.vr),
@@ -249,7 +255,12 @@ def _offsets_read(o: Any) -> int:
 @insn(
     out("dst"),
     src("src", view=View.STORAGE, carries=True),
-    src("offset", view=lambda o: (o.dst.vr, _offsets_read(o)), note="byte offsets, one per block"),
+    src(
+        "offset",
+        view=lambda o: (o.dst.vr, _offsets_read(o)),
+        steers=True,
+        note="byte offsets, one per block",
+    ),
     types=types(**narrow(COPIED), ids="SA-0182"),
     rules=[
         located("Vec", "dst", "src", "offset"),

@@ -113,6 +113,7 @@ _MAT_RULES = [
         "in",
         kinds=("tile", "global"),
         view=lambda o: View.STORAGE if o.indexes.kind == "global" else View.VALID,
+        steers=True,
     ),
     Operand("scratch", "tmp", kinds=("global",), view=View.STORAGE, optional=True),
     attrs=[
@@ -194,7 +195,7 @@ def _picks(o: Any) -> bool:
 @insn(
     Operand("dst", "inout", kinds=("global",), view=table_view("dst", row_mode), note="the table"),
     src("src", view=lambda o: touched(o, "src", "dst", row_mode(o))),
-    src("indexes"),
+    src("indexes", steers=True),
     attrs=[
         COALESCE,
         Attr("scatterAtomicOp", ScatterAtomicOp, ScatterAtomicOp.None_, "combine with the table"),

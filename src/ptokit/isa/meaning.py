@@ -75,6 +75,10 @@ class Form:
         """The meaning as a line, of the expressions as texts."""
         raise NotImplementedError
 
+    def reached(self, elements: Array, shape: tuple[int, int]) -> Array | None:
+        """The elements of a result of this shape that are made of some of a source; None: any."""
+        return None
+
 
 class Meaning:
     """A form and a function of elements, with the code that has been made of them."""
@@ -225,6 +229,16 @@ class Each(Form):
             code.line(f"if where.any(): poison.poison_where({dst!r}, where)")
         return code.function()
 
+    def reached(self, elements: Array, shape: tuple[int, int]) -> Array | None:
+        if self.packs or self.masks:  # bits of one row are made of elements of that row
+            if len(elements) != shape[0]:
+                return None
+            elements = np.logical_or.reduce(elements, axis=1, keepdims=True)
+        if 0 in elements.shape:
+            return np.zeros(shape, np.bool_)
+        rows, cols = (np.arange(n) % m for n, m in zip(shape, elements.shape, strict=True))
+        return elements[np.ix_(rows, cols)]
+
     def line(self, meaning: Meaning, texts: Sequence[str]) -> str:
         (dst,) = meaning.outs
         left = f"bit j of {dst}[i]" if self.packs else f"{dst}[i, j]"
@@ -261,6 +275,13 @@ class Partial(Form):
 
         return body
 
+    def reached(self, elements: Array, shape: tuple[int, int]) -> Array | None:
+        rows, cols = shape
+        found = np.zeros(shape, np.bool_)
+        part = elements[:rows, :cols]
+        found[: part.shape[0], : part.shape[1]] = part
+        return found
+
     def line(self, meaning: Meaning, texts: Sequence[str]) -> str:
         each = [f"{out}[i, j] = {text}" for out, text in zip(meaning.outs, texts, strict=True)]
         return "; ".join(each) + " where both sources are valid, elsewhere the one that is"
@@ -296,6 +317,10 @@ class _Along(Form):
     def places(self) -> tuple[str, str]:
         """Words for the place of a result and for the elements it is made of."""
         return ("[i, 0]", "src[i, :]") if self.axis else ("[0, j]", "src[:, j]")
+
+    def reached(self, elements: Array, shape: tuple[int, int]) -> Array | None:
+        lines = np.logical_or.reduce(elements, axis=self.axis, keepdims=True)
+        return lines if lines.shape == shape else None
 
     def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
         kind = kinds["src"]

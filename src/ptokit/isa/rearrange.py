@@ -11,7 +11,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.rules import located, must, row_major, same_dtype, same_valid, separate
 from ptokit.isa.services import Poison, Refused
-from ptokit.isa.spec import Asm, insn, out, src, types
+from ptokit.isa.spec import Asm, Operand, insn, out, src, types
 from ptokit.isa.targets import PerTarget, Target
 from ptokit.isa.transfer import c0, rest_of_blocks
 
@@ -34,13 +34,18 @@ def _spill(o: Any) -> Any:
     return rest_of_blocks(o, o.dst.vr, o.src0.vc + o.src1.vc) if in_blocks else None
 
 
+def _lengths(of: str) -> Operand:
+    note = f"lengths of {of} in bytes"
+    return src(f"{of}Idx", optional=True, steers=True, view=lambda o: (o.dst.vr, 1), note=note)
+
+
 @insn(
     out("dst", view=_joined, unspecified=_spill),
     src("src0"),
     src("src1"),
     out("dstIdx", optional=True, view=lambda o: (o.dst.vr, 1), note="resulting lengths in bytes"),
-    src("src0Idx", optional=True, view=lambda o: (o.dst.vr, 1), note="lengths of src0 in bytes"),
-    src("src1Idx", optional=True, view=lambda o: (o.dst.vr, 1), note="lengths of src1 in bytes"),
+    _lengths("src0"),
+    _lengths("src1"),
     types=types(a2a3=ALL_TYPES, a5=ALL_TYPES, kirin=f"{INTEGERS} f16 f32"),
     forms=[
         "dst src0 src1",

@@ -66,7 +66,7 @@ def _src_region(o: Any) -> View | Extent:
 @insn(
     out("dst", view=_dst_region),
     src("src", view=_src_region),
-    src("indexes", optional=True, note="elements of dst, in memory order"),
+    src("indexes", optional=True, steers=True, note="elements of dst, in memory order"),
     attrs=[
         Attr("maskPattern", MaskPattern, MaskPattern.P1111, "which of every two or four"),
         Attr(

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base.layout import AxisMap
+from ptokit.base.layout import Array, AxisMap
 from ptokit.isa.costs import Cost, class_of
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.effects import Effects, InAuto, Pipe, Steps
@@ -66,6 +66,7 @@ class Operand:
     boxes: bool = False
     is_handle: bool = False  # only fields of the object are read, none of its bytes
     carries: bool = False  # may hold undefined elements: the body passes their state on itself
+    steers: bool = False  # indices, addresses or counts: made of undefined bytes they mean nothing
     space: str = ""  # tells apart overloads whose operands differ only in their memory space
     refused: str = ""  # the assertion id under which an argument of any other kind is reported
     # When the contents do not survive: by default of no source, and of every scratch tile.
@@ -262,6 +263,16 @@ class Insn:
     def origin(self, rule: Rule, target: str) -> Origin:
         """Where a rule of this instruction comes from on a target."""
         return rule.origin or origin_of(self.name, rule.id, target)
+
+    def reached(self, ops: Ops, elements: Array, shape: tuple[int, int]) -> Array | None:
+        """The elements of a result of this shape that are made of some of a source.
+
+        None: it is not said which, and may be any.
+        """
+        if self.means is not None:
+            return self.means.form.reached(elements, shape)
+        maps = self.pointwise is not None and self.pointwise(ops)
+        return elements if maps and elements.shape == shape else None
 
     def body_for(self, ops: Ops) -> Body:
         """The body for these operands."""

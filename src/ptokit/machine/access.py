@@ -304,6 +304,12 @@ class Access:
         else:
             self._flat(buffer, dtype)[self._offsets()] = values
 
+    def addresses(self) -> Array:
+        """The first byte of every element, in its memory."""
+        if self.dtype.is_packed:
+            return self._byte_indices()
+        return self.offset + self._offsets() * self.dtype.itemsize
+
     def _byte_indices(self) -> Array:
         return self.offset + self._offsets() // 2
 

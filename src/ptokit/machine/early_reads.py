@@ -51,6 +51,11 @@ def note_early_read(scheduler: Scheduler, error: PtoError) -> bool:
     return True
 
 
+def is_on_its_way(scheduler: Scheduler, access: Any) -> bool:
+    """Whether an instruction that stands in a queue will write some of these bytes."""
+    return _writer(scheduler.queues.pending, access) is not None
+
+
 def _writer(queues: Iterable[PipeQueue], access: Any) -> tuple[PipeQueue, Work, str] | None:
     """The first instruction in a queue that will write some of these bytes."""
     low, high = _span(access)

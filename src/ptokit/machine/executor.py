@@ -20,7 +20,8 @@ from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call, bind_global, cache_key
-from ptokit.machine.faults import failure, poison_read, refusal
+from ptokit.machine.faults import failure, refusal
+from ptokit.machine.poison import spread, taken
 from ptokit.machine.providers import Services
 from ptokit.machine.sync import Given
 
@@ -86,12 +87,12 @@ class FastExecutor:
         """Fetch, check, run, write back, mark, publish."""
         if call.effects is not None:
             return order(self.machine, call, operands, site)
+        machine, missing = self.machine, None
         if call.before:
-            self.machine.sync.apply(call.before, site, named(call, operands))
+            machine.sync.apply(call.before, site, named(call, operands))
         for access in call.checked:
             if access.clean != access.memory.epoch and not access.is_defined():
-                raise poison_read(call, access, *access.first_poison(), site)
-        machine = self.machine
+                missing = {**(missing or {}), access.operand: taken(machine, call, access, site)}
         args, bound, more, services = call.args, _NONE, call.keywords, None
         if call.copies or call.values or call.global_patterns:
             args, bound = _fetch(call, operands, site)
@@ -124,6 +125,11 @@ class FastExecutor:
             access.poison()
         if services is not None:
             services.finish()
+            if services.missing:
+                missing = {**(missing or {}), **services.missing}
+        if missing:
+            stored = [access for access in bound if access.writes]
+            spread(machine, call, missing, (*call.written, *stored), site)
         machine.publish(call, site, bound)
         return result
 

@@ -98,6 +98,16 @@ class Machine:
         """Whether instructions may run after they were enqueued."""
         return False
 
+    def carries_poison(self, call: Any, access: Any, site: Site | Location) -> bool:
+        """Whether an operand may be read undefined: poison then travels (machine/poison.py)."""
+        insn = call.insn
+        if insn.returns or insn.operand(access.operand).steers:
+            return False
+        if self.policy.carries_poison:
+            return True
+        at = site if isinstance(site, Location) else site.location
+        return self.policy.allows("poison-read", at)
+
     # ---- events ---------------------------------------------------------------------------------
 
     def subscribe(self, subscriber: Subscriber, *, accesses_only: bool = False) -> None:

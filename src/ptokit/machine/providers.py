@@ -22,6 +22,7 @@ from ptokit.machine.calls import bind_global, global_pattern
 from ptokit.machine.faults import poison_read
 from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, Pointer
+from ptokit.machine.poison import Missing
 from ptokit.machine.ranks import here, pause
 from ptokit.machine.staging import Staging, same_place
 
@@ -34,7 +35,7 @@ Part = tuple[slice, slice]
 class Services:
     """Everything a body can ask for in one execution."""
 
-    __slots__ = ("call", "machine", "operands", "site", "undefined")
+    __slots__ = ("asked", "call", "demanded", "machine", "operands", "site", "undefined")
 
     def __init__(
         self, machine: Machine, call: Any, operands: Sequence[Any], site: Site | Location
@@ -44,6 +45,15 @@ class Services:
         self.operands = operands
         self.site = site
         self.undefined: list[tuple[Access, Array | None]] = []  # accesses, or elements of them
+        # Where poison travels: operands that had undefined elements where the body wants none, and
+        # those whose undefined elements it has asked for, to pass their state on itself.
+        self.demanded: set[str] = set()
+        self.asked: set[str] = set()
+
+    @property
+    def missing(self) -> Missing:
+        """What was read undefined without the body knowing: any result may be made of it."""
+        return dict.fromkeys(self.demanded - self.asked)
 
     def of(self, name: str) -> Any:
         """What a body asks for under this name."""
@@ -86,13 +96,17 @@ class PoisonProvider(_Provider):
     def undefined(self, name: str) -> Array | None:
         """Which elements of the region the body was handed are undefined; None: not one."""
         access = self._handed(name)
+        self._run.asked.add(name)
         return None if access.is_defined() else ~access.defined()
 
     def demand(self, name: str, part: Part) -> None:
         """Refuse to read a part of the region the body was handed unless all of it is defined."""
         access = self._handed(name)
         if not access.is_defined() and not access.defined()[part].all():
-            raise poison_read(self._run.call, access, *access.first_poison(part), self._run.site)
+            run = self._run
+            if not run.machine.carries_poison(run.call, access, run.site):
+                raise poison_read(run.call, access, *access.first_poison(part), run.site)
+            run.demanded.add(name)
 
     def demand_where(self, name: str, where: Array) -> None:
         """Refuse to read these elements of the region the body was handed unless all are defined.

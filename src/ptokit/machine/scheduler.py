@@ -25,7 +25,7 @@ from ptokit.machine.clocks import Clocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.deadlock import explain
-from ptokit.machine.early_reads import note_early_read
+from ptokit.machine.early_reads import is_on_its_way, note_early_read
 from ptokit.machine.executor import Executor
 from ptokit.machine.findings import Findings
 from ptokit.machine.hazards import HazardLog
@@ -108,6 +108,12 @@ class LaunchMachine(Machine):
     @property
     def defers(self) -> bool:
         return self.scheduler.queued
+
+    def carries_poison(self, call: Any, access: Any, site: Site | Location) -> bool:
+        """What is about to be written is no poison: reading it now is a race."""
+        if self.scheduler.careful and is_on_its_way(self.scheduler, access):
+            return False
+        return super().carries_poison(call, access, site)
 
     def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
         """Give a call of the core that is running to its pipe."""
