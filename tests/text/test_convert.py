@@ -86,6 +86,16 @@ REFUSALS = {
         "pto.tstore: %t is read before anything is written to it",
         3,
     ),
+    "written under another name": (
+        f"""  %t = pto.alloc_tile : {TILE}
+  %w = pto.alloc_tile : !pto.tile_buf<vec, 8x128xf32>
+  pto.tload ins(%px : {VIEW}) outs(%t : {TILE})
+  pto.treshape ins(%t : {TILE}) outs(%w : !pto.tile_buf<vec, 8x128xf32>)
+  pto.tneg ins(%w : !pto.tile_buf<vec, 8x128xf32>) outs(%w : !pto.tile_buf<vec, 8x128xf32>)
+  pto.tstore ins(%t : {TILE}) outs(%pz : {VIEW})""",
+        "pto.tstore: the bytes of %t were written under another name",
+        7,
+    ),
     "run-time valid size": (
         "  %t = pto.alloc_tile valid_row = %n valid_col = %n "
         ": !pto.tile_buf<vec, 16x64xf32, valid=?x?>",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.flow import allocates, is_loop
 from ptokit.ir.instructions import run_time_operands
+from ptokit.ir.types import BufferType
 from ptokit.passes.accesses import Accesses, is_binding
 
 
@@ -110,14 +111,17 @@ def _read_unwritten(
     """Go through a block with the allocations that are `written` for certain; adds to both sets."""
     for op in block.ops:
         if op.insn is not None and not is_binding(op):
-            declared = list(zip(op.insn.operands, run_time_operands(op), strict=True))
-            for operand, value in declared:
-                if value is not None and operand.reads:
-                    found.update(set(accesses.stands_for(value)) - written)
-            for operand, value in declared:
-                if value is not None and operand.writes:
-                    roots = accesses.stands_for(value)
-                    written.update(roots if len(roots) == 1 else ())
+            tiles = [
+                (operand, accesses.stands_for(value))
+                for operand, value in zip(op.insn.operands, run_time_operands(op), strict=True)
+                if value is not None and isinstance(value.type, BufferType)
+            ]
+            for operand, roots in tiles:
+                if operand.reads:
+                    found.update(set(roots) - written)
+            for operand, roots in tiles:
+                if operand.writes and len(roots) == 1:
+                    written.update(roots)
         elif op.regions:
             after = [set(written) for _ in op.regions]
             for region, inner in zip(op.regions, after, strict=True):

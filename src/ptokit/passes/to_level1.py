@@ -14,6 +14,7 @@ from ptokit.base.diagnostics import Note, PtoError, fail
 from ptokit.ir.core import Block, Module, Op, Value
 from ptokit.ir.dialects.conv import SET_PARAMS
 from ptokit.ir.flow import rebound
+from ptokit.ir.instructions import form_of
 from ptokit.ir.types import BufferType
 from ptokit.passes.conv_values import READS, Said, refuse_inside
 
@@ -103,6 +104,7 @@ class _Values:
         results: list[Value] = []
         made: list[str] = []
         written: list[Value] = []
+        results_of_text = {o.name for o in form_of(op).outs}
         for value, label in zip(op.operands, op.labels, strict=True):
             role = insn.operand(label).role
             if value not in latest or role == "in":
@@ -112,6 +114,8 @@ class _Values:
                 continue  # Level 1 does not show temporaries
             elif role == "inout":
                 raise _refusal(op, f"it changes a part of %{value.name}; values change as a whole")
+            elif label not in results_of_text:
+                raise _refusal(op, f"it fills %{value.name}; values are results")
             else:
                 type_ = value.type
                 assert isinstance(type_, BufferType)
