@@ -51,6 +51,7 @@ from ptokit.machine.memory import GmBuffer, Storage
 from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
 from ptokit.machine.poison import spread, taken
 from ptokit.machine.providers import Services
+from ptokit.machine.unit_flags import phase_of
 
 Place = Site | Location
 _ALL = (slice(None), slice(None))
@@ -220,6 +221,7 @@ class ReferenceCall:
     ) -> None:
         self.insn, self.ops = insn, ops
         self.pipe = insn.pipe(ops) if callable(insn.pipe) else (insn.pipe or Pipe.S)
+        self.phase = phase_of(self.pipe, ops)
         self.effects = effects_of(insn, ops)
         self.before = effects_before(insn, ops)
         known = {"target": ops.target, "ops": ops, "pipe": self.pipe}

@@ -12,6 +12,7 @@ from ptokit.machine.core import Core
 from ptokit.machine.findings import Findings
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.objects import TileObject
+from ptokit.machine.unit_flags import HINT
 
 if TYPE_CHECKING:
     from ptokit.machine.scheduler import Scheduler
@@ -50,6 +51,9 @@ def at_block_end(scheduler: Scheduler, cluster: Cluster, cores: list[Core]) -> N
     """When all programs of a block have ended: nothing may be left over."""
     findings = scheduler.findings
     for core in cores:
+        for name, site in scheduler.sync.units.close(core.memories.values()):
+            what = f"{name} leaves the unit flag of its accumulator open"
+            findings.add("E9", what, site, fix=HINT)
         for (src, dst, id), flag in core.flags.items():
             if flag.tokens:
                 token = flag.tokens[0]
@@ -110,14 +114,6 @@ def _leftover(
 def at_end(scheduler: Scheduler) -> None:
     """When the whole launch has ended."""
     findings = scheduler.findings
-    if scheduler.log is not None:
-        for record in scheduler.log.open_units():
-            findings.add(
-                "E9",
-                f"{record.insn.name} leaves the unit flag of its accumulator open",
-                record.site,
-                fix="store it with STPhase.Final behind a last accumulation with AccPhase.Final",
-            )
     for (place, turn), meeting in scheduler.sync.meetings.items():
         # Entered by fewer cores than it has, without anybody waiting for them.
         if len(meeting.arrived) < meeting.total and place[0] != "group":

@@ -32,6 +32,7 @@ from ptokit.machine.faults import (
     unbound_tile,
 )
 from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
+from ptokit.machine.unit_flags import phase_of
 
 NUMBERS = (int, float, bool)
 _MOST_CALLS = 50_000
@@ -56,6 +57,7 @@ class Call:
         "is_quiet",
         "keywords",
         "ops",
+        "phase",
         "pipe",
         "scratch",
         "services",
@@ -70,6 +72,7 @@ class Call:
         self.ops = ops
         self.body = insn.body_for(ops)
         self.pipe = insn.pipe(ops) if callable(insn.pipe) else (insn.pipe or Pipe.S)
+        self.phase = phase_of(self.pipe, ops)
         # Transfers move bits and have no flags to raise; one that adds on the way hides its own.
         self.is_quiet = self.pipe in (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
         known = {"target": ops.target, "ops": ops, "pipe": self.pipe}

@@ -9,6 +9,7 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.queues import Give, Take
+from ptokit.machine.unit_flags import UnitFlag
 
 if TYPE_CHECKING:
     from ptokit.machine.launch_sync import Stream
@@ -33,8 +34,9 @@ def explain(scheduler: Scheduler) -> None:
     roots = roots or [w for w in waits if w[1].early]  # a ring of waits: who began it?
     fifos = _fifos(scheduler)
     for who, wait in roots or waits:
+        is_unit = all(isinstance(s, UnitFlag) for s in wait.missing)
         scheduler.findings.add(
-            "E1",
+            "E9" if is_unit else "E1",
             f"{who} waits forever: {wait.why().what.removesuffix(' and')}",
             wait.site,
             got=[(s.title, f"{s.given} signalled, {s.taken} taken") for s in wait.missing],

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import Pipe, Token
 from ptokit.isa.spec import Insn
-from ptokit.machine.flags import Clock
 from ptokit.machine.regions import Ranges, Region, Use
 
 if TYPE_CHECKING:
@@ -43,12 +42,11 @@ class Event:
 
     `call` and `bound` hold its accesses: those known beforehand, and those to global memory. The
     hazard log adds when that was: `time` counts the instructions of `agent`, `uses` are all
-    accesses, `clock` what was complete before where a handshake will need it. `name`, `signals`
-    and `waits` are filled in when the whole stream is followed.
+    accesses. `name`, `signals` and `waits` are filled in when the whole stream is followed.
     """
 
     __slots__ = (
-        "agent", "bound", "call", "clock", "insn", "is_told", "left", "name", "outer", "pipe",
+        "agent", "bound", "call", "insn", "is_told", "left", "name", "outer", "pipe",
         "signals", "site", "time", "uses", "waits",
     )  # fmt: skip
 
@@ -62,7 +60,6 @@ class Event:
     time: int
     agent: int
     uses: tuple[Use, ...]
-    clock: Clock | None
     name: Name
     signals: list[Token]
     waits: list[tuple[Token, Event | None]]  # each token taken, and the operation that gave it

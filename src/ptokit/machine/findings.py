@@ -102,17 +102,6 @@ class Findings:
         once = (kind, code)
         self.add(code, message, event.site, got=got, fix=fix, notes=notes, once=once)
 
-    def unit(self, event: Event, last: Event | None, what: str) -> None:
-        """A unit-flag handshake out of step."""
-        self.add(
-            "E9",
-            f"{event.insn.name} with a unit-flag phase: the accumulator {what}",
-            event.site,
-            fix="accumulate with AccPhase.Partial, last with AccPhase.Final, then store with "
-            "STPhase.Final",
-            notes=[Note("the step before it", where(last.site))] if last is not None else (),
-        )
-
     def stale(self, message: str, site: Place, other: Place, fix: str) -> None:
         """A scalar access that the data cache spoils."""
         self.add("E14", message, site, fix=fix, notes=[Note("the other access", where(other))])

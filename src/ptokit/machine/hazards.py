@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ptokit.base.enums import AccPhase, AtomicType, STPhase
+from ptokit.base.enums import AtomicType
 from ptokit.isa.spec import Pipe
 from ptokit.isa.walks import stays_behind, walk_of
-from ptokit.machine.clocks import PIPES, Clocks, join
+from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
 from ptokit.machine.regions import Region, RegionIndex, Use
@@ -31,10 +31,9 @@ class HazardLog:
         self.findings = findings
         self.scalar = ScalarCaches(findings)
         self._barriers = machine.target.unordered
-        # Of a call: what it does to its tiles, its unit-flag phase, whether it adds atomically.
-        self._uses: dict[Any, tuple[tuple[Use, ...], int, bool]] = {}
+        # Of a call: what it does to its tiles, and whether it adds atomically.
+        self._uses: dict[Any, tuple[tuple[Use, ...], bool]] = {}
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
-        self._units: dict[int, _Unit] = {}
 
     # ---- what an event touches ------------------------------------------------------------------
 
@@ -43,9 +42,9 @@ class HazardLog:
         call = event.call
         known = self._uses.get(call)
         if known is None:
-            known = self._tile_uses(event), phase_of(call), _is_atomic(event)
+            known = self._tile_uses(event), _is_atomic(event)
             self._uses[call] = known
-        uses, phase, atomic = known
+        uses, atomic = known
         if event.bound:
             uses += self._gm_uses(event, atomic)
         if not uses:
@@ -54,8 +53,6 @@ class HazardLog:
         event.uses = uses
         event.agent = agent = self.machine.core.number * PIPES + call.pipe
         event.time = clocks.count[agent] = clocks.count[agent] + 1
-        if phase:
-            self._handshake(event, phase)
         mine = clocks.known[agent]
         complete = mine.get
         ordered = -1 if call.pipe in self._barriers else agent  # most pipes keep their own order
@@ -93,7 +90,6 @@ class HazardLog:
                     region.additions = {}
                 if region.reads:
                     region.reads = {}
-        event.clock = clocks.release(agent) if phase else None
 
     def _tile_uses(self, event: Event) -> tuple[Use, ...]:
         accesses = event.call.accesses
@@ -185,64 +181,6 @@ class HazardLog:
         self.findings.race(use, peer, earlier, event, wrote)
         self.clocks.acquire((event.agent,), {earlier.agent: earlier.time})
         return True
-
-    # ---- unit flags -----------------------------------------------------------------------------
-
-    def _handshake(self, event: Event, phase: int) -> None:
-        """Cube unit and fix pipe hand an accumulator over by themselves, tile by tile."""
-        known = self.clocks.of(event.agent)
-        partner = Pipe.FIX if event.pipe is Pipe.M else Pipe.M
-        other = event.agent - event.pipe + partner
-        # TMATMUL_ACC names its accumulator twice; that is one step.
-        for use in {id(u.region): u for u in event.uses}.values():
-            if use.region.memory != "L0C":
-                continue
-            unit = self._units.setdefault(id(use.region), _Unit(use.region))
-            unit.step(event, phase, self.findings)
-            for peer in use.region.peers:
-                for earlier in (*peer.writes, *peer.reads.values()):
-                    if earlier.agent == other and earlier.clock is not None:
-                        join(known, earlier.clock)
-
-    def open_units(self) -> list[Event]:
-        """The instructions that left a handshake open."""
-        return [unit.last for unit in self._units.values() if unit.is_open and unit.last]
-
-
-class _Unit:
-    """The state of one accumulator under unit flags."""
-
-    def __init__(self, region: Region) -> None:
-        self.region = region
-        self.state = "empty"  # empty | filling | full
-        self.last: Event | None = None
-
-    @property
-    def is_open(self) -> bool:
-        return self.state != "empty"
-
-    def step(self, event: Event, phase: int, findings: Findings) -> None:
-        final = phase == AccPhase.Final
-        if event.pipe is Pipe.M:
-            if self.state == "full":
-                findings.unit(event, self.last, "is accumulated into before it is stored")
-            self.state = "full" if final else "filling"
-        else:
-            if self.state != "full":
-                findings.unit(event, self.last, "is stored before its last accumulation")
-            self.state = "empty" if final else self.state
-        self.last = event
-
-
-def phase_of(call: Any) -> int:
-    """The unit-flag phase of an instruction; 0 when it takes no part in a handshake."""
-    for value in call.ops.attrs.values():
-        if isinstance(value, AccPhase | STPhase) and value:
-            return int(value)
-        config_phase = getattr(value, "Phase", None)
-        if isinstance(config_phase, STPhase) and config_phase:
-            return int(config_phase)
-    return 0
 
 
 def _is_atomic(event: Event) -> bool:

@@ -18,7 +18,7 @@ from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import Pointer
 from ptokit.machine.queues import Complete, Give, PipeQueue, Take, Why, Work
 from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overflow
-from ptokit.machine.unit_flags import UnitFlags
+from ptokit.machine.unit_flags import HINT, UnitFlags
 
 if TYPE_CHECKING:
     from ptokit.machine.scheduler import Scheduler
@@ -59,7 +59,7 @@ class LaunchSync(Sync):
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__(scheduler.machine)
         self.scheduler = scheduler
-        self._units = UnitFlags()
+        self.units = UnitFlags()
         # In auto mode the compiler puts the order between pipes behind the wait.
         self._holds_pipes = scheduler.machine.mode == "manual" and scheduler.target.is_device
         self._is_random = scheduler.schedule.seed is not None
@@ -170,13 +170,15 @@ class LaunchSync(Sync):
 
     @contextmanager
     def handed_over(self, call: Any, pipe: Pipe, site: Place) -> Generator[None, None, None]:
-        """Put the unit flags of a call around it, when pipes have queues of their own."""
-        waits, signals = self._units.around(call, pipe) if self.scheduler.queued else ((), ())
-        if waits:
-            self.wait(pipe, waits, lambda: Why("the unit flag of an accumulator"), site)
+        """Put the unit flags of a call around it; in auto mode the compiler keeps the order."""
+        if not (call.phase and self._holds_pipes):
+            yield
+            return
+        waits, signals = self.units.around(call, site)
+        why = Why(f"the unit flag of the accumulator of {call.insn.name}", HINT)
+        self.wait(pipe, waits, lambda: why, site)
         yield
-        if signals:
-            self.signal(pipe, signals, site)
+        self.signal(pipe, signals, site)
 
     def barrier(self, pipe: Pipe, site: Place) -> None:
         if pipe is Pipe.ALL:

@@ -131,7 +131,7 @@ class LaunchMachine(Machine):
             )
         queues = scheduler.queues
         is_free = not scheduler.queued and not (queues.held and queues.of(core, pipe).entries)
-        if is_free or insn.pipe is None or pipe is Pipe.S:
+        if (is_free and not call.phase) or insn.pipe is None or pipe is Pipe.S:
             if self.follows:
                 return super().enqueue(call, operands, site)
             return self.executor.execute(call, operands, site)  # what it comes to, in a hurry

@@ -1,33 +1,46 @@
-"""Unit flags when pipes have queues: the cube unit and the fix pipe hand accumulators over.
+"""Unit flags: the cube unit and the fix pipe hand accumulators over by themselves.
 
-A product marked Final leaves its accumulator full; a phased store waits for that, and a Final store
-leaves it free for the next phased product. Steps are paired as the program is written. A step out
-of line is not held up here: the hazard log reports it.
+Every accumulator has one bit, clear at first. A product with a phase starts when the bit is clear,
+and sets it behind itself if it is Final; a store with a phase starts when the bit is set, and
+clears it behind itself if it is Final. The wait is the pipe's, in every schedule: the scalar unit
+goes on, and so does whatever does not stand behind in the same pipe.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ptokit.base.enums import AccPhase
-from ptokit.isa.spec import Pipe
-from ptokit.machine.flags import Semaphore
-from ptokit.machine.hazards import phase_of
+from ptokit.base.enums import AccPhase, STPhase
+from ptokit.base.location import Location, Site
+from ptokit.isa.effects import Pipe
+from ptokit.isa.facts import Ops
+from ptokit.machine.flags import Semaphore, Token
+from ptokit.machine.memory import Storage
 
-Steps = tuple[tuple[Semaphore, ...], tuple[Semaphore, ...]]  # to wait for, and to signal behind
+HINT = "accumulate with AccPhase.Partial, last with AccPhase.Final, then store with STPhase.Final"
+_MEMORY = "L0C"
 
 
-def _counter(what: str) -> Semaphore:
-    return Semaphore(f"an accumulator to be {what}", 1 << 30)
+class UnitFlag(Semaphore):
+    """The bit of an accumulator in one of its two states: it has a token when the bit is so."""
+
+    __slots__ = ()
+
+    def __init__(self, state: str) -> None:
+        super().__init__(f"an accumulator to be {state}", 1)
+
+
+Step = tuple[str, Site | Location]  # an instruction and its line
 
 
 @dataclass
 class _Accumulator:
-    full: Semaphore = field(default_factory=lambda: _counter("full"))
-    free: Semaphore = field(default_factory=lambda: _counter("free"))
-    is_full: bool = False
-    is_stored: bool = False  # by a Final store that no product has waited for yet
+    clear: UnitFlag = field(default_factory=lambda: UnitFlag("free"))
+    set: UnitFlag = field(default_factory=lambda: UnitFlag("full"))
+    product: Step | None = None  # the last one, as the program is written
+    is_partial: bool = False  # which it was, and nothing stored it
 
 
 class UnitFlags:
@@ -36,44 +49,44 @@ class UnitFlags:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], _Accumulator] = {}
 
-    def around(self, call: Any, pipe: Pipe) -> Steps:
-        """The semaphores before and behind a call, in program order."""
-        if pipe not in (Pipe.M, Pipe.FIX):
-            return (), ()
-        phase = phase_of(call)
-        if not phase:
-            return (), ()
-        places = {
-            (access.memory.uid, access.offset)
-            for access in call.accesses
-            if access.memory.name == "L0C"
-        }
+    def around(self, call: Any, site: Site | Location) -> tuple[list[Semaphore], list[Semaphore]]:
+        """What a call with a phase waits for, and what it signals behind itself."""
+        is_final, is_product = call.phase == AccPhase.Final, call.pipe is Pipe.M
         waits: list[Semaphore] = []
         signals: list[Semaphore] = []
+        # A product that accumulates names its accumulator twice.
+        places = {(a.memory.uid, a.offset) for a in call.accesses if a.memory.name == _MEMORY}
         for place in places:
-            unit = self._known.setdefault(place, _Accumulator())
-            step = self._product if pipe is Pipe.M else self._store
-            step(unit, phase == AccPhase.Final, waits, signals)
-        return tuple(waits), tuple(signals)
+            unit = self._known.get(place)
+            if unit is None:
+                unit = self._known[place] = _Accumulator()
+                unit.clear.put(Token(site, "the start of the kernel"))
+            before, behind = unit.clear, unit.set
+            if not is_product:
+                before, behind = behind, before
+            waits.append(before)
+            signals.append(behind if is_final else before)
+            if is_product:
+                unit.product = call.insn.name, site
+            unit.is_partial = is_product and not is_final
+        return waits, signals
 
-    def _product(
-        self, unit: _Accumulator, final: bool, waits: list[Semaphore], signals: list[Semaphore]
-    ) -> None:
-        if unit.is_stored:
-            waits.append(unit.free)
-            unit.is_stored = False
-        if final and not unit.is_full:
-            signals.append(unit.full)
-            unit.is_full = True
+    def close(self, memories: Iterable[Storage]) -> list[Step]:
+        """Forget the accumulators of a core that has ended; returns the products left open."""
+        uids = {memory.uid for memory in memories}
+        mine = [place for place in self._known if place[0] in uids]
+        units = [self._known.pop(place) for place in mine]
+        return [u.product for u in units if u.product and (u.is_partial or u.set.tokens)]
 
-    def _store(
-        self, unit: _Accumulator, final: bool, waits: list[Semaphore], signals: list[Semaphore]
-    ) -> None:
-        if not unit.is_full:
-            return
-        waits.append(unit.full)
-        if final:
-            signals.append(unit.free)
-            unit.is_full, unit.is_stored = False, True
-        else:
-            signals.append(unit.full)  # looked at, and left as it was
+
+def phase_of(pipe: Pipe, ops: Ops) -> int:
+    """The unit-flag phase of an instruction; 0 when it takes no part in a handshake."""
+    if pipe not in (Pipe.M, Pipe.FIX):
+        return 0
+    for value in ops.attrs.values():
+        if isinstance(value, AccPhase | STPhase) and value:
+            return int(value)
+        config_phase = getattr(value, "Phase", None)
+        if isinstance(config_phase, STPhase) and config_phase:
+            return int(config_phase)
+    return 0
