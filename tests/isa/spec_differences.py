@@ -60,8 +60,6 @@ MORE_IDS: dict[str, dict[str, str]] = {
     },
     "asserted on A2/A3 only, enforced elsewhere too until severity follows the origin": {
         "TGATHER": "PA-0009@a5,kirin9030,kirinx90",
-        "TMRGSORT": "PA-0001@a5,kirin9030,kirinx90 PA-0003@a5,kirin9030,kirinx90 "
-        "PA-0004@a5,kirin9030,kirinx90",
         "TSYNC": "SA-0096@a5,kirin9030,kirinx90",
     },
     "the entry says in words that the target follows another one": {

@@ -12,10 +12,13 @@ from ptokit.base.dtypes import dtype
 from ptokit.base.enums import PadValueCustom16
 from ptokit.base.layout import Array
 from ptokit.base.tiles import TileSpec
+from ptokit.frontend.launch import launch
 from ptokit.frontend.session import current
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.targets import TARGETS as PROFILES
+from tests.isa.raw import Raw, tile
 from tests.isa.tiles import call, defined, whole
+from tests.operands import make
 
 KINDS = ["i8", "u8", "i16", "u16", "f16", "bf16", "i32", "u32", "f32"]
 
@@ -161,3 +164,55 @@ def test_the_source_fits_into_the_destination() -> None:
             for name in ("TFILLPAD", "TFILLPAD_EXPAND", "TFILLPAD_INPLACE"):
                 with pytest.raises(ProgramError, match=f"{name}.room"):
                     call(name, dst, src)
+
+
+# ---- Mat tiles: only what lies beside the data is written ----------------------------------------
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5", "kirin9030", "kirinx90"])
+@pytest.mark.parametrize("kind", ["i8", "f16", "f32"])
+@pytest.mark.parametrize("compact", ["", " compact RowAlignedPadding"])
+@pytest.mark.parametrize("valid", [(20, 50), (32, 64), (0, 64), (7, 0), (16, 33)])
+def test_mat_padding_is_written_and_nothing_is_read(
+    target: str, kind: str, compact: str, valid: tuple[int, int]
+) -> None:
+    block = 32 // dtype(kind).itemsize
+    with device(target):
+        raw = Raw(TileType.Mat)
+        raw.memory.shadow[1024 : 1024 + 32 * 64 * 4] = 0  # nothing of the tile was ever written
+        tile_ = tile(f"Mat {kind} 32x64 NZ{compact}", 1024, valid)
+        TFILLPAD(tile_, tile_)
+        rows, boxes = valid[0], -(-valid[1] // block)
+        for box, row in np.ndindex(64 // block, 32):
+            written = row >= rows or box >= boxes
+            if compact:
+                written = rows <= row < -(-rows // 16) * 16 and box < boxes
+            part = slice(1024 + (box * 32 + row) * 32, 1024 + (box * 32 + row) * 32 + 32)
+            if written:
+                assert not raw.memory.data[part].any()
+                raw.expected[part] = 0
+            assert raw.memory.shadow[part].all() == written
+        assert (raw.memory.data == raw.expected).all()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_padding_and_loading_a_mat_tile_need_no_order(first: bool) -> None:
+    """They write different bytes, on one pipe."""
+    x, z = np.ones((20, 48), np.float16), np.zeros((32, 64), np.float16)
+
+    def kernel() -> None:
+        tile_ = make("Mat f16 32x64 NZ valid 20x48", 0)
+        whole_ = make("Mat f16 32x64 NZ", 0)
+        left = make("Left f16 32x64", 0)
+        if first:
+            TFILLPAD(tile_, tile_)
+        TLOAD(tile_, GlobalTensor(x))
+        if not first:
+            TFILLPAD(tile_, tile_)
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE1]()
+        TMOV(left, whole_)
+        z[:] = left.numpy()
+
+    launch({"cube": kernel})
+    assert (z[:20, :48] == 1).all()
+    assert z.sum() == 20 * 48

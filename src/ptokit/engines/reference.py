@@ -230,6 +230,7 @@ class ReferenceCall:
         self.keywords = {name: known[name] for name in names if name in known}
         self.handed: dict[str, Elements] = {}
         self.lost: list[Elements] = []  # what holds nothing defined afterwards
+        self.cleared: list[Elements] = []  # what holds zeros
         for declared, value in zip(insn.operands, operands, strict=True):
             if not isinstance(value, TileObject | ConvObject):
                 continue
@@ -240,13 +241,14 @@ class ReferenceCall:
             lost = declared.role == "tmp" if declared.lost is None else declared.lost(ops)
             found.writes = lost or declared.role in ("out", "inout")
             self.lost += [found] * lost
-            parts = declared.unspecified(ops) if declared.unspecified is not None else None
-            for part in parts if isinstance(parts, list) else [parts] if parts else []:
-                left_open = self._elements(declared, part, value, site)
-                left_open.reads, left_open.writes = False, True
-                self.lost.append(left_open)
+            for asked, kept in ((declared.unspecified, self.lost), (declared.zeroed, self.cleared)):
+                parts = None if asked is None else asked(ops)
+                for part in parts if isinstance(parts, list) else [parts] if parts else []:
+                    beside = self._elements(declared, part, value, site)
+                    beside.reads, beside.writes = False, True
+                    kept.append(beside)
         used = [e for e in self.handed.values() if e.reads or e.writes]
-        self.accesses = used + [e for e in self.lost if e not in used]
+        self.accesses = used + [e for e in self.lost if e not in used] + self.cleared
 
     def view(self, declared: Operand) -> Any:
         """Which elements the body is handed."""
@@ -361,6 +363,9 @@ class ReferenceExecutor:
             if found is not None and found.writes:
                 found.write(array.reshape(found.shape))
                 found.mark_defined()
+        for found in call.cleared:
+            found.write(np.zeros(found.shape))
+            found.mark_defined()
         for found in call.lost:
             found.poison()
         services.finish()

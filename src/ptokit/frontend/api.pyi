@@ -697,10 +697,10 @@ as they are; the `cpu` profile fills them as well. Nothing happens when dst has 
 columns. On A2A3, when src declares the same pad value as dst, the rest of the last 32-byte
 block of each row comes from src, where the load has put it.
 
-Mat: src and dst are one NZ tile. Rows and boxes beside the valid ones are cleared, or with
-CompactMode.RowAlignedPadding only the rows up to the next multiple of 16; the columns between
-the valid ones and the end of their box stay. The `cpu` profile fills everything beside the
-valid region of src with `PadVal`."""
+Mat: src and dst are one NZ tile, of which nothing is read: it may be loaded before or after.
+Rows and boxes beside the valid ones are cleared, or with CompactMode.RowAlignedPadding only the
+rows up to the next multiple of 16; the columns between the valid ones and the end of their box
+stay. The `cpu` profile fills everything beside the valid region of src with `PadVal`."""
 
 class _TFILLPAD_EXPAND(Instruction):
     def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
@@ -1260,7 +1260,7 @@ TMRGSORT: _TMRGSORT
 the valid columns of their tiles, into tmp, and copies as much as the valid columns of dst ask
 for: a shorter dst receives the top. With exhausted the merge stops as soon as one list is used
 up, and `executed` tells how many records were taken from each; what lies behind them in dst is
-undefined. Equal values keep the order of the lists."""
+what tmp held there. Equal values keep the order of the lists."""
 
 class _TMUL(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...

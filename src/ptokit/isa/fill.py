@@ -37,22 +37,40 @@ def _keeps_tail(o: Any) -> bool:
     return _TRUSTS_LOAD[o.target] and o.src.pad == o.dst.pad != PadValue.Null
 
 
+def _only_clears(o: Any) -> bool:
+    """Whether nothing is copied: devices work on one Mat tile, and write only beside its data."""
+    return _is_mat(o) and o.target.is_device
+
+
 def _source(o: Any) -> Extent:
-    if _is_empty(o):
+    if _only_clears(o) or _is_empty(o):
         return 0, 0
-    if _is_mat(o) and o.target.is_device:
-        return whole(o.src)
     if _keeps_tail(o):
         return o.src.vr, min(up(o.src.vc, c0(o.src)), o.src.cols)
     return o.src.vr, o.src.vc
 
 
 def _destination(o: Any) -> Extent:
+    if _only_clears(o):  # the rows below the valid ones, in the boxes of the valid columns
+        end = up(o.dst.vr, 16) if _aligns_rows(o) else whole(o.dst)[0]
+        return slice(o.dst.vr, end), slice(0, up(o.dst.vc, c0(o.dst)))
     if _is_empty(o):
         return 0, 0
     if _is_mat(o) or not o.target.is_device:
         return whole(o.dst)
     return max(o.src.vr, o.dst.vr), o.dst.cols
+
+
+def _aligns_rows(o: Any) -> bool:
+    return o.dst.compact == CompactMode.RowAlignedPadding
+
+
+def _boxes_behind(o: Any) -> Extent | None:
+    """Of a Mat tile: the boxes behind the valid columns."""
+    if not _only_clears(o) or _aligns_rows(o):
+        return None
+    rows, cols = whole(o.dst)
+    return slice(0, rows), slice(up(o.dst.vc, c0(o.dst)), cols)
 
 
 # ---- rules -------------------------------------------------------------------------------------
@@ -151,19 +169,12 @@ def _pad_value(o: Any) -> Any:
     return np.array(bits, o.dst.dtype.uint).view(o.dst.dtype.np)
 
 
-def _beside(shape: tuple[int, ...], o: Ops) -> Array:
-    """Cleared of a Mat tile: boxes and rows beside the valid ones, no columns inside."""
-    row, box = o.dst.vr, up(o.dst.vc, c0(o.dst))
-    only_rows = o.dst.compact == CompactMode.RowAlignedPadding
-    cleared = np.zeros(shape, bool)
-    cleared[row : up(row, 16) if only_rows else None, :box] = True
-    cleared[:, shape[1] if only_rows else box :] = True
-    return cleared
-
-
 # ---- the instructions --------------------------------------------------------------------------
 
-_OPERANDS = (out("dst", view=_destination), src("src", view=_source, carries=True))
+_OPERANDS = (
+    out("dst", view=_destination, zeroed=_boxes_behind),
+    src("src", view=_source, carries=True),
+)
 _STEPS = [
     steps("a2a3", lambda o: not _is_mat(o) and o.src.itemsize > 1, between="V"),
     # The bytes behind each row are written by the scalar unit.
@@ -215,28 +226,25 @@ def TFILLPAD(dst: Array, src: Array, ops: Ops, poison: Poison) -> None:
     columns. On A2A3, when src declares the same pad value as dst, the rest of the last 32-byte
     block of each row comes from src, where the load has put it.
 
-    Mat: src and dst are one NZ tile. Rows and boxes beside the valid ones are cleared, or with
-    CompactMode.RowAlignedPadding only the rows up to the next multiple of 16; the columns between
-    the valid ones and the end of their box stay. The `cpu` profile fills everything beside the
-    valid region of src with `PadVal`.
+    Mat: src and dst are one NZ tile, of which nothing is read: it may be loaded before or after.
+    Rows and boxes beside the valid ones are cleared, or with CompactMode.RowAlignedPadding only the
+    rows up to the next multiple of 16; the columns between the valid ones and the end of their box
+    stay. The `cpu` profile fills everything beside the valid region of src with `PadVal`.
     """
+    if _only_clears(ops):
+        dst[...] = 0
+        return
     if _is_empty(ops):
         return
     poison.demand("src", (slice(0, ops.src.vr), slice(0, ops.src.vc)))
     missing = poison.undefined("src")
-    if _is_mat(ops) and ops.target.is_device:
-        cleared = _beside(dst.shape, ops)
-        dst[...] = src
-        dst[cleared] = 0
-    else:
-        rows, cols = src.shape
-        dst[:rows, :cols] = _same_bits(src, ops)
-        dst[:rows, cols:] = dst[rows:] = _pad_value(ops)
-        cleared = np.zeros((), bool)
+    rows, cols = src.shape
+    dst[:rows, :cols] = _same_bits(src, ops)
+    dst[:rows, cols:] = dst[rows:] = _pad_value(ops)
     if missing is not None:
         lost = np.zeros(dst.shape, bool)
         lost[: missing.shape[0], : missing.shape[1]] = missing
-        poison.poison_where("dst", lost & ~cleared)
+        poison.poison_where("dst", lost)
 
 
 def _vec_form(name: str, mode: TFillPadMode, dst: str, doc: str) -> None:

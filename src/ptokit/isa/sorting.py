@@ -17,7 +17,7 @@ from ptokit.isa.costs import SORT
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.rules import located, must, row_major, same_dtype, separate
+from ptokit.isa.rules import located, must, on_devices, row_major, same_dtype, separate, where
 from ptokit.isa.services import Poison
 from ptokit.isa.sort_records import (
     RECORD_BYTES,
@@ -31,6 +31,7 @@ from ptokit.isa.spec import (
     Cpp,
     Extent,
     Operand,
+    View,
     insn,
     out,
     rule,
@@ -43,6 +44,7 @@ from ptokit.isa.spec import (
 from ptokit.isa.vector_rules import by_target, ceil_to, per_block
 
 RUN = 32  # elements per run of TSORT32
+STEP = 255  # runs that one step of it sorts
 
 _COUNTS_ELEMENTS = on("a2a3")  # to see whether a row is long; others count bytes
 _PAD = {dt.f32: 0xFFC0_0000, dt.f16: 0xFE00}  # quiet NaNs with the sign set
@@ -64,9 +66,16 @@ def _runs(o: Any) -> int:
     return o.src.vc // RUN if o.tmp is None and not _simulated(o) else -(-o.src.vc // RUN)
 
 
+def _sorted_runs(o: Any) -> int:
+    """Those that are sorted: 255 at a time, of which a last step with none left does nothing."""
+    runs = _runs(o)
+    stalls = runs > STEP and runs % STEP == 0 and not _has_tail(o) and not _simulated(o)
+    return runs - STEP if stalls else runs
+
+
 def _records(o: Any) -> int:
     """Records written per row: whole runs, but for the simulator."""
-    return o.src.vc if _simulated(o) else _runs(o) * RUN
+    return o.src.vc if _simulated(o) else _sorted_runs(o) * RUN
 
 
 def _rows(o: Any) -> int:
@@ -78,6 +87,14 @@ def _is_long(o: Any) -> bool:
     return o.src.vc * (1 if _COUNTS_ELEMENTS(o) else o.src.itemsize) > 8160
 
 
+def _filled_up(o: Any) -> View | Extent:
+    """The bytes of tmp that a short run passes through, from its start on, whatever its size."""
+    if not _has_tail(o) or _simulated(o):
+        return View.WHOLE
+    elements = RUN if _is_long(o) else ceil_to(o.src.vc, RUN)
+    return slice(0, -(-elements * o.src.itemsize // o.tmp.itemsize))
+
+
 @insn(
     out("dst", view=lambda o: (_rows(o), _records(o) * elements_per_record(o.dst))),
     src("src", view=lambda o: (_rows(o), min(o.src.vc, _records(o)))),
@@ -85,6 +102,7 @@ def _is_long(o: Any) -> bool:
     tmp(
         "tmp",
         optional=True,
+        view=_filled_up,
         lost=lambda o: _has_tail(o) and not _simulated(o),
         note="where the last run of a row is filled up; needed when src has an odd end",
     ),
@@ -105,32 +123,43 @@ def _is_long(o: Any) -> bool:
             "without tmp, the valid columns of src are a multiple of 32",
             lambda o: o.tmp is not None or o.src.vc % RUN == 0,
             "pass a tmp, or round the valid columns up",
+            "the columns behind the last whole run are left out",
         ),
         must("record-columns")(
             "a row of dst holds 8 bytes for each element of the runs of src",
             lambda o: o.dst.cols >= _records(o) * elements_per_record(o.dst),
             "give dst twice as many columns as the runs of src have (f32), or four times (f16)",
+            on_devices("records that do not fit lie in the next row, which then overwrites them"),
         ),
         must("idx-size")(
             "idx has one valid row or as many rows as dst has valid ones, and a column for each "
             "element of the runs of src",
             lambda o: (o.idx.vr == 1 or o.idx.rows >= _rows(o)) and o.idx.cols >= _records(o),
+            otherwise=on_devices("what lies behind idx counts as indices"),
         ),
-        same_dtype("src", "tmp", id="tmp-type"),
+        must("tmp-type")(
+            "src and tmp have the same element type",
+            lambda o: o.tmp is None or o.src.dtype is o.tmp.dtype,
+            otherwise="only the address of tmp counts",
+        ),
         must("run-count", DEVICES)(
             "the number of runs per row, where it exceeds what one step sorts, is not a multiple "
             "of 255",
-            lambda o: _runs(o) % 255 != 0 or (not _is_long(o) if _has_tail(o) else _runs(o) <= 255),
+            lambda o: (
+                _runs(o) % STEP != 0 or (not _is_long(o) if _has_tail(o) else _runs(o) <= STEP)
+            ),
             "split the row",
+            lambda o: "" if _has_tail(o) else "the last 255 runs of a row are not sorted",
         ),
         must("tmp-size", DEVICES, _has_tail)(
             "tmp holds a row of src filled up to whole runs, or one run for rows of more than 8160 "
             "elements (a2a3) or bytes (others)",
             lambda o: o.tmp.numel >= (RUN if _is_long(o) else ceil_to(o.src.vc, RUN)),
             "give tmp the element type and the columns of src",
+            "what lies behind tmp is overwritten",
         ),
-        separate("dst", "src", "idx", "tmp"),
-        separate("tmp", "src", "idx", id="tmp-apart"),
+        separate("dst", "src", "idx"),
+        *where(_has_tail)(separate("tmp", "dst", "src", "idx", id="tmp-apart")),
     ],
     asm=Asm(ins=("src", "idx", "tmp"), outs=("dst",)),
     example={
@@ -182,7 +211,12 @@ def TSORT32(
 
     # One record per element: its bits, zero-extended, then its index.
     words = np.stack((ordered(bits).astype(np.uint32), ordered(indices)), axis=2)
-    dst[...] = words.view(src.dtype).reshape(rows, -1)[:, : dst.shape[1]]
+    made = words.view(src.dtype).reshape(rows, -1)[:, : dst.shape[1]]
+    if dst.shape[1] <= ops.dst.cols:
+        dst[...] = made
+    else:  # rows run into one another, and the later one stays
+        for row, records_of_row in zip(dst, made, strict=True):
+            row[...] = records_of_row
 
     undefined = poison.undefined("idx")
     if undefined is not None:  # only behind the columns of src
@@ -207,11 +241,17 @@ def _lists(o: Any) -> list[Any]:
     return [o[n] for n in _LISTS if o[n] is not None]
 
 
+def _block(o: Any) -> int:
+    """Elements of a block: whole records of it."""
+    records = o.blockLen.value // elements_per_record(o.dst)
+    return records * elements_per_record(o.dst)
+
+
 def _merged_columns(o: Any) -> int:
-    """Columns of the block form that form whole groups of four blocks."""
-    group = 4 * o.blockLen.value
+    """Columns of the block form that are merged: groups of four blocks, counted in 8 bits."""
     valid = min(o.src0.vc, o.dst.vc) if _simulated(o) else o.src0.vc
-    return valid // group * group
+    groups = valid // (4 * o.blockLen.value)
+    return (groups if _simulated(o) else groups & 0xFF) * 4 * _block(o)
 
 
 def _dst_extent(o: Any) -> Extent:
@@ -222,12 +262,28 @@ def _dst_extent(o: Any) -> Extent:
     return 1, ceil_to(o.dst.vc, per_block(o.dst))
 
 
+def _list_columns(tile: Any) -> int:
+    """Columns of a list, in whole records."""
+    return tile.vc // elements_per_record(tile) * elements_per_record(tile)
+
+
+def _merge_area(o: Any) -> Extent:
+    """Where lists are merged: all of their records, from the start of tmp on."""
+    if _simulated(o):
+        return 1, o.tmp.cols
+    return 1, max(sum(map(_list_columns, _lists(o))), ceil_to(o.dst.vc, per_block(o.dst)))
+
+
+def _merged_area(o: Any) -> Extent | None:
+    """What holds other contents afterwards."""
+    if o.tmp is None or _simulated(o):
+        return None
+    return slice(0, 1), slice(0, sum(map(_list_columns, _lists(o))))
+
+
 def _list_operand(name: str, **more: Any) -> Operand:
     def extent(o: Any) -> Extent:
-        tile = o[name]
-        return 1, _merged_columns(o) if _in_blocks(o) else tile.vc // elements_per_record(
-            tile
-        ) * elements_per_record(tile)
+        return 1, _merged_columns(o) if _in_blocks(o) else _list_columns(o[name])
 
     return src(name, view=extent, **more)
 
@@ -254,7 +310,14 @@ _apart = separate("dst", "src0").holds
 @insn(
     out("dst", view=_dst_extent),
     thing("executedNumList", "out", optional=True, note="records taken from each list"),
-    tmp("tmp", optional=True, lost=lambda o: not _simulated(o), note="where lists are merged"),
+    tmp(
+        "tmp",
+        optional=True,
+        view=_merge_area,
+        lost=lambda o: False,
+        unspecified=_merged_area,
+        note="where lists are merged",
+    ),
     _list_operand("src0"),
     _list_operand("src1", optional=True),
     _list_operand("src2", optional=True),
@@ -278,25 +341,36 @@ _apart = separate("dst", "src0").holds
         must("tmp-columns", DEVICES)(
             "tmp has as many columns as all lists together",
             lambda o: _in_blocks(o) or o.tmp.cols >= sum(tile.cols for tile in _lists(o)),
+            otherwise="the records of the valid columns are merged from the start of tmp on, and "
+            "overwrite what lies behind it if there are more",
         ),
-        must("PA-0001", DEVICES, _in_blocks)(
+        must("block", DEVICES, _in_blocks)(
+            "a block holds at least one record",
+            lambda o: o.blockLen.value >= elements_per_record(o.dst),
+        ),
+        must("PA-0001", "a2a3", _in_blocks)(
             "blockLen is a multiple of 64",
-            lambda o: o.blockLen.value > 0 and o.blockLen.value % 64 == 0,
+            lambda o: o.blockLen.value % 64 == 0,
+            otherwise="the whole records of a block count, and blocks follow one another",
         ),
         must("block-records", "cpu", _in_blocks)(
             "a block holds whole records, at least one",
             lambda o: o.blockLen.value > 0 and o.blockLen.value % elements_per_record(o.dst) == 0,
         ),
-        must("PA-0003", DEVICES, _in_blocks)(
+        must("PA-0003", "a2a3", _in_blocks)(
             "the valid columns of src0 are a multiple of four blocks",
             lambda o: o.blockLen.value <= 0 or o.src0.vc % (4 * o.blockLen.value) == 0,
+            otherwise="the blocks behind the last group of four are left out",
         ),
-        must("PA-0004", DEVICES, _in_blocks)(
+        must("PA-0004", "a2a3", _in_blocks)(
             "src0 holds 1 to 255 groups of four blocks",
             lambda o: o.blockLen.value <= 0 or 1 <= o.src0.vc // (4 * o.blockLen.value) <= 255,
+            otherwise="the number of groups is cut to 8 bits",
         ),
         must("dst-columns", DEVICES, _in_blocks)(
-            "dst has as many columns as src0 has valid ones", lambda o: o.dst.cols >= o.src0.vc
+            "dst has as many columns as src0 has valid ones",
+            lambda o: o.dst.cols >= o.src0.vc,
+            otherwise="merged blocks go on behind dst",
         ),
         must("record-count", DEVICES)(
             "a block, and a list, holds at most 65535 records",
@@ -314,6 +388,7 @@ _apart = separate("dst", "src0").holds
             "the valid columns of the lists and of tmp (of dst in the block form) together take "
             "less than UB",
             lambda o: _valid_bytes(o) < _capacity(o),
+            otherwise="nothing changes as long as every tile lies inside UB",
         ),
         must("separate", None, _in_blocks)(
             "in the block form, dst shares no storage with src0",
@@ -370,12 +445,12 @@ def TMRGSORT(
     the valid columns of their tiles, into tmp, and copies as much as the valid columns of dst ask
     for: a shorter dst receives the top. With exhausted the merge stops as soon as one list is used
     up, and `executed` tells how many records were taken from each; what lies behind them in dst is
-    undefined. Equal values keep the order of the lists.
+    what tmp held there. Equal values keep the order of the lists.
     """
     elements = elements_per_record(ops.dst)
     *lists, blockLen = rest
     if blockLen is not None:
-        groups = lists[0].reshape(-1, 4, blockLen // elements, elements)
+        groups = lists[0].reshape(-1, 4, _block(ops) // elements, elements)
         if len(groups):
             dst[0] = np.concatenate([_merge([*blocks])[0] for blocks in groups]).reshape(-1)
         return
@@ -393,13 +468,13 @@ def TMRGSORT(
         executedNumList.set(np.bincount(owners[:count], minlength=len(given)).tolist())
 
     stop = min(count * elements, dst.shape[1])
-    before = poison.undefined("dst")
+    before = poison.undefined("dst" if simulated else "tmp")
     dst[0, :stop] = records[:count].reshape(-1)[:stop]
-    if not simulated:
-        poison.poison("dst", slice(0, 1), slice(stop, dst.shape[1]))
-    elif before is not None:  # what it does not reach stays as it was
+    if not simulated and tmp is not None:  # all of dst is copied from tmp
+        dst[0, stop:] = tmp[0, stop : dst.shape[1]]
+    if before is not None:  # what the merge does not reach is what it was there
         before[0, :stop] = False
-        poison.poison_where("dst", before)
+        poison.poison_where("dst", before[:, : dst.shape[1]])
 
 
 def _merge(lists: Sequence[Array]) -> tuple[Array, Array]:

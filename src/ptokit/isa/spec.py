@@ -73,6 +73,8 @@ class Operand:
     lost: Callable[[Ops], bool] | None = None
     # Where the hardware leaves unspecified data, beside the region the body writes or inside it.
     unspecified: Callable[[Ops], Parts | None] | None = None
+    # What is cleared beside the region the body writes.
+    zeroed: Callable[[Ops], Parts | None] | None = None
 
     @property
     def reads(self) -> bool:

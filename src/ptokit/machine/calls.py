@@ -10,7 +10,7 @@ memory is bound per execution, since its pointer moves.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -49,6 +49,7 @@ class Call:
         "before",
         "body",
         "checked",
+        "cleared",
         "copies",
         "effects",
         "global_patterns",
@@ -92,13 +93,14 @@ class Call:
         self.checked: list[Access] = []  # must hold defined values before
         self.written: list[Access] = []  # holds defined values afterwards
         self.scratch: list[Access] = []  # holds undefined values afterwards
+        self.cleared: list[Access] = []  # holds zeros afterwards
         self._lay_out(operands, site)
 
     def _lay_out(self, operands: Sequence[Any], site: Place) -> None:
         """Find the elements each operand stands for, then their place in memory."""
         insn, ops = self.insn, self.ops
         tiles: list[tuple[int, AccessPattern]] = []
-        left_open: list[tuple[int, AccessPattern]] = []
+        beside: list[tuple[int, AccessPattern, list[Access]]] = []
         for index, (declared, value) in enumerate(zip(insn.operands, operands, strict=True)):
             if value is None:
                 continue
@@ -109,20 +111,29 @@ class Call:
                 self.global_patterns.append((index, global_pattern(value, view, declared)))
             else:
                 tiles.append((index, self._tile_pattern(declared, view, value, site)))
-                parts = declared.unspecified(ops) if declared.unspecified is not None else None
-                for part in parts if isinstance(parts, list) else [parts] if parts else []:
+                kind = value.spec.dtype
+                for part, kept in self._beside(declared):
                     region = self._region(declared, part, value, site)
-                    pattern = AccessPattern(declared.name, value.spec.dtype, *region, writes=True)
-                    left_open.append((index, pattern))
+                    pattern = AccessPattern(declared.name, kind, *region, writes=True)
+                    beside.append((index, pattern, kept))
         patterns = [pattern for _, pattern in tiles]
         if any(p.steps is None for p in patterns) and insn.pointwise and insn.pointwise(ops):
             _hand_over_boxes([*patterns, *(pattern for _, pattern in self.global_patterns)])
         for index, pattern in tiles:
             self._bind(index, pattern, operands[index], site)
-        for index, pattern in left_open:
+        for index, pattern, kept in beside:
             access = bind_tile(pattern, operands[index], insn, site)
             self.accesses.append(access)
-            self.scratch.append(access)
+            kept.append(access)
+
+    def _beside(self, declared: Operand) -> Iterator[tuple[Extent, list[Access]]]:
+        """What is lost or cleared of an operand beside what the body is handed, and its list."""
+        for asked, kept in ((declared.unspecified, self.scratch), (declared.zeroed, self.cleared)):
+            parts = None if asked is None else asked(self.ops)
+            if parts is not None:
+                yield from (
+                    (part, kept) for part in (parts if isinstance(parts, list) else [parts])
+                )
 
     def _tile_pattern(
         self, declared: Operand, view: View | Extent, value: Any, site: Place

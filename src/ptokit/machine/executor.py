@@ -121,6 +121,9 @@ class FastExecutor:
         for access in call.written:
             if access.clean != access.memory.epoch:
                 access.mark_defined()
+        for access in call.cleared:
+            access.write(np.zeros(access.shape, access.dtype.np))
+            access.mark_defined()
         for access in call.scratch:
             access.poison()
         if services is not None:
