@@ -104,3 +104,30 @@ def test_options_are_checked() -> None:
         scale_block[1](x, y, check="everything")
     with pytest.raises(PtoError, match="jobs a positive number"):
         scale_block[1](x, y, jobs=0)
+
+
+@kernel(mode="auto")
+def one_block(x: Any, y: Any, block: int, column: int) -> None:
+    tile = Tile[TileType.Vec, float32, 8, 32]()
+    TLOAD(tile, GlobalTensor(x)[block * 8 : block * 8 + 8, column : column + 32])
+    TSTORE(GlobalTensor(y), tile)
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+@pytest.mark.parametrize(
+    ("block", "column", "is_inside"),
+    [(1, 32, True), (2, 0, False), (0, 33, False), (-1, 0, False)],
+)
+def test_a_part_of_a_view_lies_inside_it(
+    path: str, block: int, column: int, is_inside: bool
+) -> None:
+    """Also where its elements would be others of the same array."""
+    x, y = np.arange(1024, dtype=np.float32).reshape(16, 64), np.zeros((8, 32), np.float32)
+    if is_inside:
+        one_block[1](x, y, block, column, path=path)
+        assert np.array_equal(y, x[block * 8 :, column:])
+        return
+    with pytest.raises(ProgramError) as caught:
+        one_block[1](x, y, block, column, path=path)
+    assert caught.value.codes == ("slice-range",)
+    assert "TLOAD" in caught.value.diagnostics[0].location.text

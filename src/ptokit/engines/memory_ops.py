@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ptokit.base.diagnostics import NotSupported, fail
+from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.dtypes import i8
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
@@ -83,9 +84,26 @@ def _partition(op: Op) -> Step:
                 )
             after = view.form.sized(extents)
             last = view.form, after
-        frame[result] = view.part([frame[v] for v in offsets], after)
+        starts = [frame[v] for v in offsets]
+        for start, size, extent in zip(starts, extents, view.form.shape, strict=True):
+            if start < 0 or start + size > extent:
+                raise _outside(op, starts, extents, view.form.shape)
+        frame[result] = view.part(starts, after)
 
     return step
+
+
+def _outside(
+    op: Op, starts: Sequence[int], sizes: Sequence[int], extents: Sequence[int]
+) -> PtoError:
+    """A part of a view that is not in it: its elements would be others than the program thinks."""
+    return fail(
+        "slice-range",
+        f"{op.name}: a part lies inside its view",
+        got=[("from", tuple(starts)), ("sizes", tuple(sizes)), ("view", tuple(extents))],
+        fix="0 <= offset, and offset + size at most the size of the view, in every dimension",
+        site=op.location,
+    )
 
 
 def _dimension(run: Interpreter, op: Op, frame: Frame) -> None:

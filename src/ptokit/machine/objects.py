@@ -403,11 +403,11 @@ def _part(part: Any, extent: int, what: str) -> tuple[int, int]:
             got=[(what, part)],
             fix="view[r0:r1, c0:c1]",
         ) from None
-    if part.step not in (None, 1) or not 0 <= start < stop <= extent:
+    if part.step not in (None, 1) or not 0 <= start <= stop <= extent:
         raise fail(
             "slice-range",
             f"a slice of {what} lies inside the view and has step 1",
             got=[("slice", str(part)), (what, extent)],
-            fix=f"0 <= start < stop <= {extent}; negative positions and steps are not taken",
+            fix=f"0 <= start <= stop <= {extent}; negative positions and steps are not taken",
         )
     return start, stop - start

@@ -271,7 +271,7 @@ def _layout(op: Op, scene: Scene) -> Iterator[Diagnostic]:
 
 
 def check_partition(op: Op, scene: Scene) -> Iterator[Diagnostic]:
-    """`partition_view`: counts and sizes agree."""
+    """`partition_view`: counts and sizes agree, and the part lies inside the view."""
     source, result = op.operands[0].type, op.result.type
     if not isinstance(source, ViewType | ShapedType) or not isinstance(
         result, ViewType | ShapedType
@@ -301,6 +301,17 @@ def check_partition(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         )
     count = min(rank, len(result.shape))
     yield from _static_sizes(op, result.shape[-count:], sizes[-count:], scene)
+    for axis, extent in enumerate(source.shape):
+        start, size = scene.known.number(offsets[axis]), scene.known.number(sizes[axis])
+        end = None if start is None or size is None else start + size
+        if (start or 0) < 0 or (end is not None and extent != DYNAMIC and end > extent):
+            yield complaint(
+                op,
+                "slice-range",
+                "a part lies inside its view",
+                {"dimension": axis, "offset": start, "size": size, "view": extent},
+                "0 <= offset, and offset + size at most the size of the view",
+            )
 
 
 def _rank_advice(view: ViewType | ShapedType, dimensions: int) -> str:
