@@ -15,7 +15,7 @@ from ptokit.frontend.instruction import namespace, own_enumerations
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.verify import assertions, code_of, is_assertion_id, recipe
-from ptokit.report.pages import index, markdown
+from ptokit.report.pages import cell, index, markdown
 from ptokit.report.paths import paths_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -117,8 +117,7 @@ def errors_page() -> str:
     for code in sorted(found, key=lambda c: (not is_assertion_id(c), c)):
         for text, names in sorted(found[code].items()):
             listed = ", ".join(sorted(names)[:6]) + (" ..." if len(names) > 6 else "")
-            fix = recipe(code).replace("|", "\\|")
-            lines.append(f"| {code} | {text.replace('|', chr(92) + '|')} | {listed} | {fix} |")
+            lines.append(f"| {code} | {cell(text)} | {listed} | {cell(recipe(code))} |")
     unused = sorted(set(assertions()["assertions"]) - set(found))
     lines += ["", f"Ids of the catalogue that no rule of ours reports: {len(unused)}", ""]
     lines += ["(checks of the public CPU simulator, of type formation, or superseded ones)", ""]

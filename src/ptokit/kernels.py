@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, usage_error
@@ -37,6 +37,7 @@ from ptokit.isa.devices import TARGETS as DEVICES
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.isa.targets.defines import Defines, parse_defines
+from ptokit.isa.verify import offers_values
 from ptokit.machine.arena import Arena
 from ptokit.machine.machine import Machine
 from ptokit.machine.recording import Recording
@@ -143,6 +144,9 @@ class Kernel:
     rules: str | None = None  # unless a call says otherwise
     allow: tuple[str, ...] = ()  # and what calls may allow beside
     _modules: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
+    _advice: dict[tuple[Any, ...], dict[Any, str]] = field(
+        default_factory=dict[tuple[Any, ...], dict[Any, str]]
+    )
     _prepared: dict[tuple[str, Module], Runnable] = field(
         default_factory=dict[tuple[str, Module], Runnable]
     )
@@ -312,6 +316,29 @@ class Kernel:
             self._modules[key] = self.source.finished(asked, arguments)
         return self._modules[key]
 
+    def _advised(
+        self,
+        found: tuple[Diagnostic, ...],
+        target: Target,
+        arguments: Mapping[str, Any],
+        policy: Policy,
+    ) -> tuple[Diagnostic, ...]:
+        """Findings of a running function with advice that was tried on all of it: a run has seen
+        only the instructions before the one it speaks of."""
+        if not any(offers_values(each.fix) for each in found):
+            return found
+        key = (target, policy, *self.source.cache_key(arguments))
+        if key not in self._advice:
+            try:
+                module = self.source.written(target, arguments)
+            except Exception:  # it runs, but is not written in what can be lowered
+                known = []
+            else:
+                known = Verify(policy=policy).check(module, target)
+            self._advice[key] = {(d.code, d.location): d.fix for d in known}
+        advice = self._advice[key]
+        return tuple(replace(d, fix=advice.get((d.code, d.location), d.fix)) for d in found)
+
     def _prepare(self, engine: str, module: Module) -> Runnable:
         """The module ready to run."""
         if (engine, module) not in self._prepared:
@@ -406,12 +433,20 @@ class Launch:
             policy=policy,
         )
         cores = dict.fromkeys(programs.cores, body)
-        outcome = run(cores, chosen, programs.mode, options)
+        try:
+            outcome = run(cores, chosen, programs.mode, options)
+        except ProgramError as error:
+            if module is None:
+                error.diagnostics = kernel._advised(error.diagnostics, chosen, arguments, policy)
+            raise
         if arena is not None:  # after a run that has gone well
             arenas.append(arena)
         seconds = time.perf_counter() - started
         mode = getattr(kernel.source, "mode", programs.mode)
-        for each in outcome.warnings:
+        found = outcome.warnings
+        if module is None:
+            found = kernel._advised(found, chosen, arguments, policy)
+        for each in found:
             tell(each)
         return Run(
             kernel.name,
@@ -422,7 +457,7 @@ class Launch:
             seconds,
             outcome.machine,
             outcome.events,
-            outcome.warnings,
+            found,
         )
 
     def _interpreted(self, prepared: Runnable, programs: Programs) -> Callable[[], Any]:

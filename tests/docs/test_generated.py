@@ -28,3 +28,17 @@ def test_the_example_of_the_page_runs(insn: Insn) -> None:
     assert len(blocks) == (1 if insn.targets - {"cpu"} else 0)
     for block in blocks:
         exec(compile(block, f"docs/isa/{insn.name}.md", "exec"), {})
+
+
+def test_asterisks_of_rules_stay_asterisks() -> None:
+    """Pages escape them, terminals show them, messages never had anything else."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    page = markdown(INSTRUCTIONS["TLOAD"])
+    assert r"S0\*S1\*S2\*S3" in page
+    console = Console(width=300)
+    with console.capture() as shown:
+        console.print(Markdown(page))
+    assert "valid rows of dst == S0*S1*S2*S3" in shown.get()
+    assert not any("\\" in rule.text for insn in INSTRUCTIONS.values() for rule in insn.rules)

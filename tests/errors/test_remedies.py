@@ -122,3 +122,72 @@ def test_a_fix_is_a_sentence_or_makes_one_of_the_operands() -> None:
     rule = Rule("SA-0084", "never holds", lambda o: False, None, lambda o: str(o.dst.vr))
     (found,) = verify(replace(add, rules=(rule,)), dynamic.facts())
     assert found.fix == recipe("SA-0084")
+
+
+# ---- advice for a whole kernel -------------------------------------------------------------------
+
+
+def small(rows: int) -> Any:
+    return Tile[V, float32, rows, 64]()
+
+
+def fix_of(function: Any, path: str, **shapes: tuple[int, int]) -> str:
+    arrays = [np.ones(shape, "f4") for shape in shapes.values()]
+    with pytest.raises(ProgramError) as caught:
+        function[1](*arrays, path=path)
+    return caught.value.diagnostics[0].fix
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_a_value_that_breaks_another_instruction_is_not_offered(path: str) -> None:
+    @kernel(mode="auto")
+    def alone(x, y, z):  # type: ignore[no-untyped-def]
+        a, b, c = small(16), small(8), small(16)
+        TEXPANDS(b, 1.0)
+        TLOAD(a, GlobalTensor(x))
+        TADD(c, a, b)
+        TSTORE(GlobalTensor(z), c)
+
+    @kernel(mode="auto")
+    def loaded(x, y, z):  # type: ignore[no-untyped-def]
+        a, b, c = small(16), small(8), small(16)
+        TLOAD(a, GlobalTensor(x))
+        TLOAD(b, GlobalTensor(y))
+        TADD(c, a, b)
+        TSTORE(GlobalTensor(z), c)
+
+    shapes = {"x": (16, 64), "y": (8, 64), "z": (16, 64)}
+    # Only the tile that no load or store ties to an array can have another size.
+    assert fix_of(alone, path, **shapes).endswith("here: src1.Rows = 16")
+    assert "here:" not in fix_of(loaded, path, **shapes)
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+@pytest.mark.parametrize(("beyond", "offered"), [(0x4000, "tmp.Rows = 32"), (0x2200, "")])
+def test_a_tile_is_not_told_to_grow_over_its_neighbour(
+    path: str, beyond: int, offered: str
+) -> None:
+    @kernel
+    def transpose(x, y, *, neighbour):  # type: ignore[no-untyped-def]
+        src, dst = Tile[V, float32, 16, 32](), Tile[V, float32, 32, 16]()
+        tmp, other = Tile[V, float32, 4, 16](), Tile[V, float32, 16, 32]()
+        TASSIGN(src, 0)
+        TASSIGN(dst, 0x1000)
+        TASSIGN(tmp, 0x2000)
+        TASSIGN(other, neighbour)
+        TTRANS(dst, src, tmp)
+        TEXPANDS(other, 0.0)
+
+    with pytest.raises(ProgramError) as caught:
+        transpose[1](np.ones((16, 32), "f4"), np.ones((32, 16), "f4"), neighbour=beyond, path=path)
+    fix = caught.value.diagnostics[0].fix
+    assert offered in fix
+    assert ("here:" in fix) == bool(offered)
+
+
+def test_a_tile_that_is_given_twice_changes_in_both_places() -> None:
+    tile = f32(0x400, 8, 16)
+    with pytest.raises(ProgramError) as caught:
+        TADD(tile, f32(0, 16, 16), tile)
+    assert "src0.ValidRow = 8" in caught.value.diagnostics[0].fix
+    assert "dst.Rows = 16" in caught.value.diagnostics[0].fix

@@ -3,7 +3,8 @@
 Nobody writes these down per rule: the predicate itself is asked. Each fact that the rule looked at
 is changed, alone and by as little as possible, until the rule holds; a change counts only when the
 operand stays a legal one that fits into its memory and no other rule of the instruction breaks by
-it. This runs only where a rule is broken.
+it; who knows the whole program says whether the rest of it takes the change too. This runs only
+where a rule is broken.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ MOST_SHOWN = 3
 _TRIALS = 800  # changes tried per rule: a program may break many
 _NEAR = 256  # values on either side that are tried one by one
 _FAR = 1 << 20
+_TRIALS_ELSEWHERE = 64  # of those, changes tried on the rest of the program
 _FEW = 16  # values of a template argument that was left out
 _SIZES = {"rows": "Rows", "cols": "Cols", "valid_row": "ValidRow", "valid_col": "ValidCol"}
 _NAMES = {
@@ -73,9 +75,12 @@ _ORDER = (
 )
 Mends = Callable[[Ops], bool]
 Test = Callable[[Facts], bool]
+Elsewhere = Callable[[str, Facts], bool]  # would the rest of the program take this operand?
 
 
-def remedies(insn: Insn, rule: Rule, ops: Ops, seen: Iterable[str]) -> str:
+def remedies(
+    insn: Insn, rule: Rule, ops: Ops, seen: Iterable[str], elsewhere: Elsewhere | None = None
+) -> str:
     """The changes of one operand or template argument each, joined by "or"; may be empty."""
     rules = [r for r in insn.rules if r.targets is None or ops.target.name in r.targets]
     holding = [r for r in rules if r is not rule and not _breaks(r, ops)]
@@ -85,6 +90,13 @@ def remedies(insn: Insn, rule: Rule, ops: Ops, seen: Iterable[str]) -> str:
         if next(trials, None) is None or _breaks(rule, changed):
             return False
         return not any(_breaks(r, changed) for r in holding)
+
+    wide_trials = iter(range(_TRIALS_ELSEWHERE))
+
+    def taken(name: str, changed: Facts) -> bool:
+        if elsewhere is None:
+            return True
+        return next(wide_trials, None) is not None and elsewhere(name, changed)
 
     knobs = list(dict.fromkeys(_knobs(insn, seen)))
     outsize = {name for name, operand in ops if operand is not None and not _fits(operand, ops)}
@@ -102,7 +114,7 @@ def remedies(insn: Insn, rule: Rule, ops: Ops, seen: Iterable[str]) -> str:
         found: list[str] = []
         for name, knob in knobs:
             if knob in kind and len(found) < MOST_SHOWN:
-                found += _turned(insn, ops, name, knob, mends)
+                found += _turned(insn, ops, name, knob, mends, taken)
         if found:
             return " or ".join(dict.fromkeys(found))
     return ""
@@ -145,7 +157,9 @@ def _knobs(insn: Insn, seen: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield name, knob
 
 
-def _turned(insn: Insn, ops: Ops, name: str, knob: str, mends: Mends) -> list[str]:
+def _turned(
+    insn: Insn, ops: Ops, name: str, knob: str, mends: Mends, taken: Elsewhere
+) -> list[str]:
     """The smallest turn of one knob that mends the rule, in words; none: an empty list."""
     operand = dict(ops).get(name)
     if knob == "attr":
@@ -156,9 +170,9 @@ def _turned(insn: Insn, ops: Ops, name: str, knob: str, mends: Mends) -> list[st
         return []
 
     def test(changed: Facts) -> bool:
-        after = _with(ops, name, changed)
+        after = _with(ops, name, changed, apart=knob == "address")
         typed = knob != "dtype" or not any(group.breaks(after) for group in insn.types)
-        return typed and _legal(changed, ops) and mends(after)
+        return typed and _legal(changed, ops) and mends(after) and taken(name, changed)
 
     if knob in _NAMES:
         good = [word for word, changed in _variants(operand, knob, ops) if test(changed)]
@@ -172,8 +186,15 @@ def _turned(insn: Insn, ops: Ops, name: str, knob: str, mends: Mends) -> list[st
     return _like(operand, ops, name, test) if knob == "like" else _size(operand, knob, name, test)
 
 
-def _with(ops: Ops, name: str, operand: Facts) -> Ops:
-    return Ops({**dict(ops), name: operand}, ops.attrs, ops.target, ops.mode)
+def _with(ops: Ops, name: str, operand: Facts, apart: bool = True) -> Ops:
+    """The operands with another one; unless it is moved `apart`, a tile that is given twice
+    changes in both places."""
+    before = ops[name]
+    named = dict(ops)
+    twice = not apart and isinstance(before, TileFacts) and before.address is not None
+    for each in [n for n, o in ops if twice and o == before] or [name]:
+        named[each] = operand
+    return Ops(named, ops.attrs, ops.target, ops.mode)
 
 
 def _legal(operand: Facts, ops: Ops) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any, cast
 
@@ -14,8 +14,11 @@ from ptokit.base.location import Location
 from ptokit.base.policy import DEFAULT, Policy
 from ptokit.isa.facts import Ops, Recorder, Unknown, shown
 from ptokit.isa.origins import Origin, origin_of
-from ptokit.isa.remedies import remedies
+from ptokit.isa.remedies import Elsewhere, remedies
 from ptokit.isa.spec import Insn, Rule, Types
+
+_VALUES = "; here: "  # stands between the words and the values of an advice
+Advice = Callable[[Insn, Rule, Ops, Mapping[str, str]], str]
 
 
 def verify(
@@ -25,11 +28,13 @@ def verify(
     *,
     policy: Policy = DEFAULT,
     advise: bool = True,
+    elsewhere: Elsewhere | None = None,
 ) -> list[Diagnostic]:
     """Return a diagnostic for every rule of the target that the operands break.
 
     Each has the severity that the policy gives it; what is allowed at its line is not left out.
-    `advise` looks for values that would mend each; whoever only counts can do without.
+    `advise` looks for values that would mend each; whoever only counts can do without. `elsewhere`
+    says whether the rest of the program would take them.
     """
     target = ops.target.name
     if target not in insn.targets:
@@ -39,7 +44,8 @@ def verify(
         found += _check_types(insn, group, ops, location, policy)
     for rule in insn.rules:
         if rule.targets is None or target in rule.targets:
-            found += _check_rule(insn, rule, ops, location, policy, advise)
+            advice = partial(_advice, elsewhere=elsewhere) if advise else _no_advice
+            found += _check_rule(insn, rule, ops, location, policy, advice)
     return found
 
 
@@ -86,7 +92,7 @@ def _check_types(
 
 
 def _check_rule(
-    insn: Insn, rule: Rule, ops: Ops, location: Location | None, policy: Policy, advise: bool
+    insn: Insn, rule: Rule, ops: Ops, location: Location | None, policy: Policy, advice: Advice
 ) -> list[Diagnostic]:
     try:
         if rule.holds(ops):
@@ -100,7 +106,7 @@ def _check_rule(
         f"{insn.name}: {rule.text}",
         location,
         tuple(seen.items()),
-        _advice(insn, rule, ops, seen) if advise else "",
+        advice(insn, rule, ops, seen),
         ops.target.name,
     )
     otherwise = rule.otherwise if isinstance(rule.otherwise, str) else rule.otherwise(ops)
@@ -121,7 +127,17 @@ def _weighed(found: Diagnostic, origin: Origin, otherwise: str, policy: Policy) 
     )
 
 
-def _advice(insn: Insn, rule: Rule, ops: Ops, seen: Mapping[str, str]) -> str:
+def _no_advice(insn: Insn, rule: Rule, ops: Ops, seen: Mapping[str, str]) -> str:
+    return ""
+
+
+def _advice(
+    insn: Insn,
+    rule: Rule,
+    ops: Ops,
+    seen: Mapping[str, str],
+    elsewhere: Elsewhere | None,
+) -> str:
     """How to mend it: in words, and with the values that would do here."""
     words = rule.fix
     if not isinstance(words, str):
@@ -129,12 +145,17 @@ def _advice(insn: Insn, rule: Rule, ops: Ops, seen: Mapping[str, str]) -> str:
             words = words(ops)
         except Unknown:  # it depends on what only the running program knows
             words = ""
-    return joined_advice(words or recipe(rule.id), remedies(insn, rule, ops, seen))
+    return joined_advice(words or recipe(rule.id), remedies(insn, rule, ops, seen, elsewhere))
 
 
 def joined_advice(words: str, values: str) -> str:
     """One sentence of the general advice and of the values that would mend the case at hand."""
-    return f"{words}; here: {values}" if words and values else words or values
+    return f"{words}{_VALUES}{values}" if words and values else words or values
+
+
+def offers_values(advice: str) -> bool:
+    """Whether advice names values that would mend the case at hand."""
+    return _VALUES in advice
 
 
 @cache
@@ -156,4 +177,13 @@ def recipe(id: str) -> str:
     return " ".join(f"{recipes[f]} ({f})" for f in fixes[:1])
 
 
-__all__ = ["assertions", "code_of", "is_assertion_id", "joined_advice", "recipe", "shown", "verify"]
+__all__ = [
+    "assertions",
+    "code_of",
+    "is_assertion_id",
+    "joined_advice",
+    "offers_values",
+    "recipe",
+    "shown",
+    "verify",
+]

@@ -7,6 +7,7 @@ say before it runs (a dynamic size) is left to the run.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError
@@ -25,6 +26,7 @@ from ptokit.passes.facts import Known
 from ptokit.passes.functions import check_functions
 from ptokit.passes.overlap import overlaps
 from ptokit.passes.structure import CHECKS, Scene, complaint, tile_type
+from ptokit.passes.surroundings import Surroundings, Use
 from ptokit.passes.unbound import unbound
 
 
@@ -66,6 +68,9 @@ def has_addresses(module: Module) -> bool:
     return bool(made) and all(op.operand("addr") is not None for op in made)
 
 
+_MOST_ADVISED = 64  # lines of a program: the search for values that would do takes its time
+
+
 class _Checker:
     def __init__(self, module: Module, target: Target, level: int, policy: Policy) -> None:
         self._module = module
@@ -74,13 +79,17 @@ class _Checker:
         self._policy = policy
         self._mode = "manual" if has_addresses(module) else "auto"
         # Most lines of a kernel repeat: the same instruction on operands of the same types.
-        self._verdicts: dict[tuple[Any, ...], list[Diagnostic]] = {}
+        self._verdicts: dict[tuple[Any, ...], tuple[Ops, bool]] = {}
+        self._uses: list[Use] = []
+        self._broken: list[Use] = []
 
     def function(self, function: Function) -> list[Diagnostic]:
         assert function.body is not None
         known = Known(self._target)
         scene = Scene(self._module, function, known, self._target, self._level)
+        self._uses, self._broken = [], []
         found = self._block(function.body, scene)
+        found += self._advised()
         if self._mode == "manual":
             found += overlaps(function, known)
         return found
@@ -125,9 +134,32 @@ class _Checker:
             for name, type_ in scratch_types(op, self._target, named).items():
                 named[name] = TileFacts(on_target(type_.spec, self._target.left_layout))
             ops = Ops(named, chosen, self._target, self._mode)
-            verdict = verify(insn, ops, policy=self._policy)
+            verdict = ops, bool(verify(insn, ops, policy=self._policy, advise=False))
             self._verdicts[key] = verdict
-        return made + [replace(d, location=op.location) for d in verdict]
+        ops, is_broken = verdict
+        use = Use(insn, tuple(values), ops, op.location)
+        self._uses.append(use)
+        if is_broken:
+            self._broken.append(use)
+        return made
+
+    def _advised(self) -> list[Diagnostic]:
+        """The broken rules, with advice that has been tried on the whole function."""
+        around = Surroundings(self._uses)
+        verdicts: dict[tuple[Any, ...], list[Diagnostic]] = {}
+        found: list[Diagnostic] = []
+        for use in self._broken:
+            key = (id(use.ops), *use.values)
+            if key not in verdicts:
+                verdicts[key] = verify(
+                    use.insn,
+                    use.ops,
+                    policy=self._policy,
+                    advise=len(verdicts) < _MOST_ADVISED,
+                    elsewhere=partial(around.take, use),
+                )
+            found += [replace(d, location=use.location) for d in verdicts[key]]
+        return found
 
     def _scalar(
         self, op: Op, name: str, facts: ScalarFacts, type_: object, found: list[Diagnostic]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import IntEnum
 from math import prod
@@ -86,7 +87,7 @@ def example_sample(insn: Insn) -> Sample | None:
 
 def markdown(insn: Insn) -> str:
     """The page of one instruction."""
-    lines = [f"# {insn.name}", "", insn.doc, ""]
+    lines = [f"# {insn.name}", "", prose(insn.doc), ""]
     where = ", ".join(t for t in TARGETS if t in insn.targets) or "no supported device"
     lines += [f"Class: {insn.cost.name}. Pipe: {pipe_name(insn)}. Available on: {where}.", ""]
     lines += ["## Forms", "", "```python", *signature(insn), "```", ""]
@@ -111,7 +112,7 @@ def markdown(insn: Insn) -> str:
     if insn.rules:
         lines += ["## Rules", "", "| id | rule | targets |", "|---|---|---|"]
         rows = [(code_of(insn, r), r.text, rule_targets(r)) for r in insn.rules]
-        lines += [f"| {id} | {_cell(text)} | {targets} |" for id, text, targets in rows]
+        lines += [f"| {id} | {cell(text)} | {targets} |" for id, text, targets in rows]
         lines.append("")
     lines += _meaning(insn)
     if insn.freedom:
@@ -164,8 +165,19 @@ def _readings(insn: Insn, means: Meaning) -> Iterator[tuple[str, str, str]]:
                 yield types, value.name, means.line(kinds, shown.attrs | {name: value})
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def prose(text: str) -> str:
+    """Plain sentences as Markdown: outside code spans `*` is a product and `<` no tag."""
+    parts = text.split("`")
+    parts[::2] = [_MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
+def cell(text: str) -> str:
+    """Plain sentences as one cell of a Markdown table."""
+    return prose(text).replace("|", "\\|")
+
+
+_MARKUP = re.compile(r"(?<=[\w)])\*(?=[\w(])|<(?=[A-Za-z/])")
 
 
 def _operand_table(insn: Insn) -> list[str]:
@@ -174,14 +186,14 @@ def _operand_table(insn: Insn) -> list[str]:
         lines += ["| operand | kind | role | note |", "|---|---|---|---|"]
         for o in insn.operands:
             note = "; ".join(filter(None, ["optional" if o.optional else "", o.note]))
-            lines.append(f"| {o.name} | {kinds(o)} | {o.role} | {_cell(note)} |")
+            lines.append(f"| {o.name} | {kinds(o)} | {o.role} | {cell(note)} |")
         lines.append("")
     if insn.attrs:
         lines += ["| template argument | type | default | note |", "|---|---|---|---|"]
         for a in insn.attrs:
             default = getattr(a.default, "name", a.default)
             kind = f"`{a.type.__name__}`" if issubclass(a.type, IntEnum) else a.type.__name__
-            lines.append(f"| {a.name} | {kind} | {default} | {_cell(a.note)} |")
+            lines.append(f"| {a.name} | {kind} | {default} | {cell(a.note)} |")
         lines.append("")
     return lines
 
@@ -271,6 +283,6 @@ def index(insns: list[Insn]) -> str:
         for insn in classes[name]:
             have = ", ".join(t for t in TARGETS if t in insn.targets) or "none"
             first = insn.doc.splitlines()[0]
-            lines.append(f"| [{insn.name}]({insn.name}.md) | {_cell(first)} | {have} |")
+            lines.append(f"| [{insn.name}]({insn.name}.md) | {cell(first)} | {have} |")
         lines.append("")
     return "\n".join(lines)
