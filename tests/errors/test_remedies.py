@@ -89,7 +89,7 @@ ADVICE: dict[str, tuple[Callable[[], Any], list[str]]] = {
 @pytest.mark.parametrize("name", ADVICE)
 def test_advice_names_what_is_needed(name: str) -> None:
     call, expected = ADVICE[name]
-    with device("a2a3"), pytest.raises(ProgramError) as caught:
+    with device("a2a3", rules="strict"), pytest.raises(ProgramError) as caught:
         call()
     said = "\n".join(found.fix for found in caught.value.diagnostics)
     for words in expected:
