@@ -7,13 +7,15 @@ hand.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings, usage_error
 from ptokit.base.entry import public
+from ptokit.base.location import user_frame
+from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
 from ptokit.machine.explore import explore as search
@@ -36,13 +38,17 @@ def launch(
     mode: str = "manual",
     *,
     seed: int | None = None,
+    rules: str | None = None,
+    allow: Iterable[str] = (),
     **options: Any,
 ) -> Outcome:
     """Run a function per kind of core ("cube", "vector", or "mix") and raise all that is wrong.
 
-    `seed` is short for `schedule=Schedule(seed)`; see `Options` for the others.
+    `seed` is short for `schedule=Schedule(seed)`, `rules` and `allow` make up the policy; see
+    `Options` for the others.
     """
     options.setdefault("schedule", Schedule(seed))
+    options.setdefault("policy", policy_for(user_frame().f_code.co_filename, rules, allow))
     return run(programs, target(target_name), mode, Options(**options))
 
 

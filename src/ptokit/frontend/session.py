@@ -64,7 +64,8 @@ def current() -> Machine:
     machine = _current.get()
     if machine is None:
         if not _default:
-            _default.append(Machine(target("a2a3"), "manual", warnings=Warnings(tell)))
+            policy, told = policy_for(""), Warnings(tell)
+            _default.append(Machine(target("a2a3"), "manual", policy=policy, warnings=told))
         machine = _default[0]
     return machine
 

@@ -9,6 +9,7 @@ from math import prod
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout, PadValue
+from ptokit.base.policy import DEFAULT
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.isa.asm import text_forms
@@ -75,6 +76,30 @@ def rule_targets(rule: Rule) -> str:
     return ", ".join(t for t in TARGETS if t in rule.targets)
 
 
+def when_broken(insn: Insn, rule: Rule) -> str:
+    """What comes of breaking a rule, and why: "error", "warning (an assertion of debug builds)".
+
+    Where targets differ, each is listed; under it what then happens.
+    """
+    found: dict[str, list[str]] = {}
+    for target in TARGETS:
+        if target in insn.targets and (rule.targets is None or target in rule.targets):
+            origin = insn.origin(rule, target)
+            severity = DEFAULT.severity(origin, is_defined=bool(rule.otherwise))
+            why = [origin.words or _INSISTED[origin.kind], "a page states it" * origin.seed]
+            why += ["the outcome is unknown"] * bool(origin.words and not rule.otherwise)
+            found.setdefault(f"{severity} ({', '.join(filter(None, why))})", []).append(target)
+    said = "; ".join(
+        verdict if len(found) == 1 else f"{', '.join(on)}: {verdict}"
+        for verdict, on in found.items()
+    )
+    then = rule.otherwise if isinstance(rule.otherwise, str) else "it depends on the operands"
+    return f"{said}: {then}" if then else said
+
+
+_INSISTED = {"static": "a static assertion", "runtime": "a limit of the hardware"}
+
+
 def example_sample(insn: Insn) -> Sample | None:
     """A legal call to show: on the first device that has the instruction, f32 where possible."""
     target = next((t for t in TARGETS if t in insn.targets), None)
@@ -110,9 +135,10 @@ def markdown(insn: Insn) -> str:
             lines += [f"| {t} | {types} | {id} |" for t, types, id in type_rows(group)]
             lines.append("")
     if insn.rules:
-        lines += ["## Rules", "", "| id | rule | targets |", "|---|---|---|"]
-        rows = [(code_of(insn, r), r.text, rule_targets(r)) for r in insn.rules]
-        lines += [f"| {id} | {cell(text)} | {targets} |" for id, text, targets in rows]
+        lines += ["## Rules", "", "| id | rule | targets | when broken |", "|---|---|---|---|"]
+        for rule in insn.rules:
+            cells = code_of(insn, rule), rule.text, rule_targets(rule), when_broken(insn, rule)
+            lines.append(f"| {' | '.join(map(cell, cells))} |")
         lines.append("")
     lines += _meaning(insn)
     if insn.freedom:
