@@ -19,6 +19,7 @@ from ptokit.frontend.policies import policy_for
 from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
+from ptokit.ir.flow import core_of
 from ptokit.ir.lexer import comments_of
 from ptokit.ir.parser import parse, parse_file
 from ptokit.ir.printer import print_module
@@ -238,8 +239,6 @@ def _asked_for(module: Module) -> Target:
 def _core_kinds(module: Module) -> tuple[str, ...]:
     """The kinds of core a program needs: a cluster when it has parts for both, else one core."""
     named = {kind_of(f) for f in module.functions} | {
-        op.name.removeprefix("pto.section.")
-        for op in module.walk()
-        if op.name.startswith("pto.section.")
+        core_of(op) for op in module.walk() if op.regions
     }
     return ("cube", "vector") if {"cube", "vector"} <= named else ("mix",)

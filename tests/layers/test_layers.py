@@ -73,3 +73,31 @@ def test_public_names_are_importable() -> None:
     missing = [name for name in ptokit.__all__ if not hasattr(ptokit, name)]
     assert not missing
     assert len(set(ptokit.__all__)) == len(ptokit.__all__)
+
+
+def compared_names(tree: ast.AST) -> Iterator[int]:
+    """Lines on which a name of an operation or a target is compared with a text."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        texts = [
+            each.value
+            for side in node.comparators
+            for each in (side.elts if isinstance(side, ast.Tuple | ast.Set) else [side])
+            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
+        left = ast.unparse(node.left)
+        is_operation = left.endswith(".name") and any(
+            text.startswith(("pto.", "scf.", "func.", "arith.", "memref.")) for text in texts
+        )
+        if is_operation or (left.endswith("target.name") and texts):
+            yield node.lineno
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_operations_and_targets_are_told_apart_by_their_records(path: Path) -> None:
+    """Traits and fields of a record, or a table of records; reading text is what names are for."""
+    if path.relative_to(ROOT).as_posix() == "ir/parser.py":
+        return
+    found = list(compared_names(ast.parse(path.read_text("utf-8"))))
+    assert not found, f"{path.name}, lines {found}"

@@ -50,7 +50,7 @@ def module_with(type_: ConvTileType, said: dict[str, object], late: set[str]) ->
     attrs = {n: field_literal(FIELDS[n], type_, v) for n, v in said.items() if n not in late}
     ordered = {n: params[n] for n in FIELDS if n in late}
     results = [type_] if type_.is_value else []
-    builder.op(SET_PARAMS, {"tile": tile, **ordered}, results, attrs)
+    builder.op(SET_PARAMS.name, {"tile": tile, **ordered}, results, attrs)
     builder.op("func.return")
     return Module([Function("f", body)])
 

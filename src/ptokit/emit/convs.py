@@ -10,7 +10,6 @@ from ptokit.emit.expressions import literal
 from ptokit.ir.attributes import Attribute, IntAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects.conv import (
-    GET_DIM,
     GET_PARAM,
     SET_PARAMS,
     SET_SHAPE,
@@ -19,7 +18,6 @@ from ptokit.ir.dialects.conv import (
 )
 from ptokit.ir.types import ConvTileType
 
-CONV_OPS = (SET_PARAMS, GET_PARAM, SET_SHAPE, GET_DIM)
 Use = Callable[[Value], str]
 
 
@@ -34,12 +32,12 @@ def conv_calls(op: Op, use: Use) -> Iterator[str]:
     """The calls an operation on a convolution tile becomes; one, when it returns a number."""
     tile, type_ = use(op.operands[0]), op.operands[0].type
     assert isinstance(type_, ConvTileType)
-    if op.name == SET_PARAMS:
+    if SET_PARAMS.matches(op):
         for field, given in given_fields(op).items():
             yield f"{tile}.Set{_arguments(field, _number(given, type_, use))}"
-    elif op.name == GET_PARAM:
+    elif GET_PARAM.matches(op):
         yield f"{tile}.Get{_arguments(read_field(op))}"
-    elif op.name == SET_SHAPE:
+    elif SET_SHAPE.matches(op):
         # The method takes nothing but int64_t: a plain number would be an int.
         sizes = ", ".join(f"static_cast<int64_t>({use(v)})" for v in op.group("sizes"))
         yield f"{tile}.SetDynamicShape({sizes})"

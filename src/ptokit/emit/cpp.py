@@ -13,15 +13,28 @@ from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.asynchronous import Asynchronous
 from ptokit.emit.control import ControlFlow
-from ptokit.emit.convs import CONV_OPS, conv_calls
+from ptokit.emit.convs import conv_calls
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
 from ptokit.emit.fifos import Fifos
 from ptokit.emit.words import QUERIES, SECTIONS, five
 from ptokit.emit.writer import GlobalView
 from ptokit.ir.attributes import BoolAttr, EnumAttr, FloatAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.dialects import asynchronous
-from ptokit.ir.fifos import OPENINGS, is_transfer, takes_whole_entries
+from ptokit.ir.dialects import (
+    Definition,
+    arith,
+    asynchronous,
+    conv,
+    definition_of,
+    fifo,
+    func,
+    memory,
+    scf,
+    sync,
+    system,
+)
+from ptokit.ir.fifos import is_transfer, leaves_core_idle
+from ptokit.ir.flow import core_of
 from ptokit.ir.types import BufferType, PtrType, ScalarType, ShapedType, TileBufType, ViewType
 from ptokit.isa.targets import Target
 
@@ -30,7 +43,7 @@ HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace p
 
 def emit_cpp(module: Module, target: Target) -> str:
     """The C++ source of a module."""
-    called = {op.attrs["callee"] for op in module.walk() if op.name == "func.call"}
+    called = {op.attrs["callee"] for op in module.walk() if func.CALL.matches(op)}
     defined = [function for function in module.functions if function.body is not None]
     writers = [_FunctionWriter(function, module, target) for function in defined]
     texts = [writer.text() for writer in writers]
@@ -77,17 +90,18 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
         if op.insn is not None:
             self.transfer(op) if is_transfer(op) else self._instruction(op)
             return
-        writer = _WRITERS.get(op.name)
-        if writer is not None:
-            writer(self, op)
-        elif op.name in QUERIES:
-            self._local(op, QUERIES[op.name])
-        elif op.name.startswith("pto.section."):
-            self._guarded(op.name.rpartition(".")[2], op.regions[0])
-        elif op.name.startswith("arith."):
-            self._arithmetic(op)
-        else:
+        definition = definition_of(op)
+        if definition not in _WRITERS:
             raise self._refuse(op.name, op)
+        _WRITERS[definition](self, op)
+
+    def query(self, op: Op) -> None:
+        definition = definition_of(op)
+        assert definition is not None
+        self._local(op, QUERIES[definition])
+
+    def section(self, op: Op) -> None:
+        self._guarded(core_of(op), op.regions[0])
 
     def _guarded(self, kind: str, block: Block) -> None:
         """Code of one kind of core. The vector mask may be anything: it is set to all lanes."""
@@ -96,12 +110,8 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
             self._line("set_mask_norm();")
             self._line("set_vector_mask(-1, -1);")
         # On A5 entries that are not divided go to vector core 0, and it alone answers.
-        alone = (
-            kind == "vector"
-            and block is self.function.body
-            and self.target.name == "a5"
-            and takes_whole_entries(self.function)
-        )
+        is_body = block is self.function.body
+        alone = kind == "vector" and is_body and leaves_core_idle(self.function, self.target)
         if alone:
             self._line("if (get_subblockid() == 0) {")
         self._depth += alone
@@ -113,7 +123,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
 
     # ---- arithmetic ------------------------------------------------------------------------
 
-    def _arithmetic(self, op: Op) -> None:
+    def arithmetic(self, op: Op) -> None:
         name = op.name.removeprefix("arith.")
         args = [self._use(v) for v in op.operands]
         if name == "constant":
@@ -246,32 +256,36 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
         self._line("trap();")
 
 
-_WRITERS: dict[str, Callable[[_FunctionWriter, Op], None]] = {
-    "pto.alloc_tile": _FunctionWriter.alloc_tile,
-    "pto.declare_tile": _FunctionWriter.declare_tile,
-    "pto.reserve_buffer": _FunctionWriter.buffer,
-    "pto.import_reserved_buffer": _FunctionWriter.buffer,
-    **dict.fromkeys(OPENINGS, _FunctionWriter.open_pipe),
-    "pto.set_validshape": _FunctionWriter.set_validshape,
-    "pto.addptr": _FunctionWriter.addptr,
-    "pto.make_tensor_view": _FunctionWriter.make_view,
-    "pto.partition_view": _FunctionWriter.partition,
-    "pto.declare_view": _FunctionWriter.declare_view,
-    "scf.for": _FunctionWriter.loop,
-    "scf.if": _FunctionWriter.branch,
-    "scf.while": _FunctionWriter.while_loop,
-    "scf.yield": _FunctionWriter.nothing,
-    "scf.condition": _FunctionWriter.nothing,
-    "func.return": _FunctionWriter.nothing,
-    "func.call": _FunctionWriter.call_function,
-    "pto.print": _FunctionWriter.print_number,
-    "pto.trap": _FunctionWriter.trap,
-    **dict.fromkeys(CONV_OPS, _FunctionWriter.conv),
-    asynchronous.BUILD.name: _FunctionWriter.build_session,
-    asynchronous.MAKE_CONTEXT.name: _FunctionWriter.make_context,
-    asynchronous.GET_SESSION.name: _FunctionWriter.get_session,
-    asynchronous.WAIT.name: _FunctionWriter.wait_event,
-    asynchronous.TEST.name: _FunctionWriter.test_event,
+_WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
+    **dict.fromkeys(system.QUERIES, _FunctionWriter.query),
+    **dict.fromkeys(arith.DEFINITIONS, _FunctionWriter.arithmetic),
+    sync.CUBE_SECTION: _FunctionWriter.section,
+    sync.VECTOR_SECTION: _FunctionWriter.section,
+    memory.ALLOC: _FunctionWriter.alloc_tile,
+    memory.DECLARE_TILE: _FunctionWriter.declare_tile,
+    fifo.RESERVE: _FunctionWriter.buffer,
+    fifo.IMPORT: _FunctionWriter.buffer,
+    **dict.fromkeys(fifo.OPENINGS, _FunctionWriter.open_pipe),
+    memory.SET_VALID: _FunctionWriter.set_validshape,
+    memory.ADDPTR: _FunctionWriter.addptr,
+    memory.MAKE_VIEW: _FunctionWriter.make_view,
+    memory.PARTITION: _FunctionWriter.partition,
+    memory.DECLARE_VIEW: _FunctionWriter.declare_view,
+    scf.FOR: _FunctionWriter.loop,
+    scf.IF: _FunctionWriter.branch,
+    scf.WHILE: _FunctionWriter.while_loop,
+    scf.YIELD: _FunctionWriter.nothing,
+    scf.CONDITION: _FunctionWriter.nothing,
+    func.RETURN: _FunctionWriter.nothing,
+    func.CALL: _FunctionWriter.call_function,
+    system.PRINT: _FunctionWriter.print_number,
+    system.TRAP: _FunctionWriter.trap,
+    **dict.fromkeys(conv.DEFINITIONS, _FunctionWriter.conv),
+    asynchronous.BUILD: _FunctionWriter.build_session,
+    asynchronous.MAKE_CONTEXT: _FunctionWriter.make_context,
+    asynchronous.GET_SESSION: _FunctionWriter.get_session,
+    asynchronous.WAIT: _FunctionWriter.wait_event,
+    asynchronous.TEST: _FunctionWriter.test_event,
 }
 
 

@@ -10,13 +10,14 @@ from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.emit.convs import conv_type
+from ptokit.ir.dialects import system
 from ptokit.isa.fifos import PipeSpec
 
 QUERIES = {
-    "pto.get_block_idx": "get_block_idx()",
-    "pto.get_block_num": "get_block_num()",
-    "pto.get_subblock_idx": "get_subblockid()",
-    "pto.get_subblock_num": "get_subblockdim()",
+    system.BLOCK_IDX: "get_block_idx()",
+    system.BLOCK_NUM: "get_block_num()",
+    system.SUBBLOCK_IDX: "get_subblockid()",
+    system.SUBBLOCK_NUM: "get_subblockdim()",
 }
 SECTIONS = {"cube": "__DAV_CUBE__", "vector": "__DAV_VEC__"}  # kinds of cores
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptokit.engines.steps import Frame, Handler
 from ptokit.ir.core import Op
-from ptokit.ir.dialects import asynchronous
+from ptokit.ir.dialects import Definition, asynchronous
 from ptokit.machine.asynchronous import AsyncSession, PrefetchAsyncContext
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ def _test(run: Interpreter, op: Op, frame: Frame) -> None:
     frame[op.result] = event.Test(session)
 
 
-HANDLERS: dict[str, Handler] = {
-    asynchronous.BUILD.name: _build,
-    asynchronous.MAKE_CONTEXT.name: _make_context,
-    asynchronous.GET_SESSION.name: _get_session,
-    asynchronous.WAIT.name: _wait,
-    asynchronous.TEST.name: _test,
+HANDLERS: dict[Definition, Handler] = {
+    asynchronous.BUILD: _build,
+    asynchronous.MAKE_CONTEXT: _make_context,
+    asynchronous.GET_SESSION: _get_session,
+    asynchronous.WAIT: _wait,
+    asynchronous.TEST: _test,
 }

@@ -10,6 +10,7 @@ from ptokit.base.tiles import Violation
 from ptokit.engines.steps import Frame, Handler
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects import Definition
 from ptokit.ir.dialects.conv import (
     GET_DIM,
     GET_PARAM,
@@ -70,7 +71,7 @@ def _get_dim(run: Interpreter, op: Op, frame: Frame) -> None:
     frame[op.result] = tile.GetShape(dim.value)
 
 
-HANDLERS: dict[str, Handler] = {
+HANDLERS: dict[Definition, Handler] = {
     SET_PARAMS: _set_params,
     GET_PARAM: _get_param,
     SET_SHAPE: _set_shape,

@@ -17,6 +17,8 @@ from ptokit.engines.steps import Handler, Step, arithmetic, handled
 from ptokit.engines.values import Frame, View
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.dialects import Definition, definition_of, func, scf, sync
+from ptokit.ir.flow import core_of, is_terminator
 from ptokit.ir.instructions import (
     RETURNED,
     group_operands,
@@ -76,18 +78,18 @@ def _prepare(block: Block) -> Code:
             row.append(op)
             continue
         row = []
-        if op.name in _TERMINATORS:
+        if is_terminator(op):
             return Code(tuple(steps), tuple(op.operands))
         steps.append(_step(op))
     return Code(tuple(steps), ())
 
 
 def _step(op: Op) -> Step:
-    prepare, handler = memory_ops.PREPARED.get(op.name), HANDLERS.get(op.name)
-    if prepare is not None:
-        return prepare(op)
-    if handler is not None:
-        return handled(handler, op)
+    definition = definition_of(op)
+    if definition in memory_ops.PREPARED:
+        return memory_ops.PREPARED[definition](op)
+    if definition in HANDLERS:
+        return handled(HANDLERS[definition], op)
     return arithmetic(op) if op.insn is None else _instruction(op)
 
 
@@ -178,8 +180,6 @@ def _instruction(op: Op) -> Step:
 
 # ---- control flow ------------------------------------------------------------------------------
 
-_TERMINATORS = ("func.return", "scf.yield", "scf.condition")
-
 
 def _for(run: Interpreter, op: Op, frame: Frame) -> None:
     lower, upper, step = (frame[v] for v in op.operands[:3])
@@ -238,20 +238,19 @@ def _call(run: Interpreter, op: Op, frame: Frame) -> None:
 
 
 def _section(run: Interpreter, op: Op, frame: Frame) -> None:
-    kind = op.name.rpartition(".")[2]
-    if run.runs_here(kind):
+    if run.runs_here(core_of(op)):
         run.block(op.regions[0], frame)
 
 
-HANDLERS: dict[str, Handler] = {
-    "scf.for": _for,
-    "scf.if": _if,
-    "scf.while": _while,
-    "scf.index_switch": _switch,
-    "scf.execute_region": _execute,
-    "func.call": _call,
-    "pto.section.cube": _section,
-    "pto.section.vector": _section,
+HANDLERS: dict[Definition, Handler] = {
+    scf.FOR: _for,
+    scf.IF: _if,
+    scf.WHILE: _while,
+    scf.SWITCH: _switch,
+    scf.EXECUTE: _execute,
+    func.CALL: _call,
+    sync.CUBE_SECTION: _section,
+    sync.VECTOR_SECTION: _section,
     **memory_ops.HANDLERS,
     **sync_ops.HANDLERS,
     **conv_ops.HANDLERS,

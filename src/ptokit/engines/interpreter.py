@@ -16,7 +16,7 @@ from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.engines.values import Frame, bind_arguments
 from ptokit.ir.attributes import EnumAttr, IntAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.fifos import takes_whole_entries
+from ptokit.ir.fifos import leaves_core_idle
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import ConvTileType, TileBufType, on_target
 from ptokit.isa.groups import ViewGroup
@@ -74,10 +74,10 @@ class Interpreter(ABC):
 
     def _is_spare(self, function: Function) -> bool:
         """Whether a vector core has no part: on A5 whole entries go to vector core 0 alone."""
-        core, rules = self.machine.core, self.machine.target.fifos
-        if core.kind != "vector" or core.subblock == 0 or rules is None or not rules.is_direct:
+        core = self.machine.core
+        if core.kind != "vector" or core.subblock == 0 or _kind(function) != "vector":
             return False
-        return _kind(function) == "vector" and takes_whole_entries(function)
+        return leaves_core_idle(function, self.machine.target)
 
     # ---- tiles -------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import NotSupported, PtoError, fail
@@ -14,9 +14,11 @@ from ptokit.engines.steps import Frame, Handler, Prepare, Step, arithmetic
 from ptokit.engines.values import Form, SlotView, View, dense, element_of, layout_of
 from ptokit.ir.attributes import ArrayAttr, DenseAttr, EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects import Definition, arith, func, memory, system
 from ptokit.ir.types import ConvTileType, TileBufType
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.machine.faults import OutOfBounds
+from ptokit.machine.machine import Machine
 from ptokit.machine.objects import Pointer, TileObject
 
 if TYPE_CHECKING:
@@ -230,14 +232,11 @@ def _refuse_lowered(run: Interpreter, op: Op, frame: Frame) -> None:
 # ---- queries and debugging ---------------------------------------------------------------------
 
 
-def _query(run: Interpreter, op: Op, frame: Frame) -> None:
-    core = run.machine.core
-    frame[op.result] = {
-        "pto.get_block_idx": core.block,
-        "pto.get_block_num": run.machine.blocks,
-        "pto.get_subblock_idx": core.subblock,
-        "pto.get_subblock_num": run.machine.subblocks,
-    }[op.name]
+def _query(answer: Callable[[Machine], int]) -> Handler:
+    def handler(run: Interpreter, op: Op, frame: Frame) -> None:
+        frame[op.result] = answer(run.machine)
+
+    return handler
 
 
 def _print(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -286,26 +285,26 @@ def _constant(op: Op) -> Step:
     return step
 
 
-PREPARED: dict[str, Prepare] = {"arith.constant": _constant, "pto.partition_view": _partition}
-HANDLERS: dict[str, Handler] = {
-    "pto.addptr": _addptr,
-    "pto.make_tensor_view": _tensor_view,
-    "pto.declare_view": _declare_view,
-    "pto.get_tensor_view_dim": _dimension,
-    "pto.alloc_tile": _alloc,
-    "pto.declare_tile": _declare,
-    "pto.set_validshape": _set_valid,
-    "pto.bitcast": _bitcast,
-    "pto.subset": _subset,
-    "pto.bind_tile": _refuse_lowered,
-    "pto.pointer_cast": _refuse_lowered,
-    "pto.declare_tile_memref": _refuse_lowered,
-    "memref.alloc": _refuse_lowered,
-    "memref.reinterpret_cast": _dense,
-    "pto.get_block_idx": _query,
-    "pto.get_block_num": _query,
-    "pto.get_subblock_idx": _query,
-    "pto.get_subblock_num": _query,
-    "pto.print": _print,
-    "pto.trap": _trap,
+PREPARED: dict[Definition, Prepare] = {arith.CONSTANT: _constant, memory.PARTITION: _partition}
+HANDLERS: dict[Definition, Handler] = {
+    memory.ADDPTR: _addptr,
+    memory.MAKE_VIEW: _tensor_view,
+    memory.DECLARE_VIEW: _declare_view,
+    memory.VIEW_DIM: _dimension,
+    memory.ALLOC: _alloc,
+    memory.DECLARE_TILE: _declare,
+    memory.SET_VALID: _set_valid,
+    memory.BITCAST: _bitcast,
+    memory.SUBSET: _subset,
+    memory.BIND_TILE: _refuse_lowered,
+    memory.POINTER_CAST: _refuse_lowered,
+    memory.DECLARE_MEMREF: _refuse_lowered,
+    func.MEMREF_ALLOC: _refuse_lowered,
+    func.REINTERPRET: _dense,
+    system.BLOCK_IDX: _query(lambda machine: machine.core.block),
+    system.BLOCK_NUM: _query(lambda machine: machine.blocks),
+    system.SUBBLOCK_IDX: _query(lambda machine: machine.core.subblock),
+    system.SUBBLOCK_NUM: _query(lambda machine: machine.subblocks),
+    system.PRINT: _print,
+    system.TRAP: _trap,
 }

@@ -32,6 +32,8 @@ from ptokit.engines.values import Frame
 from ptokit.engines.values import View as ViewValue
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op
+from ptokit.ir.dialects import definition_of, func, scf, sync
+from ptokit.ir.flow import core_of, is_terminator
 from ptokit.ir.instructions import (
     RETURNED,
     group_operands,
@@ -385,11 +387,11 @@ class ReferenceInterpreter(Interpreter):
 
     def block(self, block: Block, frame: Frame) -> list[Any]:
         for op in block.ops:
-            if op.name in ("func.return", "scf.yield", "scf.condition"):
+            if is_terminator(op):
                 return [frame[v] for v in op.operands]
-            if op.insn is not None and op.name not in sync_ops.HANDLERS:
+            if op.insn is not None and definition_of(op) not in sync_ops.HANDLERS:
                 self._instruction(op, frame)
-            elif op.regions or op.name == "func.call":
+            elif op.regions or func.CALL.matches(op):
                 frame.update(zip(op.results, self._control_flow(op, frame), strict=True))
             else:
                 self._operation(op, frame)
@@ -399,10 +401,13 @@ class ReferenceInterpreter(Interpreter):
         """What makes and reads values, or orders the work of others."""
         handlers = memory_ops.HANDLERS | sync_ops.HANDLERS
         handlers |= conv_ops.HANDLERS | async_ops.HANDLERS
-        if op.name in handlers:
-            handlers[op.name](self, op, frame)
+        definition = definition_of(op)
+        if definition in handlers:
+            handlers[definition](self, op, frame)
         else:
-            memory_ops.PREPARED.get(op.name, arithmetic)(op)(self, frame)
+            prepared = memory_ops.PREPARED
+            step = prepared[definition](op) if definition in prepared else arithmetic(op)
+            step(self, frame)
 
     def _instruction(self, op: Op, frame: Frame) -> None:
         assert op.insn is not None
@@ -430,8 +435,8 @@ class ReferenceInterpreter(Interpreter):
 
     def _control_flow(self, op: Op, frame: Frame) -> list[Any]:
         given = [frame[v] for v in op.operands]
-        match op.name:
-            case "scf.for":
+        match definition_of(op):
+            case scf.FOR:
                 lower, upper, step, *carried = given
                 if step <= 0:
                     raise fail("loop-step", "the step of scf.for is positive", site=op.location)
@@ -440,7 +445,7 @@ class ReferenceInterpreter(Interpreter):
                     frame.update(zip(body.args, [index, *carried], strict=True))
                     carried = self.block(body, frame)
                 return carried
-            case "scf.while":
+            case scf.WHILE:
                 before, after = op.regions
                 while True:
                     frame.update(zip(before.args, given, strict=True))
@@ -449,24 +454,23 @@ class ReferenceInterpreter(Interpreter):
                         return passed
                     frame.update(zip(after.args, passed, strict=True))
                     given = self.block(after, frame)
-            case "scf.if":
+            case scf.IF:
                 taken = op.regions[:1] if given[0] else op.regions[1:]
                 return self.block(taken[0], frame) if taken else []
-            case "scf.index_switch":
+            case scf.SWITCH:
                 cases = op.attrs["cases"]
                 assert isinstance(cases, ArrayAttr)
                 numbers = [c.value for c in cases.items if isinstance(c, IntAttr)]
                 which = 1 + numbers.index(given[0]) if given[0] in numbers else 0
                 return self.block(op.regions[which], frame)
-            case "func.call":
+            case func.CALL:
                 callee = op.attrs["callee"]
                 assert isinstance(callee, SymbolAttr)
                 function = self.module.function(callee.name)
                 assert function is not None
                 return self.call(function, given)
-            case "pto.section.cube" | "pto.section.vector":
-                kind = op.name.removeprefix("pto.section.")
-                return self.block(op.regions[0], frame) if self.runs_here(kind) else []
+            case sync.CUBE_SECTION | sync.VECTOR_SECTION:
+                return self.block(op.regions[0], frame) if self.runs_here(core_of(op)) else []
             case _:
                 return self.block(op.regions[0], frame)
 

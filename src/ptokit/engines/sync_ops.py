@@ -12,7 +12,8 @@ from ptokit.engines.steps import Frame, Handler, Step
 from ptokit.engines.values import View
 from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Op
-from ptokit.ir.dialects import fifo
+from ptokit.ir.dialects import Definition, fifo
+from ptokit.ir.dialects import sync as dialect
 from ptokit.ir.fifos import buffer_address, pipe_spec
 from ptokit.ir.instructions import template_arguments
 from ptokit.ir.ordering import effects_of, orders_pipes
@@ -234,17 +235,17 @@ def _popped(run: Interpreter, op: Op, frame: Frame) -> TileObject:
     return TileObject(spec, rows, cols)
 
 
-HANDLERS: dict[str, Handler] = {
-    **{d.name: _transfer for d in fifo.DEFINITIONS if d.insn is not None},
-    "pto.declare_eventid_array": _id_array,
-    "pto.eventid_array_get": _id_get,
-    "pto.eventid_array_set": _id_set,
-    "pto.sync.set": _cross_set,
-    "pto.sync.wait": _cross_wait,
-    "pto.reserve_buffer": _buffer,
-    "pto.import_reserved_buffer": _buffer,
-    "pto.aic_initialize_pipe": _front_pipe,
-    "pto.aiv_initialize_pipe": _front_pipe,
-    "pto.initialize_l2g2l_pipe": _low_pipe,
-    "pto.initialize_l2l_pipe": _low_pipe,
+HANDLERS: dict[Definition, Handler] = {
+    **dict.fromkeys(fifo.TRANSFERS, _transfer),
+    dialect.ID_ARRAY: _id_array,
+    dialect.ID_GET: _id_get,
+    dialect.ID_SET: _id_set,
+    dialect.CROSS_SET: _cross_set,
+    dialect.CROSS_WAIT: _cross_wait,
+    fifo.RESERVE: _buffer,
+    fifo.IMPORT: _buffer,
+    fifo.AIC_PIPE: _front_pipe,
+    fifo.AIV_PIPE: _front_pipe,
+    fifo.GM_PIPE: _low_pipe,
+    fifo.DIRECT_PIPE: _low_pipe,
 }

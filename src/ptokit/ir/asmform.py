@@ -26,6 +26,8 @@ from ptokit.ir.attributes import (
     float_text,
 )
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.dialects.arith import CONSTANT
+from ptokit.ir.dialects.func import RETURN
 from ptokit.ir.insntext import read_ssa, write_signature
 from ptokit.ir.instructions import FOREIGN_KEYS, Form, forms_of, mnemonics
 from ptokit.ir.lexer import Comment, Source
@@ -82,7 +84,7 @@ class _AsmReader(Reader):
             except Abandon:
                 self.implied.clear()
                 self._next_line(start)
-        block.ops.append(Op("func.return", location=self.place()))
+        block.ops.append(Op(RETURN.name, location=self.place()))
         return Module([function], location=self.place(0))
 
     def _next_line(self, start: int) -> None:
@@ -224,7 +226,7 @@ def print_asm(module: Module, comments: Sequence[Comment] = ()) -> str:
     body = module.functions[0].body
     names = _names(body)
     lines = [(a.location.line, f".arg {names[a]} : {a.type};") for a in body.args]
-    ops = [op for op in body.ops if op.name != "func.return"]
+    ops = [op for op in body.ops if not RETURN.matches(op)]
     lines += [(op.location.line, _line(op, names)) for op in ops]
     left = list(comments)
     found: list[str] = []
@@ -253,7 +255,7 @@ def _names(body: Block) -> dict[Value, str]:
 
 
 def _line(op: Op, names: dict[Value, str]) -> str:
-    if op.name == "arith.constant":
+    if CONSTANT.matches(op):
         value = op.attrs["value"]
         return f".const {names[op.result]} = {_number(value, op.result.type)} : {op.result.type};"
     if op.insn is None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ptokit.ir.attributes import BoolAttr, DenseAttr, FloatAttr, IntAttr
 from ptokit.ir.core import Op
-from ptokit.ir.dialects.arith import predicates
+from ptokit.ir.dialects.arith import CMPI, predicates
 from ptokit.ir.types import ScalarType, Type
 
 Number = int | float
@@ -160,7 +160,7 @@ _ORDER: dict[str, Callable[[Number, Number], bool]] = {
 
 def _compare(op: Op, predicate: str, args: Sequence[Number]) -> bool:
     a, b = args
-    if op.name == "arith.cmpi":
+    if CMPI.matches(op):
         if predicate[0] == "u":
             bits = bits_of(op.operands[0].type)
             a, b = unsigned(int(a), bits), unsigned(int(b), bits)

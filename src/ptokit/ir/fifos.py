@@ -11,12 +11,18 @@ from ptokit.base.diagnostics import fail
 from ptokit.base.enums import Direction
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
-from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects import definition_of
+from ptokit.ir.dialects.fifo import OPENINGS, RESERVE
+from ptokit.ir.dialects.memory import DECLARE_VIEW
+from ptokit.ir.flow import allocates
 from ptokit.ir.types import TileBufType
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.targets import Target
 
-OPENINGS = tuple(name for name, d in DEFINITIONS.items() if "dir_mask" in d.attr_types)
+
+def opens_pipe(op: Op) -> bool:
+    """Whether an operation opens a FIFO."""
+    return definition_of(op) in OPENINGS
 
 
 def is_transfer(op: Op) -> bool:
@@ -31,7 +37,7 @@ def entry_of(op: Op) -> Value | None:
 
 def is_slot(value: Value) -> bool:
     """Whether a view is one that a FIFO may point at its slots."""
-    return isinstance(value.owner, Op) and value.owner.name == "pto.declare_view"
+    return isinstance(value.owner, Op) and DECLARE_VIEW.matches(value.owner)
 
 
 def split_of(op: Op) -> int:
@@ -43,6 +49,11 @@ def takes_whole_entries(function: Function) -> bool:
     """Whether a function uses pipes, and never splits an entry between the vector cores."""
     splits = [split_of(op) for op in function.walk() if is_transfer(op)]
     return bool(splits) and not any(splits)
+
+
+def leaves_core_idle(function: Function, target: Target) -> bool:
+    """Whether vector code runs on vector core 0 alone: there whole entries go to it directly."""
+    return target.fifos is not None and target.fifos.is_direct and takes_whole_entries(function)
 
 
 def pipe_spec(op: Op, function: Function, target: Target) -> PipeSpec:
@@ -89,7 +100,7 @@ def buffer_address(op: Op, function: Function, module: Module) -> int | None:
     if isinstance(peer_name, SymbolAttr):
         peer = module.function(peer_name.name)
         for found in peer.walk() if peer else ():
-            if found.name == "pto.reserve_buffer" and found.attrs["name"] == op.attrs["name"]:
+            if RESERVE.matches(found) and found.attrs["name"] == op.attrs["name"]:
                 assert peer is not None
                 return buffer_address(found, peer, module)
         return None
@@ -97,7 +108,7 @@ def buffer_address(op: Op, function: Function, module: Module) -> int | None:
         return _number(op.attrs["base"])
     location = op.attrs["location"]
     assert isinstance(location, EnumAttr)
-    ends = [_end(tile, location.value) for tile in function.walk() if tile.name == "pto.alloc_tile"]
+    ends = [_end(tile, location.value) for tile in function.walk() if allocates(tile)]
     return -(-max(ends, default=0) // _ALIGNMENT) * _ALIGNMENT
 
 

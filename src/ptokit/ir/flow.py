@@ -9,45 +9,45 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ptokit.ir.core import Op, Value
-from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects import definition_of
 from ptokit.ir.dialects.definition import Edge
 from ptokit.ir.types import BufferType
 
 
 def is_loop(op: Op) -> bool:
     """Whether the regions of an operation run any number of times."""
-    definition = DEFINITIONS.get(op.name)
+    definition = definition_of(op)
     return definition is not None and definition.is_loop
 
 
 def allocates(op: Op) -> bool:
     """Whether an operation makes a tile that needs a place."""
-    definition = DEFINITIONS.get(op.name)
+    definition = definition_of(op)
     return definition is not None and definition.allocates
 
 
 def core_of(op: Op) -> str:
     """The kind of core to which an operation, with all its regions, belongs; empty: to any."""
-    definition = DEFINITIONS.get(op.name)
+    definition = definition_of(op)
     return definition.core if definition is not None else ""
 
 
 def is_terminator(op: Op) -> bool:
     """Whether an operation ends its region, handing values on."""
-    definition = DEFINITIONS.get(op.name)
+    definition = definition_of(op)
     return definition is not None and definition.is_terminator
 
 
 def passes_on(op: Op) -> Iterator[Edge]:
     """How an operation hands values into its regions, from round to round, and out of them."""
-    definition = DEFINITIONS.get(op.name)
+    definition = definition_of(op)
     if definition is not None and definition.flow is not None:
         yield from definition.flow(op)
 
 
 def renames(op: Op) -> Iterator[Edge]:
     """The handles to which an operation gives the memory of another one."""
-    definition = DEFINITIONS.get(op.name)
+    definition = definition_of(op)
     if definition is not None and definition.renames:
         source = op.operand(definition.renames)
         assert source is not None

@@ -17,7 +17,8 @@ from ptokit.ir.attributes import (
     dict_text,
 )
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.dialects import DEFINITIONS, Definition
+from ptokit.ir.dialects import DEFINITIONS, Definition, definition_of
+from ptokit.ir.dialects.scf import IF
 from ptokit.ir.instructions import Form, alias_labels, form_of, forms_of
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import FunctionType, ScalarType, Type, same_type
@@ -278,16 +279,16 @@ def write_op(printer: Printer, op: Op) -> str:
         element = ScalarType("i32")
         properties[_SEGMENTS] = ArrayAttr(tuple(IntAttr(n, element) for n in sizes), element)
     operands, types = _generic_operands(op)
-    if op.name in ("func.call", "arith.constant", "arith.cmpi", "arith.cmpf", "scf.index_switch"):
-        for key in ("callee", "value", "predicate", "cases"):
-            if key in attrs:
-                properties[key] = attrs.pop(key)
+    definition = definition_of(op)
+    for key in definition.properties if definition else ():
+        if key in attrs:
+            properties[key] = attrs.pop(key)
     names = ", ".join(printer.name(v) for v in operands)
     text = f'"{op.name}"({names})'
     if properties:
         text += f" <{dict_text(properties)}>"
     regions = list(op.regions)
-    if op.name == "scf.if" and len(regions) == 1:
+    if IF.matches(op) and len(regions) == 1:
         text += f" ({printer.block(regions[0])}, {{{printer.newline()}}})"
     elif regions:
         text += f" ({', '.join(printer.block(r) for r in regions)})"

@@ -15,6 +15,7 @@ from ptokit.ir import generic
 from ptokit.ir.attributes import Attribute, OpaqueAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects.func import CALL, RETURN
 from ptokit.ir.insntext import read_instruction
 from ptokit.ir.instructions import forms_of, mnemonics
 from ptokit.ir.lexer import Source
@@ -22,7 +23,7 @@ from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import ElidedType, Type, same_type
 from ptokit.ir.typetext import suggestion
 
-_SHORT = {"return": "func.return", "call": "func.call"}
+_SHORT = {"return": RETURN.name, "call": CALL.name}
 _NESTING = {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}
 _MICRO = re.compile(r"pto\.(castptr|v[a-z0-9_]+|p(set|lt|ge|and|or|not|sts|lds)\w*|vecscope\b.*)")
 
@@ -186,7 +187,7 @@ class Parser(Reader):
         if function.body is None:
             return
         last = function.body.ops[-1] if function.body.ops else None
-        if last is None or last.name != "func.return":
+        if last is None or not RETURN.matches(last):
             if not self.errors:
                 self.note(
                     "missing-return", f"@{function.name} ends without return", function.location
@@ -312,7 +313,7 @@ class Parser(Reader):
             head.name = _SHORT.get(name, name)
             op = self.operation(head)
         self.skip_location()
-        if op.name == "func.call":
+        if CALL.matches(op):
             self._calls.append(op)
         return op
 

@@ -11,11 +11,11 @@ from ptokit.ir import generic
 from ptokit.ir.attributes import SymbolAttr, dict_text
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects.func import RETURN
+from ptokit.ir.dialects.scf import YIELD
 from ptokit.ir.insntext import write_instruction
 from ptokit.ir.lexer import Comment
 from ptokit.ir.types import Type
-
-_IMPLIED = ("scf.yield",)
 
 
 def print_module(module: Module, *, generic: bool = False, comments: Sequence[Comment] = ()) -> str:
@@ -131,7 +131,7 @@ class Printer:
             self._depth += 1
             start = self.newline()
             for op in block.ops:
-                if self._generic or op.name not in _IMPLIED or op.operands or op.attrs:
+                if self._generic or not YIELD.matches(op) or op.operands or op.attrs:
                     line = op.location.line
                     before = self._comments_before(line)
                     behind = "" if op.regions else self._comment_behind(line)
@@ -148,7 +148,7 @@ class Printer:
             text = op.name + write_instruction(self, op)
         else:
             behind = definition.text(self, op)
-            name = "return" if op.name == "func.return" else op.name
+            name = "return" if RETURN.matches(op) else op.name
             text = name + (behind if not behind or behind[0] in " ([" else " " + behind)
         if not op.results:
             return text

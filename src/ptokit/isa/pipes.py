@@ -102,7 +102,7 @@ def _tile_is(where: str, names: tuple[TileType, ...], cpu: tuple[TileType, ...] 
         "tile-location",
         f"tile is {where}",
         lambda o: (
-            o.tile is None or o.tile.loc in names or (o.target.name == "cpu" and o.tile.loc in cpu)
+            o.tile is None or o.tile.loc in names or (not o.target.is_device and o.tile.loc in cpu)
         ),
     )
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any
 
 from ptokit.base.dtypes import i64, u64
-from ptokit.isa.devices import A5_FAMILY, DEVICES
+from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.rules import (
     listed,
     located,
@@ -126,6 +125,4 @@ def precision(algorithm: type[IntEnum]) -> list[Attr]:
     return [Attr("PrecisionType", algorithm, algorithm(0), "HIGH_PRECISION has an effect on A5")]
 
 
-def on_a2a3(o: Any) -> bool:
-    """Scratch tiles are used on A2/A3; other targets only ask for the operand."""
-    return o.target.name == "a2a3"
+on_a2a3 = on("a2a3")  # scratch tiles are used there; other targets only ask for the operand

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Op, Value
-from ptokit.ir.fifos import OPENINGS, is_transfer
+from ptokit.ir.fifos import is_transfer, opens_pipe
 from ptokit.ir.flow import origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.ordering import orders_pipes
@@ -68,7 +68,7 @@ def accesses_of(function: Function, target: Target) -> Accesses:
     result.roots = origins(handles)
     for op in function.walk():
         result.known.see(op)
-        if op.name in OPENINGS:
+        if opens_pipe(op):
             result.fifos.open(op)
         elif is_transfer(op):
             _transfer(op, result)

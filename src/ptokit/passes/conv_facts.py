@@ -14,12 +14,13 @@ from ptokit.base.convs import initial_parameters
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Op, Value
-from ptokit.ir.dialects.conv import SET_PARAMS, SET_SHAPE, given_fields, value_of
+from ptokit.ir.dialects import definition_of
+from ptokit.ir.dialects.conv import CHANGES, SET_SHAPE, given_fields, value_of
+from ptokit.ir.dialects.func import CALL
 from ptokit.ir.flow import allocates
 from ptokit.ir.types import ConvTileType
 from ptokit.isa.facts import ConvFacts
 
-CHANGES = (SET_PARAMS, SET_SHAPE)
 Numbers = Mapping[Value, Any]
 
 
@@ -41,11 +42,11 @@ class KnownConvs:
             self._made(op.result, None if address is None else numbers.get(address))
         elif not self.tiles:
             return
-        elif op.name in CHANGES:
+        elif definition_of(op) in CHANGES:
             self._change(op, numbers)
         elif op.regions:
             self._doubt_changed_inside(op)
-        elif op.name == "func.call":
+        elif CALL.matches(op):
             self._doubt(self._root(value) for value in op.operands)
 
     def facts(self, value: Value, spec: ConvSpec) -> ConvFacts:
@@ -83,7 +84,7 @@ class KnownConvs:
         inside = [inner for region in op.regions for inner in region.walk()]
         made = {result for inner in inside for result in inner.results}
         for inner in inside:
-            tile = self._root(inner.operands[0]) if inner.name in CHANGES else None
+            tile = self._root(inner.operands[0]) if definition_of(inner) in CHANGES else None
             if tile is not None and not inner.results and tile not in made:
                 self._doubt([tile] if tile in self.tiles else list(self.tiles))
 
@@ -96,7 +97,7 @@ class KnownConvs:
 
 def _changed(op: Op, facts: ConvFacts, numbers: Numbers) -> ConvFacts:
     """The facts after an operation, without the parameters whose new value is not known."""
-    if op.name == SET_SHAPE:
+    if SET_SHAPE.matches(op):
         sizes = iter([numbers.get(v) for v in op.group("sizes")])
         shape = tuple(next(sizes, None) if n == DYNAMIC else n for n in facts.spec.shape)
         return replace(facts, known_shape=shape)

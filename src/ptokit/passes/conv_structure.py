@@ -9,6 +9,7 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.tiles import Violation
 from ptokit.ir.attributes import IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects import Definition
 from ptokit.ir.dialects.conv import (
     GET_DIM,
     GET_PARAM,
@@ -20,6 +21,7 @@ from ptokit.ir.dialects.conv import (
     unknown_field,
     value_of,
 )
+from ptokit.ir.dialects.memory import ALLOC
 from ptokit.ir.types import ConvTileType, ScalarType
 from ptokit.isa.facts import ConvFacts
 from ptokit.passes.structure import Check, Scene, check_address, complaint, tile_type
@@ -122,8 +124,8 @@ def check_dim(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         yield complaint(op, "conv-rank", f"the tile has {rank} dimensions", {"dimension": dim})
 
 
-CONV_CHECKS: dict[str, Check] = {
-    "pto.alloc_tile": check_alloc,
+CONV_CHECKS: dict[Definition, Check] = {
+    ALLOC: check_alloc,
     SET_PARAMS: check_params,
     GET_PARAM: check_field,
     SET_SHAPE: check_shape,

@@ -10,9 +10,8 @@ from ptokit.base.convs import ConvField
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.ir.attributes import Attribute
 from ptokit.ir.core import Block, Op, Value
-from ptokit.ir.dialects.conv import GET_DIM, GET_PARAM, SET_PARAMS, SET_SHAPE, given_fields
-
-READS = (GET_PARAM, GET_DIM)
+from ptokit.ir.dialects import definition_of
+from ptokit.ir.dialects.conv import CHANGES, SET_PARAMS, given_fields
 
 
 class Said:
@@ -37,7 +36,7 @@ def _params(value: Value, said: dict[ConvField, Attribute | Value], near: Op) ->
     operands = {f.name: given for f, given in said.items() if isinstance(given, Value)}
     attrs = {f.name: given for f, given in said.items() if not isinstance(given, Value)}
     labels = ("tile", *operands)
-    made = Op(SET_PARAMS, [value, *operands.values()], labels, [], ("result",), attrs)
+    made = Op(SET_PARAMS.name, [value, *operands.values()], labels, [], ("result",), attrs)
     made.location = near.location
     made.results = [Value(value.name, value.type, made, near.location)]
     return made
@@ -48,7 +47,7 @@ def refuse_inside(op: Op) -> None:
     made = {r for region in op.regions for inner in region.walk() for r in inner.results}
     for region in op.regions:
         for inner in region.walk():
-            if inner.name in (SET_PARAMS, SET_SHAPE) and inner.operands[0] not in made:
+            if definition_of(inner) in CHANGES and inner.operands[0] not in made:
                 raise _refusal(inner, "parameters set inside a loop or branch have no Level 1 form")
 
 

@@ -7,6 +7,7 @@ the same shape the simulator gives them, so that the same rules apply to both.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -17,6 +18,7 @@ from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import EnumAttr, OpaqueAttr
 from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects import Definition, arith, definition_of, memory
 from ptokit.ir.evaluate import Number, Undefined, evaluate
 from ptokit.ir.types import (
     BLAYOUTS,
@@ -72,20 +74,9 @@ class Known:
     def see(self, op: Op) -> None:
         """Take an operation into account."""
         self._convs.see(op, self.numbers)
-        name = op.name
-        if name.startswith("arith."):
-            self._fold(op)
-        elif name in ("pto.make_tensor_view", "pto.declare_view"):
-            self._views[op.result] = self._tensor_view(op)
-        elif name == "pto.partition_view":
-            self._views[op.result] = self._partition(op)
-        elif name == "pto.alloc_tile":
-            if not isinstance(op.result.type, ConvTileType):
-                self._tiles[op.result] = self._allocated(op)
-        elif name == "pto.bind_tile" or name == "pto.pointer_cast":
-            self._tiles[op.result] = self._bound(op)
-        elif name == "pto.set_validshape":
-            self._forget_valid(op.operands[0])
+        learn = _LEARN.get(definition_of(op))
+        if learn is not None:
+            learn(self, op)
 
     def number(self, value: Value | None) -> int | None:
         """The integer a value is known to be."""
@@ -152,7 +143,7 @@ class Known:
         known = self.number(value)
         return DYNAMIC if known is None else known
 
-    def _tensor_view(self, op: Op) -> View:
+    def _tensor_view(self, op: Op) -> None:
         type_ = op.result.type
         assert isinstance(type_, ViewType | ShapedType)
         shape = _merge(type_.shape, self._sizes(op.group("shape")))
@@ -161,42 +152,58 @@ class Known:
         layout = Layout[given.value.upper()] if isinstance(given, EnumAttr) else None
         element = type_.element.dtype or dtype("i8")
         found = layout or inferred_layout(shape, stride)
-        return View(element, shape, stride, found, layout is not None)
+        self._views[op.result] = View(element, shape, stride, found, layout is not None)
 
-    def _partition(self, op: Op) -> View:
+    def _partition(self, op: Op) -> None:
         type_ = op.result.type
         assert isinstance(type_, ViewType | ShapedType)
         source = self.view(op.operands[0])
         sizes = self._sizes(op.group("sizes"))
         shape = _merge(_aligned(type_.shape, len(sizes)), sizes)
+        part = replace(source, shape=shape)
         if len(shape) != len(source.stride):
-            return View(source.dtype, shape, (DYNAMIC,) * len(shape), source.layout)
-        return replace(source, shape=shape)
+            part = View(source.dtype, shape, (DYNAMIC,) * len(shape), source.layout)
+        self._views[op.result] = part
 
-    def _allocated(self, op: Op) -> TileFacts:
+    def _allocated(self, op: Op) -> None:
         type_ = op.result.type
         if isinstance(type_, ShapedType):
-            return TileFacts(memref_tile(type_))
-        assert isinstance(type_, TileBufType)
+            self._tiles[op.result] = TileFacts(memref_tile(type_))
+        if not isinstance(type_, TileBufType):
+            return
         spec = on_target(type_.spec, self.target.left_layout)
         valid = (
             None if spec.valid_row != DYNAMIC else self.number(op.operand("valid_row")),
             None if spec.valid_col != DYNAMIC else self.number(op.operand("valid_col")),
         )
-        return TileFacts(spec, valid, self.number(op.operand("addr")))
+        self._tiles[op.result] = TileFacts(spec, valid, self.number(op.operand("addr")))
 
-    def _bound(self, op: Op) -> TileFacts:
+    def _bound(self, op: Op) -> None:
         type_ = op.result.type
         assert isinstance(type_, ShapedType)
         config = op.attrs.get("config")
         text = config.text if isinstance(config, OpaqueAttr) else ""
-        return TileFacts(on_target(memref_tile(type_, text), self.target.left_layout))
+        spec = on_target(memref_tile(type_, text), self.target.left_layout)
+        self._tiles[op.result] = TileFacts(spec)
 
-    def _forget_valid(self, value: Value) -> None:
+    def _forget_valid(self, op: Op) -> None:
         """A run-time change of the valid region: from here on it is not known."""
+        value = op.operands[0]
         facts = self._tiles.get(value)
         if facts is not None and facts.spec.has_dynamic_valid:
             self._tiles[value] = replace(facts, valid=(None, None))
+
+
+_LEARN: dict[Definition | None, Callable[[Known, Op], None]] = {
+    **dict.fromkeys(arith.DEFINITIONS, Known._fold),
+    memory.MAKE_VIEW: Known._tensor_view,
+    memory.DECLARE_VIEW: Known._tensor_view,
+    memory.PARTITION: Known._partition,
+    memory.ALLOC: Known._allocated,
+    memory.BIND_TILE: Known._bound,
+    memory.POINTER_CAST: Known._bound,
+    memory.SET_VALID: Known._forget_valid,
+}
 
 
 def _merge(shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:

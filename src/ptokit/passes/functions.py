@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
-from ptokit.ir.fifos import OPENINGS, is_transfer
+from ptokit.ir.dialects import definition_of
+from ptokit.ir.dialects.fifo import IMPORT, RESERVE
+from ptokit.ir.dialects.func import CALL, MEMREF_ALLOC
+from ptokit.ir.fifos import is_transfer, opens_pipe
 from ptokit.ir.flow import core_of
 from ptokit.ir.types import TileBufType
 from ptokit.passes.structure import complaint
@@ -51,7 +54,7 @@ def _entry(function: Function, module: Module) -> Iterator[Diagnostic]:
 
 def _recursion(module: Module) -> Iterator[Diagnostic]:
     calls: dict[str, list[tuple[str, Op]]] = {
-        f.name: [(_symbol(op.attrs["callee"]), op) for op in f.walk() if op.name == "func.call"]
+        f.name: [(_symbol(op.attrs["callee"]), op) for op in f.walk() if CALL.matches(op)]
         for f in module.functions
     }
 
@@ -97,11 +100,11 @@ def _kernel_kind(function: Function) -> Iterator[Diagnostic]:
 
 def _reserved(function: Function, module: Module, plans_addresses: bool) -> Iterator[Diagnostic]:
     for op in function.walk():
-        if op.name == "pto.reserve_buffer":
+        if RESERVE.matches(op):
             automatic = op.attrs.get("autoAlloc") == BoolAttr(True)
             if not automatic and "base" not in op.attrs:
                 yield complaint(op, "reserved-base", "a buffer with auto = false needs base")
-            allocated = next((o for o in function.walk() if o.name == "memref.alloc"), None)
+            allocated = next((o for o in function.walk() if MEMREF_ALLOC.matches(o)), None)
             if not automatic and allocated is not None:
                 yield Diagnostic(
                     "reserved-manual",
@@ -110,7 +113,7 @@ def _reserved(function: Function, module: Module, plans_addresses: bool) -> Iter
                     allocated.location,
                     notes=(Note("the reserved buffer", op.location),),
                 )
-        elif op.name == "pto.import_reserved_buffer":
+        elif IMPORT.matches(op):
             yield from _imported(op, module)
 
 
@@ -120,7 +123,7 @@ def _imported(op: Op, module: Module) -> Iterator[Diagnostic]:
     if peer is None:
         yield complaint(op, "peer-function", f"there is no function {op.attrs.get('peer_func')}")
         return
-    reserved = [o for o in peer.walk() if o.name == "pto.reserve_buffer"]
+    reserved = [o for o in peer.walk() if RESERVE.matches(o)]
     if not any(o.attrs.get("name") == name for o in reserved):
         have = ", ".join(str(o.attrs.get("name")) for o in reserved) or "none"
         yield complaint(
@@ -157,7 +160,7 @@ def _front_end_splits(function: Function) -> Iterator[Diagnostic]:
     """A pipe that says it splits its entries is not used whole."""
     whole = any(_number(op.attrs.get("split")) == 0 for op in _users(function))
     for op in function.walk():
-        if op.name not in OPENINGS or not core_of(op) or not whole:
+        if not opens_pipe(op) or not core_of(op) or not whole:
             continue
         if op.attrs.get("nosplit") == BoolAttr(False):
             yield complaint(
@@ -168,7 +171,7 @@ def _front_end_splits(function: Function) -> Iterator[Diagnostic]:
 def _peer_splits(module: Module) -> Iterator[Diagnostic]:
     """Entries are split on both ends of a pipe or on neither."""
     for function in module.functions:
-        imports = (o for o in function.walk() if o.name == "pto.import_reserved_buffer")
+        imports = (o for o in function.walk() if IMPORT.matches(o))
         for name in {_symbol(o.attrs.get("peer_func")): None for o in imports}:
             peer = module.function(name)
             pushed = [o for o in _users(function) if "tpush" in o.name]
@@ -188,13 +191,13 @@ def _peer_splits(module: Module) -> Iterator[Diagnostic]:
 
 def _low_level_pipes(function: Function, module: Module) -> Iterator[Diagnostic]:
     for op in function.walk():
-        if op.name not in OPENINGS or not op.results:
+        if not opens_pipe(op) or not op.results:
             continue
         yield from _splits(op, function)
         local = op.operand("local_addr")
         assert local is not None
-        source = local.owner.name if isinstance(local.owner, Op) else ""
-        reserved = source in ("pto.reserve_buffer", "pto.import_reserved_buffer")
+        source = definition_of(local.owner) if isinstance(local.owner, Op) else None
+        reserved = source in (RESERVE, IMPORT)
         if "flag_base" not in op.attrs and not reserved:
             yield complaint(
                 op,
@@ -233,7 +236,7 @@ def _peer(op: Op, local: Value, function: Function, module: Module) -> Iterator[
         for f in module.functions
         if f is not function
         for o in f.walk()
-        if o.name in OPENINGS and o.results and name in {_buffer_name(v) for v in o.operands}
+        if opens_pipe(o) and o.results and name in {_buffer_name(v) for v in o.operands}
     ]
     if not others:
         shown = name.value if isinstance(name, StringAttr) else "?"

@@ -12,14 +12,15 @@ from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Function, Module, Op, Value
-from ptokit.ir.dialects import DEFINITIONS
-from ptokit.ir.dialects.asynchronous import BUILD, MAKE_CONTEXT, config_of, group_of, sync_id
+from ptokit.ir.dialects import DEFINITIONS, Definition, asynchronous, memory
+from ptokit.ir.dialects.asynchronous import config_of, group_of, sync_id
 from ptokit.ir.fifos import entry_of, is_slot
 from ptokit.ir.types import PtrType, ShapedType, TileBufType, ViewType, on_target
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.remedies import size_remedy
 from ptokit.isa.sessions import OWN_GROUP, scratch_faults, session_faults
+from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import joined_advice, recipe, verify
 from ptokit.passes.facts import Known, inferred_layout
@@ -336,6 +337,11 @@ def check_scalar_access(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         )
 
 
+def _is_scalar(insn: Insn) -> bool:
+    """Whether an instruction reads or writes one element behind a pointer."""
+    return insn.returns == "ptr" or {"ptr", "value"} <= {o.name for o in insn.operands}
+
+
 def check_session(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """`build_async_session`: scratch, workspace and configuration of a session."""
     scratch, workspace = (v.type for v in op.operands)
@@ -376,18 +382,17 @@ def check_entry(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         )
 
 
-CHECKS: dict[str, Check] = {
-    **{d.name: check_entry for d in DEFINITIONS.values() if d.insn and d.insn.moves_entries},
-    "pto.alloc_tile": check_alloc,
-    "pto.declare_tile": check_declared,
-    "pto.set_validshape": check_valid_shape,
-    "pto.subset": check_subset,
-    "pto.bitcast": check_bitcast,
-    "pto.make_tensor_view": check_tensor_view,
-    "pto.declare_view": check_tensor_view,
-    "pto.partition_view": check_partition,
-    "pto.load_scalar": check_scalar_access,
-    "pto.store_scalar": check_scalar_access,
-    BUILD.name: check_session,
-    MAKE_CONTEXT.name: check_context,
+CHECKS: dict[Definition, Check] = {
+    **{d: check_entry for d in DEFINITIONS.values() if d.insn and d.insn.moves_entries},
+    memory.ALLOC: check_alloc,
+    memory.DECLARE_TILE: check_declared,
+    memory.SET_VALID: check_valid_shape,
+    memory.SUBSET: check_subset,
+    memory.BITCAST: check_bitcast,
+    memory.MAKE_VIEW: check_tensor_view,
+    memory.DECLARE_VIEW: check_tensor_view,
+    memory.PARTITION: check_partition,
+    **{d: check_scalar_access for d in DEFINITIONS.values() if d.insn and _is_scalar(d.insn)},
+    asynchronous.BUILD: check_session,
+    asynchronous.MAKE_CONTEXT: check_context,
 }

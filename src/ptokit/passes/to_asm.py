@@ -7,6 +7,10 @@ from typing import NamedTuple
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Module, Op, Value
+from ptokit.ir.dialects import definition_of
+from ptokit.ir.dialects.arith import CONSTANT
+from ptokit.ir.dialects.func import RETURN
+from ptokit.ir.dialects.memory import MAKE_VIEW, PARTITION
 from ptokit.ir.types import PtrType, ViewType
 from ptokit.isa.targets import Target
 from ptokit.passes.facts import Known
@@ -33,23 +37,23 @@ def to_asm(module: Module, target: Target) -> Module:
             known.see(op)
             if op.regions:
                 raise _refusal(op, "assembly lines have no control flow")
-            if op.name == "pto.make_tensor_view":
+            if MAKE_VIEW.matches(op):
                 wholes[op.result] = _argument(op, known)
-            elif op.name == "pto.partition_view":
+            elif PARTITION.matches(op):
                 if op.operands[0] not in wholes:
                     raise _refusal(op, "only views of parameters can be indexed")
                 is_whole = all(known.number(v) == 0 for v in op.group("offsets")) and (
                     known.view(op.result).shape == known.view(op.operands[0]).shape
                 )
                 parts[op.result] = Part(wholes[op.operands[0]], op.group("offsets"), is_whole)
-            elif op.name in ("arith.constant", "func.return") or op.insn is not None:
+            elif definition_of(op) in (CONSTANT, RETURN) or op.insn is not None:
                 if op.insn is not None:
                     _index(op, parts)
                 ops.append(op)
             else:
                 raise _refusal(op, "assembly lines are arguments, constants and instructions")
         used = {v for op in ops for v in op.operands}
-        function.body.ops = [op for op in ops if op.name != "arith.constant" or op.result in used]
+        function.body.ops = [op for op in ops if not CONSTANT.matches(op) or op.result in used]
     return module
 
 

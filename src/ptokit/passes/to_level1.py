@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 from ptokit.base.diagnostics import Note, PtoError, fail
 from ptokit.ir.core import Block, Module, Op, Value
-from ptokit.ir.dialects.conv import SET_PARAMS
-from ptokit.ir.flow import rebound
+from ptokit.ir.dialects import definition_of
+from ptokit.ir.dialects.conv import READS, SET_PARAMS
+from ptokit.ir.flow import allocates, is_loop, rebound
 from ptokit.ir.instructions import form_of
 from ptokit.ir.types import BufferType
-from ptokit.passes.conv_values import READS, Said, refuse_inside
-
-_MADE = "pto.alloc_tile"
+from ptokit.passes.conv_values import Said, refuse_inside
 
 
 def to_level1(module: Module) -> Module:
@@ -46,11 +45,11 @@ class _Values:
         """Rewrite a block; `latest` is the value in each buffer, None before the first write."""
         ops: list[Op] = []
         for op in block.ops:
-            if op.name == _MADE:
+            if allocates(op):
                 self._check_alloc(op)
                 latest[op.result] = None
                 continue
-            if op.name == SET_PARAMS and op.operands[0] in latest:
+            if SET_PARAMS.matches(op) and op.operands[0] in latest:
                 ops += self._parameters(op, latest)
                 continue
             if op.insn is not None:
@@ -167,7 +166,7 @@ class _Values:
         )
 
     def _other(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> None:
-        if op.name in READS and op.operands[0] in latest:
+        if definition_of(op) in READS and op.operands[0] in latest:
             op.operands[0] = self._read(op, op.operands[0], latest)
             return
         for value in op.operands:
@@ -176,7 +175,7 @@ class _Values:
 
     def _regions(self, op: Op, latest: dict[Value, Value | _Lost | None]) -> None:
         written = self._written(op)
-        repeats = op.name in ("scf.for", "scf.while")
+        repeats = is_loop(op)
         for region in op.regions:
             inner = dict(latest)
             if repeats:

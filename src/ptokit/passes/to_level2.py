@@ -9,7 +9,10 @@ from ptokit.base.enums import TileType
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.dialects.arith import CONSTANT
 from ptokit.ir.dialects.conv import SET_PARAMS
+from ptokit.ir.dialects.scf import FOR
+from ptokit.ir.flow import allocates, is_loop
 from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import (
@@ -62,14 +65,14 @@ class _Buffers:
         ops: list[Op] = []
         made = {result for op in block.ops for result in op.results}
         for op in block.ops:
-            if op.name == SET_PARAMS and op.results:
+            if SET_PARAMS.matches(op) and op.results:
                 check_unshared(op, block, made)
                 self._homes[op.result] = self._homes.get(op.operands[0], op.operands[0])
                 op.results, op.result_labels = [], ()
             op.operands = [self._homes.get(v, v) for v in op.operands]
-            if op.name == "scf.for":
+            if FOR.matches(op):
                 self._loop(op, ops)
-            elif op.name == "scf.while" and any(_is_tile(v) for v in op.operands):
+            elif is_loop(op) and any(_is_tile(v) for v in op.operands):
                 raise _refusal(op, "a while loop that carries tiles has no Level 2 form here")
             if op.insn is not None:
                 self._instruction(op, ops)
@@ -275,9 +278,9 @@ def without_addresses(module: Module, target: Target) -> Module:
         placed: list[tuple[int, int, int, Op]] = []
         for op in function.walk():
             known.see(op)
-            if op.name == "pto.tassign":
+            if op.insn is not None and op.insn.binds and op.operand("addr") is not None:
                 raise _refusal(op, "an address bound at run time has no Level 2 form")
-            if op.name == "pto.alloc_tile":
+            if allocates(op):
                 _check_apart(op, known, placed)
                 _drop_address(op)
         _drop(function.body)
@@ -312,5 +315,5 @@ def _drop(block: Block) -> None:
             _drop(region)
     used = {v for op in block.walk() for v in op.operands}
     block.ops = [
-        op for op in block.ops if op.name != "arith.constant" or any(r in used for r in op.results)
+        op for op in block.ops if not CONSTANT.matches(op) or any(r in used for r in op.results)
     ]

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.base.policy import DEFAULT, Policy
 from ptokit.ir.core import Block, Function, Module, Op
+from ptokit.ir.dialects import definition_of
 from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.scratch import scratch_types
@@ -100,9 +101,10 @@ class _Checker:
             scene.known.see(op)
             if op.insn is not None:
                 found += self._instruction(op, scene)
+            definition = definition_of(op)
             for checks in (CHECKS, CONV_CHECKS):
-                if op.name in checks:
-                    found += checks[op.name](op, scene)
+                if definition in checks:
+                    found += checks[definition](op, scene)
             for region in op.regions:
                 found += self._block(region, scene)
         return found

@@ -81,7 +81,7 @@ class ConvSymbol(BufferSymbol):
         """Write a change of one field; returns the value it takes."""
         if isinstance(value, Number):
             value = self._converted(field, value)
-            self.emitter.emit(SET_PARAMS, [("tile", self.value), (field.name, value.value)])
+            self.emitter.emit(SET_PARAMS.name, [("tile", self.value), (field.name, value.value)])
             return value
         self._refuse(field.parameter.violations(value))
         value = field.parameter.converted(value, self._spec.dtype)
@@ -99,14 +99,14 @@ class ConvSymbol(BufferSymbol):
         """The operation a known value joins: the last one, while nothing else has been written."""
         ops = self.emitter.block.ops
         last = ops[-1] if ops else None
-        if last is not None and last.name == SET_PARAMS and last.operands == [self.value]:
+        if last is not None and SET_PARAMS.matches(last) and last.operands == [self.value]:
             return last
-        return self.emitter.emit(SET_PARAMS, [("tile", self.value)])
+        return self.emitter.emit(SET_PARAMS.name, [("tile", self.value)])
 
     def _read(self, field: ConvField) -> Number:
         results = [("value", field_type(field, self.value.type))]
         attrs = {"field": StringAttr(field.name)}
-        op = self.emitter.emit(GET_PARAM, [("tile", self.value)], results, dict(attrs))
+        op = self.emitter.emit(GET_PARAM.name, [("tile", self.value)], results, dict(attrs))
         return Number(self.emitter, op.result, nonnegative=field.kind == "index")
 
     # ---- sizes -------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class ConvSymbol(BufferSymbol):
 
     def _read_size(self, dim: int) -> Number:
         attrs = {"dim": IntAttr(dim, I64)}
-        op = self.emitter.emit(GET_DIM, [("tile", self.value)], [("size", INDEX)], dict(attrs))
+        op = self.emitter.emit(GET_DIM.name, [("tile", self.value)], [("size", INDEX)], dict(attrs))
         return Number(self.emitter, op.result, nonnegative=True)
 
     def SetDynamicShape(self, *sizes: Any) -> None:
@@ -131,7 +131,7 @@ class ConvSymbol(BufferSymbol):
         if len(sizes) != self._spec.dynamic or not any(isinstance(n, Number) for n in sizes):
             self._refuse(self._spec.size_violations(sizes))
         pairs = [("sizes", as_value(self.emitter, n, INDEX)) for n in sizes]
-        self.emitter.emit(SET_SHAPE, [("tile", self.value), *pairs])
+        self.emitter.emit(SET_SHAPE.name, [("tile", self.value), *pairs])
         for dim, size in enumerate(self._spec.in_force(sizes)):
             self._remember(dim, size)
 

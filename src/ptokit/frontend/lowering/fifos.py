@@ -56,7 +56,8 @@ def make_pipe(emitter: Emitter, target: Target, spec: PipeSpec, args: list[Any])
         ("peer_local_addr", emitter.constant(int(v2c), I32)),
     ]
     name = "pto.initialize_l2l_pipe"
-    if not (target.name == "a5" and spec.DirType < Direction.DIR_C2V_GM):
+    is_direct = target.fifos is not None and target.fifos.is_direct
+    if not is_direct or spec.DirType >= Direction.DIR_C2V_GM:
         name = "pto.initialize_l2g2l_pipe"
         attrs["local_slot_num"] = IntAttr(spec.LocalSlotNum, I32)
         if not isinstance(memory, PointerSymbol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ptokit.ir.core import Op
 from ptokit.ir.dialects import (
     arith,
     asynchronous,
@@ -28,4 +29,10 @@ DEFINITIONS: Mapping[str, Definition] = MappingProxyType(
     }
 )
 
-__all__ = ["DEFINITIONS", "Definition"]
+
+def definition_of(op: Op) -> Definition | None:
+    """The record of an operation; of an instruction written as all others are there is none."""
+    return DEFINITIONS.get(op.name)
+
+
+__all__ = ["DEFINITIONS", "Definition", "definition_of"]

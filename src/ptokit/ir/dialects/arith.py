@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptokit.ir.attributes import BoolAttr, DenseAttr, FloatAttr, IntAttr, dict_text
 from ptokit.ir.core import Op
-from ptokit.ir.dialects.definition import Definition, define
+from ptokit.ir.dialects.definition import Definition, define, definitions_in
 from ptokit.ir.format import Draft, finish
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import I1, I64, Type
@@ -105,30 +105,38 @@ def _overflow(reader: Reader, head: Head, draft: Draft) -> Type:
     return I1 if head.name.startswith("arith.addui") else draft.operands[0].type
 
 
-DEFINITIONS = [
-    define(
-        "arith.constant", "-> result:any", read=_read_constant, write=_write_constant, pure=True
-    ),
-    define(
-        "arith.cmpi",
-        "lhs:T rhs:T -> result:i1",
-        read=_read_compare,
-        write=_write_compare,
-        pure=True,
-    ),
-    define(
-        "arith.cmpf",
-        "lhs:T rhs:T -> result:i1",
-        read=_read_compare,
-        write=_write_compare,
-        pure=True,
-    ),
-    define(
-        "arith.select",
-        "condition:i1 true_value:T false_value:T -> result:T",
-        "%condition, %true_value, %false_value {} : T(result)",
-        pure=True,
-    ),
+CONSTANT = define(
+    "arith.constant",
+    "-> result:any",
+    read=_read_constant,
+    write=_write_constant,
+    pure=True,
+    properties="value",
+)
+CMPI = define(
+    "arith.cmpi",
+    "lhs:T rhs:T -> result:i1",
+    read=_read_compare,
+    write=_write_compare,
+    pure=True,
+    properties="predicate",
+)
+CMPF = define(
+    "arith.cmpf",
+    "lhs:T rhs:T -> result:i1",
+    read=_read_compare,
+    write=_write_compare,
+    pure=True,
+    properties="predicate",
+)
+SELECT = define(
+    "arith.select",
+    "condition:i1 true_value:T false_value:T -> result:T",
+    "%condition, %true_value, %false_value {} : T(result)",
+    pure=True,
+)
+
+_OTHERS = (
     define("arith.negf", "operand:T -> result:T", "%operand {} : T(result)", pure=True),
     *(
         define(f"arith.{n}", "lhs:T rhs:T -> result:T", "%lhs, %rhs {} : T(result)", pure=True)
@@ -148,6 +156,8 @@ DEFINITIONS = [
         )
         for n in _EXTENDED.split()
     ),
-]
+)
+
+DEFINITIONS = definitions_in(globals())
 
 __all__ = ["DEFINITIONS", "predicates"]

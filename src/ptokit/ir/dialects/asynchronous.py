@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Op
-from ptokit.ir.dialects.definition import Definition, define
+from ptokit.ir.dialects.definition import Definition, define, definitions_in
 from ptokit.isa.sessions import OWN_GROUP, TEXT_CONFIG, SdmaBaseConfig
 
 _SIZES = ("block_bytes", "comm_block_offset", "queue_num")
@@ -40,7 +40,8 @@ GET_SESSION = define(
     "%context {} : T(context) -> T(session)",
 )
 
-DEFINITIONS = [BUILD, WAIT, TEST, MAKE_CONTEXT, GET_SESSION]
+
+DEFINITIONS = definitions_in(globals())
 
 
 def sync_id(op: Op) -> int:

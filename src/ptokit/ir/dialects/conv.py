@@ -23,7 +23,7 @@ from ptokit.ir.attributes import (
     float_text,
 )
 from ptokit.ir.core import Op, Value
-from ptokit.ir.dialects.definition import Definition, define
+from ptokit.ir.dialects.definition import Definition, define, definitions_in
 from ptokit.ir.format import Draft, finish
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import F32, I1, INDEX, ConvTileType, ScalarType, Type
@@ -32,8 +32,6 @@ from ptokit.ir.typetext import suggestion
 if TYPE_CHECKING:
     from ptokit.ir.printer import Printer
 
-SET_PARAMS, GET_PARAM = "pto.set_conv_params", "pto.get_conv_param"
-SET_SHAPE, GET_DIM = "pto.set_conv_shape", "pto.get_conv_dim"
 _F64 = ScalarType("f64")
 
 
@@ -145,27 +143,20 @@ def _literal_text(attr: Attribute) -> str:
     return str(attr.value) if isinstance(attr, IntAttr) else str(attr)
 
 
-DEFINITIONS = [
-    define(
-        SET_PARAMS,
-        f"tile:conv {' '.join(f'{f.name}?:{f.kind}' for f in CONV_FIELDS.values())} -> result:conv",
-        read=_read_params,
-        write=_write_params,
-    ),
-    define(
-        GET_PARAM,
-        "tile:conv -> value:num",
-        "%tile[@field] {} : T(tile) -> T(value)",
-    ),
-    define(
-        SET_SHAPE,
-        "tile:conv sizes*:index",
-        "%tile[%sizes...] {} : T(tile)",
-    ),
-    define(
-        GET_DIM,
-        "tile:conv -> size:index",
-        "%tile[@dim] {} : T(tile)",
-        "dim:i64",
-    ),
-]
+SET_PARAMS = define(
+    "pto.set_conv_params",
+    f"tile:conv {' '.join(f'{f.name}?:{f.kind}' for f in CONV_FIELDS.values())} -> result:conv",
+    read=_read_params,
+    write=_write_params,
+)
+GET_PARAM = define(
+    "pto.get_conv_param", "tile:conv -> value:num", "%tile[@field] {} : T(tile) -> T(value)"
+)
+SET_SHAPE = define("pto.set_conv_shape", "tile:conv sizes*:index", "%tile[%sizes...] {} : T(tile)")
+GET_DIM = define(
+    "pto.get_conv_dim", "tile:conv -> size:index", "%tile[@dim] {} : T(tile)", "dim:i64"
+)
+CHANGES = (SET_PARAMS, SET_SHAPE)
+READS = (GET_PARAM, GET_DIM)
+
+DEFINITIONS = definitions_in(globals())

@@ -10,11 +10,11 @@ letter has one type.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ptokit.base.diagnostics import Note
 from ptokit.ir.core import Op, Value
@@ -63,9 +63,12 @@ class Slot:
     is_list: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Definition:
-    """One operation. `read` and `write` replace the format where that cannot tell the syntax."""
+    """One operation. `read` and `write` replace the format where that cannot tell the syntax.
+
+    Whoever treats some operations in a way of their own has a table of these objects.
+    """
 
     name: str
     operands: tuple[Slot, ...]
@@ -84,6 +87,14 @@ class Definition:
     flow: Flow | None = None  # how values enter its regions and leave them
     insn: Insn | None = None  # the instruction that the operation writes
     aliases: tuple[str, ...] = ()  # names it had before: they are read, never printed
+    properties: tuple[str, ...] = ()  # attributes that the generic form keeps apart from others
+
+    def __str__(self) -> str:
+        return self.name
+
+    def matches(self, op: Op) -> bool:
+        """Whether an operation is this one."""
+        return op.name == self.name
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
@@ -294,6 +305,7 @@ def define(
     flow: Flow | None = None,
     insn: Insn | None = None,
     aliases: str = "",
+    properties: str = "",
 ) -> Definition:
     """Make a record; `attrs` lists "key:type" of attributes whose spelling depends on it."""
     operands, _, results = signature.partition("->")
@@ -316,7 +328,18 @@ def define(
         flow,
         insn,
         tuple(aliases.split()),
+        tuple(properties.split()),
     )
+
+
+def definitions_in(names: Mapping[str, object]) -> list[Definition]:
+    """The records that a module has given names to, single or as a tuple, in order."""
+    found: dict[Definition, None] = {}
+    for value in names.values():
+        for each in cast("tuple[object, ...]", value if isinstance(value, tuple) else (value,)):
+            if isinstance(each, Definition):
+                found[each] = None
+    return list(found)
 
 
 def _slots(text: str) -> tuple[Slot, ...]:

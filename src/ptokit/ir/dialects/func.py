@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Op
-from ptokit.ir.dialects.definition import Definition, define
+from ptokit.ir.dialects.definition import Definition, define, definitions_in
 from ptokit.ir.format import Draft, finish
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import FunctionType, same_type
@@ -46,29 +46,38 @@ def _write_call(printer: Printer, op: Op) -> str:
     return f" {op.attrs['callee']}({names}){more} : {signature}"
 
 
-DEFINITIONS = [
-    define(
-        "func.return",
-        "operands*:any",
-        "[?%operands... : T(operands...)?] {}",
-        is_terminator=True,
-    ),
-    define("func.call", "operands*:any -> results*:any", read=_read_call, write=_write_call),
-    define("memref.alloc", "sizes*:index -> memref:memref", "(%sizes...) {} : T(memref)"),
+RETURN = define(
+    "func.return",
+    "operands*:any",
+    "[?%operands... : T(operands...)?] {}",
+    is_terminator=True,
+)
+CALL = define(
+    "func.call",
+    "operands*:any -> results*:any",
+    read=_read_call,
+    write=_write_call,
+    properties="callee",
+)
+MEMREF_ALLOC = define("memref.alloc", "sizes*:index -> memref:memref", "(%sizes...) {} : T(memref)")
+REINTERPRET = define(
+    "memref.reinterpret_cast",
+    "source:memref offsets*:index sizes*:index strides*:index -> result:memref",
+    "%source to offset : M(offsets), sizes : M(sizes), strides : M(strides) {} "
+    ": T(source) to T(result)",
+    pure=True,
+    renames="source",
+)
+
+_OTHERS = (
     define("memref.alloca", "sizes*:index -> memref:memref", "(%sizes...) {} : T(memref)"),
     define("memref.dealloc", "memref:memref", "%memref {} : T(memref)"),
-    define(
-        "memref.reinterpret_cast",
-        "source:memref offsets*:index sizes*:index strides*:index -> result:memref",
-        "%source to offset : M(offsets), sizes : M(sizes), strides : M(strides) {} "
-        ": T(source) to T(result)",
-        pure=True,
-        renames="source",
-    ),
     define(
         "memref.cast",
         "source:memref -> result:memref",
         "%source {} : T(source) to T(result)",
         renames="source",
     ),
-]
+)
+
+DEFINITIONS = definitions_in(globals())

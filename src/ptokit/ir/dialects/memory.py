@@ -5,7 +5,8 @@ from __future__ import annotations
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, IntAttr
 from ptokit.ir.core import Op, Value
-from ptokit.ir.dialects.definition import define
+from ptokit.ir.dialects.arith import CONSTANT
+from ptokit.ir.dialects.definition import define, definitions_in
 from ptokit.ir.format import Draft
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import ElidedType, TileBufType, Type
@@ -43,87 +44,88 @@ def _subset_type(reader: Reader, head: Head, draft: Draft) -> Type:
 def constant(value: Value) -> int | None:
     """The integer a value is known to be, when it comes straight from a constant."""
     owner = value.owner
-    if isinstance(owner, Op) and owner.name == "arith.constant":
+    if isinstance(owner, Op) and CONSTANT.matches(owner):
         attr = owner.attrs["value"]
         return attr.value if isinstance(attr, IntAttr) else None
     return None
 
 
-DEFINITIONS = [
-    # ---- pointers
-    define(
-        "pto.addptr",
-        "ptr:P offset:index -> result:P",
-        "%ptr, %offset {} : T(ptr) -> T(result)",
-        pure=True,
-        renames="ptr",
-    ),
-    # ---- views
-    define(
-        "pto.make_tensor_view",
-        "ptr:gm shape*:index strides*:index -> result:view",
-        "%ptr, shape = [%shape...],? strides = [%strides...] {} : T(result)",
-        "layout:layout",
-        pure=True,
-        renames="ptr",
-    ),
-    define(
-        "pto.partition_view",
-        "source:view offsets*:index sizes*:index -> result:part",
-        "%source, offsets = [%offsets...], sizes = [%sizes...] {} : T(source) -> T(result)",
-        pure=True,
-        renames="source",
-    ),
-    define(
-        "pto.declare_view",
-        "shape*:index strides*:index -> result:part",
-        "shape = [%shape...], strides = [%strides...] {} : T(result)",
-        "layout:layout",
-    ),
-    define(
-        "pto.get_tensor_view_dim",
-        "tensor_view:view dim_index:index -> result:index",
-        "%tensor_view, %dim_index : T(tensor_view) -> T(result) {}",
-        pure=True,
-    ),
-    # ---- tile handles
-    define(
-        "pto.alloc_tile",
-        "addr?:i64 valid_row?:index valid_col?:index -> result:buffer",
-        "[?addr = %addr?] [?valid_row = %valid_row?] [?valid_col = %valid_col?] {} : T(result)",
-        allocates=True,
-    ),
-    define("pto.declare_tile", "-> tile:data", "{} -> T(tile)"),
-    define("pto.declare_tile_memref", "-> result:memref", "{} -> T(result)"),
-    define(
-        "pto.subset",
-        "source:tile offsets*:index -> result:tile",
-        "%source[%offsets...] sizes @sizes {} : T(source)",
-        infer=_subset_type,
-        pure=True,
-        renames="source",
-    ),
-    define(
-        "pto.set_validshape",
-        "source:tile valid_row:index valid_col:index",
-        "%source, %valid_row, %valid_col {} : T(source)",
-    ),
-    define(
-        "pto.bitcast",
-        "src:tile -> result:tile",
-        "%src {} : T(src) -> T(result)",
-        pure=True,
-        renames="src",
-    ),
-    define(
-        "pto.bind_tile",
-        "source:memref valid_row?:index valid_col?:index -> result:memref",
-        "%source[?, %valid_row, %valid_col?] {} : T(source) -> T(result)",
-        renames="source",
-    ),
-    define(
-        "pto.pointer_cast",
-        "addrs*:i64 valid_row?:index valid_col?:index -> result:memref",
-        "(%addrs...) [?%valid_row, %valid_col?] {} : T(result)",
-    ),
-]
+# ---- pointers
+ADDPTR = define(
+    "pto.addptr",
+    "ptr:P offset:index -> result:P",
+    "%ptr, %offset {} : T(ptr) -> T(result)",
+    pure=True,
+    renames="ptr",
+)
+# ---- views
+MAKE_VIEW = define(
+    "pto.make_tensor_view",
+    "ptr:gm shape*:index strides*:index -> result:view",
+    "%ptr, shape = [%shape...],? strides = [%strides...] {} : T(result)",
+    "layout:layout",
+    pure=True,
+    renames="ptr",
+)
+PARTITION = define(
+    "pto.partition_view",
+    "source:view offsets*:index sizes*:index -> result:part",
+    "%source, offsets = [%offsets...], sizes = [%sizes...] {} : T(source) -> T(result)",
+    pure=True,
+    renames="source",
+)
+DECLARE_VIEW = define(
+    "pto.declare_view",
+    "shape*:index strides*:index -> result:part",
+    "shape = [%shape...], strides = [%strides...] {} : T(result)",
+    "layout:layout",
+)
+VIEW_DIM = define(
+    "pto.get_tensor_view_dim",
+    "tensor_view:view dim_index:index -> result:index",
+    "%tensor_view, %dim_index : T(tensor_view) -> T(result) {}",
+    pure=True,
+)
+# ---- tile handles
+ALLOC = define(
+    "pto.alloc_tile",
+    "addr?:i64 valid_row?:index valid_col?:index -> result:buffer",
+    "[?addr = %addr?] [?valid_row = %valid_row?] [?valid_col = %valid_col?] {} : T(result)",
+    allocates=True,
+)
+DECLARE_TILE = define("pto.declare_tile", "-> tile:data", "{} -> T(tile)")
+DECLARE_MEMREF = define("pto.declare_tile_memref", "-> result:memref", "{} -> T(result)")
+SUBSET = define(
+    "pto.subset",
+    "source:tile offsets*:index -> result:tile",
+    "%source[%offsets...] sizes @sizes {} : T(source)",
+    infer=_subset_type,
+    pure=True,
+    renames="source",
+)
+SET_VALID = define(
+    "pto.set_validshape",
+    "source:tile valid_row:index valid_col:index",
+    "%source, %valid_row, %valid_col {} : T(source)",
+)
+BITCAST = define(
+    "pto.bitcast",
+    "src:tile -> result:tile",
+    "%src {} : T(src) -> T(result)",
+    pure=True,
+    renames="src",
+)
+BIND_TILE = define(
+    "pto.bind_tile",
+    "source:memref valid_row?:index valid_col?:index -> result:memref",
+    "%source[?, %valid_row, %valid_col?] {} : T(source) -> T(result)",
+    renames="source",
+)
+POINTER_CAST = define(
+    "pto.pointer_cast",
+    "addrs*:i64 valid_row?:index valid_col?:index -> result:memref",
+    "(%addrs...) [?%valid_row, %valid_col?] {} : T(result)",
+)
+
+
+DEFINITIONS = definitions_in(globals())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ptokit.base.location import Location
 from ptokit.ir.attributes import ArrayAttr, IntAttr
 from ptokit.ir.core import Block, Op, Value
-from ptokit.ir.dialects.definition import Definition, Edge, define
+from ptokit.ir.dialects.definition import Definition, Edge, define, definitions_in
 from ptokit.ir.format import Draft, finish
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import I64, INDEX, ScalarType, Type, same_type
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def _end(block: Block, location: Location) -> Block:
     """Add the implied terminator."""
-    if not block.ops or block.ops[-1].name not in ("scf.yield", "scf.condition"):
-        block.ops.append(Op("scf.yield", location=location))
+    if not any(each.matches(op) for op in block.ops[-1:] for each in (YIELD, CONDITION)):
+        block.ops.append(Op(YIELD.name, location=location))
     return block
 
 
@@ -275,50 +275,52 @@ def _flow_of_branches(op: Op) -> Iterator[Edge]:
         yield from _edges(_passed_on(region), op.results)
 
 
-DEFINITIONS = [
-    define(
-        "scf.for",
-        "lower:T upper:T step:T inits*:any -> results*:any",
-        read=_read_for,
-        write=_write_for,
-        is_loop=True,
-        flow=_flow_of_for,
-    ),
-    define(
-        "scf.if",
-        "condition:i1 -> results*:any",
-        read=_read_if,
-        write=_write_if,
-        flow=_flow_of_branches,
-    ),
-    define(
-        "scf.while",
-        "inits*:any -> results*:any",
-        read=_read_while,
-        write=_write_while,
-        is_loop=True,
-        flow=_flow_of_while,
-    ),
-    define(
-        "scf.index_switch",
-        "arg:index -> results*:any",
-        read=_read_switch,
-        write=_write_switch,
-        flow=_flow_of_branches,
-    ),
-    define(
-        "scf.execute_region",
-        "-> results*:any",
-        read=_read_execute,
-        write=_write_execute,
-        flow=_flow_of_branches,
-    ),
-    define("scf.yield", "args*:any", "[?%args... : T(args...)?] {}", is_terminator=True),
-    define(
-        "scf.condition",
-        "condition:i1 args*:any",
-        "(%condition)[? %args... : T(args...)?] {}",
-        read=_read_condition,
-        is_terminator=True,
-    ),
-]
+FOR = define(
+    "scf.for",
+    "lower:T upper:T step:T inits*:any -> results*:any",
+    read=_read_for,
+    write=_write_for,
+    is_loop=True,
+    flow=_flow_of_for,
+)
+IF = define(
+    "scf.if",
+    "condition:i1 -> results*:any",
+    read=_read_if,
+    write=_write_if,
+    flow=_flow_of_branches,
+)
+WHILE = define(
+    "scf.while",
+    "inits*:any -> results*:any",
+    read=_read_while,
+    write=_write_while,
+    is_loop=True,
+    flow=_flow_of_while,
+)
+SWITCH = define(
+    "scf.index_switch",
+    "arg:index -> results*:any",
+    read=_read_switch,
+    write=_write_switch,
+    flow=_flow_of_branches,
+    properties="cases",
+)
+EXECUTE = define(
+    "scf.execute_region",
+    "-> results*:any",
+    read=_read_execute,
+    write=_write_execute,
+    flow=_flow_of_branches,
+)
+YIELD = define("scf.yield", "args*:any", "[?%args... : T(args...)?] {}", is_terminator=True)
+CONDITION = define(
+    "scf.condition",
+    "condition:i1 args*:any",
+    "(%condition)[? %args... : T(args...)?] {}",
+    read=_read_condition,
+    is_terminator=True,
+)
+
+
+DEFINITIONS = definitions_in(globals())

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from ptokit.ir.dialects.definition import define
+from ptokit.ir.dialects.definition import define, definitions_in
 
-DEFINITIONS = [
-    define("pto.declare_eventid_array", "-> array:eventid_array", "{} -> T(array)"),
-    define(
-        "pto.eventid_array_get",
-        "array:eventid_array index:index -> result:index",
-        "%array[%index] {} : T(array)",
-    ),
-    define(
-        "pto.eventid_array_set",
-        "array:eventid_array index:index value:index",
-        "%array[%index], %value {} : T(array)",
-    ),
-    # ---- between the cores of a cluster
-    define(
-        "pto.sync.set",
-        "event_id_dyn?:index",
-        "@pipe, [?@event_id?][?%event_id_dyn?] {}",
-        "pipe:pipe event_id:i32",
-    ),
-    define(
-        "pto.sync.wait",
-        "event_id_dyn?:index",
-        "@pipe, [?@event_id?][?%event_id_dyn?] {}",
-        "pipe:pipe event_id:i32",
-    ),
-    define("pto.section.cube", "", "R {}", core="cube"),
-    define("pto.section.vector", "", "R {}", core="vector"),
-]
+ID_ARRAY = define("pto.declare_eventid_array", "-> array:eventid_array", "{} -> T(array)")
+ID_GET = define(
+    "pto.eventid_array_get",
+    "array:eventid_array index:index -> result:index",
+    "%array[%index] {} : T(array)",
+)
+ID_SET = define(
+    "pto.eventid_array_set",
+    "array:eventid_array index:index value:index",
+    "%array[%index], %value {} : T(array)",
+)
+# ---- between the cores of a cluster
+CROSS_SET = define(
+    "pto.sync.set",
+    "event_id_dyn?:index",
+    "@pipe, [?@event_id?][?%event_id_dyn?] {}",
+    "pipe:pipe event_id:i32",
+)
+CROSS_WAIT = define(
+    "pto.sync.wait",
+    "event_id_dyn?:index",
+    "@pipe, [?@event_id?][?%event_id_dyn?] {}",
+    "pipe:pipe event_id:i32",
+)
+CUBE_SECTION = define("pto.section.cube", "", "R {}", core="cube")
+VECTOR_SECTION = define("pto.section.vector", "", "R {}", core="vector")
+
+
+DEFINITIONS = definitions_in(globals())

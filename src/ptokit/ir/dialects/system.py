@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ptokit.ir.dialects.definition import define
+from ptokit.ir.dialects.definition import define, definitions_in
 
-QUERIES = ("get_block_idx", "get_block_num", "get_subblock_idx", "get_subblock_num")
+BLOCK_IDX, BLOCK_NUM, SUBBLOCK_IDX, SUBBLOCK_NUM = QUERIES = tuple(
+    define(f"pto.get_{name}", "-> result:i64", "{}", pure=True)
+    for name in ("block_idx", "block_num", "subblock_idx", "subblock_num")
+)
+PRINT = define("pto.print", "scalar:num", "ins(@format, %scalar : T(scalar)) {}")
+TRAP = define("pto.trap", "", "{}")
 
-DEFINITIONS = [
-    *(define(f"pto.{name}", "-> result:i64", "{}", pure=True) for name in QUERIES),
-    define("pto.print", "scalar:num", "ins(@format, %scalar : T(scalar)) {}"),
-    define("pto.trap", "", "{}"),
-]
+
+DEFINITIONS = definitions_in(globals())

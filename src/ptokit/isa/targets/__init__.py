@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
@@ -102,11 +102,8 @@ class Target:
     reserved_flags: range = range(11, 15)  # those of them that SYNCALL uses
     writes_whole_blocks: bool = False  # vector moves fill up the last 32-byte block of a row
     register_sets: int = 1  # of the image-to-column engine's repeat and padding registers
+    is_device: bool = True  # else the permissive profile
     overrides: Mapping[str, int] = field(default_factory=dict[str, int])
-
-    @cached_property
-    def is_device(self) -> bool:
-        return self.name != "cpu"
 
     def override(self, values: Defines | None) -> Target:
         """Return this target with capacities or alignments replaced by macro name.
@@ -244,6 +241,7 @@ KIRINX90 = Target(
 )
 CPU = Target(
     name="cpu",
+    is_device=False,
     title="permissive profile",
     spaces=_spaces("cpu"),
     left_layout="NZ",
