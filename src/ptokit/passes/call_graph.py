@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Function, Module, Op
+from ptokit.ir.dialects.func import CALL
 
 
 def callee(op: Op) -> str:
     """The name of the function an operation calls; empty when it calls none."""
-    called = op.attrs.get("callee") if op.name == "func.call" else None
+    called = op.attrs.get("callee") if CALL.matches(op) else None
     return called.name if isinstance(called, SymbolAttr) else ""
 
 
