@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
+from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, usage_error
 from ptokit.base.entry import public
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
@@ -125,6 +125,13 @@ class Program:
             module = ConvertLevel("l2").run(module, on)
         return finish(spelled_out(module, on), on, steps, policy)
 
+    def _shown(self, on: Target, steps: Steps, policy: Policy) -> Module:
+        """The module as it runs, after its warnings were shown."""
+        module = self.finished(on, steps, policy)
+        for each in Verify(policy=policy).check(module, on):
+            tell(each)
+        return module
+
     def convert(
         self,
         to: str,
@@ -141,7 +148,7 @@ class Program:
         if to != "l3":
             return Program(ConvertLevel(to).run(self.module, chosen))
         policy = policy_for(self.module.location.file, rules, allow)
-        return Program(self.finished(chosen, Steps(place, sync), policy))
+        return Program(self._shown(chosen, Steps(place, sync), policy))
 
     def cpp(
         self,
@@ -156,7 +163,7 @@ class Program:
         """The program as PTO C++, placed and ordered."""
         chosen = self.target(on, defines)
         policy = policy_for(self.module.location.file, rules, allow)
-        return emit_cpp(self.finished(chosen, Steps(place, sync), policy), chosen)
+        return emit_cpp(self._shown(chosen, Steps(place, sync), policy), chosen)
 
     def target(self, on: str | Target | None = None, defines: Defines | None = None) -> Target:
         """The target in force: the one given, or the one the module asks for."""

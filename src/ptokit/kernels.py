@@ -150,6 +150,7 @@ class Kernel:
     _prepared: dict[tuple[str, Module], Runnable] = field(
         default_factory=dict[tuple[str, Module], Runnable]
     )
+    _told: set[Module] = field(default_factory=set[Module])  # whose warnings were shown
     # What launches of the program that ran last have left, and which program that was.
     _left: tuple[Any, list[Arena]] = (None, [])
 
@@ -194,7 +195,7 @@ class Kernel:
         `sync="insert"` orders the pipes; `place=False` and `sync="keep"` leave that to the author.
         """
         asked = self._asked(target, defines, rules, allow, place, sync)
-        return self._module(asked, self.source.bind(args, consts))
+        return self._shown(asked, self.source.bind(args, consts))
 
     def text(
         self,
@@ -216,7 +217,7 @@ class Kernel:
         asked = self._asked(target, defines, rules, allow, place, sync)
         arguments = self.source.bind(args, consts)
         if form in ("", "l3"):  # the finished program; the other forms are of the written one
-            return print_module(self._module(asked, arguments))
+            return print_module(self._shown(asked, arguments))
         written = self.source.written(asked.target, arguments)
         return print_module(ConvertLevel(form).run(written, asked.target))
 
@@ -233,7 +234,7 @@ class Kernel:
     ) -> str:
         """A PTO C++ kernel for these arguments."""
         asked = self._asked(target, defines, rules, allow, place, sync)
-        return emit_cpp(self._module(asked, self.source.bind(args, consts)), asked.target)
+        return emit_cpp(self._shown(asked, self.source.bind(args, consts)), asked.target)
 
     def check(
         self,
@@ -315,6 +316,15 @@ class Kernel:
         if key not in self._modules:
             self._modules[key] = self.source.finished(asked, arguments)
         return self._modules[key]
+
+    def _shown(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
+        """The finished program, after its warnings were shown."""
+        module = self._module(asked, arguments)
+        if module not in self._told:
+            self._told.add(module)
+            for each in Verify(policy=asked.policy).check(module, asked.target):
+                tell(each)
+        return module
 
     def _advised(
         self,

@@ -7,16 +7,21 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import ptokit
-from ptokit import ProgramError, PtoWarning
+from ptokit import InternalError, ProgramError, PtoWarning
 from ptokit.base.diagnostics import Diagnostic, UsageError
+from ptokit.base.location import Location
 from ptokit.frontend.policies import project_policy
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.samples import samples
+from ptokit.isa.targets import TARGETS
+from ptokit.machine.faults import failure
 
 # An assertion of debug builds that the first TADDS breaks: nothing happens.
 SOURCE = """
@@ -207,7 +212,7 @@ def test_an_unknown_profile_is_a_usage_error(module: Any) -> None:
     assert "strict" in error.value.diagnostics[0].fix
 
 
-def test_what_nobody_can_compute_cannot_be_allowed() -> None:
+def test_what_does_not_compile_cannot_be_allowed() -> None:
     tile = ptokit.Tile[ptokit.TileType.Vec, ptokit.float32, 16, 64]
     other = ptokit.Tile[ptokit.TileType.Vec, ptokit.float16, 16, 64]
     with ptokit.device("a2a3", "auto", allow=["TADD.same-dtype"]):
@@ -218,7 +223,42 @@ def test_what_nobody_can_compute_cannot_be_allowed() -> None:
             ptokit.TADD(a, a, b)
     (found,) = error.value.diagnostics
     assert found.code == "TADD.same-dtype"
-    assert "nobody knows" in found.notes[-1].text
+    assert "does not help" in found.notes[-1].text
+
+
+def test_what_nothing_enforces_can_be_allowed_though_nobody_knows_what_happens() -> None:
+    """The program then means what it says; what cannot be computed is told with the rule."""
+    tile = ptokit.Tile[ptokit.TileType.Vec, ptokit.float32, 2, 64]
+
+    def run(**options: Any) -> float:
+        with ptokit.device("a2a3", **options):
+            a, b = tile(), tile()
+            ptokit.TASSIGN(a, 0x000)
+            ptokit.TASSIGN(b, 0x100)  # the second row of a is the first of b
+            a.fill(1)
+            b.fill(2)
+            ptokit.TADDS(b, a, 4.0)
+            return b.numpy()[0, 0]
+
+    with pytest.raises(ProgramError) as error:
+        run()
+    assert error.value.codes == ("TADDS.partial-overlap",)
+    assert run(allow=["TADDS.partial-overlap"]) == 5
+
+
+def test_a_body_that_fails_blames_the_rule_that_was_let_through() -> None:
+    insn = INSTRUCTIONS["TADD"]
+    legal = next(iter(samples(insn, TARGETS["a2a3"])))
+    here = Location("kernel.py", 3)
+    found = failure(SimpleNamespace(insn=insn, ops=legal.facts()), ValueError("shapes"), here)
+    assert isinstance(found, InternalError)
+    dst: Any = replace(legal.operands["dst"], valid_row=3)  # type: ignore[type-var]
+    broken = replace(legal, operands={**legal.operands, "dst": dst})
+    found = failure(SimpleNamespace(insn=insn, ops=broken.facts()), ValueError("shapes"), here)
+    assert isinstance(found, ProgramError)
+    (rule,) = found.diagnostics
+    assert (rule.code, rule.severity) == ("PA-0020", "error")
+    assert "shapes" in rule.notes[-1].text
 
 
 def test_a_race_can_be_allowed_where_it_is() -> None:
@@ -252,6 +292,21 @@ def test_python_shows_a_warning_at_the_line_of_the_user(module: Any) -> None:
     assert (Path(found.filename).name, found.lineno) == ("scaling.py", LINE)
     for word in (CODE, "an assertion of debug builds", "otherwise: nothing happens"):
         assert word in str(found.message)
+
+
+@pytest.mark.parametrize("door", ["lower", "text", "cpp"])
+def test_doors_that_give_no_report_show_warnings_too(module: Any, door: str) -> None:
+    kernel = module()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always", PtoWarning)
+        for _ in range(2):
+            getattr(kernel, door)(*arrays())
+    assert [w.lineno for w in shown] == [LINE]
+    program = ptokit.loads(kernel.text(*arrays()))
+    with pytest.warns(PtoWarning, match=CODE):
+        program.cpp()
+    with pytest.warns(PtoWarning, match=CODE):
+        program.convert("l3")
 
 
 def test_a_kernel_may_carry_its_policy(module: Any) -> None:

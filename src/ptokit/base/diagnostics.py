@@ -41,7 +41,7 @@ class Diagnostic:
     target: str = ""
     severity: str = "error"  # or "warning"
     notes: tuple[Note, ...] = ()
-    is_allowable: bool = False  # it is known what happens when an error is silenced
+    is_allowable: bool = False  # an error that may be silenced: a program can go on without
 
     def render(self) -> str:
         """Format for people: position, rule, source line with a caret, values and fix."""

@@ -122,5 +122,8 @@ class Policy:
         return kept
 
 
-_NOT_ALLOWED = Note("allowing it does not help: nobody knows what then happens")
+_NOT_ALLOWED = Note(
+    "allowing it does not help: the tool chain or the hardware insists on it, and it is not known "
+    "what happens otherwise"
+)
 DEFAULT = Policy()

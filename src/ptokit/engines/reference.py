@@ -359,7 +359,7 @@ class ReferenceExecutor:
         except Refused as error:
             raise faults.refusal(insn, error, site, call.ops.target.name) from None
         except Exception as error:
-            raise faults.failure(insn, error, site, call.ops.target.name) from error
+            raise faults.failure(call, error, site) from error
         for declared, array in zip(insn.operands, args, strict=True):
             found = call.handed.get(declared.name) or reached.get(declared.name)
             if found is not None and found.writes:

@@ -114,9 +114,12 @@ def _check_rule(
 
 
 def _weighed(found: Diagnostic, origin: Origin, otherwise: str, policy: Policy) -> Diagnostic:
-    """A finding with its severity; where it is known what then happens, that is told too."""
+    """A finding with its severity; where it is known what then happens, that is told too.
+
+    What nothing enforces can be allowed in any case: the program then means what it says.
+    """
     if not otherwise:
-        return found
+        return replace(found, is_allowable=bool(origin.words))
     source = f" ({origin.words})" if origin.words else ""
     return replace(
         found,

@@ -110,7 +110,7 @@ class FastExecutor:
         except Refused as error:
             raise refusal(call.insn, error, site, call.ops.target.name) from None
         except Exception as error:
-            raise failure(call.insn, error, site, call.ops.target.name) from error
+            raise failure(call, error, site) from error
         for index, access in call.copies:
             if access.pattern.writes:
                 access.store(args[index])

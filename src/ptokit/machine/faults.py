@@ -5,12 +5,22 @@ Every engine raises these, so that all of them say the same.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from ptokit.base.diagnostics import InternalError, NotSupported, ProgramError, PtoError, fail
+from ptokit.base.diagnostics import (
+    InternalError,
+    Note,
+    NotSupported,
+    ProgramError,
+    PtoError,
+    fail,
+    where,
+)
 from ptokit.base.location import Location, Site
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn
+from ptokit.isa.verify import verify
 
 Place = Site | Location | None
 
@@ -149,8 +159,12 @@ def refusal(insn: Insn, error: Refused, site: Place, target: str) -> PtoError:
     )
 
 
-def failure(insn: Insn, error: Exception, site: Place, target: str) -> PtoError:
-    """What a body raised and did not mean to, as an error of ours."""
+def failure(call: Any, error: Exception, site: Place) -> PtoError:
+    """What a body raised and did not mean to: an error of ours, unless rules are broken."""
+    insn, target = call.insn, call.ops.target.name
+    if found := verify(insn, call.ops, where(site)):
+        note = Note(f"it was let through, but cannot be computed: {type(error).__name__}: {error}")
+        return ProgramError(replace(d, severity="error", notes=(*d.notes, note)) for d in found)
     if isinstance(error, NotImplementedError):
         return fail(
             f"{insn.name}.not-supported",
