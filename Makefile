@@ -21,7 +21,7 @@ $(DEV): $(RUNTIME)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(RUNTIME) ## Set up, then show tiles move, compute and get checked
+demo: $(RUNTIME) ## Set up, then show a kernel, a rule with its fix, a race and a hang
 	@$(BIN)/ptokit demo
 
 test: $(DEV) ## Set up, then run all tests

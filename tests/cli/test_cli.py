@@ -18,12 +18,28 @@ def ptokit(*args: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_demo_shows_results_maps_and_diagnostics() -> None:
+def test_demo_shows_a_rule_a_race_and_a_hang() -> None:
     code, out, err = ptokit("demo")
     assert code == 0, err
-    for word in ("vector add", "transpose", "matmul", "bytes used", "SA-0352", "poison-read"):
-        assert word in out
-    assert out.count("differs from NumPy by") == 3
+    for words in (
+        "bytes used",
+        "error[TTRANS.tmp-size]",
+        "here: tmp.Cols = 128 or tmp.Rows = 32",
+        "rows=32), as advised",
+        "error[E6]",
+        "the other access, TLOAD",
+        "error[E1]",
+        "waits forever: wait_flag(PIPE_MTE3, PIPE_MTE2, EVENT_ID0)",
+    ):
+        assert words in out
+    assert out.count("differs from NumPy by 0.0e+00") == 2
+
+
+def test_the_demo_is_quick_and_its_kernels_are_right_but_for_one_mistake_each() -> None:
+    code, out, _ = ptokit("demo", "--json")
+    report = json.loads(out)
+    assert (code, report["refused"]) == (0, ["TTRANS.tmp-size", "E6", "E1"])
+    assert report["seconds"] < 5
 
 
 def test_targets_with_overrides() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from operator import index
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import dtype
@@ -235,6 +235,10 @@ class GlobalTensor(GlobalObject, NotANumber, metaclass=_GlobalMeta):
         )
         at = None if memory is None else pointer(memory, spec.dtype)
         super().__init__(spec, at, sizes, steps)
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, part: Any) -> GlobalTensor: ...
 
     @classmethod
     def _sliced(
