@@ -20,11 +20,12 @@ from ptokit.machine.codes import CODES
 SOURCES = Path(ptokit.__file__).parent
 # Functions and classes that have a `code` of another kind.
 _OTHERS = {
-    "Allowed", "Site", "_hif8_magnitude", "_once", "_resolve", "_text", "allows", "answer", "failed",
-    "has", "matches", "number", "add",
+    "Allowed", "Site", "_hif8_magnitude", "_once", "_resolve", "_text", "add", "allows", "answer",
+    "failed", "has", "matches", "number", "set", "__init__",
 }  # fmt: skip
 # Expressions whose codes are collected where they are made.
 HANDED_ON = {
+    "broken.id": "the rules of the table",
     "broken.code": "violations of types (`Violation`)",
     "violation.code": "violations of types (`Violation`)",
     "v.code": "violations of types (`Violation`)",
@@ -72,6 +73,9 @@ def _makers(tree: ast.AST) -> Iterator[tuple[str, int]]:
         elif isinstance(node, ast.ClassDef):
             fields = [s.target for s in node.body if isinstance(s, ast.AnnAssign)]
             names = [t.id for t in fields if isinstance(t, ast.Name)]
+            for made in node.body:
+                if isinstance(made, ast.FunctionDef) and made.name == "__init__":
+                    names = [a.arg for a in made.args.args]
         else:
             continue
         if "code" in names and node.name not in _OTHERS:
