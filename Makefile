@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 
-.PHONY: help demo examples test check lint types bench gen conform slow clean mutants mutation
+.PHONY: help demo examples test check lint types bench gen conform slow clean mutants mutation growth
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -47,6 +47,9 @@ bench: $(DEV) ## Speed: instructions, whole kernels, lowering, text (bench/READM
 	@$(BIN)/python bench/kernels.py
 	@$(BIN)/python bench/lowering.py
 	@$(BIN)/python bench/text.py
+
+growth: $(DEV) ## How the cost of the checks grows with widths, blocks, trips and entries
+	@$(BIN)/python bench/growth.py
 
 gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 	@$(BIN)/python tools/gen.py

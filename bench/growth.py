@@ -1,0 +1,238 @@
+"""How the cost of the checks grows: with width, tiles, blocks, trips, atomics, meetings and FIFOs.
+
+    python bench/growth.py [--quick]     goals: on/off <= 1.3 everywhere, exponents <= 1.1
+
+Each kernel runs at sizes that double, with the checks on and off in the same round, on the lowered
+path; the best round counts. A size is the work it stands for - tiles, additions, entries - so a
+program whose time is proportional to its work has the exponent 1: the slope of log(time) over
+log(size) by least squares. Times are those of the processor, so that a busy machine does not count.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+
+import fifo
+
+from ptokit import *
+
+MOST_FOR_CHECKS, MOST_EXPONENT = 1.3, 1.1
+Wide = Tile[TileType.Vec, float32, 16, 256]
+Square = Tile[TileType.Vec, float32, 16, 16]
+Pass = Callable[[bool], None]  # runs a program once; whether with checks
+
+
+@kernel(mode="manual")
+def plus_one(x, y, *, kind, rows, cols):
+    """y = x + 1, tile by tile, with two buffers each for what comes and what goes."""
+    gx, gy = GlobalTensor(x), GlobalTensor(y)
+    came, goes = kind(), kind()
+    TASSIGN(came, 0x0)
+    TASSIGN(goes, 0x8000)
+    set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0)
+    set_flag(PIPE_MTE3, PIPE_V, EVENT_ID0)
+    for row in range(0, x.shape[0], rows):
+        for col in range(0, x.shape[1], cols):
+            wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID0)
+            TLOAD(came, gx[row : row + rows, col : col + cols])
+            PtoSetWaitFlag[PIPE_MTE2, PIPE_V]()
+            wait_flag(PIPE_MTE3, PIPE_V, EVENT_ID0)
+            TADDS(goes, came, 1.0)
+            set_flag(PIPE_V, PIPE_MTE2, EVENT_ID0)
+            PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+            TSTORE(gy[row : row + rows, col : col + cols], goes)
+            set_flag(PIPE_MTE3, PIPE_V, EVENT_ID0)
+    wait_flag(PIPE_V, PIPE_MTE2, EVENT_ID0)
+    wait_flag(PIPE_MTE3, PIPE_V, EVENT_ID0)
+
+
+@kernel(mode="manual")
+def shares(x, y):
+    """y = x + 1, sixteen rows per block."""
+    first = get_block_idx() * 16
+    tile = Square()
+    TASSIGN(tile, 0x0)
+    TLOAD(tile, GlobalTensor(x)[first : first + 16, :])
+    PtoSetWaitFlag[PIPE_MTE2, PIPE_V]()
+    TADDS(tile, tile, 1.0)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE(GlobalTensor(y)[first : first + 16, :], tile)
+
+
+@kernel(mode="manual")
+def added_up(total):
+    """Every block adds one to the same place."""
+    tile = Square()
+    TASSIGN(tile, 0x0)
+    TEXPANDS(tile, 1.0)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE[AtomicType.AtomicAdd](GlobalTensor(total), tile)
+
+
+@kernel(mode="manual")
+def meetings(x, y):
+    """Every block writes its rows, all meet, every block reads those of its neighbour."""
+    mine = get_block_idx() * 16
+    other = (get_block_idx() + 1) % get_block_num() * 16
+    gx, gy = GlobalTensor(x), GlobalTensor(y)
+    tile, back = Square(), Square()
+    TASSIGN(tile, 0x0)
+    TASSIGN(back, 0x400)
+    TEXPANDS(tile, 1.0)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE(gx[mine : mine + 16, :], tile)
+    pipe_barrier(PIPE_ALL)
+    SYNCALL()
+    TLOAD(back, gx[other : other + 16, :])
+    PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
+    TSTORE(gy[mine : mine + 16, :], back)
+
+
+@kernel(mode="manual")
+def trips(x, y, times: int):
+    """Add one to a tile many times over."""
+    tile, more = Square(), Square()
+    TASSIGN(tile, 0x0)
+    TASSIGN(more, 0x400)
+    TLOAD(tile, GlobalTensor(x))
+    PtoSetWaitFlag[PIPE_MTE2, PIPE_V]()
+    for _ in range(times):
+        TADDS(more, tile, 1.0)
+        pipe_barrier(PIPE_V)
+        TMULS(tile, more, 0.5)
+        pipe_barrier(PIPE_V)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE(GlobalTensor(y), tile)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A program and the sizes at which it is measured."""
+
+    name: str
+    sizes: tuple[int, ...]
+    make: Callable[[int], Pass]
+
+
+def zeros(*shape: int, kind: type = np.float32) -> np.ndarray:
+    return np.zeros(shape, kind)
+
+
+def wide_rows(tiles: int) -> Pass:
+    x, y = zeros(16, 256 * tiles), zeros(16, 256 * tiles)
+    consts = {"kind": Wide, "rows": 16, "cols": 256}
+    return lambda check: _run(plus_one, 1, x, y, check=check, **consts)
+
+
+def small_tiles(columns: int) -> Pass:
+    x, y = zeros(64, 16 * columns), zeros(64, 16 * columns)
+    consts = {"kind": Square, "rows": 16, "cols": 16}
+    return lambda check: _run(plus_one, 1, x, y, check=check, **consts)
+
+
+def tall(tiles: int) -> Pass:
+    x, y = zeros(16 * tiles, 256), zeros(16 * tiles, 256)
+    consts = {"kind": Wide, "rows": 16, "cols": 256}
+    return lambda check: _run(plus_one, 1, x, y, check=check, **consts)
+
+
+def many_blocks(blocks: int) -> Pass:
+    x, y = zeros(16 * blocks, 16), zeros(16 * blocks, 16)
+    return lambda check: _run(shares, blocks, x, y, check=check)
+
+
+def many_additions(blocks: int) -> Pass:
+    total = zeros(16, 16)
+    return lambda check: _run(added_up, blocks, total, check=check)
+
+
+def many_meetings(blocks: int) -> Pass:
+    x, y = zeros(16 * blocks, 16), zeros(16 * blocks, 16)
+    return lambda check: _run(meetings, blocks, x, y, check=check)
+
+
+def many_trips(times: int) -> Pass:
+    x, y = zeros(16, 16), zeros(16, 16)
+    return lambda check: _run(trips, 1, x, y, times, check=check)
+
+
+def many_entries(entries: int) -> Pass:
+    x, b = zeros(32 * entries, 64, kind=np.float16), zeros(64, 64, kind=np.float16)
+    ring, y = zeros(4 * 2 * 32 * 64), zeros(32 * entries, 64)
+    consts = {"way": fifo.C2V, "split": fifo.UP, "slots": 4, "entries": entries}
+    return lambda check: _run(fifo.cube_to_vector, 1, x, b, ring, y, check=check, **consts)
+
+
+SERIES = (
+    Series("[16, W], 16x256 tiles", (64, 128, 256, 512), wide_rows),
+    Series("[64, W], 16x16 tiles", (16, 32, 64, 128), small_tiles),
+    Series("[H, 256], 16x256 tiles", (64, 128, 256, 512), tall),
+    Series("blocks", (250, 500, 1000, 2000, 4000), many_blocks),
+    Series("atomic additions", (40, 400, 4000), many_additions),
+    Series("SYNCALL of all blocks", (20, 40, 80, 160, 320), many_meetings),
+    Series("trips", (250, 500, 1000, 2000), many_trips),
+    Series("entries of a FIFO", (16, 32, 64, 128), many_entries),
+)
+
+
+def _run(program, blocks: int, *args, **more) -> None:  # noqa: ANN001
+    program[blocks](*args, target="a2a3", path="lowered", **more)
+
+
+def seconds(call: Pass, check: bool) -> float:
+    started = time.process_time()
+    call(check)
+    return time.process_time() - started
+
+
+def exponent(sizes: tuple[int, ...], times: list[float]) -> float:
+    """The slope of log(time) over log(size)."""
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def measure(series: Series, rounds: int) -> tuple[list[float], list[float]]:
+    """Seconds with and without checks, per size."""
+    on: list[float] = []
+    off: list[float] = []
+    for size in series.sizes:
+        call = series.make(size)
+        call(False)  # leaves lowering, done once, out of the times
+        rounds_of = [(seconds(call, True), seconds(call, False)) for _ in range(rounds)]
+        on.append(min(checked for checked, _ in rounds_of))
+        off.append(min(plain for _, plain in rounds_of))
+    return on, off
+
+
+def main() -> int:
+    quick = "--quick" in sys.argv
+    print(f"{'what grows':<24}{'on/off at each size':<42}{'exponent on':>12}{'off':>7}")
+    costs: list[float] = []
+    slopes: list[float] = []
+    for series in SERIES:
+        chosen = Series(series.name, series.sizes[: 3 if quick else None], series.make)
+        on, off = measure(chosen, 2 if quick else 4)
+        ratios = [a / b for a, b in zip(on, off, strict=True)]
+        slope = exponent(chosen.sizes, on)
+        costs += ratios
+        slopes.append(slope)
+        shown = "  ".join(f"{size}: {r:.2f}" for size, r in zip(chosen.sizes, ratios, strict=True))
+        print(f"{series.name:<24}{shown:<42}{slope:>12.2f}{exponent(chosen.sizes, off):>7.2f}")
+    met = {True: "met", False: "MISSED"}
+    print(f"goal: on/off <= {MOST_FOR_CHECKS}: {met[max(costs) <= MOST_FOR_CHECKS]}")
+    print(f"goal: exponents <= {MOST_EXPONENT}: {met[max(slopes) <= MOST_EXPONENT]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
