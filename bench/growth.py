@@ -186,7 +186,7 @@ SERIES = (
 )
 
 
-def _run(program, blocks: int, *args, **more) -> None:  # noqa: ANN001
+def _run(program, blocks: int, *args, **more) -> None:
     program[blocks](*args, target="a2a3", path="lowered", **more)
 
 

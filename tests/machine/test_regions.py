@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,3 +57,43 @@ def test_the_index_connects_just_those_that_overlap(given_places: list[Rows]) ->
     for region in known:
         peers = {id(peer) for peer in region.peers}
         assert peers == {id(other) for other in known if region.overlaps(other)}
+
+
+def test_the_index_finds_exactly_the_regions_that_share_bytes() -> None:
+    """Tiles of matrices of several pitches, columns, long stretches and boxes, at random."""
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        index = RegionIndex("GM")
+        known: list[tuple[Region, set[int]]] = []
+        for key in range(60):
+            pitch = int(random.choice([48, 64, 100, 4096]))
+            width, number = int(random.integers(1, pitch)), int(random.integers(1, 80))
+            if random.random() < 0.3:
+                width, number = int(random.integers(1, 3000)), 1
+            place: Any = Rows(int(random.integers(0, 9000)), width, pitch, number)
+            if random.random() < 0.2:
+                place = ((5, 9), (20, 300), (4000 + key, 5000 + key))
+            region = index.add(key, place)
+            assert region is not None
+            touched = bytes_of(region)
+            expected = {id(other) for other, theirs in known if touched & theirs}
+            assert {id(p) for p in region.peers} == {*expected, id(region)}
+            known.append((region, touched))
+
+
+def test_tiles_of_a_wide_matrix_look_at_their_neighbours_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However long the rows are."""
+    looked = 0
+
+    def counted(self: Region, other: Region) -> bool:
+        nonlocal looked
+        looked += 1
+        return False
+
+    monkeypatch.setattr(Region, "overlaps", counted)
+    tiles, index = 512, RegionIndex("GM")
+    for key in range(tiles):
+        index.add(key, Rows(1024 * key, 1024, 1024 * tiles, 16))
+    assert looked < 4 * tiles

@@ -27,7 +27,7 @@ class Clocks:
 
     def __init__(self) -> None:
         self.count: defaultdict[int, int] = defaultdict(int)  # instructions started so far
-        self.known: defaultdict[int, Clock] = defaultdict(dict)  # what an agent comes after
+        self.known: defaultdict[int, Clock] = defaultdict(Clock)  # what an agent comes after
 
     def of(self, agent: int) -> Clock:
         """What the next instruction of an agent comes after."""
@@ -35,7 +35,8 @@ class Clocks:
 
     def release(self, agent: int) -> Clock:
         """What a signal behind the work of an agent proves."""
-        clock = self.known[agent].copy()
+        known = self.known[agent]
+        clock = Clock(known, known.base)
         clock[agent] = self.count[agent]
         return clock
 
@@ -44,7 +45,7 @@ class Clocks:
         if clock is None:
             return
         for agent in agents:
-            join(self.known[agent], clock)
+            self.known[agent].join(clock)
 
     def barrier(self, agent: int) -> None:
         """Complete the earlier work of an agent before its later work."""
@@ -53,21 +54,10 @@ class Clocks:
     def barrier_all(self, core: Core) -> Clock:
         """Complete all work of a core before all its later work; return what is known then."""
         agents = range(core.number * PIPES, (core.number + 1) * PIPES)
-        everything: Clock = {}
+        everything = Clock()
         for agent in agents:
-            join(everything, self.known[agent])
+            everything.join(self.known[agent])
             everything[agent] = self.count[agent]
         for agent in agents:
-            self.known[agent] = everything.copy()
+            self.known[agent] = Clock(everything, everything.base)
         return everything
-
-    def is_before(self, earlier: int, time: int, agent: int) -> bool:
-        """Whether an instruction is complete before the next one of `agent` starts."""
-        return self.known[agent].get(earlier, 0) >= time
-
-
-def join(into: Clock, other: Clock) -> None:
-    """Learn what another clock knows."""
-    for agent, time in other.items():
-        if time > into.get(agent, 0):
-            into[agent] = time

@@ -7,11 +7,75 @@ and - when happens-before is tracked - what that pipe had finished by then.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 from ptokit.base.location import Location, Site
 
-Clock = dict[int, int]  # how many instructions of each pipe are known to be complete
+
+class Epoch(dict[int, int]):
+    """What everybody knows who took part in a meeting of cores: shared, and never changed."""
+
+    __slots__ = ("before",)
+
+    def __init__(self, known: Mapping[int, int] | None = None, before: Epoch | None = None) -> None:
+        super().__init__(known or {})
+        self.before = before  # an epoch that this one includes
+
+    def includes(self, other: Epoch) -> bool:
+        """Whether all that the other one knows is known to be known here."""
+        found: Epoch | None = self
+        while found is not None and found is not other:
+            found = found.before
+        return found is other or not other
+
+
+NOTHING = Epoch()
+
+
+class Clock(dict[int, int]):
+    """How many instructions of each pipe are known to be complete.
+
+    What was learnt at the last meeting of cores is the `base`, shared by all who were there; the
+    entries are what came on top of it, and count where they are greater.
+    """
+
+    __slots__ = ("base",)
+
+    def __init__(self, known: Mapping[int, int] | None = None, base: Epoch = NOTHING) -> None:
+        super().__init__(known or {})
+        self.base = base
+
+    def knows(self, agent: int) -> int:
+        """How many instructions of an agent are complete."""
+        return max(self.get(agent, 0), self.base.get(agent, 0))
+
+    def join(self, other: Clock) -> None:
+        """Learn what another clock knows."""
+        if other.base is not self.base:
+            self._adopt(other.base)
+        for agent, time in other.items():
+            if time > self.get(agent, 0):
+                self[agent] = time
+
+    def _adopt(self, base: Epoch) -> None:
+        if base.includes(self.base):
+            self.base = base
+            for agent in [a for a, time in self.items() if time <= base.get(a, 0)]:
+                del self[agent]
+        elif not self.base.includes(base):
+            for agent, time in base.items():
+                if time > self.get(agent, 0):
+                    self[agent] = time
+
+    def shared(self) -> Clock:
+        """The same knowledge as an epoch, which any number of others can take over at once."""
+        everything = dict(self.base)
+        for agent, time in self.items():
+            everything[agent] = max(time, everything.get(agent, 0))
+        if self.base.before is not None:
+            self.base.before = None  # of rounds long past nobody asks
+        return Clock(base=Epoch(everything, self.base))
 
 
 class Token:

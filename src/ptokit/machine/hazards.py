@@ -54,7 +54,7 @@ class HazardLog:
         event.agent = agent = self.machine.core.number * PIPES + call.pipe
         event.time = clocks.count[agent] = clocks.count[agent] + 1
         mine = clocks.known[agent]
-        complete = mine.get
+        complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings
         ordered = -1 if call.pipe in self._barriers else agent  # most pipes keep their own order
         for use in uses:
             region, writes = use.region, use.writes
@@ -64,13 +64,15 @@ class HazardLog:
                 last = peer.write
                 if last is not None:
                     other = last.agent
-                    if other != ordered and complete(other, 0) < last.time:
+                    if other != ordered and complete(other, 0) < last.time > at_least(other, 0):
                         break
-                if peer.additions:
+                # Additions may happen at the same time as each other.
+                if peer.additions and not use.atomic and peer.settled is not mine.base:
                     break
                 if writes and peer.reads:
                     for other, earlier in peer.reads.items():
-                        if other != ordered and complete(other, 0) < earlier.time:
+                        time = earlier.time
+                        if other != ordered and complete(other, 0) < time > at_least(other, 0):
                             break
                     else:
                         continue
@@ -82,7 +84,8 @@ class HazardLog:
             if not writes:
                 region.reads[agent] = event
             elif use.atomic:
-                region.additions[agent] = event  # others may add at the same time
+                region.additions[agent] = event
+                region.settled = None
             else:
                 # Whatever came before is ordered before this write, or was reported.
                 region.write = event
@@ -144,20 +147,23 @@ class HazardLog:
         found: list[tuple[Region, Event, bool]] = []
         for peer in use.region.peers:
             for wrote, earlier in (
-                *((True, r) for r in peer.writes),
+                *((True, r) for r in (peer.last_write if use.atomic else peer.writes)),
                 *((False, r) for r in (peer.reads.values() if use.writes else ())),
             ):
-                if known.get(earlier.agent, 0) < earlier.time and earlier.agent != ordered:
+                if known.knows(earlier.agent) < earlier.time and earlier.agent != ordered:
                     found.append((peer, earlier, wrote))
         return found
 
     def _judge(self, use: Use, event: Event, known: Clock, ordered: int) -> None:
         """Report what conflicts among the accesses that may not be complete."""
         suspects = self._suspects(use, known, ordered)
+        for peer in use.region.peers:
+            if all(known.base.get(a.agent, 0) >= a.time for a in peer.additions.values()):
+                peer.settled = known.base
         crossed, agent = False, event.agent
         for peer, earlier, wrote in suspects:
             # What was reported counts as ordered from then on.
-            if earlier.agent != agent and known.get(earlier.agent, 0) < earlier.time:
+            if earlier.agent != agent and known.knows(earlier.agent) < earlier.time:
                 crossed |= self._conflict(use, peer, earlier, event, wrote)
         if crossed:
             return  # order inside the pipe would come back with the order that was missing
@@ -174,12 +180,10 @@ class HazardLog:
 
     def _conflict(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> bool:
         """Report a pair, unless its order does not matter; from then on, take it as ordered."""
-        if use.atomic and wrote and _is_atomic(earlier):
-            return False
         if use.region is peer and wrote and use.writes and _twins(event, earlier):
             return False
         self.findings.race(use, peer, earlier, event, wrote)
-        self.clocks.acquire((event.agent,), {earlier.agent: earlier.time})
+        self.clocks.acquire((event.agent,), Clock({earlier.agent: earlier.time}))
         return True
 
 

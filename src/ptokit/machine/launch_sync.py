@@ -11,7 +11,7 @@ from ptokit.base.diagnostics import PtoError, where
 from ptokit.isa import effects as fx
 from ptokit.isa.effects import CoreFlag, Pipe, Reach
 from ptokit.machine.aftermath import flag_clash, odd_ring
-from ptokit.machine.clocks import agent_of, join
+from ptokit.machine.clocks import agent_of
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
@@ -50,7 +50,7 @@ class Meeting:
     what: str
     latch: Latch
     arrived: dict[int, Token] = field(default_factory=dict[int, Token])
-    clock: Clock = field(default_factory=dict[int, int])
+    clock: Clock = field(default_factory=Clock)
 
 
 class LaunchSync(Sync):
@@ -142,23 +142,20 @@ class LaunchSync(Sync):
             flag.balance -= 1
             clocks, taken = self.scheduler.queues.clocks, flag.take()
             if clocks is not None:
-                join(clocks.known[flag.target.agent], taken.clock)
+                clocks.known[flag.target.agent].join(taken.clock)
 
     def block(self, wait: Take, until: Callable[[], bool] | None = None) -> None:
         """Stop the scalar unit of the running core until the wait can pass."""
         ready = until or (lambda: not wait.missing)
         if ready():
             return
-        stream = self.stream()
+        stream = self.scheduler.stream_of(self.core)
         stream.blocked, stream.until = wait, ready
         while not ready():
+            if until is None and len(wait.semaphores) == 1:
+                self.scheduler.park(stream, wait.semaphores[0])
             self.scheduler.wait_turn()
         stream.blocked = stream.until = None
-
-    def stream(self) -> Stream:
-        """The running core's stream."""
-        number = self.core.number
-        return next(s for s in self.scheduler.streams if s.core.number == number)
 
     def perform(self, pipe: Pipe, call: Any, operands: Sequence[Any], site: Place) -> None:
         queues = self.scheduler.queues
@@ -252,8 +249,11 @@ class LaunchSync(Sync):
         """Note an arrival; return whether it was the last."""
         meeting.arrived[core.number] = token
         if token.clock is not None:
-            join(meeting.clock, token.clock)
-        return len(meeting.arrived) >= meeting.total
+            meeting.clock.join(token.clock)
+        if len(meeting.arrived) < meeting.total:
+            return False
+        meeting.clock = meeting.clock.shared()
+        return True
 
     def _arrive(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
         core, event = self.core, self.machine.operation

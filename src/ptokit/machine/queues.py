@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import Pipe
 from ptokit.isa.effects import Token as TokenKind
-from ptokit.machine.clocks import PIPES, Clocks, agent_of, join
+from ptokit.machine.clocks import PIPES, Clocks, agent_of
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock, Semaphore, Token
@@ -269,7 +269,7 @@ class Queues:
         for semaphore in semaphores:
             taken = semaphore.take()
             if clocks is not None and taken.clock is not None:
-                join(clocks.known[queue.agent], taken.clock)
+                clocks.known[queue.agent].join(taken.clock)
             if event is not None and token is not None:
                 event.waits.append((token, taken.event))
 

@@ -2,11 +2,14 @@
 
 A kernel touches few different regions, over and over. So overlap is worked out once, when a region
 is first seen, and a later access looks only at its peers; nothing is kept per byte, and yet two
-regions are peers exactly when they share one.
+regions are peers exactly when they share one. The index that finds the candidates follows rows: a
+tile of a wide matrix is a rectangle in a plane whose rows are one pitch apart, and only its
+neighbours in that plane are looked at, however many bytes lie between its first and its last row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +18,8 @@ import numpy as np
 from ptokit.isa.walks import Walk
 
 Ranges = tuple[tuple[int, int], ...]
-_BUCKET = 16  # an index entry covers 64 KiB of addresses
+_FLAT = 1 << 62  # the pitch of the plane that is one row: all addresses
+_MOST_ROWS = 64  # looked up one by one in another plane; more are taken as one stretch
 
 
 class Rows(NamedTuple):
@@ -59,7 +63,8 @@ class Region:
     """Bytes of one memory, and who touched them last."""
 
     __slots__ = (
-        "_ranges", "additions", "memory", "peers", "reads", "rows", "start", "stop", "write"
+        "_ranges", "additions", "memory", "peers", "reads", "rows", "settled", "start", "stop",
+        "write",
     )  # fmt: skip
 
     def __init__(self, memory: str, place: Rows | Ranges) -> None:
@@ -77,11 +82,17 @@ class Region:
         self.write: Any = None
         self.additions: dict[int, Any] = {}
         self.reads: dict[int, Any] = {}
+        self.settled: Any = None  # an epoch in which all these additions are known to be complete
 
     @property
     def writes(self) -> list[Any]:
         """The last write and the atomic additions since then."""
-        return [*(() if self.write is None else (self.write,)), *self.additions.values()]
+        return [*self.last_write, *self.additions.values()]
+
+    @property
+    def last_write(self) -> tuple[Any, ...]:
+        """The last write that was no atomic addition."""
+        return () if self.write is None else (self.write,)
 
     @property
     def ranges(self) -> Ranges:
@@ -118,13 +129,87 @@ class Region:
         self.reads.clear()
 
 
+class Box(NamedTuple):
+    """Rows and columns of a plane: `rows` from `row` on, `cols` bytes of each from `col` on."""
+
+    row: int
+    rows: int
+    col: int
+    cols: int
+
+
+class Plane:
+    """Addresses as rows of one pitch; finds regions by the rectangles they are in it.
+
+    Rectangles of about one size - up to powers of two - are kept in one grid of cells of that size,
+    so that each lies in at most four of them. Few sizes occur in a program.
+    """
+
+    def __init__(self, pitch: int) -> None:
+        self.pitch = pitch
+        self.low, self.high = _FLAT, 0  # all regions lie between
+        self._grids: dict[tuple[int, int], dict[tuple[int, int], list[Region]]] = {}
+
+    def boxes(self, region: Region) -> list[Box]:
+        """The rectangles of a region, or some that hold it."""
+        rows, pitch = region.rows, self.pitch
+        if rows is None:
+            return self._stretch(region.start, region.stop)
+        start, width, own, number = rows
+        if number == 1 or own == pitch:
+            return self._stretch(start, start + width, number)
+        if pitch == _FLAT and number <= _MOST_ROWS:
+            return [Box(0, 1, start + i * own, width) for i in range(number)]
+        return self._stretch(region.start, region.stop)
+
+    def _stretch(self, start: int, stop: int, number: int = 1) -> list[Box]:
+        """The rectangles of `number` equal stretches in rows that follow each other."""
+        (row, col), width = divmod(start, self.pitch), stop - start
+        over = col + width - self.pitch
+        if over <= 0:
+            return [Box(row, number, col, width)]
+        if over <= self.pitch:
+            return [Box(row, number, col, width - over), Box(row + 1, number, 0, over)]
+        return [Box(row, (stop - 1) // self.pitch - row + number, 0, self.pitch)]
+
+    def add(self, region: Region) -> None:
+        self.low, self.high = min(self.low, region.start), max(self.high, region.stop)
+        for box in self.boxes(region):
+            size = box.rows.bit_length(), box.cols.bit_length()
+            grid = self._grids.setdefault(size, {})
+            for cell in _cells(box, size):
+                grid.setdefault(cell, []).append(region)
+
+    def near(self, region: Region) -> Iterator[Region]:
+        """Regions that may share bytes with this one, some of them more than once."""
+        if region.stop <= self.low or self.high <= region.start:
+            return
+        for box in self.boxes(region):
+            for size, grid in self._grids.items():
+                many = ((box.rows >> size[0]) + 1) * ((box.cols >> size[1]) + 1)
+                if many > len(grid):
+                    for listed in grid.values():
+                        yield from listed
+                    continue
+                for cell in _cells(box, size):
+                    yield from grid.get(cell, ())
+
+
+def _cells(box: Box, size: tuple[int, int]) -> list[tuple[int, int]]:
+    """The cells of a grid that a rectangle touches."""
+    (row, rows, col, cols), (tall, wide) = box, size
+    down = range(row >> tall, (row + rows - 1 >> tall) + 1)
+    across = range(col >> wide, (col + cols - 1 >> wide) + 1)
+    return [(r, c) for r in down for c in across]
+
+
 class RegionIndex:
     """All regions of one address space."""
 
     def __init__(self, memory: str) -> None:
         self.memory = memory
         self._known: dict[Any, Region] = {}
-        self._buckets: dict[int, list[Region]] = {}
+        self._planes: dict[int, Plane] = {}
 
     def get(self, key: Any) -> Region | None:
         return self._known.get(key)
@@ -135,15 +220,19 @@ class RegionIndex:
             return None
         region = Region(self.memory, place)
         seen: set[int] = set()
-        for bucket in range(region.start >> _BUCKET, (region.stop - 1 >> _BUCKET) + 1):
-            listed = self._buckets.setdefault(bucket, [])
-            for other in listed:
+        for plane in self._planes.values():
+            for other in plane.near(region):
                 if id(other) not in seen:
                     seen.add(id(other))
                     if region.overlaps(other):
                         region.peers.append(other)
                         other.peers.append(region)
-            listed.append(region)
+        rows = region.rows
+        pitch = rows.pitch if rows and rows.number > 1 else _FLAT
+        plane = self._planes.get(pitch)
+        if plane is None:
+            plane = self._planes[pitch] = Plane(pitch)
+        plane.add(region)
         self._known[key] = region
         return region
 

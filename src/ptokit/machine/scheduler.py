@@ -28,6 +28,7 @@ from ptokit.machine.deadlock import explain
 from ptokit.machine.early_reads import is_on_its_way, note_early_read
 from ptokit.machine.executor import Executor
 from ptokit.machine.findings import Findings
+from ptokit.machine.flags import Semaphore
 from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine, Subscriber
@@ -180,7 +181,9 @@ class Scheduler:
             self.machine.subscribe(told)
         if self.recording is not None:
             self.machine.subscribe(self.recording.see)
-        self.streams: list[Stream] = []
+        self._of_block: dict[int, list[Stream]] = {}  # what runs, or waits, of each block
+        self._running: list[Stream] = []  # in order of their start; those that are not parked
+        self._parked: dict[Semaphore, list[Stream]] = {}
         self._random = random.Random(self.schedule.seed)
         self._numbers = 0
         self._started = self.blocks.start
@@ -230,28 +233,50 @@ class Scheduler:
             return error
         return type(error)((*self.findings.errors, *error.diagnostics))
 
+    @property
+    def streams(self) -> list[Stream]:
+        """The cores of all blocks that have begun and not ended."""
+        return [stream for streams in self._of_block.values() for stream in streams]
+
+    def stream_of(self, core: Core) -> Stream:
+        """The stream of a core that runs or waits."""
+        return next(s for s in self._of_block[core.block] if s.core.number == core.number)
+
+    def park(self, stream: Stream, semaphore: Semaphore) -> None:
+        """A core waits for one signal: until it is given, nobody asks whether it can go on."""
+        self._running.remove(stream)
+        self._parked.setdefault(semaphore, []).append(stream)
+
+    def _unpark(self) -> None:
+        given = [semaphore for semaphore in self._parked if semaphore.tokens]
+        if given:
+            for semaphore in given:
+                self._running += self._parked.pop(semaphore)
+            self._running.sort(key=lambda stream: stream.core.number)
+
     def _loop(self) -> None:
         width = 1 if self.schedule.seed is None else 4
         while True:
-            live = [s for s in self.streams if not s.done]
-            if not live and self._started == self.blocks.stop:
+            if self._parked:
+                self._unpark()
+            if not self._of_block and self._started == self.blocks.stop:
                 break
-            if len({s.core.block for s in live}) < width and self._started < self.blocks.stop:
+            if len(self._of_block) < width and self._started < self.blocks.stop:
                 self._start_block()
                 continue
-            if not self._step(live):
+            if not self._step():
                 if self._started < self.blocks.stop:
                     self._start_block()  # somebody waits for blocks that have not begun
                     continue
-                if wait_for_others(lambda waiting=live: any(s.ready for s in waiting)):
+                if wait_for_others(lambda: any(s.ready for s in self.streams)):
                     continue
                 explain(self)
                 return
         at_end(self)
 
-    def _step(self, live: list[Stream]) -> bool:
+    def _step(self) -> bool:
         """Let one core or one pipe go on; return whether there was one."""
-        ready = [s for s in live if s.ready]
+        ready = [s for s in self._running if s.ready]
         if not self.queued:
             if not ready:
                 return False
@@ -287,8 +312,11 @@ class Scheduler:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-        if stream.done and all(s.done for s in self.streams if s.core.block == stream.core.block):
-            self._end_block(stream.core.block)
+        if stream.done:
+            self._running.remove(stream)
+            block = stream.core.block
+            if all(s.done for s in self._of_block[block]):
+                self._end_block(block)
 
     def yield_turn(self) -> None:
         """In a random schedule, let others go on between two instructions of a core."""
@@ -312,7 +340,9 @@ class Scheduler:
             self._numbers += 1
             self.findings.cores[core.number] = core.twin()
             running = coroutine(partial(self._run_core, core, program), self._fail)
-            self.streams.append(Stream(core, running))
+            stream = Stream(core, running)
+            self._of_block.setdefault(block, []).append(stream)
+            self._running.append(stream)
 
     def _make_cluster(self) -> Cluster:
         if "mix" in self._programs:
@@ -335,13 +365,12 @@ class Scheduler:
         self._failure = error
 
     def _end_block(self, block: int) -> None:
-        ended = [s for s in self.streams if s.core.block == block]
+        ended = self._of_block.pop(block)
         cluster = ended[0].core.cluster
         assert cluster is not None
         at_block_end(self, cluster, [s.core for s in ended])
         if self.recording is not None:
             self.recording.end_block(block)
-        self.streams = [s for s in self.streams if s.core.block != block]
         for stream in ended:  # a core without a program has no number, and no queues
             self.queues.drop(stream.core)
         if self._started < self.blocks.stop or self._leaves_all:

@@ -17,7 +17,6 @@ from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, View
 from ptokit.machine.access import Access
 from ptokit.machine.calls import bind_global, global_pattern
-from ptokit.machine.clocks import join
 from ptokit.machine.faults import WouldBlock, refusal
 from ptokit.machine.flags import Clock, Token
 from ptokit.machine.objects import GlobalObject
@@ -51,7 +50,7 @@ class Words:
             event.signals.append(token)
         clock = self._sync.release()
         if clock is not None and before is not None and before.clock is not None:
-            join(clock, before.clock)
+            clock.join(before.clock)
         self._written[address] = Token(site, self._sync.core.name, clock, event)
         pause()
 
@@ -112,9 +111,10 @@ class Words:
         offsets = np.indices(words.shape).reshape(words.ndim, -1).T @ np.array(words.strides)
         addresses = (offsets + at.buffer.base + at.offset).tolist()
         found = [self._written[a] for a in addresses if a in self._written]
-        clock: Clock = {}
+        clock = Clock()
         for each in found:
-            join(clock, each.clock or {})
+            if each.clock is not None:
+                clock.join(each.clock)
         self._sync.learn(clock)
         event = self._sync.machine.operation
         if event is not None:  # of words written on other devices nobody here knows by whom

@@ -1,0 +1,69 @@
+"""Clocks that share what was learnt at meetings know exactly what plain ones would."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ptokit import *
+from ptokit.machine.clocks import Clocks
+from ptokit.machine.flags import Clock
+from tests.hazards.support import *
+
+AGENTS = 6
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_shared_epochs_change_nothing(seed: int) -> None:
+    """Random work, signals and meetings of some or all, against clocks without epochs."""
+    choose = random.Random(seed)
+    clocks, plain = Clocks(), [dict.fromkeys(range(AGENTS), 0) for _ in range(AGENTS)]
+    for _ in range(120):
+        agent, other = choose.sample(range(AGENTS), 2)
+        match choose.randrange(4):
+            case 0:
+                clocks.count[agent] += 1
+            case 1:
+                clocks.acquire((agent,), clocks.release(other))
+                told = {**plain[other], other: clocks.count[other]}
+                plain[agent] = {a: max(t, told[a]) for a, t in plain[agent].items()}
+            case 2:
+                clocks.barrier(agent)
+                plain[agent][agent] = clocks.count[agent]
+            case _:
+                met = range(AGENTS) if choose.random() < 0.5 else (agent, other)
+                all_know, expected = Clock(), dict.fromkeys(range(AGENTS), 0)
+                for each in met:
+                    all_know.join(clocks.release(each))
+                    told = {**plain[each], each: clocks.count[each]}
+                    expected = {a: max(t, told[a]) for a, t in expected.items()}
+                shared = all_know.shared()
+                for each in met:
+                    clocks.acquire((each,), shared)
+                    plain[each] = {a: max(t, expected[a]) for a, t in plain[each].items()}
+        for each in range(AGENTS):
+            known = clocks.of(each)
+            assert {a: known.knows(a) for a in range(AGENTS)} == plain[each]
+
+
+@pytest.mark.parametrize("meets", [True, False])
+def test_additions_are_complete_behind_a_meeting(meets: bool) -> None:
+    """Every block adds to one place; behind a meeting all may read it."""
+    total, out = array(0), [array(0) for _ in range(5)]
+
+    def program() -> None:
+        a, b = at(F32(), 0), at(F32(), 0x400)
+        TEXPANDS(a, 1.0)
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TSTORE[AtomicType.AtomicAdd](G32(total), a)
+        pipe_barrier(PIPE_ALL)
+        if meets:
+            SYNCALL()
+        TLOAD(b, G32(total))
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
+        TSTORE(G32(out[get_block_idx()]), b)
+
+    assert ("E7" in codes(program, grid=5)) is not meets
+    if meets:
+        assert all((each == 5).all() for each in out)
