@@ -59,7 +59,6 @@ MORE_IDS: dict[str, dict[str, str]] = {
         "TCI": "SA-0046@a2a3",
     },
     "asserted on A2/A3 only, enforced elsewhere too until severity follows the origin": {
-        "TGATHER": "PA-0009@a5,kirin9030,kirinx90",
         "TSYNC": "SA-0096@a5,kirin9030,kirinx90",
     },
     "the entry says in words that the target follows another one": {

@@ -158,3 +158,200 @@ def test_blocks_are_whole_records_and_groups_of_four(
         TMRGSORT(dst, src, length)
         raw.check()
         assert bool(warned(machine)) == (target == "a2a3")
+
+
+# ---- gathers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", DEVICES)
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_indices_lead_to_whatever_lies_there(target: str, kind: type) -> None:
+    """Also behind the tile of indices, in whose rows the index of each element of dst is looked up,
+    and behind the data."""
+    name, size = np.dtype(kind).name.replace("float", "f"), np.dtype(kind).itemsize
+    with device(target) as machine:
+        raw = Raw()
+        indices = np.random.default_rng(4).integers(-20, 200, (5, 16)).astype(np.int32)
+        raw.put(4096, indices)
+        dst = tile(f"Vec {name} 6x16", 0, (5, 13))
+        src, index = tile(f"Vec {name} 2x16", 8192), tile("Vec i32 4x16", 4096, (4, 8))
+        tmp = tile("Vec i32 4x16", 65536, (3, 8))
+        for row in range(5):
+            for col in range(13):
+                at = 8192 + int(indices[row, col]) * size
+                raw.expect((row * 16 + col) * size, raw.get(at, 1, kind))
+        if target == "a2a3" and size == 2:  # byte offsets, in the rows of dst
+            raw.lose(65536, 5 * 16 * 4)
+        TGATHER(dst, src, index, tmp)
+        raw.check()
+        assert {"TGATHER.index-range", "TGATHER.index-cover"} <= warned(machine)
+
+
+def test_an_index_behind_the_memory_is_an_error() -> None:
+    with device("a5"):
+        raw = Raw()
+        raw.put(4096, np.full(16, 1 << 20, np.int32))
+        with pytest.raises(ProgramError, match="index-range"):
+            TGATHER(
+                tile("Vec f32 1x16", 0),
+                tile("Vec f32 1x16", 8192),
+                tile("Vec i32 1x16", 4096),
+                tile("Vec i32 1x16", 0),
+            )
+
+
+PATTERNS = {
+    MaskPattern.P0101: (2, 0),
+    MaskPattern.P1010: (2, 1),
+    MaskPattern.P0001: (4, 0),
+    MaskPattern.P0100: (4, 2),
+}
+
+
+@pytest.mark.parametrize("target", DEVICES)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_selected_columns_are_one_stream(target: str, pattern: MaskPattern) -> None:
+    """Whatever the columns of dst are, and however many rows it has."""
+    step, first = PATTERNS[pattern]
+    with device(target) as machine:
+        raw = Raw()
+        src, dst = tile("Vec f32 6x40", 8192, (6, 37)), tile("Vec f32 2x16", 0, (2, 9))
+        stream = [
+            raw.get(8192 + (row * 40 + col) * 4, 1, np.float32)
+            for row in range(6)
+            for col in range(first, 37, step)
+        ]
+        raw.expect(0, np.concatenate(stream))
+        TGATHER[pattern](dst, src)
+        raw.check()
+        wanted = {"TGATHER.pattern-room"} | ({"PA-0009"} if target == "a2a3" else set())
+        assert warned(machine) == wanted
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_selected_rows_go_on_behind_dst(target: str, pattern: MaskPattern) -> None:
+    """dst has the rows that are selected; as many as src has valid ones are written."""
+    step, first = PATTERNS[pattern]
+    with device(target) as machine:
+        raw = Raw()
+        src = tile("Vec f32 16x40", 8192, (16, 37))
+        dst = tile(f"Vec f32 {16 // step}x48", 0, (16 // step, 37))
+        for row in range(16):
+            if row < 16 // step:
+                taken = raw.get(8192 + (step * row + first) * 160, 37, np.float32)
+                raw.expect(row * 192, taken)
+            else:
+                raw.lose(row * 192, 37 * 4)
+        TGATHER[pattern, GatherAxis.GATHER_COL](dst, src)
+        raw.check()
+        assert warned(machine) == {"TGATHER.row-room"}
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_hits_that_do_not_fit_run_into_the_next_row(target: str) -> None:
+    with device(target) as machine:
+        raw = Raw()
+        hits = np.random.default_rng(6).integers(0, 2, (4, 64)).astype(np.uint32)
+        hits[3, :] = 1
+        raw.put(8192, hits.astype(np.float32) if target == "a2a3" else hits)
+        raw.put(4096, np.zeros(8, np.uint32))
+        kinds = ("f32", "i32") if target == "a2a3" else ("u32", "u32")
+        dst = tile("Vec i32 4x16", 0)
+        src, k = tile(f"Vec {kinds[0]} 4x64", 8192), tile(f"Vec {kinds[1]} 1x8", 4096)
+        count, tmp = tile("Vec u32 1x8", 2048), tile("Vec u32 8x128", 65536)
+        raw.lose(0, 4 * 16 * 4)
+        for row in range(4):
+            found = np.flatnonzero(hits[row]).astype(np.int32)
+            raw.expect(row * 64, found + row * 64 + 7)
+        raw.expect(2048, hits.sum(axis=1).astype(np.uint32))
+        if target == "a2a3":
+            raw.lose(65536, 8 * 128 + 4 * 64 * 4 + 4 * 4)
+        TGATHER[CmpMode.GT](dst, src, k, count, tmp, 7)
+        raw.check()
+        assert warned(machine) == {"TGATHER.hits"}
+
+
+@pytest.mark.parametrize("target", DEVICES)
+def test_blocks_are_taken_as_dst_counts_them(target: str) -> None:
+    """Words of any type are offsets, and elements have the size of dst."""
+    with device(target) as machine:
+        raw = Raw()
+        offsets = np.random.default_rng(8).integers(0, 16, (2, 16)).astype(np.uint32) * 32
+        raw.put(4096, offsets)
+        for row, block in np.ndindex(2, 16):
+            source = 8192 + int(offsets[row, block])
+            raw.expect((row * 16 + block) * 32, raw.get(source, 32, np.uint8))
+        TGATHERB(tile("Vec f16 2x256", 0), tile("Vec i32 4x64", 8192), tile("Vec f32 2x16", 4096))
+        raw.check()
+        assert warned(machine) == {"TGATHERB.same-element-size", "TGATHERB.offset-type"}
+
+
+# ---- scatters ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", DEVICES)
+def test_a_scatter_writes_where_its_indexes_lead(target: str) -> None:
+    """Outside dst too; the sizes of the index tile decide, whatever src has."""
+    with device(target) as machine:
+        raw = Raw()
+        places = np.random.default_rng(9).permutation(200)[:48].astype(np.int32).reshape(3, 16)
+        raw.put(4096, places)
+        dst, src = tile("Vec f32 4x16", 0), tile("Vec f32 3x16", 8192, (2, 8))
+        raw.expect(0, np.zeros(64, np.float32))
+        for row, col in np.ndindex(3, 16):
+            value = raw.get(8192 + (row * 16 + col) * 4, 1, np.float32)
+            raw.expect(int(places[row, col]) * 4, value)
+        TSCATTER(dst, src, tile("Vec i32 3x16", 4096))
+        raw.check()
+        assert warned(machine) == {"TSCATTER.index-range", "PA-0018", "PA-0021"}
+
+
+@pytest.mark.parametrize("target", DEVICES)
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("axis", list(ScatterAxis))
+@pytest.mark.parametrize("valid", [(3, 5), (8, 32), (5, 16)])
+def test_a_pattern_spreads_the_valid_region_of_src(
+    target: str, pattern: MaskPattern, axis: ScatterAxis, valid: tuple[int, int]
+) -> None:
+    """dst is cleared whole; its valid sizes play no part, and rows run into the next ones."""
+    step, first = PATTERNS[pattern]
+    with device(target):
+        raw = Raw()
+        dst, src = tile("Vec f32 8x40", 0, (2, 2)), tile("Vec f32 8x32", 8192, valid)
+        raw.expect(0, np.zeros(8 * 40, np.float32))
+        for row, col in np.ndindex(*valid):
+            value = raw.get(8192 + (row * 32 + col) * 4, 1, np.float32)
+            if axis == ScatterAxis.SCATTER_COL:
+                raw.expect(((row * step + first) * 40 + col) * 4, value)
+            else:
+                raw.expect((row * 40 + col * step + first) * 4, value)
+        TSCATTER[pattern, axis](dst, src)
+        raw.check()
+
+
+@pytest.mark.parametrize("target", DEVICES)
+def test_the_full_pattern_copies_the_smaller_sizes(target: str) -> None:
+    with device(target):
+        raw = Raw()
+        dst, src = tile("Vec f32 8x40", 0, (7, 10)), tile("Vec f32 8x32", 8192, (3, 20))
+        for row in range(3):
+            raw.expect(row * 160, raw.get(8192 + row * 128, 10, np.float32))
+        TSCATTER[MaskPattern.P1111](dst, src)
+        raw.check()
+
+
+# ---- single elements -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", DEVICES)
+def test_single_elements_are_counted_from_the_base(target: str) -> None:
+    with device(target) as machine:
+        raw = Raw()
+        raw.put(16 * 4 + 36, np.float32(3.5))
+        data = tile("Vec f32 2x8", 0)
+        assert data.GetValue(25) == 3.5
+        data.SetValue(17, 2.5)
+        raw.expect(17 * 4, np.float32(2.5))
+        raw.check()
+        assert warned(machine) == {"GETVAL.offset", "SETVAL.offset"}

@@ -375,7 +375,7 @@ class ReferenceExecutor:
         if missing:
             made = [e for e in (*call.handed.values(), *reached.values()) if e.writes]
             spread(machine, call, missing, [e for e in made if e not in call.lost], site)
-        machine.publish(call, site, tuple(reached.values()))
+        machine.publish(call, site, (*reached.values(), *services.far))
         return result
 
 

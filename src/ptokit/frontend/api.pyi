@@ -789,7 +789,8 @@ TGATHER: _TGATHER
 """Gather elements of a tile: by an index tile, by a fixed pattern, or those that compare.
 
 `TGATHER(dst, src0, src1, tmp)` copies to each valid element of dst the element of src0 that
-src1 names; an index counts the elements of src0 in memory order, padding included.
+src1 names; an index counts the elements of src0 in memory order, padding included, and may
+lead to what lies around it.
 `TGATHER[pattern](dst, src)` packs the columns a pattern selects, row after row, into the
 storage of dst; `TGATHER[pattern, GatherAxis.GATHER_COL](dst, src)` packs rows. Types may differ
 as long as their size agrees: bits are copied. `TGATHER[mode](dst, src0, k, cdst, tmp, offset)`

@@ -23,13 +23,14 @@ from ptokit.isa.gather_forms import (
     dst_region,
     garbage_rows,
     row_step,
+    scratch_region,
     src0_region,
 )
 from ptokit.isa.lane_masks import selected
 from ptokit.isa.pointwise import COPIED, narrow, plain
-from ptokit.isa.rules import located, must, same_size, separate
-from ptokit.isa.services import Poison, Refused
-from ptokit.isa.spec import Asm, Attr, Cpp, View, insn, out, rule, scalar, src, tmp, types
+from ptokit.isa.rules import located, must, on_devices, same_size, separate
+from ptokit.isa.services import Beyond, Poison, Refused
+from ptokit.isa.spec import Asm, Attr, Cpp, View, insn, out, scalar, src, tmp, types
 from ptokit.isa.vector_rules import BLOCK_BYTES, ceil_to, lanes, per_block, rows_16bit
 
 EVERYTHING = (slice(None), slice(None))
@@ -59,7 +60,13 @@ _ON_KIRIN = on(KIRIN)
         optional=True,
         note="one count of hits per row, contiguous",
     ),
-    tmp("tmp", optional=True, lost=on("a2a3"), note="scratch; only a2a3 uses it"),
+    tmp(
+        "tmp",
+        optional=True,
+        view=scratch_region,
+        lost=on("a2a3"),
+        note="scratch; only a2a3 uses it",
+    ),
     scalar("offset", optional=True, note="what the numbering of elements starts with"),
     attrs=[
         Attr("maskPattern", MaskPattern, MaskPattern.P1111, "which of every two or four"),
@@ -77,8 +84,8 @@ _ON_KIRIN = on(KIRIN)
         INDEX_RULES,
         PATTERN_RULES,
         COMPARISON_RULES,
-        separate("dst", "src0", "src1", "tmp", "k_value", "cdst"),
-        separate("tmp", "src0", "src1", "k_value", "cdst", id="tmp-apart"),
+        separate("dst", "src0", "src1", "k_value", "cdst"),
+        separate("tmp", "dst", "src0", "src1", "k_value", "cdst", id="tmp-apart", on="a2a3"),
     ],
     asm=Asm(
         ins=("src0", "src1", "k_value", "tmp", "offset"),
@@ -126,11 +133,13 @@ def TGATHER(
     cmpMode: CmpMode,
     ops: Ops,
     poison: Poison,
+    beyond: Beyond,
 ) -> None:
     """Gather elements of a tile: by an index tile, by a fixed pattern, or those that compare.
 
     `TGATHER(dst, src0, src1, tmp)` copies to each valid element of dst the element of src0 that
-    src1 names; an index counts the elements of src0 in memory order, padding included.
+    src1 names; an index counts the elements of src0 in memory order, padding included, and may
+    lead to what lies around it.
     `TGATHER[pattern](dst, src)` packs the columns a pattern selects, row after row, into the
     storage of dst; `TGATHER[pattern, GatherAxis.GATHER_COL](dst, src)` packs rows. Types may differ
     as long as their size agrees: bits are copied. `TGATHER[mode](dst, src0, k, cdst, tmp, offset)`
@@ -141,12 +150,12 @@ def TGATHER(
     data non-negative.
     """
     if src1 is not None:
-        dst[...] = _by_index(src0, src1, ops.target.is_device, poison)
+        dst[...] = _by_index(src0, src1, ops.target.is_device, poison, beyond)
         return
     poison.demand("src0", EVERYTHING)
     if k_value is not None and cdst is not None:
         hits = _hits(src0, k_value, cmpMode, ops)
-        _store_numbers(dst, cdst, hits, int(offset or 0), ops, poison)
+        _store_numbers(dst, cdst, hits, int(offset or 0), ops, poison, beyond)
     elif gatherType == GatherAxis.GATHER_COL:
         rows = src0[selected(maskPattern)][: dst.shape[0]]
         dst[...] = rows.view(dst.dtype)
@@ -158,22 +167,31 @@ def TGATHER(
             _spread_rows(dst, packed, row_step(ops), poison)
 
 
-def _by_index(src0: Array, indices: Array, strict: bool, poison: Poison) -> Array:
-    """The named elements. Only the permissive profile takes an index that is out of range: as 0."""
+def _by_index(
+    src0: Array, indices: Array, is_device: bool, poison: Poison, beyond: Beyond
+) -> Array:
+    """The named elements; an index that is out of range leads to what lies around src0.
+
+    The permissive profile takes it as 0.
+    """
     inside = (indices >= 0) & (indices < src0.size)
-    if strict and not inside.all():
+    if is_device and not inside.all():
         row, col = np.argwhere(~inside)[0]
-        raise Refused(
+        error = Refused(
             "index-range",
             f"indices count the {src0.size} elements of src0 from 0",
             got=[(f"src1[{row}, {col}]", int(indices[row, col]))],
             fix="check how the indices are computed; they are not rows but elements",
         )
+        beyond.lead("src0", indices[~inside], error, "doc", "what lies there in UB is taken")
     named = np.where(inside, indices, 0).astype(np.int64)
     asked = np.zeros(src0.size, np.bool_)
     asked[named[inside]] = True
     poison.demand_where("src0", asked)
-    return np.where(inside, src0.reshape(-1)[named], src0.dtype.type(0))
+    found = np.where(inside, src0.reshape(-1)[named], src0.dtype.type(0))
+    if is_device and not inside.all():
+        found[~inside] = beyond.read("src0", indices[~inside])
+    return found
 
 
 def _spread_rows(dst: Array, packed: Array, step: int, poison: Poison) -> None:
@@ -213,28 +231,35 @@ def _as_a5_compares(src0: Array, k_value: Array, kind: DType) -> tuple[Array, Ar
 
 
 def _store_numbers(
-    dst: Array, cdst: Array, hits: Array, offset: int, o: Ops, poison: Poison
+    dst: Array, cdst: Array, hits: Array, offset: int, o: Ops, poison: Poison, beyond: Beyond
 ) -> None:
     """Store the numbers of the hits; what lies behind them in a row is undefined."""
     rows, cols = hits.shape
     counts = hits.sum(axis=1)
     if counts.max(initial=0) > o.dst.cols:
         row = int(np.argmax(counts))
-        raise Refused(
+        error = Refused(
             "hits",
             "the hits of a row fit into a row of dst",
             got=[("row", row), ("hits", int(counts[row])), ("dst.cols", o.dst.cols)],
             fix="give dst as many columns as src0 has valid ones",
         )
+        rest = np.arange(dst.size, (rows - 1) * o.dst.cols + int(counts[-1]))
+        beyond.lead("dst", rest, error, "own", "the rest of a row runs into the next one")
     chunk = 128 if o.src0.itemsize == 1 else 64
     pitch = ceil_to(cols, chunk) if _UNSIGNED(o) else o.src0.cols
     numbers = offset + np.arange(rows)[:, None] * pitch + np.arange(cols)
     row, col = np.nonzero(hits)
     place = row * o.dst.cols + (np.cumsum(hits, axis=1) - 1)[row, col]
-    dst[place] = (numbers[row, col] & 0xFFFF_FFFF).astype(np.uint32).view(dst.dtype)
+    found = (numbers[row, col] & 0xFFFF_FFFF).astype(np.uint32).view(dst.dtype)
+    inside = place < dst.size
+    # Of several numbers for one place, that of the later row stays.
+    dst[place[inside]] = found[inside]
+    if not inside.all():
+        beyond.write("dst", place[~inside], found[~inside])
     cdst[...] = counts
     behind = np.ones(dst.shape, np.bool_)
-    behind[place] = False
+    behind[place[inside]] = False
     poison.poison_where("dst", behind[None])
 
 
@@ -264,8 +289,12 @@ def _offsets_read(o: Any) -> int:
     types=types(**narrow(COPIED), ids="SA-0182"),
     rules=[
         located("Vec", "dst", "src", "offset"),
-        same_size("dst", "src"),
-        rule("offset-type", "offset is u32", lambda o: o.offset.dtype is dt.u32),
+        same_size("dst", "src", otherwise=on_devices("blocks are cut into elements of dst")),
+        must("offset-type")(
+            "offset is u32",
+            lambda o: o.offset.dtype is dt.u32,
+            otherwise=lambda o: "its words are read as u32" if o.offset.itemsize == 4 else "",
+        ),
         plain("offset", id="offset-layout"),
         plain("dst", id="SA-0183", on="a2a3 cpu"),
         plain("dst", on=A5_FAMILY),
@@ -309,7 +338,7 @@ def TGATHERB(dst: Array, src: Array, offset: Array, ops: Ops, poison: Poison) ->
     copies whole blocks only.
     """
     blocks = _blocks(ops)
-    data = src.view(np.uint8)
+    data, offset = src.view(np.uint8), offset.view(np.uint32)
     inside = offset <= data.size - BLOCK_BYTES
     wrong = ~inside | (offset % BLOCK_BYTES != 0)
     if wrong.any() and ops.target.is_device:

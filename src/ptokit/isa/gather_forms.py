@@ -11,7 +11,7 @@ from ptokit.base import dtypes as dt
 from ptokit.base.enums import Choice, CmpMode, TileType
 from ptokit.isa.devices import A5_FAMILY, KIRIN, on
 from ptokit.isa.lane_masks import count_selected, start_of, step_of
-from ptokit.isa.rules import must, where
+from ptokit.isa.rules import behind, must, on_devices, where
 from ptokit.isa.spec import Extent, Rule, View, rule
 from ptokit.isa.vector_rules import ceil_to, lanes
 
@@ -77,6 +77,16 @@ def dst_region(o: Any) -> View | Extent:
     return slice(0, _gathered(o)) if by_columns(o) else (gathered_rows(o), o.src0.vc)
 
 
+def scratch_region(o: Any) -> Extent:
+    """What a2a3 uses of tmp, from its start on: whatever its size and type are."""
+    words = 0
+    if by_comparison(o):  # a bitmap, the numbers of all elements, the thresholds
+        words = o.tmp.numel + o.src0.numel * o.dst.itemsize + o.src0.rows * o.src0.itemsize
+    elif by_index(o) and o.dst.itemsize == 2:  # byte offsets, in the rows of dst
+        words = o.dst.vr * o.dst.cols * 4
+    return slice(0, -(-words // o.tmp.itemsize))
+
+
 def src0_region(o: Any) -> View:
     if not by_index(o):
         return View.VALID
@@ -107,6 +117,7 @@ INDEX_RULES = where(by_index, prefix="by index: ")(
     must("index-cover")(
         "src1 has an index for every element of the valid region of dst",
         lambda o: o.src1.rows >= o.dst.vr and o.src1.cols >= o.dst.vc,
+        otherwise=behind("what lies behind src1, in its rows, counts as indices"),
     ),
     rule("SA-0045", "the indices are i32 or u32", lambda o: o.src1.dtype in _WORDS, "a2a3 cpu"),
     must("index-tmp-type", "a2a3")(
@@ -115,11 +126,13 @@ INDEX_RULES = where(by_index, prefix="by index: ")(
     must("index-tmp-region", "a2a3")(
         "tmp has the valid region of src1",
         lambda o: o.tmp.vr == o.src1.vr and o.tmp.vc == o.src1.vc,
+        otherwise="only the address of tmp counts",
     ),
     must("index-tmp-size", "a2a3")(
         "for 2-byte elements tmp holds an element for each one of the valid rows of dst",
         lambda o: o.dst.itemsize != 2 or o.tmp.numel >= o.dst.vr * o.dst.cols,
         "declare tmp with the type of the indices and the shape of dst",
+        behind("what lies behind tmp is overwritten"),
     ),
     must("SA-0047", "a5")(
         "dst has elements of 1, 2, 4 or 8 bytes that are no scales or 4-bit codes",
@@ -142,6 +155,11 @@ INDEX_RULES = where(by_index, prefix="by index: ")(
     ),
 )
 
+_BY_SOURCE = behind(
+    "rows are copied as long as src0 has some; as many more as it has valid ones become undefined, "
+    "also behind dst",
+    lambda o: o.dst.rows >= o.src0.vr,
+)
 PATTERN_RULES: list[Rule] = [
     *where(by_pattern, prefix="by pattern: ")(
         must("SA-0180")(
@@ -170,15 +188,24 @@ PATTERN_RULES: list[Rule] = [
         ),
     ),
     *where(by_columns, prefix="by a pattern of columns: ")(
-        rule("PA-0009", "all columns of dst are valid", lambda o: o.dst.vc == o.dst.cols),
+        must("PA-0009", "a2a3 cpu")(
+            "all columns of dst are valid",
+            lambda o: o.dst.vc == o.dst.cols,
+            otherwise=on_devices(
+                "the selected elements of all rows follow one another from the start of dst on"
+            ),
+        ),
         must("pattern-room")(
-            "dst holds the selected elements", lambda o: o.dst.numel >= _gathered(o)
+            "dst holds the selected elements",
+            lambda o: o.dst.numel >= _gathered(o),
+            otherwise=behind("the selected elements go on behind dst"),
         ),
     ),
     *where(by_rows, prefix="by a pattern of rows: ")(
         must("pattern-rows", "a2a3")(
             "src0 has a whole number of times the valid rows of dst",
             lambda o: o.src0.vr == o.dst.vr * step_of(o),
+            otherwise=_BY_SOURCE,
         ),
         must("row-offset", "a2a3 a5")(
             "the last selected row starts within 65535 elements",
@@ -193,6 +220,7 @@ PATTERN_RULES: list[Rule] = [
                 o.dst.rows >= o.src0.vr and o.src0.rows > step_of(o) * (o.src0.vr - 1) + start_of(o)
             ),
             "give both tiles more rows",
+            _BY_SOURCE,
         ),
     ),
     must("pattern-axis", KIRIN)(
@@ -271,6 +299,7 @@ COMPARISON_RULES: list[Rule] = [
                 o.tmp.nbytes
                 >= o.tmp.numel + o.src0.numel * o.dst.itemsize + o.src0.rows * o.src0.itemsize
             ),
+            otherwise=behind("what lies behind tmp is overwritten"),
         ),
     ),
 ]

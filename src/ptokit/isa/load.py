@@ -148,7 +148,10 @@ _MX_RULES = [
         "the view describes the valid scales (ZZ and NN: in whole boxes)",
         _fits,
         FIX_VIEW,
-        "all boxes of a ZZ or NN view move; of other views the valid scales, in its steps",
+        memory.by_bursts(
+            *("dst", "src"),
+            "all boxes of a ZZ or NN view move; of other views the valid scales, in its steps",
+        ),
     ),
     must("scale-row", NEW, _one_row_of_scales)(
         "one row of scales is loaded from an ND view of static shape (1, 1, 1, 1, k)",

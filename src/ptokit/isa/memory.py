@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.enums import Layout, TileType
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, AxisMap
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES
-from ptokit.isa.bursts import in_block, matrix_of
+from ptokit.isa.bursts import in_block, matrix_of, moved
 from ptokit.isa.devices import NEW, OLD
-from ptokit.isa.rules import Predicate, both, must, on_devices, when, where
+from ptokit.isa.rules import Predicate, Words, behind, both, must, on_devices, when, where
 from ptokit.isa.spec import Rule, Types, rule, types
 
 FIX_VIEW = "make the GlobalTensor describe exactly the valid region of the tile"
@@ -144,6 +144,18 @@ _SIZES = (
 )
 
 
+def by_bursts(tile: str, view: str, words: str) -> Words:
+    """What a transfer of other sizes does, unless it leaves a tile that a compiler has placed."""
+
+    def fits(o: Any) -> bool:
+        here = moved(o, tile, view).tile
+        if isinstance(here, AxisMap):
+            return here.span <= o[tile].numel
+        return here[0] <= o[tile].rows and here[1] <= o[tile].cols
+
+    return behind(words, fits)
+
+
 def equal_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rule]:
     """Assertions on the sizes of ND, DN and NZ views, on targets of one generation."""
 
@@ -158,7 +170,13 @@ def equal_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rule]
 
         text = f"valid {what} of {tile} == {size}"
         return where(both(applies, arranged(view, layout)), on, f"{layout.name}: ")(
-            rule(id, text, holds, fix=FIX_VIEW, otherwise=old if on == OLD else new)
+            rule(
+                id,
+                text,
+                holds,
+                fix=FIX_VIEW,
+                otherwise=by_bursts(tile, view, old if on == OLD else new),
+            )
         )
 
     return [each for row in _SIZES for each in equal(*row)]
@@ -216,7 +234,7 @@ def same_extent(
         f"{view} describes exactly the valid rows and columns of {tile}",
         when(applies, holds),
         FIX_VIEW,
-        otherwise,
+        by_bursts(tile, view, otherwise) if otherwise else "",
     )
 
 

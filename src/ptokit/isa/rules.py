@@ -87,6 +87,15 @@ def on_devices(words: str, *targets: str) -> Words:
     )
 
 
+def behind(words: str, fits: Predicate = lambda o: False) -> Words:
+    """What a device does that touches more than the tiles, unless it `fits` into them after all.
+
+    Where tiles are placed by hand, the program decides what lies there; where a compiler places
+    them nobody knows, and it is an error.
+    """
+    return lambda o: words if o.target.is_device and (o.mode != "auto" or fits(o)) else ""
+
+
 def under(
     ids: Mapping[str, str], text: str, holds: Predicate, fix: str = "", otherwise: Words = ""
 ) -> list[Rule]:
@@ -129,12 +138,15 @@ def same_dtype(*names: str, id: str = "same-dtype", on: str | None = None) -> Ru
     )
 
 
-def same_size(*names: str, id: str = "same-element-size", on: str | None = None) -> Rule:
+def same_size(
+    *names: str, id: str = "same-element-size", on: str | None = None, otherwise: Words = ""
+) -> Rule:
     """All named operands have elements of one width."""
     return must(id, on)(
         f"elements of {listed(names)} have the same size",
         _one(names, lambda t: t.itemsize),
         "use element types of equal width on both sides",
+        otherwise,
     )
 
 

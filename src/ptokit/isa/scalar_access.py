@@ -21,6 +21,11 @@ def _scalar_access(tile: str) -> list[Rule]:
         must("offset")(
             f"offset lies in 0 .. Rows * Cols - 1 of {tile}",
             lambda o: 0 <= o.offset.value < o[tile].numel,
+            otherwise=lambda o: (
+                "the element that lies there is meant, whatever it belongs to"
+                if o.target.is_device and o.mode != "auto" and o.offset.value >= 0
+                else ""
+            ),
         ),
     ]
 

@@ -15,8 +15,8 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.lane_masks import selected, start_of, step_of
 from ptokit.isa.pointwise import COPIED, plain
-from ptokit.isa.rules import located, must, same_dtype, separate
-from ptokit.isa.services import Refused
+from ptokit.isa.rules import behind, located, must, on_devices, same_dtype, separate
+from ptokit.isa.services import Beyond, Poison, Refused
 from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, src, types
 from ptokit.isa.vector_rules import rows_16bit
 
@@ -52,15 +52,53 @@ def _spreads(o: Any) -> bool:
     return not _by_index(o) and not _moves(o)
 
 
-def _dst_region(o: Any) -> View:
-    """Devices clear the whole tile; the simulator's patterns clear the valid region."""
-    if _by_index(o):
-        return View.STORAGE
-    return View.WHOLE if o.target.is_device and not _moves(o) else View.VALID
+def _in_memory(o: Any) -> bool:
+    """Whether the elements of dst are counted in memory order: devices clear the whole tile."""
+    return _by_index(o) or (_spreads(o) and o.target.is_device)
+
+
+def _dst_region(o: Any) -> View | Extent:
+    """The whole tile, and as far behind it as a pattern spreads src; otherwise the valid region."""
+    if _in_memory(o):
+        return slice(0, max(o.dst.numel, _reach(o)))
+    return _common(o) if _moves(o) else View.VALID
+
+
+def _reach(o: Any) -> int:
+    """Elements of dst up to the last one that a pattern fills."""
+    if _by_index(o) or 0 in (o.src.vr, o.src.vc):
+        return 0
+    return int(_places(o, o.src.vr, o.src.vc)[-1, -1]) + 1
+
+
+def _places(o: Any, rows: int, cols: int) -> Array:
+    """Where a pattern puts each element of src, in elements of dst in memory order."""
+    row, col = np.indices((rows, cols))
+    if _by_rows(o):
+        row = row * step_of(o) + start_of(o)
+    else:
+        col = col * step_of(o) + start_of(o)
+    return row * o.dst.row_stride + col
+
+
+def _common(o: Any) -> Extent:
+    return min(o.dst.vr, o.src.vr), min(o.dst.vc, o.src.vc)
 
 
 def _src_region(o: Any) -> View | Extent:
-    return (o.indexes.vr, o.indexes.vc) if _by_index(o) else View.VALID
+    if _by_index(o):
+        return o.indexes.vr, o.indexes.vc
+    return _common(o) if _moves(o) else View.VALID
+
+
+_BY_INDEXES = behind(
+    "the valid region of indexes decides, also where src has no valid elements",
+    lambda o: o.indexes.vr <= o.src.rows and o.indexes.vc <= o.src.cols,
+)
+_BY_SRC = behind(
+    "all of dst is cleared and the valid region of src is spread in its rows, also behind them",
+    lambda o: _reach(o) <= o.dst.numel,
+)
 
 
 @insn(
@@ -91,24 +129,31 @@ def _src_region(o: Any) -> View | Extent:
             lambda o: o.indexes.itemsize == (2 if o.dst.itemsize <= 2 else 4),
         ),
         must("PA-0018", None, _by_index)(
-            "src has a valid column for each of indexes", lambda o: o.src.vc >= o.indexes.vc
+            "src has a valid column for each of indexes",
+            lambda o: o.src.vc >= o.indexes.vc,
+            otherwise=_BY_INDEXES,
         ),
         must("PA-0021", None, _by_index)(
-            "src has a valid row for each of indexes", lambda o: o.src.vr >= o.indexes.vr
+            "src has a valid row for each of indexes",
+            lambda o: o.src.vr >= o.indexes.vr,
+            otherwise=_BY_INDEXES,
         ),
         must("column-pattern", None, _by_columns)(
             "by a pattern of columns: dst has the valid rows of src, and two or four times its "
             "valid columns",
             lambda o: o.dst.vr == o.src.vr and o.dst.vc == step_of(o) * o.src.vc,
+            otherwise=_BY_SRC,
         ),
         must("row-pattern", None, _by_rows)(
             "by a pattern of rows: dst has the valid columns of src, and two or four times its "
             "valid rows",
             lambda o: o.dst.vc == o.src.vc and o.dst.vr == step_of(o) * o.src.vr,
+            otherwise=_BY_SRC,
         ),
         must("full-pattern", None, _moves)(
             "by the full pattern: dst and src have the same valid region",
             lambda o: o.dst.vr == o.src.vr and o.dst.vc == o.src.vc,
+            otherwise=on_devices("the smaller sizes are copied, and nothing is cleared"),
         ),
         must("row-offset", DEVICES, _by_rows)(
             "by a pattern of rows: the last selected row of dst starts within 65535 elements",
@@ -152,6 +197,8 @@ def TSCATTER(
     maskPattern: MaskPattern,
     ScatterType: ScatterAxis,
     ops: Ops,
+    poison: Poison,
+    beyond: Beyond,
 ) -> None:
     """Clear dst, then scatter the elements of src to where an index tile or a pattern says.
 
@@ -161,8 +208,17 @@ def TSCATTER(
     src)` rows. The whole tile becomes zero first, padding included; only the full pattern, P1111,
     is a plain copy. The permissive profile clears the valid region for a pattern.
     """
-    if indexes is not None:
-        _scatter(dst, src, indexes, _SIGNED(ops))
+    if _in_memory(ops):
+        before = poison.undefined("dst")
+        dst[: ops.dst.numel] = 0
+        if indexes is not None:
+            _scatter(dst, src, indexes, ops, beyond)
+            return
+        places = _places(ops, *src.shape).reshape(-1)
+        dst[places] = src.reshape(-1)
+        if before is not None and before[0, ops.dst.numel :].any():  # behind dst nothing is cleared
+            before[0, : ops.dst.numel] = before[0, places] = False
+            poison.poison_where("dst", before)
     elif maskPattern == MaskPattern.P1111:
         dst[...] = src
     else:
@@ -174,16 +230,20 @@ def TSCATTER(
             dst[:, selected(maskPattern)][:rows, :cols] = src
 
 
-def _scatter(dst: Array, src: Array, indexes: Array, signed: bool) -> None:
-    places = indexes if signed else indexes.view(f"u{indexes.itemsize}")
+def _scatter(dst: Array, src: Array, indexes: Array, o: Ops, beyond: Beyond) -> None:
+    """By index; one that is out of range leads to what lies around dst."""
+    places = indexes if _SIGNED(o) else indexes.view(f"u{indexes.itemsize}")
+    places, values = places.reshape(-1).astype(np.int64), src.reshape(-1)
     wrong = (places < 0) | (places >= dst.size)
     if wrong.any():
-        row, col = np.argwhere(wrong)[0]
-        raise Refused(
+        row, col = divmod(int(np.flatnonzero(wrong)[0]), indexes.shape[1])
+        error = Refused(
             "index-range",
             f"indexes count the {dst.size} elements of dst from 0",
             got=[(f"indexes[{row}, {col}]", int(indexes[row, col]))],
             fix="check how the indexes are computed; they are not rows but elements",
         )
-    dst[...] = 0
-    dst[places.reshape(-1)] = src.reshape(-1)
+        beyond.lead("dst", places[wrong], error, "doc", "what lies there in UB is overwritten")
+        beyond.write("dst", places[wrong], values[wrong])
+        places, values = places[~wrong], values[~wrong]
+    dst[places] = values

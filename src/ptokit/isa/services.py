@@ -17,7 +17,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.effects import Pipe
 
 CONSTANT = frozenset({"target", "ops", "pipe"})
-SERVICES = CONSTANT | {"registers", "poison", "places", "core", "world"}
+SERVICES = CONSTANT | {"registers", "poison", "places", "beyond", "core", "world"}
 
 Registers = dict[str, Any]  # the configuration registers of a core
 
@@ -84,6 +84,26 @@ class Places(Protocol):
 
     def described(self, name: str) -> str:
         """An operand with its place, for a message."""
+        ...
+
+
+class Beyond(Protocol):
+    """What values lead to that lies outside the operands: the memory they are in goes on."""
+
+    def lead(self, name: str, places: Array, error: Refused, origin: str, otherwise: str) -> None:
+        """Values lead to elements so many behind the first one of a tile, which breaks a rule.
+
+        It is raised where these lie outside the memory, or the policy makes an error of a rule with
+        this origin; else it is a warning, and the body does what `otherwise` says.
+        """
+        ...
+
+    def read(self, name: str, places: Array) -> Array:
+        """The elements so many behind the first one of a tile, whatever they belong to."""
+        ...
+
+    def write(self, name: str, places: Array, values: Array) -> None:
+        """Write elements so many behind the first one of a tile; of equal places the last stays."""
         ...
 
 

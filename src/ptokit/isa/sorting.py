@@ -17,7 +17,7 @@ from ptokit.isa.costs import SORT
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.rules import located, must, on_devices, row_major, same_dtype, separate, where
+from ptokit.isa.rules import behind, located, must, row_major, same_dtype, separate, where
 from ptokit.isa.services import Poison
 from ptokit.isa.sort_records import (
     RECORD_BYTES,
@@ -129,13 +129,13 @@ def _filled_up(o: Any) -> View | Extent:
             "a row of dst holds 8 bytes for each element of the runs of src",
             lambda o: o.dst.cols >= _records(o) * elements_per_record(o.dst),
             "give dst twice as many columns as the runs of src have (f32), or four times (f16)",
-            on_devices("records that do not fit lie in the next row, which then overwrites them"),
+            behind("records that do not fit lie in the next row, which then overwrites them"),
         ),
         must("idx-size")(
             "idx has one valid row or as many rows as dst has valid ones, and a column for each "
             "element of the runs of src",
             lambda o: (o.idx.vr == 1 or o.idx.rows >= _rows(o)) and o.idx.cols >= _records(o),
-            otherwise=on_devices("what lies behind idx counts as indices"),
+            otherwise=behind("what lies behind idx counts as indices"),
         ),
         must("tmp-type")(
             "src and tmp have the same element type",
@@ -156,7 +156,7 @@ def _filled_up(o: Any) -> View | Extent:
             "elements (a2a3) or bytes (others)",
             lambda o: o.tmp.numel >= (RUN if _is_long(o) else ceil_to(o.src.vc, RUN)),
             "give tmp the element type and the columns of src",
-            "what lies behind tmp is overwritten",
+            behind("what lies behind tmp is overwritten"),
         ),
         separate("dst", "src", "idx"),
         *where(_has_tail)(separate("tmp", "dst", "src", "idx", id="tmp-apart")),
@@ -267,7 +267,7 @@ def _list_columns(tile: Any) -> int:
     return tile.vc // elements_per_record(tile) * elements_per_record(tile)
 
 
-def _merge_area(o: Any) -> Extent:
+def _merge_area(o: Any) -> tuple[int, int]:
     """Where lists are merged: all of their records, from the start of tmp on."""
     if _simulated(o):
         return 1, o.tmp.cols
@@ -341,8 +341,11 @@ _apart = separate("dst", "src0").holds
         must("tmp-columns", DEVICES)(
             "tmp has as many columns as all lists together",
             lambda o: _in_blocks(o) or o.tmp.cols >= sum(tile.cols for tile in _lists(o)),
-            otherwise="the records of the valid columns are merged from the start of tmp on, and "
-            "overwrite what lies behind it if there are more",
+            otherwise=behind(
+                "the records of the valid columns are merged from the start of tmp on, and "
+                "overwrite what lies behind it if there are more",
+                lambda o: _merge_area(o)[1] <= o.tmp.cols,
+            ),
         ),
         must("block", DEVICES, _in_blocks)(
             "a block holds at least one record",
@@ -370,7 +373,9 @@ _apart = separate("dst", "src0").holds
         must("dst-columns", DEVICES, _in_blocks)(
             "dst has as many columns as src0 has valid ones",
             lambda o: o.dst.cols >= o.src0.vc,
-            otherwise="merged blocks go on behind dst",
+            otherwise=behind(
+                "merged blocks go on behind dst", lambda o: _merged_columns(o) <= o.dst.cols
+            ),
         ),
         must("record-count", DEVICES)(
             "a block, and a list, holds at most 65535 records",

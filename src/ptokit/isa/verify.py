@@ -88,7 +88,7 @@ def _check_types(
         target,
     )
     origin = origin_of(insn.name, group.ids.get(target, "dtype"), target)
-    return [_weighed(found, origin, group.otherwise, policy)]
+    return [weighed(found, origin, group.otherwise, policy)]
 
 
 def _check_rule(
@@ -109,11 +109,14 @@ def _check_rule(
         advice(insn, rule, ops, seen),
         ops.target.name,
     )
-    otherwise = rule.otherwise if isinstance(rule.otherwise, str) else rule.otherwise(ops)
-    return [_weighed(found, insn.origin(rule, ops.target.name), otherwise, policy)]
+    try:
+        otherwise = rule.otherwise if isinstance(rule.otherwise, str) else rule.otherwise(ops)
+    except Unknown:  # how much it matters depends on what only the running program knows
+        return []
+    return [weighed(found, insn.origin(rule, ops.target.name), otherwise, policy)]
 
 
-def _weighed(found: Diagnostic, origin: Origin, otherwise: str, policy: Policy) -> Diagnostic:
+def weighed(found: Diagnostic, origin: Origin, otherwise: str, policy: Policy) -> Diagnostic:
     """A finding with its severity; where it is known what then happens, that is told too.
 
     What nothing enforces can be allowed in any case: the program then means what it says.
@@ -189,4 +192,5 @@ __all__ = [
     "recipe",
     "shown",
     "verify",
+    "weighed",
 ]

@@ -130,6 +130,8 @@ class FastExecutor:
             services.finish()
             if services.missing:
                 missing = {**(missing or {}), **services.missing}
+            if services.far:
+                bound = (*bound, *services.far)
         if missing:
             stored = [access for access in bound if access.writes]
             spread(machine, call, missing, (*call.written, *stored), site)

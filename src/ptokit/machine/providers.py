@@ -11,18 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ptokit.base.diagnostics import ProgramError
 from ptokit.base.dtypes import u8
 from ptokit.base.enums import TileType
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, flat_map
 from ptokit.base.location import Location, Site
+from ptokit.base.policy import Origin
 from ptokit.base.tensors import GlobalSpec
+from ptokit.isa.services import Refused
 from ptokit.isa.spec import Pipe, View
-from ptokit.machine.access import Access
+from ptokit.isa.verify import weighed
+from ptokit.machine.access import Access, AccessPattern, byte_ranges
 from ptokit.machine.calls import bind_global, global_pattern
-from ptokit.machine.faults import poison_read
+from ptokit.machine.faults import poison_read, refusal
 from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, Pointer
-from ptokit.machine.poison import Missing
+from ptokit.machine.poison import Missing, taken
 from ptokit.machine.ranks import here, pause
 from ptokit.machine.staging import Staging, same_place
 
@@ -35,7 +39,7 @@ Part = tuple[slice, slice]
 class Services:
     """Everything a body can ask for in one execution."""
 
-    __slots__ = ("asked", "call", "demanded", "machine", "operands", "site", "undefined")
+    __slots__ = ("asked", "call", "demanded", "far", "machine", "operands", "site", "undefined")
 
     def __init__(
         self, machine: Machine, call: Any, operands: Sequence[Any], site: Site | Location
@@ -49,6 +53,7 @@ class Services:
         # those whose undefined elements it has asked for, to pass their state on itself.
         self.demanded: set[str] = set()
         self.asked: set[str] = set()
+        self.far: list[Access] = []  # what was touched outside the operands
 
     @property
     def missing(self) -> Missing:
@@ -150,6 +155,65 @@ class PoisonProvider(_Provider):
     def _region(self, name: str, rows: slice | None, cols: slice | None) -> Access:
         run = self._run
         return run.call.region(name, run.operand(name), rows, cols, run.site)
+
+
+class BeyondProvider(_Provider):
+    """What values lead to that lies outside the operands (`isa.services.Beyond`)."""
+
+    __slots__ = ()
+
+    def lead(self, name: str, places: Array, error: Refused, origin: str, otherwise: str) -> None:
+        """Values lead to such elements, which breaks a rule; raise it unless it is a warning."""
+        run = self._run
+        tile, machine = run.operand(name), run.machine
+        there = _bytes(tile, places)
+        if not machine.target.is_device or (there >= tile.storage.nbytes).any():
+            raise error
+        (found,) = refusal(run.call.insn, error, run.site, machine.target.name).diagnostics
+        for each in machine.policy.judge(
+            [weighed(found, Origin(origin), otherwise, machine.policy)]
+        ):
+            if each.severity == "error":
+                raise ProgramError([each])
+            machine.warnings.add(each)
+
+    def read(self, name: str, places: Array) -> Array:
+        """The elements so many behind the first one of a tile, whatever they belong to."""
+        for access in self._accesses(name, places, reads=True):
+            if not access.is_defined():
+                taken(self._run.machine, self._run.call, access, self._run.site)
+        tile = self._run.operand(name)
+        raw = tile.storage.data[_bytes(tile, places)]
+        return np.ascontiguousarray(raw).view(tile.spec.dtype.np)[:, 0]
+
+    def write(self, name: str, places: Array, values: Array) -> None:
+        """Write elements so many behind the first one of a tile; of equal places the last stays."""
+        for access in self._accesses(name, places, writes=True):
+            access.mark_defined()
+        tile = self._run.operand(name)
+        tile.storage.data[_bytes(tile, places)] = np.ascontiguousarray(values)[:, None].view(
+            np.uint8
+        )
+
+    def _accesses(
+        self, name: str, places: Array, *, reads: bool = False, writes: bool = False
+    ) -> list[Access]:
+        """The elements as stretches of memory."""
+        tile = self._run.operand(name)
+        kind, found = tile.spec.dtype, list[Access]()
+        for start, stop in byte_ranges(np.unique(_bytes(tile, places)[:, 0]), kind.itemsize):
+            stretch = flat_map((stop - start) // kind.itemsize)
+            pattern = AccessPattern(name, kind, stretch, reads=reads, writes=writes)
+            found.append(pattern.at(tile.storage, start))
+        self._run.far += found
+        return found
+
+
+def _bytes(tile: Any, places: Array) -> Array:
+    """The bytes of elements behind the first one of a tile; addresses have 32 bits."""
+    size = tile.spec.dtype.itemsize
+    first = (tile.address + places.astype(np.int64) * size) % (1 << 32)
+    return first[:, None] + np.arange(size)
 
 
 class PlacesProvider(_Provider):
@@ -257,6 +321,7 @@ class WorldProvider(_Provider):
 _PROVIDERS: dict[str, Any] = {
     "poison": PoisonProvider,
     "places": PlacesProvider,
+    "beyond": BeyondProvider,
     "core": CoreProvider,
     "world": WorldProvider,
 }
