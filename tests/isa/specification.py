@@ -54,6 +54,8 @@ class Statement:
     ids: frozenset[str]
     dtypes: frozenset[str] = frozenset()  # where it is a list of element types
     borrowed: bool = False  # said of another instruction that this one points to
+    undefined: bool = False  # what happens otherwise is not known: an error whatever the origin
+    otherwise: str = ""  # what happens otherwise
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,15 @@ def _stated(item: dict[str, Any]) -> Statement:
     said = f"{item.get('id', '')} {item.get('assert', '')} {text}"
     shown = f"{item['id']}: {text}" if item.get("id") else text
     types = frozenset(spelled(name) for name in item.get("dtypes", []))
-    return Statement(shown, origin, bool(item.get("seed")), frozenset(ID.findall(said)), types)
+    return Statement(
+        shown,
+        origin,
+        bool(item.get("seed")),
+        frozenset(ID.findall(said)),
+        types,
+        undefined=item.get("severity") == "error",
+        otherwise=str(item.get("otherwise", "")),
+    )
 
 
 _SPELLINGS = {"half": "f16", "float": "f32", "bfloat16": "bf16", "hifloat8": "hif8", "int4b": "i4"}

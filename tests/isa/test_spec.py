@@ -241,3 +241,44 @@ def test_every_link_leads_somewhere() -> None:
                 if key in LINKS and (not LINKS[key] or stated(insn, id, device)):
                     used.add(key)
     assert set(LINKS) == used
+
+
+# ---- outcomes ----------------------------------------------------------------------------------
+
+UNMODELLED = Path(__file__).with_name("unmodelled.json")
+
+
+def unmodelled() -> dict[str, dict[str, list[str]]]:
+    """Rules nothing enforces whose outcome is stated and not in the table: they are errors."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for insn in sorted(INSTRUCTIONS.values(), key=lambda each: each.name):
+        for device in devices(insn):
+            for rule in insn.rules:
+                if rule.otherwise or not (rule.targets is None or device in rule.targets):
+                    continue
+                said = stated(insn, rule.id, device)
+                known = any(s.otherwise and not s.undefined for s in said)
+                if known and insn.origin(rule, device).words:
+                    on = found.setdefault(insn.name, {}).setdefault(rule.id, [])
+                    on += [] if device in on else [device]
+    return found
+
+
+def test_stated_outcomes_are_modelled_or_listed(request: pytest.FixtureRequest) -> None:
+    """The list only ever shrinks: what the table says by now does not stand in it any more."""
+    expected = unmodelled()
+    if request.config.getoption("--update-golden"):
+        lines = [f'"{name}": {json.dumps(rules)}' for name, rules in expected.items()]
+        UNMODELLED.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
+    assert json.loads(UNMODELLED.read_text("utf-8")) == expected
+
+
+@every_record
+def test_what_is_undefined_has_no_outcome(insn: Insn) -> None:
+    """Where the specification says that nobody knows, the table does not say what happens."""
+    for device in devices(insn):
+        for rule in insn.rules:
+            if isinstance(rule.otherwise, str) and rule.otherwise:
+                said = stated(insn, rule.id, device)
+                applies = rule.targets is None or device in rule.targets
+                assert not (applies and said and all(s.undefined for s in said)), rule.id
