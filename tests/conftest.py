@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 
+import hypothesis
 import pytest
 
 from ptokit.engines import ENGINES
 from ptokit.machine.machine import Machine
+
+# How long an example takes depends on what else the machine does: no test asks.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

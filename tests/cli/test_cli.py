@@ -76,7 +76,7 @@ def test_sizes_can_be_overridden_wherever_a_program_is_checked_or_run(tmp_path: 
 
 
 def test_isa_page_listing_and_matrix() -> None:
-    assert "element by element" in ptokit("isa", "tadd")[1]
+    assert "Add two tiles." in ptokit("isa", "tadd")[1]
     assert "TLOAD" in ptokit("isa")[1]
     matrix = ptokit("isa", "--matrix")[1].splitlines()
     sums = [line.split() for line in matrix if line.split()[:1] == ["TADD"]]
