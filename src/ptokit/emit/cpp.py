@@ -178,6 +178,11 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
         if kind.spec.valid_col == DYNAMIC:
             self._line(f"{tile}.SetValidCol({cols});")
 
+    def get_validshape(self, op: Op) -> None:
+        tile = self._use(op.operands[0])
+        for result, getter in zip(op.results, ("GetValidRow", "GetValidCol"), strict=True):
+            self._line(f"const int64_t {self._declare(result)} = {tile}.{getter}();")
+
     def conv(self, op: Op) -> None:
         for call in conv_calls(op, self._use):
             if op.results:
@@ -267,6 +272,7 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     fifo.IMPORT: _FunctionWriter.buffer,
     **dict.fromkeys(fifo.OPENINGS, _FunctionWriter.open_pipe),
     memory.SET_VALID: _FunctionWriter.set_validshape,
+    memory.GET_VALID: _FunctionWriter.get_validshape,
     memory.ADDPTR: _FunctionWriter.addptr,
     memory.MAKE_VIEW: _FunctionWriter.make_view,
     memory.PARTITION: _FunctionWriter.partition,

@@ -6,7 +6,7 @@ import math
 
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr
 from ptokit.ir.dialects.arith import predicates
-from ptokit.ir.types import OpaqueType, ScalarType, Type
+from ptokit.ir.types import F64, OpaqueType, ScalarType, Type
 
 INFIX = {
     "addi": "+", "subi": "-", "muli": "*", "divsi": "/", "remsi": "%", "andi": "&", "ori": "|",
@@ -35,6 +35,8 @@ def scalar_type(kind: ScalarType) -> str:
         return "int64_t"
     if kind.name == "i1":
         return "bool"
+    if kind.name == "f64":
+        return "double"
     return kind.dtype.cpp if kind.dtype is not None else "int64_t"
 
 
@@ -61,4 +63,4 @@ def literal(value: Attribute) -> str:
         return '__builtin_nanf("")'
     if math.isinf(number):
         return "__builtin_inff()" if number > 0 else "-__builtin_inff()"
-    return f"{number!r}f"
+    return f"{number!r}" if value.type == F64 else f"{number!r}f"

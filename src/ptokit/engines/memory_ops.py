@@ -173,6 +173,11 @@ def _set_valid(run: Interpreter, op: Op, frame: Frame) -> None:
     tile.refresh()
 
 
+def _get_valid(run: Interpreter, op: Op, frame: Frame) -> None:
+    tile: TileObject = frame[op.operands[0]]
+    frame.update(zip(op.results, (tile.vr, tile.vc), strict=True))
+
+
 def _bitcast(run: Interpreter, op: Op, frame: Frame) -> None:
     source: TileObject = frame[op.operands[0]]
     spec = run.spec(op.result)
@@ -294,6 +299,7 @@ HANDLERS: dict[Definition, Handler] = {
     memory.ALLOC: _alloc,
     memory.DECLARE_TILE: _declare,
     memory.SET_VALID: _set_valid,
+    memory.GET_VALID: _get_valid,
     memory.BITCAST: _bitcast,
     memory.SUBSET: _subset,
     memory.BIND_TILE: _refuse_lowered,

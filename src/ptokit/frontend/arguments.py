@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from enum import IntEnum
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ptokit.base.diagnostics import fail
+from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.layout import Array
 from ptokit.isa.verify import shown
 from ptokit.machine.objects import as_array, element_type
@@ -32,6 +35,34 @@ def completed(
     if not least <= len(args) <= least + len(defaults):
         raise fail(f"{what}.arguments", rule, got=[("arguments", list(args))], fix=fix)
     return args + defaults[len(args) - least :]
+
+
+def positional(kind: type, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a type with those given by name in their places."""
+    signature = inspect.signature(kind.__init__)
+    names = [n for n, p in signature.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    try:
+        bound = signature.bind(None, *args, **named)
+    except TypeError:
+        what = kind.__name__.partition("[")[0]
+        raise unknown_names(what, named, names, f"{what}({', '.join(names)})") from None
+    bound.apply_defaults()
+    return bound.args[1:]
+
+
+def unknown_names(what: str, named: Mapping[str, Any], names: Iterable[str], fix: str) -> PtoError:
+    """The error of arguments under names that are not those of the page."""
+    names = list(names)
+    wrong = [name for name in named if name not in names]
+    near = [match for name in wrong for match in get_close_matches(name, names, 1)]
+    meant = f"; did you mean {' and '.join(near)}?" if near else ""
+    rule = f"takes no argument named {' or '.join(wrong)}{meant}"
+    return fail(
+        f"{what}.arguments",
+        f"{what} {rule if wrong else 'does not take these arguments together'}",
+        got=[("names", ", ".join(named))],
+        fix=fix,
+    )
 
 
 class template:  # noqa: N801 - reads as a word in a with statement

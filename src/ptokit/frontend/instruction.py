@@ -3,6 +3,7 @@
 Template arguments go in brackets and are matched by their type; type arguments may be given, are
 then checked against the operands, and may be left out. The operands follow in the order of the
 page, wait events last. Which overload is meant follows from the number and kind of the operands.
+Operands behind the first ones, and template arguments, may be given by their names instead.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.entry import hide_frames, public
 from ptokit.base.location import Site, is_ours
+from ptokit.frontend.arguments import unknown_names
 from ptokit.frontend.events import RecordEvent, Waitable, not_an_event
 from ptokit.frontend.session import current
 from ptokit.isa.facts import shown
@@ -62,7 +64,7 @@ class Instruction:
         """Run the instruction: operands in page order, then any wait events."""
         try:
             if named:
-                raise _no_names(self.insn, named)
+                return self.call(*_by_name(self.insn, args, self._defaults, named), ())
             if self._plain and len(args) == self._arity:
                 return self.execute(args, self._defaults)
             left_out = self._matched.get(tuple(map(type, args)))
@@ -143,9 +145,10 @@ class Specialised:
     def __call__(self, *args: Any, **named: Any) -> RecordEvent:
         """Run the instruction with these template arguments."""
         try:
+            attrs = self._attrs
             if named:
-                raise _no_names(self._instruction.insn, named)
-            return self._instruction.call(args, self._attrs, self._types)
+                args, attrs = _by_name(self._instruction.insn, args, attrs, named)
+            return self._instruction.call(args, attrs, self._types)
         except PtoError as error:
             hide_frames(error)
             raise
@@ -350,13 +353,28 @@ def _hint(insn: Insn, args: tuple[Any, ...]) -> str:
     return ""
 
 
-def _no_names(insn: Insn, named: Mapping[str, Any]) -> PtoError:
-    return fail(
-        f"{insn.name}.operands",
-        f"the operands of {insn.name} are given in order, without names",
-        got=[("names", ", ".join(named))],
-        fix=" | ".join(f"{insn.name}({', '.join(form)})" for form in insn.forms),
-    )
+def _by_name(
+    insn: Insn, args: tuple[Any, ...], attrs: tuple[Any, ...], named: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Put arguments given by name in their places: operands in the order of a form, wait events
+    behind them, template arguments among the others."""
+    forms = " | ".join(f"{insn.name}({', '.join(form)})" for form in insn.forms)
+    rest, template = dict(named), list(attrs)
+    for place, attr in enumerate(insn.attrs):
+        if attr.name in rest:
+            value = rest.pop(attr.name)
+            if not _fits(attr, value):
+                raise _no_parameter(insn, (value,))
+            template[place] = bool(value) if attr.type is bool else value
+    count = len(args)
+    while count and isinstance(args[count - 1], Waitable):
+        count -= 1
+    for form in insn.forms:
+        if set(form[count:]) == set(rest) and len(form) == count + len(rest):
+            given = (*args[:count], *(rest[name] for name in form[count:]), *args[count:])
+            return given, tuple(template)
+    names = [o.name for o in insn.operands] + [a.name for a in insn.attrs]
+    raise unknown_names(insn.name, rest, names, forms)
 
 
 def check_operands(insn: Insn, operands: tuple[Any, ...], error: Exception | None = None) -> None:

@@ -210,6 +210,7 @@ I1 = ScalarType("i1")
 I32 = ScalarType("i32")
 I64 = ScalarType("i64")
 F32 = ScalarType("f32")
+F64 = ScalarType("f64")
 
 
 def dims_text(shape: tuple[int, ...]) -> str:

@@ -123,16 +123,18 @@ def check_declared(op: Op, scene: Scene) -> Iterator[Diagnostic]:
 
 
 def check_valid_shape(op: Op, scene: Scene) -> Iterator[Diagnostic]:
-    """`set_validshape`: a local tile with both valid sizes dynamic."""
+    """`set_validshape`: of a local tile; a size that its type fixes stays what it is."""
     tile, rows, cols = op.operands
     if not isinstance(tile.type, TileBufType):
         return
     spec = tile.type.spec
-    if DYNAMIC not in (spec.valid_row,) or DYNAMIC not in (spec.valid_col,):
+    fixed = (spec.valid_row, spec.valid_col)
+    given = (scene.known.number(rows), scene.known.number(cols))
+    if any(new != static != DYNAMIC for static, new in zip(fixed, given, strict=True)):
         yield complaint(
             op,
             "static-valid",
-            "the tile declares both valid sizes dynamic",
+            "the tile declares the valid sizes dynamic that change",
             {"v_row": _shown(spec.valid_row), "v_col": _shown(spec.valid_col)},
             "write v_row=?, v_col=? in its type",
         )

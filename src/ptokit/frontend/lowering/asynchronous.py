@@ -8,6 +8,7 @@ from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import i8, u8
 from ptokit.frontend.asynchronous import check_scratch
 from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.heap import Symbol
 from ptokit.frontend.lowering.symbols import BufferSymbol, Number, PointerSymbol, compare
 from ptokit.ir.attributes import Attribute, IntAttr
 from ptokit.ir.core import Block, Value
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ptokit.frontend.lowering.statements import KernelLowering
 
 
-class Handle:
+class Handle(Symbol):
     """A handle of the kernel; `value` stands for it in the IR."""
 
     operand_kind = ""

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import builtins
 import sysconfig
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from ptokit.base.comm_enums import DmaEngine
 from ptokit.base.enums import Layout
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.frontend.arguments import positional
 from ptokit.frontend.asynchronous import (
     AsyncSession,
     BuildAsyncSession,
@@ -33,7 +37,7 @@ from ptokit.frontend.lowering import asynchronous, fifos
 from ptokit.frontend.lowering.convs import make_conv_tile
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.loops import RunTimeRange
-from ptokit.frontend.lowering.statements import KernelLowering
+from ptokit.frontend.lowering.statements import Closure, KernelLowering
 from ptokit.frontend.lowering.symbols import (
     BufferSymbol,
     GlobalSymbol,
@@ -46,7 +50,7 @@ from ptokit.frontend.lowering.symbols import (
     extreme,
     layout_attribute,
     rank_of,
-    select,
+    truth,
 )
 from ptokit.frontend.pipes import TPipe
 from ptokit.frontend.session import current
@@ -61,7 +65,7 @@ from ptokit.frontend.tensor_types import (
 from ptokit.frontend.types import Tile
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Value
-from ptokit.ir.types import F32, I64, INDEX, ScalarType, TileBufType, ViewType
+from ptokit.ir.types import F64, I64, INDEX, ScalarType, TileBufType, ViewType
 from ptokit.isa.groups import Group
 
 _LIBRARY = tuple(
@@ -86,25 +90,50 @@ def apply(
     handler = HANDLERS.get(function) if _hashable(function) else None
     if handler is not None:
         return handler(interpreter, *args, **kwargs)
+    if isinstance(function, Closure):
+        return interpreter.run_closure(function, args, kwargs)
     if isinstance(function, type):
-        made = _construct(emitter, function, args)
+        made = _construct(interpreter, function, args, kwargs)
         if made is not None:
             return made
     if isinstance(function, Instruction | Specialised):
-        return function(*args)
+        return function(*args, **kwargs)
     inner = getattr(function, "function", function)  # a kernel called from a kernel is a helper
     if isinstance(inner, FunctionType) and _is_users(inner):
         return interpreter.run(inner, args, kwargs)
-    if isinstance(function, MethodType) and isinstance(function.__self__, _SYMBOLS):
-        return function(*args, **kwargs)
-    if _has_symbol([*args, *kwargs.values()]) and isinstance(function, BuiltinFunctionType | type):
-        name = getattr(function, "__name__", repr(function))
+    if isinstance(function, MethodType):
+        method = function.__func__
+        if isinstance(function.__self__, _SYMBOLS):
+            return function(*args, **kwargs)
+        if isinstance(method, FunctionType) and _is_users(method):
+            return interpreter.run(method, [function.__self__, *args], kwargs)
+    call: Any = getattr(type(function), "__call__", None)  # noqa: B004 - it is looked into
+    if isinstance(call, FunctionType) and _is_users(call):
+        return interpreter.run(call, [function, *args], kwargs)
+    values = [*args, *kwargs.values()]
+    name = getattr(function, "__name__", repr(function))
+    own = getattr(function, "__self__", None)
+    keeps = (_hashable(function) and function in _KEEPING) or isinstance(own, list | dict | deque)
+    if _has_symbol(values) and _is_compiled(function) and not keeps:
         raise emitter.fail(
             "call",
             f"{name} cannot be called with a value known only at run time",
             "use arithmetic, comparisons, min, max, abs, int, float, or an instruction",
         )
+    if own is not None and not isinstance(own, ModuleType):
+        interpreter.touch(own, f".{name}()")
+    emitter.heap.touch_all(values, f"{name}()", emitter.location)
     return function(*args, **kwargs)
+
+
+_KEEPING = {list, tuple, dict, enumerate, zip, reversed, isinstance, len, sum, iter, type, repr, id}
+
+
+def _is_compiled(function: Any) -> bool:
+    """Whether a call runs code of Python's or NumPy's own, which knows nothing of symbols."""
+    if isinstance(function, type):
+        return function.__module__.partition(".")[0] in ("builtins", "numpy")
+    return isinstance(function, BuiltinFunctionType | np.ufunc)
 
 
 def _hashable(function: Any) -> bool:
@@ -123,8 +152,14 @@ def _is_users(function: FunctionType) -> bool:
     return not str(Path(function.__code__.co_filename).resolve()).startswith(_LIBRARY)
 
 
-def _construct(emitter: Emitter, kind: type, args: list[Any]) -> Any:
-    """Tiles and tensors made in a kernel."""
+def _construct(
+    interpreter: KernelLowering, kind: type, args: list[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Tiles and tensors made in a kernel, and objects of the user's classes."""
+    emitter = interpreter.emitter
+    ours = (Tile, ConvTile, GlobalTensor, TPipe, Shape, Stride)
+    if kwargs and issubclass(kind, ours):
+        args, kwargs = list(positional(kind, args, kwargs)), {}
     if issubclass(kind, Tile):
         return _make_tile(emitter, kind, args)
     if issubclass(kind, ConvTile):
@@ -137,7 +172,17 @@ def _construct(emitter: Emitter, kind: type, args: list[Any]) -> Any:
         return GroupSymbol(tuple(args[0]), *args[1:])
     if issubclass(kind, Shape | Stride) and _has_symbol(args):
         return _Sizes(kind, args)
+    begin = kind.__init__
+    if isinstance(begin, FunctionType) and _is_users(begin) and _has_source(begin):
+        made = kind.__new__(kind)
+        interpreter.run(begin, [made, *args], kwargs)
+        return made
     return None
+
+
+def _has_source(function: FunctionType) -> bool:
+    """Whether a function was written, not generated."""
+    return not function.__code__.co_filename.startswith("<")
 
 
 def _make_tile(emitter: Emitter, kind: Any, args: list[Any]) -> TileSymbol:
@@ -155,13 +200,12 @@ def _make_tile(emitter: Emitter, kind: Any, args: list[Any]) -> TileSymbol:
         )
     pairs = [(label, as_value(emitter, a, INDEX)) for label, a in zip(dynamic, args, strict=True)]
     op = emitter.emit("pto.alloc_tile", pairs, [("result", TileBufType(spec))], hint="tile")
-    tile = TileSymbol(emitter, spec, op.result, op)
     sizes = iter(args)
-    tile.valid = (
+    valid = (
         next(sizes) if spec.valid_row == DYNAMIC else spec.valid_row,
         next(sizes) if spec.valid_col == DYNAMIC else spec.valid_col,
     )
-    return tile
+    return TileSymbol(emitter, spec, op.result, op, valid)
 
 
 def _make_conv(emitter: Emitter, kind: type[ConvTile], args: list[Any]) -> BufferSymbol:
@@ -278,7 +322,9 @@ Handler = Callable[..., Any]
 
 
 def _range(interpreter: KernelLowering, *bounds: Any) -> Any:
-    return RunTimeRange(*bounds) if _has_symbol(list(bounds)) else range(*bounds)
+    if _has_symbol(list(bounds)):
+        return RunTimeRange(interpreter.emitter, *bounds)
+    return range(*bounds)
 
 
 def _extreme(which: str) -> Handler:
@@ -297,18 +343,14 @@ def _extreme(which: str) -> Handler:
     return handler
 
 
-def _abs(interpreter: KernelLowering, value: Any) -> Any:
-    if not isinstance(value, Number):
-        return abs(value)
-    return select(interpreter.emitter, value < 0, -value, value)
-
-
 def _int(interpreter: KernelLowering, value: Any = 0) -> Any:
     return cast(interpreter.emitter, value, INDEX) if isinstance(value, Number) else int(value)
 
 
 def _float(interpreter: KernelLowering, value: Any = 0.0) -> Any:
-    return cast(interpreter.emitter, value, F32) if isinstance(value, Number) else float(value)
+    if isinstance(value, Number):
+        return value if value.is_float else cast(interpreter.emitter, value, F64)
+    return float(value)
 
 
 def _print(interpreter: KernelLowering, *args: Any) -> None:
@@ -346,7 +388,10 @@ HANDLERS: dict[Any, Handler] = {
     range: _range,
     min: _extreme("min"),
     max: _extreme("max"),
-    abs: _abs,
+    abs: lambda interpreter, value: abs(value),
+    divmod: lambda interpreter, a, b: divmod(a, b),
+    pow: lambda interpreter, *args: pow(*args),
+    bool: lambda interpreter, value=False: truth(interpreter.emitter, value),
     int: _int,
     float: _float,
     print: _print,

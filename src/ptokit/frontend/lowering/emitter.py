@@ -8,6 +8,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import Note, PtoError, fail
 from ptokit.base.location import Location
+from ptokit.frontend.lowering.heap import Heap
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr, IntAttr
 from ptokit.ir.core import NOWHERE, Block, Function, Op, Value
 from ptokit.ir.types import I1, INDEX, ScalarType, Type
@@ -23,6 +24,8 @@ class Emitter:
         assert function.body is not None
         self.function = function
         self.location: Location = NOWHERE
+        self.heap = Heap()
+        self.watched: list[dict[Any, Any]] = []  # taken back when a region is written anew
         self._blocks: list[Block] = [function.body]
         self._constants: list[dict[tuple[Type, Any], Value]] = [{}]
         # Arithmetic already written, per region: equal expressions are one value, which is how

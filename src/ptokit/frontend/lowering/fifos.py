@@ -12,6 +12,7 @@ from ptokit.base.enums import Direction
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.heap import Symbol
 from ptokit.frontend.lowering.symbols import (
     GlobalSymbol,
     PointerSymbol,
@@ -28,7 +29,7 @@ from ptokit.isa.targets import Target
 _I8 = ScalarType("i8")
 
 
-class PipeSymbol:
+class PipeSymbol(Symbol):
     """A TPipe of the kernel. `value` is its handle in the IR."""
 
     operand_kind = "object"

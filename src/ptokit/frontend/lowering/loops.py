@@ -1,40 +1,143 @@
-"""Control flow over run-time values: what is carried through loops and out of branches."""
+"""Control flow over run-time values: what is carried through loops and out of branches.
+
+A region is interpreted from the state before it. What it leaves changed - variables, elements of
+lists and dicts, attributes, addresses of tiles - is handed on as values of the IR. A loop is
+interpreted again until nothing more turns out to change in a round. What cannot be handed on is
+refused where it is changed; a variable only where it is used later.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ptokit.base.diagnostics import PtoError
 from ptokit.base.location import Location
-from ptokit.frontend.lowering.asynchronous import EventSymbol
+from ptokit.frontend.lowering.carry import (
+    Differ,
+    Types,
+    arrived,
+    handed_on,
+    is_same,
+    merged_types,
+    own_types,
+)
 from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.heap import (
+    WHOLES,
+    Cells,
+    Entry,
+    Journal,
+    Symbol,
+    cells_of,
+    put_cell,
+    put_cells,
+    reached,
+)
 from ptokit.frontend.lowering.symbols import (
-    BufferSymbol,
     Gone,
     NeedsConstant,
     Number,
     as_value,
     compare,
+    extreme,
+    inverted,
+    select_value,
+    truth,
 )
-from ptokit.ir.core import Block, Op, Value
-from ptokit.ir.types import F32, I1, INDEX, Type
+from ptokit.ir.core import Block, Value
+from ptokit.ir.types import I1, INDEX, ScalarType
 
 if TYPE_CHECKING:
     from ptokit.frontend.lowering.statements import Scope
 
-MOST_UNROLLED = 1024  # iterations of a loop whose body needs its variable at compile time
+MOST_UNROLLED = 1024  # rounds of a loop whose body needs its variable at compile time
+
+# Hidden variables: whether a statement that leaves its block has been reached, and with what.
+BREAK, CONTINUE, RETURN, VALUE = "$break", "$continue", "$return", "$value"
+EXITS = (BREAK, CONTINUE, RETURN)
+_MISSING = object()
+Run = Callable[[], None]
 
 
 class RunTimeRange:
     """`range` with a bound that is known only at run time."""
 
-    def __init__(self, *bounds: Any) -> None:
-        self.start, self.stop, self.step = {
-            1: lambda: (0, bounds[0], 1),
-            2: lambda: (bounds[0], bounds[1], 1),
-            3: lambda: bounds,
-        }[len(bounds)]()
+    def __init__(self, emitter: Emitter, *bounds: Any) -> None:
+        if not 1 <= len(bounds) <= 3:
+            raise emitter.fail("range", f"range takes one to three numbers, not {len(bounds)}")
+        self.emitter = emitter
+        start, stop = bounds[:2] if len(bounds) > 1 else (0, bounds[0])
+        self.start, self.stop, self.step = start, stop, bounds[2] if len(bounds) > 2 else 1
+        for each in (start, stop, self.step):
+            if not isinstance(each, int) and (not isinstance(each, Number) or each.is_float):
+                raise emitter.fail("range", "range takes whole numbers", "int(x) makes one")
+
+    def __iter__(self) -> Any:
+        raise self.emitter.fail(
+            "range",
+            "the length of this range is known only at run time",
+            "loop over it directly: for i in range(n)",
+        )
+
+
+@dataclass
+class Slot:
+    """Something that a loop changes: a variable (`held` is None), or a cell of an object."""
+
+    cell: Any
+    init: Any
+    types: Types
+    held: Any = None
+    entry: Entry | None = None
+
+    @property
+    def title(self) -> str:
+        return self.cell.lstrip("$") if self.held is None else f"cell{self.cell}"
+
+
+Slots = dict[tuple[int, Any], Slot]
+
+
+@dataclass
+class Findings:
+    """What interpreting a loop has shown so far."""
+
+    saved: dict[str, Any]  # the variables before it
+    old: dict[int, Any]  # the objects that lived before it
+    slots: Slots = field(default_factory=dict[tuple[int, Any], Slot])
+    lost: dict[str, str] = field(default_factory=dict[str, str])  # what cannot be carried, and why
+
+    def state(self) -> tuple[Any, ...]:
+        return dict(self.lost), {key: slot.types for key, slot in self.slots.items()}
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a loop is written: `scf.for` with bounds and a variable, `scf.while` with a condition."""
+
+    name: str
+    test: Callable[[], Any] | None
+    bounds: list[Value] = field(default_factory=list[Value])
+    lead: list[Value] = field(default_factory=list[Value])
+    what: str = "for"
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A variable that the condition of a loop assigns."""
+
+    name: str
+    like: Any
+    types: Types
+
+
+class _NeverRuns(Exception):  # noqa: N818 - control flow, not an error
+    """The condition of a loop is false whatever happens."""
 
 
 class Loops:
@@ -42,6 +145,7 @@ class Loops:
 
     emitter: Emitter
     scope: Scope
+    frames: list[Scope]
 
     if TYPE_CHECKING:
 
@@ -50,251 +154,568 @@ class Loops:
         def assign(self, target: ast.expr, value: Any) -> None: ...
         def at(self, node: ast.AST) -> None: ...
 
-    # ---- for -------------------------------------------------------------------------------
+    # ---- leaving a block early ---------------------------------------------------------------
+
+    def pending(self) -> Any:
+        """Whether a break, continue or return has been reached: known, or a run-time value."""
+        result: Any = False
+        for name in EXITS:
+            flag = self.scope.names.get(name, False)
+            if flag is True:
+                return True
+            if isinstance(flag, Number):
+                result = flag if result is False else result | flag
+        return result
+
+    def unless(self, pending: Number, run: Run) -> None:
+        """Go on only where no exit has been reached."""
+        reached_now = [n for n in EXITS if isinstance(self.scope.names.get(n), Number)]
+        always: list[str] = []
+
+        def go_on() -> None:
+            self.scope.names |= dict.fromkeys(reached_now, False)
+            run()
+            always.extend(n for n in EXITS if self.scope.names.get(n) is True)
+
+        self.branch(inverted(self.emitter, pending), go_on, lambda: None)
+        if always == reached_now:  # either way
+            self.scope.names |= dict.fromkeys(always, True)
+
+    # ---- for ---------------------------------------------------------------------------------
 
     def do_For(self, node: ast.For) -> None:
         if node.orelse:
-            raise self.emitter.fail("for-else", "a loop in a kernel has no else")
+            raise self.emitter.fail(
+                "for-else", "a loop in a kernel has no else", "set a variable before `break`"
+            )
         over = self.value(node.iter)
-        if isinstance(over, range):
-            if len(over) <= 1:
-                self._unroll(node, over)
-                return
-            self._for_known(node, over)
+        if isinstance(over, range) and len(over) > 1:
+            over = self._for_known(node, over)
         elif isinstance(over, RunTimeRange):
-            self._for(node, over)
+            over = self._for(node, over)
         elif isinstance(over, Number):
             raise self.emitter.fail("for", "loop over range(...) of a number", "for i in range(n):")
-        else:
-            self._unroll(node, over)
+        if over is not None:
+            self._unroll(node, iter(over))
 
-    def _for_known(self, node: ast.For, over: range) -> None:
+    def _for_known(self, node: ast.For, over: range) -> range | None:
+        """Write a loop; the range is given back when its rounds must be told apart."""
         before = dict(self.scope.names)
         try:
-            self._for(node, RunTimeRange(over.start, over.stop, over.step))
+            self._for(node, RunTimeRange(self.emitter, over.start, over.stop, over.step))
         except NeedsConstant as needs:
             if len(over) > MOST_UNROLLED:
                 raise needs.error from None
             self.scope.names = before
-            self._unroll(node, over)
+            return over
+        return None
 
-    def _unroll(self, node: ast.For, over: Iterable[Any]) -> None:
-        for item in over:
+    def _unroll(self, node: ast.For, rounds: Any) -> None:
+        """Interpret every round by itself."""
+        outer = self._enter_loop()
+        self._rounds(node, rounds)
+        self._leave_loop(outer)
+
+    def _rounds(self, node: ast.For, rounds: Any) -> None:
+        for item in rounds:
             self.assign(node.target, item)
             self.block(node.body)
+            self.scope.names[CONTINUE] = False
+            leaves = self.pending()
+            if isinstance(leaves, Number):
+                self.unless(leaves, lambda: self._rounds(node, rounds))
+            if leaves is not False:
+                return
 
     def _for(self, node: ast.For, over: RunTimeRange) -> None:
         if not isinstance(node.target, ast.Name):
             raise self.emitter.fail("for", "the variable of a range loop is a single name")
-        here = self.emitter.location
-        bounds = [as_value(self.emitter, b, INDEX) for b in (over.start, over.stop, over.step)]
-        upward = isinstance(over.step, int) and over.step > 0
-        if isinstance(over.step, int) and over.step <= 0:
-            raise self.emitter.fail("for", "the step of a run-time loop is positive")
-        nonnegative = upward and (
-            over.start.nonnegative if isinstance(over.start, Number) else over.start >= 0
-        )
-        variable = Value(node.target.id, INDEX, None, here)
-        target = node.target
+        target, step, here = node.target.id, over.step, self.emitter.location
+        if isinstance(step, int) and step == 0:
+            raise self.emitter.fail("for", "the step of a range is not zero")
+        index: Callable[[Number], Any] = lambda i: i  # noqa: E731
+        start, stop = over.start, over.stop
+        if isinstance(step, int) and step < 0:  # counted upwards, as the device can
+            first, down = start, -step
+            index = lambda i: first - i * down  # noqa: E731
+            start, stop, step = 0, _rounds_down(self.emitter, start, stop, down), 1
+        is_upward = isinstance(step, int) and _is_nonnegative(start)
+        outer = self._enter_loop()
 
-        def start() -> None:
-            symbol = Number(self.emitter, variable, nonnegative=nonnegative)
-            self.scope.names[target.id] = symbol
+        def begin(value: Value) -> None:
+            number = Number(self.emitter, value, nonnegative=is_upward)
+            self.scope.names[target] = index(number)
 
-        names = self._carried(node.body)
-        block, inits = self._body(node.body, names, [variable], start)
-        operands = [
-            *zip(("lower", "upper", "step"), bounds, strict=True),
-            *(("inits", v) for v in inits),
-        ]
-        op = self._finish("scf.for", operands, [block], inits, here)
-        self._after(names, op.results, node.body, "loop", here)
-        self._forget(target.id, here, "loop")
+        seeds = _assigned(node.body)
+        if _exits(node.body):
+            self._for_with_exit(node, (start, stop, step), begin, seeds, here)
+        else:
+            bounds = [as_value(self.emitter, b, INDEX) for b in (start, stop, step)]
+            variable = Value(target, INDEX, None, here)
 
-    # ---- while -----------------------------------------------------------------------------
+            def body() -> None:
+                begin(variable)
+                self.block(node.body)
+                self.scope.names[CONTINUE] = False
+
+            form = Form("scf.for", None, bounds, [variable])
+            self._loop(form, seeds, body, here)
+        self._forget(target, here, "loop")
+        self._leave_loop(outer)
+
+    def _for_with_exit(
+        self,
+        node: ast.For,
+        bounds: tuple[Any, Any, Any],
+        begin: Callable[[Value], None],
+        seeds: list[str],
+        here: Location,
+    ) -> None:
+        """A loop that may end before its range does counts for itself."""
+        start, stop, step = bounds
+        counter = f"$i{self.emitter.depth}"
+        self.scope.names[counter] = start
+
+        def test() -> Any:
+            return compare(self.emitter, "<", self.scope.names[counter], stop)
+
+        def body() -> None:
+            count = self.scope.names[counter]
+            begin(as_value(self.emitter, count, INDEX))
+            self.block(node.body)
+            self.scope.names[counter] = count + step
+
+        seeds = [counter, *seeds, *_exits(node.body)]
+        self._while(test, body, seeds, here, "for")
+        del self.scope.names[counter]
+
+    # ---- while -------------------------------------------------------------------------------
 
     def do_While(self, node: ast.While) -> None:
-        here = self.emitter.location
-        names = self._carried(node.body)
-        types = self._types(names)
-        while True:
-            inits = [self._init(self.scope.names[n], t) for n, t in zip(names, types, strict=True)]
-            before = Block(
-                [Value(n, v.type, None, here) for n, v in zip(names, inits, strict=True)]
+        if node.orelse:
+            raise self.emitter.fail(
+                "while-else", "a loop in a kernel has no else", "set a variable before `break`"
             )
-            saved = dict(self.scope.names)
-            with self.emitter.region(before):
-                self._bind(names, before.args, saved)
-                condition = self.value(node.test)
-                if not isinstance(condition, Number):
+        here, before = self.emitter.location, dict(self.scope.names)
+
+        def test() -> Any:
+            self.at(node.test)
+            return self.value(node.test)
+
+        outer = self._enter_loop()
+        seeds = [*_assigned([node]), *_exits(node.body)]
+        try:
+            self._while(test, lambda: self.block(node.body), seeds, here, "while")
+        except NeedsConstant as needs:
+            self.scope.names = before
+            self._enter_loop()
+            self._while_known(node, test, needs)
+        self._leave_loop(outer)
+
+    def _while_known(self, node: ast.While, test: Callable[[], Any], needs: NeedsConstant) -> None:
+        """Interpret every round by itself, as long as the condition is known."""
+        for _ in range(MOST_UNROLLED):
+            condition = test()
+            if isinstance(condition, Number):
+                raise needs.error from None
+            if not condition:
+                return
+            self.block(node.body)
+            self.scope.names[CONTINUE] = False
+            leaves = self.pending()
+            if isinstance(leaves, Number):
+                raise needs.error from None
+            if leaves:
+                return
+        raise needs.error from None
+
+    def _while(
+        self,
+        test: Callable[[], Any],
+        body: Run,
+        seeds: list[str],
+        here: Location,
+        what: str,
+    ) -> None:
+        def condition() -> Any:
+            leaves = self.pending()
+            if leaves is False:
+                return test()
+            if leaves is True:
+                return False
+            return self.chosen(inverted(self.emitter, leaves), test, lambda: False)
+
+        def round_() -> None:
+            for name in EXITS:  # nothing has been reached where a round begins
+                if name in self.scope.names:
+                    self.scope.names[name] = False
+            body()
+            self.scope.names[CONTINUE] = False
+
+        self._loop(Form("scf.while", condition, what=what), seeds, round_, here)
+
+    def _enter_loop(self) -> tuple[Any, Any]:
+        names = self.scope.names
+        outer = names.get(BREAK, False), names.get(CONTINUE, False)
+        names[BREAK] = names[CONTINUE] = False
+        return outer
+
+    def _leave_loop(self, outer: tuple[Any, Any]) -> None:
+        self.scope.names[BREAK], self.scope.names[CONTINUE] = outer
+
+    # ---- rounds of a loop ----------------------------------------------------------------------
+
+    def _loop(self, form: Form, seeds: list[str], body: Run, here: Location) -> None:
+        """Write a loop; its rounds are interpreted until nothing new is found to change."""
+        names = self.scope.names
+        found = Findings(dict(names), reached(self._roots()))
+        for name in seeds:  # what is assigned is most likely carried
+            types = own_types(names[name]) if name in names else ()
+            if any(types):
+                found.slots[0, name] = Slot(name, names[name], types)
+        try:
+            while not (done := self._attempt(form, found, body, here)):
+                pass
+        except _NeverRuns:
+            return
+        finally:
+            self.scope.names = names
+        inits, passed, blocks, ended = done
+        self.emitter.location = here
+        types = [v.type for v in inits] + [t for each in passed for t in each.types if t]
+        bounds = list(zip(("lower", "upper", "step"), form.bounds, strict=False))
+        operands = [*bounds, *(("inits", v) for v in inits)]
+        results = [("results", t) for t in types]
+        op = self.emitter.emit(form.name, operands, results, {}, blocks)
+        rest = iter(op.results)
+        for slot in found.slots.values():
+            self._set(slot, arrived(self.emitter, slot.init, slot.types, rest, slot.title))
+        for each in passed:
+            names[each.name] = arrived(self.emitter, each.like, each.types, rest, each.name)
+        carried = {slot.cell for slot in found.slots.values() if slot.held is None}
+        kept = carried | {each.name for each in passed} | (found.saved.keys() - found.lost.keys())
+        for name in {**found.lost, **ended}.keys() - kept:
+            self._forget(name, here, "loop", found.lost.get(name, ""))
+
+    def _attempt(
+        self, form: Form, found: Findings, body: Run, here: Location
+    ) -> tuple[list[Value], list[Passed], list[Block], dict[str, Any]] | None:
+        """Interpret one round; None when it showed that more has to be carried."""
+        emitter = self.emitter
+        watched = [(each, dict(each)) for each in emitter.watched]
+        inits = [v for s in found.slots.values() for v in self._handed(s.init, s.types)]
+        passed: list[Passed] = []
+        blocks: list[Block] = []
+        with emitter.heap.region() as journal:
+            self.scope.names = {
+                name: Gone(name, here, "loop", found.lost[name]) if name in found.lost else value
+                for name, value in found.saved.items()
+            }
+            if form.test is not None:
+                blocks.append(_block(found, inits, here))
+                passed = self._test(blocks[0], found, form)
+            blocks.append(_block(found, inits, here, passed, form.lead))
+            with emitter.region(blocks[-1]):
+                self._bind(found, blocks[-1].args[len(form.lead) :], passed)
+                body()
+                emitter.location = here
+                if self._is_settled(found, journal, form.what):
+                    emitter.emit("scf.yield", self._ends(found))
+                    return inits, passed, blocks, self.scope.names
+        for each, contents in watched:
+            each.clear()
+            each.update(contents)
+        return None
+
+    def _test(self, before: Block, found: Findings, form: Form) -> list[Passed]:
+        """Write the condition; returns variables that it assigns, for the body to know."""
+        assert form.test is not None
+        with self.emitter.region(before):
+            self._bind(found, before.args)
+            start = dict(self.scope.names)
+            condition = form.test()
+            if not isinstance(condition, Number):
+                if not condition:
+                    raise _NeverRuns
+                if form.what == "while" and not any((0, n) in found.slots for n in EXITS):
                     raise self.emitter.fail(
                         "while",
-                        "the condition of a while loop is known at compile time",
-                        "loop over something that changes at run time, or use for",
+                        "the condition of this loop is always true, and nothing else ends it",
+                        "let the condition depend on something that changes, or break",
                     )
-                operands = [("condition", condition.value), *(("args", v) for v in before.args)]
-                self.emitter.emit("scf.condition", operands)
-            after, found = self._region(node.body, names, inits, lambda: None, saved)
-            wider = _widen(types, found)
-            if wider == types:
-                break
-            types = wider
-        op = self._finish("scf.while", [("inits", v) for v in inits], [before, after], inits, here)
-        self._after(names, op.results, node.body, "loop", here)
+            goes_on = as_value(self.emitter, truth(self.emitter, condition), I1)
+            passed = [
+                Passed(name, now, own_types(now))
+                for name, now in self.scope.names.items()
+                if (0, name) not in found.slots and not is_same(start.get(name, _MISSING), now)
+                if any(own_types(now))
+            ]
+            extra = [v for each in passed for v in self._handed(each.like, each.types)]
+            operands = [("condition", goes_on), *self._ends(found), *(("args", v) for v in extra)]
+            self.emitter.emit("scf.condition", operands)
+            return passed
 
-    # ---- if --------------------------------------------------------------------------------
-
-    def branch(
-        self,
-        node: ast.AST,
-        condition: Number,
-        yes: Sequence[ast.stmt],
-        no: Sequence[ast.stmt],
+    def _bind(
+        self, found: Findings, values: Sequence[Value], passed: Sequence[Passed] = ()
     ) -> None:
-        """Write both sides; names that both know afterwards become results."""
-        here = self.emitter.location
-        before = self.scope.names
-        sides: list[tuple[Block, dict[str, Any]]] = []
-        for statements in (yes, no):
-            block = Block()
-            self.scope.names = dict(before)
-            with self.emitter.region(block):
-                self.block(statements)
-            sides.append((block, self.scope.names))
-        self.scope.names = before
-        assigned = _assigned([*yes, *no])
-        both = [n for n in assigned if all(n in names for _, names in sides)]
-        changed = [n for n in both if sides[0][1][n] is not sides[1][1][n]]
-        merged = [n for n in changed if all(_can_carry(names[n]) for _, names in sides)]
-        types = [_merge_type(*(names[n] for _, names in sides)) for n in merged]
-        for block, names in sides:
-            with self.emitter.region(block):
-                values = [self._init(names[n], t) for n, t in zip(merged, types, strict=True)]
-                self.emitter.emit("scf.yield", [("args", v) for v in values])
-        results = [("results", t) for t in types]
-        operands = [("condition", condition.value)]
-        blocks = [block for block, _ in sides]
-        if len(blocks[1].ops) == 1 and not merged:
-            blocks.pop()  # an else branch that does nothing
+        """Let everything hold what arrives in a region."""
+        rest = iter(values)
+        for slot in found.slots.values():
+            self._set(slot, arrived(self.emitter, slot.init, slot.types, rest))
+        for each in passed:
+            self.scope.names[each.name] = arrived(self.emitter, each.like, each.types, rest)
+
+    def _set(self, slot: Slot, value: Any) -> None:
+        if slot.held is None:
+            self.scope.names[slot.cell] = value
+        else:
+            assert slot.entry is not None
+            last = slot.entry.touches[-1]
+            self.emitter.heap.touch(slot.held, last.what, last.location)
+            put_cell(slot.held, slot.cell, value)
+
+    def _ends(self, found: Findings) -> list[tuple[str, Value]]:
+        """What the slots hold now, as operands of a terminator."""
+        values: list[Value] = []
+        for slot in found.slots.values():
+            held = self.scope.names if slot.held is None else cells_of(slot.held)
+            values += self._handed(held[slot.cell], slot.types)
+        return [("args", value) for value in values]
+
+    def _handed(self, value: Any, types: Types) -> list[Value]:
+        return list(handed_on(self.emitter, value, types))
+
+    def _is_settled(self, found: Findings, journal: Journal, what: str) -> bool:
+        """Compare the end of a round with its beginning; note what has to be carried."""
+        before, names = found.state(), self.scope.names
+        if VALUE in names and VALUE not in found.saved and (start := _nothing_like(names[VALUE])):
+            (found.saved[VALUE],) = start
+        for name, start in found.saved.items():
+            if name in found.lost or isinstance(start, Gone):
+                continue
+            try:
+                _compare(found, (0, name), Slot(name, start, ()), names.get(name, _MISSING))
+            except Differ as why:
+                found.lost[name] = f"it is {why} from round to round"
+                found.slots.pop((0, name), None)
+        for entry in journal.entries.values():
+            if id(entry.held) not in found.old:
+                continue
+            self._same_structure([entry], entry.before, cells_of(entry.held), what)
+            for cell, end in () if isinstance(entry.held, WHOLES) else cells_of(entry.held).items():
+                slot = Slot(cell, entry.before[cell], (), entry.held, entry)
+                try:
+                    _compare(found, (id(entry.held), cell), slot, end)
+                except Differ as why:
+                    raise self._refused([entry], what, f"it would hold {why}") from None
+        return before == found.state()
+
+    # ---- if ------------------------------------------------------------------------------------
+
+    def branch(self, condition: Number, yes: Run, no: Run) -> None:
+        """Write both sides; what they leave different becomes results."""
+        here, names = self.emitter.location, self.scope.names
+        old = reached(self._roots())
+        blocks, ends, journals = [Block(), Block()], list[dict[str, Any]](), list[Journal]()
+        for block, run in zip(blocks, (yes, no), strict=True):
+            self.scope.names = dict(names)
+            try:
+                with self.emitter.heap.region() as journal, self.emitter.region(block):
+                    run()
+                    ends.append(self.scope.names)
+            finally:
+                self.scope.names = names
+            journals.append(journal)
         self.emitter.location = here
-        op = self.emitter.emit("scf.if", operands, results, {}, blocks)
-        for name, result in zip(merged, op.results, strict=True):
-            result.name = name
-            self.scope.names[name] = self._symbol(result, sides[0][1][name])
-        for name in assigned:
-            if name in both and name not in changed:
-                self.scope.names[name] = sides[0][1][name]
-            elif name not in merged:
-                self._forget(name, here, "branch")
+        merged: list[tuple[Slot, Any]] = []  # with what it is on the other side
+        for name in {**ends[0], **ends[1]}:
+            a, b = (end.get(name, _MISSING) for end in ends)
+            if name == VALUE:  # nobody looks at it where there was no return yet
+                a = _nothing_like(b)[0] if a is _MISSING else a
+                b = _nothing_like(a)[0] if b is _MISSING else b
+            if is_same(a, b):
+                names[name] = a
+                continue
+            try:
+                merged.append((Slot(name, a, merged_types(a, b)), b))
+            except Differ as why:
+                present = _MISSING not in (a, b) and not isinstance(a, Gone)
+                self._forget(name, here, "branch", f"it is {why} behind the branch" * present)
+        merged += self._merged_cells(journals, old)
+        for block, side in zip(blocks, (0, 1), strict=True):
+            with self.emitter.region(block):
+                each = (self._handed(b if side else s.init, s.types) for s, b in merged)
+                self.emitter.emit("scf.yield", [("args", v) for values in each for v in values])
+        results = [("results", t) for s, _ in merged for t in s.types if t is not None]
+        if results and all(_is_free(block) for block in blocks):
+            values = self._selected(condition, blocks)
+        else:
+            if len(blocks[1].ops) == 1 and not results:
+                blocks.pop()  # an else branch that does nothing
+            operands = [("condition", condition.value)]
+            values = self.emitter.emit("scf.if", operands, results, {}, blocks).results
+        rest = iter(values)
+        for slot, _ in merged:
+            self._set(slot, arrived(self.emitter, slot.init, slot.types, rest, slot.title))
+
+    def _merged_cells(
+        self, journals: list[Journal], old: dict[int, Any]
+    ) -> Iterator[tuple[Slot, Any]]:
+        """The cells of objects that the sides of a branch leave different."""
+        for key in {**journals[0].entries, **journals[1].entries}:
+            if key not in old:
+                continue
+            entries = [j.entries[key] for j in journals if key in j.entries]
+            held, before = old[key], entries[0].before
+            a, b = (j.entries[key].after if key in j.entries else before for j in journals)
+            self._same_structure(entries, a, b, "if")
+            self.emitter.heap.touch(held, entries[-1].touches[-1].what, self.emitter.location)
+            put_cells(held, a)
+            for cell in a if not isinstance(held, WHOLES) else ():
+                if is_same(a[cell], b[cell]):
+                    continue
+                try:
+                    types = merged_types(a[cell], b[cell])
+                except Differ as why:
+                    raise self._refused(entries, "if", f"it would hold {why}") from None
+                yield Slot(cell, a[cell], types, held, entries[-1]), b[cell]
+
+    def _selected(self, condition: Number, blocks: list[Block]) -> list[Value]:
+        """Sides that only compute need no branch: both are written, and one is chosen."""
+        sides: list[list[Value]] = []
+        for block in blocks:
+            *ops, end = block.ops
+            self.emitter.block.ops += ops
+            sides.append(end.operands)
+        pairs = zip(*sides, strict=True)
+        return [select_value(self.emitter, condition, a, b) for a, b in pairs]
+
+    def chosen(self, condition: Number, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+        """`yes() if condition else no()`: only one of them is evaluated when the kernel runs."""
+        name = f"$chosen{self.emitter.depth}"
+
+        def side(evaluate: Callable[[], Any]) -> Run:
+            def run() -> None:
+                self.scope.names[name] = evaluate()
+
+            return run
+
+        here = self.emitter.location
+        self.branch(condition, side(yes), side(no))
+        found = self.scope.names.pop(name)
+        if isinstance(found, Gone):
+            self.emitter.location = here
+            raise self.emitter.fail(
+                "choice", f"a run-time condition cannot choose here: {found.why}"
+            )
+        return found
 
     def trap_unless(self, holds: Number) -> None:
         """A run-time assertion."""
-        broken = compare(self.emitter, "==", holds, False)
+        broken = inverted(self.emitter, truth(self.emitter, holds))
         block = Block()
         with self.emitter.region(block):
             self.emitter.emit("pto.trap")
             self.emitter.emit("scf.yield")
         self.emitter.emit("scf.if", [("condition", broken.value)], [], {}, [block])
 
-    # ---- carrying --------------------------------------------------------------------------
+    # ---- what cannot be carried ----------------------------------------------------------------
 
-    def _carried(self, body: Sequence[ast.stmt]) -> list[str]:
-        """Names that exist, are assigned in the body, and can be carried as values."""
-        names = self.scope.names
-        return [n for n in _assigned(body) if n in names and _can_carry(names[n])]
+    def _roots(self) -> list[Any]:
+        """Everything that the functions being interpreted can name."""
+        return [value for frame in self.frames for value in frame.names.values()]
 
-    def _types(self, names: list[str]) -> list[Type]:
-        return [_type_of(self.scope.names[n]) for n in names]
+    def _same_structure(self, entries: list[Entry], a: Cells, b: Cells, what: str) -> None:
+        """Refuse a change of what an object is made of, where that depends on run-time values."""
+        held = entries[0].held
+        if isinstance(held, WHOLES):
+            if not np.array_equal(a[""], b[""]) if isinstance(held, np.ndarray) else a != b:
+                raise self._refused(entries, what, "what it holds cannot be run-time values")
+        elif list(a) != list(b):
+            has = {list: "length", dict: "keys"}.get(type(held), "attributes")
+            why = f"its {has} would be known only at run time"
+            raise self._refused(entries, what, why, is_structure=True)
 
-    def _body(
-        self,
-        body: Sequence[ast.stmt],
-        names: list[str],
-        lead: list[Value],
-        start: Callable[[], None],
-    ) -> tuple[Block, list[Value]]:
-        """Write a loop body; a number that turns into a float inside is carried as one."""
-        types = self._types(names)
-        while True:
-            inits = [self._init(self.scope.names[n], t) for n, t in zip(names, types, strict=True)]
-            saved = dict(self.scope.names)
-            block, found = self._region(body, names, inits, start, saved, lead)
-            wider = _widen(types, found)
-            if wider == types:
-                return block, inits
-            types = wider
+    def _refused(
+        self, entries: list[Entry], what: str, why: str, is_structure: bool = False
+    ) -> PtoError:
+        touches = [touch for entry in entries for touch in entry.touches]
+        if is_structure:  # not the assignment of an element, if anything else was done
+            touches = [t for t in touches if "assignment" not in t.what] or touches
+        touch, held = touches[-1], entries[0].held
+        self.emitter.location = touch.location
+        kind = type(held).__name__ if not isinstance(held, Symbol) else "tile"
+        return self.emitter.fail(
+            "changed",
+            f"{touch.what} changes this {kind} under a run-time `{what}`: {why}",
+            f"make the {kind} before the `{what}` with all that it holds, and change only numbers "
+            "and tiles in it",
+        )
 
-    def _region(
-        self,
-        body: Sequence[ast.stmt],
-        names: list[str],
-        inits: list[Value],
-        start: Callable[[], None],
-        saved: dict[str, Any],
-        lead: Sequence[Value] = (),
-    ) -> tuple[Block, list[Type]]:
-        here = self.emitter.location
-        args = [Value(n, v.type, None, here) for n, v in zip(names, inits, strict=True)]
-        block = Block([*lead, *args])
-        self.scope.names = dict(saved)
-        try:
-            with self.emitter.region(block):
-                start()
-                self._bind(names, args, saved)
-                self.block(body)
-                final = [self.scope.names[n] for n in names]
-                found = [_type_of(v) for v in final]
-                wider = _widen([v.type for v in inits], found)
-                if wider == [v.type for v in inits]:
-                    values = [self._init(v, t) for v, t in zip(final, wider, strict=True)]
-                    self.emitter.emit("scf.yield", [("args", v) for v in values])
-        finally:
-            self.scope.names = saved
-        return block, found
+    def _forget(self, name: str, here: Location, what: str, why: str = "") -> None:
+        self.scope.names[name] = Gone(name, here, what, why)
 
-    def _bind(self, names: list[str], values: Sequence[Value], like: dict[str, Any]) -> None:
-        for name, value in zip(names, values, strict=True):
-            self.scope.names[name] = self._symbol(value, like[name])
 
-    def _symbol(self, value: Value, like: Any) -> Any:
-        if isinstance(like, BufferSymbol | EventSymbol):
-            return like.renamed(value)
-        return Number(self.emitter, value)
+def _compare(found: Findings, key: tuple[int, Any], slot: Slot, end: Any) -> None:
+    """Note that a slot is carried when a round leaves it changed; raises Differ."""
+    known = found.slots.get(key)
+    if known is None and is_same(slot.init, end):
+        return
+    slot.types = merged_types(slot.init, end, known.types if known else None)
+    if known is None:
+        found.slots[key] = slot
+    else:
+        known.types = slot.types
 
-    def _init(self, given: Any, type_: Type) -> Value:
-        if isinstance(given, BufferSymbol | EventSymbol):
-            return given.value
-        return as_value(self.emitter, given, type_)
 
-    def _finish(
-        self,
-        name: str,
-        operands: list[tuple[str, Value]],
-        regions: list[Block],
-        inits: list[Value],
-        here: Location,
-    ) -> Op:
-        self.emitter.location = here
-        results = [("results", v.type) for v in inits]
-        return self.emitter.emit(name, operands, results, {}, regions)
+def _block(
+    found: Findings,
+    inits: list[Value],
+    here: Location,
+    passed: Sequence[Passed] = (),
+    lead: Sequence[Value] = (),
+) -> Block:
+    """A region that takes what is carried."""
+    titles = [slot.title for slot in found.slots.values() for type_ in slot.types if type_]
+    args = [Value(n, v.type, None, here) for n, v in zip(titles, inits, strict=True)]
+    args += [Value(p.name, type_, None, here) for p in passed for type_ in p.types if type_]
+    return Block([*lead, *args])
 
-    def _after(
-        self,
-        names: list[str],
-        results: list[Value],
-        body: Sequence[ast.stmt],
-        what: str,
-        here: Location,
-    ) -> None:
-        for name, result in zip(names, results, strict=True):
-            result.name = name
-            self.scope.names[name] = self._symbol(result, self.scope.names[name])
-        for name in _assigned(body):
-            if name not in names:
-                self._forget(name, here, what)
 
-    def _forget(self, name: str, here: Location, what: str) -> None:
-        self.scope.names[name] = Gone(name, here, what)
+def _is_free(block: Block) -> bool:
+    """Whether it does no harm to compute a block in vain."""
+    return all(isinstance(v.type, ScalarType) for v in block.ops[-1].operands) and all(
+        op.name.removeprefix("arith.") in _HARMLESS for op in block.ops[:-1]
+    )
+
+
+# Arithmetic that has a result for all operands.
+_HARMLESS = (
+    *("constant", "cmpi", "cmpf", "select", "negf", "addi", "subi", "muli", "andi", "ori", "xori"),
+    *("maxsi", "minsi", "addf", "subf", "mulf", "divf", "maximumf", "minimumf", "index_cast"),
+    *("extf", "truncf", "extsi", "extui", "trunci", "sitofp"),
+)
+
+
+def _nothing_like(value: Any) -> tuple[Any]:
+    """A value that stands where no value is looked at yet; of anything but numbers none."""
+    if value is None:
+        return (None,)
+    if isinstance(value, Number):
+        return (0.0,) if value.is_float else (False,) if value.type == I1 else (0,)
+    return (type(value)(),) if isinstance(value, bool | int | float) else (_MISSING,)
+
+
+def _rounds_down(emitter: Emitter, start: Any, stop: Any, step: int) -> Any:
+    """How many rounds a downward range makes."""
+    count = (start - stop + (step - 1)) // step
+    if isinstance(count, Number):
+        return extreme(emitter, "max", count, 0)
+    return max(count, 0)
+
+
+def _is_nonnegative(number: Any) -> bool:
+    return number.nonnegative if isinstance(number, Number) else number >= 0
 
 
 def _assigned(body: Sequence[ast.stmt]) -> list[str]:
@@ -307,23 +728,17 @@ def _assigned(body: Sequence[ast.stmt]) -> list[str]:
     return list(found)
 
 
-def _can_carry(value: Any) -> bool:
-    return isinstance(value, Number | BufferSymbol | EventSymbol | int | float)
-
-
-def _type_of(value: Any) -> Type:
-    if isinstance(value, Number | BufferSymbol | EventSymbol):
-        return value.value.type
-    return I1 if isinstance(value, bool) else INDEX if isinstance(value, int) else F32
-
-
-def _merge_type(left: Any, right: Any) -> Type:
-    return _widen([_type_of(left)], [_type_of(right)])[0]
-
-
-def _widen(types: list[Type], found: list[Type]) -> list[Type]:
-    """Types that can hold both: an integer that meets a float becomes one."""
-    return [
-        b if a == INDEX and b != a and not isinstance(b, type(None)) else a
-        for a, b in zip(types, found, strict=True)
-    ]
+def _exits(body: Sequence[ast.stmt], is_inner: bool = False) -> list[str]:
+    """The ways in which a loop may end before its condition says so."""
+    found: dict[str, None] = {}
+    for node in body:
+        if isinstance(node, ast.Break) and not is_inner:
+            found[BREAK] = None
+        elif isinstance(node, ast.Return):
+            found[RETURN] = None
+        elif not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            inner = is_inner or isinstance(node, ast.For | ast.While)
+            children = [c for c in ast.iter_child_nodes(node) if isinstance(c, ast.stmt)]
+            children += [s for h in getattr(node, "cases", ()) for s in h.body]
+            found |= dict.fromkeys(_exits(children, inner))
+    return list(found)

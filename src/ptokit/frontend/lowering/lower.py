@@ -58,6 +58,7 @@ def lower(
         else:
             positional.append(_parameter(emitter, body, name, given, here))
     interpreter = KernelLowering(emitter, apply)
+    interpreter.foreign += constants.values()
     try:
         with running(Tracer(emitter, target, mode)):
             interpreter.run(function, positional, constants)

@@ -2,6 +2,10 @@
 
 A symbol behaves like the Python value it stands for; using it writes operations. Sums of a symbol
 and known numbers remember both, so the size of `g[i * 16 : i * 16 + 16, :]` is known to be 16.
+
+Run-time numbers are of four types. Integers are `index` (64 bits), truth values `i1`. A float that
+comes from memory or from the caller is an f32, and stays one, as a NumPy float32 does; one that
+Python computes of integers and literals is an f64. So both paths round alike.
 """
 
 from __future__ import annotations
@@ -13,13 +17,16 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
 from ptokit.base.location import Location
 from ptokit.base.tensors import ConvSpec, GlobalSpec
-from ptokit.base.tiles import TileSpec
+from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.frontend.advice import NotANumber
+from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.heap import Symbol
 from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr, enumeration_of
-from ptokit.ir.core import Op, Value
+from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects.arith import predicates
-from ptokit.ir.types import F32, I1, I64, INDEX, ScalarType, Type
+from ptokit.ir.types import F32, F64, I1, I64, INDEX, ScalarType, Type
+from ptokit.isa import INSTRUCTIONS
 
 _INT_OPS = {
     "+": "addi",
@@ -40,7 +47,7 @@ UNNAMED = (
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
-class Number:
+class Number(Symbol):
     """A run-time scalar: an index, an i1 or a float."""
 
     operand_kind = "scalar"
@@ -88,7 +95,7 @@ class Number:
     __int__ = __index__
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, int) and not self.is_float:
+        if isinstance(other, int) and self.type == INDEX:
             if other == 0:
                 return self
             total = self.delta + other
@@ -108,9 +115,9 @@ class Number:
         return self + other if isinstance(other, int) else _arith(self.emitter, "+", other, self)
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, int) and not self.is_float:
+        if isinstance(other, int) and self.type == INDEX:
             return self + -other
-        if isinstance(other, Number) and other.base is self.base:
+        if isinstance(other, Number) and other.base is self.base and self.type == INDEX:
             return self.delta - other.delta
         return _arith(self.emitter, "-", self, other)
 
@@ -141,6 +148,18 @@ class Number:
     def __rmod__(self, other: Any) -> Any:
         return _modulo(self.emitter, other, self)
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return _power(self.emitter, self, other, modulus)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _power(self.emitter, other, self, None)
+
     def __and__(self, other: Any) -> Any:
         return _arith(self.emitter, "&", self, other)
 
@@ -150,17 +169,34 @@ class Number:
     def __xor__(self, other: Any) -> Any:
         return _arith(self.emitter, "^", self, other)
 
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
     def __lshift__(self, other: Any) -> Any:
         return _arith(self.emitter, "<<", self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _arith(self.emitter, "<<", other, self)
 
     def __rshift__(self, other: Any) -> Any:
         return _arith(self.emitter, ">>", self, other)
 
+    def __rrshift__(self, other: Any) -> Any:
+        return _arith(self.emitter, ">>", other, self)
+
     def __neg__(self) -> Any:
+        if self.is_float:
+            op = self.emitter.emit("arith.negf", [("operand", self.value)], [("result", self.type)])
+            return Number(self.emitter, op.result)
         return 0 - self
 
     def __pos__(self) -> Any:
         return self
+
+    def __invert__(self) -> Any:
+        return -1 - self
+
+    def __abs__(self) -> Any:
+        return select(self.emitter, self < 0, -self, self)
 
     def __lt__(self, other: Any) -> Any:
         return compare(self.emitter, "<", self, other)
@@ -196,11 +232,12 @@ class NeedsConstant(Exception):  # noqa: N818 - a request, answered by unrolling
 
 @dataclass(frozen=True)
 class Gone:
-    """A name that was assigned only inside a loop or branch; using it afterwards is an error."""
+    """A name without a value that can be told: one assigned only inside a loop or branch, say."""
 
     name: str
     location: Location
     what: str
+    why: str = ""
 
 
 # ---- arithmetic --------------------------------------------------------------------------------
@@ -215,7 +252,7 @@ def as_value(emitter: Emitter, given: Any, type_: Type | None = None) -> Value:
     if isinstance(given, int):
         return emitter.constant(given, type_ or INDEX)
     if isinstance(given, float):
-        return emitter.constant(given, type_ or F32)
+        return emitter.constant(given, type_ or F64)
     raise emitter.fail("not-a-number", f"a number is needed here, not {type(given).__name__}")
 
 
@@ -226,6 +263,12 @@ def cast(emitter: Emitter, number: Number, type_: Type) -> Number:
         return number
     assert isinstance(type_, ScalarType)
     value = number.value
+    if type_ == I1:
+        return truth(emitter, number)
+    if have == I1:
+        value, have = _one(emitter, "arith.extui", value, I64), I64
+    if have == type_:
+        return Number(emitter, value, nonnegative=True)
     if not have.is_float and type_.is_float:
         if have == INDEX:
             value = _one(emitter, "arith.index_cast", value, I64)
@@ -253,15 +296,29 @@ def _is_float(given: Any) -> bool:
     return given.is_float if isinstance(given, Number) else isinstance(given, float)
 
 
-def _common(emitter: Emitter, left: Any, right: Any, floats: bool) -> tuple[Value, Value, Type]:
-    types = [g.type for g in (left, right) if isinstance(g, Number)]
-    wide = [t for t in types if t.is_float]
-    type_: Type
-    if floats:
-        type_ = wide[0] if wide else F32
-    else:
-        type_ = I1 if all(t == I1 for t in types) else INDEX if INDEX in types else types[0]
-    return as_value(emitter, left, type_), as_value(emitter, right, type_), type_
+def _is_truth(given: Any) -> bool:
+    return given.type == I1 if isinstance(given, Number) else isinstance(given, bool)
+
+
+def _float_type(*given: Any) -> Type:
+    """The type in which floats meet: an f32 draws the others to itself."""
+    return F32 if any(isinstance(g, Number) and g.type == F32 for g in given) else F64
+
+
+def _common(emitter: Emitter, left: Any, right: Any, type_: Type) -> tuple[Value, Value]:
+    return as_value(emitter, left, type_), as_value(emitter, right, type_)
+
+
+def truth(emitter: Emitter, given: Any) -> Any:
+    """What Python takes a value for where it asks for a truth value."""
+    if not isinstance(given, Number):
+        return bool(given)
+    return given if given.type == I1 else compare(emitter, "!=", given, 0)
+
+
+def inverted(emitter: Emitter, condition: Number) -> Number:
+    """`not condition`, of a truth value."""
+    return _arith(emitter, "^", condition, True)
 
 
 def _nonnegative(given: Any) -> bool:
@@ -273,61 +330,102 @@ def _arith(emitter: Emitter, symbol: str, left: Any, right: Any) -> Number:
     names = _FLOAT_OPS if floats else _INT_OPS
     if symbol not in names:
         raise emitter.fail("operator", f"{symbol!r} is not defined for floats in a kernel")
-    a, b, type_ = _common(emitter, left, right, floats)
+    is_logic = symbol in "&|^" and _is_truth(left) and _is_truth(right)
+    type_ = _float_type(left, right) if floats else I1 if is_logic else INDEX
+    a, b = _common(emitter, left, right, type_)
     op = emitter.emit(f"arith.{names[symbol]}", [("lhs", a), ("rhs", b)], [("result", type_)])
     keeps = symbol in "+*>><<&" and _nonnegative(left) and _nonnegative(right)
     return Number(emitter, op.result, nonnegative=keeps and not floats)
 
 
-def _floor_divide(emitter: Emitter, left: Any, right: Any) -> Number:
+def _whole(emitter: Emitter, symbol: str, left: Any, right: Any, name: str) -> Number:
+    """An operation of whole numbers."""
     if _is_float(left) or _is_float(right):
-        raise emitter.fail("operator", "'//' is not defined for floats in a kernel", "use '/'")
+        advice = "use '/'" if symbol == "//" else "int(x) makes a whole number"
+        raise emitter.fail("operator", f"{symbol!r} is not defined for floats in a kernel", advice)
+    if isinstance(right, int) and right == 0:
+        raise emitter.fail("operator", f"{symbol!r} by zero")
+    a, b = _common(emitter, left, right, INDEX)
+    op = emitter.emit(f"arith.{name}", [("lhs", a), ("rhs", b)], [("result", INDEX)])
+    return Number(emitter, op.result, nonnegative=_nonnegative(left) and _nonnegative(right))
+
+
+def _floor_divide(emitter: Emitter, left: Any, right: Any) -> Number:
     plain = _nonnegative(left) and _nonnegative(right)
-    a, b, type_ = _common(emitter, left, right, False)
-    name = "arith.divsi" if plain else "arith.floordivsi"
-    op = emitter.emit(name, [("lhs", a), ("rhs", b)], [("result", type_)])
-    return Number(emitter, op.result, nonnegative=plain)
+    return _whole(emitter, "//", left, right, "divsi" if plain else "floordivsi")
 
 
 def _modulo(emitter: Emitter, left: Any, right: Any) -> Any:
-    if _is_float(left) or _is_float(right):
-        raise emitter.fail("operator", "'%' is not defined for floats in a kernel")
-    if _nonnegative(left) and _nonnegative(right):
-        a, b, type_ = _common(emitter, left, right, False)
-        op = emitter.emit("arith.remsi", [("lhs", a), ("rhs", b)], [("result", type_)])
-        return Number(emitter, op.result, nonnegative=True)
-    return left - _floor_divide(emitter, left, right) * right  # Python rounds down, hardware to 0
+    if _is_float(left) or _is_float(right) or (_nonnegative(left) and _nonnegative(right)):
+        return _whole(emitter, "%", left, right, "remsi")
+    rest = left - _floor_divide(emitter, left, right) * right  # Python rounds down, hardware to 0
+    is_positive = not isinstance(right, Number) and right > 0
+    return Number(emitter, rest.value, nonnegative=True) if is_positive else rest
+
+
+def _power(emitter: Emitter, left: Any, right: Any, modulus: Any) -> Any:
+    """A power with a known whole exponent, as products; of two, with a run-time one, as a shift."""
+    if isinstance(left, int) and left == 2 and _nonnegative(right) and not _is_float(right):
+        return 1 << right
+    is_known = isinstance(right, int) and right >= 0 and modulus is None
+    if not is_known or (_is_float(left) and right > 2):
+        raise emitter.fail(
+            "operator",
+            "'**' of run-time values needs an exponent that is a whole number known at compile "
+            "time; of a float, at most 2",
+            "write the product, or 1 << n for powers of two",
+        )
+    result: Any = 1.0 if _is_float(left) else 1
+    while right:
+        if right & 1:
+            result = left if isinstance(result, int | float) else result * left
+        left, right = left * left if right > 1 else left, right >> 1
+    return result
 
 
 def compare(emitter: Emitter, symbol: str, left: Any, right: Any) -> Number:
     """A comparison, as an i1."""
+    for given in (left, right):
+        if not isinstance(given, Number | bool | int | float):
+            raise emitter.fail(
+                "compare", f"a run-time number is compared with {type(given).__name__}"
+            )
     floats = _is_float(left) or _is_float(right)
-    a, b, _ = _common(emitter, left, right, floats)
+    is_equality = symbol in ("==", "!=")
+    is_logic = is_equality and _is_truth(left) and _is_truth(right)
+    type_ = _float_type(left, right) if floats else I1 if is_logic else INDEX
+    a, b = _common(emitter, left, right, type_)
     word = {"==": "eq", "!=": "ne"}.get(symbol) or _ORDER[symbol]
     if floats:
         name, word = "arith.cmpf", ("une" if symbol == "!=" else f"o{word}")
     else:
-        name, word = "arith.cmpi", word if symbol in ("==", "!=") else f"s{word}"
+        name, word = "arith.cmpi", word if is_equality else f"s{word}"
     attrs = {"predicate": IntAttr(predicates(name).index(word), I64)}
     op = emitter.emit(name, [("lhs", a), ("rhs", b)], [("result", I1)], dict(attrs))
     return Number(emitter, op.result)
 
 
 def select(emitter: Emitter, condition: Number, yes: Any, no: Any) -> Number:
-    """`yes if condition else no`."""
-    a, b, type_ = _common(emitter, yes, no, _is_float(yes) or _is_float(no))
-    if not any(isinstance(g, Number) for g in (yes, no)):
-        type_ = F32 if _is_float(yes) or _is_float(no) else INDEX
-        a, b = as_value(emitter, yes, type_), as_value(emitter, no, type_)
-    operands = [("condition", condition.value), ("true_value", a), ("false_value", b)]
-    op = emitter.emit("arith.select", operands, [("result", type_)])
-    return Number(emitter, op.result, nonnegative=_nonnegative(yes) and _nonnegative(no))
+    """`yes if condition else no`, of numbers that do no harm when they are computed in vain."""
+    floats = _is_float(yes) or _is_float(no)
+    is_logic = _is_truth(yes) and _is_truth(no)
+    type_ = _float_type(yes, no) if floats else I1 if is_logic else INDEX
+    a, b = _common(emitter, yes, no, type_)
+    value = select_value(emitter, condition, a, b)
+    return Number(emitter, value, nonnegative=_nonnegative(yes) and _nonnegative(no))
+
+
+def select_value(emitter: Emitter, condition: Number, yes: Value, no: Value) -> Value:
+    """One of two values of one type."""
+    operands = [("condition", condition.value), ("true_value", yes), ("false_value", no)]
+    return emitter.emit("arith.select", operands, [("result", yes.type)]).result
 
 
 def extreme(emitter: Emitter, which: str, left: Any, right: Any) -> Number:
     """`min` or `max` of two numbers."""
     floats = _is_float(left) or _is_float(right)
-    a, b, type_ = _common(emitter, left, right, floats)
+    type_ = _float_type(left, right) if floats else INDEX
+    a, b = _common(emitter, left, right, type_)
     name = f"arith.{which}{'imumf' if floats else 'si'}"
     op = emitter.emit(name, [("lhs", a), ("rhs", b)], [("result", type_)])
     either = any if which == "max" else all
@@ -337,9 +435,11 @@ def extreme(emitter: Emitter, which: str, left: Any, right: Any) -> Number:
 # ---- data --------------------------------------------------------------------------------------
 
 
-class BufferSymbol(NotANumber):
+class BufferSymbol(NotANumber, Symbol):
     """A tile or convolution tile of the kernel. `value` is its handle in the IR; `alloc` the
     operation that made it, None for a tile of the caller."""
+
+    CELLS = ("value",)
 
     def __init__(
         self, emitter: Emitter, spec: TileSpec | ConvSpec, value: Value, alloc: Op | None = None
@@ -359,31 +459,51 @@ class BufferSymbol(NotANumber):
 
 
 class TileSymbol(BufferSymbol):
-    """A tile of the kernel."""
+    """A tile of the kernel.
+
+    `_valid` is its valid region where that is certain: in the block that made the tile. A getter
+    inside a loop or branch, where a later line may have changed it, asks at run time.
+    """
 
     def __init__(
-        self, emitter: Emitter, spec: TileSpec, value: Value, alloc: Op | None = None
+        self,
+        emitter: Emitter,
+        spec: TileSpec,
+        value: Value,
+        alloc: Op | None = None,
+        valid: tuple[Any, Any] | None = None,
     ) -> None:
         super().__init__(emitter, spec, value, alloc)
         self.tile = spec
-        self.valid: tuple[Any, Any] = (spec.valid_row, spec.valid_col)
+        self._block: Block | None = emitter.block if valid is not None else None
+        self._valid = valid or (DYNAMIC, DYNAMIC)
 
     def renamed(self, value: Value) -> TileSymbol:
-        symbol = TileSymbol(self.emitter, self.tile, value, self.alloc)
-        symbol.valid = self.valid
-        return symbol
+        """The tile under another handle. From here on nothing is certain: either may change it."""
+        self._block = None
+        return TileSymbol(self.emitter, self.tile, value, self.alloc)
+
+    def _size(self, axis: int) -> Any:
+        static = (self.tile.valid_row, self.tile.valid_col)[axis]
+        if static != DYNAMIC:
+            return static
+        if self._block is self.emitter.block:
+            return self._valid[axis]
+        results = [("valid_row", INDEX), ("valid_col", INDEX)]
+        op = self.emitter.emit("pto.get_validshape", [("source", self.value)], results)
+        return Number(self.emitter, op.results[axis], nonnegative=True)
 
     def GetValidRow(self) -> Any:
-        return self.valid[0]
+        return self._size(0)
 
     def GetValidCol(self) -> Any:
-        return self.valid[1]
+        return self._size(1)
 
     def SetValidRow(self, rows: Any) -> None:
-        self.SetValidShape(rows, self.valid[1])
+        self.SetValidShape(rows, self._size(1))
 
     def SetValidCol(self, cols: Any) -> None:
-        self.SetValidShape(self.valid[0], cols)
+        self.SetValidShape(self._size(0), cols)
 
     def SetValidShape(self, rows: Any, cols: Any) -> None:
         """Writes a change of the valid region."""
@@ -391,13 +511,21 @@ class TileSymbol(BufferSymbol):
         labels = ("source", "valid_row", "valid_col")
         operands = list(zip(labels, (self.value, *values), strict=True))
         self.emitter.emit("pto.set_validshape", operands)
-        self.valid = (rows, cols)
+        self._valid = (rows, cols)
+        if self._block is not self.emitter.block:
+            self._block = None
+
+    def GetValue(self, offset: Any) -> Any:
+        return Instruction(INSTRUCTIONS["GETVAL"])(self, offset)
+
+    def SetValue(self, offset: Any, value: Any) -> None:
+        Instruction(INSTRUCTIONS["SETVAL"])(self, offset, value)
 
     def __repr__(self) -> str:
         return f"<tile {self.spec}>"
 
 
-class PointerSymbol:
+class PointerSymbol(Symbol):
     """An array parameter, or a place inside one. Shape and strides are those of the array."""
 
     operand_kind = "pointer"
@@ -442,7 +570,7 @@ class PointerSymbol:
         return f"<pointer to {self.dtype.name}>"
 
 
-class GlobalSymbol(NotANumber):
+class GlobalSymbol(NotANumber, Symbol):
     """A GlobalTensor: the part of memory it stands for, and the whole it is a part of."""
 
     operand_kind = "global"
@@ -479,7 +607,7 @@ class GlobalSymbol(NotANumber):
         return f"<view {self.spec}>"
 
 
-class GroupSymbol:
+class GroupSymbol(Symbol):
     """The members of a collective, and the index of the root among them."""
 
     operand_kind = "object"

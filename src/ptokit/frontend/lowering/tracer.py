@@ -21,11 +21,13 @@ from ptokit.frontend.lowering.symbols import (
     GroupSymbol,
     Number,
     as_value,
+    cast,
 )
 from ptokit.ir.attributes import Attribute, IntAttr
 from ptokit.ir.builder import mnemonic
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects.memory import constant
 from ptokit.ir.instructions import (
     RETURNED,
     attribute_for,
@@ -38,7 +40,7 @@ from ptokit.ir.instructions import (
     operands_in,
     text_key,
 )
-from ptokit.ir.types import F32, I32, I64, OpaqueType, ScalarType, Type
+from ptokit.ir.types import F32, F64, I1, I32, I64, INDEX, OpaqueType, ScalarType, Type
 from ptokit.ir.typetext import is_scalar
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import InAuto
@@ -58,6 +60,7 @@ class Tracer:
         self.mode = mode
         self.sync = _Flags(self)
         self.core = SimpleNamespace(events={}, role="mix", registers={})  # event ids taken so far
+        emitter.watched.append(self.core.events)
 
     def place(self, operand: Any) -> None:
         """Placement belongs to a later pass."""
@@ -96,8 +99,10 @@ class Tracer:
         _in_written_order(op)
         if not results:
             return None
-        made = Number if isinstance(op.result.type, ScalarType) else EventSymbol
-        return made(self.emitter, op.result)
+        if not isinstance(op.result.type, ScalarType):
+            return EventSymbol(self.emitter, op.result)
+        number = Number(self.emitter, op.result)
+        return cast(self.emitter, number, F32 if number.is_float else INDEX)
 
     # ---- how it is written -------------------------------------------------------------------
 
@@ -163,6 +168,8 @@ class Tracer:
     ) -> list[Value]:
         if isinstance(value, GroupSymbol):
             return [member.value for member in value.members]
+        if isinstance(value, Number):
+            value = self._as_operand(insn, declared, value, given)
         found = getattr(value, "value", None)
         if isinstance(found, Value):
             return [found]
@@ -177,6 +184,23 @@ class Tracer:
             f"{insn.name}: {type(value).__name__} cannot be an operand of a lowered kernel",
         )
 
+    def _as_operand(
+        self, insn: Insn, declared: Operand, number: Number, given: Mapping[str, Any]
+    ) -> Number:
+        """A run-time number in the type in which the operation takes it.
+
+        A float is rounded to the elements it meets, once, as when the instruction runs; what goes
+        to memory has the type of the memory.
+        """
+        if number.type == I1:
+            number = cast(self.emitter, number, INDEX)
+        if "scalar" not in declared.kinds:
+            return number
+        pointers = [o.name for o in insn.operands if "pointer" in o.kinds and o.name in given]
+        if pointers:
+            return cast(self.emitter, number, ScalarType(_element(given[pointers[0]]).mlir))
+        return cast(self.emitter, number, _float_type(given)) if number.type == F64 else number
+
     # ---- binding -----------------------------------------------------------------------------
 
     def _binds_here(
@@ -189,11 +213,17 @@ class Tracer:
         if self.mode == "auto":
             return True
         address = given["addr"] if template["Addr"] is None else template["Addr"]
-        if isinstance(address, int) and tile.alloc and "addr" not in tile.alloc.labels:
-            constant = self.emitter.constant_before(tile.alloc, address, I64)
-            tile.alloc.operands.insert(0, constant)
-            tile.alloc.labels = ("addr", *tile.alloc.labels)
-            return True
+        alloc = tile.alloc
+        if isinstance(address, int) and alloc and tile.value is alloc.result:
+            before = alloc.operand("addr")
+            if before is None:
+                place = self.emitter.constant_before(alloc, address, I64)
+                alloc.operands.insert(0, place)
+                alloc.labels = ("addr", *alloc.labels)
+                return True
+            if constant(before) == address:  # said already, when this region was written before
+                return True
+        self.emitter.heap.touch(tile, insn.name, self.emitter.location)
         value = as_value(self.emitter, address, I64)
         pairs = [("obj", tile.value), ("addr", value)]
         results = [("obj", tile.value.type)]

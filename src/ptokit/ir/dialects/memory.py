@@ -108,6 +108,11 @@ SET_VALID = define(
     "source:tile valid_row:index valid_col:index",
     "%source, %valid_row, %valid_col {} : T(source)",
 )
+GET_VALID = define(
+    "pto.get_validshape",
+    "source:tile -> valid_row:index valid_col:index",
+    "%source {} : T(source)",
+)
 BITCAST = define(
     "pto.bitcast",
     "src:tile -> result:tile",
