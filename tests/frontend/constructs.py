@@ -56,7 +56,7 @@ def construct(
     return add
 
 
-# ---- helpers of the programs -----------------------------------------------------------------
+# ---- helpers of the programs -------------------------------------------------------------------
 
 
 def put(y: Any, row: Any, value: Any) -> None:
@@ -217,7 +217,7 @@ def dict_value(x, y, n):
     d = {"a": 1, "b": 2}
     if n > 1:
         d["a"] = 10
-    for i in range(n):
+    for _ in range(n):
         d["b"] += d["a"]
     put(y, 0, d["b"])
 
@@ -439,7 +439,7 @@ def deque_in_loop(x, y, n):
     put(y, 0, q[0])
 
 
-# ---- branches ------------------------------------------------------------------------------------
+# ---- branches ----------------------------------------------------------------------------------
 
 BRANCHES = "Branches"
 
@@ -552,7 +552,7 @@ def asserted(x, y, n):
     put(y, 0, n)
 
 
-# ---- loops -----------------------------------------------------------------------------------------
+# ---- loops -------------------------------------------------------------------------------------
 
 LOOPS = "Loops"
 
@@ -576,7 +576,7 @@ def over_lists(x, y, n):
     total = 0
     for i, v in enumerate([4, n, 6]):
         total += i * v
-    for a, b in zip([1, 2], (n, 3)):
+    for a, b in zip([1, 2], (n, 3), strict=True):
         total += a * b
     for v in reversed([1, n]):
         total = total * 3 + v
@@ -675,7 +675,6 @@ def nested_break(x, y, n):
             if j > i:
                 break
             total += 1
-        else_count = i
         if total > 4:
             break
     put(y, 0, total)
@@ -722,7 +721,7 @@ def endless(x, y, n):
         put(y, 0, 1)
 
 
-# ---- functions ----------------------------------------------------------------------------------
+# ---- functions ---------------------------------------------------------------------------------
 
 FUNCTIONS = "Functions"
 
@@ -753,7 +752,7 @@ def closures(x, y, n):
     def scaled(v, more=1, *rest, shift=0):
         return v * scale + more + shift + len(rest)
 
-    square = lambda v: v * v
+    square = lambda v: v * v  # noqa: E731
     put(y, 0, scaled(n, shift=2))
     scale = 5
     put(y, 1, scaled(square(n), 4, 5, 6))
@@ -864,7 +863,7 @@ def library_function_of_symbol(x, y, n):
     put(y, 0, math.gcd(n, 18))  # here
 
 
-# ---- arithmetic -----------------------------------------------------------------------------------
+# ---- arithmetic --------------------------------------------------------------------------------
 
 NUMBERS = "Numbers"
 
@@ -941,7 +940,7 @@ def texts(x, y, n):
     put(y, 0, len(f"{COLS:04d}-{ROWS}") + n)
 
 
-# ---- tiles ----------------------------------------------------------------------------------------
+# ---- tiles -------------------------------------------------------------------------------------
 
 TILES = "Tiles"
 
@@ -1069,7 +1068,7 @@ def by_name(x, y, n):
     keep(y, 0, v)
 
 
-# ---- memory ------------------------------------------------------------------------------------------
+# ---- memory ------------------------------------------------------------------------------------
 
 MEMORY = "Global memory"
 
@@ -1082,8 +1081,8 @@ def slices(x, y, n):
     TSTORE(h[n : n + 1, 0:8], t)
     TLOAD(t, g[2:4][n % 2 : n % 2 + 1, : 4 + 4])
     TSTORE(h[5, 8:], t)
-    TLOAD(t, g[-1, -8:])
-    TSTORE(h[-2, :8], t)
+    TLOAD(t, g[7, 8:])
+    TSTORE(h[6, :8], t)
 
 
 @construct(MEMORY, "a slice with a negative step", "slice-step", eager="slice-step")
@@ -1096,6 +1095,12 @@ def negative_step(x, y, n):
 def stepped(x, y, n):
     t = Part(8)
     TLOAD(t, GlobalTensor(x)[0, ::2])  # here
+
+
+@construct(MEMORY, "a slice from the end", "slice-range", eager="slice-range")
+def from_the_end(x, y, n):
+    t = Part(8)
+    TLOAD(t, GlobalTensor(x)[-1, 0:8])  # here
 
 
 @construct(MEMORY, "elements of an array parameter by index", "lower.array")

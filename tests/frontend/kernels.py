@@ -124,10 +124,12 @@ def hidden_scratch(x, y):
 
 
 @kernel
-def uses_break(x, n):
+def uses_else(x, n):
     for i in range(n):
         if i > 3:
             break
+    else:
+        pass
 
 
 @kernel
@@ -147,8 +149,8 @@ def used_after_loop(x, n):
 
 @kernel
 def run_time_index(x, n):
-    tiles = [Block(), Block()]
-    TLOAD(tiles[n], GlobalTensor(x))
+    scales = [1.0, 2.0]
+    TADDS(Block(), Block(), scales[n])
 
 
 @kernel
@@ -162,8 +164,8 @@ def false_at_compile_time(x, n):
 
 
 CANNOT = {
-    uses_break: ("lower.unsupported", "a kernel cannot contain Break"),
-    uses_try: ("lower.unsupported", "a kernel cannot contain Try"),
+    uses_else: ("lower.for-else", "a loop in a kernel has no else"),
+    uses_try: ("lower.unsupported", "a kernel cannot contain try"),
     used_after_loop: ("lower.gone", "last is assigned only inside the loop"),
     run_time_index: ("lower.needs-constant", "needs a value known at compile time"),
     unknown_name: ("unknown-name", "name 'nowhere' is not defined"),

@@ -1,4 +1,4 @@
-"""Every construct of the language page: equal bytes on every path, or refused by name at its line."""
+"""Every construct of the language page: equal bytes on every path, or refused at its line."""
 
 from __future__ import annotations
 

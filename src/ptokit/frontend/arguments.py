@@ -39,15 +39,24 @@ def completed(
 
 def positional(kind: type, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
     """The arguments of a type with those given by name in their places."""
-    signature = inspect.signature(kind.__init__)
-    names = [n for n, p in signature.parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
-    try:
-        bound = signature.bind(None, *args, **named)
-    except TypeError:
-        what = kind.__name__.partition("[")[0]
-        raise unknown_names(what, named, names, f"{what}({', '.join(names)})") from None
-    bound.apply_defaults()
-    return bound.args[1:]
+    names = _names(kind)
+    if not set(named) <= set(names[len(args) :]):
+        raise no_such_argument(kind, named)
+    found = [*args, *(named.get(name) for name in names[len(args) :])]
+    while found and found[-1] is None:
+        found.pop()
+    return tuple(found)
+
+
+def no_such_argument(kind: type, named: Mapping[str, Any]) -> PtoError:
+    """The error of making something with arguments under names that it does not have."""
+    what, names = kind.__name__.partition("[")[0], _names(kind)
+    return unknown_names(what, named, names, f"{what}({', '.join(names)})")
+
+
+def _names(kind: type) -> list[str]:
+    parameters = inspect.signature(kind.__init__).parameters.values()
+    return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
 
 
 def unknown_names(what: str, named: Mapping[str, Any], names: Iterable[str], fix: str) -> PtoError:

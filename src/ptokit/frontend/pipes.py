@@ -15,7 +15,14 @@ from typing import Any, ClassVar
 from ptokit.base.diagnostics import fail
 from ptokit.base.entry import public
 from ptokit.base.enums import Direction, FIFOType, VecCubeRatio
-from ptokit.frontend.arguments import arguments, choice, class_name, completed, template
+from ptokit.frontend.arguments import (
+    arguments,
+    choice,
+    class_name,
+    completed,
+    no_such_argument,
+    template,
+)
 from ptokit.frontend.session import current
 from ptokit.isa.fifos import FLAG_IDS, FixpipeParams, PipeSpec
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
@@ -86,8 +93,14 @@ class TPipe(PipeObject, metaclass=_PipeMeta):
     SPEC: ClassVar[PipeSpec | None] = None
 
     def __init__(
-        self, gm_slot_buffer: Any = None, c2v_consumer_buf: int = 0, v2c_consumer_buf: int = 0
+        self,
+        gm_slot_buffer: Any = None,
+        c2v_consumer_buf: int = 0,
+        v2c_consumer_buf: int = 0,
+        **unknown: Any,
     ) -> None:
+        if unknown:
+            raise no_such_argument(TPipe, unknown)
         if self.SPEC is None:
             raise fail(
                 "pipe-type",

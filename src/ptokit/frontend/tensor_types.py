@@ -25,7 +25,7 @@ from ptokit.base.tensors import (
 )
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.advice import NotANumber
-from ptokit.frontend.arguments import arguments, choice, class_name, template
+from ptokit.frontend.arguments import arguments, choice, class_name, no_such_argument, template
 from ptokit.frontend.conv_parameters import ConvParameters
 from ptokit.frontend.types import broadcast, contents, reject
 from ptokit.isa.verify import recipe
@@ -75,7 +75,9 @@ class _Sizes(metaclass=_ShapeMeta):
 
     dims: ClassVar[tuple[int, ...]] = ()
 
-    def __init__(self, *values: int) -> None:
+    def __init__(self, *values: int, **unknown: Any) -> None:
+        if unknown:
+            raise no_such_argument(type(self), unknown)
         dynamic = self.dims.count(DYNAMIC)
         name = type(self).__name__
         with template(name, f"{name}(a whole number per DYNAMIC size)", values, "arguments"):
@@ -156,7 +158,9 @@ class ConvTile(NotANumber, ConvParameters, metaclass=_ConvMeta):
 
     TYPE: ClassVar[ConvSpec | None] = None
 
-    def __init__(self, *sizes: int) -> None:
+    def __init__(self, *sizes: int, **unknown: Any) -> None:
+        if unknown:
+            raise no_such_argument(type(self), unknown)
         spec = self.TYPE
         if spec is None:
             raise fail(
@@ -217,8 +221,14 @@ class GlobalTensor(GlobalObject, NotANumber, metaclass=_GlobalMeta):
     TYPE: ClassVar[GlobalSpec | None] = None
 
     def __init__(
-        self, memory: Any = None, shape: Shape | None = None, stride: Stride | None = None
+        self,
+        memory: Any = None,
+        shape: Shape | None = None,
+        stride: Stride | None = None,
+        **unknown: Any,
     ) -> None:
+        if unknown:
+            raise no_such_argument(GlobalTensor, unknown)
         spec = _inferred(memory) if self.TYPE is None else self.TYPE
         if (shape is not None and not isinstance(shape, Shape)) or (
             stride is not None and not isinstance(stride, Stride)
@@ -235,6 +245,8 @@ class GlobalTensor(GlobalObject, NotANumber, metaclass=_GlobalMeta):
         )
         at = None if memory is None else pointer(memory, spec.dtype)
         super().__init__(spec, at, sizes, steps)
+        if self.TYPE is None:
+            self.rank = as_array(memory).ndim
 
     if TYPE_CHECKING:
 

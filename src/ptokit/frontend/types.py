@@ -21,7 +21,7 @@ from ptokit.base.enums import BLayout, CompactMode, SLayout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
 from ptokit.frontend.advice import NotANumber
-from ptokit.frontend.arguments import arguments, choice, class_name, template
+from ptokit.frontend.arguments import arguments, choice, class_name, no_such_argument, template
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS
@@ -136,7 +136,9 @@ class Tile(NotANumber, TileObject, metaclass=TileMeta):
     __slots__ = ()
     spec_for: ClassVar[Callable[[Target], TileSpec] | None] = None
 
-    def __init__(self, *valid: int) -> None:
+    def __init__(self, *valid: int, **unknown: Any) -> None:
+        if unknown:
+            raise no_such_argument(type(self), unknown)
         if self.spec_for is None:
             raise fail(
                 "tile-type",

@@ -15,13 +15,13 @@ from ptokit.base.convs import ConvParameter, initial_parameters
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, dtype, u8
 from ptokit.base.entry import public
-from ptokit.base.enums import Layout
 from ptokit.base.layout import Array
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa.facts import ConvFacts, GlobalFacts, TileFacts
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.memory import GmBuffer, Lease, Storage
+from ptokit.machine.slices import rank_of, window
 
 
 class Bound:
@@ -276,7 +276,7 @@ def pointer(value: Any, element: DType | None = None) -> Pointer:
 class GlobalObject:
     """A five-dimensional view of global memory."""
 
-    __slots__ = ("__weakref__", "key", "pointer", "shape", "spec", "stride")
+    __slots__ = ("__weakref__", "key", "pointer", "rank", "shape", "spec", "stride")
 
     def __init__(
         self,
@@ -289,6 +289,7 @@ class GlobalObject:
         self.shape = shape
         self.stride = stride
         self.pointer: Pointer | None = None
+        self.rank = 0  # of the array it was made from, where there is one
         self.key = (spec, shape, stride)
         if pointer is not None:
             self.point_to(pointer)
@@ -336,22 +337,15 @@ class GlobalObject:
 
     @public
     def __getitem__(self, part: Any) -> GlobalObject:
-        """`g[r0:r1, c0:c1]`: the part of a two-dimensional view, sharing its memory."""
-        rows, cols = part if isinstance(part, tuple) and len(part) == 2 else (part, slice(None))
-        if self.spec.layout not in (Layout.ND, Layout.DN) or self.shape[:3] != (1, 1, 1):
-            raise fail(
-                "slice-layout",
-                "only two-dimensional ND and DN views can be sliced",
-                got=[("layout", self.spec.layout.name), ("shape", self.shape)],
-            )
-        starts, sizes = zip(
-            _part(rows, self.shape[3], "rows"), _part(cols, self.shape[4], "columns"), strict=True
-        )
-        shape = (1, 1, 1, *sizes)
+        """`g[r0:r1, c0:c1]`: a part of the view, sharing its memory (slices.py)."""
+        rank = self.rank or rank_of(self.shape)
+        start, shape = window(part, self.spec, self.shape, rank, None)
         at = self.data()
-        skipped = starts[0] * self.stride[3] + starts[1] * self.stride[4]
+        skipped = sum(n * s for n, s in zip(start, self.stride, strict=True))
         static = GlobalSpec.of(self.spec.dtype, shape, self.stride, self.spec.layout)
-        return type(self)._sliced(static, at.moved(skipped), shape, self.stride)
+        found = type(self)._sliced(static, at.moved(skipped), shape, self.stride)
+        found.rank = rank
+        return found
 
     @classmethod
     def _sliced(
@@ -388,26 +382,3 @@ def _dimension(dim: int) -> int:
     if not 0 <= dim <= 4:
         raise fail("SA-0086", "a dimension lies in 0..4", got=[("dim", dim)])
     return dim
-
-
-def _part(part: Any, extent: int, what: str) -> tuple[int, int]:
-    try:
-        if not isinstance(part, slice):
-            part = slice(index(part), index(part) + 1)
-        start = 0 if part.start is None else index(part.start)
-        stop = extent if part.stop is None else index(part.stop)
-    except TypeError:
-        raise fail(
-            "slice-range",
-            "a view is sliced by whole numbers, rows first",
-            got=[(what, part)],
-            fix="view[r0:r1, c0:c1]",
-        ) from None
-    if part.step not in (None, 1) or not 0 <= start <= stop <= extent:
-        raise fail(
-            "slice-range",
-            f"a slice of {what} lies inside the view and has step 1",
-            got=[("slice", str(part)), (what, extent)],
-            fix=f"0 <= start <= stop <= {extent}; negative positions and steps are not taken",
-        )
-    return start, stop - start

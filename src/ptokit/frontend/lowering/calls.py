@@ -67,6 +67,8 @@ from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Value
 from ptokit.ir.types import F64, I64, INDEX, ScalarType, TileBufType, ViewType
 from ptokit.isa.groups import Group
+from ptokit.machine.slices import rank_of as rank_of_view
+from ptokit.machine.slices import window
 
 _LIBRARY = tuple(
     str(Path(p).resolve())
@@ -174,7 +176,7 @@ def _construct(
         return _Sizes(kind, args)
     begin = kind.__init__
     if isinstance(begin, FunctionType) and _is_users(begin) and _has_source(begin):
-        made = kind.__new__(kind)
+        made: Any = object.__new__(kind)
         interpreter.run(begin, [made, *args], kwargs)
         return made
     return None
@@ -268,7 +270,9 @@ def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
         layout_attribute(spec),
         hint="view",
     )
-    return partition(emitter, spec, view.result, (0,) * 5, shape, stride)
+    made = partition(emitter, spec, view.result, (0,) * 5, shape, stride)
+    made.rank = rank_of_view(shape) if kind.TYPE is not None else len(at.shape)
+    return made
 
 
 def _ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -303,17 +307,11 @@ def _static(sizes: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _slice(emitter: Emitter, view: GlobalSymbol, index: Any) -> GlobalSymbol:
-    rows, cols = index if isinstance(index, tuple) else (index, slice(None))
-    if view.spec.layout not in (Layout.ND, Layout.DN) or view.shape[:3] != (1, 1, 1):
-        raise emitter.fail("slice", "only two-dimensional ND and DN views can be sliced")
-    starts, sizes = [0, 0, 0], [1, 1, 1]
-    for axis, part in ((3, rows), (4, cols)):
-        part = part if isinstance(part, slice) else slice(part, part + 1)
-        first = 0 if part.start is None else part.start
-        last = view.shape[axis] if part.stop is None else part.stop
-        starts.append(view.start[axis] + first)
-        sizes.append(last - first)
-    return partition(emitter, view.spec, view.whole, tuple(starts), tuple(sizes), view.stride)
+    start, shape = window(index, view.spec, view.shape, view.rank, Number)
+    moved = tuple(a + b for a, b in zip(view.start, start, strict=True))
+    part = partition(emitter, view.spec, view.whole, moved, shape, view.stride)
+    part.rank = view.rank
+    return part
 
 
 # ---- functions with a meaning of their own -----------------------------------------------------

@@ -56,7 +56,7 @@ def put_cells(held: Any, cells: Cells) -> None:
         held.update(cells)
     elif isinstance(held, np.ndarray):
         held[...] = cells[""]
-    elif isinstance(held, WHOLES):
+    elif isinstance(held, set | deque | bytearray):
         held.clear()
         held.update(cells[""]) if isinstance(held, set) else held.extend(cells[""])
     else:

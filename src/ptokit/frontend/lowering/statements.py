@@ -24,11 +24,12 @@ from typing import Any
 from ptokit.base.diagnostics import Note, PtoError
 from ptokit.base.location import Location, user_site
 from ptokit.frontend.advice import unknown_attribute, unknown_name
+from ptokit.frontend.lowering.branches import BREAK, CONTINUE, RETURN, VALUE
 from ptokit.frontend.lowering.carry import is_same
 from ptokit.frontend.lowering.choice import chosen_tile
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.heap import Symbol, is_mutable, put_cells, reached
-from ptokit.frontend.lowering.loops import BREAK, CONTINUE, RETURN, VALUE, Loops
+from ptokit.frontend.lowering.loops import Loops
 from ptokit.frontend.lowering.symbols import (
     UNNAMED,
     BufferSymbol,

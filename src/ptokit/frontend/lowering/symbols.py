@@ -558,6 +558,13 @@ class PointerSymbol(Symbol):
     def __len__(self) -> int:
         return self.shape[0]
 
+    def lower_item(self, index: Any) -> Any:
+        raise self.emitter.fail(
+            "array",
+            "the elements of an array are known only at run time: a kernel moves them",
+            "load_scalar(x, i) reads one, GlobalTensor(x)[...] is a part to load",
+        )
+
     def __add__(self, elements: Any) -> PointerSymbol:
         offset = as_value(self.emitter, elements, INDEX)
         operands = [("ptr", self.value), ("offset", offset)]
@@ -591,6 +598,7 @@ class GlobalSymbol(NotANumber, Symbol):
         self.shape = shape
         self.stride = stride
         self.lower_item: Any = None  # how a slice of it is written
+        self.rank = 5  # of the array it was made from
         self.is_slot = False  # it has no memory of its own: a FIFO points it at a slot
 
     def become(self, other: GlobalSymbol) -> None:
