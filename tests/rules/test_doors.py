@@ -280,6 +280,18 @@ def test_a_race_can_be_allowed_where_it_is() -> None:
         racing[1](arrays()[0], allow={here.replace(str(found.location.line), "1")})
 
 
+def test_a_hang_cannot_be_allowed() -> None:
+    @ptokit.kernel(target="a2a3")
+    def hanging(x: Any) -> None:
+        ptokit.wait_flag(ptokit.PIPE_MTE2, ptokit.PIPE_V, ptokit.EVENT_ID0)  # ptokit: allow E1
+
+    with pytest.raises(ProgramError) as error:
+        hanging[1](arrays()[0], allow=["E1"])
+    (found,) = error.value.diagnostics
+    assert found.code == "E1"
+    assert "does not help" in found.notes[-1].text
+
+
 # ---- what the user sees ------------------------------------------------------------------------
 
 

@@ -122,8 +122,5 @@ class Policy:
         return kept
 
 
-_NOT_ALLOWED = Note(
-    "allowing it does not help: the tool chain or the hardware insists on it, and it is not known "
-    "what happens otherwise"
-)
+_NOT_ALLOWED = Note("allowing it does not help: it cannot be said how the program would go on")
 DEFAULT = Policy()

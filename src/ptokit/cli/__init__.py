@@ -111,9 +111,12 @@ def amount(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-def pass_or_refuse(found: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
-    """Print warnings on standard error and pass them on for the answer; raise errors instead."""
-    if any(d.severity == "error" for d in found):
+def pass_or_refuse(found: Sequence[Diagnostic], strict: bool = False) -> Sequence[Diagnostic]:
+    """Print warnings on standard error and pass them on for the answer; raise errors instead.
+
+    `strict` takes every warning for an error, also those that are no rules of an instruction.
+    """
+    if any(d.severity == "error" for d in found) or (strict and found):
         raise ProgramError(found)
     if found and not wants_json():
         for each in found:

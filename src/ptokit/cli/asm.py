@@ -51,7 +51,7 @@ def command(
     program = load_program(file)
     chosen = program.target(target, define)
     rules = profile(strict, release)
-    found = pass_or_refuse(program.check(chosen, rules=rules, allow=allow or ()))
+    found = pass_or_refuse(program.check(chosen, rules=rules, allow=allow or ()), strict)
     asked = steps(place, sync, enable_insert_sync, pto_level)
     if to is None and asked != OPEN:
         to, asked = Level.l3, asked.over(Steps(None if asked.sync == INSERT else False, KEEP))

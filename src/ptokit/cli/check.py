@@ -16,7 +16,7 @@ import typer
 
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, unrepeated
 from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
-from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.python_file import Checked, Job, Rules, check_python
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_text, shown_name
@@ -84,6 +84,7 @@ def command(
     answer(
         "\n".join(lines),
         found=found,
+        code=Exit.FOUND if strict and found else None,
         checked=[{"file": name, **vars(each)} for name, each in checked],
     )
 

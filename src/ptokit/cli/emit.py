@@ -32,7 +32,7 @@ def command(
     program = load_program(file)
     chosen = program.target(target, define)
     rules = profile(strict, release)
-    found = pass_or_refuse(program.check(chosen, rules=rules, allow=allow or ()))
+    found = pass_or_refuse(program.check(chosen, rules=rules, allow=allow or ()), strict)
     asked = steps(place, sync, enable_insert_sync, pto_level)
     source = program.cpp(chosen, rules=rules, allow=allow or (), place=asked.place, sync=asked.sync)
     if out is None:

@@ -66,7 +66,7 @@ def command(
         rules=profile(strict, release),
         allow=allow or (),
     ).warnings
-    pass_or_refuse(found)
+    pass_or_refuse(found, strict)
     _report(kernel, words, values, before, out, in_place, found)
 
 

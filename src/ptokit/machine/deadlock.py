@@ -42,11 +42,12 @@ def explain(scheduler: Scheduler) -> None:
             got=[(s.title, f"{s.given} signalled, {s.taken} taken") for s in wait.missing],
             fix=wait.why().hint or _hint(wait.missing),
             notes=[*_last_signals(wait.missing), *_meanwhile(waits, who), *fifos],
+            stops=True,
         )
     if not waits and not meeting:
         for stream, wait in blocked:
             what = f"the {stream.core.name} waits forever: {wait.why().what}"
-            scheduler.findings.add("E1", what, wait.site)
+            scheduler.findings.add("E1", what, wait.site, stops=True)
 
 
 def _coming(scheduler: Scheduler) -> set[int]:
@@ -96,6 +97,7 @@ def _subset(scheduler: Scheduler, meeting: list[Stream]) -> None:
         first.site,
         got=[(c.name, f"entered {counts[c.number]} times") for c in outside[:8]],
         fix="every participant must enter it equally often",
+        stops=True,
         notes=[
             Note(f"the {s.core.name} waits here", where(s.blocked.site))
             for s in meeting[1:4]

@@ -52,17 +52,23 @@ class Findings:
         fix: str = "",
         notes: Iterable[Note] = (),
         severity: str = "error",
+        stops: bool = False,
         once: Any = None,
     ) -> None:
-        """Keep a complaint, unless the same was said about the same lines."""
+        """Keep a complaint, unless the same was said about the same lines or it is allowed.
+
+        `stops`: the program does not come to its end, and no allowance helps.
+        """
         location = None if site is None else where(site)
         kept = tuple(notes)
         key = (code, once or message, location, tuple(n.location for n in kept))
-        if key not in self._found and not self.policy.allows(code, location):
+        if key not in self._found:
             values = tuple((path, str(value)) for path, value in got)
-            self._found[key] = Diagnostic(
-                code, message, location, values, fix, self.target, severity, kept
+            found = Diagnostic(
+                code, message, location, values, fix, self.target, severity, kept, not stops
             )
+            for each in self.policy.judge([found]):
+                self._found[key] = each
 
     # ---- races ----------------------------------------------------------------------------------
 
