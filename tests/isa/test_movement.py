@@ -329,7 +329,8 @@ def test_odd_int8_windows_run_over_hidden_scratch() -> None:
         memory = machine.core.memory(TileType.Vec)
         memory.shadow[188416:196608] = 1
         TEXTRACT(first, second, src)
-        assert not memory.shadow[188416:196608].any()
+        assert not memory.shadow[188416 : 188416 + 64 * 16].any()  # 64 bytes for each row
+        assert memory.shadow[188416 + 64 * 16 : 196608].all()
 
 
 def test_extracted_columns_keep_their_words() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
-from ptokit.base.dtypes import DType
+from ptokit.base.dtypes import DType, u8
 from ptokit.base.enums import BLayout, CompactMode, SLayout
 from ptokit.base.layout import Array, AxisMap
 from ptokit.base.location import Location, Site
@@ -46,7 +46,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import CONSTANT, Refused
 from ptokit.isa.spec import Insn, Operand, Pipe, View
 from ptokit.machine import faults
-from ptokit.machine.calls import effects_before, effects_of
+from ptokit.machine.calls import effects_before, effects_of, hidden_scratch
 from ptokit.machine.executor import named, order
 from ptokit.machine.machine import Machine
 from ptokit.machine.memory import GmBuffer, Storage
@@ -332,6 +332,21 @@ class ReferenceExecutor:
         ops, _ = self.machine.verified(insn, operands, attrs, site)
         return ReferenceCall(insn, ops, operands, attrs, site)
 
+    def _hidden(self, call: ReferenceCall, operands: Sequence[Any]) -> list[Elements]:
+        """What the hardware overwrites beside the operands."""
+        found: list[Elements] = []
+        for each in hidden_scratch(call.insn, call.ops):
+            memory, places = self.machine.core.memory(each.loc), np.arange(each.nbytes(call.ops))
+            declared = Operand("scratch", "tmp")
+            found.append(Elements(declared, u8, memory, each.address, places))
+        for declared, value in zip(call.insn.operands, operands, strict=True):
+            tile = getattr(value, "scratch", None)  # of a session
+            if tile is not None and declared.lost is not None and declared.lost(call.ops):
+                places, where = np.arange(tile.spec.numel), (tile.storage, tile.address)
+                found.append(Elements(declared, tile.spec.dtype, *where, places))
+                found[-1].reads, found[-1].writes = False, True
+        return found
+
     def execute(self, call: ReferenceCall, operands: Sequence[Any], site: Place) -> Any:
         """Gather, check, run, scatter, mark, publish."""
         insn, machine = call.insn, self.machine
@@ -368,14 +383,15 @@ class ReferenceExecutor:
         for found in call.cleared:
             found.write(np.zeros(found.shape))
             found.mark_defined()
-        for found in call.lost:
+        hidden = self._hidden(call, operands)
+        for found in (*call.lost, *hidden):
             found.poison()
         services.finish()
         missing |= services.missing
         if missing:
             made = [e for e in (*call.handed.values(), *reached.values()) if e.writes]
             spread(machine, call, missing, [e for e in made if e not in call.lost], site)
-        machine.publish(call, site, (*reached.values(), *services.far))
+        machine.publish(call, site, (*reached.values(), *hidden, *services.far))
         return result
 
 

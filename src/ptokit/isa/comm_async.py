@@ -103,9 +103,6 @@ def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
         target = world.raw("dstGlobalData", nbytes, skip)
         if nbytes and np.shares_memory(source, target):
             raise Refused("overlap", "source and destination of a transfer share no memory")
-        if engine == DmaEngine.SDMA and session.tmpBufSize:
-            stop = session.tmpBufAddr + session.tmpBufSize
-            session.scratch.storage.clobber(session.tmpBufAddr, stop)
         target[...] = source
         world.pause()
         if by_core:
@@ -115,7 +112,13 @@ def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
     return insn(
         tensor("dstGlobalData", "out", dst),
         tensor("srcGlobalData", "in", src),
-        thing("session", kind="async_session", refused=f"{name}.session", note="AsyncSession"),
+        thing(
+            "session",
+            kind="async_session",
+            refused=f"{name}.session",
+            lost=lambda o: o.target.is_device and o.attrs["engine"] == DmaEngine.SDMA,
+            note="AsyncSession, whose scratch is overwritten",
+        ),
         scalar("peer", view=View.OBJECT, optional=True, note="rank; URMA on A5"),
         name=name,
         attrs=[Attr("engine", DmaEngine, DmaEngine.SDMA, "the engine that copies")],

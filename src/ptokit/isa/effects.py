@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from ptokit.base.enums import TileType
+
 if TYPE_CHECKING:
     from ptokit.isa.facts import Ops
 
@@ -189,10 +191,14 @@ class InAuto(Enum):
 
 @dataclass(frozen=True)
 class Scratch:
-    """Bytes of a memory that the hardware uses beside the operands."""
+    """Bytes that the hardware uses beside the operands; whoever holds data there loses it.
 
-    memory: str
+    Where tiles are placed automatically no program can see them.
+    """
+
+    loc: TileType  # of the memory
     address: int
+    most: int  # bytes
     nbytes: Callable[[Ops], int]
 
 

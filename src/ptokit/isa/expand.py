@@ -19,7 +19,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import IN_STEPS, Scratch, steps
 from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import ulp, unspecified
-from ptokit.isa.meaning import Clobber, Each
+from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import (
     COPIED,
@@ -95,16 +95,16 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
     return None if rows == o.dst.vr else (slice(o.dst.vr, rows), slice(0, o.dst.vc))
 
 
-_HIDDEN = Scratch("UB", _WINDOW[0], lambda o: 7680 if o.dst.vr > 255 else 256 * -(-o.dst.vr // 8))
+_HIDDEN = Scratch(
+    TileType.Vec,
+    _WINDOW[0],
+    _WINDOW[1] - _WINDOW[0],
+    lambda o: 7680 if o.dst.vr > 255 else 256 * -(-o.dst.vr // 8),
+)
 _STEPS = [
     steps(when=_uses_window, between="V", keeps_scratch=True, scratch=_HIDDEN),
     steps(when=lambda o: o.tmp is not None, between="V", keeps_scratch=True),
 ]
-
-
-def _clobbered(o: Any) -> Clobber | None:
-    """The hidden scratch; where tiles are placed automatically nobody can be harmed."""
-    return (TileType.Vec, *_WINDOW) if o.mode == "manual" and _uses_window(o) else None
 
 
 def _with_row_value_rules(
@@ -191,7 +191,7 @@ _with_row_value = partial(
     src("src0"),
     src("src1"),
     tmp("tmp", optional=True, lost=on_a2a3, note="scratch; only a2a3 uses it"),
-    means=Each(repeats=True, clobbers=_clobbered),
+    means=Each(repeats=True),
     steps=_STEPS,
     example={"dst": "Vec {T} 32x64", "src0": "Vec {T} 32x64", "src1": "Vec {T} 32x1 DN"},
     more_examples=[

@@ -15,13 +15,11 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.rules import in_types, must, separate, when, where
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, rule, scalar, src
-from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import c0, is_plain, is_row, path, up, whole
 from ptokit.isa.transfer_rules import CUBE, along, index, inside, matching
 
 # Bytes of UB over which A2A3 re-boxes odd int8 rows.
-_REBOXES = PerTarget(False, a2a3=True)
-SCRATCH = Scratch("UB", 188416, lambda o: 8192)
+SCRATCH = Scratch(TileType.Vec, 188416, 8192, lambda o: 64 * min(o.dst.vr, 128))
 
 
 A5_TYPES = "i8 f8e4m3 f8e5m2 hif8 f16 bf16 f32 f4e2m1x2 f4e1m2x2 f8e8m0"
@@ -336,8 +334,6 @@ def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) ->
         part = _window(start, (out_.shape[0], out_.shape[1]))
         poison.demand("src", part)
         out_[...] = src[part]
-    if _REBOXES[o.target] and _is_odd(o) and o.mode == "manual":
-        poison.clobber(TileType.Vec, SCRATCH.address, SCRATCH.address + SCRATCH.nbytes(o))
 
 
 @insn(

@@ -22,7 +22,6 @@ import numpy as np
 
 from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
-from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.arrays import UFUNCS, Code, function_of, pack_mask, repeated, unpack_mask
 from ptokit.isa.costs import ELEMENTWISE, REDUCTION, Cost
@@ -44,7 +43,6 @@ from ptokit.isa.folds import Order, Steps, extreme, first_extreme, narrowed
 Scalar = Callable[..., Expr | tuple[Expr, ...]]
 Kinds = Mapping[str, DType | None]  # of the operands that are given; None: a number
 Body = Callable[..., None]
-Clobber = tuple[TileType, int, int]  # bytes of a memory that are lost
 
 
 class Form:
@@ -177,7 +175,6 @@ class Each(Form):
     masks: tuple[str, ...] = ()  # sources that are packed masks: the function gets their bits
     leaves_open: bool = False  # some elements may be undefined
     numbers: Mapping[str, DType] = field(default_factory=dict[str, DType])  # fixed types
-    clobbers: Callable[[Ops], Clobber | None] | None = None  # bytes used as hidden scratch
     streams: bool = True
     cost: Cost = ELEMENTWISE
 
@@ -193,18 +190,12 @@ class Each(Form):
                 found[name] = Arg(kind or number, name, kind is None)
         return found
 
-    def key(self, ops: Ops) -> Any:
-        return self.clobbers(ops) if self.clobbers is not None else None
-
     @property
     def services(self) -> frozenset[str]:
-        return frozenset({"poison"} if self.leaves_open or self.clobbers else ())
+        return frozenset({"poison"} if self.leaves_open else ())
 
     def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
         code = Code(meaning.name, [*meaning.operands, *self.services])
-        clobber = self.key(ops)
-        if clobber is not None:
-            code.line("poison.clobber(*clobber)", clobber=clobber)
         (expr,), (dst,) = exprs, meaning.outs
         for arg in dict.fromkeys(node for node in walk(expr) if isinstance(node, Arg)):
             if arg.is_number:

@@ -6,11 +6,10 @@ from typing import Any
 
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
-from ptokit.isa.effects import InAuto
+from ptokit.isa.effects import InAuto, Scratch, steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.memory import known_arrangement
 from ptokit.isa.rules import located, must
-from ptokit.isa.services import Poison
 from ptokit.isa.sessions import SCRATCH_BYTES
 from ptokit.isa.spec import Asm, Pipe, View, gm_in, insn, out, thing
 from ptokit.isa.targets import Target
@@ -82,9 +81,16 @@ def _is_dense(o: Any) -> bool:
     ),
     returns="async_event",
     in_auto=InAuto.VANISHES,
+    steps=[
+        steps(
+            "a2a3 a5",
+            lambda o: o.context.externalSession is None,
+            scratch=Scratch(TileType.Vec, 0, SCRATCH_BYTES, lambda o: SCRATCH_BYTES),
+        )
+    ],
     example={"context": "new PrefetchAsyncContext(np.zeros(1 << 16, np.uint8))"},
 )
-def TPREFETCH_ASYNC(src: Array, context: Any, ops: Ops, poison: Poison) -> Any:
+def TPREFETCH_ASYNC(src: Array, context: Any, ops: Ops) -> Any:
     """Ask the DMA engine to bring a contiguous range of global memory into the L2 cache.
 
     Returns an AsyncEvent; `event.Wait(context.GetSession())` waits for it, and no result ever
@@ -93,6 +99,4 @@ def TPREFETCH_ASYNC(src: Array, context: Any, ops: Ops, poison: Poison) -> Any:
     """
     if not ops.target.is_device or ops.mode == "auto":
         return context.post(0)
-    if context.externalSession is None:
-        poison.clobber(TileType.Vec, 0, SCRATCH_BYTES)
     return context.post(src.nbytes)

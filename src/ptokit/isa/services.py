@@ -70,10 +70,6 @@ class Poison(Protocol):
         """Put back what the operand held: this run does not write it."""
         ...
 
-    def clobber(self, loc: TileType, start: int, stop: int) -> None:
-        """Make bytes of a memory of the core undefined: the hardware uses them as scratch."""
-        ...
-
 
 class Places(Protocol):
     """Where the operands lie, beyond the addresses that the facts tell."""

@@ -280,6 +280,13 @@ class Insn:
         """The body for these operands."""
         return self.body if self.means is None else self.means.body(ops)
 
+    def case(self, ops: Ops) -> Steps | None:
+        """How it orders its own steps with these operands; None: it does not say."""
+        for each in self.steps:
+            if ops.target.name in each.on and (each.when is None or each.when(ops)):
+                return each
+        return None
+
     def takes(self, form: tuple[str, ...], attrs: Mapping[str, Any]) -> bool:
         """Whether an overload exists with these template arguments."""
         return all(attrs.get(name) == value for name, value in self.when.get(form, {}).items())

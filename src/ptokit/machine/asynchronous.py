@@ -126,12 +126,16 @@ class PrefetchAsyncContext:
     """Workspace and session of TPREFETCH_ASYNC; a session of its own unless one is given."""
 
     operand_kind = "prefetch_async_context"
-    key = "PrefetchAsyncContext"  # calls do not depend on which context it is
 
     def __init__(self, workspace: Any = None, session: AsyncSession | None = None) -> None:
         self.workspace = workspace
         self.session = AsyncSession()
         self.externalSession = session
+
+    @property
+    def key(self) -> tuple[str, bool]:
+        """Calls depend on whose session it is, and not on which context."""
+        return "PrefetchAsyncContext", self.externalSession is None
 
     def GetSession(self) -> AsyncSession:
         """The session to wait on: the given one, else the context's own."""

@@ -15,15 +15,17 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from ptokit.base.dtypes import u8
 from ptokit.base.layout import AxisMap, common_steps, divided, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import all_axes, global_axis_map
-from ptokit.isa.effects import Effect, InAuto
+from ptokit.isa.effects import Effect, InAuto, Scratch
 from ptokit.isa.facts import Ops
 from ptokit.isa.services import CONSTANT
 from ptokit.isa.spec import Attr, Extent, Insn, Operand, Pipe, View
 from ptokit.isa.targets import Target
 from ptokit.machine.access import Access, AccessPattern
+from ptokit.machine.core import Core
 from ptokit.machine.faults import (
     before_tile,
     outside_array,
@@ -54,6 +56,7 @@ class Call:
         "effects",
         "global_patterns",
         "handed",
+        "hidden",
         "insn",
         "is_quiet",
         "keywords",
@@ -93,6 +96,9 @@ class Call:
         self.checked: list[Access] = []  # must hold defined values before
         self.written: list[Access] = []  # holds defined values afterwards
         self.scratch: list[Access] = []  # holds undefined values afterwards
+        # What is used beside the operands and bound per run, as it depends on the core: bytes of a
+        # memory, and tiles that an operand which is no tile brings along.
+        self.hidden: list[Scratch | int] = list(hidden_scratch(insn, ops))
         self.cleared: list[Access] = []  # holds zeros afterwards
         self._lay_out(operands, site)
 
@@ -107,6 +113,8 @@ class Call:
             view = declared.view(ops) if callable(declared.view) else declared.view
             if view is View.OBJECT or value.__class__ in NUMBERS:
                 self.values.append(index)
+                if "async_session" in declared.kinds and self._is_lost(declared):
+                    self.hidden.append(index)
             elif isinstance(value, GlobalObject):
                 self.global_patterns.append((index, global_pattern(value, view, declared)))
             else:
@@ -223,6 +231,27 @@ def effects_of(insn: Insn, ops: Ops) -> Sequence[Effect] | None:
         return None
     vanishes = ops.mode == "auto" and insn.in_auto is not InAuto.RUNS
     return () if vanishes or insn.moves_entries else insn.effects(ops)
+
+
+def hidden_scratch(insn: Insn, ops: Ops) -> Iterator[Scratch]:
+    """What an instruction overwrites beside its operands; placed automatically, nobody sees it."""
+    case = insn.case(ops) if insn.steps and ops.mode == "manual" else None
+    if case is not None and case.scratch is not None:
+        yield case.scratch
+
+
+def bind_hidden(call: Call, operands: Sequence[Any], core: Core, site: Place) -> list[Access]:
+    """The scratch of a run that is no operand."""
+    found: list[Access] = []
+    for each in call.hidden:
+        if isinstance(each, Scratch):
+            pattern = AccessPattern("scratch", u8, flat_map(each.nbytes(call.ops)), writes=True)
+            found.append(Access(pattern, core.memory(each.loc), each.address))
+        elif (tile := operands[each].scratch) is not None:
+            name, axis_map = call.insn.operands[each].name, flat_map(tile.spec.numel)
+            pattern = AccessPattern(name, tile.spec.dtype, axis_map, writes=True)
+            found.append(bind_tile(pattern, tile, call.insn, site))
+    return found
 
 
 def effects_before(insn: Insn, ops: Ops) -> Sequence[Effect]:

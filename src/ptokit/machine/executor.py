@@ -19,7 +19,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.access import Access
-from ptokit.machine.calls import Call, bind_global, cache_key
+from ptokit.machine.calls import Call, bind_global, bind_hidden, cache_key
 from ptokit.machine.faults import failure, refusal
 from ptokit.machine.poison import spread, taken
 from ptokit.machine.providers import Services
@@ -135,6 +135,11 @@ class FastExecutor:
         if missing:
             stored = [access for access in bound if access.writes]
             spread(machine, call, missing, (*call.written, *stored), site)
+        if call.hidden:
+            hidden = bind_hidden(call, operands, machine.core, site)
+            bound = (*bound, *hidden)
+            for access in hidden:
+                access.poison()
         machine.publish(call, site, bound)
         return result
 

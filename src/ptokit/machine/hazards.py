@@ -14,6 +14,7 @@ from ptokit.isa.walks import stays_behind, walk_of
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
+from ptokit.machine.memory import GmBuffer
 from ptokit.machine.regions import Region, RegionIndex, Use
 from ptokit.machine.scalar_cache import ScalarCaches
 
@@ -46,7 +47,7 @@ class HazardLog:
             self._uses[call] = known
         uses, atomic = known
         if event.bound:
-            uses += self._gm_uses(event, atomic)
+            uses += self._bound_uses(event, atomic)
         if not uses:
             return
         clocks = self.clocks
@@ -116,7 +117,7 @@ class HazardLog:
         key = access.signature
         return index.get(key) or index.add(key, access.place)
 
-    def _gm_uses(self, event: Event, atomic: bool) -> tuple[Use, ...]:
+    def _bound_uses(self, event: Event, atomic: bool) -> tuple[Use, ...]:
         found: list[Use] = []
         for access in event.bound:
             region = self._region(access)
@@ -124,7 +125,8 @@ class HazardLog:
                 continue
             writes = access.writes
             found.append(Use(access.operand, writes, region, None, atomic and writes))
-            if self.scalar.busy or event.call.pipe is Pipe.S:
+            in_cache = self.scalar.busy or event.call.pipe is Pipe.S
+            if in_cache and isinstance(access.memory, GmBuffer):
                 self._through_cache(event, access)
         return tuple(found)
 

@@ -43,12 +43,6 @@ class Storage:
         self.shadow[:] = 0
         self.epoch += 1
 
-    def clobber(self, start: int, stop: int) -> None:
-        """Make some bytes undefined."""
-        if self.shadow[start:stop].any():
-            self.shadow[start:stop] = 0
-            self.epoch += 1
-
 
 class GmBuffer(Storage):
     """The user's array as global memory: its bytes without a copy, at their real address.

@@ -133,10 +133,6 @@ class PoisonProvider(_Provider):
         if not access.is_defined():
             self.poison_where(name, ~access.defined())
 
-    def clobber(self, loc: TileType, start: int, stop: int) -> None:
-        """Make bytes of a memory of the core undefined: the hardware uses them as scratch."""
-        self._run.machine.core.memory(loc).clobber(start, stop)
-
     def fill(self, name: str, rows: slice, cols: slice, value: Any) -> None:
         """Write a logical region of a tile operand beside the one the body was handed."""
         if rows.start < rows.stop and cols.start < cols.stop:

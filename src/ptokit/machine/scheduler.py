@@ -37,7 +37,6 @@ from ptokit.machine.ranks import coroutine, wait_for_others
 from ptokit.machine.recording import Recording
 
 Program = Callable[[], Any]
-OUT_OF_ORDER = (Pipe.MTE2, Pipe.MTE3)  # their transfers may complete in any order
 
 
 @dataclass(frozen=True)
@@ -300,7 +299,7 @@ class Scheduler:
         chosen = self._random.choice(choices)
         if isinstance(chosen, Stream):
             self._resume(chosen)
-        elif chosen.pipe in OUT_OF_ORDER and chosen.leading_work > 1:
+        elif chosen.pipe in self.target.overtaken and chosen.leading_work > 1:
             self.queues.overtake(chosen, self._random.randrange(chosen.leading_work))
         else:
             self.queues.advance(chosen, 1)

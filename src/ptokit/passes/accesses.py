@@ -17,6 +17,7 @@ from ptokit.ir.flow import origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.types import BufferType, TileBufType
+from ptokit.isa.effects import Scratch
 from ptokit.isa.facts import Ops, TileFacts, Unknown
 from ptokit.isa.spec import Pipe, View
 from ptokit.isa.targets import Target
@@ -49,6 +50,7 @@ class Accesses:
     of: dict[Op, list[Access]] = field(default_factory=dict[Op, list[Access]])
     roots: dict[Value, tuple[Value, ...]] = field(default_factory=dict[Value, tuple[Value, ...]])
     fifos: Fifos = field(init=False)
+    hidden: set[Scratch] = field(default_factory=set[Scratch])  # bytes used beside the operands
     # Handles that only rename storage: destination of a reshape or subview -> (source, operation).
     renamed: dict[Value, tuple[Value, Op]] = field(default_factory=dict[Value, tuple[Value, Op]])
 
@@ -74,6 +76,7 @@ def accesses_of(function: Function, target: Target) -> Accesses:
             _transfer(op, result)
         elif op.insn is not None and not is_binding(op) and not orders_pipes(op):
             result.pipes[op] = pipe_of(op, result.known)
+            result.hidden |= set(hidden_scratch(op, result.known))
             result.of[op] = list(_touched(op, result))
     return result
 
@@ -103,6 +106,18 @@ def facts_of(op: Op, known: Known) -> Ops:
     named = {o.name: known.facts(v) for o, v in zip(op.insn.operands, values, strict=True)}
     template = zip((a.name for a in op.insn.attrs), template_arguments(op), strict=True)
     return Ops(named, dict(template), known.target, "manual")
+
+
+def hidden_scratch(op: Op, known: Known) -> Iterator[Scratch]:
+    """What an instruction may overwrite beside its operands."""
+    insn = op.insn
+    if insn is None or not any(case.scratch for case in insn.steps):
+        return
+    try:
+        cases = [insn.case(facts_of(op, known))]
+    except Unknown:
+        cases = [case for case in insn.steps if known.target.name in case.on]
+    yield from (case.scratch for case in cases if case is not None and case.scratch is not None)
 
 
 def pipe_of(op: Op, known: Known) -> Pipe:

@@ -199,7 +199,9 @@ def _assign(
         if (address := accesses.known.number(live.alloc.operand("addr"))) is not None
     }
     free = [live for live in group if live.alloc.result not in fixed]
-    taken = [range_ for loc in _sharing(space, target) for range_ in accesses.fifos.reserved(loc)]
+    locs = _sharing(space, target)
+    taken = [range_ for loc in locs for range_ in accesses.fifos.reserved(loc)]
+    taken += [(s.address, s.address + s.most) for s in accesses.hidden if s.loc in locs]
     if space.memory in floor:
         taken.append((0, floor[space.memory]))
     best: dict[Value, int] | None = None

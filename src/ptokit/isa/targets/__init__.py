@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
@@ -88,7 +88,8 @@ class Target:
     dtypes: frozenset[DType]
     acc_types: tuple[str, ...]
     barriers: frozenset[Pipe]  # the pipes that can be drained by themselves
-    unordered: frozenset[Pipe]  # those in which a dependent instruction needs a barrier
+    overtaken: frozenset[Pipe]  # those whose instructions may complete in any order
+    overlapped: frozenset[Pipe] = frozenset()  # and those in which one begins before the last ends
     tf32_bits: int = 0  # mantissa bits that the cube's reduced f32 mode keeps; 0: no such mode
     fifos: FifoRules | None = None
     core_signals: Reach | None = None  # how cores of a cluster signal each other
@@ -104,6 +105,11 @@ class Target:
     register_sets: int = 1  # of the image-to-column engine's repeat and padding registers
     is_device: bool = True  # else the permissive profile
     overrides: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @cached_property
+    def unordered(self) -> frozenset[Pipe]:
+        """The pipes in which a dependent instruction needs a barrier."""
+        return self.overtaken | self.overlapped
 
     def override(self, values: Defines | None) -> Target:
         """Return this target with capacities or alignments replaced by macro name.
@@ -197,7 +203,8 @@ A2A3 = Target(
     dtypes=_dtypes(_A2A3_TYPES),
     acc_types=("f32", "i32"),
     barriers=frozenset(Pipe),
-    unordered=_TRANSFERS | {Pipe.V},
+    overtaken=_TRANSFERS,
+    overlapped=frozenset({Pipe.V}),
     fifos=FifoRules(_PLAIN, wait_stops_scalar=True, pairs_cores=True, pop_frees=True),
     core_signals=Reach.CLUSTER,
     needs_signal_base=True,
@@ -213,7 +220,7 @@ A5 = Target(
     dtypes=_dtypes(_A5_TYPES),
     acc_types=("f32", "i32"),
     barriers=_TRANSFERS,
-    unordered=_TRANSFERS,
+    overtaken=_TRANSFERS,
     fifos=FifoRules(_ANY, is_direct=True, packs_local_slots=True, leaves_index=True),
     core_signals=Reach.CORE,
     tf32_bits=10,
@@ -227,7 +234,7 @@ KIRIN9030 = Target(
     dtypes=_dtypes(_KIRIN_TYPES),
     acc_types=("f16", "i32"),
     barriers=_TRANSFERS | _CUBE,
-    unordered=_TRANSFERS,
+    overtaken=_TRANSFERS,
 )
 KIRINX90 = Target(
     name="kirinx90",
@@ -237,7 +244,7 @@ KIRINX90 = Target(
     dtypes=_dtypes(_KIRIN_TYPES),
     acc_types=("f16", "i32"),
     barriers=_TRANSFERS | _CUBE,
-    unordered=_TRANSFERS,
+    overtaken=_TRANSFERS,
 )
 CPU = Target(
     name="cpu",
@@ -248,7 +255,7 @@ CPU = Target(
     dtypes=_dtypes(_A5_TYPES + " hif4x2"),
     acc_types=("f32", "i32", "f16"),
     barriers=frozenset(),
-    unordered=frozenset(),
+    overtaken=frozenset(),
     fifos=FifoRules(_ANY, tracks_slots=True),
     register_sets=2,
 )
