@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings, usage_error
+from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings, tell, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import user_frame
 from ptokit.frontend.policies import policy_for
@@ -49,7 +49,10 @@ def launch(
     """
     options.setdefault("schedule", Schedule(seed))
     options.setdefault("policy", policy_for(user_frame().f_code.co_filename, rules, allow))
-    return run(programs, target(target_name), mode, Options(**options))
+    outcome = run(programs, target(target_name), mode, Options(**options))
+    for each in outcome.warnings:
+        tell(each)
+    return outcome
 
 
 def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:

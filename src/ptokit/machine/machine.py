@@ -182,7 +182,7 @@ class Machine:
 
     def judge(self, insn: Insn, ops: Ops, broken: Broken, site: Site | Location) -> None:
         """Raise, or keep as warnings, what the rules that an instruction breaks come to here."""
-        at = site if isinstance(site, Location) else (id(site.code), site.lasti)
+        at = site if isinstance(site, Location) else _point(site)
         if (at, broken) in self._judged:
             return
         location = site if isinstance(site, Location) else site.location
@@ -192,6 +192,11 @@ class Machine:
         for each in found:
             self.warnings.add(each)
         self._judged.add((at, broken))
+
+
+def _point(site: Site) -> tuple[Any, ...]:
+    """A point in Python code; code objects of two files may be equal."""
+    return site.code.co_filename, site.code, site.lasti
 
 
 def facts_of(value: Any) -> Facts | None:
