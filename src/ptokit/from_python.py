@@ -90,10 +90,9 @@ class PythonSource:
         function = cast(FunctionType, self.function)
         return lower_function(function, dict(arguments), target, self.mode, self.core)
 
-    def finished(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
-        module = self.written(asked.target, arguments)
+    def finished(self, written: Module, asked: Asked) -> Module:
         steps = asked.steps.over(FINISHED if self.mode == "auto" else AS_WRITTEN)
-        return finish(module, asked.target, steps, asked.policy, self.core != "mix")
+        return finish(written, asked.target, steps, asked.policy, self.core != "mix")
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         cores = CORES[self.core]

@@ -213,7 +213,7 @@ class TextSource:
     def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
         return self.program.module
 
-    def finished(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
+    def finished(self, written: Module, asked: Asked) -> Module:
         try:
             return self.program.finished(asked.target, asked.steps, asked.policy)
         except ProgramError as error:

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, usage_error
+from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, tell, usage_error
 from ptokit.base.entry import public
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
@@ -42,7 +43,7 @@ from ptokit.machine.arena import Arena
 from ptokit.machine.machine import Machine
 from ptokit.machine.recording import Recording
 from ptokit.passes.accesses import accesses_of
-from ptokit.passes.finish import OPEN, Steps
+from ptokit.passes.finish import OPEN, PLACED, Steps
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
 from ptokit.passes.verify import Verify
@@ -93,7 +94,7 @@ class Source(Protocol):
         """The program as it was written, before any pass."""
         ...
 
-    def finished(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
+    def finished(self, written: Module, asked: Asked) -> Module:
         """The program checked, placed and ordered: ready to run, or to be written as C++."""
         ...
 
@@ -147,6 +148,7 @@ class Kernel:
     _advice: dict[tuple[Any, ...], dict[Any, str]] = field(
         default_factory=dict[tuple[Any, ...], dict[Any, str]]
     )
+    _judged: set[tuple[Any, ...]] = field(default_factory=set[tuple[Any, ...]])
     _prepared: dict[tuple[str, Module], Runnable] = field(
         default_factory=dict[tuple[str, Module], Runnable]
     )
@@ -314,7 +316,8 @@ class Kernel:
     def _module(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
         key = (asked, *self.source.cache_key(arguments))
         if key not in self._modules:
-            self._modules[key] = self.source.finished(asked, arguments)
+            written = self.source.written(asked.target, arguments)
+            self._modules[key] = self.source.finished(written, asked)
         return self._modules[key]
 
     def _shown(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
@@ -348,6 +351,23 @@ class Kernel:
             self._advice[key] = {(d.code, d.location): d.fix for d in known}
         advice = self._advice[key]
         return tuple(replace(d, fix=advice.get((d.code, d.location), d.fix)) for d in found)
+
+    def _judge(self, asked: Asked, arguments: Mapping[str, Any]) -> None:
+        """Raise what is wrong with a kernel that leaves placement to us, before it runs.
+
+        What runs as it stands gives every tile a storage of its own; whether they all fit, and
+        which operands share bytes, is decided by the program that a device would be given. What
+        cannot be lowered has no such program, and is judged call by call as it runs.
+        """
+        key = (asked, *self.source.cache_key(arguments))
+        if key in self._judged:
+            return
+        written = None
+        with suppress(PtoError):
+            written = self.source.written(asked.target, arguments)
+        if written is not None:
+            self.source.finished(written, asked._replace(steps=PLACED))
+        self._judged.add(key)
 
     def _prepare(self, engine: str, module: Module) -> Runnable:
         """The module ready to run."""
@@ -424,6 +444,8 @@ class Launch:
         arguments = kernel.source.bind(args, consts)
         module = kernel._module(asked, arguments) if path == "lowered" else None
         programs = kernel.source.programs(module, arguments)
+        if module is None and programs.mode == "auto":
+            kernel._judge(asked, arguments)
         body = programs.body
         if module is not None:
             body = self._interpreted(kernel._prepare(engine, module), programs)

@@ -36,6 +36,7 @@ class TileFacts:
     spec: TileSpec
     valid: tuple[int | None, int | None] = (None, None)
     address: int | None = None
+    lease: int = 0  # a storage of its own, while nothing else decides where it lies; 0: the memory
     kind: str = field(default="tile", init=False)
 
     # Asked most often; the others take the longer way through `__getattr__`.
@@ -105,6 +106,7 @@ class ConvFacts:
     spec: ConvSpec
     known_shape: tuple[int | None, ...] = ()
     address: int | None = None
+    lease: int = 0
     kind: str = field(default="conv", init=False)
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
 
@@ -225,7 +227,7 @@ class Recorder:
             return Recorder(value, self._seen, path if path == "target" else "")
         if hasattr(value, "capacity"):  # a memory space: named as people name it
             return Recorder(value, self._seen, value.memory)
-        hidden = path == "mode" or path.startswith("target.") or path.endswith(".kind")
+        hidden = path == "mode" or path.startswith("target.") or path.endswith((".kind", ".lease"))
         if not callable(value) and not hidden:
             self._seen[path] = shown(value)
         return value

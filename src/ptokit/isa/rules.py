@@ -216,12 +216,7 @@ def static_valid_fits(
 
 # ---- storage -------------------------------------------------------------------------------------
 
-_APART = "bind the tiles to addresses that do not overlap"
-
-
-def _by_hand(o: Any) -> bool:
-    """Automatic placement keeps tiles apart by itself."""
-    return o.mode != "auto"
+_APART = "use tiles of their own, bound to addresses that do not overlap"
 
 
 def separate(*names: str, id: str = "separate", on: str | None = None) -> Rule:
@@ -229,15 +224,13 @@ def separate(*names: str, id: str = "separate", on: str | None = None) -> Rule:
     first, *others = names
     pairs = tuple((first, other) for other in others)
     text = f"{first} shares no storage with {listed(tuple(others))}"
-    return must(id, on, _by_hand)(text, _none_overlap(pairs), _APART)
+    return must(id, on)(text, _none_overlap(pairs), _APART)
 
 
 def disjoint(*names: str, id: str = "disjoint", on: str | None = None) -> Rule:
     """No two of the tiles share a byte."""
     pairs = tuple(combinations(names, 2))
-    return must(id, on, _by_hand)(
-        f"no two of {listed(names)} share storage", _none_overlap(pairs), _APART
-    )
+    return must(id, on)(f"no two of {listed(names)} share storage", _none_overlap(pairs), _APART)
 
 
 def _none_overlap(pairs: tuple[tuple[str, str], ...]) -> Predicate:
@@ -249,20 +242,25 @@ def _none_overlap(pairs: tuple[tuple[str, str], ...]) -> Predicate:
 def whole_overlap(*names: str, id: str = "partial-overlap", on: str | None = None) -> Rule:
     """The first tile may be one of the others, exactly, but does not overlap any in part."""
     first, *others = names
-    return must(id, on, _by_hand)(
+    return must(id, on)(
         f"{first} is either the same storage as {listed(tuple(others))}, element by element, "
         "or does not overlap it",
         lambda o: all(
             o[n] is None or _coincide(o[first], o[n]) or not _overlap(o[first], o[n])
             for n in others
         ),
-        "work in place on one tile, or bind the tiles to addresses that do not overlap",
+        "work in place on one tile, or use tiles bound to addresses that do not overlap",
     )
+
+
+def same_place(a: Any, b: Any) -> bool:
+    """Whether two tiles start at the same byte."""
+    return a.lease == b.lease and a.addr == b.addr and a.loc == b.loc
 
 
 def _coincide(a: Any, b: Any) -> bool:
     """Whether the same elements of two tiles have the same addresses."""
-    facts = ("addr", "layout", "row_stride", "col_stride", "itemsize")
+    facts = ("lease", "addr", "layout", "row_stride", "col_stride", "itemsize")
     return [getattr(a, fact) for fact in facts] == [getattr(b, fact) for fact in facts]
 
 
@@ -270,7 +268,9 @@ def _overlap(a: Any, b: Any) -> bool:
     """Whether the valid regions of two tiles of one memory have a byte in common."""
     if "scalar" in (a.kind, b.kind):
         return False  # a number in the place of a tile
-    if a.loc != b.loc or a.addr >= b.addr + b.nbytes or b.addr >= a.addr + a.nbytes:
+    if a.loc != b.loc or a.lease != b.lease:
+        return False
+    if a.addr >= b.addr + b.nbytes or b.addr >= a.addr + a.nbytes:
         return False
     if a.addr == b.addr and min(a.vr, a.vc, b.vr, b.vc) > 0:
         return True  # the first element of every layout lies at the base

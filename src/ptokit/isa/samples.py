@@ -51,8 +51,11 @@ class Sample:
     contents: dict[str, int] = field(default_factory=dict[str, int])  # of tiles where it matters
 
     def facts(self, mode: str = "auto") -> Ops:
-        """What the verifier sees of this call."""
-        facts = {n: _facts(s, self.addresses.get(n, 0)) for n, s in self.operands.items()}
+        """What the verifier sees of this call; in auto mode every tile has its own storage."""
+        facts = {
+            name: _facts(spec, self.addresses.get(name, 0), lease if mode == "auto" else 0)
+            for lease, (name, spec) in enumerate(self.operands.items(), 1)
+        }
         return Ops(facts, self.attrs, self.target, mode)
 
     def __str__(self) -> str:
@@ -218,15 +221,15 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(DYNAMIC if part == "?" else int(part) for part in text.split("x"))
 
 
-def _facts(spec: Spec | None, address: int) -> Facts | None:
+def _facts(spec: Spec | None, address: int, lease: int) -> Facts | None:
     if spec is None:
         return None
     if isinstance(spec, TileSpec):
-        return TileFacts(spec, address=address)
+        return TileFacts(spec, address=address, lease=lease)
     if isinstance(spec, GlobalSpec):
         return GlobalFacts(spec)
     if isinstance(spec, ConvSpec):
-        return ConvFacts(spec, address=address)
+        return ConvFacts(spec, address=address, lease=lease)
     if isinstance(spec, str | GroupSpec):
         return ObjectFacts(spec)
     return ScalarFacts(None, spec)

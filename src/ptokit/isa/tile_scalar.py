@@ -44,6 +44,7 @@ from ptokit.isa.rules import (
     located,
     must,
     same_dtype,
+    same_place,
     same_valid_shape,
     separate,
     static_valid_fits,
@@ -150,7 +151,7 @@ def _in_either_order(rules: list[Rule]) -> list[Rule]:
 
 _IN_PLACE = Condition(
     "in place on a2a3",
-    lambda o: on_a2a3(o) and o.mode == "manual" and o.dst.addr == o.src0.addr,
+    lambda o: on_a2a3(o) and o.src0.kind == "tile" and same_place(o.dst, o.src0),
 )
 
 
@@ -185,7 +186,7 @@ _IN_PLACE = Condition(
         ),
         must("separate", "a2a3")(
             "dst is not the divisor: A2/A3 fills it with the dividend first",
-            lambda o: o.mode == "auto" or o.scalar.kind != "tile" or o.dst.addr != o.scalar.addr,
+            lambda o: o.scalar.kind != "tile" or not same_place(o.dst, o.scalar),
             "divide into another tile",
         ),
     ],
@@ -242,7 +243,7 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
         disjoint("dst", "src", "tmp", on="a2a3"),
         must("in-place", "a5")(
             "dst is not src when the elements are u64: A5 writes dst before it reads src again",
-            lambda o: o.mode == "auto" or o.src.dtype.name != "u64" or o.dst.addr != o.src.addr,
+            lambda o: o.src.dtype.name != "u64" or not same_place(o.dst, o.src),
         ),
     ],
     example={"tmp": "Vec {T} 1x64"},

@@ -215,8 +215,8 @@ def _index_fits(o: Any) -> bool:
 
 def _apart(o: Any) -> bool:
     used = [o.dst, o.src] + ([o.tmp] if _is_fast(o) else [])
-    spans = sorted((t.addr, t.addr + t.nbytes) for t in used)
-    return all(below[1] <= above[0] for below, above in pairwise(spans))
+    spans = sorted((t.lease, t.addr, t.addr + t.nbytes) for t in used)
+    return all(low[0] != high[0] or low[2] <= high[1] for low, high in pairwise(spans))
 
 
 _LINES = " are whole 32-byte blocks (Cols * sizeof, column-major: Rows * sizeof)"
@@ -337,7 +337,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
         ),
         must("apart", DEVICES)(
             "src, dst and the tmp that is used do not overlap",
-            lambda o: o.mode != "manual" or _apart(o),
+            _apart,
             "bind them to different addresses",
         ),
         _MATRIX_RULES,

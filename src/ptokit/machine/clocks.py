@@ -61,3 +61,31 @@ class Clocks:
         for agent in agents:
             self.known[agent] = Clock(everything, everything.base)
         return everything
+
+    @property
+    def is_by_pipe(self) -> bool:
+        """Whether each pipe of a core has a clock of its own."""
+        return True
+
+
+class CoreClocks(Clocks):
+    """The clocks of cores whose pipes the compiler orders: each core does one thing at a time.
+
+    Only what different cores do to global memory can be out of order then.
+    """
+
+    @property
+    def is_by_pipe(self) -> bool:
+        return False
+
+    def release(self, agent: int) -> Clock:
+        return super().release(agent - agent % PIPES)
+
+    def acquire(self, agents: Iterable[int], clock: Clock | None) -> None:
+        super().acquire({agent - agent % PIPES for agent in agents}, clock)
+
+    def barrier(self, agent: int) -> None:
+        """All that is done is complete."""
+
+    def barrier_all(self, core: Core) -> Clock:
+        return self.release(core.number * PIPES)

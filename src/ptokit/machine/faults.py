@@ -20,6 +20,7 @@ from ptokit.base.diagnostics import (
 from ptokit.base.location import Location, Site
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn
+from ptokit.isa.targets import Space
 from ptokit.isa.verify import verify
 
 Place = Site | Location | None
@@ -77,6 +78,17 @@ def unbound_tile(
         fix="bind it first: TASSIGN(tile, address), or use mode='auto'",
         site=site,
         kind=Unbound,
+    )
+
+
+def too_large(tile: Any, nbytes: int, space: Space, target: str) -> PtoError:
+    """A tile is to be placed automatically, and is larger than its memory."""
+    return fail(
+        "place.overflow",
+        f"the tiles do not fit into {space.memory}: this one alone takes up {nbytes} bytes",
+        got=[("tile", tile), ("capacity", f"{space.capacity} bytes")],
+        fix="use smaller tiles",
+        target=target,
     )
 
 

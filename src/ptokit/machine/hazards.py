@@ -31,7 +31,8 @@ class HazardLog:
         self.clocks = clocks
         self.findings = findings
         self.scalar = ScalarCaches(findings)
-        self._barriers = machine.target.unordered
+        self._by_pipe = clocks.is_by_pipe
+        self._barriers = machine.target.unordered if self._by_pipe else frozenset[Pipe]()
         # Of a call: what it does to its tiles, and whether it adds atomically.
         self._uses: dict[Any, tuple[tuple[Use, ...], bool]] = {}
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
@@ -43,7 +44,7 @@ class HazardLog:
         call = event.call
         known = self._uses.get(call)
         if known is None:
-            known = self._tile_uses(event), _is_atomic(event)
+            known = self._tile_uses(event) if self._by_pipe else (), _is_atomic(event)
             self._uses[call] = known
         uses, atomic = known
         if event.bound:
@@ -52,7 +53,9 @@ class HazardLog:
             return
         clocks = self.clocks
         event.uses = uses
-        event.agent = agent = self.machine.core.number * PIPES + call.pipe
+        event.agent = agent = self.machine.core.number * PIPES
+        if self._by_pipe:
+            event.agent = agent = agent + call.pipe
         event.time = clocks.count[agent] = clocks.count[agent] + 1
         mine = clocks.known[agent]
         complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings

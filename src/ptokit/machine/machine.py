@@ -22,6 +22,7 @@ from ptokit.machine.calls import NUMBERS, Broken
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
 from ptokit.machine.executor import Executor, FastExecutor
+from ptokit.machine.faults import too_large
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
 from ptokit.machine.sync import Sync
 
@@ -157,8 +158,10 @@ class Machine:
         """In auto mode, give a tile that has no address yet storage of its own."""
         if self.mode == "auto" and isinstance(operand, Bound) and operand.storage is None:
             spec: Any = operand.spec  # type: ignore[attr-defined]
-            name = self.target.spaces[spec.loc].memory if spec.loc in self.target.spaces else "?"
-            lease = self.pool.lease(name, spec.nbytes)
+            space = self.target.spaces.get(spec.loc)
+            if space is not None and 0 < space.capacity < spec.nbytes:
+                raise too_large(operand, spec.nbytes, space, self.target.name)
+            lease = self.pool.lease("?" if space is None else space.memory, spec.nbytes)
             operand.bind(lease.storage, 0, lease)
 
     def verified(

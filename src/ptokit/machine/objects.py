@@ -55,6 +55,11 @@ class Bound:
         raise NotImplementedError
 
     @property
+    def lease(self) -> int:
+        """The storage that automatic placement gave the object; 0 when it lies in a memory."""
+        return 0 if self._lease is None else self._lease.storage.uid + 1
+
+    @property
     def place(self) -> str:
         """Where the object lives, for messages."""
         if self.storage is None:
@@ -85,9 +90,8 @@ class TileObject(Bound):
         self.key = (self.spec, uid, self.address, self.vr, self.vc)
 
     def facts(self) -> TileFacts:
-        return TileFacts(
-            self.spec, (self.vr, self.vc), None if self.storage is None else self.address
-        )
+        address = None if self.storage is None else self.address
+        return TileFacts(self.spec, (self.vr, self.vc), address, self.lease)
 
     # ---- the accessors of the pages ----------------------------------------------------------
 
@@ -159,7 +163,8 @@ class ConvObject(Bound):
 
     def facts(self) -> ConvFacts:
         address = None if self.storage is None else self.address
-        return ConvFacts(self.spec, self.shape, address, parameters=dict(self.parameters))
+        parameters = dict(self.parameters)
+        return ConvFacts(self.spec, self.shape, address, self.lease, parameters=parameters)
 
     def configure(self, parameter: ConvParameter, value: Any) -> None:
         """Give an image-to-column parameter a value that its register field can hold."""

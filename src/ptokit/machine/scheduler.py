@@ -21,7 +21,7 @@ from ptokit.isa.effects import InAuto, Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.aftermath import at_block_end, at_end, at_pipe
 from ptokit.machine.arena import Arena
-from ptokit.machine.clocks import Clocks
+from ptokit.machine.clocks import Clocks, CoreClocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.deadlock import explain
@@ -166,6 +166,7 @@ class Scheduler:
         self.findings = Findings(target.name, policy)
         # The compiler orders auto mode, and the permissive profile has no order to break.
         self.careful = bool(options.hazards) and mode == "manual" and target.is_device
+        self._looks = bool(options.hazards) and target.is_device
         self.clocks = Clocks() if self.careful else None
         self.sync = LaunchSync(self)
         self.machine.sync = self.sync
@@ -173,8 +174,7 @@ class Scheduler:
         self.queues = Queues(self.machine, self.clocks, self.sync.refuse, self.queued)
         self.log = None
         if self.clocks is not None:
-            self.log = HazardLog(self.machine, self.clocks, self.findings)
-            self.machine.subscribe(self.log.see, accesses_only=True)
+            self._watch(self.clocks)
         self.recording = Recording(options.arrays) if options.events else None
         for told in options.subscribers:
             self.machine.subscribe(told)
@@ -202,6 +202,8 @@ class Scheduler:
             for kind in programs
         }
         self.machine.subblocks = SUBBLOCKS if self._paired else 1
+        if self._looks and not self.careful and (self.grid > 1 or len(programs) > 1):
+            self._watch(CoreClocks())
         import greenlet  # only launches need it
 
         self._hub = greenlet.getcurrent()
@@ -218,6 +220,12 @@ class Scheduler:
         events = None if self.recording is None else self.recording.finish()
         found = (*self.machine.warnings, *self.findings.diagnostics)
         return Outcome(self.machine, found, events)
+
+    def _watch(self, clocks: Clocks) -> None:
+        """Look for accesses that nothing orders."""
+        self.clocks = self.queues.clocks = clocks
+        self.log = HazardLog(self.machine, clocks, self.findings)
+        self.machine.subscribe(self.log.see, accesses_only=True)
 
     @property
     def _paired(self) -> bool:
