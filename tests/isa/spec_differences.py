@@ -105,6 +105,10 @@ UNSTATED_IDS: dict[str, dict[str, str]] = {
         "TLOAD": "PA-0029@kirinx90",
         "TEXTRACT": "SA-0162@kirinx90",
     },
+    "assertions of A2/A3 and of the simulator; other devices have a name of our own": {
+        "TMATMUL TMATMUL_ACC TMATMUL_BIAS": "SA-0059@a5,kirin9030,kirinx90",
+        "TGEMV TGEMV_ACC TGEMV_BIAS": "SA-0059@a5,kirin9030,kirinx90",
+    },
     "lines of either order are transposed there, as the golden cases show": {
         "TTRANS": "SA-0347@a5,kirin9030,kirinx90",
     },

@@ -230,7 +230,7 @@ def test_one_row_on_a2a3_clobbers_fifteen_more() -> None:
 
 @pytest.mark.parametrize("mode", ["manual", "auto"])
 def test_devices_accumulate_in_place(mode: str) -> None:
-    with device("a2a3", mode=mode):
+    with device("a2a3", mode=mode, rules="strict"):
         a, b = TileLeft[half, 16, 16](), TileRight[half, 16, 16]()
         c, other = TileAcc[float32, 16, 16](), TileAcc[float32, 16, 16]()
         for made, address in ((a, 0), (b, 0), (c, 0), (other, 1024)):

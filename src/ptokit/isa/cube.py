@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import reassociates
-from ptokit.isa.rules import must, where
+from ptokit.isa.rules import Told, Words, behind, must, under, where
 from ptokit.isa.services import Places, Refused, Registers
 from ptokit.isa.spec import Attr, Operand, Parts, Rule, rule, src
 
@@ -51,12 +51,24 @@ class Sizes:
 
     def result(self, name: str = "cMatrix", role: str = "out") -> Operand:
         """The accumulator: m x n of it, whatever its own valid region."""
-        region, rest = self._result, self._rest_of_fractals(name)
-        return Operand(name, role, view=region, boxes=True, unspecified=rest)
+        return Operand(
+            name,
+            role,
+            view=self._result,
+            boxes=True,
+            unspecified=self._rest_of_fractals(),
+        )
 
-    def old_result(self, note: str, **more: Any) -> Operand:
-        """The accumulator the sum starts from, where it is named separately."""
-        return src("cInMatrix", view=self._result, boxes=True, note=note, **more)
+    def old_result(self, c: str, note: str, **more: Any) -> Operand:
+        """The accumulator the sum starts from, where it is named separately.
+
+        Devices do not look at it, unless it is the result: they add to what that holds.
+        """
+
+        def region(o: Any) -> tuple[int, int]:
+            return (0, 0) if adds_to_result(o, c) else self._result(o)
+
+        return src("cInMatrix", view=region, boxes=True, note=note, **more)
 
     def left(self) -> Operand:
         return src("aMatrix", view=lambda o: (self.m(o), self.k(o)), boxes=True)
@@ -67,16 +79,14 @@ class Sizes:
     def _result(self, o: Any) -> tuple[int, int]:
         return self.m(o), n_of(o)
 
-    def _rest_of_fractals(self, name: str) -> Callable[[Any], Parts | None]:
+    def _rest_of_fractals(self) -> Callable[[Any], Parts | None]:
         """The part of the touched accumulator boxes beside the result: what is there is lost."""
 
         def parts(o: Any) -> Parts | None:
             if not o.target.is_device:
                 return None
-            axis_map = o[name].axis_map(o[name].vr, o[name].vc)
             rows, cols = self._result(o)
-            bottom = min(-(-rows // FRACTAL) * FRACTAL, axis_map.rows)
-            right = min(-(-cols // FRACTAL) * FRACTAL, axis_map.cols)
+            bottom, right = (-(-size // FRACTAL) * FRACTAL for size in (rows, cols))
             below = (slice(rows, bottom), slice(0, right))
             beside = (slice(0, rows), slice(cols, right))
             return [part for part in (below, beside) if all(s.start < s.stop for s in part)]
@@ -106,34 +116,65 @@ def in_range(what: str, size: Size, said: str, id: str) -> Rule:
     return rule(id, text, lambda o: 1 <= size(o) <= LIMIT, fix=SPLIT)
 
 
-def fits(*names: str) -> Rule:
-    """Each operand has room in its memory."""
+def fits(*operands: Operand) -> Rule:
+    """What is touched of each operand has room in its memory, however large the tile is."""
 
     def holds(o: Any) -> bool:
-        placed = (o[n] for n in names if o[n] is not None and o[n].loc != TileType.Ctrl)
-        return all(tile.nbytes <= o.target.spaces[tile.loc].capacity for tile in placed)
+        return all(
+            _touched(each, o) <= o.target.spaces[o[each.name].loc].capacity
+            for each in operands
+            if o[each.name] is not None and o[each.name].loc != TileType.Ctrl
+        )
 
-    return rule("fits", "each operand is no larger than its memory", holds, DEVICES, SPLIT)
+    return rule("fits", "what is used of each operand fits in its memory", holds, DEVICES, SPLIT)
 
 
-def shapes_agree(c: str, id: str, on: str | None = None) -> Rule:
-    """The capacities of a matrix product agree."""
-    return must(id, on)(
+def _touched(declared: Operand, o: Any) -> int:
+    """Bytes from the start of an operand to the end of the boxes that are used of it."""
+    tile = o[declared.name]
+    assert callable(declared.view)
+    rows, cols = cast("tuple[int, int]", declared.view(o))
+    bits = tile.axis_map(tile.vr, tile.vc).covering(rows, cols).span * (
+        tile.dtype.bits if tile.dtype.is_packed else 8 * tile.itemsize
+    )
+    return -(-bits // 8)
+
+
+def shapes_agree(c: str, ids: Mapping[str, str]) -> list[Rule]:
+    """The capacities of a matrix product agree; `ids` under which targets report it."""
+    return under(
+        ids,
         f"aMatrix.Rows == {c}.Rows, aMatrix.Cols == bMatrix.Rows and bMatrix.Cols == {c}.Cols",
         lambda o: (
             o.aMatrix.rows == o[c].rows
             and o.aMatrix.cols == o.bMatrix.rows
             and o.bMatrix.cols == o[c].cols
         ),
+        otherwise=_sizes_decide(c, MATMUL),
     )
 
 
-def row_shapes_agree(c: str, k: Size, id: str, on: str) -> Rule:
+def row_shapes_agree(c: str, sizes: Sizes, ids: Mapping[str, str]) -> list[Rule]:
     """The capacities of a one-row product, whose left operand is padded, agree."""
-    return must(id, on)(
+    return under(
+        ids,
         f"aMatrix.Cols and bMatrix.Rows are at least k, and bMatrix.Cols == {c}.Cols",
-        lambda o: o.aMatrix.cols >= k(o) and o.bMatrix.rows >= k(o) and o.bMatrix.cols == o[c].cols,
+        lambda o: (
+            o.aMatrix.cols >= sizes.k(o)
+            and o.bMatrix.rows >= sizes.k(o)
+            and o.bMatrix.cols == o[c].cols
+        ),
+        otherwise=_sizes_decide(c, sizes),
     )
+
+
+def _sizes_decide(c: str, sizes: Sizes) -> Words:
+    def fits(o: Any) -> bool:
+        m, k, n = sizes.m(o), sizes.k(o), n_of(o)
+        return k <= o.aMatrix.cols and k <= o.bMatrix.rows and m <= o[c].rows and n <= o[c].cols
+
+    words = "the valid sizes decide, and each tile is addressed by its own Rows and Cols"
+    return behind(words, fits)
 
 
 def column_fractals(c: str, id: str, on: str, fix: str = "") -> Rule:
@@ -156,6 +197,10 @@ def bias_rules(id: str, on: str | None = None) -> list[Rule]:
         must("bias-columns")(
             "the valid columns of biasData are those of bMatrix",
             lambda o: o.biasData.vc == o.bMatrix.vc,
+            otherwise=behind(
+                "a word of the bias table is added to each column of the product",
+                lambda o: n_of(o) <= o.biasData.cols,
+            ),
         ),
     )
 
@@ -168,22 +213,34 @@ ONE_PADDED_ROW = must("one-row", DEVICES)(
 )
 
 
+def _is_result(o: Any, c: str) -> bool:
+    """Whether the accumulator that is named separately is that of the result."""
+    alike = ("dtype", "rows", "cols", "addr")
+    return o.cInMatrix is None or all(getattr(o.cInMatrix, f) == getattr(o[c], f) for f in alike)
+
+
+def adds_to_result(o: Any, c: str) -> bool:
+    """Whether a device is given another accumulator to start from, and does not look at it."""
+    return o.target.is_device and not _is_result(o, c)
+
+
 def same_accumulator(c: str, on: str = DEVICES) -> Rule:
     """The hardware adds to what cOut holds and never looks at cIn."""
-    alike = ("dtype", "rows", "cols", "addr")
     return must("same-accumulator", on)(
         f"cInMatrix is the storage of {c}",
-        lambda o: (
-            o.cInMatrix is None or all(getattr(o.cInMatrix, f) == getattr(o[c], f) for f in alike)
-        ),
+        lambda o: _is_result(o, c),
         "pass the same accumulator tile twice",
+        # A compiler may place them anywhere: what is meant is then not known.
+        Told(f"cInMatrix is not read: the sum starts from {c}", lambda o: o.mode != "auto"),
     )
 
 
 def require_same_storage(c: str, ops: Ops, places: Places) -> None:
     """In auto mode tiles have storage of their own: equal addresses do not say it all."""
     old = "cInMatrix"
-    if ops.target.is_device and ops[old] is not None and not places.same_storage(old, c):
+    if not ops.target.is_device or ops.mode != "auto" or ops[old] is None:
+        return
+    if not places.same_storage(old, c):
         broken = same_accumulator(c)
         got = [(name, places.described(name)) for name in (old, c)]
         raise Refused(broken.id, broken.text, got=got, fix=str(broken.fix))

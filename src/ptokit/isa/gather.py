@@ -28,7 +28,7 @@ from ptokit.isa.gather_forms import (
 )
 from ptokit.isa.lane_masks import selected
 from ptokit.isa.pointwise import COPIED, narrow, plain
-from ptokit.isa.rules import located, must, on_devices, same_size, separate
+from ptokit.isa.rules import Told, located, must, on_devices, same_size, separate
 from ptokit.isa.services import Beyond, Poison, Refused
 from ptokit.isa.spec import Asm, Attr, Cpp, View, insn, out, scalar, src, tmp, types
 from ptokit.isa.vector_rules import BLOCK_BYTES, ceil_to, lanes, per_block, rows_16bit
@@ -293,7 +293,7 @@ def _offsets_read(o: Any) -> int:
         must("offset-type")(
             "offset is u32",
             lambda o: o.offset.dtype is dt.u32,
-            otherwise=lambda o: "its words are read as u32" if o.offset.itemsize == 4 else "",
+            otherwise=Told("its words are read as u32", lambda o: o.offset.itemsize == 4),
         ),
         plain("offset", id="offset-layout"),
         plain("dst", id="SA-0183", on="a2a3 cpu"),

@@ -13,9 +13,9 @@ from ptokit.base import dtypes as dt
 from ptokit.base.enums import RoundMode
 from ptokit.base.layout import Array
 from ptokit.isa import cube
-from ptokit.isa.devices import DEVICES, KIRIN
+from ptokit.isa.devices import A5_FAMILY, KIRIN
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import located, must, under
+from ptokit.isa.rules import behind, located, must, under
 from ptokit.isa.services import Places, Registers
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, rule, types
 
@@ -66,10 +66,9 @@ def _layouts(c: str) -> list[Rule]:
 
 def _rules(sizes: cube.Sizes, c: str) -> list[Rule]:
     """What every form asks for."""
+    ids = {"SA-0060": "a2a3", "shapes": A5_FAMILY}  # an assertion of A2/A3 that others follow
     agree = (
-        cube.shapes_agree(c, "SA-0060", DEVICES)
-        if sizes is cube.MATMUL
-        else cube.row_shapes_agree(c, sizes.k, "SA-0060", DEVICES)
+        cube.shapes_agree(c, ids) if sizes is cube.MATMUL else cube.row_shapes_agree(c, sizes, ids)
     )
     k_is = "valid columns of aMatrix" if sizes is cube.MATMUL else "valid rows of bMatrix"
     m_in_range = cube.in_range("m", sizes.m, "valid rows of aMatrix", "PA-0006")
@@ -77,8 +76,8 @@ def _rules(sizes: cube.Sizes, c: str) -> list[Rule]:
         located("Left", "aMatrix", id="SA-0225"),
         located("Right", "bMatrix", id="SA-0227"),
         located("Acc", c, id="SA-0226"),
-        agree,
-        cube.shapes_agree(c, "SA-0059", "cpu"),
+        *agree,
+        *cube.shapes_agree(c, {"SA-0059": "cpu"}),
         *([m_in_range] if sizes is cube.MATMUL else []),
         cube.in_range("k", sizes.k, k_is, "PA-0005"),
         cube.in_range("n", cube.n_of, "valid columns of bMatrix", "PA-0007"),
@@ -86,11 +85,15 @@ def _rules(sizes: cube.Sizes, c: str) -> list[Rule]:
             "the valid columns of aMatrix are the valid rows of bMatrix",
             lambda o: o.aMatrix.vc == o.bMatrix.vr,
             "give both tiles the same valid K (the template arguments, or SetValidShape)",
+            behind(
+                f"k is the {k_is}, whatever the other one says",
+                lambda o: sizes.k(o) <= min(o.aMatrix.cols, o.bMatrix.rows),
+            ),
         ),
         *([cube.ONE_PADDED_ROW] if sizes is cube.GEMV else []),
         *_a5_types(c),
         *_layouts(c),
-        cube.fits("aMatrix", "bMatrix", c),
+        cube.fits(sizes.left(), sizes.right(), sizes.result(c)),
     ]
 
 
@@ -107,7 +110,7 @@ def _bias_rules(sizes: cube.Sizes) -> list[Rule]:
             "biasData has the element type of cMatrix",
             lambda o: o.biasData.dtype is o.cMatrix.dtype,
         ),
-        cube.fits("biasData"),
+        cube.fits(cube.bias_row()),
         *(order if sizes is cube.MATMUL else []),
     ]
 
@@ -129,7 +132,8 @@ def _onto_old(
     places: Places,
 ) -> None:
     cube.require_same_storage("cOutMatrix", ops, places)
-    old = cOutMatrix if cInMatrix is None else cInMatrix
+    is_other = cInMatrix is None or cube.adds_to_result(ops, "cOutMatrix")
+    old = cOutMatrix if is_other else cInMatrix
     cube.accumulate("cOutMatrix", cOutMatrix, aMatrix, bMatrix, ops, registers, old)
 
 
@@ -163,7 +167,7 @@ def _product(name: str, doc: str) -> None:
     asm = Asm(name=f"{base}.{start}".lower() if start else None)
     more: dict[str, Any] = {}
     if start == "ACC":
-        operands.insert(1, sizes.old_result("the storage of cOutMatrix"))
+        operands.insert(1, sizes.old_result(c, "the storage of cOutMatrix"))
         rules.append(cube.same_accumulator(c))
         example["cInMatrix"] = "same cOutMatrix"
         asm = replace(asm, ins=("cInMatrix", "aMatrix", "bMatrix"), outs=(c,))

@@ -11,8 +11,8 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa import cube
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import must
-from ptokit.isa.services import Places
+from ptokit.isa.rules import Told, must
+from ptokit.isa.services import Places, Poison
 from ptokit.isa.spec import Asm, Operand, Pipe, Rule, insn, src, types
 
 BLOCK = 32  # elements of K that share a scale
@@ -33,7 +33,7 @@ def _operands(sizes: cube.Sizes) -> tuple[Operand, ...]:
     k = cube.MATMUL.k
     return (
         sizes.result(),
-        sizes.old_result(old, optional=True, space="Acc"),
+        sizes.old_result("cMatrix", old, optional=True, space="Acc"),
         sizes.left(),
         src("aScaleMatrix", view=lambda o: (sizes.m(o), -(-k(o) // BLOCK))),
         sizes.right(),
@@ -63,6 +63,12 @@ def _rules(sizes: cube.Sizes) -> list[Rule]:
         must("scale-type")(
             "the scales are f8e8m0",
             lambda o: o.aScaleMatrix.dtype is dt.f8e8m0 and o.bScaleMatrix.dtype is dt.f8e8m0,
+            otherwise=Told(
+                "their bytes are read as f8e8m0",
+                lambda o: (
+                    o.target.is_device and o.aScaleMatrix.itemsize == o.bScaleMatrix.itemsize == 1
+                ),
+            ),
         ),
         must("scale-location")(
             "aScaleMatrix is a ScaleLeft and bScaleMatrix a ScaleRight tile",
@@ -103,13 +109,13 @@ def _rules(sizes: cube.Sizes) -> list[Rule]:
             "biasData is f32", lambda o: o.biasData is None or o.biasData.dtype is dt.f32
         ),
         *cube.bias_rules("SA-0247", "a5"),
-        cube.fits("aMatrix", "aScaleMatrix", "bMatrix", "bScaleMatrix", "cMatrix", "biasData"),
+        cube.fits(*(o for o in _operands(sizes) if o.name != "cInMatrix")),
     ]
 
 
 _MATRIX = [
     cube.in_range("m", cube.MATMUL.m, "valid rows of aMatrix", "PA-0006"),
-    cube.shapes_agree("cMatrix", "SA-0242"),
+    *cube.shapes_agree("cMatrix", {"SA-0242": "a5 cpu"}),
     must("padded-k", "a5")(
         "k is a multiple of 64: the padding counts as valid and is zero in both operands",
         lambda o: o.aMatrix.vc % 64 == 0,
@@ -117,8 +123,8 @@ _MATRIX = [
     ),
 ]
 _ROW = [
-    cube.row_shapes_agree("cMatrix", cube.GEMV_MX.k, "SA-0242", "a5"),
-    cube.shapes_agree("cMatrix", "SA-0242", "cpu"),
+    *cube.row_shapes_agree("cMatrix", cube.GEMV_MX, {"SA-0242": "a5"}),
+    *cube.shapes_agree("cMatrix", {"SA-0242": "cpu"}),
     cube.ONE_PADDED_ROW,
 ]
 
@@ -136,24 +142,31 @@ def _multiply_scaled(
     biasData: Array | None,
     ops: Ops,
     places: Places,
+    poison: Poison,
 ) -> None:
     """Scale, multiply and add in float64, where nothing overflows; round once to the result."""
     cube.require_same_storage("cMatrix", ops, places)
     a = aMatrix.reshape(cMatrix.shape[0], -1)
     b = bMatrix.reshape(a.shape[1], -1)
-    of_rows = _spread(aScaleMatrix, ops.aScaleMatrix.dtype, 1, a.shape[1])
-    of_cols = _spread(bScaleMatrix, ops.bScaleMatrix.dtype, 0, a.shape[1])
+    of_rows = _spread(aScaleMatrix, ops.aScaleMatrix.dtype, 1, a.shape[1], ops.target.is_device)
+    of_cols = _spread(bScaleMatrix, ops.bScaleMatrix.dtype, 0, a.shape[1], ops.target.is_device)
     rows = to_float64(a, ops.aMatrix.dtype) * of_rows
     cols = to_float64(b, ops.bMatrix.dtype) * of_cols
     total = cube.multiply(rows, cols, cMatrix.shape)
     start = biasData if cInMatrix is None else cInMatrix
+    if cube.adds_to_result(ops, "cMatrix"):
+        poison.demand("cMatrix", (slice(None), slice(None)))
+        start = np.empty((cMatrix.shape[0], cMatrix.size // cMatrix.shape[0]), cMatrix.dtype)
+        poison.leave("cMatrix", start)
     if start is not None:
         total = total + start.reshape(-1, *cMatrix.shape[1:])
     cMatrix[...] = cube.settled(total, ops.cMatrix.dtype)
 
 
-def _spread(scales: Array, kind: DType, axis: int, k: int) -> Array:
-    """One scale per element of K."""
+def _spread(scales: Array, kind: DType, axis: int, k: int, is_device: bool) -> Array:
+    """One scale per element of K; devices are not told what type the bytes are declared with."""
+    if is_device:
+        scales, kind = scales.view(dt.f8e8m0.np), dt.f8e8m0
     return np.take(to_float64(scales, kind), np.arange(k) // BLOCK, axis)
 
 

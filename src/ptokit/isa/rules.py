@@ -12,7 +12,7 @@ ones) make a shared rule vacuously true. Rules that speak about some calls only 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -77,23 +77,32 @@ def must(id: str, on: str | None = None, applies: Predicate | None = None) -> Ca
     return stated
 
 
-def on_devices(words: str, *targets: str) -> Words:
+@dataclass(frozen=True)
+class Told:
+    """What happens otherwise, where the condition holds; where it does not, nobody knows."""
+
+    words: str
+    when: Predicate
+
+    def __call__(self, o: Any) -> str:
+        return self.words if self.when(o) else ""
+
+
+def on_devices(words: str, *targets: str) -> Told:
     """What a device does where a rule is broken; the permissive profile knows no such thing.
 
     With `targets`, only these do.
     """
-    return lambda o: (
-        words if o.target.is_device and (not targets or o.target.name in targets) else ""
-    )
+    return Told(words, lambda o: o.target.is_device and (not targets or o.target.name in targets))
 
 
-def behind(words: str, fits: Predicate = lambda o: False) -> Words:
+def behind(words: str, fits: Predicate = lambda o: False) -> Told:
     """What a device does that touches more than the tiles, unless it `fits` into them after all.
 
     Where tiles are placed by hand, the program decides what lies there; where a compiler places
     them nobody knows, and it is an error.
     """
-    return lambda o: words if o.target.is_device and (o.mode != "auto" or fits(o)) else ""
+    return Told(words, lambda o: o.target.is_device and (o.mode != "auto" or fits(o)))
 
 
 def under(

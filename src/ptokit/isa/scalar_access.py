@@ -7,7 +7,7 @@ from typing import Any
 from ptokit.base.convert import element, number
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import located, must
+from ptokit.isa.rules import Told, located, must
 from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, scalar, src
 
 
@@ -21,10 +21,9 @@ def _scalar_access(tile: str) -> list[Rule]:
         must("offset")(
             f"offset lies in 0 .. Rows * Cols - 1 of {tile}",
             lambda o: 0 <= o.offset.value < o[tile].numel,
-            otherwise=lambda o: (
-                "the element that lies there is meant, whatever it belongs to"
-                if o.target.is_device and o.mode != "auto" and o.offset.value >= 0
-                else ""
+            otherwise=Told(
+                "the element that lies there is meant, whatever it belongs to",
+                lambda o: o.target.is_device and o.mode != "auto" and o.offset.value >= 0,
             ),
         ),
     ]

@@ -17,7 +17,7 @@ from ptokit.isa.costs import SORT
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.rules import behind, located, must, row_major, same_dtype, separate, where
+from ptokit.isa.rules import Told, behind, located, must, row_major, same_dtype, separate, where
 from ptokit.isa.services import Poison
 from ptokit.isa.sort_records import (
     RECORD_BYTES,
@@ -149,7 +149,7 @@ def _filled_up(o: Any) -> View | Extent:
                 _runs(o) % STEP != 0 or (not _is_long(o) if _has_tail(o) else _runs(o) <= STEP)
             ),
             "split the row",
-            lambda o: "" if _has_tail(o) else "the last 255 runs of a row are not sorted",
+            Told("the last 255 runs of a row are not sorted", lambda o: not _has_tail(o)),
         ),
         must("tmp-size", DEVICES, _has_tail)(
             "tmp holds a row of src filled up to whole runs, or one run for rows of more than 8160 "

@@ -93,7 +93,9 @@ def when_broken(insn: Insn, rule: Rule) -> str:
         verdict if len(found) == 1 else f"{', '.join(on)}: {verdict}"
         for verdict, on in found.items()
     )
-    then = rule.otherwise if isinstance(rule.otherwise, str) else "it depends on the operands"
+    then = rule.otherwise
+    if not isinstance(then, str):  # a condition with words, or words made of the operands
+        then = getattr(then, "words", "it depends on the operands")
     return f"{said}: {then}" if then else said
 
 
