@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ptokit.ir.dialects import DEFINITIONS
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.asm import text_forms
+from ptokit.isa.asm import FORMS, mnemonic, text_forms
+from tests.isa.specification import FOLDER, available, entries
 
 TILE, BUF = "!pto.tile<...>", "!pto.tile_buf<...>"
 COMPARED = "%src0, %src1 {cmpMode = #pto<...>}"
@@ -91,3 +94,26 @@ def test_a_syntax_of_its_own_is_an_operation_of_the_record(name: str) -> None:
     assert insn.asm is not None
     for word in insn.asm.syntax:
         assert DEFINITIONS[f"pto.{word}"].insn is insn
+
+
+def test_spellings_of_our_own_are_marked() -> None:
+    """What the published language and the pages do not spell says so on its page."""
+    available()
+    published: set[str] = set()
+    for file in ("text.md", "text-current.md"):
+        text = (FOLDER / file).read_text("utf-8")
+        rows = "\n".join(line for line in text.splitlines() if line.startswith("|"))
+        published |= {n.rstrip(".") for n in re.findall(r"pto\.([A-Za-z_][\w.]*)", text)}
+        published |= set(re.findall(r"`([\w.]+)`", rows))
+    pages = [entry.data.get("asm") for found in entries().values() for entry in found]
+    shown = [str(asm.get(form)) for asm in pages if isinstance(asm, dict) for form in FORMS]
+    for line in shown:  # `pto.tadd ins(...)`, `%dst = tadd %src0, ...`, `tsync %event`
+        published |= set(re.findall(r"pto\.([A-Za-z_][\w.]*)", line))
+        published |= set(re.findall(r"(?:^|= |\| )([a-z][\w.]*)(?: [%{]|$)", line))
+    ours = {
+        insn.name
+        for insn in INSTRUCTIONS.values()
+        if insn.asm and not {mnemonic(insn), *insn.asm.syntax} & published
+    }
+    marked = {insn.name for insn in INSTRUCTIONS.values() if insn.asm and not insn.asm.is_stable}
+    assert marked == ours | {"TALLOC"}  # whose page says that it has no stable form yet

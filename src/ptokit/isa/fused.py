@@ -143,7 +143,7 @@ the destination.
     which shows when they [exceed 32767|leave the range of i16].
     """,
     TADDRELUCONV=_rectifying("add"),
-    TSUBRELUCONV=_rectifying("sub"),
+    TSUBRELUCONV=(_rectifying("sub"), {"asm": Asm(is_stable=False)}),
 )
 
 

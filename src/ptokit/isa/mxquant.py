@@ -297,7 +297,7 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
             ),
         ),
     ],
-    asm=Asm(name="tquant.dn", ins=("src",)),
+    asm=Asm(name="tquant.dn", ins=("src",), is_stable=False),
     example={
         "dst": "Vec i8 64x32",
         "src": "Vec {T} 64x32",

@@ -159,7 +159,7 @@ class Asm:
     # ir/format.py; an operation may have several names, which differ in what is an attribute.
     syntax: Mapping[str, str] = field(default_factory=dict[str, str])
     types: Mapping[str, str] = field(default_factory=dict[str, str])  # key -> type or enumeration
-    is_stable: bool = True  # else the public reference has not settled on a spelling yet
+    is_stable: bool = True  # else the spelling is ours: the public reference has settled on none
 
     def __post_init__(self) -> None:
         if self.syntax:  # one form for all levels

@@ -6,6 +6,7 @@ everything itself and they do nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -266,7 +267,7 @@ def _message(msg: int) -> CoreFlag:
     effects=lambda o: [Signal(_at(o), _message(o.msg.value))],
     example={"msg": "0x0121"},
     helpers={"message": cross_core_message},
-    asm=_signal_text("ffts_cross_core_sync", "msg"),
+    asm=replace(_signal_text("ffts_cross_core_sync", "msg"), is_stable=False),
     setup="set_ffts_base_addr(1)",
 )
 def ffts_cross_core_sync(pipe: int, msg: int) -> None:
@@ -384,7 +385,7 @@ def SYNCALL(
     number("out", note="CACHELINE_OUT", optional=True),
     pipe=None,
     effects=lambda o: [Clean("" if o.scope.value else "ptr")],
-    asm=Asm(syntax={"dcci": "(%ptr : T(ptr)), @scope[?, @out?] {}"}),
+    asm=Asm(syntax={"dcci": "(%ptr : T(ptr)), @scope[?, @out?] {}"}, is_stable=False),
     example={"ptr": "GM i32 1x16", "scope": "0"},
 )
 def dcci(ptr: Any, scope: int, out: int | None) -> None:
@@ -400,7 +401,7 @@ def dcci(ptr: Any, scope: int, out: int | None) -> None:
     number("kind", note="DSB_DDR, DSB_UB or DSB_ALL"),
     pipe=None,
     effects=lambda o: [Fence()],
-    asm=Asm(syntax={"dsb": "@kind {}"}),
+    asm=Asm(syntax={"dsb": "@kind {}"}, is_stable=False),
 )
 def dsb(kind: int) -> None:
     """Wait until earlier scalar stores and cache write-backs have reached memory."""
