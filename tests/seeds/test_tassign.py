@@ -406,7 +406,7 @@ def test_auto_mode_is_a_no_op(address: Any) -> None:
 def test_auto_mode_ignores_the_template_address_too() -> None:
     """Placement belongs to the compiler: form 2 checks nothing in auto mode."""
     with device("a2a3", mode="auto"):
-        TASSIGN[0x20001](Tile[TileType.Vec, float32, 256, 256]())
+        TASSIGN[0x20001](Tile[TileType.Vec, float32, 128, 256]())
 
 
 # ---- constraints: GlobalTensor ------------------------------------------------------------------
