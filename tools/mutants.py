@@ -76,10 +76,10 @@ def manual_cases(module: ModuleType) -> list[tuple[Any, str]]:
 
 
 def run(case: Any, target: str, **how: Any) -> tuple[tuple[Diagnostic, ...], list[bytes]]:
-    """Run a case; return the complaints, and the bytes of all its arrays."""
+    """Run a case; return the complaints, doubts included, and the bytes of all its arrays."""
     arguments = list(case.inputs(np.random.default_rng(7)))
     try:
-        case.kernel[case.blocks](*arguments, target=target, **how, **case.consts)
+        case.kernel[case.blocks](*arguments, target=target, rules="strict", **how, **case.consts)
     except PtoError as error:
         return error.diagnostics, []
     return (), [np.asarray(a).tobytes() for a in arguments]

@@ -35,7 +35,7 @@ def run(module: Module, on: str, mode: str, schedule: Schedule | None = None) ->
     def body() -> None:
         Prepared(module).run(current(), module.functions[0], tuple(arrays))
 
-    launch({"mix": body}, on, mode, schedule=schedule or Schedule())
+    launch({"mix": body}, on, mode, schedule=schedule or Schedule(), rules="strict")
     return arrays
 
 

@@ -10,6 +10,7 @@ which misses them, both ask here.
 from __future__ import annotations
 
 from collections.abc import Container, Hashable
+from math import prod
 from typing import NamedTuple
 
 from ptokit.isa.spec import Insn
@@ -37,3 +38,13 @@ def walk_of(
 def stays_behind(later: Walk | None, earlier: Walk | None) -> bool:
     """Whether an access needs no barrier behind an earlier one of the same unordered pipe."""
     return later is not None and later == earlier
+
+
+def keeps_pace(later: Walk | None, earlier: Walk | None) -> bool:
+    """Whether two walks pass the same bytes in one direction, in rows of other lengths.
+
+    Kernels that were shipped leave out the barrier between such neighbours; no source promises it.
+    """
+    if later is None or earlier is None or later.where != earlier.where:
+        return False
+    return later.itemsize == earlier.itemsize and prod(later.shape) == prod(earlier.shape)

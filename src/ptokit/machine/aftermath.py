@@ -63,6 +63,7 @@ def at_block_end(scheduler: Scheduler, cluster: Cluster, cores: list[Core]) -> N
                     "next kernel",
                     token.site,
                     fix=f"wait_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id}) before the end",
+                    severity=findings.doubtful,
                 )
         for (id, pipe), held in core.buffers.items():
             if not held.given:
@@ -96,6 +97,7 @@ def _leftover(
             f"{semaphore.title}: {many} signals are never waited for",
             token.site,
             fix="pair every signal with a wait on the core that receives it",
+            severity=scheduler.findings.doubtful,
         )
         return
     ready = flag % 16 in (pipe.spec.FlagID, pipe.spec.FlagID + 2)

@@ -16,7 +16,7 @@ CODES = {
     ),
     "E3": (
         "A flag, a cross-core signal or a buffer is left over at the end; it would satisfy a "
-        "wait of the next kernel.",
+        "wait of the next kernel (signals: a warning).",
         "Drain what was primed; release what was acquired.",
     ),
     "E4": (
@@ -41,7 +41,8 @@ CODES = {
     "E8": (
         "Two instructions of one pipe that depend on each other without a barrier, where the "
         "pipe does not keep that order: V on A2/A3 (elementwise chains over the same bytes "
-        "excepted), MTE2 and MTE3 everywhere.",
+        "excepted), MTE2 and MTE3 everywhere. A warning where two transfers write, or where both "
+        "go through the same bytes in rows of other lengths.",
         "`pipe_barrier(PIPE_x)` between the two lines.",
     ),
     "E9": (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Diagnostic, Note, where
 from ptokit.base.location import Location, Site
-from ptokit.base.policy import DEFAULT, Policy
+from ptokit.base.policy import DEFAULT, Origin, Policy
 from ptokit.machine.clocks import PIPES
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
@@ -42,6 +42,11 @@ class Findings:
     def errors(self) -> tuple[Diagnostic, ...]:
         return tuple(d for d in self.diagnostics if d.severity == "error")
 
+    @property
+    def doubtful(self) -> str:
+        """The severity of what shipped kernels do and get away with."""
+        return self.policy.severity(Origin("own"), is_defined=True)
+
     def add(
         self,
         code: str,
@@ -72,8 +77,16 @@ class Findings:
 
     # ---- races ----------------------------------------------------------------------------------
 
-    def race(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> None:
-        """Two accesses that nothing orders."""
+    def race(
+        self,
+        use: Use,
+        peer: Region,
+        earlier: Event,
+        event: Event,
+        wrote: bool,
+        excuse: str = "",
+    ) -> None:
+        """Two accesses that nothing orders; with an excuse it is a warning."""
         other = earlier.operand(peer, wrote)
         key = (id(event.call), id(earlier.call), use.operand, other, event.agent)
         if key in self._seen:
@@ -105,8 +118,13 @@ class Findings:
         line = where(earlier.site)
         fix = remedy(here, there, earlier, event, line, where(event.site))
         notes = [Note(f"the other access, {earlier.insn.name}", line)]
+        severity = "error"
+        if excuse:
+            message, severity = f"{message}; {excuse}", self.doubtful
         once = (kind, code)
-        self.add(code, message, event.site, got=got, fix=fix, notes=notes, once=once)
+        self.add(
+            code, message, event.site, got=got, fix=fix, notes=notes, severity=severity, once=once
+        )
 
     def stale(self, message: str, site: Place, other: Place, fix: str) -> None:
         """A scalar access that the data cache spoils."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ptokit.base.enums import AtomicType
 from ptokit.isa.spec import Pipe
-from ptokit.isa.walks import stays_behind, walk_of
+from ptokit.isa.walks import keeps_pace, stays_behind, walk_of
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
@@ -187,9 +187,26 @@ class HazardLog:
         """Report a pair, unless its order does not matter; from then on, take it as ordered."""
         if use.region is peer and wrote and use.writes and _twins(event, earlier):
             return False
-        self.findings.race(use, peer, earlier, event, wrote)
+        self.findings.race(
+            use, peer, earlier, event, wrote, _excuse(use, peer, earlier, event, wrote)
+        )
         self.clocks.acquire((event.agent,), Clock({earlier.agent: earlier.time}))
         return True
+
+
+def _excuse(use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> str:
+    """Why a pair without order does no harm on the devices we know of; empty: it may."""
+    if earlier.agent != event.agent:
+        return ""
+    if wrote and use.writes and event.pipe in _TRANSFERS:
+        return "transfers of one pipe write in order as a rule"
+    others = (each.walk for each in earlier.uses if each.region is peer)
+    if peer is use.region and any(keeps_pace(use.walk, other) for other in others):
+        return "both go through the same bytes in the same direction"
+    return ""
+
+
+_TRANSFERS = (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
 
 
 def _is_atomic(event: Event) -> bool:
