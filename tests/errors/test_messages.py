@@ -40,7 +40,7 @@ def test_the_caret_stands_under_the_call() -> None:
 
 
 def test_all_violations_come_at_once() -> None:
-    with device("a2a3"):
+    with device("a2a3", rules="strict"):
         a = Tile[V, float32, 16, 16]()
         b = Tile[V, half, 16, 32]()
         TASSIGN[0](a)

@@ -31,9 +31,6 @@ NOT_INSTRUCTIONS: dict[str, str] = {
 
 # Instruction -> the devices whose element types differ, and why.
 OTHER_TYPES: dict[str, tuple[str, str]] = {
-    "TAND": ("a2a3 a5 kirin9030 kirinx90", "f16 has bits too: they are not computed with yet"),
-    "TCMP": ("a2a3 a5 kirin9030 kirinx90", "a mask of i8 is not read yet"),
-    "TCMPS": ("a2a3 a5 kirin9030 kirinx90", "a mask of i8 is not read yet"),
     "TADDC": ("a2a3 a5 kirin9030 kirinx90", "declared, implemented nowhere: types as TADD"),
     "TSUBC": ("a2a3 a5 kirin9030 kirinx90", "declared, implemented nowhere: types as TSUB"),
     "TLOAD": ("kirinx90", "the entry points to A2A3; bf16 is another name of f16 on Kirin"),

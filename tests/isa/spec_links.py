@@ -29,7 +29,8 @@ LINKS: dict[str, str] = {
     "TTRANS location": r"Loc == Vec|Loc Vec$",
     "same-dtype": (
         r"same element type|dtype == src|identical C\+\+|identical for dst|dst's dtype|"
-        r"same type$|DType ==|have the element type of dst|same dtype"
+        r"same type$|DType ==|have the element type of dst|same dtype|all equal \(static|"
+        r"equal that of dst"
     ),
     "TMOV same-dtype": r"Mat->Left/Right: same type|same type on both",
     "tmp-type": (
@@ -38,9 +39,13 @@ LINKS: dict[str, str] = {
     ),
     "tmp-location": r"tmp\.Loc == Vec|tmp: i32, row-major, Vec",
     "tmp-layout": r"tmp.*row-major|[Aa]ll (four )?(tiles )?row-major",
-    "tmp-valid": r"tmp valid (shape|rows and columns)",
+    "tmp-valid": r"tmp valid (shape|rows and columns)|tmp (equals|have the same valid)",
     "tmp-columns": r"tmp valid columns >=",
     "tmp-rows": r"tmp valid rows > dst",
+    "TXOR separate": r"by address",
+    "TXORS separate": r"pairwise different tiles",
+    "TANDS separate": r"different tiles",
+    "TORS separate": r"different tiles",
     "row-major": r"row-major",
     "same-valid": (
         r"valid shapes? (equals|==|equal)|valid shapes equal|valid shapes are equal|mask valid"
@@ -51,6 +56,14 @@ LINKS: dict[str, str] = {
     "same-columns": r"src\.validCol == dst\.validCol",
     "fits": r"bytes of [abc] <= ",
     "dtype": r"HIGH_PRECISION: element type|element type in|dtype in",
+    "TNOT dtype": r"Element type in dtypes",
+    "TAND dtype": r"Element size in",
+    "TOR dtype": r"Element size in",
+    "TCVT dtype": r"must be a pair of dtypes",
+    "mask-dtype": r"dst element type is an 8-bit",
+    "src1-type": r"src1 and tmp have the element type",
+    "TROWARGMAX dtype": r"use f16 or f32",
+    "TROWARGMIN dtype": r"use f16 or f32",
     # ---- reductions, broadcasts, partial operations ----
     "row-count": r"valid(Row|Rows)? <= 65535",
     "i64-columns": r"<= 64\b|64 elements",
@@ -118,6 +131,7 @@ LINKS: dict[str, str] = {
     "quantised-result": r"[Qq]uantised",
     # ---- comparing and selecting ----
     "mask-layout": r"row-major",
+    "TCMPS layout": r"src0 row-major",
     "mask-rows": r"valid rows == dst valid rows",
     "mask-valid-rows": r"src0 valid rows == dst valid rows",
     "src1-covers": r"src0 valid shape == src1",

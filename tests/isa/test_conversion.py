@@ -153,8 +153,14 @@ def test_four_bit_floats_fill_whole_rows_on_a5() -> None:
         assert defined(out)[:2].all()
         assert not whole(out).read()[:2, 6:].any()
         assert not defined(out)[2:].any()
-        with pytest.raises(ProgramError, match=r"TCVT.even-columns"):
-            call("TCVT", blank("f4e2m1x2", (2, 5)), tile("bf16", np.ones((2, 5))), RINT)
+        odd = blank("f4e2m1x2", (2, 5))
+        call("TCVT", odd, tile("bf16", np.ones((2, 5))), RINT)
+        assert odd.numpy().tolist() == [[2, 2, 2, 2, 0]] * 2
+    with (
+        device("a5", mode="auto", rules="strict"),
+        pytest.raises(ProgramError, match=r"TCVT.even-columns"),
+    ):
+        call("TCVT", blank("f4e2m1x2", (2, 5)), tile("bf16", np.ones((2, 5))), RINT)
     back = converted("a5", "f4e2m1x2", "bf16", [0x1, 0xB, 0x7], NONE)
     assert back.astype("f4").tolist() == [0.5, -1.5, 6.0]
 
@@ -171,31 +177,76 @@ def test_other_pairs_are_refused(target: str) -> None:
     for src in ALL:
         for dst in (dtype("f16"), dtype("u8"), dtype("f8e5m2")):
             if (src, dst) not in legal:
-                with pytest.raises(ProgramError, match=r"TCVT.dtype"):
-                    converted(target, src.name, dst.name, [1, 2], RINT)
+                with (
+                    device(target, mode="auto", rules="strict"),
+                    pytest.raises(ProgramError, match=r"TCVT.dtype"),
+                ):
+                    call("TCVT", blank(dst, (1, 2)), blank(src, (1, 2)), RINT)
 
 
-def test_rounding_to_odd_is_refused_on_kirin() -> None:
+def test_rounding_to_odd_exists_for_one_pair_on_kirin() -> None:
     assert converted("kirin9030", "f32", "f16", [1.5], ODD) == [1.5]
-    with pytest.raises(ProgramError, match=r"TCVT.odd-rounding"):
-        converted("kirin9030", "f32", "i32", [1.5], ODD)
-
-
-def test_in_place_between_types_of_one_size_on_a5() -> None:
-    for target, src, dst, legal in (
-        ("a5", "f32", "i32", True),
-        ("a5", "f32", "f16", False),
-        ("a2a3", "f32", "i32", False),
+    with device("kirin9030", mode="auto"):
+        out = tile("i32", [7])
+        call("TCVT", out, tile("f32", [1.5]), ODD)
+        assert out.numpy() == [[7]]
+    with (
+        device("kirin9030", mode="auto", rules="strict"),
+        pytest.raises(ProgramError, match=r"TCVT.odd-rounding"),
     ):
-        with device(target) as machine:
-            source, out = blank(src, (2, 8)), blank(dst, (2, 8))
-            memory = machine.core.memory(source.spec.loc)
-            source.bind(memory, 0)
-            out.bind(memory, 0)
-            source.fill(3.7)
-            if legal:
-                call("TCVT", out, source, FLOOR)
-                assert (out.numpy() == 3).all()
-            else:
-                with pytest.raises(ProgramError, match=r"separate|partial-overlap"):
-                    call("TCVT", out, source, FLOOR)
+        call("TCVT", blank("i32", (1, 1)), tile("f32", [1.5]), ODD)
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5", "kirin9030"])
+@pytest.mark.parametrize(
+    ("src", "dst", "rows", "cols"),
+    [("f32", "i32", 3, 70), ("f32", "f16", 3, 64), ("f32", "f16", 1, 70), ("f16", "i8", 4, 20)],
+)
+def test_in_place(target: str, src: str, dst: str, rows: int, cols: int) -> None:
+    """Elements that do not become wider are converted where they lie."""
+    values = np.random.default_rng(5).uniform(-90, 90, (rows, cols)).astype(dtype(src).np)
+    with device(target, rules="strict") as machine:
+        source, out = blank(src, (rows, cols)), blank(dst, (rows, cols))
+        memory = machine.core.memory(source.spec.loc)
+        source.bind(memory, 0)
+        out.bind(memory, 0)
+        source.fill(values)
+        call("TCVT", out, source, FLOOR)
+        expected = convert(values, dtype(src), dtype(dst), FLOOR, SaturationMode.ON)
+        assert same_bits(out.numpy(), expected)
+        wider = blank("f32", (rows, cols))
+        wider.bind(memory, 0)
+        if dst in ("f16",):
+            with pytest.raises(ProgramError, match=r"TCVT.partial-overlap"):
+                call("TCVT", wider, out, RINT)
+
+
+@pytest.mark.parametrize(("src", "dst", "cols"), [("f32", "f16", 70), ("f16", "i8", 150)])
+def test_late_remainders_on_a2a3(src: str, dst: str, cols: int) -> None:
+    """Whole repeats of all rows run first; the rest is made of what they left in memory."""
+    wide, narrow, rows = dtype(src), dtype(dst), 5
+    saturation = PAIRS[wide, narrow].saturation
+    values = np.random.default_rng(6).uniform(-90, 90, (rows, cols)).astype(wide.np)
+    with device("a2a3") as machine:
+        source, out = blank(wide, (rows, cols)), blank(narrow, (rows, cols))
+        memory = machine.core.memory(source.spec.loc)
+        source.bind(memory, 0)
+        out.bind(memory, 0)
+        source.fill(values)
+        before = memory.data.copy()
+        call("TCVT", out, source, FLOOR)
+        assert any(w.code == "TCVT.late-tails" for w in machine.warnings)
+        got = out.numpy()
+    head = cols - cols % (256 // wide.itemsize)
+    for columns in (range(head), range(head, cols)):
+        for row in range(rows):
+            start = (row * source.spec.cols + columns[0]) * wide.itemsize
+            read = before[start : start + len(columns) * wide.itemsize].view(wide.np)
+            made = convert(read.copy(), wide, narrow, FLOOR, saturation)
+            start = (row * out.spec.cols + columns[0]) * narrow.itemsize
+            before[start : start + made.nbytes] = made.view(np.uint8)
+    size = rows * out.spec.cols * narrow.itemsize
+    expected = before[:size].view(narrow.np).reshape(rows, -1)[:, :cols]
+    assert same_bits(got, expected)
+    plain = convert(values, wide, narrow, FLOOR, saturation)
+    assert not same_bits(got, plain)

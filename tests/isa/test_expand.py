@@ -220,9 +220,9 @@ def test_a_column_without_tmp_costs_the_window() -> None:
             scratch.numpy()
 
         high = make("Vec f32 8x8", 188416)
-        with pytest.raises(ProgramError) as error:
-            call("TROWEXPANDADD", high, src, thin)
-        assert [d.code for d in error.value.diagnostics] == ["TROWEXPANDADD.ub-window"]
+        call("TROWEXPANDADD", high, src, thin)
+        assert [w.code for w in current().warnings] == ["TROWEXPANDADD.ub-window"]
+        assert not defined(high).any()
 
 
 def test_a_filled_up_group_of_rows_overruns() -> None:

@@ -124,7 +124,8 @@ def test_lists_of_other_types_name_instructions() -> None:
 def ids_of(insn: Insn, device: str) -> set[str]:
     rules = {r.id for r in insn.rules if r.targets is None or device in r.targets}
     other = {o.refused for o in insn.operands}  # an argument of another kind
-    other |= {group.ids.get(device, "") for group in insn.types}
+    # Lists of element types without an id whose outcome is known are weighed like rules.
+    other |= {group.ids.get(device, "dtype" if group.otherwise else "") for group in insn.types}
     return rules | other - {""}
 
 

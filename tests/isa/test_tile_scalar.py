@@ -314,7 +314,7 @@ def test_three_operand_sums_go_from_left_to_right() -> None:
 
 
 def test_counts_outside_the_width_are_refused_but_wrap_for_long_integers() -> None:
-    with device("a5", mode="auto"):
+    with device("a5", mode="auto", rules="strict"):
         src, dst = tile("i16", [[-8]]), blank("i16", (1, 1))
         for count in (16, -1):
             with pytest.raises(ProgramError, match=r"TSHLS\.shift-count"):

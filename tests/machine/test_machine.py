@@ -282,7 +282,7 @@ def test_whoever_watches_is_told_of_every_record() -> None:
 
 
 def test_a_refused_instruction_leaves_neither_record_nor_change() -> None:
-    with device("a2a3") as machine:
+    with device("a2a3", rules="strict") as machine:
         events = listen(machine)
         a, b = placed(Block, 0, 1), placed(Tile[V, float32, 16, 32], 0x400, 1)
         count = len(events)

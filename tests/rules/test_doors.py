@@ -232,18 +232,16 @@ def test_what_nothing_enforces_can_be_allowed_though_nobody_knows_what_happens()
 
     def run(**options: Any) -> float:
         with ptokit.device("a2a3", **options):
-            a, b = tile(), tile()
+            a = tile()
             ptokit.TASSIGN(a, 0x000)
-            ptokit.TASSIGN(b, 0x100)  # the second row of a is the first of b
-            a.fill(1)
-            b.fill(2)
-            ptokit.TADDS(b, a, 4.0)
-            return b.numpy()[0, 0]
+            a.fill(6)
+            ptokit.TFMODS(a, a, 4.0)  # dst serves as scratch
+            return a.numpy()[0, 0]
 
     with pytest.raises(ProgramError) as error:
         run()
-    assert error.value.codes == ("TADDS.partial-overlap",)
-    assert run(allow=["TADDS.partial-overlap"]) == 5
+    assert error.value.codes == ("TFMODS.separate",)
+    assert run(allow=["TFMODS.separate"]) == 2
 
 
 def test_a_body_that_fails_blames_the_rule_that_was_let_through() -> None:

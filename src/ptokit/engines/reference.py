@@ -43,8 +43,9 @@ from ptokit.ir.instructions import (
 )
 from ptokit.ir.types import BufferType, is_column_tile
 from ptokit.isa.facts import Ops
+from ptokit.isa.regions import Reach, View
 from ptokit.isa.services import CONSTANT, Refused
-from ptokit.isa.spec import Insn, Operand, Pipe, View
+from ptokit.isa.spec import Insn, Operand, Pipe
 from ptokit.machine import faults
 from ptokit.machine.calls import effects_before, effects_of, hidden_scratch
 from ptokit.machine.executor import named, order
@@ -241,7 +242,9 @@ class ReferenceCall:
                 continue
             found = self.handed[declared.name] = self._elements(declared, view, value, site)
             lost = declared.role == "tmp" if declared.lost is None else declared.lost(ops)
-            found.writes = lost or declared.role in ("out", "inout")
+            is_result = declared.role in ("out", "inout")
+            lost = lost or (is_result and insn.leaves_open(ops))
+            found.writes = lost or is_result
             self.lost += [found] * lost
             for asked, kept in ((declared.unspecified, self.lost), (declared.zeroed, self.cleared)):
                 parts = None if asked is None else asked(ops)
@@ -266,14 +269,16 @@ class ReferenceCall:
 
     def _elements(self, declared: Operand, view: Any, tile: Any, site: Place) -> Elements:
         spec, name = tile.spec, declared.name
-        rows, cols = slice(0, 1), slice(None)
+        kind, rows, cols, cut = spec.dtype, slice(0, 1), slice(None), (None, None)
+        if isinstance(view, Reach):
+            kind, cut, view = view.dtype or kind, view.sizes or cut, view.places
         if isinstance(tile, ConvObject):
             places = np.arange(prod(tile.shape)).reshape(tile.shape)
         elif view is View.STORAGE or isinstance(view, slice):
             cols = view if isinstance(view, slice) else slice(0, spec.numel)
             places = np.arange(cols.stop)
         elif isinstance(view, AxisMap):
-            places = map_places(view)
+            places = map_places(view)[: cut[0], : cut[1]]
         else:
             if isinstance(view, View):
                 sizes = (
@@ -287,7 +292,7 @@ class ReferenceCall:
             raise faults.before_tile(self.insn, name, rows, cols, spec, site)
         if tile.storage is None:
             raise faults.unbound_tile(tile, self.insn, name, site)
-        whole = Elements(declared, spec.dtype, tile.storage, tile.address, places)
+        whole = Elements(declared, kind, tile.storage, tile.address, places)
         if tile.address < 0 or tile.address + whole.high > tile.storage.nbytes:
             raise faults.outside_memory(whole, tile.storage, tile.address, self.insn, site)
         if isinstance(tile, ConvObject) or view is View.STORAGE or isinstance(view, AxisMap):

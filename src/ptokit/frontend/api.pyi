@@ -235,7 +235,7 @@ TAND: _TAND
 """Combine two tiles with bitwise AND.
 
 A2/A3 processes bytes in pairs: with an odd number of valid columns it also overwrites the byte
-behind each row of an 8-bit tile, with unspecified contents."""
+behind each row of an 8-bit tile, with unspecified contents. f16 is combined bit by bit."""
 
 class _TANDS(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
@@ -325,8 +325,8 @@ TCOLARGMAX: _TCOLARGMAX
 The valid region of src governs; of equal maxima the first wins. `TCOLARGMAX(dstVal,
 dstIdx, src, tmp)` also stores the maximum itself, bit for bit, in row 0 of dstVal.
 With NaN targets differ: a2a3 moves on to the row after every comparison with one, others keep
-what they have. a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of
-infinity. tmp is scratch that only a2a3 uses."""
+what they have. a2a3 compares u16 and u32 as f16 and f32: patterns with the top bit set are
+negative there, those above infinity NaN. tmp is scratch that only a2a3 uses."""
 
 class _TCOLARGMIN(Instruction):
     @overload
@@ -342,8 +342,8 @@ TCOLARGMIN: _TCOLARGMIN
 The valid region of src governs; of equal minima the first wins. `TCOLARGMIN(dstVal,
 dstIdx, src, tmp)` also stores the minimum itself, bit for bit, in row 0 of dstVal.
 With NaN targets differ: a2a3 moves on to the row after every comparison with one, others keep
-what they have. a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of
-infinity. tmp is scratch that only a2a3 uses."""
+what they have. a2a3 compares u16 and u32 as f16 and f32: patterns with the top bit set are
+negative there, those above infinity NaN. tmp is scratch that only a2a3 uses."""
 
 class _TCOLEXPAND(Instruction):
     def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
@@ -511,7 +511,8 @@ saturation is off for f32 and i32 to i16, f16 to i16, i8 and u8, and i64 to i32.
 overrules this, except that A2/A3 without `tmp` heeds it only for these pairs, Kirin always
 saturates integer to integer, and fp8, hif8 and fp4 always saturate.
 
-A2/A3 does not convert in place, the A5 family only between elements of one size. A5 clears the
+In place the elements may stay as wide or become narrower; A2/A3 converts what is behind whole
+256-byte repeats last, which is too late for several rows of narrower elements. A5 clears the
 rest of each row when it writes 4-bit floats. Only A2/A3 uses `tmp`, with saturation off, for
 f32 to i16 and f16 to i16 and i8: these then go through i32, so that f32 values beyond i32 end
 at its limits."""
@@ -1936,8 +1937,8 @@ class _TSHL(Instruction):
 TSHL: _TSHL
 """Shift left by the counts in the second tile; zeros come in from the right.
 
-Counts lie in 0 .. width - 1; any other count leaves its element undefined. Only 64-bit elements
-take their counts modulo 64."""
+A count from the width of the elements up to 31 shifts every bit out; a larger or negative one
+leaves its element undefined. Only 64-bit elements take their counts modulo 64."""
 
 class _TSHLS(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
@@ -1952,8 +1953,8 @@ class _TSHR(Instruction):
 TSHR: _TSHR
 """Shift right by the counts in the second tile; signed elements keep their sign.
 
-Counts lie in 0 .. width - 1; any other count leaves its element undefined. Only 64-bit elements
-take their counts modulo 64."""
+A count from the width of the elements up to 31 shifts every bit out; a larger or negative one
+leaves its element undefined. Only 64-bit elements take their counts modulo 64."""
 
 class _TSHRS(Instruction):
     def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
@@ -2054,7 +2055,7 @@ TSUBS: _TSUBS
 """Subtract a scalar from every element.
 
 Integers wrap around. Floats are rounded once, to nearest even, in their own type. A2/A3 passes
-i32 scalars through f32, so they must not exceed 2^24 in magnitude."""
+i32 scalars through f32, which rounds those beyond 2^24."""
 
 class _TSUBSC(Instruction):
     def __call__(
@@ -2129,8 +2130,8 @@ TXOR: _TXOR
 """Combine two tiles with bitwise XOR.
 
 A2/A3 composes it from OR, AND and NOT: it needs `tmp`, shaped like the destination, and all
-four tiles apart; with an odd number of valid columns it also overwrites the byte behind each
-row of an 8-bit tile. Other targets do not touch `tmp` and work in place."""
+tiles apart but the sources; with an odd number of valid columns it also overwrites the byte
+behind each row of an 8-bit tile. Other targets do not touch `tmp` and work in place."""
 
 class _TXORS(Instruction):
     def __call__(

@@ -20,7 +20,7 @@ from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.location import Location
 from ptokit.base.policy import PROFILES, Allowed, Policy
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.verify import code_of
+from ptokit.isa.verify import code_of, type_code
 from ptokit.machine.codes import CODES
 
 # Findings that are no rules of an instruction: of a run, and of a text as a whole.
@@ -122,5 +122,6 @@ def known_codes() -> frozenset[str]:
         found |= {code_of(insn, rule) for rule in insn.rules}
         found |= {o.refused for o in insn.operands if o.refused}
         for group in insn.types:
-            found |= {group.ids.get(device, f"{insn.name}.dtype") for device in group.allowed}
+            named = (device for device in group.allowed if group.ids.get(device) != "")
+            found |= {type_code(insn, group, device) for device in named}
     return frozenset(found - {""})

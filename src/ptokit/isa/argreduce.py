@@ -20,12 +20,21 @@ from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.expr import Expr, given, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.meaning import ArgReduce
-from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, plain
-from ptokit.isa.rules import disjoint, located, must, same_dtype
-from ptokit.isa.services import Refused
-from ptokit.isa.spec import Asm, Region, Rule, family, insn, out, src, tmp, types
-from ptokit.isa.vector_rules import by_target, ceil_to, lanes, per_block, row_reduction, rows_16bit
+from ptokit.isa.meaning import ArgReduce, at_the_same_places
+from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, plain, scratch, scratch_held
+from ptokit.isa.regions import Extent, Region, View, pitched
+from ptokit.isa.rules import disjoint, in_types, located, must, or_else, same_dtype, separate
+from ptokit.isa.spec import Asm, Rule, family, insn, out, src, types
+from ptokit.isa.vector_rules import (
+    by_target,
+    ceil_to,
+    counted,
+    lanes,
+    per_block,
+    row_reduction,
+    row_results,
+    rows_16bit,
+)
 
 Step = Callable[[Expr, Expr], Expr]
 WORDS = (dt.i32, dt.u32)
@@ -39,14 +48,16 @@ def _index_form() -> Rule:
     )
 
 
-def _family(results: Region, means: ArgReduce, **more: Any) -> Any:
-    """The instructions along one axis; `results` is the part of a result that is written."""
+def _family(
+    results: Region, source: Region, room: Callable[[Any], int], means: ArgReduce, **more: Any
+) -> Any:
+    """The instructions along one axis: the results, what of src they are made of, the scratch."""
     return partial(
         insn,
         out("dstVal", view=results, optional=True),
         out("dstIdx", view=results),
-        src("src"),
-        tmp("tmp", lost=on_a2a3, note="scratch; only a2a3 uses it"),
+        src("src", view=source),
+        scratch(room, note="scratch; only a2a3 uses it"),
         forms=("dstIdx src tmp", "dstVal dstIdx src tmp"),
         means=means,
         asm=Asm(outs=("dstVal", "dstIdx"), tmp=frozenset({"l1", "l2"})),
@@ -67,6 +78,17 @@ def _row_scratch(o: Any) -> int:
     return ceil_to(2 * registers, block) + ceil_to(registers, block)
 
 
+def _is_wide(o: Any) -> bool:
+    return o.src.vc > lanes(o.src)
+
+
+def _row_room(o: Any) -> int:
+    """Bytes of scratch: pairs of value and index, or a row of tmp for every wide row."""
+    if not _is_wide(o):
+        return 0 if o.dstVal is None else 2 * o.src.vr * o.tmp.itemsize
+    return ((o.src.vr - 1) * o.tmp.cols + _row_scratch(o)) * o.tmp.itemsize if o.src.vr else 0
+
+
 _ROW_RULES: list[Rule] = [
     *row_reduction("dstVal", "dstIdx"),
     *by_target("SA-0190", "SA-0091", lambda i, on: same_dtype("src", "dstVal", id=i, on=on)),
@@ -83,32 +105,27 @@ _ROW_RULES: list[Rule] = [
         "dstIdx can hold the last column index of src",
         lambda o: o.src.vc - 1 <= o.dstIdx.dtype.max_value,
         "use 32-bit indices",
+        "the index is stored modulo 65536",
     ),
-    must("tmp-pairs", "a2a3")(
-        "with dstVal and at most 256 bytes per row: tmp holds two elements per valid row of src",
-        lambda o: o.dstVal is None or o.src.vc > lanes(o.src) or o.tmp.numel >= 2 * o.src.vr,
+    must("SA-0187", "a2a3")(
+        "elements of src are f16, f32, i16 or i32", in_types("src", "f16 f32 i16 i32")
+    ),
+    must("element-size", A5_FAMILY)(
+        "elements of src have 2 or 4 bytes", lambda o: o.src.itemsize in (2, 4)
+    ),
+    must("tmp-pitch", "a2a3", _is_wide)(
+        "more than 256 bytes per row, several rows: a row of tmp has room for three elements per "
+        "256 bytes of a row (whole blocks of pairs, then of values)",
+        lambda o: o.src.vr <= 1 or o.tmp.cols >= _row_scratch(o),
         "declare tmp with the type and shape of src",
+        "rows of the scratch overlap: the result is undefined",
+        voids=True,
     ),
-    must("tmp-size", "a2a3")(
-        "more than 256 bytes per row: tmp has as many rows as src has valid ones, and room for "
-        "three elements per 256 bytes of a row (whole blocks of pairs, then of values)",
-        lambda o: (
-            o.src.vc <= lanes(o.src) or (o.tmp.rows >= o.src.vr and o.tmp.cols >= _row_scratch(o))
-        ),
-        "declare tmp with the type and shape of src",
-    ),
-    must("widened-indices", "a2a3")(
-        "2-byte elements, at most 256 bytes per row, 32-bit dstIdx with one column: at most 64 "
-        "valid rows",
-        lambda o: (
-            o.dstVal is None
-            or o.src.itemsize != 2
-            or o.src.vc > lanes(o.src)
-            or o.dstIdx.itemsize != 4
-            or o.dstIdx.cols != 1
-            or o.src.vr <= 64
-        ),
-        "split the rows, use 16-bit indices, or give dstIdx more columns",
+    scratch_held(
+        "tmp",
+        _row_room,
+        "with dstVal two elements per valid row of src; for more than 256 bytes per row as many "
+        "rows as src has valid ones",
     ),
 ]
 
@@ -117,17 +134,25 @@ def _by_scalar_unit(o: Any) -> bool:
     """Whether a2a3 has the scalar unit store the results."""
     outs = [tile for tile in (o.dstVal, o.dstIdx) if tile is not None]
     scattered = len(outs) > 1 and any(tile.cols != 1 for tile in outs)
-    return o.src.vc > lanes(o.src) or scattered
+    return _is_wide(o) or scattered
 
 
 _along_row = _family(
-    lambda o: (o.src.vr, 1),
+    row_results,
+    lambda o: at_the_same_places(o.src, (counted(o, o.src.vr), o.src.vc)),
+    _row_room,
     ArgReduce(axis=1),
     steps=[
         steps(when=_by_scalar_unit, between="V", end="V->S S->V", complete=True),
         UNTIL_DONE,
     ],
-    types=types("src", a2a3="f16 f32", a5="f16 f32", kirin="f16 f32", ids={"a2a3": "SA-0187"}),
+    types=types(
+        "src",
+        a2a3="f16 f32",
+        a5="f16 f32",
+        kirin="f16 f32",
+        otherwise="the result is that of the definition, but no test of the makers covers it",
+    ),
     rules=_ROW_RULES,
     example={"dstIdx": "Vec i32 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"},
     more_examples="""
@@ -159,25 +184,58 @@ family(
 # ---- columns -------------------------------------------------------------------------------------
 
 
-def _column_scratch(o: Any) -> int:
-    """Elements of tmp that a2a3 needs: counters, best values and, in f16, best indices."""
+def _column_room(o: Any) -> int:
+    """Bytes of scratch: counters, best values and, in f16, best indices."""
     gap = lanes(o.src) if o.src.vc >= lanes(o.src) else ceil_to(o.src.vc, per_block(o.src))
-    return (3 if o.dstVal is None and o.src.itemsize == 2 else 2) * gap
+    return (3 if o.dstVal is None and o.src.itemsize == 2 else 2) * gap * o.src.itemsize
 
 
+def _rows_seen(o: Any) -> int:
+    """The rows of src that are looked at; a2a3 takes the first without looking."""
+    return max(1, o.src.vr) if on_a2a3(o) else counted(o, o.src.vr)
+
+
+def _columns_of(o: Any) -> Extent | View:
+    """The columns of src; its rows lie `Cols` elements apart, whatever its layout."""
+    sizes = _rows_seen(o), o.src.vc
+    if o.src.layout == "ND" or not o.target.is_device:
+        return at_the_same_places(o.src, sizes)
+    return pitched(*sizes, o.src.cols)
+
+
+def _kept_index(index: Array, ops: Ops) -> Array:
+    """The index of a row as it is kept on the way into dstIdx."""
+    if on_a2a3(ops) and ops.dstVal is None and ops.src.itemsize == 2:
+        return index.astype(np.float16).astype(np.int64)
+    if ops.target.is_device and not on_a2a3(ops) and ops.src.itemsize <= 2:
+        return index.astype(np.int16)
+    return index
+
+
+_BY_SRC = "row 0 is written, as many columns as are valid in src"
 _COLUMN_RULES: list[Rule] = [
     located("Vec", "dstVal", "dstIdx", "src"),
     plain("dstVal", "dstIdx"),
-    plain("src", id="src-layout"),
+    *or_else("rows are addressed by the distance of Cols", plain("src", id="src-layout")),
     arithmetic("src"),
-    not_empty("src"),
+    *or_else(
+        "without columns nothing is written, without rows the first is taken",
+        not_empty("src", on="a2a3"),
+    ),
+    *or_else(
+        "without columns nothing is written, without rows the results are undefined",
+        not_empty("src", on="cpu " + A5_FAMILY),
+        voids=True,
+    ),
     must("index-shape")(
         "dstIdx has one valid row and as many valid columns as src",
         lambda o: o.dstIdx.vr == 1 and o.dstIdx.vc == o.src.vc,
+        otherwise=_BY_SRC,
     ),
     must("value-shape")(
         "dstVal has one valid row and as many valid columns as src",
         lambda o: o.dstVal is None or (o.dstVal.vr == 1 and o.dstVal.vc == o.src.vc),
+        otherwise=_BY_SRC,
     ),
     same_dtype("src", "dstVal", id="value-type"),
     _index_form(),
@@ -189,19 +247,20 @@ _COLUMN_RULES: list[Rule] = [
             or (o.src.itemsize == 4 and o.dstIdx.dtype in WORDS)
         ),
     ),
-    disjoint("dstVal", "dstIdx", "src", "tmp"),
+    disjoint("dstVal", "dstIdx", "src"),
+    separate("tmp", "dstVal", "dstIdx", "src", id="tmp-apart", on="a2a3"),
     same_dtype("tmp", "src", id="tmp-type", on="a2a3"),
-    must("tmp-size", "a2a3")(
-        "tmp holds two elements per column of a 256-byte step, three for 2-byte elements "
-        "without dstVal",
-        lambda o: o.tmp.numel >= _column_scratch(o),
-        "declare tmp with the type of src and 768 bytes",
+    scratch_held(
+        "tmp",
+        _column_room,
+        "two elements per column of a 256-byte step, three for 2-byte elements without dstVal",
     ),
     must("index-precision", "a2a3")(
         "2-byte elements without dstVal: src has at most 2049 valid rows (indices pass through "
         "f16)",
         lambda o: o.dstVal is not None or o.src.itemsize != 2 or o.src.vr <= 2049,
         "split the rows, or take the form with dstVal",
+        "indices above 2048 are rounded to f16",
     ),
     must("index-range", "a2a3")(
         "2-byte elements with dstVal: src has at most 32768 valid rows",
@@ -212,6 +271,7 @@ _COLUMN_RULES: list[Rule] = [
         "1- and 2-byte elements: src has at most 32768 valid rows (indices are signed 16-bit)",
         lambda o: o.src.itemsize > 2 or o.src.vr <= 32768,
         "split the rows",
+        "the index wraps around in 16 bits",
     ),
     must("narrow-values", A5_FAMILY)(
         "with dstVal, elements have 2 or 4 bytes",
@@ -222,22 +282,11 @@ _COLUMN_RULES: list[Rule] = [
 ]
 
 
-def _refuse_infinite_patterns(src: Array, ops: Ops) -> None:
-    """a2a3 compares unsigned integers as floats."""
-    limit = {np.dtype("u2"): 0x7C00, np.dtype("u4"): 0x7F80_0000}.get(src.dtype)
-    if on_a2a3(ops) and limit is not None and (src >= limit).any():
-        row, col = np.argwhere(src >= limit)[0]
-        raise Refused(
-            "float-compare",
-            f"{ops.src.dtype.name} elements are compared as floats here and lie below {limit:#x}",
-            got=[(f"src[{row}, {col}]", hex(src[row, col]))],
-            fix="convert to f32 with TCVT first",
-        )
-
-
 _along_column = _family(
-    lambda o: (1, o.src.vc),
-    ArgReduce(axis=0, refuse=_refuse_infinite_patterns),
+    lambda o: (min(1, _rows_seen(o)), o.src.vc),
+    _columns_of,
+    _column_room,
+    ArgReduce(axis=0, kept=_kept_index),
     steps=[
         steps(
             when=lambda o: o.dstVal is None and o.src.itemsize == 2,
@@ -264,11 +313,18 @@ _along_column = _family(
 
 
 def _moves(better: Step, keeps: Step) -> Callable[[Expr, Expr], tuple[Expr, Expr]]:
-    """Take the value where it is better; a2a3 moves the index wherever it does not keep it."""
+    """Take the value where it is better; a2a3 moves the index wherever it does not keep it.
+
+    There unsigned integers are compared as floats of the same bits.
+    """
 
     def taken(held: Expr, element: Expr) -> tuple[Expr, Expr]:
         found = better(held, element)
-        return found, given(on("a2a3"), ~keeps(held, element), found)
+        a, b = held, element
+        if held.kind in (dt.u16, dt.u32):
+            a, b = (e.bits(dt.f16 if e.kind is dt.u16 else dt.f32) for e in (held, element))
+        value = given(on("a2a3"), better(a, b), found)
+        return value, given(on("a2a3"), ~keeps(a, b), found)
 
     return taken
 
@@ -280,8 +336,8 @@ family(
     The valid region of src governs; of equal [maxima|minima] the first wins. `{name}(dstVal,
     dstIdx, src, tmp)` also stores the [maximum|minimum] itself, bit for bit, in row 0 of dstVal.
     With NaN targets differ: a2a3 moves on to the row after every comparison with one, others keep
-    what they have. a2a3 compares u16 and u32 as f16 and f32, so there they lie below the pattern of
-    infinity. tmp is scratch that only a2a3 uses.
+    what they have. a2a3 compares u16 and u32 as f16 and f32: patterns with the top bit set are
+    negative there, those above infinity NaN. tmp is scratch that only a2a3 uses.
     """,
     TCOLARGMAX=_moves(operator.lt, operator.ge),
     TCOLARGMIN=_moves(operator.gt, operator.le),

@@ -45,19 +45,19 @@ def rounded(
 
 
 def pack_mask(bits: Array, mask: Array) -> None:
-    """Write a boolean matrix into the rows of a mask tile; what is left of `mask` becomes 0.
+    """Write a boolean matrix into the rows of a mask, as bytes; what is left of it becomes 0.
 
-    `mask` is a matrix of the tile's elements, of any integer type, wide enough for the bits.
+    Rows that lie too close overwrite one another, the later ones the earlier.
     """
     packed = np.packbits(bits, axis=1, bitorder="little")
-    into = mask.view(np.uint8)
-    into[...] = 0
-    into[: packed.shape[0], : packed.shape[1]] = packed
+    mask[...] = 0
+    for row, stored in zip(mask, packed, strict=False):
+        row[: len(stored)] = stored
 
 
 def unpack_mask(mask: Array, cols: int) -> Array:
-    """Read the first `cols` bits of every row of a mask tile as a boolean matrix."""
-    return np.unpackbits(mask.view(np.uint8), axis=1, count=cols, bitorder="little").view(np.bool_)
+    """Read the first `cols` bits of every row of a mask, given as bytes, as a boolean matrix."""
+    return np.unpackbits(mask, axis=1, count=cols, bitorder="little").view(np.bool_)
 
 
 def repeated(values: Array, columns: int) -> Array:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from ptokit.base.convert import convert, round_integral
 from ptokit.base.dtypes import DType, dtype, f16, f32, i8, i16, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
-from ptokit.isa.devices import A5_FAMILY, DEVICES
+from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
-from ptokit.isa.pointwise import plain
-from ptokit.isa.rules import located, must, same_valid, separate, static_valid_fits, whole_overlap
+from ptokit.isa.folds import REGISTER_BYTES
+from ptokit.isa.meaning import at_the_same_places
+from ptokit.isa.pointwise import GOVERNED, plain, scratch, scratch_held
+from ptokit.isa.regions import Extent, View
+from ptokit.isa.rules import (
+    located,
+    must,
+    or_else,
+    same_place,
+    same_valid,
+    separate,
+    static_valid_fits,
+)
 from ptokit.isa.services import Registers
-from ptokit.isa.spec import Asm, Attr, Extent, View, insn, out, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, insn, out, src, types
 from ptokit.isa.targets import PerTarget
 
 # modes: `any` takes the five modes of directed and nearest rounding, `odd` CAST_ODD as well, `-`
@@ -163,16 +177,89 @@ def tmp_bytes(o: Any) -> int:
     return blocks if o.dst.dtype is i16 else max(blocks, 128 + 32 * -(-half // 16))
 
 
+def to_fp4(o: Any) -> bool:
+    return o.dst.dtype.is_float and o.dst.dtype.is_packed
+
+
+def exists(o: Any) -> bool:
+    """Whether the target converts this pair, in this way; if not, dst is left as it is."""
+    return not o.target.is_device or (o.target.name in pair_of(o).targets and has_odd_rounding(o))
+
+
+def has_odd_rounding(o: Any) -> bool:
+    """Whether rounding to odd is not asked for, or known; Kirin knows it for one pair only."""
+    asked = o.attrs["mode"] == RoundMode.CAST_ODD and CLAMPS_INTEGERS[o.target]
+    return not asked or (o.src.dtype, o.dst.dtype) == (f32, f16)
+
+
 def destination(o: Any) -> View | Extent:
     """The valid region, or whole rows where these are cleared first."""
-    clears = CLEARS_ROWS[o.target] and o.dst.dtype.is_float and o.dst.dtype.is_packed
-    return (o.dst.vr, o.dst.cols) if clears else View.VALID
+    if not exists(o):
+        return 0, 0
+    return (o.dst.vr, o.dst.cols) if CLEARS_ROWS[o.target] and to_fp4(o) else View.VALID
+
+
+def converted(o: Any) -> View | Extent:
+    """What of src is converted: the valid region of dst, 4-bit floats in pairs."""
+    if not exists(o):
+        return 0, 0
+    cols = o.dst.vc - o.dst.vc % 2 if CLEARS_ROWS[o.target] and to_fp4(o) else o.dst.vc
+    return at_the_same_places(o.src, (o.dst.vr, cols))
+
+
+# ---- in place ----------------------------------------------------------------------------------
+
+# Rows, and the repeats of a row, follow each other upwards: elements that are not wider overwrite,
+# at the address of src, only what was read. But A2/A3 leaves what is behind the whole repeats of
+# every row to the end.
+TAILS_LAST = PerTarget(False, a2a3=True)
+
+
+def in_place(o: Any) -> bool:
+    """Whether dst lies at the address of src, with elements and rows that are not longer."""
+    (wide, long), (wide0, long0) = (
+        (t.dtype.bits, t.row_stride * t.dtype.bits if o.dst.vr > 1 else 0) for t in (o.dst, o.src)
+    )
+    return same_place(o.dst, o.src) and wide <= wide0 and long <= long0
+
+
+def per_repeat(o: Any) -> int:
+    """Elements of a 256-byte repeat."""
+    packed = o.src.dtype.is_packed or o.dst.dtype.is_packed
+    return 128 if packed else REGISTER_BYTES // max(o.src.itemsize, o.dst.itemsize)
+
+
+def has_late_tails(o: Any) -> bool:
+    """Whether remainders of rows are read after rows above them were written."""
+    cols, repeat = o.dst.vc, per_repeat(o)
+    several = o.dst.vr > 1 and cols > repeat and cols % repeat != 0
+    narrows = o.dst.dtype.bits < o.src.dtype.bits
+    return TAILS_LAST[o.target] and narrows and several and in_place(o)
+
+
+def heads_then_tails(dst: Array, src: Array, change: Callable[[Array], Array], ops: Ops) -> None:
+    """Convert over the source itself: whole repeats of all rows, then the rest of all rows."""
+    rows, cols = src.shape
+    pitch = ops.src.row_stride * ops.src.itemsize
+    memory = np.zeros(rows * pitch + cols * src.itemsize, np.uint8)
+    shape, size = (rows, cols), ops.dst.itemsize
+    read = np.ndarray(shape, src.dtype, memory, 0, (pitch, src.itemsize))
+    write = np.ndarray(shape, dst.dtype, memory, 0, (ops.dst.row_stride * size, size))
+    read[...] = src
+    head = cols - cols % per_repeat(ops)
+    for part in (slice(0, head), slice(head, cols)):
+        for row in range(rows):
+            write[row, part] = change(read[row, part])
+    dst[...] = write
+
+
+_apart = separate("dst", "src").holds
 
 
 @insn(
     out("dst", view=destination),
-    src("src"),
-    tmp(optional=True, lost=through_i32, note="scratch on A2/A3, see the rules"),
+    src("src", view=converted),
+    scratch(tmp_bytes, used=through_i32, optional=True, note="scratch on A2/A3, see the rules"),
     attrs=[
         Attr("mode", RoundMode, RoundMode.CAST_RINT, "rounding", argument=True),
         Attr("satMode", SaturationMode, None, "saturation; None: as the pair", argument=True),
@@ -184,30 +271,46 @@ def destination(o: Any) -> View | Extent:
             target: " ".join(f"{d},{s}" for (s, d), pair in PAIRS.items() if target in pair.targets)
             for target in DEVICES.split()
         },
+        otherwise="nothing is converted: dst is left as it is",
     ),
     rules=[
-        same_valid("dst", "src"),
+        *or_else(GOVERNED, same_valid("dst", "src")),
         plain("dst", "src"),
         located("Vec", "dst", "src"),
         *static_valid_fits("dst", "src"),
-        separate("dst", "src", on="a2a3"),
-        whole_overlap("dst", "src", on=A5_FAMILY),
+        must("partial-overlap", DEVICES)(
+            "dst starts where src does, and its elements and rows are not longer in bytes, or it "
+            "does not overlap src",
+            lambda o: in_place(o) or _apart(o),
+            "convert into another tile: wider elements overwrite what is still to be read",
+        ),
+        must("late-tails", "a2a3")(
+            "in place, to narrower elements: one row, at most 256 bytes of the wider elements, or "
+            "a multiple of that",
+            lambda o: not has_late_tails(o),
+            "convert into another tile",
+            lambda o: (
+                ""
+                if o.dst.dtype.is_packed
+                else "remainders of the rows come last, and are made of what the rows above left"
+            ),
+        ),
         must("even-columns", "a5")(
             "a tile of 4-bit floats is written in whole bytes: its valid columns are even",
-            lambda o: not (o.dst.dtype.is_float and o.dst.dtype.is_packed) or o.dst.vc % 2 == 0,
+            lambda o: not to_fp4(o) or o.dst.vc % 2 == 0,
             "convert one column more",
+            "the last column is not converted: it is 0",
         ),
         must("odd-rounding", "kirin9030 kirinx90")(
             "CAST_ODD is for f32 to f16: with another pair nothing would be converted",
-            lambda o: (
-                o.attrs["mode"] != RoundMode.CAST_ODD or (o.src.dtype, o.dst.dtype) == (f32, f16)
-            ),
+            has_odd_rounding,
             "choose another rounding mode",
+            "nothing is converted: dst is left as it is",
         ),
-        must("tmp-size", "a2a3")(
-            "tmp holds what the conversion through i32 needs",
-            lambda o: not through_i32(o) or o.tmp.nbytes >= tmp_bytes(o),
-            "256 bytes do for f16; for f32 give tmp the size of src",
+        scratch_held(
+            "tmp",
+            lambda o: tmp_bytes(o) if through_i32(o) else 0,
+            "256 at most for f16, for f32 at most those of src",
         ),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
     ],
@@ -246,7 +349,8 @@ def TCVT(
     overrules this, except that A2/A3 without `tmp` heeds it only for these pairs, Kirin always
     saturates integer to integer, and fp8, hif8 and fp4 always saturate.
 
-    A2/A3 does not convert in place, the A5 family only between elements of one size. A5 clears the
+    In place the elements may stay as wide or become narrower; A2/A3 converts what is behind whole
+    256-byte repeats last, which is too late for several rows of narrower elements. A5 clears the
     rest of each row when it writes 4-bit floats. Only A2/A3 uses `tmp`, with saturation off, for
     f32 to i16 and f16 to i16 and i8: these then go through i32, so that f32 values beyond i32 end
     at its limits.
@@ -255,12 +359,18 @@ def TCVT(
     rounding, saturation = pair_of(ops).rounding(mode), saturation_of(ops)
     if not NeedSetCtrl:
         saturation = SaturationMode(registers.get("CTRL", 0) >> 59 & 1)
-    if source is result is f32:
-        values = round_integral(src, rounding)
-    elif through_i32(ops):
-        values = convert(convert(src, source, i32, rounding), i32, result, saturation=saturation)
-    else:
-        values = convert(src, source, result, rounding, saturation)
-    dst[:, : src.shape[1]] = values
-    if dst.shape != src.shape:
-        dst[:, src.shape[1] :] = 0
+
+    def change(values: Array) -> Array:
+        if source is result is f32:
+            return round_integral(values, rounding)
+        if through_i32(ops):
+            whole = convert(values, source, i32, rounding)
+            return convert(whole, i32, result, saturation=saturation)
+        return convert(values, source, result, rounding, saturation)
+
+    if has_late_tails(ops):
+        heads_then_tails(dst, src, change, ops)
+    elif dst.size:
+        dst[:, : src.shape[1]] = change(src)
+        if dst.shape != src.shape:
+            dst[:, src.shape[1] :] = 0

@@ -18,6 +18,7 @@ from typing import Any
 
 from ptokit.base.dtypes import i32, u8
 from ptokit.base.precision import DivAlgorithm, FmodAlgorithm, RemAlgorithm
+from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.effects import SCRATCH_IN_USE, UNTIL_DONE
 from ptokit.isa.expr import ON_DEVICE, Expr, given, select
 from ptokit.isa.freedom import ulp, unspecified
@@ -31,19 +32,24 @@ from ptokit.isa.numerics import (
     truncated_remainder,
 )
 from ptokit.isa.pointwise import (
+    AS_DST,
     BINARY,
     NUMBERS,
+    ONLY_ADDRESS,
     UNARY,
     WIDER_NUMBERS,
     not_empty,
     on_a2a3,
+    one_vector,
     one_vector_of_i64,
     plain,
     pointwise,
     precision,
+    scratch,
+    scratch_held,
 )
-from ptokit.isa.rules import must, same_dtype, separate
-from ptokit.isa.spec import family, insn, out, rule, src, tmp, types
+from ptokit.isa.rules import must, or_else, same_dtype, separate
+from ptokit.isa.spec import family, insn, out, rule, src, types
 
 elementwise = partial(insn, means=Each())
 _binary = partial(elementwise, *BINARY)
@@ -79,6 +85,7 @@ def TMUL(src0: Expr, src1: Expr) -> Expr:
 
 
 @_binary(
+    means=Each(over=one_vector),
     attrs=precision(DivAlgorithm),
     types=types(
         a2a3="f16 f32",
@@ -115,11 +122,18 @@ MOD_BY_ZERO = unspecified(
 REM_BY_ZERO = unspecified("x % 0 of integers", "Integers: x % 0 is 0, where hardware decides.")
 
 
+def _remainder_scratch(o: Any) -> int:
+    """Bytes of a row, and of the mask behind it."""
+    mask = o.dst.vc if o.dst.dtype is i32 else 64
+    return (o.dst.row_stride + mask) * o.dst.itemsize
+
+
 @elementwise(
     out("dst"),
-    src("src0", lost=lambda o: on_a2a3(o) and o.src0.dtype is i32),
-    src("src1", lost=lambda o: on_a2a3(o) and o.src1.dtype is i32),
-    tmp(lost=on_a2a3, note="a row of scratch on A2/A3"),
+    src("src0", lost=lambda o: on_a2a3(o) and o.dst.dtype is i32),
+    src("src1", lost=lambda o: on_a2a3(o) and o.dst.dtype is i32),
+    scratch(_remainder_scratch, note="a row of scratch on A2/A3"),
+    means=Each(over=one_vector),
     attrs=precision(RemAlgorithm),
     types=types(
         a2a3="i32 f32",
@@ -127,9 +141,12 @@ REM_BY_ZERO = unspecified("x % 0 of integers", "Integers: x % 0 is 0, where hard
         kirin9030="i16 u16 i32 u32 f16 f32",
     ),
     rules=[
-        *_rules(),
+        *(each for each in _rules() if each.id != "same-dtype"),
+        same_dtype("dst", "src0", on="a2a3"),
+        *or_else(AS_DST, same_dtype("dst", "src1", id="src1-type", on="a2a3")),
+        same_dtype("dst", "src0", "src1", on=f"cpu {A5_FAMILY}"),
         one_vector_of_i64(),
-        same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
+        *or_else(ONLY_ADDRESS, same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
         plain("tmp", id="tmp-layout", on="a2a3"),
         must("tmp-columns", "a2a3")(
             "tmp has a valid row of RowStride + 2 * ceil(RowStride / 64) columns, "
@@ -138,12 +155,9 @@ REM_BY_ZERO = unspecified("x % 0 of integers", "Integers: x % 0 is 0, where hard
                 o.tmp.vr >= 1 and o.tmp.vc >= o.dst.row_stride + 2 * ceil(o.dst.row_stride / 64)
             ),
             "declare tmp with one row twice as wide as dst",
+            ONLY_ADDRESS,
         ),
-        must("tmp-size", "a2a3")(
-            "tmp holds RowStride + max(64, valid columns) elements, RowStride being that of dst",
-            lambda o: o.tmp.numel >= o.dst.row_stride + max(64, o.dst.vc),
-            "declare tmp with one row twice as wide as dst, at least 64 columns more",
-        ),
+        scratch_held("tmp", _remainder_scratch, "a row of dst, and 64 elements (i32: a row) more"),
         separate("dst", "src0", "src1", "tmp", on="a2a3"),
         separate("tmp", "src0", "src1", id="tmp-separate", on="a2a3"),
     ],
@@ -217,6 +231,7 @@ def TABS(src: Expr) -> Expr:
 
 
 @_unary(
+    means=Each(over=one_vector),
     types=types(**WIDER_NUMBERS, ids={"a2a3": "SA-0286"}),
     rules=[
         *pointwise("dst", "src", vec="SA-0231"),
@@ -247,7 +262,10 @@ def TRELU(src: Expr) -> Expr:
     out("dst"),
     src("src0", note="values"),
     src("src1", note="slopes"),
-    tmp(lost=on_a2a3, note="on A2/A3 room for a mask and one row more, as u8"),
+    scratch(
+        lambda o: o.dst.vr * o.tmp.cols + 32,
+        note="on A2/A3 room for a mask and one row more, as u8",
+    ),
     types=types(a2a3="f16 f32", a5="f16 f32", kirin="f16 f32"),
     rules=[
         *_rules(),
@@ -257,11 +275,14 @@ def TRELU(src: Expr) -> Expr:
             "tmp has more valid rows than dst",
             lambda o: o.tmp.vr > o.dst.vr,
             "declare tmp with one row more than dst",
+            "the valid sizes of tmp are not looked at: rows of the mask lie Cols bytes apart",
         ),
         must("tmp-width", "a2a3")(
             "a row of tmp holds the packed mask of a row of dst, in whole repeats of 256 bytes",
             lambda o: o.tmp.cols >= 32 // o.dst.itemsize * ceil(o.dst.vc * o.dst.itemsize / 256),
             "declare tmp with a byte for every eight columns of dst, rounded up to 32",
+            "rows of the mask overwrite one another: the result is undefined",
+            voids=True,
         ),
         separate("dst", "src0", on="a2a3"),
         separate("tmp", "dst", "src0", "src1", id="tmp-separate", on="a2a3"),

@@ -13,32 +13,40 @@ from functools import partial
 from typing import Any
 
 from ptokit.base.enums import TileType
+from ptokit.base.layout import AxisMap
 from ptokit.base.precision import DivAlgorithm
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import IN_STEPS, Scratch, steps
 from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import ulp, unspecified
-from ptokit.isa.meaning import Each
+from ptokit.isa.meaning import Each, at_the_same_places
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import (
+    AS_DST,
     COPIED,
     NUMBERS,
     arithmetic,
+    in_place_or_apart,
     narrow,
     not_empty,
     on_a2a3,
+    one_vector,
     one_vector_of_i64,
     plain,
     precision,
+    scratch,
+    scratch_held,
 )
-from ptokit.isa.rules import located, must, same_dtype, separate, unboxed, whole_overlap
-from ptokit.isa.spec import Asm, Extent, Rule, View, family, insn, out, src, tmp, types
+from ptokit.isa.regions import Extent, Reach, View, pitched
+from ptokit.isa.rules import located, must, or_else, same_dtype, separate, unboxed
+from ptokit.isa.spec import Asm, Operand, Rule, family, insn, out, src, types
 from ptokit.isa.vector_rules import (
     BLOCK_BYTES,
     block_tail,
     by_target,
     ceil_to,
+    counted,
     lanes,
     per_block,
     rows_16bit,
@@ -64,11 +72,11 @@ def _is_full(tile: Any, dst: Any) -> bool:
 
 
 def _per_row(o: Any) -> str:
-    """The name of the source that holds one value per row."""
-    if not _is_full(o.src0, o.dst):
+    """The name of the source that holds one value per row; valid regions alone tell which."""
+    if not same_region(o.src0, o.dst):
         return "src0"
     wider = on_a2a3(o) and o.tmp is None and o.src0.row_stride < o.src1.row_stride
-    return "src0" if wider and _is_full(o.src1, o.dst) else "src1"
+    return "src0" if wider and same_region(o.src1, o.dst) else "src1"
 
 
 def _full(o: Any) -> Any:
@@ -76,12 +84,57 @@ def _full(o: Any) -> Any:
 
 
 def _from_column(o: Any) -> bool:
-    """Whether the per-row operand is a column, which a2a3 spreads out first."""
-    return not o[_per_row(o)].is_row_major
+    """Whether the per-row operand is taken as a column, which a2a3 spreads out first."""
+    return not o[_per_row(o)].is_row_major or (on_a2a3(o) and o.tmp is not None)
 
 
 def _uses_window(o: Any) -> bool:
     return on_a2a3(o) and o.tmp is None and _from_column(o)
+
+
+def _is_one_run(o: Any) -> bool:
+    """Whether later targets take a narrow dst without padding, and its source, for one run."""
+    unpadded = o.dst.valid_col == o.dst.cols or o.dst.rows == 1
+    return o.target.is_device and not on_a2a3(o) and o.dst.cols < lanes(o.dst) and unpadded
+
+
+def _by_groups(o: Any) -> bool:
+    """Whether a2a3 goes over so many rows in groups."""
+    return on_a2a3(o) and min(o.dst.rows, o.dst.vr) >= 256
+
+
+def _row_values(o: Any) -> View | Extent:
+    """Where the values of the rows lie: the layout of their tile alone decides."""
+    tile, rows = o[_per_row(o)], o.dst.vr
+    block = per_block(o.dst)
+    if _from_column(o):
+        column = at_the_same_places(tile, (rows, 1))
+        return column if tile.cols == 1 else pitched(rows, 1, 1 if on_a2a3(o) else tile.cols)
+    columns = min(block, o.dst.vc)
+    if tile.cols == block or not o.target.is_device:
+        return at_the_same_places(tile, (rows, columns))
+    if not _by_groups(o):
+        return pitched(rows, columns, block)
+    groups = AxisMap((-(-rows // 255), 255, columns), (255 * tile.cols, block, 1), (0, 1), (2,))
+    return Reach(groups, sizes=(rows, columns))
+
+
+def _either(name: str) -> Operand:
+    """A source that is full or holds the values of the rows."""
+
+    def region(o: Any) -> View | Extent:
+        if _per_row(o) == name:
+            return _row_values(o)
+        if _is_one_run(o) and o[name].row_stride != o.dst.vc:
+            return pitched(o.dst.vr, o.dst.vc, o.dst.vc)
+        return at_the_same_places(o[name], (o.dst.vr, o.dst.vc))
+
+    return src(name, view=region)
+
+
+def _spread(o: Any) -> int:
+    """Bytes into which a2a3 spreads a column out."""
+    return 7680 if _by_groups(o) else 256 * -(-o.dst.vr // 8)
 
 
 def _rows_processed(o: Any) -> int:
@@ -95,16 +148,17 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
     return None if rows == o.dst.vr else (slice(o.dst.vr, rows), slice(0, o.dst.vc))
 
 
-_HIDDEN = Scratch(
-    TileType.Vec,
-    _WINDOW[0],
-    _WINDOW[1] - _WINDOW[0],
-    lambda o: 7680 if o.dst.vr > 255 else 256 * -(-o.dst.vr // 8),
-)
+_HIDDEN = Scratch(TileType.Vec, _WINDOW[0], _WINDOW[1] - _WINDOW[0], _spread)
 _STEPS = [
     steps(when=_uses_window, between="V", keeps_scratch=True, scratch=_HIDDEN),
     steps(when=lambda o: o.tmp is not None, between="V", keeps_scratch=True),
 ]
+
+
+_BY_LAYOUT = (
+    "only the layout of the per-row source counts: a row-major one is read as packed blocks of 32 "
+    "bytes, a column-major one as a column"
+)
 
 
 def _with_row_value_rules(
@@ -122,6 +176,8 @@ def _with_row_value_rules(
             "src0 or src1 is row-major and has the valid region of dst",
             lambda o: _is_full(o.src0, o.dst) or _is_full(o.src1, o.dst),
             "give one source the valid rows and columns of dst",
+            "the full source is src0 if its valid region is that of dst, otherwise src1, whatever "
+            "it looks like",
         ),
         must(shape)(
             "the other source has as many valid rows as dst and is a column with one valid "
@@ -131,16 +187,19 @@ def _with_row_value_rules(
                 and o[_per_row(o)].vc == (per_block(o.dst) if o[_per_row(o)].is_row_major else 1)
             ),
             "declare it as Tile[Vec, T, Rows, 1, BLayout.ColMajor], or with 32 bytes per row",
+            _BY_LAYOUT,
         ),
         must(shape, "a2a3")(
             "with tmp, the per-row source is a column",
-            lambda o: o.tmp is None or _from_column(o),
+            lambda o: o.tmp is None or not o[_per_row(o)].is_row_major,
             "declare it as Tile[Vec, T, Rows, 1, BLayout.ColMajor], or leave tmp out",
+            "it is read like a column: row i takes element i of its storage",
         ),
         must("row-pitch", DEVICES)(
             "rows of a row-major per-row source are 32 bytes apart (Cols * sizeof(DType) == 32)",
             lambda o: _from_column(o) or o[_per_row(o)].cols == per_block(o.dst),
             "declare that tile with 32 bytes per row",
+            _BY_LAYOUT,
         ),
         must("ub-window", "a2a3")(
             "a column without tmp: no operand reaches into bytes 188416 to 196608 of UB, where "
@@ -151,46 +210,39 @@ def _with_row_value_rules(
                 or all(o[n].addr + o[n].nbytes <= _WINDOW[0] for n in tiles)
             ),
             "bind the tiles below 188416 (184 KiB), or pass a tmp",
+            "they are overwritten before they are read: the result is undefined",
+            voids=True,
         ),
-        must("tmp-size", "a2a3")(
-            "tmp holds 256 bytes for every 8 valid rows of dst, or 7680 bytes from 256 rows on",
-            lambda o: (
-                o.tmp is None
-                or o.tmp.nbytes
-                >= (7680 if min(o.dst.rows, o.dst.vr) >= 256 else ceil_to(o.dst.vr, 8) * 32)
-            ),
-        ),
+        scratch_held("tmp", _spread, "256 for every 8 valid rows of dst, 7680 from 256 rows on"),
         must("row-groups", "a2a3")(
             "from 256 valid rows on, rows come in groups of 240: when the last group lacks at most "
             "7, dst and the full source have room for all of it",
             lambda o: min(o.dst.rows, _full(o).rows) >= _rows_processed(o),
             "give the tiles more rows, or split them",
+            "the rows behind the tile are written as well",
         ),
         must("contiguous", A5_FAMILY)(
             "dst narrower than 256 bytes without padding columns: the full source has none either",
-            lambda o: (
-                o.dst.cols >= lanes(o.dst)
-                or (o.dst.valid_col != o.dst.cols and o.dst.rows != 1)
-                or _full(o).row_stride == o.dst.vc
-            ),
+            lambda o: not _is_one_run(o) or _full(o).row_stride == o.dst.vc,
             "give the full source as many columns as dst",
+            "row i of the full source is read at element i times the valid columns of dst",
         ),
         must("step-count", A5_FAMILY)(
             "valid rows times 256-byte pieces per row are at most 65535",
             lambda o: o.dst.vr * -(-o.dst.vc // lanes(o.dst)) <= 65535,
             "split the tile",
         ),
-        whole_overlap("dst", "src0", "src1"),
-        separate("tmp", "dst", "src0", "src1", id="tmp-apart"),
+        *in_place_or_apart("dst", "src0", "src1"),
+        separate("tmp", "dst", "src0", "src1", id="tmp-apart", on="a2a3"),
     ]
 
 
 _with_row_value = partial(
     insn,
     out("dst", unspecified=_overrun),
-    src("src0"),
-    src("src1"),
-    tmp("tmp", optional=True, lost=on_a2a3, note="scratch; only a2a3 uses it"),
+    _either("src0"),
+    _either("src1"),
+    scratch(_spread, optional=True, note="scratch; only a2a3 uses it"),
     means=Each(repeats=True),
     steps=_STEPS,
     example={"dst": "Vec {T} 32x64", "src0": "Vec {T} 32x64", "src1": "Vec {T} 32x1 DN"},
@@ -212,16 +264,24 @@ def _by_scalar_unit(o: Any) -> bool:
     return o.dst.itemsize == 1 or o.src.is_row_major or DYNAMIC in sizes
 
 
+def _first_column(o: Any) -> View | Extent:
+    """Column 0 of src; later targets go from row to row by `Cols` whatever the layout."""
+    rows = counted(o, o.dst.vr)
+    if o.target.is_device and not on_a2a3(o) and not o.src.is_row_major:
+        return pitched(rows, 1, o.src.cols)
+    return at_the_same_places(o.src, (rows, 1))
+
+
 @insn(
     # a2a3 writes bytes in pairs: behind an odd number of columns one more gets the value.
     out(
         "dst",
         view=lambda o: (
-            o.dst.vr,
-            o.dst.vc + (o.dst.vc % 2 if on_a2a3(o) and o.dst.itemsize == 1 else 0),
+            counted(o, o.dst.vr),
+            one_vector(o)[1] + (o.dst.vc % 2 if on_a2a3(o) and o.dst.itemsize == 1 else 0),
         ),
     ),
-    src("src", view=lambda o: (o.dst.vr, 1)),
+    src("src", view=_first_column),
     means=Each(),
     types=types(**COPIED, ids={"a2a3": "SA-0008"}),
     rules=[
@@ -230,8 +290,12 @@ def _by_scalar_unit(o: Any) -> bool:
         unboxed("src", id="SA-0103"),
         plain("dst"),
         same_dtype("dst", "src", id="SA-0188"),
-        must("same-rows")("src has as many valid rows as dst", lambda o: o.src.vr == o.dst.vr),
-        not_empty("src"),
+        must("same-rows")(
+            "src has as many valid rows as dst",
+            lambda o: o.src.vr == o.dst.vr,
+            otherwise="the valid rows of dst govern",
+        ),
+        *or_else("the valid sizes of src are not looked at", not_empty("src")),
         not_empty("dst", on="a2a3"),
         must("static-column", A5_FAMILY)(
             "the static ValidCol of src is 1, or it is DYNAMIC",
@@ -239,7 +303,9 @@ def _by_scalar_unit(o: Any) -> bool:
             "declare src with ValidCol 1",
         ),
         must("single-column", A5_FAMILY)(
-            "a column-major src has one column", lambda o: o.src.is_row_major or o.src.cols == 1
+            "a column-major src has one column",
+            lambda o: o.src.is_row_major or o.src.cols == 1,
+            otherwise="row i is read at element i * Cols of its storage",
         ),
         one_vector_of_i64("dst"),
         rows_16bit("dst"),
@@ -258,11 +324,6 @@ def TROWEXPAND(src: Expr) -> Expr:
 
 
 # ---- a single row --------------------------------------------------------------------------------
-
-
-def _row(o: Any) -> Extent:
-    """Row 0, as wide as dst; nothing when dst is empty."""
-    return min(1, o.dst.vr), o.dst.vc
 
 
 def _sources(o: Any) -> tuple[Any, Any]:
@@ -284,22 +345,25 @@ def _with_row_rules(major: str = "layout") -> list[Rule]:
         plain("dst", id=major),
         plain("src0", "src1", id="source-layout"),
         located("Vec", "dst", "src0", "src1"),
-        same_dtype("dst", "src0", "src1"),
+        *or_else(AS_DST, same_dtype("dst", "src0", "src1")),
         arithmetic("dst"),
         must("full-source")(
             "src0 or src1 has the valid region of dst",
             lambda o: same_region(o.src0, o.dst) or same_region(o.src1, o.dst),
             "give one source the valid rows and columns of dst",
+            "src1 is taken as the full source, and read at the places of dst",
         ),
         must("row-source")(
             "the other source has at least one valid row, and the valid columns of dst",
             lambda o: _sources(o)[1].vr >= 1 and _sources(o)[1].vc >= o.dst.vc,
             "declare it as Tile[Vec, T, 1, Cols] with as many valid columns as dst",
+            "row 0 of its storage is read, as many columns as dst has",
         ),
         must("repeat-count", "a2a3")(
             "dst without padding columns has at most 255 valid rows",
             lambda o: not _in_one_go(o) or o.dst.vr <= 255,
             "split the rows",
+            "the count has 8 bits: rows modulo 256 are processed",
         ),
         must("repeat-stride", "a2a3")(
             "dst without padding columns: rows of dst and of the full source are at most 255 "
@@ -308,18 +372,43 @@ def _with_row_rules(major: str = "layout") -> list[Rule]:
                 not _in_one_go(o) or (_blocks(o.dst) <= 255 and _blocks(_sources(o)[0]) <= 255)
             ),
             "split the columns",
+            "the distance of rows has 8 bits: blocks modulo 256",
         ),
         rows_16bit("dst"),
-        whole_overlap("dst", "src0", "src1"),
+        *in_place_or_apart("dst", "src0", "src1"),
     ]
 
 
-# src0 is the full source when it has the valid region of dst, otherwise src1 is.
+def _repeats(o: Any, full: Any) -> View | Extent:
+    """The rows of a tile that a repeated instruction reaches: count and distance have 8 bits."""
+    rows, cols = counted(o, o.dst.vr), o.dst.vc
+    if on_a2a3(o) and _in_one_go(o):
+        rows %= 256
+        if _blocks(full) > 255:
+            return pitched(rows, cols, _blocks(full) % 256 * per_block(full), o.dst.dtype)
+    return at_the_same_places(full, (rows, cols), o.dst.dtype)
+
+
+def _either_way(name: str) -> Operand:
+    """The full source, or the single row.
+
+    src0 is the full source when it has the valid region of dst, otherwise src1 is.
+    """
+
+    def region(o: Any) -> View | Extent:
+        full, row = _sources(o)
+        if o[name] is full and (name == "src0" or full is not row):
+            return _repeats(o, full)
+        return at_the_same_places(row, (min(1, o.dst.vr), o.dst.vc), o.dst.dtype)
+
+    return src(name, view=region)
+
+
 _with_row = partial(
     insn,
-    out("dst"),
-    src("src0", view=lambda o: View.VALID if same_region(o.src0, o.dst) else _row(o)),
-    src("src1", view=lambda o: _row(o) if same_region(o.src0, o.dst) else View.VALID),
+    out("dst", view=lambda o: _repeats(o, o.dst)),
+    _either_way("src0"),
+    _either_way("src1"),
     means=Each(),
     example={"dst": "Vec {T} 16x64", "src0": "Vec {T} 16x64", "src1": "Vec {T} 1x64"},
     more_examples=[
@@ -329,27 +418,28 @@ _with_row = partial(
 )
 
 
-def _copies(o: Any) -> bool:
-    return min(o.dst.vr, o.dst.vc, o.src.vr, o.src.vc) > 0
+def _copied(o: Any) -> tuple[int, int]:
+    """The rows and columns that get the row; later targets do not look at the sizes of src."""
+    ignores_src = o.target.is_device and not on_a2a3(o)
+    sizes = (o.dst.vr, o.dst.vc) if ignores_src else (o.dst.vr, o.dst.vc, o.src.vr, o.src.vc)
+    return (counted(o, o.dst.vr), one_vector(o)[1]) if min(sizes) > 0 else (0, 0)
 
 
 @insn(
-    out(
-        "dst",
-        view=lambda o: View.VALID if _copies(o) else (0, 0),
-        unspecified=lambda o: block_tail(o, o.dst.vr if _copies(o) else 0, o.dst.vc),
-    ),
-    src("src", view=lambda o: (1, o.dst.vc) if _copies(o) else (0, 0)),
-    means=Each(),
+    out("dst", unspecified=lambda o: block_tail(o, *_copied(o))),
+    src("src", view=lambda o: at_the_same_places(o.src, (min(1, _copied(o)[0]), _copied(o)[1]))),
+    means=Each(over=_copied),
     types=types(**COPIED),
     rules=[
         located("Vec", "dst", "src"),
         plain("dst", "src"),
         same_dtype("dst", "src"),
         must("same-columns", DEVICES)(
-            "src has as many valid columns as dst", lambda o: o.src.vc == o.dst.vc
+            "src has as many valid columns as dst",
+            lambda o: o.src.vc == o.dst.vc,
+            otherwise="the valid columns of dst govern: its storage is read as far",
         ),
-        not_empty("src", on=A5_FAMILY),
+        *or_else("row 0 of its storage is read", not_empty("src", on=A5_FAMILY)),
         one_vector_of_i64("dst"),
         rows_16bit("dst"),
         separate("dst", "src"),

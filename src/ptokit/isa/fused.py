@@ -12,8 +12,25 @@ from ptokit.isa.expr import Expr, apply, given, on
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import multiply_add, positive_part
-from ptokit.isa.pointwise import BINARY, NUMBERS, not_empty, on_a2a3, plain, pointwise
-from ptokit.isa.rules import located, must, same_dtype, same_valid, separate, static_valid_fits
+from ptokit.isa.pointwise import (
+    BINARY,
+    GOVERNED,
+    NUMBERS,
+    ONLY_ADDRESS,
+    not_empty,
+    on_a2a3,
+    plain,
+    pointwise,
+)
+from ptokit.isa.rules import (
+    located,
+    must,
+    or_else,
+    same_dtype,
+    same_valid,
+    separate,
+    static_valid_fits,
+)
 from ptokit.isa.spec import Asm, Rule, family, inout, insn, out, scalar, src, tmp, types
 
 _fused = partial(insn, means=Each())
@@ -99,7 +116,7 @@ def _narrowing() -> list[Rule]:
         plain(*names),
         located("Vec", *names),
         *static_valid_fits(*names),
-        same_valid(*names),
+        *or_else(GOVERNED, same_valid(*names)),
         not_empty("dst"),
         separate(*names),
     ]
@@ -108,8 +125,9 @@ def _narrowing() -> list[Rule]:
 _PAIRS = "f16,f32,f32 i8,f16,f16 i8,i16,i16"
 _NARROWER = {f32: f16, f16: i8, i16: i8, i32: i8}  # by the type in which the sum is formed
 _rectified = partial(
-    _fused,
+    insn,
     *BINARY,
+    means=Each(converts=True),
     types=types("dst src0 src1", a2a3=_PAIRS, a5=_PAIRS, cpu=_PAIRS),
     rules=_narrowing(),
     freedom=_NAN_IS_ZERO,
@@ -147,13 +165,17 @@ the destination.
 )
 
 
-@_fused(
+@insn(
     out("dst"),
     src("src0", lost=on_a2a3),
     src("src1", lost=on_a2a3),
     scalar("deqScale", note="float"),
-    tmp(lost=on_a2a3, note="scratch on A2/A3, at least as large as dst"),
-    means=Each(numbers={"deqScale": f32}),
+    tmp(
+        view=lambda o: (o.dst.vr, o.dst.vc),
+        lost=on_a2a3,
+        note="scratch on A2/A3, at least as large as dst",
+    ),
+    means=Each(converts=True, numbers={"deqScale": f32}),
     types=[
         types("dst src0 src1", a2a3="f16,i32,i32", a5="f16,i32,i32", cpu="f16,i32,i32"),
         types("tmp", a2a3="i32", a5="i32"),
@@ -166,6 +188,7 @@ the destination.
             "the valid region of tmp covers that of dst",
             lambda o: o.tmp.vr >= o.dst.vr and o.tmp.vc >= o.dst.vc,
             "declare tmp with the shape of dst",
+            ONLY_ADDRESS,
         ),
         separate("tmp", "dst", "src0", "src1", id="tmp-separate", on="a2a3"),
     ],

@@ -23,7 +23,7 @@ import numpy as np
 from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
-from ptokit.isa.arrays import UFUNCS, Code, function_of, pack_mask, repeated, unpack_mask
+from ptokit.isa.arrays import UFUNCS, Code, function_of, repeated, unpack_mask
 from ptokit.isa.costs import ELEMENTWISE, REDUCTION, Cost
 from ptokit.isa.expr import (
     BOOL,
@@ -39,6 +39,7 @@ from ptokit.isa.expr import (
 )
 from ptokit.isa.facts import Ops
 from ptokit.isa.folds import Order, Steps, extreme, first_extreme, narrowed
+from ptokit.isa.regions import Extent, View, pitched
 
 Scalar = Callable[..., Expr | tuple[Expr, ...]]
 Kinds = Mapping[str, DType | None]  # of the operands that are given; None: a number
@@ -63,6 +64,10 @@ class Form:
 
     def key(self, ops: Ops) -> Any:
         """What the code depends on beside the expressions."""
+        return None
+
+    def region(self, name: str, roles: Mapping[str, str]) -> Callable[[Ops], Any] | None:
+        """Which elements of an operand are touched; None: its valid region."""
         return None
 
     def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
@@ -162,16 +167,36 @@ def _place(arg: Arg) -> str:
 # ---- element by element ------------------------------------------------------------------------
 
 
+def _valid_sizes(o: Ops) -> tuple[int, int]:
+    return o.dst.vr, o.dst.vc
+
+
+def at_the_same_places(
+    tile: Any, sizes: tuple[int, int], kind: DType | None = None
+) -> View | Extent:
+    """The first rows and columns of a tile, also those that its type does not have.
+
+    `kind` is the element type in which its storage is read.
+    """
+    if kind is not None and tile.dtype is not kind:
+        return pitched(*sizes, tile.row_stride, kind)
+    return View.VALID if sizes == (tile.vr, tile.vc) else sizes
+
+
 @dataclass(frozen=True)
 class Each(Form):
-    """dst[i, j] = f(src[i, j], ...), over the region of the destination.
+    """dst[i, j] = f(src[i, j], ...), over the valid region of the destination.
 
-    A source whose region is smaller repeats: it is read at [i mod rows, j mod columns]. A number is
-    taken into the type of the first tile that is read, or of the destination.
+    Sources are read there whatever their own valid regions, with the distance of their own rows,
+    as elements of the type of the destination. A source that is declared with a smaller region
+    repeats: it is read at [i mod rows, j mod columns]. A number is taken into the type of the first
+    tile that is read, or of the destination.
     """
 
+    over: Callable[[Ops], tuple[int, int]] | None = None  # rows and columns, where these are others
+    converts: bool = False  # sources have element types of their own
+
     repeats: bool = False  # a source may hold a few columns that repeat along the row
-    packs: bool = False  # the answers are the bits of a mask
     masks: tuple[str, ...] = ()  # sources that are packed masks: the function gets their bits
     leaves_open: bool = False  # some elements may be undefined
     numbers: Mapping[str, DType] = field(default_factory=dict[str, DType])  # fixed types
@@ -180,15 +205,29 @@ class Each(Form):
 
     def symbols(self, kinds: Kinds, names: Sequence[str]) -> dict[str, Arg]:
         tiles = [kind for name in names if (kind := kinds.get(name)) and name not in self.masks]
-        common = tiles[0] if tiles else kinds["dst"]
+        result = None if self.converts else kinds.get("dst")
+        common = result or (tiles[0] if tiles else kinds["dst"])
         assert common is not None
         found: dict[str, Arg] = {}
         for name in names:
             if name in kinds:
-                kind = BOOL if name in self.masks else kinds[name]
+                kind = BOOL if name in self.masks else kinds[name] and (result or kinds[name])
                 number = self.numbers.get(name, common)
                 found[name] = Arg(kind or number, name, kind is None)
         return found
+
+    def region(self, name: str, roles: Mapping[str, str]) -> Callable[[Ops], Any] | None:
+        if name in self.masks or roles[name] == "tmp":
+            return None
+        over, is_result = self.over or _valid_sizes, roles[name] != "in"
+
+        def touched(o: Ops) -> Any:
+            if o[name] is None or o[name].kind != "tile":
+                return View.VALID
+            kind = None if self.converts or is_result else o.dst.dtype
+            return at_the_same_places(o[name], over(o), kind)
+
+        return touched
 
     @property
     def services(self) -> frozenset[str]:
@@ -212,16 +251,13 @@ class Each(Form):
             test, expr = expr.operands
             where = "where"
             code.line(f"where = {code.value(test)}")
-        if self.packs:
-            code.line(f"pack_mask({code.value(expr)}, {dst})", pack_mask=pack_mask)
-        else:
-            code.store(dst, expr)
+        code.store(dst, expr)
         if where:
             code.line(f"if where.any(): poison.poison_where({dst!r}, where)")
         return code.function()
 
     def reached(self, elements: Array, shape: tuple[int, int]) -> Array | None:
-        if self.packs or self.masks:  # bits of one row are made of elements of that row
+        if self.masks:  # bits of one row are made of elements of that row
             if len(elements) != shape[0]:
                 return None
             elements = np.logical_or.reduce(elements, axis=1, keepdims=True)
@@ -232,8 +268,7 @@ class Each(Form):
 
     def line(self, meaning: Meaning, texts: Sequence[str]) -> str:
         (dst,) = meaning.outs
-        left = f"bit j of {dst}[i]" if self.packs else f"{dst}[i, j]"
-        return f"{left} = {texts[0]}"
+        return f"{dst}[i, j] = {texts[0]}"
 
 
 # ---- tiles that do not cover the same region ---------------------------------------------------
@@ -389,7 +424,7 @@ class ArgReduce(_Along):
     for the value and one for its index.
     """
 
-    refuse: Callable[[Array, Ops], None] | None = None  # raises on values the target cannot compare
+    kept: Callable[[Array, Ops], Array] | None = None  # an index as it comes through on the way
 
     @property
     def services(self) -> frozenset[str]:
@@ -399,7 +434,7 @@ class ArgReduce(_Along):
         return ops.src.dtype
 
     def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
-        axis, refuse = self.axis, self.refuse
+        axis, kept = self.axis, self.kept
         largest = _extreme_of(exprs[0], takes=True)
         if largest is not None and exprs[0] == exprs[-1]:
 
@@ -413,12 +448,12 @@ class ArgReduce(_Along):
                 return _scan(src, axis, takes)
 
         def body(value: Array | None, index: Array, src: Array, tmp: Array, ops: Ops) -> None:
-            if refuse is not None:
-                refuse(src, ops)
+            if not src.size:
+                return
             best, place = find(src)
             if value is not None:
                 value[...] = best
-            index[...] = place
+            index[...] = place if kept is None else kept(place, ops)
 
         return body
 

@@ -17,7 +17,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.expr import Condition, Expr, on
 from ptokit.isa.freedom import reassociates, unspecified
-from ptokit.isa.meaning import Reduce
+from ptokit.isa.meaning import Reduce, at_the_same_places
 from ptokit.isa.numerics import larger, smaller
 from ptokit.isa.pointwise import (
     NUMBERS,
@@ -27,10 +27,21 @@ from ptokit.isa.pointwise import (
     on_a2a3,
     one_vector_of_i64,
     plain,
+    scratch,
+    scratch_held,
 )
-from ptokit.isa.rules import disjoint, located, must, same_dtype
-from ptokit.isa.spec import Asm, Attr, Rule, family, insn, out, rule, src, tmp, types
-from ptokit.isa.vector_rules import block_tail, by_target, lanes, row_reduction, rows_16bit
+from ptokit.isa.regions import Extent, pitched
+from ptokit.isa.rules import disjoint, located, must, or_else, same_dtype
+from ptokit.isa.spec import Asm, Attr, Operand, Rule, family, insn, out, src, tmp, types
+from ptokit.isa.vector_rules import (
+    block_tail,
+    by_target,
+    lanes,
+    reduced_rows,
+    row_reduction,
+    row_results,
+    rows_16bit,
+)
 
 STRICT_SCAN = unspecified(
     "NaN; zeros of both signs",
@@ -75,31 +86,63 @@ def _by_blocks(o: Any) -> bool:
 
 def _block_scratch(rows: int, cols: int, id: str) -> Rule:
     needed = rows * cols // 8
-    return must(id, "a2a3")(
-        f"f32, {rows}x{cols} into a column: tmp holds {needed} elements, whatever its shape",
-        lambda o: (
-            not _by_blocks(o) or (o.src.rows, o.src.cols) != (rows, cols) or o.tmp.numel >= needed
-        ),
+
+    def applies(o: Any) -> bool:
+        return o.mode == "auto" and _by_blocks(o) and (o.src.rows, o.src.cols) == (rows, cols)
+
+    return must(id, "a2a3", applies)(
+        f"f32, {rows}x{cols} into a column: tmp, where tiles are placed automatically, holds "
+        f"{needed} elements, whatever its shape",
+        lambda o: o.tmp.numel >= needed,
         "declare tmp with the type and shape of src",
     )
+
+
+def _in_rows_of_tmp(o: Any) -> bool:
+    """Whether a2a3 keeps floats of every row in a row of tmp."""
+    return o.src.dtype.is_float and o.src.vc > lanes(o.src) and not _by_blocks(o)
 
 
 def _float_scratch(text: str, columns: Callable[[Any], int]) -> list[Rule]:
     """On a2a3, rows of floats that are wider than a register need scratch."""
     return [
-        must("tmp-size", "a2a3")(
-            "floats, more than 256 bytes per row: tmp has as many rows as src has valid ones, "
-            f"and {text}",
-            lambda o: (
-                not o.src.dtype.is_float
-                or o.src.vc <= lanes(o.src)
-                or _by_blocks(o)
-                or (o.tmp.rows >= o.src.vr and o.tmp.cols >= columns(o.src))
-            ),
+        must("tmp-pitch", "a2a3", _in_rows_of_tmp)(
+            f"floats, more than 256 bytes per row, several rows: a row of tmp has {text}",
+            lambda o: o.src.vr <= 1 or o.tmp.cols >= columns(o.src),
             "declare tmp with the type and shape of src",
+            "rows of the scratch overlap: the result is undefined",
+            voids=True,
+        ),
+        scratch_held(
+            "tmp",
+            lambda o: _room(o, columns),
+            "for floats of more than 256 bytes per row, as many rows as src has valid ones, else "
+            "a block",
         ),
         *(_block_scratch(*shape, id) for shape, id in _BLOCK_SHAPES.items()),
     ]
+
+
+def _room(o: Any, columns: Callable[[Any], int]) -> int:
+    """Bytes of scratch from the address of tmp on."""
+    if _by_blocks(o):
+        return o.src.numel // 8 * o.src.itemsize
+    if not _in_rows_of_tmp(o):
+        return 0 if o.src.dtype.is_float else 32
+    return ((o.src.vr - 1) * o.tmp.cols + columns(o.src)) * o.tmp.itemsize if o.src.vr else 0
+
+
+def _row_scratch(columns: Callable[[Any], int]) -> tuple[Operand, ...]:
+    """The operands of a reduction of rows, by what a2a3 keeps of a wide row."""
+    return (
+        out("dst", view=row_results),
+        src("src", view=lambda o: at_the_same_places(o.src, reduced_rows(o))),
+        scratch(lambda o: _room(o, columns), note="scratch; only a2a3 uses it"),
+    )
+
+
+def _half_of(tile: Any) -> int:
+    return lanes(tile) * max(1, tile.vc // lanes(tile) // 2)
 
 
 def _row_rules(*more: Any, widens: bool = False) -> list[Any]:
@@ -111,9 +154,6 @@ def _row_rules(*more: Any, widens: bool = False) -> list[Any]:
 
 _rows = partial(
     insn,
-    out("dst", view=lambda o: (o.src.vr, 1)),
-    src("src"),
-    tmp("tmp", lost=on_a2a3, note="scratch; only a2a3 uses it"),
     asm=Asm(tmp=frozenset({"l1", "l2"})),
     example={"dst": "Vec {T} 32x1 DN", "src": "Vec {T} 32x64", "tmp": "Vec {T} 32x64"},
 )
@@ -127,6 +167,7 @@ _OF_INTEGERS = steps(between="V V->S S->V", end="S->V", complete=True)
 
 
 @_rows(
+    *_row_scratch(_half_of),
     steps=[_OF_FLOATS, _OF_INTEGERS],
     means=Reduce(
         axis=1,
@@ -139,10 +180,7 @@ _OF_INTEGERS = steps(between="V V->S S->V", end="S->V", complete=True)
     ),
     types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS + " i64 u64", kirin=_NUMBERS),
     rules=_row_rules(
-        _float_scratch(
-            "half as many registers as src fills, at least one",
-            lambda t: lanes(t) * max(1, t.vc // lanes(t) // 2),
-        ),
+        _float_scratch("half as many registers as src fills, at least one", _half_of),
         one_vector_of_i64("src"),
         widens=True,
     ),
@@ -165,6 +203,8 @@ def TROWSUM(held: Expr, element: Expr) -> Expr:
 
 
 @_rows(
+    *_row_scratch(lanes)[:2],
+    scratch(lambda _: 32, note="scratch; only a2a3 uses it"),
     steps=[_OF_INTEGERS],
     means=Reduce(
         axis=1,
@@ -176,7 +216,7 @@ def TROWSUM(held: Expr, element: Expr) -> Expr:
         ),
     ),
     types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS, kirin=_NUMBERS),
-    rules=_row_rules(),
+    rules=_row_rules(scratch_held("tmp", lambda _: 32, "a block")),
     freedom=reassociates(
         "a2a3 multiplies 32-byte blocks lane by lane and then the lanes from left to right (f16 in "
         "f32, rounded once); a5 and kirin multiply 256-byte registers and then halves. The "
@@ -195,12 +235,11 @@ def TROWPROD(held: Expr, element: Expr) -> Expr:
 family(
     partial(
         _rows,
+        *_row_scratch(lanes),
         steps=[_OF_FLOATS, _OF_INTEGERS],
         means=Reduce(axis=1),
         types=_row_types(a2a3=_NUMBERS, a5=_NUMBERS + " i8 u8 i64 u64", kirin=_NUMBERS + " i8 u8"),
-        rules=_row_rules(
-            _float_scratch("at least 256 bytes per row", lanes), one_vector_of_i64("src")
-        ),
+        rules=_row_rules(_float_scratch("at least 256 bytes", lanes), one_vector_of_i64("src")),
         more_examples=_BLOCK_SAMPLES,
         freedom=STRICT_SCAN,
     ),
@@ -224,7 +263,11 @@ def _column_rules(*more: Rule, widens: bool = False) -> list[Rule]:
         plain("dst", "src", id="SA-0207"),
         same_dtype("dst", "src", id="SA-0190", on=DEVICES if widens else None),
         *([_WIDENING] if widens else []),
-        rule("PA-0031", "dst has as many valid columns as src", lambda o: o.dst.vc == o.src.vc),
+        must("PA-0031")(
+            "dst has as many valid columns as src",
+            lambda o: o.dst.vc == o.src.vc,
+            otherwise="the valid columns of src govern: there is a result for every one of them",
+        ),
         arithmetic("src"),
         disjoint("dst", "src"),
         rows_16bit("src"),
@@ -236,15 +279,35 @@ def _by_tree(o: Any) -> bool:
     return o.tmp is not None and o.attrs["isBinary"]
 
 
+def _tree_width(o: Any) -> int:
+    """Elements of a row of partial sums; a5 and kirin keep a register of them at a time."""
+    return o.src.vc if on_a2a3(o) else min(o.src.vc, lanes(o.src))
+
+
+def _tree_rows(o: Any) -> Extent:
+    """The rows of partial sums, as elements of src at the distance of the rows of tmp."""
+    pitch = o.tmp.row_stride * o.tmp.itemsize // o.src.itemsize
+    return pitched(max(1, o.src.vr // 2), _tree_width(o), pitch, o.src.dtype)
+
+
+def _tree_fits(o: Any) -> bool:
+    """Whether rows of partial sums do not overlap."""
+    row = o.tmp.row_stride * o.tmp.itemsize
+    return o.src.vr < 4 or _tree_width(o) * o.src.itemsize <= row
+
+
 _TREE = Condition("with isBinary on later ones", lambda o: o.target.is_device and _by_tree(o))
 _TREE_ON_A2A3 = Condition("with isBinary on a2a3", lambda o: on_a2a3(o) and _by_tree(o))
 
-# Row 0 of dst, one element per valid column of src; nothing when src has no rows.
-_DST = out(
-    "dst",
-    view=lambda o: (min(1, o.src.vr), o.src.vc),
-    unspecified=lambda o: block_tail(o, min(1, o.src.vr), o.src.vc),
-)
+
+def _row_of_results(o: Any) -> tuple[int, int]:
+    """Row 0, one element per valid column of src; nothing when src has no rows."""
+    rows, cols = reduced_rows(o)
+    return min(1, rows), cols
+
+
+_DST = out("dst", view=_row_of_results, unspecified=lambda o: block_tail(o, *_row_of_results(o)))
+_SRC = src("src", view=lambda o: at_the_same_places(o.src, reduced_rows(o)))
 _columns = partial(
     insn,
     types=types("src", **NUMBERS, ids="SA-0187"),
@@ -259,8 +322,13 @@ _FOLD_ORDER = (
 
 @_columns(
     _DST,
-    src("src"),
-    tmp("tmp", optional=True, lost=_by_tree, note="rows of partial sums, for the tree"),
+    _SRC,
+    tmp(
+        optional=True,
+        view=lambda o: _tree_rows(o) if _by_tree(o) else (0, 0),
+        lost=_by_tree,
+        note="rows of partial sums, for the tree",
+    ),
     attrs=[Attr("isBinary", bool, False, "sum by a pairwise tree, through tmp", argument=True)],
     forms=["dst src", "dst src tmp"],
     steps=[
@@ -277,7 +345,7 @@ _FOLD_ORDER = (
     rules=[
         *_column_rules(widens=True),
         one_vector_of_i64("src"),
-        same_dtype("src", "tmp", id="SA-0189"),
+        *or_else("the distance of rows in bytes counts", same_dtype("src", "tmp", id="SA-0189")),
         located("Vec", "tmp", id="SA-0211", on="a2a3"),
         plain("tmp", id="SA-0207", on="a2a3"),
         disjoint("dst", "src", "tmp", id="tmp-apart"),
@@ -285,10 +353,23 @@ _FOLD_ORDER = (
             "isBinary: a row of tmp is as wide as the valid columns of src",
             lambda o: not _by_tree(o) or o.src.vc * o.src.itemsize <= o.tmp.cols * o.tmp.itemsize,
             "declare tmp with the type and shape of src",
+            lambda o: (
+                "at most 256 bytes of a row are in use: the result is right"
+                if _tree_fits(o)
+                else "rows of the scratch overlap: the result is undefined"
+            ),
         ),
-        must("tree-rows", DEVICES)(
-            "isBinary: tmp has a row for every two valid rows of src",
-            lambda o: not _by_tree(o) or o.tmp.rows >= o.src.vr // 2,
+        must("tree-pitch", DEVICES, _by_tree)(
+            "isBinary: a row of tmp holds the partial sums of a row, on a5 those of 256 bytes",
+            _tree_fits,
+            "declare tmp with the type and shape of src",
+            "rows of the scratch overlap: the result is undefined",
+            voids=True,
+        ),
+        must("tree-rows", DEVICES, lambda o: o.mode == "auto" and _by_tree(o))(
+            "isBinary: tmp, where tiles are placed automatically, has a row for every two valid "
+            "rows of src",
+            lambda o: o.tmp.rows >= o.src.vr // 2,
             "declare tmp with the type and shape of src",
         ),
         must("tmp-64bit", "a5")(
@@ -325,7 +406,7 @@ def TCOLSUM(held: Expr, element: Expr) -> Expr:
 
 @_columns(
     _DST,
-    src("src"),
+    _SRC,
     means=Reduce(axis=0, identity=1, orders=_FOLDS),
     steps=[UNTIL_DONE],
     types=types("src", **narrow(WIDER_NUMBERS), ids="SA-0187"),
@@ -346,7 +427,7 @@ family(
     partial(
         _columns,
         _DST,
-        src("src"),
+        _SRC,
         means=Reduce(axis=0),
         freedom=STRICT_SCAN,
         steps=[UNTIL_DONE],

@@ -82,7 +82,7 @@ def remedies(
     insn: Insn, rule: Rule, ops: Ops, seen: Iterable[str], elsewhere: Elsewhere | None = None
 ) -> str:
     """The changes of one operand or template argument each, joined by "or"; may be empty."""
-    rules = [r for r in insn.rules if r.targets is None or ops.target.name in r.targets]
+    rules = [r for r in insn.rules if r.binds(ops.target.name)]
     holding = [r for r in rules if r is not rule and not _breaks(r, ops)]
     trials = iter(range(_TRIALS))
 

@@ -69,10 +69,15 @@ def must(id: str, on: str | None = None, applies: Predicate | None = None) -> Ca
     """
 
     def stated(
-        text: str, holds: Predicate, fix: str | Callable[[Any], str] = "", otherwise: Words = ""
+        text: str,
+        holds: Predicate,
+        fix: str | Callable[[Any], str] = "",
+        otherwise: Words = "",
+        *,
+        voids: bool = False,
     ) -> Rule:
         asked = holds if applies is None else when(applies, holds)
-        return rule(id, text, asked, on, fix, otherwise)
+        return rule(id, text, asked, on, fix, otherwise, voids=voids)
 
     return stated
 
@@ -103,6 +108,11 @@ def behind(words: str, fits: Predicate = lambda o: False) -> Told:
     them nobody knows, and it is an error.
     """
     return Told(words, lambda o: o.target.is_device and (o.mode != "auto" or fits(o)))
+
+
+def or_else(outcome: Words, *rules: Rule | Iterable[Rule], voids: bool = False) -> list[Rule]:
+    """Rules with what happens where they are broken; `voids`: all that is written is undefined."""
+    return [replace(each, otherwise=outcome, voids=voids) for each in flat(rules)]
 
 
 def under(

@@ -12,40 +12,25 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base.layout import Array, AxisMap
+from ptokit.base.layout import Array
 from ptokit.isa.costs import Cost, class_of
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.effects import Effects, InAuto, Pipe, Steps
-from ptokit.isa.facts import Ops
+from ptokit.isa.facts import Ops, Unknown
 from ptokit.isa.freedom import Freedom, Freedoms, freedoms
 from ptokit.isa.meaning import Body, Form, Meaning
 from ptokit.isa.origins import Origin, origin_of
+from ptokit.isa.regions import Extent as Extent  # whoever defines an instruction looks here
+from ptokit.isa.regions import Parts, Region, View
 from ptokit.isa.services import SERVICES
-
-
-class View(Enum):
-    """Which array of a tile operand the body is handed."""
-
-    VALID = "valid"  # the valid region of a tile, the view of a GlobalTensor: a logical matrix
-    WHOLE = "whole"  # the whole capacity of a tile; a GlobalTensor as its five dimensions
-    STORAGE = "storage"  # all elements of a tile in memory order, one dimension; a slice: a part
-    OBJECT = "object"  # the operand itself: for binding, pipes, and whoever moves data by itself
-
-
-# A convolution tile is always handed over as the array of its dimensions.
-# A function gives a view, sizes, two slices, one slice of the elements in memory order, or an
-# address map of its own, from the first element of the operand on. All of them may reach further
-# than the operand: what lies there is touched, as far as the memory goes.
-Extent = tuple[int, int] | tuple[slice, slice] | slice | AxisMap
-Region = View | Callable[[Ops], View | Extent]
-Parts = Extent | list[Extent]
 
 
 @dataclass(frozen=True)
@@ -128,6 +113,11 @@ class Rule:
     # What the machine does where the rule is broken, in words, or a function of the operands that
     # gives them; the body does it. Empty: nobody knows, and it is an error whatever its origin.
     otherwise: str | Callable[[Any], str] = ""
+    voids: bool = False  # what the instruction writes is undefined where the rule is broken
+
+    def binds(self, target: str) -> bool:
+        """Whether it holds on a target."""
+        return self.targets is None or target in self.targets
 
 
 @dataclass(frozen=True)
@@ -278,7 +268,16 @@ class Insn:
 
     def body_for(self, ops: Ops) -> Body:
         """The body for these operands."""
+        if self.leaves_open(ops):
+            return _nothing
         return self.body if self.means is None else self.means.body(ops)
+
+    def leaves_open(self, ops: Ops) -> bool:
+        """Whether a broken rule makes everything undefined that these operands would be given."""
+        voids = (rule for rule in self.rules if rule.voids and rule.binds(ops.target.name))
+        with suppress(Unknown):  # a tile without an address, which is told in other words
+            return any(not rule.holds(ops) for rule in voids)
+        return False
 
     def case(self, ops: Ops) -> Steps | None:
         """How it orders its own steps with these operands; None: it does not say."""
@@ -296,6 +295,10 @@ class Insn:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """The body of what leaves its results undefined."""
 
 
 _table: dict[str, Insn] = {}
@@ -362,14 +365,15 @@ def insn(
         kinds = (types,) if isinstance(types, Types) else tuple(types)
         names = tuple(o.name for o in operands)
         orders, fifo = effects is not None, any("fifo" in o.kinds for o in operands)
-        asked, meaning = _parameters(body, operands), None
+        asked, meaning, given = _parameters(body, operands), None, operands
         if means is not None:
             asked = (*names, *means.services)
             roles = {o.name: o.role for o in operands}
             meaning = Meaning(full, means, body, roles, [a.name for a in attrs])
+            given = tuple(_governed(o, means, roles) for o in operands)
         record = Insn(
             name=full,
-            operands=operands,
+            operands=given,
             attrs=tuple(attrs),
             pipe=pipe,
             types=kinds,
@@ -439,6 +443,12 @@ def enumerations() -> dict[str, type[IntEnum]]:
     """The enumerations of all template arguments by name, wherever they are declared."""
     found = {a.type for record in _table.values() for a in record.attrs}
     return {kind.__name__: kind for kind in found if issubclass(kind, IntEnum)}
+
+
+def _governed(operand: Operand, form: Form, roles: Mapping[str, str]) -> Operand:
+    """An operand that names no region of its own, with the one that the form gives it."""
+    region = form.region(operand.name, roles) if operand.view is View.VALID else None
+    return operand if region is None else replace(operand, view=region)
 
 
 def _parameters(body: Callable[..., Any], operands: tuple[Operand, ...]) -> list[str]:
@@ -610,6 +620,8 @@ def rule(
     on: str | None = None,
     fix: str | Callable[[Any], str] = "",
     otherwise: str | Callable[[Any], str] = "",
+    *,
+    voids: bool = False,
 ) -> Rule:
     """A legality rule; `on` lists the targets it holds on ("a2a3 a5"), None means all of them.
 
@@ -618,7 +630,8 @@ def rule(
     `id` is the assertion id, or a short name of our own in lower case with hyphens.
     `otherwise` says what happens where the rule is broken: the body then does it, and what follows
     from the rule's origin decides whether that is a warning (base/policy.py). A function of the
-    operands gives "" for those whose outcome is not known.
+    operands gives "" for those whose outcome is not known. `voids`: what the instruction writes is
+    then undefined.
     """
     targets = None if on is None else frozenset(on.split())
-    return Rule(id, text, holds, targets, fix, otherwise=otherwise)
+    return Rule(id, text, holds, targets, fix, otherwise=otherwise, voids=voids)

@@ -11,12 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ptokit.base.dtypes import i32
+from ptokit.base.dtypes import f32, i32
 from ptokit.base.precision import DivAlgorithm, FmodSAlgorithm, RemSAlgorithm
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.elementwise import MOD_BY_ZERO, REM_BY_ZERO
-from ptokit.isa.expr import ON_DEVICE, Arg, Condition, Const, Expr, given, undefined
+from ptokit.isa.expr import ON_DEVICE, Arg, Condition, Const, Expr, given, on, undefined
+from ptokit.isa.facts import TileFacts
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import (
@@ -28,39 +29,54 @@ from ptokit.isa.numerics import (
     truncated_remainder,
 )
 from ptokit.isa.pointwise import (
+    GOVERNED,
     NUMBERS,
+    ONLY_ADDRESS,
     WIDER_NUMBERS,
     arithmetic,
+    in_place_or_apart,
     not_empty,
     on_a2a3,
+    one_vector,
     one_vector_of_i64,
     plain,
     pointwise,
     precision,
+    scratch,
     with_scalar,
 )
 from ptokit.isa.rules import (
     disjoint,
     located,
     must,
+    or_else,
     same_dtype,
     same_place,
     same_valid_shape,
     separate,
     static_valid_fits,
-    whole_overlap,
 )
-from ptokit.isa.spec import Asm, Operand, Rule, family, inout, insn, out, scalar, src, tmp, types
+from ptokit.isa.spec import Asm, Operand, Rule, family, inout, insn, out, scalar, src, types
+
+
+def _silently(o: Any) -> tuple[int, int]:
+    """Some instructions of A2/A3 do nothing at all when the valid regions differ."""
+    tiles = [facts for _, facts in o if isinstance(facts, TileFacts)]
+    idle = on_a2a3(o) and len({(tile.vr, tile.vc) for tile in tiles}) > 1
+    return (0, 0) if idle else one_vector(o)
+
 
 _NUMBER = scalar(note="converted to the element type of src")
 _RULES = [*with_scalar(), one_vector_of_i64()]
-tile_scalar = partial(insn, means=Each())
+_SILENT_RULES = [*with_scalar(silent=True), one_vector_of_i64()]
+tile_scalar = partial(insn, means=Each(over=one_vector))
 _with_number = partial(tile_scalar, out("dst"), src("src"), _NUMBER)
+_or_nothing = partial(insn, out("dst"), src("src"), _NUMBER, means=Each(over=_silently))
 
 # ---- sum, difference, product, order -----------------------------------------------------------
 
 
-@_with_number(types=types(**NUMBERS, ids={"a2a3": "SA-0137"}), rules=_RULES)
+@_or_nothing(types=types(**NUMBERS, ids={"a2a3": "SA-0137"}), rules=_SILENT_RULES)
 def TADDS(src: Expr, scalar: Expr) -> Expr:
     """Add a scalar to every element.
 
@@ -69,14 +85,15 @@ def TADDS(src: Expr, scalar: Expr) -> Expr:
     return src + scalar
 
 
-@_with_number(
+@_or_nothing(
     types=types(**NUMBERS),
     rules=[
-        *_RULES,
+        *_SILENT_RULES,
         must("scalar-range", "a2a3")(
             "an i32 scalar lies between -2^24 and 2^24: A2/A3 negates it in f32",
             lambda o: o.src.dtype is not i32 or abs(o.scalar.value) <= 1 << 24,
             "TADDS the negated scalar",
+            "the f32 nearest to the scalar is subtracted",
         ),
     ],
 )
@@ -84,9 +101,11 @@ def TSUBS(src: Expr, scalar: Expr) -> Expr:
     """Subtract a scalar from every element.
 
     Integers wrap around. Floats are rounded once, to nearest even, in their own type. A2/A3 passes
-    i32 scalars through f32, so they must not exceed 2^24 in magnitude.
+    i32 scalars through f32, which rounds those beyond 2^24.
     """
-    return src - scalar
+    if scalar.kind is not i32:
+        return src - scalar
+    return given(on("a2a3"), src + (-scalar.to(f32)).to(i32), src - scalar)
 
 
 @_with_number(types=types(**WIDER_NUMBERS, ids={"a2a3": "SA-0286"}), rules=_RULES)
@@ -114,7 +133,7 @@ family(
     zero taken from +0 and -0.
     """,
     TMAXS=larger,
-    TMINS=smaller,
+    TMINS=(smaller, {"means": Each(over=_silently), "rules": _SILENT_RULES}),
 )
 
 
@@ -143,8 +162,12 @@ def _in_either_order(rules: list[Rule]) -> list[Rule]:
     """The rules asked of whichever source is the tile; silent when there is no telling."""
 
     def adapted(one: Rule) -> Rule:
-        holds = one.holds
-        return replace(one, holds=lambda o: not _tile_and_scalar(o) or holds(_EitherOrder(o)))
+        holds, outcome = one.holds, one.otherwise
+        return replace(
+            one,
+            holds=lambda o: not _tile_and_scalar(o) or holds(_EitherOrder(o)),
+            otherwise=outcome if isinstance(outcome, str) else lambda o: outcome(_EitherOrder(o)),
+        )
 
     return [adapted(one) for one in rules]
 
@@ -155,11 +178,17 @@ _IN_PLACE = Condition(
 )
 
 
-@tile_scalar(
+_OVER_DIVISOR = Condition(
+    "over the divisor on a2a3",
+    lambda o: on_a2a3(o) and o.scalar.kind == "tile" and same_place(o.dst, o.scalar),
+)
+
+
+@insn(
     out("dst"),
     Operand("src0", "in", kinds=("tile", "scalar"), note="dividend"),
     Operand("scalar", "in", kinds=("scalar", "tile"), note="divisor; one of the two is a tile"),
-    means=Each(leaves_open=True),
+    means=Each(leaves_open=True, over=_silently),
     attrs=precision(DivAlgorithm),
     types=types(
         a2a3="i16 i32 f16 f32",
@@ -173,7 +202,7 @@ _IN_PLACE = Condition(
             lambda o: _tile_and_scalar(o) and _EitherOrder(o).src.dtype is o.dst.dtype,
             "divide two tiles with TDIV",
         ),
-        *_in_either_order(with_scalar()),
+        *_in_either_order(with_scalar(silent=True)),
         one_vector_of_i64(),
         must("zero-divisor", DEVICES)(
             "a scalar that divides integers of 16 or 32 bits is not zero",
@@ -186,8 +215,13 @@ _IN_PLACE = Condition(
         ),
         must("separate", "a2a3")(
             "dst is not the divisor: A2/A3 fills it with the dividend first",
-            lambda o: o.scalar.kind != "tile" or not same_place(o.dst, o.scalar),
+            lambda o: not _OVER_DIVISOR.holds(o),
             "divide into another tile",
+            lambda o: (
+                "the dividend is divided by itself"
+                if o.dst.dtype.is_float
+                else "integers are divided one by one, which works in place"
+            ),
         ),
     ],
     more_examples=[{"src0": "7", "scalar": "Vec f32 16x64"}],
@@ -213,6 +247,8 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
     found = quotient(src0, scalar, PrecisionType == DivAlgorithm.HIGH_PRECISION)
     if src0.is_number and kind.is_integer and kind.bits < 64:
         return given(ON_DEVICE, undefined(scalar.eq(0), found), found)
+    if src0.is_number and kind.is_float:
+        return given(_OVER_DIVISOR, src0 / src0, found)
     if scalar.is_number and kind.is_float:
         return given(_IN_PLACE, src0 * (Const(kind, 1) / scalar), found)
     return found
@@ -223,9 +259,9 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
 
 @tile_scalar(
     out("dst"),
-    src("src", lost=lambda o: on_a2a3(o) and o.src.dtype is i32),
+    src("src", lost=lambda o: on_a2a3(o) and o.dst.dtype is i32),
     _NUMBER,
-    tmp(lost=on_a2a3, note="a row of scratch on A2/A3"),
+    scratch(lambda o: o.dst.vc * o.dst.itemsize, note="a row of scratch on A2/A3"),
     attrs=precision(RemSAlgorithm),
     types=types(
         a2a3="i32 f32",
@@ -234,11 +270,12 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
     ),
     rules=[
         *_RULES,
-        same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
+        *or_else(ONLY_ADDRESS, same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
         must("tmp-columns", "a2a3")(
             "tmp has a valid row with the valid columns of dst",
             lambda o: o.tmp.vr >= 1 and o.tmp.vc >= o.dst.vc,
             "declare tmp with one row as wide as dst",
+            ONLY_ADDRESS,
         ),
         disjoint("dst", "src", "tmp", on="a2a3"),
         must("in-place", "a5")(
@@ -295,20 +332,24 @@ def TLRELU(src: Expr, scalar: Expr) -> Expr:
 _AXPY = "f16,f16 f32,f32 f32,f16"
 
 
-@tile_scalar(
+@insn(
     inout("dst"),
     src("src"),
     _NUMBER,
+    means=Each(converts=True, over=_silently),
     types=types("dst src", a2a3=_AXPY, a5=_AXPY, kirin=_AXPY),
     rules=[
         arithmetic("src"),
         arithmetic("dst"),
-        *same_valid_shape("dst", "src", rows="PA-0020", cols="PA-0017"),
+        *or_else(
+            lambda o: "nothing is done at all" if on_a2a3(o) else GOVERNED,
+            same_valid_shape("dst", "src", rows="PA-0020", cols="PA-0017"),
+        ),
         not_empty("dst", on="a2a3"),
         *static_valid_fits("dst", "src"),
         located("Vec", "dst", "src", on=DEVICES),
         plain("dst", "src", on="a2a3"),
-        whole_overlap("dst", "src"),
+        *in_place_or_apart("dst", "src"),
     ],
     asm=Asm(forms=frozenset({"l2"})),
     freedom=ulp(1, "The product is rounded to the element type of dst before it is added."),

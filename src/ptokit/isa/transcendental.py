@@ -21,12 +21,31 @@ from ptokit.base.precision import (
 )
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import ON_SCALAR_UNIT, steps
-from ptokit.isa.expr import Const, Expr
+from ptokit.isa.expr import Condition, Const, Expr, given
 from ptokit.isa.freedom import ulp
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import exact, power, quotient
-from ptokit.isa.pointwise import UNARY, on_a2a3, plain, pointwise, precision
-from ptokit.isa.rules import both, disjoint, located, must, same_dtype, same_valid, separate
+from ptokit.isa.pointwise import (
+    ONLY_ADDRESS,
+    UNARY,
+    on_a2a3,
+    plain,
+    pointwise,
+    precision,
+    scratch,
+    scratch_held,
+)
+from ptokit.isa.rules import (
+    both,
+    disjoint,
+    located,
+    must,
+    or_else,
+    same_dtype,
+    same_place,
+    same_valid,
+    separate,
+)
 from ptokit.isa.spec import Asm, Operand, Rule, family, insn, out, scalar, src, tmp, types
 
 ACCURACY = ulp(None, "The exact result, rounded once to the element type.")
@@ -91,7 +110,7 @@ def TSQRT(src: Expr) -> Expr:
 
 @_function(
     *UNARY,
-    tmp(optional=True, lost=on_a2a3, note="32 bytes; A2/A3 then divides instead of estimating"),
+    scratch(lambda _: 32, optional=True, note="32 bytes; A2/A3 then divides instead of estimating"),
     attrs=precision(RsqrtAlgorithm),
     types=_floats(ids="SA-0318"),
     rules=[
@@ -103,11 +122,9 @@ def TSQRT(src: Expr) -> Expr:
             static="SA-0321 SA-0320",
             valid="PA-0061 PA-0060",
         ),
-        same_dtype("dst", "tmp", id="tmp-type", on="a2a3"),
+        *or_else(ONLY_ADDRESS, same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
         located("Vec", "tmp", id="tmp-location", on="a2a3"),
-        must("tmp-size", "a2a3")(
-            "tmp holds 32 bytes", lambda o: o.tmp is None or o.tmp.nbytes >= 32
-        ),
+        scratch_held("tmp", lambda _: 32, "32"),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
     ],
     example={"tmp": "Vec {T} 1x64"},
@@ -128,12 +145,21 @@ def TRSQRT(src: Expr) -> Expr:
     return quotient(Const(src.kind, 1), exact("sqrt", src))
 
 
+_IN_PLACE = Condition(
+    "in place on a2a3",
+    lambda o: on_a2a3(o) and same_place(o.dst, o.src),
+)
+
+
 @_unary(
     attrs=precision(RecipAlgorithm),
     types=_floats(ids="SA-0297"),
     rules=[
         *pointwise("dst", "src", vec="SA-0300", static="SA-0299 SA-0298", valid="PA-0056 PA-0055"),
-        separate("dst", "src", on="a2a3"),
+        *or_else(
+            lambda o: "every element becomes 1" if _IN_PLACE.holds(o) else "",
+            separate("dst", "src", on="a2a3"),
+        ),
     ],
 )
 def TRECIP(src: Expr, PrecisionType: RecipAlgorithm) -> Expr:
@@ -142,8 +168,8 @@ def TRECIP(src: Expr, PrecisionType: RecipAlgorithm) -> Expr:
     The instruction is TDIVS with the scalar 1 as dividend, and HIGH_PRECISION means what it means
     there. A2/A3 fills the destination with ones first, so there it must not be the source.
     """
-    high = PrecisionType == RecipAlgorithm.HIGH_PRECISION
-    return quotient(Const(src.kind, 1), src, high)
+    high, one = PrecisionType == RecipAlgorithm.HIGH_PRECISION, Const(src.kind, 1)
+    return given(_IN_PLACE, one, quotient(one, src, high))
 
 
 # ---- powers ------------------------------------------------------------------------------------
@@ -168,10 +194,12 @@ def _is_float(o: Any) -> bool:
 def _own(exponent: Operand, *tiles: str) -> dict[str, Any]:
     """The operands, rules and samples of a power, by the kind of its exponent."""
     lost = on_a2a3, lambda o: o.dst.dtype is dt.f32
-    scratch = tmp(lost=both(*lost), note="scratch for f32 on A2/A3")
+    room = tmp(
+        view=lambda o: (o.dst.vr, o.dst.vc), lost=both(*lost), note="scratch for f32 on A2/A3"
+    )
     sample = dict.fromkeys((*tiles, "tmp"), "Vec bf16 16x64")
     return {
-        "operands": (out("dst"), src("base"), exponent, scratch),
+        "operands": (out("dst"), src("base"), exponent, room),
         "rules": [
             *pointwise(*tiles, everywhere=True),
             must("dtype", "a5")(
@@ -184,7 +212,7 @@ def _own(exponent: Operand, *tiles: str) -> dict[str, Any]:
                 ),
             ),
             _for_f32(same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
-            _for_f32(same_valid("dst", "tmp", id="tmp-valid", on="a2a3")),
+            *or_else(ONLY_ADDRESS, _for_f32(same_valid("dst", "tmp", id="tmp-valid", on="a2a3"))),
             _for_f32(plain("tmp", id="tmp-layout", on="a2a3")),
             _for_f32(disjoint(*tiles, "tmp", on="a2a3")),
         ],

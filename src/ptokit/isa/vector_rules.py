@@ -7,8 +7,8 @@ from typing import Any
 
 from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.folds import BLOCK_BYTES, REGISTER_BYTES
-from ptokit.isa.pointwise import arithmetic, on_a2a3, plain
-from ptokit.isa.rules import disjoint, listed, located, must, same_dtype, verb
+from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector, plain
+from ptokit.isa.rules import disjoint, listed, located, must, or_else, same_dtype, separate, verb
 from ptokit.isa.spec import Rule
 
 
@@ -39,6 +39,11 @@ def block_tail(o: Any, rows: int, cols: int) -> tuple[slice, slice] | None:
     return (slice(0, rows), slice(cols, stop)) if written else None
 
 
+def counted(o: Any, rows: int) -> int:
+    """The rows that a loop goes over: its counter has 16 bits after a2a3."""
+    return rows if on_a2a3(o) or not o.target.is_device else rows % 65536
+
+
 # ---- rules ---------------------------------------------------------------------------------------
 
 
@@ -55,6 +60,7 @@ def rows_16bit(name: str, on: str = A5_FAMILY) -> Rule:
         f"{name} has at most 65535 valid rows",
         lambda o: o[name] is None or o[name].vr <= 65535,
         "split the tile into shorter ones",
+        "the counter holds the number modulo 65536, and only so many rows are processed",
     )
 
 
@@ -77,15 +83,33 @@ def row_reduction(*outs: str) -> list[Rule]:
         *by_target("SA-0207", "SA-0209", lambda i, on: plain("src", id=i, on=on)),
         *by_target("SA-0208", "SA-0210", lambda i, on: result_column(*outs, id=i, on=on)),
         must("PA-0030")(
-            "src has at least one valid row and column", lambda o: o.src.vr != 0 and o.src.vc != 0
+            "src has at least one valid row and column",
+            lambda o: o.src.vr != 0 and o.src.vc != 0,
+            otherwise="without rows nothing is written, without columns the results are undefined",
+            voids=True,
         ),
         must("PA-0032")(
             f"{listed(outs)} {verb(outs, 'has', 'have')} as many valid rows as src",
             lambda o: all(o[n] is None or o[n].vr == o.src.vr for n in outs),
+            otherwise="the valid rows of src govern: there is a result for every one of them",
         ),
         arithmetic("src"),
-        located("Vec", "tmp", id="tmp-location"),
-        same_dtype("tmp", "src", id="tmp-type"),
-        disjoint(*outs, "src", "tmp"),
+        located("Vec", "tmp", id="tmp-location", on="a2a3"),
+        *or_else(
+            "the scratch is addressed in elements of the type of tmp",
+            same_dtype("tmp", "src", id="tmp-type", on="a2a3"),
+        ),
+        disjoint(*outs, "src"),
+        separate("tmp", *outs, "src", id="tmp-apart", on="a2a3"),
         rows_16bit("src"),
     ]
+
+
+def reduced_rows(o: Any) -> tuple[int, int]:
+    """The rows and columns of src that are reduced, row by row."""
+    return counted(o, o.src.vr), one_vector(o, "src")[1]
+
+
+def row_results(o: Any) -> tuple[int, int]:
+    """A result for every row, in column 0."""
+    return counted(o, o.src.vr), 1

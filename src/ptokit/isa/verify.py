@@ -43,7 +43,7 @@ def verify(
     for group in insn.types:
         found += _check_types(insn, group, ops, location, policy)
     for rule in insn.rules:
-        if rule.targets is None or target in rule.targets:
+        if rule.binds(target):
             advice = partial(_advice, elsewhere=elsewhere) if advise else _no_advice
             found += _check_rule(insn, rule, ops, location, policy, advice)
     return found
@@ -53,6 +53,12 @@ def code_of(insn: Insn, rule: Rule) -> str:
     """The stable code a rule is reported under: its assertion id, or instruction.name."""
     stable = is_assertion_id(rule.id) or (rule.id[0] == "E" and rule.id[1:].isdigit())
     return rule.id if stable else f"{insn.name}.{rule.id}"
+
+
+def type_code(insn: Insn, group: Types, target: str) -> str:
+    """The stable code under which a target reports element types that are not in its list."""
+    id = group.ids.get(target, "dtype")
+    return id if is_assertion_id(id) else f"{insn.name}.{id}"
 
 
 def is_assertion_id(id: str) -> bool:
@@ -80,7 +86,7 @@ def _check_types(
     legal = sorted(",".join(t.name for t in combo) for combo in group.allowed[target])
     many = "s" if len(group.of) > 1 else ""
     found = Diagnostic(
-        group.ids.get(target, f"{insn.name}.dtype"),
+        type_code(insn, group, target),
         f"{insn.name}: element type{many} of {names} must be one of {' '.join(legal)}",
         location,
         tuple((f"{name}.dtype", ops[name].dtype.name) for name in group.of),
@@ -121,12 +127,11 @@ def weighed(found: Diagnostic, origin: Origin, otherwise: str, policy: Policy) -
 
     What nothing enforces can be allowed in any case: the program then means what it says.
     """
-    if not otherwise:
+    if not otherwise or not origin.words:  # a rule may be enforced here and nowhere else
         return replace(found, is_allowable=bool(origin.words))
-    source = f" ({origin.words})" if origin.words else ""
     return replace(
         found,
-        message=found.message + source,
+        message=f"{found.message} ({origin.words})",
         severity=policy.severity(origin, is_defined=True),
         notes=(Note(f"otherwise: {otherwise}"),),
         is_allowable=True,
@@ -191,6 +196,7 @@ __all__ = [
     "offers_values",
     "recipe",
     "shown",
+    "type_code",
     "verify",
     "weighed",
 ]

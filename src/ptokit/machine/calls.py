@@ -15,14 +15,15 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from ptokit.base.dtypes import u8
+from ptokit.base.dtypes import DType, u8
 from ptokit.base.layout import AxisMap, common_steps, divided, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import all_axes, global_axis_map
 from ptokit.isa.effects import Effect, InAuto, Scratch
 from ptokit.isa.facts import Ops
+from ptokit.isa.regions import Extent, Reach, View
 from ptokit.isa.services import CONSTANT
-from ptokit.isa.spec import Attr, Extent, Insn, Operand, Pipe, View
+from ptokit.isa.spec import Attr, Insn, Operand, Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.access import Access, AccessPattern
 from ptokit.machine.core import Core
@@ -46,6 +47,7 @@ class Call:
     """An instruction over operands of known types, sizes and places."""
 
     __slots__ = (
+        "_is_open",
         "accesses",
         "args",
         "before",
@@ -74,7 +76,6 @@ class Call:
     ) -> None:
         self.insn = insn
         self.ops = ops
-        self.body = insn.body_for(ops)
         self.pipe = insn.pipe(ops) if callable(insn.pipe) else (insn.pipe or Pipe.S)
         self.phase = phase_of(self.pipe, ops)
         # Transfers move bits and have no flags to raise; one that adds on the way hides its own.
@@ -100,7 +101,9 @@ class Call:
         # memory, and tiles that an operand which is no tile brings along.
         self.hidden: list[Scratch | int] = list(hidden_scratch(insn, ops))
         self.cleared: list[Access] = []  # holds zeros afterwards
+        self._is_open = insn.leaves_open(ops)
         self._lay_out(operands, site)
+        self.body = insn.body_for(ops)  # all tiles have an address by now
 
     def _lay_out(self, operands: Sequence[Any], site: Place) -> None:
         """Find the elements each operand stands for, then their place in memory."""
@@ -119,10 +122,9 @@ class Call:
                 self.global_patterns.append((index, global_pattern(value, view, declared)))
             else:
                 tiles.append((index, self._tile_pattern(declared, view, value, site)))
-                kind = value.spec.dtype
                 for part, kept in self._beside(declared):
                     region = self._region(declared, part, value, site)
-                    pattern = AccessPattern(declared.name, kind, *region, writes=True)
+                    pattern = AccessPattern(declared.name, *region, writes=True)
                     beside.append((index, pattern, kept))
         patterns = [pattern for _, pattern in tiles]
         if any(p.steps is None for p in patterns) and insn.pointwise and insn.pointwise(ops):
@@ -146,7 +148,7 @@ class Call:
     def _tile_pattern(
         self, declared: Operand, view: View | Extent, value: Any, site: Place
     ) -> AccessPattern:
-        axis_map, rows, cols = self._region(declared, view, value, site)
+        kind, axis_map, rows, cols = self._region(declared, view, value, site)
         array = None
         if isinstance(value, ConvObject):
             array = axis_map.shape, axis_map.strides
@@ -154,7 +156,7 @@ class Call:
             array = (cols.stop - cols.start,), (1,)
         pattern = AccessPattern(
             declared.name,
-            value.spec.dtype,
+            kind,
             axis_map,
             rows,
             cols,
@@ -171,12 +173,17 @@ class Call:
 
     def _is_lost(self, declared: Operand) -> bool:
         """Whether the contents of an operand do not survive."""
+        if self._is_open and declared.role in ("out", "inout"):
+            return True
         return declared.role == "tmp" if declared.lost is None else declared.lost(self.ops)
 
     def _region(
         self, declared: Operand, view: View | Extent, value: Any, site: Place
-    ) -> tuple[AxisMap, slice, slice]:
-        """Where the elements of a view lie, and which of them it takes."""
+    ) -> tuple[DType, AxisMap, slice, slice]:
+        """The elements of a view: their type, where they lie, and which of them it takes."""
+        kind, sizes = value.spec.dtype, None
+        if isinstance(view, Reach):
+            kind, sizes, view = view.dtype or kind, view.sizes, view.places
         if isinstance(value, ConvObject):
             axis_map = value.spec.axis_map(value.shape)
             rows, cols = slice(0, 1), slice(0, axis_map.cols)
@@ -184,13 +191,14 @@ class Call:
             axis_map = flat_map(value.spec.numel)
             rows, cols = slice(0, 1), view if isinstance(view, slice) else slice(0, axis_map.cols)
         elif isinstance(view, AxisMap):
-            axis_map, rows, cols = view, slice(0, view.rows), slice(0, view.cols)
+            axis_map = view
+            rows, cols = (slice(0, size) for size in sizes or (view.rows, view.cols))
         else:
             axis_map = value.spec.axis_map(value.vr, value.vc)
             rows, cols = _extent(view, (value.vr, value.vc), axis_map)
         if min(rows.start, cols.start) < 0:
             raise before_tile(self.insn, declared.name, rows, cols, value.spec, site)
-        return axis_map.covering(rows.stop, cols.stop), rows, cols
+        return kind, axis_map.covering(rows.stop, cols.stop), rows, cols
 
     def region(
         self, name: str, tile: Any, rows: slice | None, cols: slice | None, site: Place
