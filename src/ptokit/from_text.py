@@ -19,6 +19,7 @@ from ptokit.frontend.policies import policy_for
 from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
+from ptokit.ir.dialects.system import SUBBLOCK_IDX, SUBBLOCK_NUM
 from ptokit.ir.flow import core_of
 from ptokit.ir.lexer import comments_of
 from ptokit.ir.parser import parse, parse_file
@@ -28,6 +29,7 @@ from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.passes.finish import OPEN, Steps, finish
+from ptokit.passes.from_memrefs import with_tiles
 from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.scales import with_scale_memories
@@ -116,7 +118,7 @@ class Program:
         module = self.module
         if level_of(module) == "sync":
             module = ConvertLevel("l1").run(module, on)
-        return with_scale_memories(module)
+        return with_scale_memories(with_tiles(module))
 
     def finished(self, on: Target, steps: Steps, policy: Policy) -> Module:
         """The module as it runs: checked, with all its operands, placed and ordered."""
@@ -244,8 +246,15 @@ def _asked_for(module: Module) -> Target:
 
 
 def _core_kinds(module: Module) -> tuple[str, ...]:
-    """The kinds of core a program needs: a cluster when it has parts for both, else one core."""
+    """The kinds of core a program needs: a cluster when it has parts for both, else one core.
+
+    A vector program that asks which of the two vector cores it runs on is written for clusters too.
+    """
     named = {kind_of(f) for f in module.functions} | {
         core_of(op) for op in module.walk() if op.regions
     }
+    if "vector" in named and any(
+        SUBBLOCK_IDX.matches(op) or SUBBLOCK_NUM.matches(op) for op in module.walk()
+    ):
+        return ("cube", "vector")
     return ("cube", "vector") if {"cube", "vector"} <= named else ("mix",)

@@ -160,3 +160,15 @@ def test_a_direction_that_does_not_exist() -> None:
     """
     with pytest.raises(PtoError, match=r"dir_mask is one of 1 \(DIR_C2V\), 2"):
         emit_cpp(loads(text).module, target("a5"))
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_signals_between_cores_have_an_address_where_the_target_wants_one(target: str) -> None:
+    """The host passes it as the first argument; a kernel that sets it itself has no other."""
+    text = load(HERE / "pipes.pto").cpp(target)
+    entries = [line for line in text.splitlines() if "__global__" in line]
+    assert len(entries) == 1
+    assert ("(__gm__ uint64_t *ffts, " in entries[0]) == (target == "a2a3")
+    assert text.count("set_ffts_base_addr((uint64_t)ffts);") == (target == "a2a3")
+    own = (GOLDEN / "one_vector_core.cpp").read_text("utf-8")
+    assert own.count("set_ffts_base_addr(") == 1

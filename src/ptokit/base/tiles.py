@@ -90,6 +90,12 @@ class TileSpec(Interned):
         sizes = rows, cols, blayout, vr, vc
         return interned(TileSpec, loc, dtype, *sizes, slayout, fractal, pad, compact)
 
+    def but(self, **changed: Any) -> TileSpec:
+        """The same type with some parameters changed."""
+        return TileSpec.of(
+            **{each.name: getattr(self, each.name) for each in fields(self)} | changed
+        )
+
     # ---- what the parameters mean -----------------------------------------------------------
 
     @cached_property

@@ -35,7 +35,8 @@ from ptokit.ir.dialects import (
 )
 from ptokit.ir.fifos import is_transfer, leaves_core_idle
 from ptokit.ir.flow import core_of
-from ptokit.ir.types import BufferType, PtrType, ScalarType, ShapedType, TileBufType, ViewType
+from ptokit.ir.ordering import lacks_signal_base
+from ptokit.ir.types import I64, BufferType, PtrType, ScalarType, ShapedType, TileBufType, ViewType
 from ptokit.isa.targets import Target
 
 HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
@@ -58,17 +59,21 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
         function = self.function
         if function.results:
             raise self._refuse("a function that returns values", function)
-        params = ", ".join(self._parameter(p) for p in function.params)
+        params = [self._parameter(p) for p in function.params]
+        others = [f for f in self.module.functions if f.body is not None and f is not function]
+        is_entry = "pto.entry" in function.attrs or not others
+        if is_entry and self.target.needs_signal_base and lacks_signal_base(self.module):
+            base = self._declare(Value("ffts", I64))
+            params.insert(0, f"__gm__ uint64_t *{base}")
+            self._line(f"set_ffts_base_addr((uint64_t){base});")
         assert function.body is not None
         kind = function.attrs.get("pto.kernel_kind")
         if isinstance(kind, EnumAttr):
             self._guarded(kind.value, function.body)
         else:
             self._block(function.body)
-        others = [f for f in self.module.functions if f.body is not None and f is not function]
-        is_entry = "pto.entry" in function.attrs or not others
         word = 'extern "C" __global__ AICORE void' if is_entry else "AICORE void"
-        self.head = f"{word} {function.name}({params})"
+        self.head = f"{word} {function.name}({', '.join(params)})"
         return "\n".join([self.head, "{", *self.aliases(), *self.lines, "}", ""])
 
     def _parameter(self, param: Value) -> str:

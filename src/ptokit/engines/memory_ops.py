@@ -188,21 +188,10 @@ def _bitcast(run: Interpreter, op: Op, frame: Frame) -> None:
 
 
 def _subset(run: Interpreter, op: Op, frame: Frame) -> None:
-    """An alias of a window that is contiguous in its parent."""
+    """An alias of a window."""
     source: TileObject = frame[op.operands[0]]
     row, col = (frame[v] for v in op.operands[1:])
     spec, parent = run.spec(op.result), source.spec
-    along_rows = parent.is_row_major
-    kept = spec.cols == parent.cols and col == 0 if along_rows else spec.rows == parent.rows
-    if not kept and not (spec.rows == 1 and along_rows and not parent.is_boxed):
-        raise fail(
-            "subset-window",
-            f"{op.name}: only windows that are contiguous in their tile can be executed",
-            got=[("tile", parent), ("window", spec), ("offsets", (row, col))],
-            fix="keep all columns of a row-major tile, or all rows of a column-major one",
-            site=op.location,
-            kind=NotSupported,
-        )
     if not (0 <= row <= parent.rows - spec.rows and 0 <= col <= parent.cols - spec.cols):
         raise fail(
             "subset-bounds",
@@ -213,7 +202,7 @@ def _subset(run: Interpreter, op: Op, frame: Frame) -> None:
         )
     rows = min(spec.rows, max(0, source.vr - row)) if spec.valid_row == DYNAMIC else spec.valid_row
     cols = min(spec.cols, max(0, source.vc - col)) if spec.valid_col == DYNAMIC else spec.valid_col
-    made = TileObject(spec, rows, cols)
+    made = TileObject(memory.window(spec, parent), rows, cols)
     run.machine.place(source)
     offset = int(parent.axis_map(source.vr, source.vc).offsets[row, col]) * parent.itemsize
     made.share(source, offset)

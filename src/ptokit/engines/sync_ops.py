@@ -19,7 +19,7 @@ from ptokit.ir.instructions import template_arguments
 from ptokit.ir.ordering import effects_of, orders_pipes
 from ptokit.ir.types import OpaqueType, TileBufType
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.effects import Effect, Pipe, Reach
+from ptokit.isa.effects import SIGNAL_BASE, Effect, Pipe, Reach
 from ptokit.isa.spec import Insn
 from ptokit.isa.sync import cross_core_message
 from ptokit.machine.fifo import PipeObject
@@ -136,7 +136,7 @@ def _cross_wait(run: Interpreter, op: Op, frame: Frame) -> None:
 
 def _signal(run: Interpreter, op: Op, name: str, **given: int) -> None:
     machine, insn = run.machine, INSTRUCTIONS[name]
-    machine.core.registers.setdefault("FFTS_BASE", 0)  # whoever launches a text has set it
+    machine.core.registers.setdefault(SIGNAL_BASE, 0)  # whoever launches a text has set it
     named = {"pipe": _pipe(op), **given}
     machine.execute(insn, [named.get(o.name) for o in insn.operands], (), op.location)
 

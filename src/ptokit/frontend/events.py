@@ -18,7 +18,7 @@ from ptokit.base.entry import public
 from ptokit.base.location import Site, user_site
 from ptokit.frontend.arguments import arguments, choice, class_name, completed, template
 from ptokit.frontend.session import current
-from ptokit.isa.effects import Reach
+from ptokit.isa.effects import SIGNAL_BASE, Reach
 from ptokit.isa.opcodes import OpCode, op_codes
 from ptokit.isa.spec import INSTRUCTIONS, Insn, Pipe
 from ptokit.isa.sync import cross_core_message
@@ -228,7 +228,7 @@ class Event(Waitable, metaclass=_EventMeta):
         """Set the base address of the cross-core signals (A2/A3)."""
         if not self.crosses:
             raise fail("Event.init-addr", "only an event that leaves the core has an address")
-        self._machine.core.registers["FFTS_BASE"] = addr
+        self._machine.core.registers[SIGNAL_BASE] = addr
 
     @property
     def Record(self) -> _Method:

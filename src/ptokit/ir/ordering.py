@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ptokit.base.location import Location
-from ptokit.ir.core import Op
+from ptokit.ir.core import Module, Op
+from ptokit.ir.dialects.sync import CROSS_SET, CROSS_WAIT
+from ptokit.ir.fifos import is_transfer
 from ptokit.ir.instructions import literal, literal_attribute, template_arguments
-from ptokit.isa.effects import Barrier, Buffer, Effect, Flag, InAuto, Signal, Wait
+from ptokit.isa.effects import (
+    SIGNAL_BASE,
+    Barrier,
+    Buffer,
+    Effect,
+    Flag,
+    InAuto,
+    Load,
+    Signal,
+    Wait,
+)
 from ptokit.isa.facts import Facts, Ops, ScalarFacts
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import TARGETS
@@ -39,6 +51,24 @@ def orders_pipes(op: Op) -> bool:
         or (isinstance(effect, Signal | Wait) and isinstance(effect.token, Flag | Buffer))
         for effect in effects_of(op)
     )
+
+
+def lacks_signal_base(module: Module) -> bool:
+    """Whether cores signal each other, and nothing says where they keep their signals."""
+    if not any(_reaches_cores(op) for op in module.walk()):
+        return False
+    loads = (
+        effect
+        for op in module.walk()
+        if op.insn is not None and op.insn.effects is not None and not is_transfer(op)
+        for effect in effects_of(op)
+        if isinstance(effect, Load)
+    )
+    return all(load.register != SIGNAL_BASE for load in loads)
+
+
+def _reaches_cores(op: Op) -> bool:
+    return is_transfer(op) or CROSS_SET.matches(op) or CROSS_WAIT.matches(op)
 
 
 def written(insn: Insn, numbers: Sequence[int], location: Location) -> Op:

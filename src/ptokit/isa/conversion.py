@@ -324,7 +324,7 @@ _apart = separate("dst", "src").holds
     asm=Asm(
         attrs={"mode": "rmode", "satMode": "sat_mode"},
         place={"mode": "ins", "satMode": "ins"},
-        order=("src", "dst", "tmp"),
+        order=("src", "tmp", "dst"),
     ),
     example={"tmp": "Vec u8 1x256"},
 )

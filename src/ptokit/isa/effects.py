@@ -167,6 +167,9 @@ class Cached(NamedTuple):
     writes: bool
 
 
+SIGNAL_BASE = "FFTS_BASE"  # the register with the address of the signals between cores
+
+
 class Load(NamedTuple):
     """A configuration register of the core takes the value of an operand."""
 

@@ -93,6 +93,7 @@ _ON_KIRIN = on(KIRIN)
         attrs={"maskPattern": "maskPattern", "cmpMode": "cmpMode"},
         literals={"offset": "offset"},
         numbers=frozenset({"k_value"}),
+        order=("src0", "dst", "cdst", "src1", "tmp", "k_value", "offset"),
     ),
     example={"dst": "Vec {T} 16x64", "src0": "Vec {T} 16x64", "maskPattern": "P0101"},
     more_examples="""

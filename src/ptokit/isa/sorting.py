@@ -408,6 +408,7 @@ _apart = separate("dst", "src0").holds
         attrs={"exhausted": "exhausted"},
         place={"exhausted": "ins"},
         beside={"exhausted": "src1"},
+        order=(*_LISTS, "blockLen", "dst", "tmp", "executedNumList"),
     ),
     example={"dst": "Vec {T} 1x512", "src0": "Vec {T} 1x512", "blockLen": "64"},
     more_examples=[

@@ -12,6 +12,7 @@ from typing import Any
 
 from ptokit.base.enums import SyncAllMode, SyncCoreType
 from ptokit.isa.effects import (
+    SIGNAL_BASE,
     Barrier,
     Buffer,
     Cached,
@@ -229,7 +230,7 @@ def rls_buf(pipe: int, buf_id: int, mode: int) -> None:
     Operand("addr", "in", kinds=("number", "pointer", "global"), view=View.OBJECT),
     pipe=None,
     targets="a2a3 a5",
-    effects=lambda o: [Load("FFTS_BASE", "addr")],
+    effects=lambda o: [Load(SIGNAL_BASE, "addr")],
     asm=Asm(syntax={"set_ffts": "%addr {} : T(addr)"}, types={"addr": "i64"}),
     cpp=Cpp(casts={"addr": "uint64_t"}),
 )

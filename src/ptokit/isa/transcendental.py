@@ -127,6 +127,7 @@ def TSQRT(src: Expr) -> Expr:
         scratch_held("tmp", lambda _: 32, "32"),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
     ],
+    asm=Asm(order=("src", "dst", "tmp")),
     example={"tmp": "Vec {T} 1x64"},
     steps=[steps(when=lambda o: o.tmp is not None, between="V", keeps_scratch=True)],
     freedom=ulp(

@@ -314,7 +314,7 @@ class Sync:
         self.wait(pipe, waited, lambda: why, site, token=token)
 
     def _based(self, name: str, site: Place) -> None:
-        if self.machine.target.needs_signal_base and "FFTS_BASE" not in self.core.registers:
+        if self.machine.target.needs_signal_base and fx.SIGNAL_BASE not in self.core.registers:
             raise fail(
                 "E12",
                 f"{name} needs the base address of the cross-core signals",

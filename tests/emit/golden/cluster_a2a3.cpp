@@ -4,7 +4,7 @@
 
 using namespace pto;
 
-extern "C" __global__ AICORE void cluster(__gm__ float *ring, __gm__ half *weights)
+extern "C" __global__ AICORE void cluster(__gm__ uint64_t *ffts, __gm__ float *ring, __gm__ half *weights)
 {
     using Tile0 = Tile<TileType::Acc, float, 32, 64, BLayout::ColMajor, 32, 64, SLayout::RowMajor, 1024>;
     using Tile1 = Tile<TileType::Mat, half, 32, 64, BLayout::ColMajor, 32, 64, SLayout::RowMajor>;
@@ -12,6 +12,7 @@ extern "C" __global__ AICORE void cluster(__gm__ float *ring, __gm__ half *weigh
     using Tile3 = Tile<TileType::Vec, half, 32, 32>;
     using Pipe0 = TPipe<0, Direction::DIR_C2V, 8192, 2>;
     using Pipe1 = TPipe<2, Direction::DIR_V2C, 4096, 4, 3>;
+    set_ffts_base_addr((uint64_t)ffts);
     const int64_t block_idx = get_block_idx();
     const int64_t v = static_cast<int64_t>(block_idx);
     const int64_t v_1 = v * 4096;

@@ -4,11 +4,12 @@
 
 using namespace pto;
 
-extern "C" __global__ AICORE void slots(__gm__ float *ring)
+extern "C" __global__ AICORE void slots(__gm__ uint64_t *ffts, __gm__ float *ring)
 {
     using Tile0 = Tile<TileType::Acc, float, 32, 64, BLayout::ColMajor, 32, 64, SLayout::RowMajor, 1024>;
     using Tile1 = Tile<TileType::Vec, float, 32, 32>;
     using Pipe0 = TPipe<0, Direction::DIR_C2V, 8192, 2>;
+    set_ffts_base_addr((uint64_t)ffts);
     Pipe0 pipe((__gm__ void *)ring, 0x0, 0x0);
 #if defined(__DAV_CUBE__)
     Tile0 acc;

@@ -366,11 +366,17 @@ def _print(interpreter: KernelLowering, *args: Any) -> None:
     interpreter.emitter.emit("pto.print", [("scalar", numbers[0].value)], [], dict(attrs))
 
 
+# On cores of one kind, each of which is a block: there is no second vector core beside it.
+_ALONE = {"get_subblock_idx": 0, "get_subblock_num": 1}
+
+
 def query(name: str) -> Handler:
     """A question about the place in the grid."""
 
-    def handler(interpreter: KernelLowering) -> Number:
+    def handler(interpreter: KernelLowering) -> Any:
         emitter = interpreter.emitter
+        if name in _ALONE and "pto.kernel_kind" in emitter.function.attrs:
+            return _ALONE[name]
         found = emitter.emit(f"pto.{name}", [], [("result", I64)], hint=name.removeprefix("get_"))
         value = emitter.emit("arith.index_cast", [("in", found.result)], [("out", INDEX)]).result
         return Number(emitter, value, nonnegative=True)

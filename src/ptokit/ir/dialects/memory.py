@@ -41,6 +41,13 @@ def _subset_type(reader: Reader, head: Head, draft: Draft) -> Type:
     )
 
 
+def window(spec: TileSpec, parent: TileSpec) -> TileSpec:
+    """The tile that a window is: it steps through memory as its parent does."""
+    if parent.is_boxed:
+        return spec  # cut at whole lines of boxes, which lie one behind the other
+    return spec.but(cols=parent.cols) if parent.is_row_major else spec.but(rows=parent.rows)
+
+
 def constant(value: Value) -> int | None:
     """The integer a value is known to be, when it comes straight from a constant."""
     owner = value.owner
