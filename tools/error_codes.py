@@ -36,9 +36,19 @@ HANDED_ON = {
     "error.code": "what bodies refuse (`Refused`)",
     "refused[0]": "the operands of the table",
     "code": "the name is bound to constants close by: _BOUND",
+    "id": "the name is bound to constants close by: _BOUND",
 }
 # Codes that are chosen among constants before they are handed on.
-_BOUND = {"SA-0116": "frontend/events.py", "SA-0037": "frontend/events.py"}
+_BOUND = {
+    "SA-0116": "frontend/events.py",
+    "SA-0037": "frontend/events.py",
+    "*.TB-R": "isa/comm_rules.py",
+    "*.TGA-R": "isa/comm_rules.py",
+    "*.TSC-R": "isa/comm_rules.py",
+    "*.TR-R": "isa/comm_rules.py",
+}
+# Patterns that only put another code together.
+_FRAMES = {"lower.*", "*.*"}
 
 
 def rule_codes() -> set[str]:
@@ -61,7 +71,7 @@ def source_codes() -> dict[str, str]:
             folder = path.relative_to(SOURCES).parts[0]
             for code in _codes(call, inside, folder, makers):
                 found.setdefault(code, f"{path.relative_to(SOURCES)}:{call.lineno}")
-    return found
+    return {code: place for code, place in found.items() if code not in _FRAMES}
 
 
 def _makers(tree: ast.AST) -> Iterator[tuple[str, int]]:
