@@ -14,6 +14,7 @@ from pathlib import Path
 
 import ptokit
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.spec import Insn, Types
 from ptokit.isa.verify import code_of, is_assertion_id
 from ptokit.machine.codes import CODES
 
@@ -47,6 +48,16 @@ _BOUND = {
     "*.TSC-R": "isa/comm_rules.py",
     "*.TR-R": "isa/comm_rules.py",
 }
+# Codes that no program is known to raise, and why they are there nevertheless.
+WITHOUT_PROGRAM = {
+    "internal": "a bug of ptokit: please report it with the kernel",
+    "jobs": "a bug of ptokit: a process of a launch with `jobs` ended without an answer",
+    "BS-2": "the scratch of a session has 8 bytes; the smallest tile that can be declared has 32",
+    "SA-0094": "an inner box without an edge; no element type and fractal size give one",
+    "comm.TPUT_ASYNC.scratch": "a session without scratch; none can be built",
+    "lower.scope": "a tile of a region that has ended is bound; such a tile has no name any more",
+    "tile-bounds": "an instruction leaves its tile; the rules of each refuse it before",
+}
 # Patterns that only put another code together.
 _FRAMES = {"lower.*", "*.*"}
 
@@ -55,9 +66,14 @@ def rule_codes() -> set[str]:
     """The codes of the instruction table: its rules and its element types."""
     found = {code_of(insn, rule) for insn in INSTRUCTIONS.values() for rule in insn.rules}
     for insn in INSTRUCTIONS.values():
-        found |= {id for group in insn.types for id in group.ids.values() if id}
+        found |= {id for group in insn.types for id in type_codes(insn, group)}
         found |= {operand.refused for operand in insn.operands if operand.refused}
     return found
+
+
+def type_codes(insn: Insn, group: Types) -> set[str]:
+    """The codes that element types are refused with, by target."""
+    return {group.ids.get(target, f"{insn.name}.dtype") for target in group.allowed} - {""}
 
 
 def source_codes() -> dict[str, str]:
@@ -108,7 +124,7 @@ def _codes(
     name = getattr(function, "id", None) or getattr(function, "attr", "")
     receiver = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
     of_findings = name == "add" and receiver.endswith("findings")
-    if name not in makers and not of_findings:
+    if (name not in makers and not of_findings) or (name == "note" and folder != "ir"):
         return
     position, prefix, otherwise = 0 if of_findings else makers[name], "", ""
     if name == "Refused":

@@ -116,9 +116,9 @@ def _run_text(entry: Entry, program: str) -> list[tuple[str, str]]:
 
 def _value(word: str) -> Any:
     """`16x64xf32` is an array of ones, anything else a number."""
+    if not re.search(r"x[fi]\d+$", word):
+        return float(word) if "." in word else int(word, 0)
     *sizes, kind = word.split("x")
-    if not sizes:
-        return float(word) if "." in word else int(word)
     names = {"f32": np.float32, "f16": np.float16, "i32": np.int32}
     return np.ones(tuple(map(int, sizes)), names[kind])
 

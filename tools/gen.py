@@ -18,6 +18,10 @@ from ptokit.isa.verify import assertions, code_of, is_assertion_id, recipe
 from ptokit.report.pages import cell, index, markdown
 from ptokit.report.paths import paths_page
 
+sys.path.insert(0, str(Path(__file__).parent))
+from error_codes import WITHOUT_PROGRAM, type_codes
+from error_pages import FOLDER, entries
+
 ROOT = Path(__file__).resolve().parent.parent
 
 HEADER = """# The instructions as editors see them{what}: names, signatures, documentation.
@@ -35,6 +39,21 @@ from ptokit.machine.objects import Pointer
 
 Wait = RecordEvent | Waitable
 
+"""
+
+ERRORS = """# Diagnostic codes
+
+A diagnostic names a code, the line, what must hold, the values and a way out. What the codes stand
+for is here: first those that have a program which raises them, beside the repaired one, then the
+rules of the instructions. The tests run all of them. Whether a broken rule is an error or a warning
+follows from its origin.
+"""
+RULES = """
+## Rules of the instructions
+
+{count} codes. `SA-`, `PA-` and `CA-` are assertion ids of the instruction set, the others are our
+own. The example on the page of an instruction keeps all of its rules; the tests hold, for every
+rule, the last legal and the first illegal operand.
 """
 
 KINDS = {
@@ -100,19 +119,30 @@ def conv_stubs() -> str:
 
 
 def errors_page() -> str:
-    """Every diagnostic code of the instruction rules, with where it applies and the repair."""
+    """Every diagnostic code: those with a program each, then the rules of the instructions."""
     found: dict[str, dict[str, set[str]]] = {}
     for insn in INSTRUCTIONS.values():
         for rule in insn.rules:
             entry = found.setdefault(code_of(insn, rule), {})
             entry.setdefault(rule.text, set()).add(insn.name)
         for group in insn.types:
-            for id in set(group.ids.values()) - {""}:
+            for id in type_codes(insn, group):
                 text = f"the element type of {', '.join(group.of)} is supported on the target"
                 found.setdefault(id, {}).setdefault(text, set()).add(insn.name)
-    lines = ["# Diagnostic codes of the instruction rules", ""]
-    lines += [f"{len(found)} codes. `SA-` and `PA-` are assertion ids of the instruction set: "
-              "compile-time and run-time checks. Other codes are our own.", ""]  # fmt: skip
+    shown = list(entries())
+    lines = [ERRORS]
+    for page in dict.fromkeys(each.page for each in shown):
+        title = (FOLDER / f"{page}.md").read_text("utf-8").splitlines()[0].removeprefix("# ")
+        lines += [f"## {title}", "", "| code | meaning |", "|---|---|"]
+        lines += [
+            f"| [{', '.join(each.codes)}](errors/{page}.md#{each.anchor}) | {cell(each.words)} |"
+            for each in shown
+            if each.page == page
+        ]
+        lines.append("")
+    lines += ["## Codes without a program", "", "| code | why |", "|---|---|"]
+    lines += [f"| {code} | {cell(why)} |" for code, why in WITHOUT_PROGRAM.items()]
+    lines += [RULES.format(count=len(found))]
     lines += ["| code | what must hold | instructions | repair |", "|---|---|---|---|"]
     for code in sorted(found, key=lambda c: (not is_assertion_id(c), c)):
         for text, names in sorted(found[code].items()):

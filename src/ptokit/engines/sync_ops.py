@@ -15,7 +15,7 @@ from ptokit.ir.core import Op
 from ptokit.ir.dialects import Definition, fifo
 from ptokit.ir.dialects import sync as dialect
 from ptokit.ir.fifos import buffer_address, pipe_spec
-from ptokit.ir.instructions import template_arguments
+from ptokit.ir.instructions import pipe_named, template_arguments
 from ptokit.ir.ordering import effects_of, orders_pipes
 from ptokit.ir.types import OpaqueType, TileBufType
 from ptokit.isa import INSTRUCTIONS
@@ -33,12 +33,7 @@ if TYPE_CHECKING:
 def _pipe(op: Op) -> Pipe:
     attr = op.attrs["pipe"]
     assert isinstance(attr, EnumAttr)
-    found = Pipe.__members__.get(attr.value.removeprefix("PIPE_"))
-    if found is None:
-        raise fail(
-            "pipe", f"{op.name}: there is no pipe {attr.value}", site=op.location, kind=NotSupported
-        )
-    return found
+    return pipe_named(attr, op)
 
 
 def _number(attr: Attribute | None, default: int = 0) -> int:

@@ -15,6 +15,7 @@ from enum import IntEnum
 from functools import cache
 from typing import Any, get_type_hints
 
+from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.dtypes import DType
 from ptokit.ir.attributes import (
     ENUMERATIONS,
@@ -290,16 +291,30 @@ def literal(op: Op, operand: Operand) -> int | float | None:
     for key, each in literal_keys(op.insn).items():
         given = op.attrs.get(key) if each is operand else None
         if isinstance(given, EnumAttr):
-            return _number_named(given)
+            return _number_named(given, op)
         if isinstance(given, IntAttr | FloatAttr):
             return given.value
     return None
 
 
-def _number_named(given: EnumAttr) -> int:
+def pipe_named(given: EnumAttr, op: Op) -> Pipe:
+    """The pipe of the machine that a text names."""
+    found = Pipe.__members__.get(given.value.removeprefix("PIPE_"))
+    if found is None:  # the text has words for pipes that no core here has
+        raise fail(
+            "pipe",
+            f"{op.name}: there is no pipe {given.value}",
+            fix="one of " + ", ".join(f"PIPE_{name}" for name in Pipe.__members__),
+            site=op.location,
+            kind=NotSupported,
+        )
+    return found
+
+
+def _number_named(given: EnumAttr, op: Op) -> int:
     """Pipes are numbered by the instruction set; a class of operations stands for its pipe."""
     if given.enum == "pipe":
-        return Pipe[given.value.removeprefix("PIPE_")]
+        return pipe_named(given, op)
     if given.enum in OP_CLASSES:
         return class_pipe(given.value)
     return given.number

@@ -1,0 +1,49 @@
+"""Every diagnostic code has a program that raises it and a repaired one; both are run here."""
+
+from __future__ import annotations
+
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+TOOLS = str(Path(__file__).resolve().parents[2] / "tools")
+sys.path.insert(0, TOOLS)
+
+from error_codes import WITHOUT_PROGRAM, rule_codes, source_codes  # noqa: E402
+from error_pages import Entry, entries, outcome  # noqa: E402
+
+ENTRIES = list(entries())
+DOCUMENTED = [code for entry in ENTRIES for code in entry.codes]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: ",".join(entry.codes))
+def test_the_program_raises_its_code_and_the_repaired_one_is_clean(entry: Entry) -> None:
+    assert set(entry.codes) <= {code for _, code in outcome(entry, entry.wrong)}
+    assert outcome(entry, entry.right) == []
+
+
+def test_every_code_of_the_sources_is_documented() -> None:
+    known = {*DOCUMENTED, *WITHOUT_PROGRAM, *rule_codes()}
+    missing = {
+        code: place
+        for code, place in source_codes().items()
+        if not any(fnmatchcase(each, code) for each in known)
+    }
+    assert not missing, "write a section in docs/errors for each"
+
+
+def test_no_section_outlives_its_code() -> None:
+    patterns = {*source_codes(), *rule_codes()}
+    places = [(entry.page, code) for entry in ENTRIES for code in entry.codes]
+    assert len(places) == len(set(places))
+    for code in (*DOCUMENTED, *WITHOUT_PROGRAM):
+        assert any(fnmatchcase(code, pattern) for pattern in patterns), code
+
+
+def test_the_collector_sees_all_ways_to_give_a_code() -> None:
+    found = source_codes()
+    for code in ("E7", "lower.gone", "place.overflow", "poison-read", "gm-bounds", "SA-0065",
+                 "syntax", "*.operands", "*.index-range", "check.time", "level3-addr"):  # fmt: skip
+        assert code in found
