@@ -44,6 +44,19 @@ def out_of_step() -> None:
     TROWSUM(column, wide, at(WIDE(), 0x8000))
 
 
+def stored_by_both(value: Callable[[], float]) -> dict[str, Callable[[], None]]:
+    """Both vector cores of a cluster store to one place."""
+    y = np.zeros((16, 16), np.float32)
+
+    def vector() -> None:
+        tile = at(Tile[TileType.Vec, float32, 16, 16](), 0)
+        TEXPANDS(tile, value())
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TSTORE(G32(y), tile)
+
+    return {"cube": lambda: None, "vector": vector}
+
+
 DOUBTS: list[tuple[Callable[[], Any], str]] = [
     (forgotten, "E3"),
     (loaded_twice, "E8"),
@@ -60,3 +73,28 @@ def test_a_doubt_is_a_warning(program: Callable[[], Any], code: str) -> None:
 
 def test_what_may_go_wrong_is_an_error() -> None:
     assert {(d.code, d.severity) for d in check(out_of_step)} == {("E8", "error")}
+
+
+def test_equal_bytes_of_both_vector_cores_are_a_warning() -> None:
+    same = check(stored_by_both(lambda: 1.0))
+    assert [(d.code, d.severity) for d in same] == [("E7", "warning")]
+    assert "equal bytes" in same[0].message
+    other = check(stored_by_both(lambda: 1.0 + get_subblockid()))
+    assert [(d.code, d.severity) for d in other] == [("E7", "error")]
+
+
+def test_an_excuse_orders_nothing() -> None:
+    """Behind a pair that is let through, the next one is judged like any other."""
+    y = np.zeros((16, 16), np.float32)
+    z = np.zeros((16, 16), np.float32)
+
+    def vector() -> None:
+        tile, me = at(Tile[TileType.Vec, float32, 16, 16](), 0), get_subblockid()
+        for array in (y, z) if me else (z, y):  # equal bytes to y, different ones to z
+            TEXPANDS(tile, 1.0 + (me if array is z else 0))
+            PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+            TSTORE(G32(array), tile)
+            pipe_barrier(PIPE_ALL)
+
+    found = check({"cube": lambda: None, "vector": vector})
+    assert {(d.code, d.severity) for d in found} == {("E7", "error")}  # warnings stay behind

@@ -35,7 +35,8 @@ CODES = {
         "The flag the message names, or a FIFO between cores.",
     ),
     "E7": (
-        "The same for global memory: a store and a load in one core, or two cores, or two blocks.",
+        "The same for global memory: a store and a load in one core, or two cores, or two blocks. "
+        "A warning where both vector cores of a cluster store equal bytes.",
         "MTE3 to MTE2 flag; FIFO or cross-core flag; SYNCALL between blocks.",
     ),
     "E8": (

@@ -88,7 +88,7 @@ class Findings:
     ) -> None:
         """Two accesses that nothing orders; with an excuse it is a warning."""
         other = earlier.operand(peer, wrote)
-        key = (id(event.call), id(earlier.call), use.operand, other, event.agent)
+        key = (id(event.call), id(earlier.call), use.operand, other, event.agent, excuse)
         if key in self._seen:
             return
         self._seen.add(key)
@@ -121,7 +121,7 @@ class Findings:
         severity = "error"
         if excuse:
             message, severity = f"{message}; {excuse}", self.doubtful
-        once = (kind, code)
+        once = (kind, code, excuse)
         self.add(
             code, message, event.site, got=got, fix=fix, notes=notes, severity=severity, once=once
         )

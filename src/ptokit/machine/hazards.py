@@ -127,11 +127,16 @@ class HazardLog:
             if region is None:
                 continue
             writes = access.writes
-            found.append(Use(access.operand, writes, region, None, atomic and writes))
+            image = access.read().tobytes() if writes and self._has_twin() else None
+            found.append(Use(access.operand, writes, region, None, atomic and writes, image))
             in_cache = self.scalar.busy or event.call.pipe is Pipe.S
             if in_cache and isinstance(access.memory, GmBuffer):
                 self._through_cache(event, access)
         return tuple(found)
+
+    def _has_twin(self) -> bool:
+        """Whether the core that runs is one of two vector cores: they often do the same."""
+        return self.machine.subblocks > 1 and self.machine.core.kind == "vector"
 
     def _through_cache(self, event: Event, access: Any) -> None:
         core = self.machine.core
@@ -187,23 +192,28 @@ class HazardLog:
         """Report a pair, unless its order does not matter; from then on, take it as ordered."""
         if use.region is peer and wrote and use.writes and _twins(event, earlier):
             return False
-        self.findings.race(
-            use, peer, earlier, event, wrote, _excuse(use, peer, earlier, event, wrote)
-        )
+        excuse = self._excuse(use, peer, earlier, event, wrote)
+        self.findings.race(use, peer, earlier, event, wrote, excuse)
+        if excuse:  # it stays without order: what follows may have none either
+            return False
         self.clocks.acquire((event.agent,), Clock({earlier.agent: earlier.time}))
         return True
 
-
-def _excuse(use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> str:
-    """Why a pair without order does no harm on the devices we know of; empty: it may."""
-    if earlier.agent != event.agent:
+    def _excuse(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> str:
+        """Why a pair without order does no harm on the devices we know of; empty: it may."""
+        before = [each for each in earlier.uses if each.region is peer]
+        both_write = wrote and use.writes
+        if earlier.agent != event.agent:
+            cores = self.findings.cores
+            here, there = (cores[each.agent // PIPES].block for each in (event, earlier))
+            is_same = use.image is not None and any(u.image == use.image for u in before)
+            same = both_write and here == there and peer is use.region and is_same
+            return "both vector cores write equal bytes" if same else ""
+        if both_write and event.pipe in _TRANSFERS:
+            return "transfers of one pipe write in order as a rule"
+        if peer is use.region and any(keeps_pace(use.walk, other.walk) for other in before):
+            return "both go through the same bytes in the same direction"
         return ""
-    if wrote and use.writes and event.pipe in _TRANSFERS:
-        return "transfers of one pipe write in order as a rule"
-    others = (each.walk for each in earlier.uses if each.region is peer)
-    if peer is use.region and any(keeps_pace(use.walk, other) for other in others):
-        return "both go through the same bytes in the same direction"
-    return ""
 
 
 _TRANSFERS = (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)

@@ -57,6 +57,7 @@ class Use:
     region: Region
     walk: Walk | None
     atomic: bool
+    image: bytes | None = None  # what was written, where another core may write the same
 
 
 class Region:
