@@ -15,6 +15,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.rules import in_types, must, separate, when, where
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, rule, scalar, src
+from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import c0, is_plain, is_row, path, up, whole
 from ptokit.isa.transfer_rules import CUBE, along, index, inside, matching
 
@@ -26,9 +27,16 @@ A5_TYPES = "i8 f8e4m3 f8e5m2 hif8 f16 bf16 f32 f4e2m1x2 f4e1m2x2 f8e8m0"
 DRAINS = "Acc>Mat Acc>Vec"
 
 
+# A row of a Mat tile is read in whole boxes of 512 bytes: where the window starts is cut down.
+_CUTS_ROWS = PerTarget(False, a2a3=True, a5=True, kirinx90=True)
+
+
 def corner(o: Any) -> tuple[int, int]:
     """Where the window starts."""
-    return index(o, "indexRow"), index(o, "indexCol")
+    row, col = index(o, "indexRow"), index(o, "indexCol")
+    if path(o) == "Mat>Left" and is_row(o.src) and _CUTS_ROWS[o.target]:
+        col -= col % (512 // o.src.itemsize)
+    return row, col
 
 
 def corner1(o: Any) -> tuple[int, int]:
@@ -64,10 +72,12 @@ CORNER_RULES = [
         must("PA-0041")(
             "indexRow + dst.Rows <= src.Rows",
             lambda o: index(o, "indexRow") + o.dst.rows <= o.src.rows,
+            otherwise=paths.where_it_lies("src"),
         ),
         must("PA-0040")(
             "indexCol + dst.Cols <= src.Cols",
             lambda o: index(o, "indexCol") + o.dst.cols <= o.src.cols,
+            otherwise=paths.where_it_lies("src"),
         ),
     ),
     *along(DRAINS, NEW)(
@@ -151,13 +161,19 @@ def _size(o: Any) -> tuple[int, int]:
     if way.startswith("Mat>"):
         rows, cols = whole(o.dst)
         if is_row(o.src):
-            cols = min(up(o.dst.vc, 512 // o.dst.itemsize), o.src.cols - corner(o)[1], cols)
+            cols = min(up(o.dst.vc, 512 // o.dst.itemsize), _rest(o, 1), cols)
         return (1, cols) if is_row(o.src) else (rows, cols)
     if o.dst.layout != "NZ":
         return o.dst.vr, o.dst.vc
     rows = up(o.dst.vr, 16) if way == "Vec>Mat" else o.dst.vr
-    cols = min(up(o.dst.vc, o.dst.inner[1]), o.src.cols - corner(o)[1], o.dst.cols)
-    return min(rows, o.src.rows - corner(o)[0]), cols
+    cols = min(up(o.dst.vc, o.dst.inner[1]), _rest(o, 1), o.dst.cols)
+    return min(rows, _rest(o, 0)), cols
+
+
+def _rest(o: Any, axis: int) -> int:
+    """Rows or columns of src from the window on, or as many as are asked for if that is more."""
+    size, asked = ((o.src.rows, o.dst.vr), (o.src.cols, o.dst.vc))[axis]
+    return max(size - corner(o)[axis], asked)
 
 
 def _source(o: Any) -> Any:
@@ -185,6 +201,29 @@ def _is_odd(o: Any) -> bool:
     return o.dst1 is not None and o.dst.itemsize == 1 and (o.dst.vc % 2 or o.dst1.vc % 2) == 1
 
 
+def _first_word(o: Any) -> int:
+    return index(o, "indexCol")
+
+
+def _word_count(o: Any) -> int:
+    return o.dst.vc
+
+
+def _drops_relu(o: Any) -> bool:
+    """Whether ReLU is asked for on the one way out of an accumulator that has none."""
+    return (
+        _PLAIN_WITHOUT_RELU[o.target]
+        and o.attrs["reluPreMode"] != ReluPreMode.NoRelu
+        and path(o) == "Acc>Vec"
+        and o.attrs["accToVecMode"] is None
+        and o.preQuantScalar is None
+        and o.fp is None
+    )
+
+
+_PLAIN_WITHOUT_RELU = PerTarget(False, a5=True)
+
+
 # ---- the instructions --------------------------------------------------------------------------
 
 A2A3_PATHS = "Mat>Left Mat>Right Acc>Mat Vec>Vec Conv>Right"
@@ -197,10 +236,7 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
     out("dst1", optional=True, note="second window of a vector tile"),
     src("src", view=_source, kinds=("tile", "conv"), carries=True),
     moves.WORD,
-    moves.words(
-        lambda o: _window((0, corner(o)[1]), (1, o.dst.vc)),
-        "quantisation words, one per source column",
-    ),
+    moves.words(_first_word, _word_count, "quantisation words, one per source column"),
     scalar("indexRow", note="first row of the window, 0 when left out"),
     scalar("indexCol", note="first column of the window, 0 when left out"),
     scalar("indexRow1", optional=True, note="first row of the second window"),
@@ -235,19 +271,16 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
         paths.needs_accumulator("accumulator-source", DEVICES),
         paths.drain_rules(),
         paths.mode_rules(moved="dst"),
-        paths.fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
+        paths.fp_rules(_first_word, _word_count),
         must("first-core", "kirinx90")(
             "the receiving vector core is core 0",
             lambda o: o.attrs["accToVecMode"] in (None, AccToVecMode.SingleModeVec0),
         ),
         must("relu-to-vec", "a5")(
-            "ReLU on the way to a Vec tile needs an AccToVecMode: without one it is dropped",
-            lambda o: (
-                o.attrs["reluPreMode"] == ReluPreMode.NoRelu
-                or o.dst.loc != TileType.Vec
-                or o.attrs["accToVecMode"] is not None
-            ),
+            "ReLU on the way to a Vec tile needs an AccToVecMode or a quantisation word",
+            lambda o: not _drops_relu(o),
             "TEXTRACT[AccToVecMode.SingleModeVec0, ReluPreMode.NormalRelu](...)",
+            "it is dropped",
         ),
     ],
     steps=[
@@ -323,7 +356,9 @@ def TEXTRACT(
     elif dst1 is not None:
         _two_windows(dst, dst1, src, ops, poison)
     else:
-        moves.transfer(dst, src, ops, poison, core, preQuantScalar if fp is None else fp, at)
+        word = preQuantScalar if fp is None else fp
+        relu = False if _drops_relu(ops) else None
+        moves.transfer(dst, src, ops, poison, core, word, at, relu)
 
 
 def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) -> None:
@@ -339,10 +374,8 @@ def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) ->
 @insn(
     out("dst", view=_size),
     src("src", view=lambda o: _window(corner(o), _size(o)), carries=True),
-    src(
-        "fp",
-        view=lambda o: _window((0, corner(o)[1]), (1, o.dst.vc)),
-        note="quantisation words, one per source column",
+    moves.words(
+        *(_first_word, _word_count), "quantisation words, one per source column", optional=False
     ),
     scalar("indexRow"),
     scalar("indexCol"),
@@ -351,7 +384,7 @@ def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) ->
     ops={"TEXTRACT_A2M": Pipe.FIX},
     targets=DEVICES,
     rules=[
-        paths.fp_rules(lambda o: index(o, "indexCol"), lambda o: o.dst.vc),
+        paths.fp_rules(_first_word, _word_count),
         paths.paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
         paths.drain_rules("fp"),
         CORNER_RULES,

@@ -19,18 +19,31 @@ from ptokit.isa.transfer_rules import along, index, inside
 
 def _size(o: Any) -> tuple[int, int]:
     """Rows and columns that are inserted."""
-    if not o.target.is_device or path(o) != "Acc>Mat" or o.dst.layout != "NZ":
-        return o.src.vr, o.src.vc
-    cols = min(up(o.src.vc, o.dst.inner[1]), o.dst.cols - index(o, "indexCol"))
-    return whole(o.src)[0], min(cols, whole(o.src)[1])
+    rows, cols = o.src.vr, o.src.vc
+    if not o.target.is_device:
+        return rows, cols
+    if path(o) == "Vec>Mat":
+        return rows - rows % _unit(o)[0], cols - cols % _unit(o)[1]
+    if path(o) != "Acc>Mat" or o.dst.layout != "NZ":
+        return rows, cols
+    room = max(min(o.dst.cols - index(o, "indexCol"), whole(o.src)[1]), cols)
+    return whole(o.src)[0], min(up(cols, o.dst.inner[1]), room)
+
+
+def _unit(o: Any) -> tuple[int, int]:
+    """Rows and columns that go from Vec to Mat together: of ZN boxes, and pairs of 4-bit codes."""
+    return c0(o.src) if o.src.layout == "ZN" else 1, 2 if o.src.dtype.is_packed else 1
 
 
 def _window(o: Any) -> tuple[slice, slice]:
     row, col = index(o, "indexRow"), index(o, "indexCol")
+    if o.target.is_device and path(o) == "Vec>Mat":
+        row, col = row - row % _unit(o)[0], col - col % _unit(o)[1]
     rows, cols = moves.share_size(o, *_size(o))
     return slice(row, row + rows), slice(col, col + cols)
 
 
+_WORDS = moves.no_column, moves.source_columns
 _ACCUMULATOR_RULES = [
     *along("Acc>Mat")(
         must("acc-window", "a2a3")(
@@ -39,6 +52,7 @@ _ACCUMULATOR_RULES = [
                 index(o, "indexRow") + o.src.rows <= o.dst.rows
                 and index(o, "indexCol") + o.src.cols <= o.dst.cols
             ),
+            otherwise=paths.where_it_lies("dst"),
         ),
         inside("acc-window", "src", "dst", A5_FAMILY),
         must("acc-mat-layout", A5_FAMILY)(
@@ -73,6 +87,7 @@ _VECTOR_RULES = [
                 o.src.layout != "ZN"
                 or (index(o, "indexRow") % c0(o.src) == 0 and o.src.vr % c0(o.src) == 0)
             ),
+            otherwise="both are cut down to whole boxes",
         ),
         must("fp4-pairs", "a5")(
             "4-bit types: indexCol and the valid columns of src are even",
@@ -80,6 +95,7 @@ _VECTOR_RULES = [
                 not in_types("src", paths.FP4)(o)
                 or (index(o, "indexCol") % 2 == 0 and o.src.vc % 2 == 0)
             ),
+            otherwise="both are cut down to whole bytes",
         ),
     ),
     *along("Vec>Vec")(paths.matching("vector-layouts", DEVICES), paths.window_rules("src", "dst")),
@@ -90,7 +106,7 @@ _VECTOR_RULES = [
     inout("dst", view=_window, carries=True, note="elements outside the window keep their values"),
     src("src", view=_size, carries=True),
     moves.WORD,
-    moves.words(lambda o: (1, o.src.vc), "quantisation words, one per column of src"),
+    moves.words(*_WORDS, "quantisation words, one per column of src"),
     scalar("indexRow", note="first row of the window, 0 when left out"),
     scalar("indexCol", note="first column of the window, 0 when left out"),
     attrs=[
@@ -118,7 +134,7 @@ _VECTOR_RULES = [
         paths.needs_accumulator("accumulator-source", DEVICES),
         paths.drain_rules(),
         paths.mode_rules(),
-        paths.fp_rules(lambda _: 0, lambda o: o.src.vc),
+        paths.fp_rules(*_WORDS),
         rule(
             "bursts", "the burst forms do not exist here", lambda o: o.attrs["mode"] is None, "a2a3"
         ),
@@ -179,7 +195,7 @@ def TINSERT(
 @insn(
     inout("dst", view=_window, carries=True, note="elements outside the window keep their values"),
     src("src", view=_size, carries=True),
-    src("fp", view=lambda o: (1, o.src.vc), note="quantisation words, one per column of src"),
+    moves.words(*_WORDS, "quantisation words, one per column of src", optional=False),
     scalar("indexRow"),
     scalar("indexCol"),
     attrs=[moves.RELU],
@@ -187,7 +203,7 @@ def TINSERT(
     ops={"TINSERT_A2M": Pipe.FIX},
     targets=DEVICES,
     rules=[
-        paths.fp_rules(lambda _: 0, lambda o: o.src.vc),
+        paths.fp_rules(*_WORDS),
         paths.paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
         paths.drain_rules("fp"),
         _ACCUMULATOR_RULES,

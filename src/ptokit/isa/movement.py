@@ -6,14 +6,15 @@ from typing import Any
 
 from ptokit.base.dtypes import dtype, f16, f32
 from ptokit.base.enums import CompactMode, Layout
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, AxisMap, flat_map
 from ptokit.isa import transfer as moves
 from ptokit.isa import transfer_rules as paths
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import in_types, must, separate, under, where
+from ptokit.isa.rules import behind, in_types, must, separate, under, where
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, out, rule, src, tmp
+from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import c0, is_plain, path, up, whole
 from ptokit.isa.transfer_rules import CUBE, along, matching, same_type
 
@@ -126,6 +127,28 @@ def _wholly_alike(o: Any) -> bool:
     )
 
 
+_COPIES_BYTES = PerTarget(False, a2a3=True)
+
+
+def _moves_bytes(o: Any) -> bool:
+    """Whether a vector tile moves to one of another arrangement, which nothing looks at."""
+    return (
+        _COPIES_BYTES[o.target]
+        and path(o) == "Vec>Vec"
+        and not (is_plain(o.src) and is_plain(o.dst))
+        and not _wholly_alike(o)
+    )
+
+
+def _bytes_moved(o: Any, tile: Any) -> AxisMap:
+    """The rows that move, in whole blocks: as one piece where they are whole rows of both tiles."""
+    rows, cols = _common(o)
+    if cols == o.dst.cols and (o.dst.cols == o.src.cols or o.dst.rows == 1):
+        return flat_map(up(rows * cols, c0(o.dst)))
+    length = up(cols, c0(o.dst)) if rows and cols else 0
+    return AxisMap((rows, length), (tile.row_stride, 1), (0,), (1,))
+
+
 def _turned(id: str, layout: str, kinds: str, on: str) -> Rule:
     allowed = in_types("dst", kinds)
     return must(id, on)(
@@ -144,11 +167,16 @@ VECTOR_RULES = [
         must("not-empty", DEVICES)(
             "the common valid region has rows and columns",
             lambda o: min(o.src.vr, o.dst.vr) > 0 and min(o.src.vc, o.dst.vc) > 0,
+            otherwise="nothing moves",
+        ),
+        must("same-layout", "a2a3")(
+            "both tiles have the same layout", lambda o: o.src.layout == o.dst.layout
         ),
         must("vector-layouts", "a2a3")(
             "both tiles are row-major, or of one layout and wholly valid",
-            lambda o: (is_plain(o.src) and is_plain(o.dst)) or _wholly_alike(o),
+            lambda o: not _moves_bytes(o),
             "TRESHAPE both to row-major tiles first",
+            behind("bytes move as they lie: whole 32-byte blocks of each row, by Cols of the tile"),
         ),
         must("vector-layouts", "a5")(
             _ROWS_OR_COLUMN + "NZ or ZN",
@@ -228,6 +256,7 @@ SCALE_RULES = where(lambda o: o.tmp is not None, "a5 kirinx90")(
     must("zz-groups")(
         "grp_axis 0 takes an even number of rows and a multiple of 16 columns",
         lambda o: o.attrs["grp_axis"] or (o.src.vr % 2 == 0 and o.src.vc % 16 == 0),
+        otherwise="an odd row and the columns behind the last sixteen are not moved",
     ),
     must("zz-tmp")(
         "tmp holds 2 * (32 + ceil(R / 16) * C / 2) bytes of indices",
@@ -271,17 +300,23 @@ def _is_zz(o: Any) -> bool:
 
 
 def _source(o: Any) -> Any:
+    if _moves_bytes(o):
+        return _bytes_moved(o, o.src)
     if not _is_zz(o):
         return _moved(o)
     # Scales come densely packed, often as one long row: the valid size of dst divides them.
-    return slice(0, o.dst.vr * o.dst.vc) if o.attrs["grp_axis"] else (o.src.vr, o.src.vc)
+    if o.attrs["grp_axis"]:
+        return slice(0, o.dst.vr * o.dst.vc)
+    return o.src.vr // 2 * 2, o.src.vc // 16 * 16
 
 
 def _destination(o: Any) -> Any:
+    if _moves_bytes(o):
+        return _bytes_moved(o, o.dst)
     if not _is_zz(o):
         return moves.share_size(o, *_moved(o))
     if not o.attrs["grp_axis"]:
-        return o.src.vc, o.src.vr
+        return o.src.vc // 16 * 16, o.src.vr // 2 * 2
     return min(up(o.dst.vr, 16), o.dst.rows), o.dst.vc
 
 
@@ -292,6 +327,7 @@ def _spill(o: Any) -> Any:
 
 # ---- the instructions --------------------------------------------------------------------------
 
+_WORDS = moves.no_column, moves.source_columns
 A2A3_PATHS = "Mat>Left Mat>Right Mat>Bias Mat>Scaling Vec>Vec Acc>Mat Conv>Right"
 KIRIN_PATHS = "Mat>Left Mat>Right Mat>Bias Mat>Scaling Vec>Vec Vec>Mat Acc>Mat Acc>Vec"
 A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight Conv>Right"
@@ -311,7 +347,7 @@ OPS = {
     out("dst", view=_destination, unspecified=_spill),
     src("src", view=_source, kinds=("tile", "conv"), carries=True),
     moves.WORD,
-    moves.words(lambda o: (1, o.src.vc), "quantisation words, one per column"),
+    moves.words(*_WORDS, "quantisation words, one per column"),
     tmp(optional=True, lost=lambda o: o.attrs["grp_axis"] == 1, note="indices of the ZZ form"),
     attrs=[
         moves.RELU,
@@ -327,7 +363,7 @@ OPS = {
     targets=DEVICES,
     forms=["dst src", "dst src preQuantScalar", "dst src fp", "dst src tmp"],
     rules=[
-        paths.fp_rules(lambda _: 0, lambda o: o.src.vc),
+        paths.fp_rules(*_WORDS),
         paths.weights_to_right(),
         separate("dst", "src", on=DEVICES),
         paths.paths_exist("SA-0257", A2A3_PATHS, "a2a3"),
@@ -448,13 +484,13 @@ def _box_scales(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
 @insn(
     out("dst", view=_moved),
     src("src", view=_moved, carries=True),
-    src("fp", view=lambda o: (1, o.src.vc), note="quantisation words, one per column"),
+    moves.words(*_WORDS, "quantisation words, one per column", optional=False),
     attrs=[moves.RELU, moves.PHASE],
     pipe=Pipe.FIX,
     ops={"TMOV_A2M": Pipe.FIX, "TMOV_A2V": Pipe.FIX},
     targets=DEVICES,
     rules=[
-        paths.fp_rules(lambda _: 0, lambda o: o.src.vc),
+        paths.fp_rules(*_WORDS),
         rule("accumulator", "src is an Acc tile", lambda o: o.src.loc.name == "Acc"),
         paths.paths_exist("space-pair", "Acc>Mat Acc>Vec", A5_FAMILY),
         paths.drain_rules("fp"),

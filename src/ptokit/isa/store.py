@@ -9,6 +9,7 @@ import numpy as np
 from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
 from ptokit.isa import memory
+from ptokit.isa import transfer as moves
 from ptokit.isa.bursts import drained, moved
 from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
@@ -16,7 +17,7 @@ from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
-from ptokit.isa.rules import Predicate, both, in_types, located, must, under, when, where
+from ptokit.isa.rules import Predicate, behind, both, in_types, located, must, under, when, where
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, View, gm_out, insn, rule, scalar, src
 from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import RELU
@@ -332,7 +333,9 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
 @insn(
     gm_out("dst", view=_reached),
     src("src", view=_stored, note="Acc"),
-    src("fp", view=lambda o: (1, o.src.vc), note="one 64-bit word per column"),
+    moves.words(
+        *(moves.no_column, moves.source_columns), "one 64-bit word per column", optional=False
+    ),
     attrs=[ATOMIC, RELU],
     pipe=Pipe.FIX,
     targets=DEVICES,
@@ -343,10 +346,12 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
             "fp holds 64-bit words",
             lambda o: o.fp.itemsize == 8,
             "declare fp as Tile[TileType.Scaling, uint64, 1, Cols]",
+            "every column takes the 8 bytes that lie there, whatever fp is declared as",
         ),
         must("word-count")(
             "fp has a word for every valid column of src",
-            lambda o: o.fp.rows * o.fp.cols >= o.src.vc,
+            lambda o: o.fp.nbytes >= 8 * o.src.vc,
+            otherwise=behind("what lies behind fp counts as words"),
         ),
         rule(
             "word-address", "fp starts at a multiple of 128 bytes", lambda o: o.fp.addr % 128 == 0

@@ -11,6 +11,7 @@ them; elements of the source's valid region must be defined.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator
 from ptokit.isa.services import Core, Poison, Refused
-from ptokit.isa.spec import Attr, Operand, Pipe, Region, scalar, src
+from ptokit.isa.spec import Attr, Operand, Pipe, scalar, src
 
 DUAL = (AccToVecMode.DualModeSplitM, AccToVecMode.DualModeSplitN)
 
@@ -32,9 +33,30 @@ VEC_MODE = Attr("accToVecMode", AccToVecMode, None, "which vector core receives 
 WORD = scalar("preQuantScalar", optional=True, note="quantisation word of an accumulator")
 
 
-def words(view: Region, note: str) -> Operand:
-    """The quantisation words, where an instruction can do without."""
-    return src("fp", view=view, optional=True, space="Scaling", note=note)
+Count = Callable[[Any], int]
+
+
+def words(first: Count, columns: Count, note: str, *, optional: bool = True) -> Operand:
+    """The quantisation words of so many columns from the first on: the bytes that lie there.
+
+    Their address is cut down to a multiple of 128 bytes.
+    """
+
+    def region(o: Any) -> slice:
+        start = first(o) // 16 * 16 if o.target.is_device else first(o)
+        return slice(*(n * 8 // o.fp.itemsize for n in (start, start + columns(o))))
+
+    return src("fp", view=region, optional=optional, space="Scaling" * optional, note=note)
+
+
+def no_column(o: Any) -> int:
+    """Words begin with that of the first column."""
+    return 0
+
+
+def source_columns(o: Any) -> int:
+    """There is a word for every valid column of src."""
+    return o.src.vc
 
 
 # The template arguments of the C++ calls that move a part of a tile.
@@ -112,19 +134,22 @@ def transfer(
     core: Core,
     word: int | Array | None,
     corner: tuple[int, int] = (0, 0),
+    relu: bool | None = None,
 ) -> None:
     """Copy one region to another, converted on the way where the path converts.
 
     `corner` is where the region starts in the source. `word` is a quantisation word, or one per
-    valid column: the columns behind them, which only fill up a box, come out undefined.
+    valid column: the columns behind them, which only fill up a box, come out undefined. `relu`
+    overrides what the template argument asks for.
     """
+    wanted = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu if relu is None else relu
     mode: AccToVecMode | None = o.attrs.get("accToVecMode")
     missing = poison.undefined("src")
     if missing is not None:
         poison.demand("src", (_within(o.src.vr - corner[0]), _within(o.src.vc - corner[1])))
     if isinstance(word, np.ndarray):
         word, missing = _spread(word, src, missing)
-    values = _converted(src, o, word)
+    values = _converted(src, o, word, wanted)
     if mode is None and missing is None:
         dst[...] = values
         return
@@ -161,9 +186,8 @@ def _spread(word: Array, src: Array, missing: Array | None) -> tuple[Array, Arra
     return np.concatenate([words, np.zeros(extra, np.uint64)]), marked
 
 
-def _converted(values: Array, o: Ops, word: int | Array | None) -> Array:
+def _converted(values: Array, o: Ops, word: int | Array | None, relu: bool) -> Array:
     source, result = o.src.dtype, o.dst.dtype
-    relu = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu
     permissive = not o.target.is_device
     if is_accumulator(o) or relu or (permissive and source is not result):
         return convert_out(values, source, result, word=word, relu=relu, target=o.target)
@@ -186,7 +210,7 @@ def _receivers(
         return [(int(mode == AccToVecMode.SingleModeVec1), everything)]
     axis = DUAL.index(mode)
     half = shape[axis] // 2
-    parts = [slice(0, half), slice(half, None)]
+    parts = [slice(0, half), slice(half, 2 * half)]
     both = [(part, slice(None)) if axis == 0 else (slice(None), part) for part in parts]
     if core.on_vector_core("dst", 1) is None:
         return [(None, both[core.subblock])]

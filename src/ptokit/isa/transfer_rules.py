@@ -11,7 +11,7 @@ from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.devices import A5_FAMILY, DEVICES, NEW, OLD
 from ptokit.isa.effects import Steps, steps
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
-from ptokit.isa.rules import Predicate, in_types, must, under, when, where
+from ptokit.isa.rules import Predicate, Told, behind, in_types, must, under, when, where
 from ptokit.isa.spec import Rule, rule
 from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, path
 
@@ -88,8 +88,8 @@ def needs_accumulator(id: str, on: str) -> Rule:
     )
 
 
-def fp_rules(column: Callable[[Any], int], columns: Callable[[Any], int]) -> list[Rule]:
-    """The quantisation vector: `columns` words from `column` on, in the Scaling space."""
+def fp_rules(first: Callable[[Any], int], columns: Callable[[Any], int]) -> list[Rule]:
+    """The quantisation vector: words for so many columns from the first on, in Scaling space."""
     return where(lambda o: o.fp is not None)(
         must("SA-0052")(
             "fp is a Scaling tile",
@@ -98,13 +98,23 @@ def fp_rules(column: Callable[[Any], int], columns: Callable[[Any], int]) -> lis
         ),
         must("fp-words")(
             "fp holds a 64-bit word for every column",
-            lambda o: o.fp.itemsize == 8 and column(o) + columns(o) <= o.fp.cols,
+            lambda o: o.fp.itemsize == 8 and first(o) + columns(o) <= o.fp.cols,
             "declare fp as a uint64 tile of one row with as many columns as the source",
+            behind(
+                "every column takes the 8 bytes that lie there, whatever fp is declared as",
+                lambda o: (first(o) + columns(o)) * 8 <= o.fp.nbytes,
+            ),
+        ),
+        must("fp-address", DEVICES)(
+            "fp starts at a multiple of 128 bytes",
+            lambda o: o.mode == "auto" or o.fp.addr % 128 == 0,
+            "bind fp to a multiple of 128",
         ),
         must("fp-alignment", DEVICES)(
             "the first word used lies at a multiple of 128 bytes",
-            lambda o: (0 if o.mode == "auto" else o.fp.addr) % 128 + column(o) % 16 == 0,
-            "bind fp to a multiple of 128; window columns start at multiples of 16",
+            lambda o: first(o) % 16 == 0,
+            "window columns start at multiples of 16",
+            "the low 7 bits of its address are dropped: words of earlier columns are used",
         ),
     )
 
@@ -172,6 +182,10 @@ def mode_rules(moved: str = "src") -> list[Rule]:
                 "divides an even number of valid rows (DualModeSplitM) or columns (DualModeSplitN; "
                 "a multiple of 32 for 4-byte results)",
                 lambda o: split(o) == 0,
+                otherwise=Told(
+                    "the last row is not moved",
+                    lambda o: o.attrs["accToVecMode"] == AccToVecMode.DualModeSplitM,
+                ),
             ),
         ),
     ]
@@ -242,16 +256,15 @@ def operand_rules(*, source: str, plain: bool, layout: str, indexed: bool) -> li
 
     def whole_vectors(unit: int) -> Predicate:
         """One row becomes the left operand of a matrix-vector product, in units of 512 bytes."""
+        return when(
+            lambda o: is_row(o.src),
+            lambda o: (
+                o.src.cols * o.src.itemsize % unit == 0 and o.dst.cols * o.src.itemsize % 512 == 0
+            ),
+        )
 
-        def holds(o: Any) -> bool:
-            start, size = index(o, "indexCol") if indexed else 0, o.src.itemsize
-            return (
-                o.src.cols * size % unit == 0
-                and start * size % unit == 0
-                and o.dst.cols * size % 512 == 0
-            )
-
-        return when(lambda o: is_row(o.src), holds)
+    def starts_whole(unit: int) -> Predicate:
+        return lambda o: not is_row(o.src) or index(o, "indexCol") * o.src.itemsize % unit == 0
 
     def scales(name: str, layout: str) -> list[Rule]:
         """MX scale factors keep their boxes of 32 bytes."""
@@ -267,9 +280,17 @@ def operand_rules(*, source: str, plain: bool, layout: str, indexed: bool) -> li
         return o.src.layout in ("NZ", "ZN")
 
     extra = "a row-major tile" if plain else "one row"
-    one_row = (
-        f"a one-row source: src Cols{', indexCol' if indexed else ''} and dst Cols are multiples"
-    )
+    one_row = "a one-row source: src Cols and dst Cols are multiples"
+    corner = [
+        must("vector-corner", "a2a3 a5 kirinx90")(
+            "a one-row source: indexCol is a multiple of 512 bytes",
+            starts_whole(512),
+            otherwise="the part of indexCol inside 512 bytes is lost",
+        ),
+        must("vector-corner", "kirin9030")(
+            "a one-row source: indexCol is a multiple of 32 bytes", starts_whole(32)
+        ),
+    ]
     return [
         *along(CUBE)(
             must("SA-0166", OLD)("src is NZ, ZN or one row", lambda o: boxed(o) or is_row(o.src)),
@@ -299,6 +320,7 @@ def operand_rules(*, source: str, plain: bool, layout: str, indexed: bool) -> li
             must("vector-operand", "kirin9030")(
                 f"{one_row} of 32 bytes, dst Cols of 512 bytes", whole_vectors(32)
             ),
+            *(corner if indexed else []),
         ),
         *scales("Left", "ZZ"),
         *scales("Right", "NN"),
@@ -447,5 +469,19 @@ def inside(id: str, small: str, large: str, on: str | None = None) -> Rule:
         lambda o: (
             0 <= index(o, "indexRow") <= o[large].rows - o[small].vr
             and 0 <= index(o, "indexCol") <= o[large].cols - o[small].vc
+        ),
+        otherwise=where_it_lies(large),
+    )
+
+
+def where_it_lies(large: str) -> Told:
+    """A window that leaves its tile goes on behind it; none begins before it."""
+    done = "read" if large == "src" else "written"
+    return Told(
+        f"the window is {done} where it lies, also behind {large}",
+        lambda o: (
+            o.target.is_device
+            and o.mode != "auto"
+            and min(index(o, "indexRow"), index(o, "indexCol")) >= 0
         ),
     )
