@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast, overload
 
 import numpy as np
 
-from ptokit.base.diagnostics import usage_error
+from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.base.entry import public
 from ptokit.frontend.advice import at_the_users_line
 from ptokit.frontend.arguments import check_argument
@@ -90,9 +90,11 @@ class PythonSource:
         function = cast(FunctionType, self.function)
         return lower_function(function, dict(arguments), target, self.mode, self.core)
 
-    def finished(self, written: Module, asked: Asked) -> Module:
+    def finished(
+        self, written: Module, asked: Asked, told: list[Diagnostic] | None = None
+    ) -> Module:
         steps = asked.steps.over(FINISHED if self.mode == "auto" else AS_WRITTEN)
-        return finish(written, asked.target, steps, asked.policy, self.core != "mix")
+        return finish(written, asked.target, steps, asked.policy, self.core != "mix", told)
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         cores = CORES[self.core]

@@ -120,17 +120,23 @@ class Program:
             module = ConvertLevel("l1").run(module, on)
         return with_scale_memories(with_tiles(module))
 
-    def finished(self, on: Target, steps: Steps, policy: Policy) -> Module:
-        """The module as it runs: checked, with all its operands, placed and ordered."""
+    def finished(
+        self, on: Target, steps: Steps, policy: Policy, told: list[Diagnostic] | None = None
+    ) -> Module:
+        """The module as it runs: checked, with all its operands, placed and ordered.
+
+        `told` takes the warnings.
+        """
         module = Verify(policy=policy).run(self.executable(on), on)
         if level_of(module) == "l1":
             module = ConvertLevel("l2").run(module, on)
-        return finish(spelled_out(module, on), on, steps, policy)
+        return finish(spelled_out(module, on), on, steps, policy, told=told)
 
     def _shown(self, on: Target, steps: Steps, policy: Policy) -> Module:
         """The module as it runs, after its warnings were shown."""
-        module = self.finished(on, steps, policy)
-        for each in Verify(policy=policy).check(module, on):
+        told: list[Diagnostic] = []
+        module = self.finished(on, steps, policy, told)
+        for each in told:
             tell(each)
         return module
 
@@ -215,9 +221,11 @@ class TextSource:
     def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
         return self.program.module
 
-    def finished(self, written: Module, asked: Asked) -> Module:
+    def finished(
+        self, written: Module, asked: Asked, told: list[Diagnostic] | None = None
+    ) -> Module:
         try:
-            return self.program.finished(asked.target, asked.steps, asked.policy)
+            return self.program.finished(asked.target, asked.steps, asked.policy, told)
         except ProgramError as error:
             if asked.steps != OPEN or error.codes != (ConvertLevel.name,):
                 raise

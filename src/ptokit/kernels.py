@@ -94,8 +94,13 @@ class Source(Protocol):
         """The program as it was written, before any pass."""
         ...
 
-    def finished(self, written: Module, asked: Asked) -> Module:
-        """The program checked, placed and ordered: ready to run, or to be written as C++."""
+    def finished(
+        self, written: Module, asked: Asked, told: list[Diagnostic] | None = None
+    ) -> Module:
+        """The program checked, placed and ordered: ready to run, or to be written as C++.
+
+        `told` takes the warnings.
+        """
         ...
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
@@ -152,7 +157,8 @@ class Kernel:
     _prepared: dict[tuple[str, Module], Runnable] = field(
         default_factory=dict[tuple[str, Module], Runnable]
     )
-    _told: set[Module] = field(default_factory=set[Module])  # whose warnings were shown
+    # Warnings that were not shown yet.
+    _untold: dict[Module, list[Diagnostic]] = field(default_factory=dict[Module, list[Diagnostic]])
     # What launches of the program that ran last have left, and which program that was.
     _left: tuple[Any, list[Arena]] = (None, [])
 
@@ -316,17 +322,16 @@ class Kernel:
     def _module(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
         key = (asked, *self.source.cache_key(arguments))
         if key not in self._modules:
-            written = self.source.written(asked.target, arguments)
-            self._modules[key] = self.source.finished(written, asked)
+            written, told = self.source.written(asked.target, arguments), list[Diagnostic]()
+            module = self._modules[key] = self.source.finished(written, asked, told)
+            self._untold[module] = told
         return self._modules[key]
 
     def _shown(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
         """The finished program, after its warnings were shown."""
         module = self._module(asked, arguments)
-        if module not in self._told:
-            self._told.add(module)
-            for each in Verify(policy=asked.policy).check(module, asked.target):
-                tell(each)
+        for each in self._untold.pop(module, ()):
+            tell(each)
         return module
 
     def _advised(

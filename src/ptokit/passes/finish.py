@@ -70,19 +70,23 @@ def finish(
     steps: Steps,
     policy: Policy = DEFAULT,
     is_one_core: bool = False,
+    told: list[Diagnostic] | None = None,
 ) -> Module:
     """The program ready to run, or all that is wrong with it. Its tiles are buffers (Level 2, 3).
 
     `is_one_core`: one core plays the parts of both kinds, and its pipes are ordered across them.
+    `told` takes the warnings.
     """
     place, insert = decided(module, steps)
-    module = Verify(is_manual=not place, policy=policy).run(module, target)
+    found = Verify(is_manual=not place, policy=policy).warnings(module, target)
     if place and _loose(module):
         module = Place(is_apart=not insert).run(module, target)
         # Rules about addresses could not be asked before: two operands may turn out to be one.
-        module = Verify(is_manual=True, policy=policy).run(module, target)
+        found = Verify(is_manual=True, policy=policy).warnings(module, target)
     if insert:
         module = InsertSync(is_one_core).run(module, target)
+    if told is not None:
+        told += found
     return module
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
-from ptokit.ir.dialects import definition_of
+from ptokit.ir.dialects import definition_of, fifo
 from ptokit.ir.dialects.fifo import IMPORT, RESERVE
 from ptokit.ir.dialects.func import CALL, MEMREF_ALLOC
 from ptokit.ir.fifos import is_transfer, opens_pipe
@@ -15,11 +15,15 @@ from ptokit.ir.flow import core_of
 from ptokit.ir.types import TileBufType
 from ptokit.passes.structure import complaint
 
+_OF_PIPES = frozenset(fifo.DEFINITIONS)
+
 
 def check_functions(module: Module, plans_addresses: bool) -> Iterator[Diagnostic]:
     """Every rule that looks at more than one operation."""
     for function in module.functions:
         yield from _entry(function, module)
+        if not any(definition_of(op) in _OF_PIPES or is_transfer(op) for op in function.walk()):
+            continue
         yield from _kernel_kind(function)
         yield from _reserved(function, module, plans_addresses)
         yield from _pops(function)

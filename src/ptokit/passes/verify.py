@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.base.policy import DEFAULT, Policy
 from ptokit.ir.core import Block, Function, Module, Op
-from ptokit.ir.dialects import definition_of
+from ptokit.ir.dialects import Definition, definition_of
 from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.scratch import scratch_types
@@ -26,9 +26,14 @@ from ptokit.passes.conv_structure import CONV_CHECKS
 from ptokit.passes.facts import Known
 from ptokit.passes.functions import check_functions
 from ptokit.passes.overlap import overlaps
-from ptokit.passes.structure import CHECKS, Scene, complaint, tile_type
+from ptokit.passes.structure import CHECKS, Check, Scene, complaint, tile_type
 from ptokit.passes.surroundings import Surroundings, Use
 from ptokit.passes.unbound import unbound
+
+_CHECKS: dict[Definition | None, list[Check]] = {}
+for _table in (CHECKS, CONV_CHECKS):
+    for _definition, _check in _table.items():
+        _CHECKS.setdefault(_definition, []).append(_check)
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,16 @@ class Verify(Pass):
 
     def run(self, module: Module, target: Target) -> Module:
         """Return the module, or raise with everything that is wrong."""
-        found = [d for d in self.check(module, target) if d.severity == "error"]
-        if found:
-            raise ProgramError(found)
+        self.warnings(module, target)
         return module
+
+    def warnings(self, module: Module, target: Target) -> list[Diagnostic]:
+        """What is no error; raises with everything that is one."""
+        found = self.check(module, target)
+        errors = [d for d in found if d.severity == "error"]
+        if errors:
+            raise ProgramError(errors)
+        return found
 
     def check(self, module: Module, target: Target) -> list[Diagnostic]:
         """Every complaint that is not silenced, in program order."""
@@ -101,10 +112,8 @@ class _Checker:
             scene.known.see(op)
             if op.insn is not None:
                 found += self._instruction(op, scene)
-            definition = definition_of(op)
-            for checks in (CHECKS, CONV_CHECKS):
-                if definition in checks:
-                    found += checks[definition](op, scene)
+            for check in _CHECKS.get(definition_of(op), ()):
+                found += check(op, scene)
             for region in op.regions:
                 found += self._block(region, scene)
         return found

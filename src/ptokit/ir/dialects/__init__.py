@@ -20,19 +20,18 @@ from ptokit.ir.dialects import (
 )
 from ptokit.ir.dialects.definition import Definition
 
-DEFINITIONS: Mapping[str, Definition] = MappingProxyType(
-    {
-        name: definition
-        for topic in (func, arith, scf, memory, conv, sync, fifo, asynchronous, system, records)
-        for definition in topic.DEFINITIONS
-        for name in (definition.name, *definition.aliases)
-    }
-)
+_by_name: dict[str, Definition] = {
+    name: definition
+    for topic in (func, arith, scf, memory, conv, sync, fifo, asynchronous, system, records)
+    for definition in topic.DEFINITIONS
+    for name in (definition.name, *definition.aliases)
+}
+DEFINITIONS: Mapping[str, Definition] = MappingProxyType(_by_name)
 
 
 def definition_of(op: Op) -> Definition | None:
     """The record of an operation; of an instruction written as all others are there is none."""
-    return DEFINITIONS.get(op.name)
+    return _by_name.get(op.name)
 
 
 __all__ = ["DEFINITIONS", "Definition", "definition_of"]
