@@ -42,8 +42,9 @@ WANTED = 0.95
 # A change of what runs when the package is imported shows in the table itself.
 TABLE_TESTS = ("tests/isa/test_bounds.py", "tests/isa/test_spec.py", "tests/docs/test_generated.py")
 FEW, SECONDS = 48, 25.0  # tests and their time in the first round
-MORE_SECONDS = 60.0  # of whole files of tests in the second
-LIMIT = 150  # seconds until a run that does not end counts as noticed
+MORE_SECONDS = 60.0  # of whole files of tests in the second, and of some tests of the others
+SPREAD = 4  # tests of each of those
+LIMIT = 400  # seconds until a run that does not end counts as noticed
 
 
 @dataclass(frozen=True)
@@ -158,16 +159,24 @@ class Tests:
         return found
 
     def more(self, files: dict[str, list[str]]) -> list[str]:
-        """Whole files, those most about the module first, as far as time allows.
+        """Whole files, those most about the module first, then some tests of every other one.
 
         Kernels keep what was lowered, so only the first test of a file is seen to run it.
         """
-        found: list[str] = []
+        whole: list[str] = []
         spent = 0.0
         for file in files:
             if spent < MORE_SECONDS:
-                found.append(file)
+                whole.append(file)
                 spent += self._file_seconds[file]
+        others = [tests for file, tests in files.items() if file not in whole]
+        spread = [test for tests in others for test in tests[:: max(1, len(tests) // SPREAD)]]
+        found = list(whole)
+        spent = 0.0
+        for test in spread:
+            if spent < MORE_SECONDS:
+                found.append(test)
+                spent += self.seconds[test]
         return found
 
 

@@ -57,6 +57,7 @@ ADVICE: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: TADD(f32(0, 16, 16), f32(0x1000, 16, 16), f32(0x20, 16, 16)),
         ["src1 at 0x400"],
     ),
+    "the very next": (lambda: TASSIGN[0x1F](Tile[V, float32, 16, 16]()), ["here: Addr = 32"]),
     "address alignment": (lambda: TASSIGN[0x11](Tile[V, float32, 16, 16]()), ["here: Addr = 32"]),
     "end of memory": (
         lambda: TASSIGN[0x30000](Tile[V, float32, 16, 16]()),

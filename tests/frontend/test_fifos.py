@@ -264,3 +264,47 @@ def test_a_conversion_on_the_way_is_part_of_the_push() -> None:
     text = converted.cpp(*arrays, found[0])
     name = "FixpipeParams<LayoutMode_t::NZ2ND, QuantMode_t::F322F16, ReluPreMode::NormalRelu>"
     assert f", {name}>(pipe, acc);" in text
+
+
+ROWS, COLUMNS, BOXES = BLayout.RowMajor, BLayout.ColMajor, SLayout.RowMajor
+ARRANGED: dict[LayoutMode_t, tuple[Any, Any]] = {
+    LayoutMode_t.NZ2ND: (
+        Tile[TileType.Vec, float32, 16, 32],
+        GlobalTensor[float32, Shape[1, 1, 1, 16, 32], Stride[1, 1, 1, 32, 1]],
+    ),
+    LayoutMode_t.NZ2DN: (
+        Tile[TileType.Vec, float32, 16, 32, COLUMNS],
+        GlobalTensor[float32, Shape[1, 1, 1, 16, 32], Stride[1, 1, 1, 1, 16], Layout.DN],
+    ),
+    LayoutMode_t.NZ2NZ: (
+        Tile[TileType.Vec, float32, 16, 32, COLUMNS, 16, 32, BOXES],
+        GlobalTensor[float32, Shape[1, 4, 1, 16, 8], Stride[512, 128, 128, 8, 1], Layout.NZ],
+    ),
+}
+
+
+@kernel(core="mix", target="a2a3")
+def arranged(ring: Any, y: Any, *, mode: LayoutMode_t) -> None:
+    """The consumer looks at the slot through a view of its own."""
+    pipe = TPipe[0, Direction.DIR_C2V, 2048, 2](ring, 0, 0)
+    with cube_section():
+        acc = TileAcc[float32, 16, 32]()
+        TASSIGN[0](acc)
+        acc.fill(np.arange(512).reshape(16, 32))
+        TPUSH[FixpipeParams(LayoutMode=mode)](pipe, acc)
+    with vector_section():
+        kind, view = ARRANGED[mode]
+        entry, tile = view(), kind()
+        TASSIGN[0](tile)
+        TPOP(pipe, entry)
+        TLOAD(tile, entry)
+        pipe_barrier(PIPE_ALL)
+        y[get_subblockid()] = tile.numpy()
+        TFREE(pipe, entry)
+
+
+@pytest.mark.parametrize("mode", ARRANGED)
+def test_an_entry_in_global_memory_is_arranged_as_the_conversion_says(mode: LayoutMode_t) -> None:
+    y = np.zeros((2, 16, 32), np.float32)
+    arranged[1](np.zeros(4096, np.uint8), y, mode=mode)
+    assert np.array_equal(y, [np.arange(512).reshape(16, 32)] * 2)

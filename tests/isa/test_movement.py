@@ -191,6 +191,15 @@ def test_an_accumulator_fills_whole_boxes_of_a_mat_tile() -> None:
         assert np.array_equal(defined(dst), defined(src))
 
 
+def test_boxes_of_an_accumulator_that_hold_nothing_valid_do_not_move() -> None:
+    with device("a2a3", mode="auto"):
+        src = filled("Acc f32 32x48 valid 20x20", "a2a3")
+        dst = make("Mat f16 32x48 NZ valid 20x20", "a2a3")
+        TMOV(dst, src)
+        assert defined(dst)[:, :32].all()
+        assert not defined(dst)[:, 32:].any()
+
+
 @pytest.mark.parametrize(("target", "loc"), [("a2a3", "Mat"), ("a5", "Vec"), ("cpu", "Mat")])
 def test_quantisation_and_relu(target: str, loc: str) -> None:
     layout = "NZ" if loc == "Mat" else "ND"

@@ -126,3 +126,12 @@ def test_a_loop_carried_value_stays_correct_when_the_old_one_is_still_needed() -
     got = np.zeros_like(x)
     load(HERE / "convert" / "loop.pto").convert("l2").entry()[1](x, got, 3)
     assert np.array_equal(got, want)
+
+
+def test_a_function_without_a_body_stays_without() -> None:
+    level1 = load(SIMPLE).convert("l1")
+    declared = loads(f"func.func private @elsewhere(index)\n{level1}", "k.pto").convert("sync")
+    elsewhere, add = declared.module.functions
+    assert elsewhere.body is None
+    assert level_of(declared.module) == "sync"
+    assert add.body is not None

@@ -9,7 +9,6 @@ from __future__ import annotations
 BY_HAND: tuple[tuple[str, str, str, str], ...] = (
     # A byte that became undefined still counts as defined.
     ("machine/memory.py", "poison", "self.epoch += 1", "pass"),
-    ("machine/memory.py", "clobber", "self.epoch += 1", "pass"),
     ("machine/access.py", "poison", "self.memory.epoch += 1", "pass"),
     ("machine/access.py", "_forget", "self.memory.epoch += 1", "pass"),
     # Transfers of one pipe always complete in order.
