@@ -14,11 +14,12 @@ import numpy as np
 from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.base.entry import public
 from ptokit.frontend.advice import at_the_users_line
-from ptokit.frontend.arguments import check_argument
+from ptokit.frontend.arguments import as_passed, check_argument, is_parameter, leaves_of
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.sections import guarded
 from ptokit.frontend.session import MODES
+from ptokit.frontend.trees import is_record, taken_apart
 from ptokit.ir.core import Module
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
@@ -98,9 +99,12 @@ class PythonSource:
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         cores = CORES[self.core]
-        passed = tuple(v for n, v in arguments.items() if n not in self.consts)
+        given = {n: v for n, v in arguments.items() if n not in self.consts}
         if module is not None:  # auto mode has been ordered: its flags are checked like any others
-            return Programs(cores, "manual", function=module.functions[0], args=passed)
+            leaves = (leaf for n, v in given.items() for _, leaf in leaves_of(n, v))
+            parameters = tuple(leaf for leaf in leaves if is_parameter(leaf))
+            return Programs(cores, "manual", function=module.functions[0], args=parameters)
+        passed = tuple(map(as_passed, given.values()))
         named = {n: v for n, v in arguments.items() if n in self.consts}
         function = self.on_cluster if self.core == "mix" else self.function
 
@@ -121,6 +125,9 @@ class PythonSource:
 
 def _specialised(value: Any) -> Any:
     """What of an argument the lowered kernel depends on."""
+    tree = taken_apart(value, is_record)
+    if tree.shape != "leaf":
+        return tree.shape, tuple(_specialised(leaf) for leaf in tree.leaves)
     if isinstance(value, bool | int | float | np.generic):
         return type(value)
     if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, tell, usage_error
@@ -28,6 +29,7 @@ from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
+from ptokit.frontend.arguments import leaves_of
 from ptokit.frontend.launch import Options, Schedule, run
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import current
@@ -171,10 +173,17 @@ class Kernel:
         """What the kernel is made of: a Python function, or a function of a text."""
         return self.source.function
 
-    def __getitem__(self, blocks: int) -> Launch:
-        if not isinstance(blocks, int) or blocks < 1:
-            raise usage_error("grid", "the grid is a positive number of blocks")
-        return Launch(self, blocks)
+    def __getitem__(self, grid: int | tuple[int, ...]) -> Launch:
+        """`k[6]`, or `k[2, 3]`: six blocks, of which get_block_idx() counts the last axis first."""
+        sizes: tuple[Any, ...] = grid if isinstance(grid, tuple) else (grid,)
+        if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int) and n > 0 for n in sizes):
+            raise usage_error(
+                "grid",
+                "the grid is a positive number of blocks, or up to three of them",
+                got=[("grid", grid)],
+                fix=f"{self.name}[4](...), or {self.name}[2, 3](...) for six blocks",
+            )
+        return Launch(self, prod(sizes))
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         raise usage_error(
@@ -462,7 +471,7 @@ class Launch:
             self.blocks,
             schedule or Schedule(seed),
             check,
-            args,
+            [leaf for n, v in arguments.items() for _, leaf in leaves_of(n, v)],
             jobs,
             arena,
             find_engine(engine).executor,

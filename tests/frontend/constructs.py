@@ -1106,3 +1106,55 @@ def from_the_end(x, y, n):
 @construct(MEMORY, "elements of an array parameter by index", "lower.array")
 def array_element(x, y, n):
     put(y, 0, x[0][n])  # here
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+
+@dataclass
+class Problem:
+    """What a kernel is given in one piece."""
+
+    source: Any
+    shape: tuple[int, int]
+    scale: float
+    name: str = "plain"
+
+
+@kernel(mode="auto")
+def of_a_dataclass(problem, y, n):
+    rows, cols = problem.shape
+    for i in range(rows):
+        t = get(problem.source, i)
+        TMULS(t, t, problem.scale * 3)
+        keep(y, i, t)
+    put(y, 7, len(problem.name) + cols)
+
+
+@kernel(mode="auto")
+def of_a_tuple(arrays, y, n):
+    x, (first, second) = arrays
+    t = get(x, first)
+    TADDS(t, t, second)
+    keep(y, 0, t)
+
+
+@kernel(mode="auto")
+def changes_its_argument(problem, y, n):
+    problem.scale = 2.0
+
+
+@kernel(mode="auto")
+def of_floats(x, y, f):
+    put(y, 0, f)
+    put(y, 1, f * 3 - 0.1)
+    put(y, 2, 1 / f if f > 0.2 else f + 1)
+    put(y, 3, max(f, 0.15) * f)
+    put(y, 4, (f + 1) ** 2 + int(f * 10))
+
+
+@kernel(mode="auto")
+def of_a_grid(x, y, rows):
+    row, col = divmod(get_block_idx(), 3)
+    if row < rows:
+        put(y, get_block_idx(), row * 10 + col + get_block_num())

@@ -12,8 +12,9 @@ import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.layout import Array
+from ptokit.frontend.trees import is_record, taken_apart
 from ptokit.isa.verify import shown
-from ptokit.machine.objects import as_array, element_type
+from ptokit.machine.objects import ConvObject, TileObject, as_array, element_type
 
 E = TypeVar("E", bound=IntEnum)
 
@@ -115,11 +116,33 @@ def check_argument(name: str, value: Any) -> None:
             got=[(name, f"{kind} of {size}")],
             fix=f"np.array({name}, np.float32) for global memory, tuple({name}) for constants",
         )
-    if isinstance(value, tuple):
-        for index, each in enumerate(cast("tuple[Any, ...]", value)):
-            check_argument(f"{name}[{index}]", each)
+    if isinstance(value, tuple) or is_record(value):
+        for each, leaf in leaves_of(name, value):
+            check_argument(each, leaf)
     elif not isinstance(value, np.generic) and is_array(value):
         _check_array(name, as_array(value))
+
+
+def leaves_of(name: str, value: Any) -> list[tuple[str, Any]]:
+    """An argument taken apart: every number, array and constant in it, with a name of its own."""
+    tree = taken_apart(value, is_record)
+    if tree.shape == "leaf":
+        return [(name, value)]
+    return [(f"{name}_{place}", leaf) for place, leaf in enumerate(tree.leaves)]
+
+
+def is_parameter(leaf: Any) -> bool:
+    """Whether a kernel takes a value when it runs; others are fixed when it is lowered."""
+    return isinstance(leaf, int | float | np.generic | TileObject | ConvObject) or is_array(leaf)
+
+
+def as_passed(value: Any) -> Any:
+    """An argument as a kernel sees it, whatever path it takes: a float is an f32."""
+    tree = taken_apart(value, is_record)
+    if not any(isinstance(leaf, float) for leaf in tree.leaves):
+        return value
+    rounded = [np.float32(n) if type(n) is float else n for n in tree.leaves]
+    return tree.build(rounded)
 
 
 def _check_array(name: str, array: Array) -> None:

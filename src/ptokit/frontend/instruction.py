@@ -120,7 +120,10 @@ class Instruction:
         except (AttributeError, KeyError, AssertionError) as error:
             check_operands(self.insn, operands, error)
             raise
-        return RecordEvent(self.insn, self.insn.pipe, site) if value is None else value
+        if value is None:
+            return RecordEvent(self.insn, self.insn.pipe, site)
+        # A float of the device is an f32, also while the kernel goes on computing with it.
+        return np.float32(value) if isinstance(value, float) else value
 
     @public
     def __getattr__(self, name: str) -> Any:

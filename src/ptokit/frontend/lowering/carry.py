@@ -6,13 +6,13 @@ through a region is not handed on at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from ptokit.frontend.lowering.asynchronous import EventSymbol
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import BufferSymbol, Number, as_value
+from ptokit.frontend.trees import is_frozen, taken_apart
 from ptokit.ir.core import Value
 from ptokit.ir.types import F32, F64, I1, INDEX, BufferType, ScalarType, Type
 
@@ -21,60 +21,6 @@ Types = tuple[Type | None, ...]  # of the leaves of a value; None: the same wher
 
 class Differ(Exception):  # noqa: N818 - an answer, turned into an error where the line is known
     """Two values that no single value of the IR can stand for, and why."""
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A value taken apart."""
-
-    shape: Any  # equal for values that are put together alike
-    leaves: tuple[Any, ...]
-    build: Callable[[Sequence[Any]], Any]
-
-
-def taken_apart(value: Any) -> Tree:
-    """Tuples and frozen dataclasses by element, anything else as one leaf."""
-    parts: list[Any] | None = None
-    make: Callable[[list[Any]], Any] = tuple
-    if isinstance(value, tuple):
-        parts = list(value)
-        if type(value) is not tuple:
-            kind: Any = type(value)
-            make = lambda each: kind(*each)  # noqa: E731
-    elif is_frozen(value):
-        names = [f.name for f in fields(value)]
-        parts = [getattr(value, name) for name in names]
-        make = lambda each: _remade(value, dict(zip(names, each, strict=True)))  # noqa: E731
-    if parts is None:
-        return Tree("leaf", (value,), lambda leaves: leaves[0])
-    trees = [taken_apart(part) for part in parts]
-    count = [len(tree.leaves) for tree in trees]
-
-    def build(leaves: Sequence[Any]) -> Any:
-        rest = iter(leaves)
-        return make(
-            [t.build([next(rest) for _ in range(n)]) for t, n in zip(trees, count, strict=True)]
-        )
-
-    return Tree(
-        (type(value), *(tree.shape for tree in trees)),
-        tuple(leaf for tree in trees for leaf in tree.leaves),
-        build,
-    )
-
-
-def is_frozen(value: Any) -> bool:
-    """Whether a value is a dataclass that cannot change."""
-    if not is_dataclass(value) or isinstance(value, type):
-        return False
-    return type(value).__dataclass_params__.frozen  # type: ignore[attr-defined]
-
-
-def _remade(value: Any, cells: dict[str, Any]) -> Any:
-    made = object.__new__(type(value))
-    for name, cell in cells.items():
-        object.__setattr__(made, name, cell)
-    return made
 
 
 # ---- comparing ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 
 from ptokit.base.dtypes import dtype
 from ptokit.base.location import Location
+from ptokit.frontend.arguments import is_parameter, leaves_of
 from ptokit.frontend.lowering.calls import apply
 from ptokit.frontend.lowering.convs import ConvSymbol
 from ptokit.frontend.lowering.emitter import Emitter
@@ -18,6 +19,7 @@ from ptokit.frontend.lowering.statements import KernelLowering
 from ptokit.frontend.lowering.symbols import NeedsConstant, Number, PointerSymbol, TileSymbol
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.session import running
+from ptokit.frontend.trees import is_record, taken_apart
 from ptokit.ir.attributes import Attribute, EnumAttr, StringAttr, UnitAttr
 from ptokit.ir.core import Block, Function, Module, Value
 from ptokit.ir.types import (
@@ -55,10 +57,14 @@ def lower(
         given = arguments[name]
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             constants[name] = given
-        else:
-            positional.append(_parameter(emitter, body, name, given, here))
+            continue
+        taken = [
+            _parameter(emitter, body, n, leaf, here) if is_parameter(leaf) else leaf
+            for n, leaf in leaves_of(name, given)
+        ]
+        positional.append(taken_apart(given, is_record).build(taken))
     interpreter = KernelLowering(emitter, apply)
-    interpreter.foreign += constants.values()
+    interpreter.foreign += [*positional, *constants.values()]
     try:
         with running(Tracer(emitter, target, mode)):
             interpreter.run(function, positional, constants)
