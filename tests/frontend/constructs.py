@@ -1085,6 +1085,22 @@ def slices(x, y, n):
     TSTORE(h[6, :8], t)
 
 
+@construct(MEMORY, "a row-major view is not loaded into a column", "SA-0235", eager="SA-0235")
+def column_of_rows(x, y, n):
+    g = GlobalTensor[float32, Shape[1, 1, 1, 8, 1], Stride[1, 1, 1, 1, 1], Layout.ND](x)
+    t = Column()
+    TLOAD(t, g)  # here
+
+
+@construct(MEMORY, "a column-major view is")
+def column_of_columns(x, y, n):
+    shape, stride = Shape[1, 1, 1, 8, 1], Stride[1, 1, 1, 1, 8]
+    t = Column()
+    TLOAD(t, GlobalTensor[float32, shape, stride, Layout.DN](x))
+    TADDS(t, t, n)
+    TSTORE(GlobalTensor[float32, shape, stride, Layout.DN](y), t)
+
+
 @construct(MEMORY, "a slice with a negative step", "slice-step", eager="slice-step")
 def negative_step(x, y, n):
     t = get(x, 0)
@@ -1158,3 +1174,23 @@ def of_a_grid(x, y, rows):
     row, col = divmod(get_block_idx(), 3)
     if row < rows:
         put(y, get_block_idx(), row * 10 + col + get_block_num())
+
+
+Plane = Tile[TileType.Vec, float32, 4, COLS]
+
+
+@kernel(mode="auto")
+def of_three_dimensions(x, y, n):
+    t = Plane()
+    TLOAD(t, GlobalTensor(x)[n : n + 1])
+    TSTORE(GlobalTensor(y)[1 - n, :, 0:16], t)
+    TLOAD(t, GlobalTensor(x)[1 - n, 0:4])
+    TSTORE(GlobalTensor(y)[n, :], t)
+
+
+@kernel(mode="auto")
+def of_one_dimension(x, y, n):
+    t = Row()
+    TLOAD(t, GlobalTensor(x)[n : n + 16])
+    TSTORE(GlobalTensor(y)[0:1, 16:32], t)
+    TSTORE(GlobalTensor(y)[:16], t)

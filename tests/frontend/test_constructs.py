@@ -115,3 +115,22 @@ def test_grids_of_up_to_three_dimensions(grid: object) -> None:
 def test_other_grids_are_refused(grid: object) -> None:
     with pytest.raises(PtoError, match="the grid is"):
         c.of_a_grid[grid]
+
+
+@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_views_are_sliced_in_the_dimensions_of_their_array(path: str, n: int) -> None:
+    planes = X.reshape(2, 4, COLS)
+    y = np.zeros_like(planes)
+    c.of_three_dimensions[1](planes, y, n, path=path)
+    assert np.array_equal(y, planes[::-1])
+    flat, row = X.reshape(-1), np.zeros(32, np.float32)
+    c.of_one_dimension[1](flat, row, n, path=path)
+    assert np.array_equal(row, np.tile(flat[n : n + 16], 2))
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_a_slice_outside_its_view_is_refused(path: str) -> None:
+    with pytest.raises(PtoError) as caught:
+        c.of_three_dimensions[1](X.reshape(2, 4, COLS), X.reshape(2, 4, COLS).copy(), 2, path=path)
+    assert caught.value.diagnostics[0].code == "slice-range"

@@ -151,7 +151,7 @@ class Known:
         given = op.attrs.get("layout")
         layout = Layout[given.value.upper()] if isinstance(given, EnumAttr) else None
         element = type_.element.dtype or dtype("i8")
-        found = layout or inferred_layout(shape, stride)
+        found = inferred_layout(shape, stride) if layout is None else layout
         self._views[op.result] = View(element, shape, stride, found, layout is not None)
 
     def _partition(self, op: Op) -> None:

@@ -267,7 +267,7 @@ def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
         "pto.make_tensor_view",
         pairs,
         [("result", ViewType("tensor_view", static, element))],
-        layout_attribute(spec),
+        layout_attribute(spec, stride),
         hint="view",
     )
     made = partition(emitter, spec, view.result, (0,) * 5, shape, stride)

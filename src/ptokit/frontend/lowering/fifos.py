@@ -89,7 +89,7 @@ def declare_slot(emitter: Emitter, spec: GlobalSpec) -> GlobalSymbol:
     sizes = {"shape": spec.shape[-rank:], "strides": spec.stride[-rank:]}
     pairs = [(label, emitter.constant(n, INDEX)) for label, ns in sizes.items() for n in ns]
     kind = ViewType("partition_tensor_view", sizes["shape"], ScalarType(spec.dtype.mlir))
-    attrs = layout_attribute(spec)
+    attrs = layout_attribute(spec, spec.stride)
     op = emitter.emit("pto.declare_view", pairs, [("result", kind)], attrs, hint="slot")
     symbol = GlobalSymbol(spec, op.result, op.result, (0,) * 5, spec.shape, spec.stride)
     symbol.is_slot = True

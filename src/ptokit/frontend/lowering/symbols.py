@@ -631,9 +631,9 @@ def rank_of(spec: GlobalSpec, shape: tuple[Any, ...]) -> int:
     return 2 if shape[:3] == (1, 1, 1) and spec.layout in (Layout.ND, Layout.DN) else 5
 
 
-def layout_attribute(spec: GlobalSpec) -> dict[str, Attribute]:
-    """The layout of a view, which is row-major when nothing is said."""
-    if spec.layout == Layout.ND:
+def layout_attribute(spec: GlobalSpec, stride: tuple[Any, ...]) -> dict[str, Attribute]:
+    """The layout of a view; row-major ones say so where the strides alone could mean columns."""
+    if spec.layout == Layout.ND and isinstance(stride[3], int) and stride[3] != 1:
         return {}
     layouts = enumeration_of(Layout)
     return {"layout": EnumAttr(layouts.name, layouts.text_of(spec.layout))}
