@@ -1097,7 +1097,6 @@ def column_of_columns(x, y, n):
     shape, stride = Shape[1, 1, 1, 8, 1], Stride[1, 1, 1, 1, 8]
     t = Column()
     TLOAD(t, GlobalTensor[float32, shape, stride, Layout.DN](x))
-    TADDS(t, t, n)
     TSTORE(GlobalTensor[float32, shape, stride, Layout.DN](y), t)
 
 
