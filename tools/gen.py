@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from language_page import page as language_page
+
 from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.frontend.instruction import namespace, own_enumerations
 from ptokit.isa import INSTRUCTIONS
@@ -84,6 +86,7 @@ def stub(name: str, insn: Insn) -> str:
     lines = [f"class _{name}(Instruction):"]
     for form in insn.forms:
         args = ["self", *(f"{o}: {annotation(insn.operand(o))}" for o in form), "*events: Wait"]
+        args += [f"{attr.name}: Any = ..." for attr in insn.attrs]
         lines += ["    @overload"] * (len(insn.forms) > 1)
         result = RETURNED.get(insn.returns, "Any")
         lines += [f"    def __call__({', '.join(args)}) -> {result}: ..."]
@@ -164,6 +167,7 @@ def generated() -> dict[Path, str]:
         ROOT / "docs/isa/README.md": index(list(INSTRUCTIONS.values())),
         ROOT / "docs/errors.md": errors_page(),
         ROOT / "docs/paths.md": paths_page(INSTRUCTIONS.values()),
+        ROOT / "docs/guide/language.md": language_page(),
     }
     for insn in INSTRUCTIONS.values():
         files[ROOT / f"docs/isa/{insn.name}.md"] = markdown(insn)

@@ -17,7 +17,7 @@ of a text is its `Source`: how arguments are bound, and how the IR comes about.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -33,9 +33,9 @@ from ptokit.frontend.arguments import leaves_of
 from ptokit.frontend.launch import Options, Schedule, run
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import current
-from ptokit.ir.core import Function, Module
+from ptokit.ir.core import Function, Module, Value
 from ptokit.ir.printer import print_module
-from ptokit.ir.types import BufferType
+from ptokit.ir.types import MultiTileType, PlacedType
 from ptokit.isa.devices import TARGETS as DEVICES
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
@@ -294,14 +294,15 @@ class Kernel:
             accesses = accesses_of(function, chosen)
             for live in live_ranges(function, accesses):
                 handle = live.alloc.result
-                assert isinstance(handle.type, BufferType)
+                assert isinstance(handle.type, PlacedType)
                 spec = handle.type.spec
                 address = accesses.known.number(live.alloc.operand("addr"))
                 if address is not None:
                     space = chosen.spaces[spec.loc]
-                    where = (space.memory, space.capacity, address, spec.nbytes)
                     life = (live.start, live.stop)
-                    placed.append(Placed(handle.name, *where, str(spec), life))
+                    for name, at in _places(handle, address):
+                        where = (space.memory, space.capacity, at, spec.nbytes)
+                        placed.append(Placed(name, *where, str(spec), life))
         return Map(self.name, tuple(placed))
 
     # ---- what launches and questions share -------------------------------------------------
@@ -397,6 +398,15 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.source}>"
+
+
+def _places(handle: Value, address: int) -> Iterator[tuple[str, int]]:
+    """The names and addresses of the tiles that a handle stands for."""
+    if not isinstance(handle.type, MultiTileType):
+        yield handle.name, address
+        return
+    for slot in range(handle.type.count):
+        yield f"{handle.name}[{slot}]", address + slot * handle.type.stride
 
 
 @public

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.expressions import value_type
 from ptokit.emit.writer import Writer
-from ptokit.ir.attributes import SymbolAttr
+from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.types import TileBufType
 
@@ -52,6 +52,26 @@ class ControlFlow(Writer):
             self._block(region)
             self._yield(op, region.ops[-1].group("args"), op.results)
             self._depth -= 1
+        self._line("}")
+        for result in op.results:
+            self._bind(result)
+
+    def switch(self, op: Op) -> None:
+        for result in op.results:
+            self._carry(op, result, None)
+        cases = op.attrs["cases"]
+        assert isinstance(cases, ArrayAttr)
+        default, *regions = op.regions
+        heads = [f"case {n.value}: {{" for n in cases.items if isinstance(n, IntAttr)]
+        self._line(f"switch ({self._use(op.operands[0])}) {{")
+        for head, region in zip([*heads, "default: {"], [*regions, default], strict=True):
+            self._line(head)
+            self._depth += 1
+            self._block(region)
+            self._yield(op, region.ops[-1].group("args"), op.results)
+            self._line("break;")
+            self._depth -= 1
+            self._line("}")
         self._line("}")
         for result in op.results:
             self._bind(result)

@@ -36,7 +36,16 @@ from ptokit.ir.dialects import (
 from ptokit.ir.fifos import is_transfer, leaves_core_idle
 from ptokit.ir.flow import core_of
 from ptokit.ir.ordering import lacks_signal_base
-from ptokit.ir.types import I64, BufferType, PtrType, ScalarType, ShapedType, TileBufType, ViewType
+from ptokit.ir.types import (
+    I64,
+    BufferType,
+    MultiTileType,
+    PtrType,
+    ScalarType,
+    ShapedType,
+    TileBufType,
+    ViewType,
+)
 from ptokit.isa.targets import Target
 
 HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
@@ -174,6 +183,24 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
             self.slots[op.result] = self._hex(address)
             self._line(f"TASSIGN({name}, {self.slots[op.result]});")
 
+    def alloc_tiles(self, op: Op) -> None:
+        """Tiles side by side: what is kept of them is the address of the first."""
+        address = op.operand("addr")
+        if address is None or len(op.operands) > 1:
+            raise self._refuse(
+                "tiles to choose from without an address, or with run-time sizes", op
+            )
+        self.slots[op.result] = self._hex(address)
+
+    def get_tile(self, op: Op) -> None:
+        source, slot = op.operands
+        assert isinstance(source.type, MultiTileType)
+        name, stride = self._declare(op.result), source.type.stride
+        place = self.slots[op.result] = self._unused(f"{name}_address")
+        self._line(f"const int64_t {place} = {self.slots[source]} + {self._use(slot)} * {stride};")
+        self._line(f"{self._tile_type(source.type.spec)} {name};")
+        self._line(f"TASSIGN({name}, {place});")
+
     def set_validshape(self, op: Op) -> None:
         tile, rows, cols = (self._use(v) for v in op.operands)
         kind = op.operands[0].type
@@ -272,6 +299,8 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     sync.CUBE_SECTION: _FunctionWriter.section,
     sync.VECTOR_SECTION: _FunctionWriter.section,
     memory.ALLOC: _FunctionWriter.alloc_tile,
+    memory.ALLOC_TILES: _FunctionWriter.alloc_tiles,
+    memory.GET_TILE: _FunctionWriter.get_tile,
     memory.DECLARE_TILE: _FunctionWriter.declare_tile,
     fifo.RESERVE: _FunctionWriter.buffer,
     fifo.IMPORT: _FunctionWriter.buffer,
@@ -285,6 +314,7 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     scf.FOR: _FunctionWriter.loop,
     scf.IF: _FunctionWriter.branch,
     scf.WHILE: _FunctionWriter.while_loop,
+    scf.SWITCH: _FunctionWriter.switch,
     scf.YIELD: _FunctionWriter.nothing,
     scf.CONDITION: _FunctionWriter.nothing,
     func.RETURN: _FunctionWriter.nothing,

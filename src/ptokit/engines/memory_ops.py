@@ -15,7 +15,7 @@ from ptokit.engines.values import Form, SlotView, View, dense, element_of, layou
 from ptokit.ir.attributes import ArrayAttr, DenseAttr, EnumAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects import Definition, arith, func, memory, system
-from ptokit.ir.types import ConvTileType, TileBufType
+from ptokit.ir.types import ConvTileType, MultiTileType, TileBufType
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.machine import Machine
@@ -140,6 +140,31 @@ def _alloc(run: Interpreter, op: Op, frame: Frame) -> None:
     rows, cols = _optional(op, frame, "valid_row"), _optional(op, frame, "valid_col")
     _check_valid(op, run, made, rows, cols)
     frame[made] = run.tile(made, (rows, cols), address)
+
+
+def _alloc_tiles(run: Interpreter, op: Op, frame: Frame) -> None:
+    type_, address = op.result.type, _optional(op, frame, "addr")
+    assert isinstance(type_, MultiTileType)
+    rows, cols = _optional(op, frame, "valid_row"), _optional(op, frame, "valid_col")
+    one = Value(op.result.name, TileBufType(type_.spec), op, op.location)
+    _check_valid(op, run, one, rows, cols)
+    frame[op.result] = [
+        run.tile(one, (rows, cols), None if address is None else address + slot * type_.stride)
+        for slot in range(type_.count)
+    ]
+
+
+def _get_tile(run: Interpreter, op: Op, frame: Frame) -> None:
+    tiles, slot = frame[op.operands[0]], frame[op.operands[1]]
+    if not 0 <= slot < len(tiles):
+        raise fail(
+            "tile-slot",
+            f"{op.name}: the index lies in 0..{len(tiles) - 1}",
+            got=[("index", slot)],
+            fix="nothing is taken modulo the number of tiles: write i % n",
+            site=op.location,
+        )
+    frame[op.result] = tiles[slot]
 
 
 def _check_valid(
@@ -286,6 +311,8 @@ HANDLERS: dict[Definition, Handler] = {
     memory.DECLARE_VIEW: _declare_view,
     memory.VIEW_DIM: _dimension,
     memory.ALLOC: _alloc,
+    memory.ALLOC_TILES: _alloc_tiles,
+    memory.GET_TILE: _get_tile,
     memory.DECLARE_TILE: _declare,
     memory.SET_VALID: _set_valid,
     memory.GET_VALID: _get_valid,

@@ -33,7 +33,14 @@ the producer first (V to S, MTE2 to S)."""
 class _MGATHER(Instruction):
     @overload
     def __call__(
-        self, dst: Tile, src: GlobalTensor, indexes: Tile | GlobalTensor, *events: Wait
+        self,
+        dst: Tile,
+        src: GlobalTensor,
+        indexes: Tile | GlobalTensor,
+        *events: Wait,
+        coalesce: Any = ...,
+        gatherOob: Any = ...,
+        gatherExec: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -43,6 +50,9 @@ class _MGATHER(Instruction):
         indexes: Tile | GlobalTensor,
         scratch: GlobalTensor,
         *events: Wait,
+        coalesce: Any = ...,
+        gatherOob: Any = ...,
+        gatherExec: Any = ...,
     ) -> RecordEvent: ...
 
 MGATHER: _MGATHER
@@ -60,7 +70,15 @@ table, beyond the valid columns. With Zero, row gathers into an Nz tile clear al
 
 class _MSCATTER(Instruction):
     def __call__(
-        self, dst: GlobalTensor, src: Tile, indexes: Tile, *events: Wait
+        self,
+        dst: GlobalTensor,
+        src: Tile,
+        indexes: Tile,
+        *events: Wait,
+        coalesce: Any = ...,
+        scatterAtomicOp: Any = ...,
+        scatterOob: Any = ...,
+        scatterConflict: Any = ...,
     ) -> RecordEvent: ...
 
 MSCATTER: _MSCATTER
@@ -77,7 +95,7 @@ row-major order wins; ScatterConflict.Default on A5 leaves the winner open. Entr
 index names are untouched."""
 
 class _SETFMATRIX(Instruction):
-    def __call__(self, src: ConvTile, *events: Wait) -> RecordEvent: ...
+    def __call__(self, src: ConvTile, *events: Wait, FmatrixMode: Any = ...) -> RecordEvent: ...
 
 SETFMATRIX: _SETFMATRIX
 """Load feature-map size and padding into image-to-column register A or B.
@@ -96,7 +114,7 @@ SETVAL: _SETVAL
 order. The write happens on pipe S: order it against the other pipes on both sides."""
 
 class _SET_IMG2COL_PADDING(Instruction):
-    def __call__(self, src: ConvTile, *events: Wait) -> RecordEvent: ...
+    def __call__(self, src: ConvTile, *events: Wait, FmatrixMode: Any = ...) -> RecordEvent: ...
 
 SET_IMG2COL_PADDING: _SET_IMG2COL_PADDING
 """Load the value the image-to-column engine puts where the filter leaves the feature map.
@@ -105,7 +123,7 @@ It is the bit pattern of padValue, a byte twice; how far the padding reaches is 
 business. A5 has a second register for the B modes."""
 
 class _SET_IMG2COL_RPT(Instruction):
-    def __call__(self, src: ConvTile, *events: Wait) -> RecordEvent: ...
+    def __call__(self, src: ConvTile, *events: Wait, FmatrixMode: Any = ...) -> RecordEvent: ...
 
 SET_IMG2COL_RPT: _SET_IMG2COL_RPT
 """Load the repeat configuration of the image-to-column engine.
@@ -114,7 +132,7 @@ repeatStride in bits 15..0, repeatTime in 23..16, repeatMode in 31..24; on A5 al
 47..32 and dstMposition in 63..48. A5 has a second register for the B modes."""
 
 class _SET_QUANT_SCALAR(Instruction):
-    def __call__(self, preQuantScalar: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, preQuantScalar: float, *events: Wait, OutType: Any = ...) -> RecordEvent: ...
 
 SET_QUANT_SCALAR: _SET_QUANT_SCALAR
 """Set the scale of the fix-pipe transfers that take it from a register (TPUSH with a config).
@@ -134,12 +152,19 @@ units of 128 bytes from bit 8 on, until it is set again."""
 
 class _SYNCALL(Instruction):
     @overload
-    def __call__(self, *events: Wait) -> RecordEvent: ...
-    @overload
-    def __call__(self, gmWorkspace: GlobalTensor, *events: Wait) -> RecordEvent: ...
+    def __call__(self, *events: Wait, Mode: Any = ..., CoreType: Any = ...) -> RecordEvent: ...
     @overload
     def __call__(
-        self, gmWorkspace: GlobalTensor, usedCores: float, *events: Wait
+        self, gmWorkspace: GlobalTensor, *events: Wait, Mode: Any = ..., CoreType: Any = ...
+    ) -> RecordEvent: ...
+    @overload
+    def __call__(
+        self,
+        gmWorkspace: GlobalTensor,
+        usedCores: float,
+        *events: Wait,
+        Mode: Any = ...,
+        CoreType: Any = ...,
     ) -> RecordEvent: ...
 
 SYNCALL: _SYNCALL
@@ -217,7 +242,9 @@ No device has it as one instruction: it stands for TADDS followed by TADD, with 
 rounding after each. The three tiles have one type."""
 
 class _TALLOC(Instruction):
-    def __call__(self, pipe: Any, gmTensor: GlobalTensor, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, pipe: Any, gmTensor: GlobalTensor, *events: Wait, Split: Any = ...
+    ) -> RecordEvent: ...
 
 TALLOC: _TALLOC
 """Reserve the next slot of a FIFO for the producer and show it as a GlobalTensor.
@@ -249,10 +276,16 @@ columns it also overwrites the byte behind each row of an 8-bit tile."""
 class _TASSIGN(Instruction):
     @overload
     def __call__(
-        self, obj: Tile | ConvTile | GlobalTensor, addr: float | Pointer, *events: Wait
+        self,
+        obj: Tile | ConvTile | GlobalTensor,
+        addr: float | Pointer,
+        *events: Wait,
+        Addr: Any = ...,
     ) -> RecordEvent: ...
     @overload
-    def __call__(self, obj: Tile | ConvTile | GlobalTensor, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, obj: Tile | ConvTile | GlobalTensor, *events: Wait, Addr: Any = ...
+    ) -> RecordEvent: ...
 
 TASSIGN: _TASSIGN
 """Bind a tile to an on-chip address, or a GlobalTensor to a pointer. No data moves.
@@ -276,9 +309,13 @@ widened first. Whether the product is rounded before the sum is up to the hardwa
 
 class _TCI(Instruction):
     @overload
-    def __call__(self, dst: Tile, start: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, start: float, *events: Wait, T: Any = ..., descending: Any = ...
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, dst: Tile, start: float, tmp: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, start: float, tmp: Tile, *events: Wait, T: Any = ..., descending: Any = ...
+    ) -> RecordEvent: ...
 
 TCI: _TCI
 """Write consecutive integers into a row: start, start + 1, ... or start, start - 1, ...
@@ -288,7 +325,9 @@ A2/A3 targets count in the scalar unit, element by element; with it they use the
 all others always do. An event that waits for TCI must name that pipe."""
 
 class _TCMP(Instruction):
-    def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src0: Tile, src1: Tile, *events: Wait, cmpMode: Any = ...
+    ) -> RecordEvent: ...
 
 TCMP: _TCMP
 """Compare two tiles and pack the answers, one bit per element, into a mask.
@@ -300,7 +339,7 @@ zeros, A2/A3 with garbage (with NE, to the end of the row). A2/A3 cannot order i
 
 class _TCMPS(Instruction):
     def __call__(
-        self, dst: Tile, src0: Tile, scalar: float | Tile, *events: Wait
+        self, dst: Tile, src0: Tile, scalar: float | Tile, *events: Wait, mode: Any = ...
     ) -> RecordEvent: ...
 
 TCMPS: _TCMPS
@@ -365,7 +404,9 @@ The valid region of dst governs and dst may be the full source. The single row i
 less portably, src0; only its row 0 is read. Integers wrap."""
 
 class _TCOLEXPANDDIV(Instruction):
-    def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src0: Tile, src1: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
 
 TCOLEXPANDDIV: _TCOLEXPANDDIV
 """Divide with a single row: dst = src0 / src1, where one source is one row for all.
@@ -450,9 +491,11 @@ behind dst are lost."""
 
 class _TCOLSUM(Instruction):
     @overload
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(self, dst: Tile, src: Tile, *events: Wait, isBinary: Any = ...) -> RecordEvent: ...
     @overload
-    def __call__(self, dst: Tile, src: Tile, tmp: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, tmp: Tile, *events: Wait, isBinary: Any = ...
+    ) -> RecordEvent: ...
 
 TCOLSUM: _TCOLSUM
 """Sum every column of src into row 0 of dst.
@@ -494,9 +537,26 @@ without lengths. On A2A3 lengths of 0 are not supported by the hardware."""
 
 class _TCVT(Instruction):
     @overload
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile,
+        *events: Wait,
+        mode: Any = ...,
+        satMode: Any = ...,
+        NeedSetCtrl: Any = ...,
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, dst: Tile, src: Tile, tmp: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile,
+        tmp: Tile,
+        *events: Wait,
+        mode: Any = ...,
+        satMode: Any = ...,
+        NeedSetCtrl: Any = ...,
+    ) -> RecordEvent: ...
 
 TCVT: _TCVT
 """Convert every element to the element type of the destination.
@@ -545,7 +605,9 @@ columns serves one column each, the last one all that follow. A5 and Kirin 9030 
 padding columns of dst when more than 64 columns, but no multiple of 64, are valid."""
 
 class _TDIV(Instruction):
-    def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src0: Tile, src1: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
 
 TDIV: _TDIV
 """Divide the first tile by the second.
@@ -557,7 +619,12 @@ on A5, and flushes f16 quotients below the smallest subnormal."""
 
 class _TDIVS(Instruction):
     def __call__(
-        self, dst: Tile, src0: Tile | float, scalar: float | Tile, *events: Wait
+        self,
+        dst: Tile,
+        src0: Tile | float,
+        scalar: float | Tile,
+        *events: Wait,
+        PrecisionType: Any = ...,
     ) -> RecordEvent: ...
 
 TDIVS: _TDIVS
@@ -571,7 +638,9 @@ is divided in place is multiplied by the rounded reciprocal instead, and a tile 
 divisor and destination. HIGH_PRECISION corrects the last place on A5."""
 
 class _TEXP(Instruction):
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
 
 TEXP: _TEXP
 """Raise e to the power of each element.
@@ -590,14 +659,34 @@ tile over its shape. The scalar is converted to the element type of `dst` as C++
 
 class _TEXTRACT(Instruction):
     @overload
-    def __call__(self, dst: Tile, src: Tile | ConvTile, *events: Wait) -> RecordEvent: ...
-    @overload
     def __call__(
-        self, dst: Tile, src: Tile | ConvTile, indexRow: float, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile | ConvTile,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, src: Tile | ConvTile, indexRow: float, indexCol: float, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile | ConvTile,
+        indexRow: float,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+    ) -> RecordEvent: ...
+    @overload
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile | ConvTile,
+        indexRow: float,
+        indexCol: float,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -608,6 +697,8 @@ class _TEXTRACT(Instruction):
         indexRow: float,
         indexCol: float,
         *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -618,14 +709,29 @@ class _TEXTRACT(Instruction):
         indexRow: float,
         indexCol: float,
         *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, dst1: Tile, src: Tile | ConvTile, *events: Wait
+        self,
+        dst: Tile,
+        dst1: Tile,
+        src: Tile | ConvTile,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, dst1: Tile, src: Tile | ConvTile, indexRow: float, *events: Wait
+        self,
+        dst: Tile,
+        dst1: Tile,
+        src: Tile | ConvTile,
+        indexRow: float,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -636,6 +742,8 @@ class _TEXTRACT(Instruction):
         indexRow: float,
         indexCol: float,
         *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -647,6 +755,8 @@ class _TEXTRACT(Instruction):
         indexCol: float,
         indexRow1: float,
         *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -659,6 +769,8 @@ class _TEXTRACT(Instruction):
         indexRow1: float,
         indexCol1: float,
         *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
     ) -> RecordEvent: ...
 
 TEXTRACT: _TEXTRACT
@@ -676,7 +788,14 @@ source's valid region may be undefined and stay undefined in dst."""
 
 class _TEXTRACT_FP(Instruction):
     def __call__(
-        self, dst: Tile, src: Tile, fp: Tile, indexRow: float, indexCol: float, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile,
+        fp: Tile,
+        indexRow: float,
+        indexCol: float,
+        *events: Wait,
+        reluPreMode: Any = ...,
     ) -> RecordEvent: ...
 
 TEXTRACT_FP: _TEXTRACT_FP
@@ -687,7 +806,9 @@ has from an accumulator. The words start at fp + 8 * indexCol, which has to be a
 128 bytes."""
 
 class _TFILLPAD(Instruction):
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, *events: Wait, mode: Any = ..., PadVal: Any = ...
+    ) -> RecordEvent: ...
 
 TFILLPAD: _TFILLPAD
 """Copy the valid part of a tile and fill what lies beside it with the pad value of dst.
@@ -721,7 +842,9 @@ src and dst are two views of one storage: src gives the valid part, dst what is 
 TFILLPAD for the region."""
 
 class _TFMOD(Instruction):
-    def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src0: Tile, src1: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
 
 TFMOD: _TFMOD
 """Take the remainder of a division; its sign is that of the dividend, as with C's fmod.
@@ -731,7 +854,9 @@ good only while |src0 / src1| < 2^24; HIGH_PRECISION makes f32 exact on A5. A ze
 NaN. On A2/A3 the destination serves as scratch and must not be a source."""
 
 class _TFMODS(Instruction):
-    def __call__(self, dst: Tile, src: Tile, scalar: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, scalar: float, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
 
 TFMODS: _TFMODS
 """Take the remainder of a division by a scalar; its sign is that of the dividend.
@@ -742,9 +867,11 @@ gives NaN. On A2/A3 the destination serves as scratch and must not be the source
 
 class _TFREE(Instruction):
     @overload
-    def __call__(self, pipe: Any, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: Any, *events: Wait, Split: Any = ...) -> RecordEvent: ...
     @overload
-    def __call__(self, pipe: Any, gmTensor: GlobalTensor, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, pipe: Any, gmTensor: GlobalTensor, *events: Wait, Split: Any = ...
+    ) -> RecordEvent: ...
 
 TFREE: _TFREE
 """Give a consumed slot back to the producer, after the last read of the entry.
@@ -770,10 +897,26 @@ TFUSEDMULADDRELU: _TFUSEDMULADDRELU
 class _TGATHER(Instruction):
     @overload
     def __call__(
-        self, dst: Tile, src0: Tile, src1: Tile, tmp: Tile, *events: Wait
+        self,
+        dst: Tile,
+        src0: Tile,
+        src1: Tile,
+        tmp: Tile,
+        *events: Wait,
+        maskPattern: Any = ...,
+        gatherType: Any = ...,
+        cmpMode: Any = ...,
     ) -> RecordEvent: ...
     @overload
-    def __call__(self, dst: Tile, src0: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: Tile,
+        src0: Tile,
+        *events: Wait,
+        maskPattern: Any = ...,
+        gatherType: Any = ...,
+        cmpMode: Any = ...,
+    ) -> RecordEvent: ...
     @overload
     def __call__(
         self,
@@ -784,6 +927,9 @@ class _TGATHER(Instruction):
         tmp: Tile,
         offset: float,
         *events: Wait,
+        maskPattern: Any = ...,
+        gatherType: Any = ...,
+        cmpMode: Any = ...,
     ) -> RecordEvent: ...
 
 TGATHER: _TGATHER
@@ -814,7 +960,7 @@ copies whole blocks only."""
 
 class _TGEMV(Instruction):
     def __call__(
-        self, cMatrix: Tile, aMatrix: Tile, bMatrix: Tile, *events: Wait
+        self, cMatrix: Tile, aMatrix: Tile, bMatrix: Tile, *events: Wait, Phase: Any = ...
     ) -> RecordEvent: ...
 
 TGEMV: _TGEMV
@@ -827,7 +973,13 @@ aMatrix has."""
 
 class _TGEMV_ACC(Instruction):
     def __call__(
-        self, cOutMatrix: Tile, cInMatrix: Tile, aMatrix: Tile, bMatrix: Tile, *events: Wait
+        self,
+        cOutMatrix: Tile,
+        cInMatrix: Tile,
+        aMatrix: Tile,
+        bMatrix: Tile,
+        *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
 
 TGEMV_ACC: _TGEMV_ACC
@@ -837,7 +989,13 @@ As TGEMV; the hardware adds to what cOutMatrix holds, so cInMatrix must be the s
 
 class _TGEMV_BIAS(Instruction):
     def __call__(
-        self, cMatrix: Tile, aMatrix: Tile, bMatrix: Tile, biasData: Tile, *events: Wait
+        self,
+        cMatrix: Tile,
+        aMatrix: Tile,
+        bMatrix: Tile,
+        biasData: Tile,
+        *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
 
 TGEMV_BIAS: _TGEMV_BIAS
@@ -855,6 +1013,7 @@ class _TGEMV_MX(Instruction):
         bMatrix: Tile,
         bScaleMatrix: Tile,
         *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -866,6 +1025,7 @@ class _TGEMV_MX(Instruction):
         bMatrix: Tile,
         bScaleMatrix: Tile,
         *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -877,6 +1037,7 @@ class _TGEMV_MX(Instruction):
         bScaleMatrix: Tile,
         biasData: Tile,
         *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
 
 TGEMV_MX: _TGEMV_MX
@@ -897,7 +1058,9 @@ the scale memory that goes with it. In auto mode the compiler keeps the two toge
 scale tile keeps the storage it was given."""
 
 class _THISTOGRAM(Instruction):
-    def __call__(self, dst: Tile, src: Tile, idx: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, idx: Tile, *events: Wait, byte: Any = ...
+    ) -> RecordEvent: ...
 
 THISTOGRAM: _THISTOGRAM
 """Count one byte of every element, row by row, into a cumulative histogram of 256 bins.
@@ -910,12 +1073,22 @@ counted byte. Repeated with growing prefixes this is a radix select."""
 
 class _TIMG2COL(Instruction):
     @overload
-    def __call__(self, dst: Tile, src: ConvTile, *events: Wait) -> RecordEvent: ...
-    @overload
-    def __call__(self, dst: Tile, src: ConvTile, posM: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: ConvTile, *events: Wait, FmatrixMode: Any = ...
+    ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, src: ConvTile, posM: float, posK: float, *events: Wait
+        self, dst: Tile, src: ConvTile, posM: float, *events: Wait, FmatrixMode: Any = ...
+    ) -> RecordEvent: ...
+    @overload
+    def __call__(
+        self,
+        dst: Tile,
+        src: ConvTile,
+        posM: float,
+        posK: float,
+        *events: Wait,
+        FmatrixMode: Any = ...,
     ) -> RecordEvent: ...
 
 TIMG2COL: _TIMG2COL
@@ -935,7 +1108,15 @@ register that was never loaded counts as one repeat."""
 class _TINSERT(Instruction):
     @overload
     def __call__(
-        self, dst: Tile, src: Tile, indexRow: float, indexCol: float, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile,
+        indexRow: float,
+        indexCol: float,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+        mode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -946,15 +1127,44 @@ class _TINSERT(Instruction):
         indexRow: float,
         indexCol: float,
         *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+        mode: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, src: Tile, fp: Tile, indexRow: float, indexCol: float, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile,
+        fp: Tile,
+        indexRow: float,
+        indexCol: float,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+        mode: Any = ...,
     ) -> RecordEvent: ...
     @overload
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+        mode: Any = ...,
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, dst: Tile, src: Tile, indexRow: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile,
+        indexRow: float,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+        mode: Any = ...,
+    ) -> RecordEvent: ...
 
 TINSERT: _TINSERT
 """Copy src into the window of dst that starts at (indexRow, indexCol).
@@ -967,7 +1177,14 @@ changes."""
 
 class _TINSERT_FP(Instruction):
     def __call__(
-        self, dst: Tile, src: Tile, fp: Tile, indexRow: float, indexCol: float, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile,
+        fp: Tile,
+        indexRow: float,
+        indexCol: float,
+        *events: Wait,
+        reluPreMode: Any = ...,
     ) -> RecordEvent: ...
 
 TINSERT_FP: _TINSERT_FP
@@ -1005,7 +1222,9 @@ zero for Null. Everything further out keeps its contents: use TFILLPAD for more.
 profile sets the whole tile to its pad value first."""
 
 class _TLOG(Instruction):
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
 
 TLOG: _TLOG
 """Take the natural logarithm.
@@ -1023,7 +1242,7 @@ TLRELU: _TLRELU
 
 class _TMATMUL(Instruction):
     def __call__(
-        self, cMatrix: Tile, aMatrix: Tile, bMatrix: Tile, *events: Wait
+        self, cMatrix: Tile, aMatrix: Tile, bMatrix: Tile, *events: Wait, Phase: Any = ...
     ) -> RecordEvent: ...
 
 TMATMUL: _TMATMUL
@@ -1040,11 +1259,17 @@ the unit flag for the store that follows and has no effect on numbers."""
 class _TMATMUL_ACC(Instruction):
     @overload
     def __call__(
-        self, cOutMatrix: Tile, cInMatrix: Tile, aMatrix: Tile, bMatrix: Tile, *events: Wait
+        self,
+        cOutMatrix: Tile,
+        cInMatrix: Tile,
+        aMatrix: Tile,
+        bMatrix: Tile,
+        *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, cOutMatrix: Tile, aMatrix: Tile, bMatrix: Tile, *events: Wait
+        self, cOutMatrix: Tile, aMatrix: Tile, bMatrix: Tile, *events: Wait, Phase: Any = ...
     ) -> RecordEvent: ...
 
 TMATMUL_ACC: _TMATMUL_ACC
@@ -1055,7 +1280,13 @@ cOutMatrix holds; cInMatrix must be the same storage and may be left out."""
 
 class _TMATMUL_BIAS(Instruction):
     def __call__(
-        self, cMatrix: Tile, aMatrix: Tile, bMatrix: Tile, biasData: Tile, *events: Wait
+        self,
+        cMatrix: Tile,
+        aMatrix: Tile,
+        bMatrix: Tile,
+        biasData: Tile,
+        *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
 
 TMATMUL_BIAS: _TMATMUL_BIAS
@@ -1074,6 +1305,7 @@ class _TMATMUL_MX(Instruction):
         bMatrix: Tile,
         bScaleMatrix: Tile,
         *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -1085,6 +1317,7 @@ class _TMATMUL_MX(Instruction):
         bMatrix: Tile,
         bScaleMatrix: Tile,
         *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -1096,6 +1329,7 @@ class _TMATMUL_MX(Instruction):
         bScaleMatrix: Tile,
         biasData: Tile,
         *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
 
 TMATMUL_MX: _TMATMUL_MX
@@ -1117,6 +1351,7 @@ class _TMATMUL_MX_HIF4(Instruction):
         bMatrix: Tile,
         bScaleMatrix: Tile,
         *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -1128,6 +1363,7 @@ class _TMATMUL_MX_HIF4(Instruction):
         bMatrix: Tile,
         bScaleMatrix: Tile,
         *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -1139,6 +1375,7 @@ class _TMATMUL_MX_HIF4(Instruction):
         bScaleMatrix: Tile,
         biasData: Tile,
         *events: Wait,
+        Phase: Any = ...,
     ) -> RecordEvent: ...
 
 TMATMUL_MX_HIF4: _TMATMUL_MX_HIF4
@@ -1186,16 +1423,51 @@ zero taken from +0 and -0."""
 
 class _TMOV(Instruction):
     @overload
-    def __call__(self, dst: Tile, src: Tile | ConvTile, *events: Wait) -> RecordEvent: ...
-    @overload
     def __call__(
-        self, dst: Tile, src: Tile | ConvTile, preQuantScalar: float, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile | ConvTile,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+        stPhase: Any = ...,
+        grp_axis: Any = ...,
     ) -> RecordEvent: ...
     @overload
-    def __call__(self, dst: Tile, src: Tile | ConvTile, fp: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile | ConvTile,
+        preQuantScalar: float,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+        stPhase: Any = ...,
+        grp_axis: Any = ...,
+    ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, src: Tile | ConvTile, tmp: Tile, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile | ConvTile,
+        fp: Tile,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+        stPhase: Any = ...,
+        grp_axis: Any = ...,
+    ) -> RecordEvent: ...
+    @overload
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile | ConvTile,
+        tmp: Tile,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        accToVecMode: Any = ...,
+        stPhase: Any = ...,
+        grp_axis: Any = ...,
     ) -> RecordEvent: ...
 
 TMOV: _TMOV
@@ -1216,7 +1488,15 @@ overwritten. Elements outside the source's valid region may be undefined and sta
 dst."""
 
 class _TMOV_FP(Instruction):
-    def __call__(self, dst: Tile, src: Tile, fp: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile,
+        fp: Tile,
+        *events: Wait,
+        reluPreMode: Any = ...,
+        stPhase: Any = ...,
+    ) -> RecordEvent: ...
 
 TMOV_FP: _TMOV_FP
 """Move an accumulator with a quantisation word per column: dst(r, c) = quant(src(r, c), fp[c]).
@@ -1225,10 +1505,19 @@ The region is that of TMOV from an accumulator. `fp` must stay unchanged until t
 
 class _TMRGSORT(Instruction):
     @overload
-    def __call__(self, dst: Tile, src0: Tile, blockLen: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src0: Tile, blockLen: float, *events: Wait, exhausted: Any = ...
+    ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, executedNumList: Any, tmp: Tile, src0: Tile, src1: Tile, *events: Wait
+        self,
+        dst: Tile,
+        executedNumList: Any,
+        tmp: Tile,
+        src0: Tile,
+        src1: Tile,
+        *events: Wait,
+        exhausted: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -1240,6 +1529,7 @@ class _TMRGSORT(Instruction):
         src1: Tile,
         src2: Tile,
         *events: Wait,
+        exhausted: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -1252,6 +1542,7 @@ class _TMRGSORT(Instruction):
         src2: Tile,
         src3: Tile,
         *events: Wait,
+        exhausted: Any = ...,
     ) -> RecordEvent: ...
 
 TMRGSORT: _TMRGSORT
@@ -1412,13 +1703,17 @@ The regions are as for TPARTADD. Integers wrap."""
 
 class _TPOP(Instruction):
     @overload
-    def __call__(self, pipe: Any, tile: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: Any, tile: Tile, *events: Wait, Split: Any = ...) -> RecordEvent: ...
     @overload
-    def __call__(self, pipe: Any, tile: Tile, subBlockId: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, pipe: Any, tile: Tile, subBlockId: float, *events: Wait, Split: Any = ...
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, pipe: Any, gmTensor: GlobalTensor, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, pipe: Any, gmTensor: GlobalTensor, *events: Wait, Split: Any = ...
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, tile: Tile, pipe: Any, *events: Wait) -> RecordEvent: ...
+    def __call__(self, tile: Tile, pipe: Any, *events: Wait, Split: Any = ...) -> RecordEvent: ...
 
 TPOP: _TPOP
 """Wait for the next entry and take it, as a tile or as a GlobalTensor view of its slot.
@@ -1432,7 +1727,7 @@ half of its vector core; with the odd splits vector core 0 has one row or column
 
 class _TPOW(Instruction):
     def __call__(
-        self, dst: Tile, base: Tile, exp: Tile, tmp: Tile, *events: Wait
+        self, dst: Tile, base: Tile, exp: Tile, tmp: Tile, *events: Wait, PrecisionType: Any = ...
     ) -> RecordEvent: ...
 
 TPOW: _TPOW
@@ -1445,7 +1740,7 @@ targets do not touch `tmp`. HIGH_PRECISION is for the floats of A5; other target
 
 class _TPOWS(Instruction):
     def __call__(
-        self, dst: Tile, base: Tile, exp: float, tmp: Tile, *events: Wait
+        self, dst: Tile, base: Tile, exp: float, tmp: Tile, *events: Wait, PrecisionType: Any = ...
     ) -> RecordEvent: ...
 
 TPOWS: _TPOWS
@@ -1492,10 +1787,12 @@ a destination apart from src0; other targets do not touch `tmp`."""
 
 class _TPRINT(Instruction):
     @overload
-    def __call__(self, src: Tile | GlobalTensor, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, src: Tile | GlobalTensor, *events: Wait, Format: Any = ...
+    ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, src: Tile | GlobalTensor, tmp: GlobalTensor, *events: Wait
+        self, src: Tile | GlobalTensor, tmp: GlobalTensor, *events: Wait, Format: Any = ...
     ) -> RecordEvent: ...
 
 TPRINT: _TPRINT
@@ -1512,13 +1809,27 @@ need a debug build (`-D_DEBUG --cce-enable-print`)."""
 
 class _TPUSH(Instruction):
     @overload
-    def __call__(self, pipe: Any, tile: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, pipe: Any, tile: Tile, *events: Wait, Split: Any = ..., Config: Any = ...
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, pipe: Any, tile: Tile, subBlockId: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        pipe: Any,
+        tile: Tile,
+        subBlockId: float,
+        *events: Wait,
+        Split: Any = ...,
+        Config: Any = ...,
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, pipe: Any, gmTensor: GlobalTensor, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, pipe: Any, gmTensor: GlobalTensor, *events: Wait, Split: Any = ..., Config: Any = ...
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, tile: Tile, pipe: Any, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, tile: Tile, pipe: Any, *events: Wait, Split: Any = ..., Config: Any = ...
+    ) -> RecordEvent: ...
 
 TPUSH: _TPUSH
 """Hand one entry to the consumer: write a tile into the ring, or commit an allocated slot.
@@ -1532,18 +1843,27 @@ when its pipe has finished, not when the call returns."""
 
 class _TQUANT(Instruction):
     @overload
-    def __call__(self, dst: Tile, src: Tile, scale: Tile, *events: Wait) -> RecordEvent: ...
-    @overload
     def __call__(
-        self, dst: Tile, src: Tile, scale: Tile, tmp: Tile, *events: Wait
+        self, dst: Tile, src: Tile, scale: Tile, *events: Wait, quant_type: Any = ...
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, src: Tile, scale: Tile, offset: Tile, *events: Wait
+        self, dst: Tile, src: Tile, scale: Tile, tmp: Tile, *events: Wait, quant_type: Any = ...
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, src: Tile, scale: Tile, tmp: Tile, offset: Tile, *events: Wait
+        self, dst: Tile, src: Tile, scale: Tile, offset: Tile, *events: Wait, quant_type: Any = ...
+    ) -> RecordEvent: ...
+    @overload
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile,
+        scale: Tile,
+        tmp: Tile,
+        offset: Tile,
+        *events: Wait,
+        quant_type: Any = ...,
     ) -> RecordEvent: ...
 
 TQUANT: _TQUANT
@@ -1560,7 +1880,16 @@ microscaling formats: see TQUANT_MX and TQUANT_DN."""
 
 class _TQUANT_DN(Instruction):
     def __call__(
-        self, dst: Tile, src: Tile, exp: Tile, max: Tile, scaling: Tile, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile,
+        exp: Tile,
+        max: Tile,
+        scaling: Tile,
+        *events: Wait,
+        grp_axis: Any = ...,
+        mx_alg: Any = ...,
+        interleave: Any = ...,
     ) -> RecordEvent: ...
 
 TQUANT_DN: _TQUANT_DN
@@ -1584,11 +1913,34 @@ In C++ it is TQUANT with MxQuantAlg::Hif4, which the MX forms of TQUANT refuse b
 class _TQUANT_MX(Instruction):
     @overload
     def __call__(
-        self, dst: Tile, src: Tile, exp: Tile, max: Tile, scaling: Tile, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile,
+        exp: Tile,
+        max: Tile,
+        scaling: Tile,
+        *events: Wait,
+        quant_type: Any = ...,
+        scale_alg: Any = ...,
+        store_mode: Any = ...,
+        grp_axis: Any = ...,
+        mx_alg: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, src: Tile, exp: Tile, max: Tile, scaling: Tile, exp_zz: Tile, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile,
+        exp: Tile,
+        max: Tile,
+        scaling: Tile,
+        exp_zz: Tile,
+        *events: Wait,
+        quant_type: Any = ...,
+        scale_alg: Any = ...,
+        store_mode: Any = ...,
+        grp_axis: Any = ...,
+        mx_alg: Any = ...,
     ) -> RecordEvent: ...
 
 TQUANT_MX: _TQUANT_MX
@@ -1616,6 +1968,7 @@ class _TRANDOM(Instruction):
         counter2: float,
         counter3: float,
         *events: Wait,
+        Rounds: Any = ...,
     ) -> RecordEvent: ...
 
 TRANDOM: _TRANDOM
@@ -1628,7 +1981,9 @@ advances by (valid columns - 1) % 64 + 1, so that rows may share counters or ski
 caller's counter does not change: to continue the stream, advance it by the same total."""
 
 class _TRECIP(Instruction):
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
 
 TRECIP: _TRECIP
 """Take the reciprocal; 1 / 0 is an infinity.
@@ -1644,7 +1999,7 @@ TRELU: _TRELU
 
 class _TREM(Instruction):
     def __call__(
-        self, dst: Tile, src0: Tile, src1: Tile, tmp: Tile, *events: Wait
+        self, dst: Tile, src0: Tile, src1: Tile, tmp: Tile, *events: Wait, PrecisionType: Any = ...
     ) -> RecordEvent: ...
 
 TREM: _TREM
@@ -1658,7 +2013,13 @@ destroys both sources of i32; other targets do not touch `tmp`."""
 
 class _TREMS(Instruction):
     def __call__(
-        self, dst: Tile, src: Tile, scalar: float, tmp: Tile, *events: Wait
+        self,
+        dst: Tile,
+        src: Tile,
+        scalar: float,
+        tmp: Tile,
+        *events: Wait,
+        PrecisionType: Any = ...,
     ) -> RecordEvent: ...
 
 TREMS: _TREMS
@@ -1739,10 +2100,12 @@ there is none, in UB bytes 188416 to 196608, whose contents are lost. Integers w
 
 class _TROWEXPANDDIV(Instruction):
     @overload
-    def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src0: Tile, src1: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, src0: Tile, src1: Tile, tmp: Tile, *events: Wait
+        self, dst: Tile, src0: Tile, src1: Tile, tmp: Tile, *events: Wait, PrecisionType: Any = ...
     ) -> RecordEvent: ...
 
 TROWEXPANDDIV: _TROWEXPANDDIV
@@ -1863,9 +2226,13 @@ and bf16 in f32, and may sum f16 and bf16 into f32 and i16 into i32."""
 
 class _TRSQRT(Instruction):
     @overload
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, dst: Tile, src: Tile, tmp: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, tmp: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
 
 TRSQRT: _TRSQRT
 """Take the reciprocal of the square root.
@@ -1876,9 +2243,19 @@ targets do not touch it. HIGH_PRECISION corrects the last place on A5."""
 
 class _TSCATTER(Instruction):
     @overload
-    def __call__(self, dst: Tile, src: Tile, indexes: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: Tile,
+        src: Tile,
+        indexes: Tile,
+        *events: Wait,
+        maskPattern: Any = ...,
+        ScatterType: Any = ...,
+    ) -> RecordEvent: ...
     @overload
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, *events: Wait, maskPattern: Any = ..., ScatterType: Any = ...
+    ) -> RecordEvent: ...
 
 TSCATTER: _TSCATTER
 """Clear dst, then scatter the elements of src to where an index tile or a pattern says.
@@ -1913,7 +2290,9 @@ Bits are laid out as TCMP and TCMPS leave them. Nothing is computed, so NaNs of 
 payload. The destination may be the source. A2/A3 needs `tmp`; other targets do not touch it."""
 
 class _TSETHF32MODE(Instruction):
-    def __call__(self, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, *events: Wait, isEnable: Any = ..., hf32TransMode: Any = ...
+    ) -> RecordEvent: ...
 
 TSETHF32MODE: _TSETHF32MODE
 """Switch HF32 mode; no supported device has it, use TSETTF32MODE.
@@ -1921,7 +2300,9 @@ TSETHF32MODE: _TSETHF32MODE
 The page documents the call without saying what it does, and no device implements it."""
 
 class _TSETTF32MODE(Instruction):
-    def __call__(self, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, *events: Wait, isEnable: Any = ..., tf32TransMode: Any = ...
+    ) -> RecordEvent: ...
 
 TSETTF32MODE: _TSETTF32MODE
 """Switch the reduced precision of f32 matrix products on or off.
@@ -1981,17 +2362,34 @@ last, and their records hold whatever idx has there. TSORT32 takes no wait event
 permissive profile sorts a short run as it is, and breaks ties by the smaller index."""
 
 class _TSQRT(Instruction):
-    def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, src: Tile, *events: Wait, PrecisionType: Any = ...
+    ) -> RecordEvent: ...
 
 TSQRT: _TSQRT
 """Take the square root. The root of a negative number is NaN, that of -0 is -0."""
 
 class _TSTORE(Instruction):
     @overload
-    def __call__(self, dst: GlobalTensor, src: Tile | ConvTile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: GlobalTensor,
+        src: Tile | ConvTile,
+        *events: Wait,
+        stPhase: Any = ...,
+        atomicType: Any = ...,
+        reluPreMode: Any = ...,
+    ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: GlobalTensor, src: Tile | ConvTile, preQuantScalar: float, *events: Wait
+        self,
+        dst: GlobalTensor,
+        src: Tile | ConvTile,
+        preQuantScalar: float,
+        *events: Wait,
+        stPhase: Any = ...,
+        atomicType: Any = ...,
+        reluPreMode: Any = ...,
     ) -> RecordEvent: ...
 
 TSTORE: _TSTORE
@@ -2005,7 +2403,15 @@ time. Memory outside the view is untouched. The phase orders the drain of an acc
 the matmul that fills it and changes no value."""
 
 class _TSTORE_FP(Instruction):
-    def __call__(self, dst: GlobalTensor, src: Tile, fp: Tile, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self,
+        dst: GlobalTensor,
+        src: Tile,
+        fp: Tile,
+        *events: Wait,
+        atomicType: Any = ...,
+        reluPreMode: Any = ...,
+    ) -> RecordEvent: ...
 
 TSTORE_FP: _TSTORE_FP
 """Store an accumulator, each column quantised with its own word of `fp`.
@@ -2084,7 +2490,7 @@ one column), whole columns of boxes for boxed ones. Vector instructions and tran
 its address to be a multiple of 32 bytes."""
 
 class _TSYNC(Instruction):
-    def __call__(self, *events: Wait) -> RecordEvent: ...
+    def __call__(self, *events: Wait, OpCode: Any = ...) -> RecordEvent: ...
 
 TSYNC: _TSYNC
 """Wait for events, `TSYNC(e0, e1)`, or drain the pipe of an operation, `TSYNC[Op.TADD]()`.
@@ -2112,7 +2518,9 @@ filters beyond N become zero; the permissive profile leaves all of them untouche
 of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecified."""
 
 class _TTRI(Instruction):
-    def __call__(self, dst: Tile, diagonal: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dst: Tile, diagonal: float, *events: Wait, isUpperOrLower: Any = ...
+    ) -> RecordEvent: ...
 
 TTRI: _TTRI
 """Write a triangular matrix of ones and zeros.

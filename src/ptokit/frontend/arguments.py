@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 from enum import IntEnum
 from typing import Any, TypeVar, cast
@@ -116,9 +117,12 @@ def check_argument(name: str, value: Any) -> None:
             got=[(name, f"{kind} of {size}")],
             fix=f"np.array({name}, np.float32) for global memory, tuple({name}) for constants",
         )
-    if isinstance(value, tuple) or is_record(value):
-        for each, leaf in leaves_of(name, value):
-            check_argument(each, leaf)
+    if isinstance(value, tuple):
+        for index, each in enumerate(cast("tuple[Any, ...]", value)):
+            check_argument(f"{name}[{index}]", each)
+    elif is_record(value):
+        for field in fields(value):
+            check_argument(f"{name}.{field.name}", getattr(value, field.name))
     elif not isinstance(value, np.generic) and is_array(value):
         _check_array(name, as_array(value))
 

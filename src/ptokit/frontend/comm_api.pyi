@@ -14,7 +14,12 @@ Wait = RecordEvent | Waitable
 class _TBROADCAST(Instruction):
     @overload
     def __call__(
-        self, parallelGroup: Any, srcGlobalData: GlobalTensor, stagingTileData: Tile, *events: Wait
+        self,
+        parallelGroup: Any,
+        srcGlobalData: GlobalTensor,
+        stagingTileData: Tile,
+        *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -24,6 +29,7 @@ class _TBROADCAST(Instruction):
         stagingTileData: Tile,
         pongTile: Tile,
         *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -33,6 +39,7 @@ class _TBROADCAST(Instruction):
         stagingTileData: Tile,
         trigger: Any,
         *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -43,6 +50,7 @@ class _TBROADCAST(Instruction):
         pongTile: Tile,
         trigger: Any,
         *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
 
 TBROADCAST: _TBROADCAST
@@ -54,7 +62,12 @@ the group. The source may be the root's own buffer. Nobody is told: follow it wi
 class _TGATHER(Instruction):
     @overload
     def __call__(
-        self, parallelGroup: Any, dstGlobalData: GlobalTensor, stagingTileData: Tile, *events: Wait
+        self,
+        parallelGroup: Any,
+        dstGlobalData: GlobalTensor,
+        stagingTileData: Tile,
+        *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -64,6 +77,7 @@ class _TGATHER(Instruction):
         stagingTileData: Tile,
         pongTile: Tile,
         *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -73,6 +87,7 @@ class _TGATHER(Instruction):
         stagingTileData: Tile,
         trigger: Any,
         *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -83,6 +98,7 @@ class _TGATHER(Instruction):
         pongTile: Tile,
         trigger: Any,
         *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
 
 TGATHER: _TGATHER
@@ -125,6 +141,7 @@ class _TGET_ASYNC(Instruction):
         srcGlobalData: GlobalTensor,
         session: AsyncSession,
         *events: Wait,
+        engine: Any = ...,
     ) -> AsyncEvent: ...
     @overload
     def __call__(
@@ -134,6 +151,7 @@ class _TGET_ASYNC(Instruction):
         session: AsyncSession,
         peer: float,
         *events: Wait,
+        engine: Any = ...,
     ) -> AsyncEvent: ...
 
 TGET_ASYNC: _TGET_ASYNC
@@ -142,7 +160,9 @@ TGET_ASYNC: _TGET_ASYNC
 As TPUT_ASYNC, in the other direction; A5 reads by SDMA like A2/A3."""
 
 class _TNOTIFY(Instruction):
-    def __call__(self, dstSignalData: GlobalTensor, value: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, dstSignalData: GlobalTensor, value: float, *events: Wait, op: Any = ...
+    ) -> RecordEvent: ...
 
 TNOTIFY: _TNOTIFY
 """Set a signal, usually of another device, or add to it atomically.
@@ -160,6 +180,7 @@ class _TPUT(Instruction):
         srcGlobalData: GlobalTensor,
         stagingTileData: Tile,
         *events: Wait,
+        atomicType: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -169,6 +190,7 @@ class _TPUT(Instruction):
         stagingTileData: Tile,
         pongTile: Tile,
         *events: Wait,
+        atomicType: Any = ...,
     ) -> RecordEvent: ...
 
 TPUT: _TPUT
@@ -189,6 +211,7 @@ class _TPUT_ASYNC(Instruction):
         srcGlobalData: GlobalTensor,
         session: AsyncSession,
         *events: Wait,
+        engine: Any = ...,
     ) -> AsyncEvent: ...
     @overload
     def __call__(
@@ -198,6 +221,7 @@ class _TPUT_ASYNC(Instruction):
         session: AsyncSession,
         peer: float,
         *events: Wait,
+        engine: Any = ...,
     ) -> AsyncEvent: ...
 
 TPUT_ASYNC: _TPUT_ASYNC
@@ -217,6 +241,8 @@ class _TREDUCE(Instruction):
         accTileData: Tile,
         recvTileData: Tile,
         *events: Wait,
+        engine: Any = ...,
+        op: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -227,6 +253,8 @@ class _TREDUCE(Instruction):
         pingTileData: Tile,
         pongTileData: Tile,
         *events: Wait,
+        engine: Any = ...,
+        op: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -237,6 +265,8 @@ class _TREDUCE(Instruction):
         recvTileData: Tile,
         trigger: Any,
         *events: Wait,
+        engine: Any = ...,
+        op: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -248,6 +278,8 @@ class _TREDUCE(Instruction):
         pongTileData: Tile,
         trigger: Any,
         *events: Wait,
+        engine: Any = ...,
+        op: Any = ...,
     ) -> RecordEvent: ...
 
 TREDUCE: _TREDUCE
@@ -261,7 +293,12 @@ the load of the next buffer overlaps the combination of the current one; results
 class _TSCATTER(Instruction):
     @overload
     def __call__(
-        self, parallelGroup: Any, srcGlobalData: GlobalTensor, stagingTileData: Tile, *events: Wait
+        self,
+        parallelGroup: Any,
+        srcGlobalData: GlobalTensor,
+        stagingTileData: Tile,
+        *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -271,6 +308,7 @@ class _TSCATTER(Instruction):
         stagingTileData: Tile,
         pongTile: Tile,
         *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -280,6 +318,7 @@ class _TSCATTER(Instruction):
         stagingTileData: Tile,
         trigger: Any,
         *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -290,6 +329,7 @@ class _TSCATTER(Instruction):
         pongTile: Tile,
         trigger: Any,
         *events: Wait,
+        engine: Any = ...,
     ) -> RecordEvent: ...
 
 TSCATTER: _TSCATTER
@@ -299,7 +339,9 @@ Only the root executes it. Rows r*H up to (r+1)*H of dimension 3 go to member r;
 on are not read. Not the scatter of elements inside a tile, which is TSCATTER without `comm`."""
 
 class _TTEST(Instruction):
-    def __call__(self, signalData: GlobalTensor, cmpValue: float, *events: Wait) -> bool: ...
+    def __call__(
+        self, signalData: GlobalTensor, cmpValue: float, *events: Wait, cmp: Any = ...
+    ) -> bool: ...
 
 TTEST: _TTEST
 """Whether every element of a signal region satisfies a comparison now.
@@ -308,7 +350,9 @@ As TWAIT, but it looks once. A test that fails lets the other ranks of a running
 so a loop around it sees their signals."""
 
 class _TWAIT(Instruction):
-    def __call__(self, signalData: GlobalTensor, cmpValue: float, *events: Wait) -> RecordEvent: ...
+    def __call__(
+        self, signalData: GlobalTensor, cmpValue: float, *events: Wait, cmp: Any = ...
+    ) -> RecordEvent: ...
 
 TWAIT: _TWAIT
 """Wait until every element of a signal region satisfies a comparison.

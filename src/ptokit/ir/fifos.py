@@ -15,7 +15,7 @@ from ptokit.ir.dialects import definition_of
 from ptokit.ir.dialects.fifo import OPENINGS, RESERVE
 from ptokit.ir.dialects.memory import DECLARE_VIEW
 from ptokit.ir.flow import allocates
-from ptokit.ir.types import TileBufType
+from ptokit.ir.types import PlacedType, bytes_of
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.targets import Target
 
@@ -118,12 +118,12 @@ _ALIGNMENT = 32  # bytes; what every transfer into UB and L1 asks for
 def _end(alloc: Op, location: str) -> int:
     """Where a tile with a known address ends, 0 for all others."""
     address, kind = alloc.operand("addr"), alloc.result.type
-    assert isinstance(kind, TileBufType)
+    assert isinstance(kind, PlacedType)
     owner = address.owner if address is not None else None
     if kind.spec.loc.name.lower() != location or not isinstance(owner, Op):
         return 0
     number = owner.attrs.get("value")
-    return number.value + kind.spec.nbytes if isinstance(number, IntAttr) else 0
+    return number.value + bytes_of(kind) if isinstance(number, IntAttr) else 0
 
 
 def _number(attr: Attribute | None, default: int = 0) -> int:

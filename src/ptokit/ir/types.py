@@ -138,6 +138,27 @@ class ConvTileType:
 
 
 @dataclass(frozen=True)
+class MultiTileType:
+    """`!pto.multi_tile_buf`: tiles of one type side by side, of which an index chooses one."""
+
+    spec: TileSpec
+    count: int
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one tile to the next."""
+        step = 512 if self.spec.loc in _WIDE_SLOTS else 32
+        return -(-self.spec.nbytes // step) * step
+
+    def __str__(self) -> str:
+        return f"!pto.multi_tile_buf<{_tile_text(self.spec, False)}, count={self.count}>"
+
+
+_WIDE_SLOTS = (TileType.Left, TileType.Right, TileType.Acc)
+MOST_SLOTS = 16  # of a multi_tile_buf
+
+
+@dataclass(frozen=True)
 class ShapedType:
     """`memref`, `vector` or `tensor` of MLIR, as far as lowered files use them."""
 
@@ -197,13 +218,15 @@ Type = (
     | ViewType
     | TileBufType
     | ConvTileType
+    | MultiTileType
     | ShapedType
     | OpaqueType
     | FunctionType
     | ElidedType
 )
 
-BufferType = TileBufType | ConvTileType  # what occupies on-chip memory
+BufferType = TileBufType | ConvTileType  # what instructions take of on-chip memory
+PlacedType = BufferType | MultiTileType  # what occupies it
 
 INDEX = ScalarType("index")
 I1 = ScalarType("i1")
@@ -211,6 +234,13 @@ I32 = ScalarType("i32")
 I64 = ScalarType("i64")
 F32 = ScalarType("f32")
 F64 = ScalarType("f64")
+
+
+def bytes_of(type_: PlacedType) -> int:
+    """The bytes that something occupies in its memory."""
+    if isinstance(type_, MultiTileType):
+        return type_.count * type_.stride
+    return type_.spec.nbytes
 
 
 def dims_text(shape: tuple[int, ...]) -> str:

@@ -28,6 +28,7 @@ from ptokit.ir.types import (
     BufferType,
     ConvTileType,
     ElidedType,
+    MultiTileType,
     OpaqueType,
     PtrType,
     ScalarType,
@@ -50,7 +51,7 @@ OPAQUE = (
     *("group", "fmatrix_config", "tpipe", "mask", "vreg", "align", "prefetch_async_context"),
 )
 CONVS = ("conv_tile", "conv_tile_buf")
-NAMES = ("ptr", "tile", "tile_buf", *CONVS, *VIEWS, *OPAQUE)
+NAMES = ("ptr", "tile", "tile_buf", "multi_tile_buf", *CONVS, *VIEWS, *OPAQUE)
 
 _KEYS = ("loc", "dtype", "rows", "cols", "v_row", "v_col", "blayout", "slayout", "fractal", "pad")
 _POSITIONS = {
@@ -116,6 +117,8 @@ def _dialect_type(text: str) -> Type:
     start = match.start(1) if match else len(text)
     if name in ("tile", "tile_buf"):
         return _tile(name, body, start)
+    if name == "multi_tile_buf":
+        return _multi_tile(body, start)
     if name in CONVS:
         return _conv_tile(name, body, start)
     if name == "ptr":
@@ -195,6 +198,25 @@ def _tile(name: str, body: str, start: int) -> Type:
     keyed, bare = _keyed(body, start)
     _name_bare_parts(bare, keyed, start)
     return TileBufType(_tile_spec(keyed, start), name == "tile")
+
+
+_COUNT = re.compile(r",\s*count\s*=\s*(\d+)\s*$")
+
+
+def _multi_tile(body: str, start: int) -> MultiTileType:
+    """The description of one tile, or its type, and how many of them there are."""
+    fix = "write !pto.multi_tile_buf<vec, 16x64xf32, count=2>"
+    found = _COUNT.search(body)
+    if found is None:
+        raise SpellingError("a multi_tile_buf says its count last", start, len(body), fix)
+    inner = body[: found.start()].strip()
+    if inner.startswith("!pto.tile_buf<"):
+        tile = _dialect_type(inner)
+    else:
+        tile = _tile("tile_buf", inner, start)
+    if not isinstance(tile, TileBufType):
+        raise SpellingError("a multi_tile_buf is made of tile_bufs", start, len(body), fix)
+    return MultiTileType(tile.spec, int(found[1]))
 
 
 def _keyed(body: str, start: int) -> tuple[dict[str, tuple[str, int]], list[tuple[str, int]]]:

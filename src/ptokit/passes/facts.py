@@ -27,6 +27,7 @@ from ptokit.ir.types import (
     PADS,
     SLAYOUTS,
     ConvTileType,
+    MultiTileType,
     ScalarType,
     ShapedType,
     TileBufType,
@@ -178,6 +179,16 @@ class Known:
         )
         self._tiles[op.result] = TileFacts(spec, valid, self.number(op.operand("addr")))
 
+    def _got(self, op: Op) -> None:
+        """A tile of several: its place is known when its number is."""
+        tiles, slot = op.operands[0], self.number(op.operands[1])
+        made, owner = tiles.type, tiles.owner
+        assert isinstance(made, MultiTileType)
+        spec = on_target(made.spec, self.target.left_layout)
+        base = self.number(owner.operand("addr")) if isinstance(owner, Op) else None
+        at = None if base is None or slot is None else base + slot * made.stride
+        self._tiles[op.result] = TileFacts(spec, address=at)
+
     def _bound(self, op: Op) -> None:
         type_ = op.result.type
         assert isinstance(type_, ShapedType)
@@ -214,6 +225,7 @@ _LEARN: dict[Definition | None, Callable[[Known, Op], None]] = {
     memory.DECLARE_VIEW: Known._tensor_view,
     memory.PARTITION: Known._partition,
     memory.ALLOC: Known._allocated,
+    memory.GET_TILE: Known._got,
     memory.BIND_TILE: Known._bound,
     memory.POINTER_CAST: Known._bound,
     memory.SUBSET: Known._window,

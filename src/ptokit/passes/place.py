@@ -20,7 +20,15 @@ from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.flow import allocates
 from ptokit.ir.rewrite import clone
-from ptokit.ir.types import I64, BufferType, ConvTileType, TileBufType
+from ptokit.ir.types import (
+    I64,
+    BufferType,
+    ConvTileType,
+    MultiTileType,
+    PlacedType,
+    TileBufType,
+    bytes_of,
+)
 from ptokit.isa.binding import TGET_SCALE_ADDR
 from ptokit.isa.targets import Space, Target
 from ptokit.passes.accesses import Accesses, accesses_of
@@ -87,21 +95,28 @@ def _place(function: Function, target: Target, floor: Floor, is_apart: bool) -> 
     _forget(function, _said_by_addresses(accesses, addresses).__contains__)
     reach = dict(floor)
     for value, address in addresses.items():
-        assert isinstance(value.type, BufferType)
-        spec = value.type.spec
-        memory = target.spaces[spec.loc].memory
-        reach[memory] = max(reach.get(memory, 0), address + spec.nbytes)
+        assert isinstance(value.type, PlacedType)
+        memory = target.spaces[value.type.spec.loc].memory
+        reach[memory] = max(reach.get(memory, 0), address + bytes_of(value.type))
     return reach
 
 
 def _spec(live: Live) -> TileSpec | ConvSpec:
+    return _type(live).spec
+
+
+def _type(live: Live) -> PlacedType:
     type_ = live.alloc.result.type
-    assert isinstance(type_, BufferType)
-    return type_.spec
+    assert isinstance(type_, PlacedType)
+    return type_
+
+
+def _nbytes(live: Live) -> int:
+    return bytes_of(_type(live))
 
 
 def _size(live: Live, alignment: int) -> int:
-    return -(-_spec(live).nbytes // alignment) * alignment
+    return -(-_nbytes(live) // alignment) * alignment
 
 
 # ---- scales of block-scaled products -----------------------------------------------------------
@@ -119,7 +134,8 @@ def _scales(function: Function, accesses: Accesses) -> dict[Value, Value]:
             if scale_loc in by_loc and data_loc in by_loc:
                 (data, *others) = accesses.stands_for(by_loc[data_loc])
                 for scale in accesses.stands_for(by_loc[scale_loc]):
-                    if others or found.setdefault(scale, data) is not data:
+                    many = others or isinstance(data.type, MultiTileType)
+                    if many or found.setdefault(scale, data) is not data:
                         raise ProgramError([_torn(op)])
     return found
 
@@ -260,12 +276,12 @@ def _overflow(
     worst: list[Live] = []
     for point in {live.start for live in group}:
         there = [live for live in group if live.start <= point <= live.stop]
-        if sum(_spec(each).nbytes for each in there) > sum(_spec(w).nbytes for w in worst):
+        if sum(map(_nbytes, there)) > sum(map(_nbytes, worst)):
             worst = there
-    need = sum(_spec(live).nbytes for live in worst)
+    need = sum(map(_nbytes, worst))
     notes = tuple(
-        Note(f"{_spec(live).nbytes} bytes: {_spec(live)}", live.alloc.location)
-        for live in sorted(worst, key=lambda live: -_spec(live).nbytes)
+        Note(f"{_nbytes(live)} bytes: {_spec(live)}", live.alloc.location)
+        for live in sorted(worst, key=lambda live: -_nbytes(live))
     )
     return Diagnostic(
         "place.overflow",

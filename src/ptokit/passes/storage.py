@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Value
 from ptokit.ir.flow import allocates
-from ptokit.ir.types import BufferType
+from ptokit.ir.types import PlacedType
+from ptokit.ir.types import bytes_of as size_of
 from ptokit.passes.accesses import Accesses
 
 
@@ -37,7 +38,7 @@ class Map:
         found = self.places.get(root)
         if found is not None:
             return found
-        if not is_memory and isinstance(root.type, BufferType):
+        if not is_memory and isinstance(root.type, PlacedType):
             return Bytes(root.type.spec.loc)  # somewhere in its memory
         return Bytes(root)
 
@@ -46,12 +47,11 @@ def bytes_of(function: Function, accesses: Accesses) -> Map:
     """Collect the addresses of the allocations."""
     result = Map()
     for op in function.walk():
-        if not allocates(op) or not isinstance(op.result.type, BufferType):
+        if not allocates(op) or not isinstance(op.result.type, PlacedType):
             continue
-        address = accesses.known.number(op.operand("addr"))
-        spec = op.result.type.spec
+        kind, address = op.result.type, accesses.known.number(op.operand("addr"))
         if address is not None:
-            result.places[op.result] = Bytes(spec.loc, address, address + spec.nbytes)
+            result.places[op.result] = Bytes(kind.spec.loc, address, address + size_of(kind))
     for root in accesses.fifos.popped:
         ring = accesses.fifos.place_of(root)
         if ring is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic
-from ptokit.base.enums import Layout
+from ptokit.base.enums import CompactMode, Layout
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr
@@ -15,7 +15,17 @@ from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS, Definition, asynchronous, memory
 from ptokit.ir.dialects.asynchronous import config_of, group_of, sync_id
 from ptokit.ir.fifos import entry_of, is_slot
-from ptokit.ir.types import PtrType, ShapedType, TileBufType, ViewType, on_target
+from ptokit.ir.types import (
+    MOST_SLOTS,
+    MultiTileType,
+    PtrType,
+    ShapedType,
+    TileBufType,
+    ViewType,
+    bytes_of,
+    on_target,
+    same_type,
+)
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.remedies import size_remedy
@@ -64,9 +74,11 @@ def tile_type(op: Op, spec: TileSpec | ConvSpec, scene: Scene) -> Iterator[Diagn
 def check_alloc(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """`alloc_tile`: type, valid sizes, address."""
     type_ = op.result.type
-    if not isinstance(type_, TileBufType):
-        return
-    spec = type_.spec
+    if isinstance(type_, TileBufType):
+        yield from _check_made(op, type_.spec, scene)
+
+
+def _check_made(op: Op, spec: TileSpec, scene: Scene) -> Iterator[Diagnostic]:
     yield from tile_type(op, spec, scene)
     for label, key, static in (
         ("valid_row", "v_row", spec.valid_row),
@@ -83,6 +95,46 @@ def check_alloc(op: Op, scene: Scene) -> Iterator[Diagnostic]:
             )
     yield from _valid_in_capacity(op, spec, scene, op.operand("valid_row"), op.operand("valid_col"))
     yield from check_address(op, TileFacts(on_target(spec, scene.target.left_layout)), scene)
+
+
+def check_alloc_tiles(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`alloc_multi_tile`: as many tiles as there may be, each a legal one."""
+    type_ = op.result.type
+    assert isinstance(type_, MultiTileType)
+    if not 2 <= type_.count <= MOST_SLOTS:
+        yield complaint(
+            op, "tile-count", f"count must be >= 2 and <= {MOST_SLOTS}", {"count": type_.count}
+        )
+    if type_.spec.compact is CompactMode.RowPlusOne:
+        yield complaint(op, "tile-slot-type", "a slot has no row_plus_one compaction")
+    yield from _check_made(op, type_.spec, scene)
+    address, space = scene.known.number(op.operand("addr")), scene.target.spaces[type_.spec.loc]
+    if address is not None and address + bytes_of(type_) > space.capacity:
+        end = f"0x{address + bytes_of(type_):x}"
+        yield complaint(
+            op,
+            "tile-slots-end",
+            "the last tile ends inside its memory space",
+            {"end": end, "capacity": f"0x{space.capacity:x}"},
+        )
+
+
+def check_get_tile(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`multi_tile_get`: a slot that there is, of the type of the slots."""
+    tiles, made = op.operands[0].type, op.result.type
+    assert isinstance(tiles, MultiTileType)
+    slot = scene.known.number(op.operands[1])
+    if slot is not None and not 0 <= slot < tiles.count:
+        yield complaint(
+            op, "tile-slot", "the index is out of range", {"index": slot, "count": tiles.count}
+        )
+    if not same_type(made, TileBufType(tiles.spec)):
+        yield complaint(
+            op,
+            "tile-slot-type",
+            "the result has the type of a slot",
+            {"result": made, "slot": TileBufType(tiles.spec)},
+        )
 
 
 def _valid_in_capacity(
@@ -387,6 +439,8 @@ def check_entry(op: Op, scene: Scene) -> Iterator[Diagnostic]:
 CHECKS: dict[Definition, Check] = {
     **{d: check_entry for d in DEFINITIONS.values() if d.insn and d.insn.moves_entries},
     memory.ALLOC: check_alloc,
+    memory.ALLOC_TILES: check_alloc_tiles,
+    memory.GET_TILE: check_get_tile,
     memory.DECLARE_TILE: check_declared,
     memory.SET_VALID: check_valid_shape,
     memory.SUBSET: check_subset,

@@ -16,7 +16,7 @@ from ptokit.ir.dialects import definition_of
 from ptokit.ir.dialects.conv import READS, SET_PARAMS
 from ptokit.ir.flow import allocates, is_loop, rebound
 from ptokit.ir.instructions import form_of
-from ptokit.ir.types import BufferType
+from ptokit.ir.types import BufferType, MultiTileType
 from ptokit.passes.conv_values import Said, refuse_inside
 
 
@@ -90,6 +90,8 @@ class _Values:
         return found
 
     def _check_alloc(self, op: Op) -> None:
+        if isinstance(op.result.type, MultiTileType):
+            raise _refusal(op, "Level 1 has no run-time choice among tiles")
         if op.operands:
             what = op.labels[0]
             raise _refusal(op, f"Level 1 has no {what}")

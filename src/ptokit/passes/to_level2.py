@@ -20,10 +20,12 @@ from ptokit.ir.types import (
     BufferType,
     ConvTileType,
     ElidedType,
+    PlacedType,
     PtrType,
     TileBufType,
     Type,
     ViewType,
+    bytes_of,
 )
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.targets import Target
@@ -289,11 +291,11 @@ def without_addresses(module: Module, target: Target) -> Module:
 
 def _check_apart(op: Op, known: Known, placed: list[tuple[int, int, int, Op]]) -> None:
     address, type_ = known.number(op.operand("addr")), op.result.type
-    if not isinstance(type_, BufferType):
+    if not isinstance(type_, PlacedType):
         return
     if address is None:
         raise _refusal(op, "its address is not a constant, so it may share bytes with another tile")
-    loc, stop = int(type_.spec.loc), address + type_.spec.nbytes
+    loc, stop = int(type_.spec.loc), address + bytes_of(type_)
     for other_loc, first, last, other in placed:
         if other_loc == loc and first < stop and address < last:
             raise _refusal(

@@ -116,7 +116,8 @@ def apply(
     name = getattr(function, "__name__", repr(function))
     own = getattr(function, "__self__", None)
     keeps = (_hashable(function) and function in _KEEPING) or isinstance(own, list | dict | deque)
-    if _has_symbol(values) and _is_compiled(function) and not keeps:
+    sees = any(isinstance(v, Number) for v in values) or not isinstance(function, np.ufunc)
+    if sees and _has_symbol(values) and _is_compiled(function) and not keeps:
         raise emitter.fail(
             "call",
             f"{name} cannot be called with a value known only at run time",

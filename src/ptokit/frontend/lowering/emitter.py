@@ -11,6 +11,7 @@ from ptokit.base.location import Location
 from ptokit.frontend.lowering.heap import Heap
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr, IntAttr
 from ptokit.ir.core import NOWHERE, Block, Function, Op, Value
+from ptokit.ir.dialects.memory import GET_TILE
 from ptokit.ir.types import I1, INDEX, ScalarType, Type
 from ptokit.isa.spec import Insn
 
@@ -66,7 +67,7 @@ class Emitter:
     ) -> Op:
         """Append an operation at the line in hand."""
         key = (name, *(id(v) for _, v in operands), *(t for _, t in results), repr(attrs))
-        is_arithmetic = name.startswith("arith.")
+        is_arithmetic = name.startswith("arith.") or name == GET_TILE.name
         if is_arithmetic and operands:
             for known in self._known:
                 if key in known:
@@ -107,17 +108,21 @@ class Emitter:
         self._constants[-1][key] = made.result
         return made.result
 
+    def block_of(self, op: Op) -> Block | None:
+        """The open block in which an operation was written."""
+        return next((block for block in self._blocks if op in block.ops), None)
+
     def constant_before(self, op: Op, value: int, type_: Type) -> Value:
         """A constant that stands before an operation written earlier."""
-        for block in self._blocks:
-            if op in block.ops:
-                made = Op("arith.constant", [], (), [Value("addr", type_)], ("result",))
-                made.attrs["value"] = IntAttr(value, type_)
-                made.location = made.result.location = op.location
-                made.result.owner = made
-                block.ops.insert(block.ops.index(op), made)
-                return made.result
-        raise self.fail("scope", "the tile was made in a region that has ended")
+        block = self.block_of(op)
+        if block is None:
+            raise self.fail("scope", "the tile was made in a region that has ended")
+        made = Op("arith.constant", [], (), [Value("addr", type_)], ("result",))
+        made.attrs["value"] = IntAttr(value, type_)
+        made.location = made.result.location = op.location
+        made.result.owner = made
+        block.ops.insert(block.ops.index(op), made)
+        return made.result
 
     def fail(self, code: str, message: str, fix: str = "", notes: Sequence[Note] = ()) -> PtoError:
         """An error at the user's line."""

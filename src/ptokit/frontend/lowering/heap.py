@@ -29,9 +29,9 @@ _OPAQUE = ("builtins", "ptokit", "numpy", "enum", "types")  # modules whose obje
 
 
 class Symbol:
-    """What stands for a run-time value; CELLS are attributes that change as the kernel goes on."""
+    """What stands for a run-time value; __cells__ are attributes that change on the way."""
 
-    CELLS: ClassVar[tuple[str, ...]] = ()
+    __cells__: ClassVar[tuple[str, ...]] = ()
 
 
 def cells_of(held: Any) -> Cells:
@@ -43,7 +43,7 @@ def cells_of(held: Any) -> Cells:
     if isinstance(held, WHOLES):
         return {"": copy(held)}
     if isinstance(held, Symbol):
-        return {name: getattr(held, name) for name in held.CELLS}
+        return {name: getattr(held, name) for name in held.__cells__}
     return {name: getattr(held, name) for name in _attributes(held)}
 
 
@@ -80,7 +80,7 @@ def is_mutable(value: Any) -> bool:
     if isinstance(value, (list, dict, *WHOLES)):
         return True
     if isinstance(value, Symbol):
-        return bool(value.CELLS)
+        return bool(value.__cells__)
     kind = type(value)
     if isinstance(value, _PLAIN) or kind.__module__.partition(".")[0] in _OPAQUE:
         return False

@@ -17,6 +17,7 @@ from ptokit.frontend.lowering.convs import ConvSymbol
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.statements import KernelLowering
 from ptokit.frontend.lowering.symbols import NeedsConstant, Number, PointerSymbol, TileSymbol
+from ptokit.frontend.lowering.tidy import tidy
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.session import running
 from ptokit.frontend.trees import is_record, taken_apart
@@ -72,6 +73,7 @@ def lower(
         raise needs.error from None
     emitter.location = here
     emitter.emit("func.return")
+    tidy(body)
     return Module([entry], {"pto.target_arch": StringAttr(target.name)}, here)
 
 

@@ -43,6 +43,7 @@ UNNAMED = (
     "tile",
     "part",
     "slot",
+    "chosen",
 )  # handles that take the name of the variable they are assigned to
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
@@ -439,7 +440,7 @@ class BufferSymbol(NotANumber, Symbol):
     """A tile or convolution tile of the kernel. `value` is its handle in the IR; `alloc` the
     operation that made it, None for a tile of the caller."""
 
-    CELLS = ("value",)
+    __cells__ = ("value",)
 
     def __init__(
         self, emitter: Emitter, spec: TileSpec | ConvSpec, value: Value, alloc: Op | None = None

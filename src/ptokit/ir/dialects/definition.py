@@ -23,6 +23,7 @@ from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import (
     BufferType,
     ConvTileType,
+    MultiTileType,
     OpaqueType,
     PtrType,
     ScalarType,
@@ -247,6 +248,7 @@ _KINDS: dict[str, Callable[[Type], bool]] = {
     "tile": lambda t: isinstance(t, TileBufType | ShapedType),
     "conv": lambda t: isinstance(t, ConvTileType),
     "buffer": lambda t: isinstance(t, BufferType | ShapedType),
+    "tiles": lambda t: isinstance(t, MultiTileType),
     "memref": lambda t: isinstance(t, ShapedType),
     "data": lambda t: isinstance(t, TileBufType | ShapedType | ViewType),
 }
@@ -262,6 +264,7 @@ _ARTICLE = {
     "tile": "a tile",
     "conv": "a convolution tile",
     "buffer": "a tile or convolution tile",
+    "tiles": "a multi_tile_buf",
     "memref": "a memref",
     "data": "a tile or view",
     "pipe": "a !pto.pipe",

@@ -100,6 +100,19 @@ ALLOC = define(
     "[?addr = %addr?] [?valid_row = %valid_row?] [?valid_col = %valid_col?] {} : T(result)",
     allocates=True,
 )
+ALLOC_TILES = define(
+    "pto.alloc_multi_tile",
+    "addr?:i64 valid_row?:index valid_col?:index -> result:tiles",
+    "[?addr = %addr?] [?valid_row = %valid_row?] [?valid_col = %valid_col?] {} : T(result)",
+    allocates=True,
+)
+GET_TILE = define(
+    "pto.multi_tile_get",
+    "source:tiles slot:index -> result:tile",
+    "%source[%slot] {} : T(source) -> T(result)",
+    pure=True,
+    renames="source",
+)
 DECLARE_TILE = define("pto.declare_tile", "-> tile:data", "{} -> T(tile)")
 DECLARE_MEMREF = define("pto.declare_tile_memref", "-> result:memref", "{} -> T(result)")
 SUBSET = define(
