@@ -15,7 +15,7 @@ from pathlib import Path
 import ptokit
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Types
-from ptokit.isa.verify import code_of, is_assertion_id
+from ptokit.isa.verify import code_of, is_assertion_id, type_code
 from ptokit.machine.codes import CODES
 
 SOURCES = Path(ptokit.__file__).parent
@@ -33,7 +33,7 @@ HANDED_ON = {
     "first.code": "violations of types (`Violation`)",
     "problem.code": "another diagnostic",
     "code_of(insn, rule)": "the rules of the table",
-    "group.ids.get(target, f'{insn.name}.dtype')": "the element types of the table",
+    "type_code(insn, group, target)": "the element types of the table",
     "error.code": "what bodies refuse (`Refused`)",
     "refused[0]": "the operands of the table",
     "code": "the name is bound to constants close by: _BOUND",
@@ -55,6 +55,7 @@ WITHOUT_PROGRAM = {
     "BS-2": "the scratch of a session has 8 bytes; the smallest tile that can be declared has 32",
     "SA-0094": "an inner box without an edge; no element type and fractal size give one",
     "comm.TPUT_ASYNC.scratch": "a session without scratch; none can be built",
+    "reserved-manual": "a reserved buffer beside memrefs to place; those are read as tiles",
     "lower.scope": "a tile of a region that has ended is bound; such a tile has no name any more",
     "tile-bounds": "an instruction leaves its tile; the rules of each refuse it before",
 }
@@ -73,7 +74,8 @@ def rule_codes() -> set[str]:
 
 def type_codes(insn: Insn, group: Types) -> set[str]:
     """The codes that element types are refused with, by target."""
-    return {group.ids.get(target, f"{insn.name}.dtype") for target in group.allowed} - {""}
+    listed = [target for target in group.allowed if group.ids.get(target) != ""]
+    return {type_code(insn, group, target) for target in listed}
 
 
 def source_codes() -> dict[str, str]:
