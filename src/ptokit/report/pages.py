@@ -77,23 +77,23 @@ def rule_targets(rule: Rule) -> str:
 
 
 def when_broken(insn: Insn, rule: Rule) -> str:
-    """What comes of breaking a rule, and why: "error", "warning (an assertion of debug builds)".
+    """What comes of breaking a rule, and why: "error (a static assertion)", "warning (derived ...".
 
-    Where targets differ, each is listed; under it what then happens.
+    Where targets differ, each is listed; behind it stands what then happens.
     """
     found: dict[str, list[str]] = {}
-    for target in TARGETS:
-        if target in insn.targets and (rule.targets is None or target in rule.targets):
-            origin = insn.origin(rule, target)
-            severity = DEFAULT.severity(origin, is_defined=bool(rule.otherwise))
-            why = [origin.words or _INSISTED[origin.kind], "a page states it" * origin.seed]
-            why += ["the outcome is unknown"] * bool(origin.words and not rule.otherwise)
-            found.setdefault(f"{severity} ({', '.join(filter(None, why))})", []).append(target)
+    on = [t for t in TARGETS if t in insn.targets and rule.binds(t)]
+    origins = {target: insn.origin(rule, target) for target in on}
+    for target, origin in origins.items():
+        severity = DEFAULT.severity(origin, is_defined=bool(rule.otherwise))
+        why = [origin.words or _INSISTED[origin.kind], "a page states it" * origin.seed]
+        why += ["the outcome is unknown"] * bool(origin.words and not rule.otherwise)
+        found.setdefault(f"{severity} ({', '.join(filter(None, why))})", []).append(target)
     said = "; ".join(
-        verdict if len(found) == 1 else f"{', '.join(on)}: {verdict}"
-        for verdict, on in found.items()
+        verdict if len(found) == 1 else f"{', '.join(where)}: {verdict}"
+        for verdict, where in found.items()
     )
-    then = rule.otherwise
+    then = rule.otherwise if any(origin.words for origin in origins.values()) else ""
     if not isinstance(then, str):  # a condition with words, or words made of the operands
         then = getattr(then, "words", "it depends on the operands")
     return f"{said}: {then}" if then else said
