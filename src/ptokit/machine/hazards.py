@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.enums import AtomicType
+from ptokit.isa.effects import Flag
 from ptokit.isa.spec import Pipe
 from ptokit.isa.walks import keeps_pace, stays_behind, walk_of
 from ptokit.machine.clocks import PIPES, Clocks
@@ -33,8 +34,9 @@ class HazardLog:
         self.scalar = ScalarCaches(findings)
         self._by_pipe = clocks.is_by_pipe
         self._barriers = machine.target.unordered if self._by_pipe else frozenset[Pipe]()
-        # Of a call: what it does to its tiles, and whether it adds atomically.
-        self._uses: dict[Any, tuple[tuple[Use, ...], bool]] = {}
+        # Of a call: what it does to its tiles, whether it adds atomically, and whether it completes
+        # the earlier work of its pipe before it starts, and its own before it ends.
+        self._uses: dict[Any, tuple[tuple[Use, ...], bool, bool, bool]] = {}
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
 
     # ---- what an event touches ------------------------------------------------------------------
@@ -44,9 +46,9 @@ class HazardLog:
         call = event.call
         known = self._uses.get(call)
         if known is None:
-            known = self._tile_uses(event) if self._by_pipe else (), _is_atomic(event)
-            self._uses[call] = known
-        uses, atomic = known
+            uses = self._tile_uses(event) if self._by_pipe else ()
+            known = self._uses[call] = uses, _is_atomic(event), *self._completes(event)
+        uses, atomic, drains, completes = known
         if event.bound:
             uses += self._bound_uses(event, atomic)
         if not uses:
@@ -58,6 +60,8 @@ class HazardLog:
             event.agent = agent = agent + call.pipe
         event.time = clocks.count[agent] = clocks.count[agent] + 1
         mine = clocks.known[agent]
+        if drains:
+            mine[agent] = event.time - 1
         complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings
         ordered = -1 if call.pipe in self._barriers else agent  # most pipes keep their own order
         for use in uses:
@@ -97,6 +101,17 @@ class HazardLog:
                     region.additions = {}
                 if region.reads:
                     region.reads = {}
+        if completes:
+            mine[agent] = event.time
+
+    def _completes(self, event: Event) -> tuple[bool, bool]:
+        """What an instruction of several steps orders inside an unordered pipe by itself."""
+        insn, call, pipe = event.insn, event.call, event.call.pipe
+        case = insn.case(call.ops) if insn.steps and pipe in self._barriers else None
+        if case is None:
+            return False, False
+        starts = any((e.src if isinstance(e, Flag) else e.pipe) == pipe for e in case.start)
+        return starts, case.result_complete and case.scratch_complete
 
     def _tile_uses(self, event: Event) -> tuple[Use, ...]:
         accesses = event.call.accesses
