@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ptokit.base.policy import PROFILES, Origin, Policy
+from ptokit.frontend.policies import known_codes
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Rule
 from ptokit.isa.verify import code_of, verify
@@ -82,3 +83,11 @@ def test_a_rule_says_what_happens_in_words() -> None:
     for insn in INSTRUCTIONS.values():
         for said in [r.otherwise for r in insn.rules] + [g.otherwise for g in insn.types]:
             assert not isinstance(said, str) or not said or len(said.split()) > 1, insn.name
+
+
+def test_every_code_of_the_table_can_be_named() -> None:
+    """Whatever the verifier reports, `allow` knows."""
+    for insn in WITH_RULES:
+        for _, _, call in broken(insn):
+            found = verify(insn, call.sample.facts(call.mode), advise=False)
+            assert {d.code for d in found} <= known_codes() | {f"{insn.name}.unavailable"}
