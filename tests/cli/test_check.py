@@ -42,7 +42,7 @@ def silent(x, n: int, *, k=3):
 BROKEN = """\
 from types import SimpleNamespace
 @kernel
-def f(): pass
+def f(x): pass
 
 def inputs(rng):
     return [1 / 0]
@@ -108,6 +108,7 @@ def test_a_right_file_says_what_was_checked(cli: CliRunner, tmp_path: Path, head
         ("from ptokit import *\n@kernel\ndef f():\n  1 / 0\n", "lower.python@4"),
         ("CASES = [1]\n", "check.cases@0"),
         (f"from ptokit import *\n{BROKEN}", "check.exception@7"),
+        (f"from ptokit import *\n{BROKEN.replace('1 / 0', '[]')}", "argument-type@3"),
     ],
 )
 def test_what_cannot_be_checked_is_not_clean(

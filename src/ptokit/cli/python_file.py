@@ -17,10 +17,9 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from multiprocessing import get_context
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context, process
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any, TypedDict
@@ -96,13 +95,13 @@ def check_python(job: Job, seconds: float) -> Verdict:
         return verdict
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_serve, args=(job, theirs))
-    process.start()
+    worker = context.Process(target=_serve, args=(job, theirs))
+    worker.start()
     theirs.close()
     try:
         _listen(ours, verdict, job, time.monotonic() + seconds, seconds)
     finally:
-        _stop(process)
+        _stop(worker)
     return verdict
 
 
@@ -148,13 +147,13 @@ def _listen(ours: Connection, verdict: Verdict, job: Job, until: float, seconds:
                 return
 
 
-def _stop(process: BaseProcess) -> None:
+def _stop(worker: process.BaseProcess) -> None:
     """End the process and whatever it started."""
-    assert process.pid is not None
+    assert worker.pid is not None
     with suppress(ProcessLookupError, PermissionError):  # it may not lead a group yet, or any more
-        os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.join()
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.kill()
+    worker.join()
 
 
 # ---- in the process ------------------------------------------------------------------------------
@@ -293,16 +292,24 @@ def _complaints(case: Case, name: str, job: Job) -> list[Diagnostic]:
     try:
         report = kernel.check(name, *case.arguments(), defines=defines, **options)
         if not report:
-            return report.diagnostics
+            return [_at_kernel(found, kernel) for found in report.diagnostics]
         launch = kernel[case.blocks]
         run = launch(*case.arguments(), target=name, defines=defines, path=case.path, **options)
         return [*report.diagnostics, *run.warnings]
     except InternalError:
         raise
     except PtoError as error:
-        return list(error.diagnostics)
+        return [_at_kernel(found, kernel) for found in error.diagnostics]
     except Exception as error:
         return [_raised(error, job.name, "check.exception", f"running {kernel.name}", name)]
+
+
+def _at_kernel(found: Diagnostic, kernel: Kernel) -> Diagnostic:
+    """What is said about a call is said about the kernel: here nobody has written the call."""
+    if found.location is None or found.location.file != process.__file__:
+        return found
+    code = kernel.function.__code__
+    return replace(found, location=Location(code.co_filename, code.co_firstlineno))
 
 
 def _raised(

@@ -52,14 +52,14 @@ def taken_apart(value: Any, is_open: Callable[[Any], bool] | None = None) -> Tre
 
 def is_frozen(value: Any) -> bool:
     """Whether a value is a dataclass that cannot change."""
-    if not is_dataclass(value) or isinstance(value, type):
-        return False
-    return type(value).__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return is_record(value) and type(value).__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 def is_record(value: Any) -> bool:
-    """Whether a value is a dataclass."""
-    return is_dataclass(value) and not isinstance(value, type)
+    """Whether a value is a dataclass of the user's; element types and such are one value each."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return False
+    return not type(value).__module__.startswith("ptokit.")
 
 
 def _remade(value: Any, cells: dict[str, Any]) -> Any:
