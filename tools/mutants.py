@@ -10,7 +10,8 @@ all checkers on. It is
 * harmless, when the run is silent and gives the same bytes under every schedule tried;
 * MISSED, when the run is silent and some schedule gives other bytes.
 
-The unmodified example must be silent under many random schedules: everything else is a false alarm.
+A warning that the unmodified example has not is a complaint as well. The example itself must run
+without errors under many random schedules: everything else is a false alarm.
 An example may name the cases worth mutating in `MUTATED`; otherwise all its manual cases are.
 """
 
@@ -22,6 +23,7 @@ import itertools
 import os
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -46,6 +48,10 @@ PROOF = 20  # schedules a silent mutant must survive: 13 worst cases, then rando
 RACES = ("E6", "E7", "E8")
 UNFILLED = ("unbound-tile", "unbound-tensor", "poison-read")  # what an entry was to be put into
 WORDS = ("found", "misplaced", "harmless", "MISSED", "false alarm")
+
+
+# Of an unmodified example: the warnings it has, and the bytes of its arrays.
+Original = tuple[set[tuple[Any, ...]], list[bytes]]
 
 
 @dataclass(frozen=True)
@@ -76,22 +82,25 @@ def manual_cases(module: ModuleType) -> list[tuple[Any, str]]:
 
 
 def run(case: Any, target: str, **how: Any) -> tuple[tuple[Diagnostic, ...], list[bytes]]:
-    """Run a case; return the complaints, doubts included, and the bytes of all its arrays."""
+    """Run a case; return the complaints, and the bytes of all its arrays, unless it failed."""
     arguments = list(case.inputs(np.random.default_rng(7)))
-    try:
-        case.kernel[case.blocks](*arguments, target=target, rules="strict", **how, **case.consts)
-    except PtoError as error:
-        return error.diagnostics, []
-    return (), [np.asarray(a).tobytes() for a in arguments]
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            ran = case.kernel[case.blocks](*arguments, target=target, **how, **case.consts)
+        except PtoError as error:
+            return error.diagnostics, []
+    return ran.warnings, [np.asarray(a).tobytes() for a in arguments]
 
 
 # ---- judging -------------------------------------------------------------------------------------
 
 
-def judge(mutant: Mutant, case: Any, target: str, expected: list[bytes], proof: int) -> Verdict:
+def judge(mutant: Mutant, case: Any, target: str, original: Original, proof: int) -> Verdict:
     """Run a mutant and say what it is."""
     what = f"{mutant} [{case.name}, {target}]"
+    usual, expected = original
     complaints, got = run(case, target)
+    complaints = [d for d in complaints if about(d) not in usual]
     if complaints:
         why = "; ".join(f"{d.code} {_first(d)}" for d in complaints[:3])
         placed = any(fits(d, mutant, case.kernel.name) for d in complaints)
@@ -100,6 +109,7 @@ def judge(mutant: Mutant, case: Any, target: str, expected: list[bytes], proof: 
         return Verdict("MISSED", what, "silent, and other bytes in order")
     for schedule in schedules(proof):
         complaints, got = run(case, target, schedule=schedule)
+        complaints = [d for d in complaints if about(d) not in usual]
         if complaints:
             return Verdict(
                 "MISSED", what, f"silent in order, but {schedule}: {_first(complaints[0])}"
@@ -107,6 +117,11 @@ def judge(mutant: Mutant, case: Any, target: str, expected: list[bytes], proof: 
         if got != expected:
             return Verdict("MISSED", what, f"silent, and other bytes with {schedule}")
     return Verdict("harmless", what)
+
+
+def about(found: Diagnostic) -> tuple[Any, ...]:
+    """What a complaint is about; lines of a mutant are those of the example."""
+    return found.code, found.severity, *lines_of(found)
 
 
 def _first(found: Diagnostic) -> str:
@@ -142,7 +157,10 @@ def fits(found: Diagnostic, mutant: Mutant, kernel: str) -> bool:
 
 def judge_mutants(path: Path, first: int, step: int, proof: int, line: int = 0) -> list[Verdict]:
     """Every `step`-th mutant of an example."""
-    expected = {(c.name, t): run(c, t)[1] for c, t in manual_cases(load(path))}
+    expected: dict[tuple[str, str], Original] = {}
+    for case, target in manual_cases(load(path)):
+        usual, left = run(case, target)
+        expected[case.name, target] = {about(d) for d in usual}, left
     found: list[Verdict] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, mutant in enumerate(mutants(path.read_text("utf-8"))):
@@ -171,7 +189,7 @@ def watch_original(path: Path, count: int, first: int, step: int) -> list[Verdic
 
 
 def _alarms(path: Path, case: Any, target: str, seed: int) -> Iterable[Verdict]:
-    complaints, _ = run(case, target, seed=seed)
+    complaints = [d for d in run(case, target, seed=seed)[0] if d.severity == "error"]
     if complaints:
         what = f"{path.name} [{case.name}, {target}, seed {seed}]"
         yield Verdict("false alarm", what, _first(complaints[0]))

@@ -57,7 +57,7 @@ def test_a_definition_means_the_same_in_another_file(
 
 
 def test_a_streaming_instruction_streams_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neighbours that walk the same bytes need no barrier on A2/A3, wherever one is defined."""
+    """Neighbours that walk the same bytes are only doubtful on A2/A3, wherever one is defined."""
     table = elsewhere((FOLDER / "tile_scalar.py").read_text(), monkeypatch)
     z = np.zeros((16, 16), np.float32)
 

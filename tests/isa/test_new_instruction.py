@@ -201,14 +201,13 @@ def body(x, y, wait):
     set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)
     wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)
     TADDS(p, p, 1.5)
-    TMULS(p, p, 2.0)  # streams: no barrier in between
+    TMULS(p, p, 2.0)  # streams: a warning without a barrier in between
     pipe_barrier(PIPE_V)
     TRESHAPE(f, p)
     TADDS(f, f, 1.0)
-    pipe_barrier(PIPE_V)
-    TROWMAX(c, p, r)
     if wait:
         pipe_barrier(PIPE_V)
+    TROWMAX(c, p, r)
     TROWEXPANDMUL(r, p, c)
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID0)
     wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID0)

@@ -369,6 +369,8 @@ class ReferenceExecutor:
             if isinstance(value, GlobalObject) and call.view(declared) is not View.OBJECT:
                 found = reached[declared.name] = call.view_elements(declared, value, site)
             args.append(value if found is None else found.read().reshape(found.array_shape))
+        if machine.peek is not None:
+            machine.peek(call, tuple(reached.values()))
         services = Services(machine, call, operands, site)
         asked = {name: services.of(name) for name in insn.services - CONSTANT}
         try:

@@ -281,6 +281,7 @@ def TGET_SCALE_ADDR(dst: Any, src: Any, ops: Ops, core: Core) -> None:
             "fold the sign into the data, for example into one of the matmul operands",
         ),
     ],
+    sets="QUANT_PRE",
     asm=Asm(syntax={"set_quant_scalar": "(%preQuantScalar : T(preQuantScalar)) {}"}),
 )
 def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, registers: Registers) -> None:
@@ -308,6 +309,7 @@ def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, registers: Registers
             "bind the Scaling tile to a multiple of 128",
         ),
     ],
+    sets="FPC",
     asm=Asm(syntax={"set_quant_vector": "(%fpTile : T(fpTile)) {}"}),
     example={"fpTile": "Scaling u64 1x16"},
 )

@@ -314,6 +314,7 @@ _apart = separate("dst", "src").holds
         ),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
     ],
+    streams=True,
     steps=[
         steps("a2a3", lambda o: (o.src.dtype, o.dst.dtype) == (i32, f16), start="V"),
         steps(

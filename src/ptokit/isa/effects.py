@@ -222,6 +222,12 @@ class Steps:
     scratch_complete: bool = True
     scratch: Scratch | None = None
 
+    @property
+    def drains(self) -> frozenset[Pipe]:
+        """Pipes that the scalar unit waits for, before it issues what comes next."""
+        orders = (*self.start, *self.between, *self.end)
+        return frozenset(o.src for o in orders if isinstance(o, Flag) and o.dst is Pipe.S)
+
 
 def steps(
     on: str = "a2a3",

@@ -183,6 +183,7 @@ def _product(name: str, doc: str) -> None:
         name=name,
         attrs=[cube.PHASE],
         pipe=Pipe.M,
+        uses="CTRL",
         ops={base: Pipe.M} if start else {},
         types=types(
             f"{c} aMatrix bMatrix",
@@ -274,6 +275,7 @@ def _mode(name: str) -> list[Attr]:
             lambda o: not o.attrs["isEnable"],
         ),
     ],
+    sets="CTRL",
     asm=Asm(ins=(), outs=(), attrs={"isEnable": "enable", "tf32TransMode": "mode"}),
     example={"isEnable": "False"},
     more_examples=[{"isEnable": "True", "on": "a2a3 a5"}],

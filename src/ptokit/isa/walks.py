@@ -2,15 +2,13 @@
 
 Most pipes complete their instructions one after the other. In those that a target calls `unordered`
 an instruction may begin before the one in front of it is complete, and two that touch the same
-bytes need a barrier between them - unless both walk through the bytes element by element in the
-same way: then the later one stays behind. The compiler, which writes barriers, and the checker,
-which misses them, both ask here.
+bytes need a barrier between them. Where both walk through the bytes element by element the later
+one mostly stays behind: a missing barrier is then doubtful, and not plainly wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Hashable
-from math import prod
 from typing import NamedTuple
 
 from ptokit.isa.spec import Insn
@@ -35,16 +33,10 @@ def walk_of(
     return Walk(where, shape, itemsize) if insn.streams and shape in results else None
 
 
-def stays_behind(later: Walk | None, earlier: Walk | None) -> bool:
-    """Whether an access needs no barrier behind an earlier one of the same unordered pipe."""
-    return later is not None and later == earlier
+def is_positionwise(later: Walk | None, earlier: Walk | None) -> bool:
+    """Whether two accesses of an unordered pipe go through the same bytes position by position.
 
-
-def keeps_pace(later: Walk | None, earlier: Walk | None) -> bool:
-    """Whether two walks pass the same bytes in one direction, in rows of other lengths.
-
-    Kernels that were shipped leave out the barrier between such neighbours; no source promises it.
+    Shipped kernels leave the barrier out between such neighbours, also where the two see the bytes
+    in different shapes; every compiler puts one.
     """
-    if later is None or earlier is None or later.where != earlier.where:
-        return False
-    return later.itemsize == earlier.itemsize and prod(later.shape) == prod(earlier.shape)
+    return later is not None and earlier is not None and later.where == earlier.where

@@ -144,7 +144,9 @@ def flag_clash(findings: Findings, core: Core, pipe: Any) -> None:
     mine = range(pipe.spec.FlagID, pipe.spec.last_flag + 1)
     for other in core.pipes:
         theirs = range(other.spec.FlagID, other.spec.last_flag + 1)
-        if other.spec != pipe.spec and set(mine) & set(theirs):
+        # What one line opens anew is the same FIFO.
+        is_other = other.spec != pipe.spec or where(other.site) != where(pipe.site)
+        if is_other and set(mine) & set(theirs):
             findings.add(
                 "E4",
                 f"{pipe.spec} shares cross-core flags with {other.spec}",

@@ -41,9 +41,8 @@ CODES = {
     ),
     "E8": (
         "Two instructions of one pipe that depend on each other without a barrier, where the "
-        "pipe does not keep that order: V on A2/A3 (elementwise chains over the same bytes "
-        "excepted), MTE2 and MTE3 everywhere. A warning where two transfers write, or where both "
-        "go through the same bytes in rows of other lengths.",
+        "pipe does not keep that order: V on A2/A3, MTE2 and MTE3 everywhere. A warning where two "
+        "transfers write, or where both go through the same bytes position by position.",
         "`pipe_barrier(PIPE_x)` between the two lines.",
     ),
     "E9": (

@@ -10,6 +10,7 @@ to the queue of its pipe, is executed and leaves an event like any instruction.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,16 +72,24 @@ def _adds(config: FixpipeParams | None) -> bool:
     return config is not None and config.AtomicT == AtomicType.AtomicAdd
 
 
+def _parameters(config: FixpipeParams | None) -> str:
+    """The register that holds the scale of a conversion, or points at the scales; "": none."""
+    mode = "NoQuant" if config is None else config.QuantPre.name
+    if mode in ("NoQuant", "F322F16", "F322BF16"):
+        return ""
+    return "FPC" if mode.startswith("V") else "QUANT_PRE"
+
+
 def _converted(values: Array, config: FixpipeParams, ops: Ops, registers: dict[str, Any]) -> Array:
     """What the fix pipe does to the values, with the parameters set beforehand."""
     target, source = ops.target, ops.tile.dtype
-    mode, word = config.QuantPre.name, None
-    if mode not in ("NoQuant", "F322F16", "F322BF16"):
-        if mode.startswith("V"):
+    register, word = _parameters(config), None
+    if register:
+        if register == "FPC":
             vector = tile_access(registers["FPC_TILE"]).read().reshape(-1)
             word: Any = vector[: values.shape[1]].astype(np.uint64)
         else:
-            word = registers.get("QUANT_PRE", 0)
+            word = registers.get(register, 0)
             if not target.is_device and not word & 0xFFFF_FFFF:
                 word |= 0x3F80_0000  # the public simulator reads an unset scale as 1.0
     relu = config.ReluMode == ReluPreMode.NormalRelu
@@ -103,20 +112,22 @@ _ATTRS = (
 )
 
 
-def _push_record(pipe: Pipe, slots: int, adds: bool) -> Insn:
+def _push_record(pipe: Pipe, slots: int, adds: bool, register: str) -> Insn:
     role = "inout" if adds else "out"
     names = [f"slot{n or ''}" for n in range(slots)]
     kinds = ("tile", "global")
     made = (Operand(name, role, kinds, _area, carries=adds) for name in names)
-    return part_of(TPUSH, pipe, (src("tile"), *made), _push, _ATTRS)
+    record = part_of(TPUSH, pipe, (src("tile"), *made), _push, _ATTRS)
+    return replace(record, uses=frozenset(register.split()))
 
 
 _POP = part_of(TPOP, Pipe.MTE2, (gm_in("slot"), out("tile")), _pop, _ATTRS)
-_PUSH = {  # the pipe, the number of slots, whether it adds to what is there
-    (pipe, slots, adds): _push_record(pipe, slots, adds)
+_PUSH = {  # the pipe, the number of slots, whether it adds to what is there, where scales come from
+    (pipe, slots, adds, register): _push_record(pipe, slots, adds, register)
     for pipe in (Pipe.FIX, Pipe.MTE3)
     for slots in (1, SUBBLOCKS)
     for adds in (False, True)
+    for register in ("", "QUANT_PRE", "FPC")
 }
 TRANSFERS = frozenset({_POP, *_PUSH.values()})
 
@@ -162,7 +173,8 @@ def _pushed(
 ) -> Transfer:
     unit = end.pipe.spec.EN_UNIT_FLAG and end.role == "cube" and pipe is Pipe.FIX
     phase = STPhase.Final if unit else STPhase.Unspecified
-    return _PUSH[pipe, len(slots), _adds(attrs[1])], (tile, *slots), (*attrs, phase)
+    record = _PUSH[pipe, len(slots), _adds(attrs[1]), _parameters(attrs[1])]
+    return record, (tile, *slots), (*attrs, phase)
 
 
 def _mode(config: FixpipeParams | None) -> LayoutMode_t:

@@ -96,6 +96,8 @@ class FastExecutor:
         args, bound, more, services = call.args, _NONE, call.keywords, None
         if call.copies or call.values or call.global_patterns:
             args, bound = _fetch(call, operands, site)
+            if bound and machine.peek is not None:
+                machine.peek(call, bound)
         if call.services:
             services = Services(machine, call, operands, site)
             more = {**more, **{name: services.of(name) for name in call.services}}

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.diagnostics import Diagnostic, Note, where
 from ptokit.base.location import Location, Site
 from ptokit.base.policy import DEFAULT, Origin, Policy
+from ptokit.isa.effects import Flag
 from ptokit.machine.clocks import PIPES
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
+from ptokit.machine.flags import Semaphore
 from ptokit.machine.regions import Region
 
 if TYPE_CHECKING:
@@ -124,6 +126,31 @@ class Findings:
         once = (kind, code, excuse)
         self.add(
             code, message, event.site, got=got, fix=fix, notes=notes, severity=severity, once=once
+        )
+
+    def unlike_twins(self, event: Event, earlier: Event) -> None:
+        """Both vector cores push an entry that is not divided, and not the same."""
+        here, there = (self.cores[each.agent // PIPES] for each in (event, earlier))
+        self.add(
+            "E10",
+            f"{event.insn.name} of the {here.name} pushes other values than the {there.name} into "
+            "the same entry: which of them the consumer sees depends on the schedule",
+            event.site,
+            fix="push the same values from both vector cores, or divide the entry: "
+            "TPUSH[TileSplitAxis.TILE_UP_DOWN]",
+            notes=[Note("the other push", where(earlier.site))],
+        )
+
+    def inner_flag(self, event: Event, flag: Flag, pending: Semaphore) -> None:
+        """An instruction raises a flag by itself that the program has raised already."""
+        name = f"PIPE_{flag.src.name}, PIPE_{flag.dst.name}, EVENT_ID{flag.id}"
+        self.add(
+            "E2",
+            f"{event.insn.name} sets and waits for ({name}) by itself, while the program's own is "
+            "pending",
+            event.site,
+            fix="wait for it before this line, or use another event id",
+            notes=[Note("the set that is still pending", where(pending.tokens[0].site))],
         )
 
     def stale(self, message: str, site: Place, other: Place, fix: str) -> None:

@@ -2,26 +2,40 @@
 
 Every event passes through `HazardLog.see`. Which bytes it touches and how follows from the
 operand roles of its instruction; whether an earlier access is complete follows from the clocks.
+Configuration registers are bytes as well, which only the scalar unit writes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ptokit.base.enums import AtomicType
-from ptokit.isa.effects import Flag
+from ptokit.base.layout import Array, raw_bytes
+from ptokit.isa.effects import Barrier, Flag, Steps
 from ptokit.isa.spec import Pipe
-from ptokit.isa.walks import keeps_pace, stays_behind, walk_of
+from ptokit.isa.walks import is_positionwise, walk_of
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
 from ptokit.machine.memory import GmBuffer
-from ptokit.machine.regions import Region, RegionIndex, Use
+from ptokit.machine.regions import Region, RegionIndex, Rows, Use
 from ptokit.machine.scalar_cache import ScalarCaches
 
 if TYPE_CHECKING:
     from ptokit.machine.findings import Findings
     from ptokit.machine.machine import Machine
+
+
+class Plan(NamedTuple):
+    """What a call does each time it is executed, global memory apart."""
+
+    uses: tuple[Use, ...]
+    is_atomic: bool  # adds to global memory
+    steps: Steps | None  # how it orders its own steps
+    is_special: bool  # there is more than accesses to look at: steps or registers
 
 
 class HazardLog:
@@ -34,24 +48,21 @@ class HazardLog:
         self.scalar = ScalarCaches(findings)
         self._by_pipe = clocks.is_by_pipe
         self._barriers = machine.target.unordered if self._by_pipe else frozenset[Pipe]()
-        # Of a call: what it does to its tiles, whether it adds atomically, and whether it completes
-        # the earlier work of its pipe before it starts, and its own before it ends.
-        self._uses: dict[Any, tuple[tuple[Use, ...], bool, bool, bool]] = {}
+        self._plans: dict[Any, Plan] = {}  # by call
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
+        self._registers: dict[tuple[int, str], tuple[Region, Any]] = {}  # of a core: its value
+        self._overwritten: dict[Region, Array] = {}  # what other cores had written there
 
     # ---- what an event touches ------------------------------------------------------------------
 
     def see(self, event: Event) -> None:
         """Check the accesses of an event against earlier ones, and remember them."""
         call = event.call
-        known = self._uses.get(call)
-        if known is None:
-            uses = self._tile_uses(event) if self._by_pipe else ()
-            known = self._uses[call] = uses, _is_atomic(event), *self._completes(event)
-        uses, atomic, drains, completes = known
+        plan = self._plans.get(call) or self._plan(event)
+        uses = plan.uses
         if event.bound:
-            uses += self._bound_uses(event, atomic)
-        if not uses:
+            uses += self._bound_uses(event, plan)
+        if not uses and not plan.is_special:
             return
         clocks = self.clocks
         event.uses = uses
@@ -59,9 +70,9 @@ class HazardLog:
         if self._by_pipe:
             event.agent = agent = agent + call.pipe
         event.time = clocks.count[agent] = clocks.count[agent] + 1
+        if plan.is_special:
+            self._begin(event, plan.steps)
         mine = clocks.known[agent]
-        if drains:
-            mine[agent] = event.time - 1
         complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings
         ordered = -1 if call.pipe in self._barriers else agent  # most pipes keep their own order
         for use in uses:
@@ -78,8 +89,8 @@ class HazardLog:
                 if peer.additions and not use.atomic and peer.settled is not mine.base:
                     break
                 if writes and peer.reads:
-                    for other, earlier in peer.reads.items():
-                        time = earlier.time
+                    for earlier in peer.reads.values():
+                        other, time = earlier.agent, earlier.time
                         if other != ordered and complete(other, 0) < time > at_least(other, 0):
                             break
                     else:
@@ -90,7 +101,8 @@ class HazardLog:
             if not is_clear:
                 self._judge(use, event, mine, ordered)
             if not writes:
-                region.reads[agent] = event
+                # In an unordered pipe a walk in step does not stand for another kind of read.
+                region.reads[agent if use.walk is None else ~agent] = event
             elif use.atomic:
                 region.additions[agent] = event
                 region.settled = None
@@ -101,28 +113,36 @@ class HazardLog:
                     region.additions = {}
                 if region.reads:
                     region.reads = {}
-        if completes:
-            mine[agent] = event.time
 
-    def _completes(self, event: Event) -> tuple[bool, bool]:
-        """What an instruction of several steps orders inside an unordered pipe by itself."""
-        insn, call, pipe = event.insn, event.call, event.call.pipe
-        case = insn.case(call.ops) if insn.steps and pipe in self._barriers else None
-        if case is None:
-            return False, False
-        starts = any((e.src if isinstance(e, Flag) else e.pipe) == pipe for e in case.start)
-        return starts, case.result_complete and case.scratch_complete
+        if plan.steps is not None:
+            self._end(event, plan.steps)
+        if self._overwritten:
+            self._overwritten.clear()
 
-    def _tile_uses(self, event: Event) -> tuple[Use, ...]:
+    def _plan(self, event: Event) -> Plan:
+        call = event.call
+        if self._by_pipe:
+            steps = call.insn.case(call.ops)
+            is_special = steps is not None or bool(call.insn.sets or call.insn.uses)
+            plan = Plan(self._tile_uses(event, steps), _is_atomic(event), steps, is_special)
+        else:
+            plan = Plan((), _is_atomic(event), None, False)
+        self._plans[call] = plan
+        return plan
+
+    def _tile_uses(self, event: Event, steps: Steps | None) -> tuple[Use, ...]:
         accesses = event.call.accesses
         results = {a.shape for a in accesses if a.writes}
+        roles = {operand.name: operand.role for operand in event.insn.operands}
         found: list[Use] = []
         for access in accesses:
             region = self._region(access)
             if region is not None:
                 where = region, access.offset
                 walk = walk_of(event.insn, where, access.shape, access.dtype.itemsize, results)
-                found.append(Use(access.operand, access.writes, region, walk, False))
+                over = steps is not None and steps.scratch_complete
+                over = over and roles.get(access.operand) == "tmp"
+                found.append(Use(access.operand, access.writes, region, walk, False, over))
         # What is written in the way it is read need not be looked at twice.
         written = {(u.region, u.walk) for u in found if u.writes}
         return tuple(u for u in found if u.writes or (u.region, u.walk) not in written)
@@ -135,23 +155,20 @@ class HazardLog:
         key = access.signature
         return index.get(key) or index.add(key, access.place)
 
-    def _bound_uses(self, event: Event, atomic: bool) -> tuple[Use, ...]:
+    def _bound_uses(self, event: Event, plan: Plan) -> tuple[Use, ...]:
+        """Global memory, and scratch beside the operands."""
         found: list[Use] = []
         for access in event.bound:
             region = self._region(access)
             if region is None:
                 continue
-            writes = access.writes
-            image = access.read().tobytes() if writes and self._has_twin() else None
-            found.append(Use(access.operand, writes, region, None, atomic and writes, image))
-            in_cache = self.scalar.busy or event.call.pipe is Pipe.S
-            if in_cache and isinstance(access.memory, GmBuffer):
+            writes, is_global = access.writes, isinstance(access.memory, GmBuffer)
+            is_over = plan.steps is not None and plan.steps.scratch_complete and not is_global
+            atomic = plan.is_atomic and writes
+            found.append(Use(access.operand, writes, region, None, atomic, is_over))
+            if is_global and (self.scalar.busy or event.call.pipe is Pipe.S):
                 self._through_cache(event, access)
         return tuple(found)
-
-    def _has_twin(self) -> bool:
-        """Whether the core that runs is one of two vector cores: they often do the same."""
-        return self.machine.subblocks > 1 and self.machine.core.kind == "vector"
 
     def _through_cache(self, event: Event, access: Any) -> None:
         core = self.machine.core
@@ -189,55 +206,130 @@ class HazardLog:
         for peer, earlier, wrote in suspects:
             # What was reported counts as ordered from then on.
             if earlier.agent != agent and known.knows(earlier.agent) < earlier.time:
-                crossed |= self._conflict(use, peer, earlier, event, wrote)
+                crossed |= self._across(use, peer, earlier, event, wrote)
         if crossed:
             return  # order inside the pipe would come back with the order that was missing
         for peer, earlier, wrote in suspects:
-            if earlier.agent == agent and self._same_pipe(use, peer, earlier, event):
-                self._conflict(use, peer, earlier, event, wrote)
+            if earlier.agent == agent and earlier is not event:
+                self._inside(use, peer, earlier, event, wrote)
 
-    def _same_pipe(self, use: Use, peer: Region, earlier: Event, event: Event) -> bool:
-        """Whether the order of one pipe does not protect this pair."""
-        if earlier is event:
-            return False
-        in_step = any(stays_behind(use.walk, other.walk) for other in earlier.uses)
-        return peer is not use.region or not in_step
-
-    def _conflict(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> bool:
-        """Report a pair, unless its order does not matter; from then on, take it as ordered."""
-        if use.region is peer and wrote and use.writes and _twins(event, earlier):
-            return False
-        excuse = self._excuse(use, peer, earlier, event, wrote)
+    def _across(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> bool:
+        """Two pipes: report the pair, and from then on take it as ordered."""
+        excuse = ""
+        if wrote and use.writes and use.region is peer:
+            before = self._overwritten.get(use.region)
+            is_same = before is not None and np.array_equal(before, _bytes_of(event, use))
+            if _are_twins(event, earlier):
+                if before is not None and not is_same:
+                    self.findings.unlike_twins(event, earlier)
+                return False
+            here, there = (self.findings.cores[e.agent // PIPES].block for e in (event, earlier))
+            excuse = "both vector cores write equal bytes" if is_same and here == there else ""
         self.findings.race(use, peer, earlier, event, wrote, excuse)
         if excuse:  # it stays without order: what follows may have none either
             return False
         self.clocks.acquire((event.agent,), Clock({earlier.agent: earlier.time}))
         return True
 
-    def _excuse(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> str:
-        """Why a pair without order does no harm on the devices we know of; empty: it may."""
-        before = [each for each in earlier.uses if each.region is peer]
-        both_write = wrote and use.writes
-        if earlier.agent != event.agent:
-            cores = self.findings.cores
-            here, there = (cores[each.agent // PIPES].block for each in (event, earlier))
-            is_same = use.image is not None and any(u.image == use.image for u in before)
-            same = both_write and here == there and peer is use.region and is_same
-            return "both vector cores write equal bytes" if same else ""
-        if both_write and event.pipe in _TRANSFERS:
-            return "transfers of one pipe write in order as a rule"
-        if peer is use.region and any(keeps_pace(use.walk, other.walk) for other in before):
-            return "both go through the same bytes in the same direction"
-        return ""
+    def _inside(self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool) -> None:
+        """One pipe that does not keep its order: report the pair, as a doubt where it may do."""
+        through = [u for u in earlier.uses if u.region is peer and u.writes == wrote]
+        if through and all(u.is_over for u in through):
+            return
+        excuse = ""
+        if wrote and use.writes and event.pipe in _TRANSFERS:
+            excuse = "transfers of one pipe write in order as a rule"
+        elif any(is_positionwise(use.walk, other.walk) for other in through):
+            excuse = "both go through the same bytes position by position"
+        self.findings.race(use, peer, earlier, event, wrote, excuse)
+        if not excuse:
+            self.clocks.acquire((event.agent,), Clock({earlier.agent: earlier.time}))
+
+    # ---- steps of composite instructions, and registers -----------------------------------------
+
+    def _begin(self, event: Event, steps: Steps | None) -> None:
+        """Before the first access of an instruction."""
+        if steps is not None:
+            self._complete(steps.start, event, event.time - 1)
+            for order in (*steps.start, *steps.between, *steps.end):
+                if isinstance(order, Flag):
+                    own = self.machine.core.flags.get(order)
+                    if own is not None and own.tokens:
+                        self.findings.inner_flag(event, order, own)
+        insn, number, known = event.insn, self.machine.core.number, self._registers
+        for name in insn.uses:
+            region, _ = known.setdefault((number, name), (_register(name), None))
+            region.reads[event.agent] = event
+        for name in insn.sets:
+            region, before = known.setdefault((number, name), (_register(name), None))
+            # A register that there are two of counts as one.
+            registers = self.machine.core.registers
+            value = [registers[each] for each in sorted(registers) if each.startswith(name)]
+            if value != before:
+                event.uses += (Use(name, True, region, None, False),)
+                for earlier in region.reads.values():
+                    if self.clocks.of(event.agent).knows(earlier.agent) < earlier.time:
+                        earlier.uses += (Use(name, False, region, None, False),)
+                        self.findings.race(event.uses[-1], region, earlier, event, False)
+            known[number, name] = region, value
+            region.reads = {}
+
+    def _end(self, event: Event, steps: Steps) -> None:
+        """Behind the last access of an instruction."""
+        self._complete(steps.between, event, event.time - 1)
+        self._complete(steps.end, event, event.time)
+
+    def _complete(self, orders: Iterable[Barrier | Flag], event: Event, time: int) -> None:
+        """Barriers and flags inside an instruction; `time` of its own pipe is complete by them."""
+        clocks, first = self.clocks, event.agent - event.pipe
+        for order in orders:
+            pipe = order.src if isinstance(order, Flag) else order.pipe
+            if pipe is Pipe.ALL:
+                clocks.barrier_all(self.machine.core)
+                continue
+            agent = first + pipe
+            upto = time if pipe is event.pipe else clocks.count[agent]
+            if isinstance(order, Flag):
+                proven = clocks.release(agent)
+                proven[agent] = upto
+                if order.dst is Pipe.S:  # whatever is issued behind it comes behind it
+                    self.machine.sync.learn(proven)
+                else:
+                    clocks.acquire((first + order.dst,), proven)
+            else:
+                clocks.acquire((agent,), Clock({agent: upto}))
+
+    def peek(self, call: Any, bound: Sequence[Any]) -> None:
+        """Before an instruction writes to global memory: keep what other cores wrote there."""
+        core = self.machine.core.number
+        for access in bound:
+            if access.writes and isinstance(access.memory, GmBuffer):
+                region = self._region(access)
+                last = None if region is None else region.write
+                if last is not None and last.agent // PIPES != core:
+                    agent = core * PIPES + (call.pipe if self._by_pipe else 0)
+                    if self.clocks.of(agent).knows(last.agent) < last.time:
+                        assert region is not None
+                        self._overwritten[region] = raw_bytes(np.array(access.read()))
 
 
 _TRANSFERS = (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
+
+
+def _bytes_of(event: Event, use: Use) -> Array:
+    """What an instruction wrote to global memory."""
+    access = next(a for a in event.bound if a.writes and a.operand == use.operand)
+    return raw_bytes(np.array(access.read()))
+
+
+def _register(name: str) -> Region:
+    return Region(name, Rows(0, 8, 8, 1))
 
 
 def _is_atomic(event: Event) -> bool:
     return AtomicType.AtomicAdd in event.call.ops.attrs.values()
 
 
-def _twins(event: Event, other: Event) -> bool:
+def _are_twins(event: Event, other: Event) -> bool:
     """Whether two vector cores push the same entry, unsplit: A2/A3 makes both go through it."""
     return event.insn.moves_entries and event.call.insn is other.call.insn

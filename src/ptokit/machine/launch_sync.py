@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.diagnostics import PtoError, where
 from ptokit.isa import effects as fx
 from ptokit.isa.effects import CoreFlag, Pipe, Reach
+from ptokit.isa.spec import Insn
 from ptokit.machine.aftermath import flag_clash, odd_ring
 from ptokit.machine.clocks import agent_of
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
@@ -185,6 +186,12 @@ class LaunchSync(Sync):
         else:
             queues = self.scheduler.queues
             queues.enqueue(queues.of(self.core, pipe), Complete(self.machine.operation))
+
+    def stop_for(self, insn: Insn, pipes: frozenset[Pipe], site: Place) -> None:
+        """Let the scalar unit wait, inside an instruction, until pipes have done their work."""
+        queues, core = self.scheduler.queues, self.core
+        waits = Take((), lambda: Why(f"{insn.name}, which waits for its pipe"), site)
+        self.block(waits, lambda: not any(queues.of(core, p).entries for p in pipes))
 
     def drain(self, core: Core, site: Place | None = None) -> None:
         """Wait until all pipes of a core have done what they were given."""

@@ -57,6 +57,8 @@ class Machine:
         self.calls = arena.calls
         self.follows = False  # whether somebody wants every event, those that only order too
         self.operation: Event | None = None  # what is issued or executed now, where it is followed
+        # Asked before an instruction writes to global memory, where somebody wants to look.
+        self.peek: Callable[[Any, Sequence[Any]], None] | None = None
         self._watchers: list[Subscriber] = []
         self._followers: list[Subscriber] = []
         self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings

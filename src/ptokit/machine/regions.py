@@ -57,7 +57,7 @@ class Use:
     region: Region
     walk: Walk | None
     atomic: bool
-    image: bytes | None = None  # what was written, where another core may write the same
+    is_over: bool = False  # later work of its pipe need not wait for this use to end
 
 
 class Region:

@@ -142,6 +142,9 @@ class LaunchMachine(Machine):
             queues.enqueue(queues.of(core, pipe), work)
         if self.operation is not None:
             self.end()
+        steps = insn.case(call.ops) if insn.steps and self.mode == "manual" else None
+        if steps is not None and steps.drains:
+            scheduler.sync.stop_for(insn, steps.drains, site)
         scheduler.yield_turn()
         return None
 
@@ -226,6 +229,7 @@ class Scheduler:
         self.clocks = self.queues.clocks = clocks
         self.log = HazardLog(self.machine, clocks, self.findings)
         self.machine.subscribe(self.log.see, accesses_only=True)
+        self.machine.peek = self.log.peek
 
     @property
     def _paired(self) -> bool:

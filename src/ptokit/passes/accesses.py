@@ -8,7 +8,6 @@ traced back to the allocations they may stand for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Op, Value
@@ -16,12 +15,11 @@ from ptokit.ir.fifos import is_transfer, opens_pipe
 from ptokit.ir.flow import origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.ordering import orders_pipes
-from ptokit.ir.types import BufferType, TileBufType
-from ptokit.isa.effects import Scratch
-from ptokit.isa.facts import Ops, TileFacts, Unknown
-from ptokit.isa.spec import Pipe, View
+from ptokit.ir.types import BufferType
+from ptokit.isa.effects import Scratch, Steps
+from ptokit.isa.facts import Ops, Unknown
+from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
-from ptokit.isa.walks import Walk, walk_of
 from ptokit.passes.facts import Known
 from ptokit.passes.fifo_accesses import Fifos
 
@@ -37,7 +35,6 @@ class Access:
     writes: bool
     reads: bool
     is_memory: bool  # global memory
-    walk: Walk | None = None
 
 
 @dataclass
@@ -131,9 +128,18 @@ def pipe_of(op: Op, known: Known) -> Pipe:
         return Pipe.S
 
 
+def steps_in(op: Op, known: Known) -> Steps | None:
+    """How an instruction orders its own steps, as far as that is known."""
+    if op.insn is None or not op.insn.steps:
+        return None
+    try:
+        return op.insn.case(facts_of(op, known))
+    except Unknown:
+        return None
+
+
 def _touched(op: Op, result: Accesses) -> Iterator[Access]:
     assert op.insn is not None
-    shapes, results = _shapes(op, result.known)
     for declared, value in zip(op.insn.operands, run_time_operands(op), strict=True):
         if value is None or not set(declared.kinds) & _HAS_MEMORY:
             continue
@@ -142,45 +148,4 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
         reads = declared.reads or declared.role == "tmp"
         for root in result.stands_for(value):
             is_memory = not isinstance(root.type, BufferType)
-            walk, start = None, _start(value, root, result)
-            if value in shapes and start is not None:
-                assert isinstance(value.type, TileBufType)
-                spec, shape = value.type.spec, shapes[value]
-                where = spec.loc, start, spec.axis_map(*shape)
-                walk = walk_of(op.insn, where, shape, spec.itemsize, results)
-            yield Access(root, declared.writes, reads, is_memory, walk)
-
-
-def _start(value: Value, root: Value, result: Accesses) -> int | None:
-    """The address of a tile if it is the one behind `root`; None where that is not certain."""
-    if len(result.stands_for(value)) == 1 and (own := _address(value, result)) is not None:
-        return own
-    # A name that a loop or branch gave it, unless a part of the allocation looks just the same.
-    parts = (part for part in result.renamed if part.type == value.type)
-    if root.type != value.type or any(root in result.stands_for(part) for part in parts):
-        return None
-    return _address(root, result)
-
-
-def _address(value: Value, result: Accesses) -> int | None:
-    facts = result.known.facts(value)
-    return facts.address if isinstance(facts, TileFacts) else None
-
-
-def _shapes(op: Op, known: Known) -> tuple[dict[Value, tuple[int, int]], set[tuple[int, int]]]:
-    """The valid sizes of the tiles that an instruction streams, and those of its results."""
-    assert op.insn is not None
-    found: dict[Value, tuple[int, int]] = {}
-    results: set[tuple[int, int]] = set()
-    if not op.insn.streams:
-        return found, results
-    ops = facts_of(op, known)
-    for declared, value in zip(op.insn.operands, run_time_operands(op), strict=True):
-        facts = None if value is None else known.facts(value)
-        with suppress(Unknown):
-            view = declared.view(ops) if callable(declared.view) else declared.view
-            if value is not None and isinstance(facts, TileFacts) and view is View.VALID:
-                found[value] = facts.vr, facts.vc
-                if declared.writes:
-                    results.add(found[value])
-    return found, results
+            yield Access(root, declared.writes, reads, is_memory)

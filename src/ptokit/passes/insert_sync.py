@@ -13,7 +13,7 @@ takes the place of the flag.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -21,13 +21,12 @@ from ptokit.ir.core import Block, Function, Module, Op
 from ptokit.ir.flow import core_of, is_loop
 from ptokit.ir.ordering import effects_of, orders_pipes, written
 from ptokit.ir.rewrite import clone
+from ptokit.isa.effects import Barrier, Signal, Wait
 from ptokit.isa.effects import Flag as EventFlag
-from ptokit.isa.effects import Signal, Wait
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.isa.sync import pipe_barrier, set_flag, wait_flag
 from ptokit.isa.targets import Target
-from ptokit.isa.walks import Walk, stays_behind
-from ptokit.passes.accesses import accesses_of
+from ptokit.passes.accesses import accesses_of, steps_in
 from ptokit.passes.base import Pass
 from ptokit.passes.call_graph import callee, working
 from ptokit.passes.storage import Bytes, bytes_of
@@ -63,19 +62,14 @@ class InsertSync(Pass):
 
 @dataclass(frozen=True)
 class Touch:
-    """An access: on which pipe, to which bytes, whether it writes, and how it walks."""
+    """An access: on which pipe, to which bytes, and whether it writes."""
 
     pipe: Pipe
     where: Bytes
     writes: bool
-    walk: Walk | None = None
 
     def conflicts(self, other: Touch) -> bool:
         return (self.writes or other.writes) and self.where.meets(other.where)
-
-    def needs_barrier(self, earlier: Touch) -> bool:
-        """Whether it may not follow an earlier one of its own, unordered pipe just so."""
-        return self.conflicts(earlier) and not stays_behind(self.walk, earlier.walk)
 
 
 Clock = dict[Pipe, dict[Pipe, int]]  # [q][p]: operations of p up to here are over when q goes on
@@ -158,12 +152,15 @@ class _Inserter:
         if found is None:
             pipe = self.accesses.pipes.get(op, Pipe.S)
             own = {
-                Touch(pipe, self.bytes.of(a.root, a.is_memory), a.writes, a.walk)
+                Touch(pipe, self.bytes.of(a.root, a.is_memory), a.writes)
                 for a in self.accesses.of.get(op, [])
             }
             if op.insn is not None:  # a register is memory to whoever must keep its order
                 own |= {Touch(pipe, Bytes(name), True) for name in op.insn.sets}
                 own |= {Touch(pipe, Bytes(name), False) for name in op.insn.uses}
+            steps = steps_in(op, self.accesses.known)
+            if steps is not None and steps.scratch is not None:
+                own.add(Touch(pipe, Bytes("hidden scratch"), True))
             regions = [] if self._is_elsewhere(op) else op.regions
             inner = [self.touches(each) for region in regions for each in region.ops]
             found = self._touches[op] = frozenset(own.union(*inner))
@@ -329,12 +326,15 @@ class _Inserter:
             around = in_loop  # nothing orders this round against the last one yet
             last: dict[Touch, int] = {}
             for index, touches in enumerate(mine):
+                steps = steps_in(ops[index], self.accesses.known)
+                if steps is not None and _completes(steps.start, pipe):
+                    over, around = index - 1, False
                 seen = max(over, edges.clocks[index].get(pipe, {}).get(pipe, -1))
                 meets = any(
-                    when > seen and t.needs_barrier(s) for t in touches for s, when in last.items()
+                    when > seen and t.conflicts(s) for t in touches for s, when in last.items()
                 )
                 wraps = around and any(
-                    t.needs_barrier(s) and not _went_round(pipe, when, index, carried, edges)
+                    t.conflicts(s) and not _went_round(pipe, when, index, carried, edges)
                     for t in touches
                     for s, when in final.items()
                 )
@@ -342,7 +342,20 @@ class _Inserter:
                     found.setdefault(index, []).append(pipe)
                     over, around = index - 1, False
                 last |= dict.fromkeys(touches, index)
+                if steps is not None and _completes((*steps.between, *steps.end), pipe):
+                    around = False
+                    over = index if _completes(steps.end, pipe) else max(over, index - 1)
         return found
+
+
+def _completes(orders: Iterable[Barrier | EventFlag], pipe: Pipe) -> bool:
+    """Whether a barrier, or a flag for which the scalar unit stops, lets a pipe finish."""
+    return any(
+        order.pipe in (pipe, Pipe.ALL)
+        if isinstance(order, Barrier)
+        else order.src is pipe and order.dst is Pipe.S
+        for order in orders
+    )
 
 
 def _went_round(pipe: Pipe, when: int, index: int, carried: list[Flag], edges: Edges) -> bool:

@@ -1,0 +1,98 @@
+"""What looks ordered and is not, and what looks unordered and does no harm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptokit import *
+from tests.hazards.support import *
+
+R, C = 16, 16
+BYTES = R * C * 4
+Mat = Tile[TileType.Mat, float32, R, C, BLayout.ColMajor, R, C, SLayout.RowMajor, 512]
+
+
+def kinds(programs: Any, target: str = "a2a3", **more: Any) -> set[str]:
+    return {f"{d.code} {d.severity}" for d in check(programs, target, **more)}
+
+
+# ---- two vector cores ----------------------------------------------------------------------------
+
+
+def twins(differ: bool) -> Any:
+    """Both vector cores push an undivided entry, as A2/A3 wants it."""
+    memory = np.zeros(2 * R * C, np.float32)
+
+    def producer() -> None:
+        pipe = TPipe[0, Direction.DIR_V2C, BYTES, 2](memory, 0, 0)
+        tile = at(Tile[TileType.Vec, float32, R, C](), 0x1000)
+        TEXPANDS(tile, float(get_subblockid() * differ))
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TPUSH[NO](pipe, tile)  # push
+
+    def consumer() -> None:
+        pipe = TPipe[0, Direction.DIR_V2C, BYTES, 2](memory, 0, 0)
+        TPOP[NO](pipe, Mat())
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE1]()
+
+    return {"vector": producer, "cube": consumer}
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_twins_push_the_same_values(seed: int | None) -> None:
+    assert kinds(twins(False), seed=seed) == set()
+    assert kinds(twins(True), seed=seed) == {"E10 error"}
+
+
+def test_twins_that_differ_are_named() -> None:
+    programs = twins(True)
+    (found,) = check(programs)
+    assert lines_of(found) == {marked(programs["vector"], "push")}
+    assert "TILE_UP_DOWN" in found.fix
+
+
+# ---- FIFOs ---------------------------------------------------------------------------------------
+
+
+def test_two_fifos_of_one_type_share_their_flags() -> None:
+    first, second = np.zeros(2 * R * C, np.float32), np.zeros(2 * R * C, np.float32)
+    kind = TPipe[0, Direction.DIR_C2V, BYTES, 2]
+
+    def program(twice: bool) -> None:
+        kind(first, 0, 0)
+        if twice:
+            kind(second, 0x2000, 0x2000)
+
+    assert codes({"cube": lambda: program(True), "vector": lambda: None}) == ["E4"]
+    assert codes({"cube": lambda: program(False), "vector": lambda: None}) == []
+
+
+# ---- registers -----------------------------------------------------------------------------------
+
+
+def products(switch: bool, wait: bool) -> Any:
+    def program() -> None:
+        left, right = at(TileLeft[float32, 16, 16](), 0), at(TileRight[float32, 16, 16](), 0)
+        acc = at(TileAcc[float32, 16, 16](), 0)
+        left.fill(1)
+        right.fill(1)
+        TSETTF32MODE[True]()
+        TMATMUL(acc, left, right)  # product
+        if wait:
+            PtoSetWaitFlag[PIPE_M, PIPE_S]()
+        TSETTF32MODE[not switch]()  # switch
+
+    return program
+
+
+def test_a_mode_is_not_switched_under_a_product() -> None:
+    program = products(switch=True, wait=False)
+    (found,) = check({"cube": program})
+    assert found.code == "E6"
+    assert "CTRL" in found.message
+    assert lines_of(found) == {marked(program, "product"), marked(program, "switch")}
+    assert codes({"cube": products(switch=True, wait=True)}) == []
+    assert codes({"cube": products(switch=False, wait=False)}) == [], "the same mode again"
