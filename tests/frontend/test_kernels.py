@@ -135,7 +135,7 @@ def test_tiles_that_overlap_while_live_are_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "code"), [(k.beyond_the_end, "SA-0353"), (k.misaligned, "SA-0354")]
+    ("kernel", "code"), [(k.beyond_the_end, "memory-bounds"), (k.misaligned, "SA-0354")]
 )
 def test_addresses_of_manual_kernels_are_checked_statically(kernel: Kernel, code: str) -> None:
     report = kernel.check("a2a3", X)

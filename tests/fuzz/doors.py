@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ class Verdict:
     first: str = ""
     line: int = 0  # of the first complaint in the user's file; 0: in another one
     message: str = ""
+    warned: frozenset[str] = frozenset()  # codes of the warnings of a run
 
     @property
     def accepted(self) -> bool:
@@ -55,13 +57,16 @@ def judged(run: Callable[..., Any], program: Program) -> Verdict:
     """Run it on fresh arrays. Only errors about the program are verdicts; others are raised."""
     arguments = program.arguments()
     try:
-        run(*arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            done = run(*arguments)
     except PtoError as error:
         first = error.diagnostics[0]
         where = first.location
         line = where.line if where and f"fuzz_{program.seed}" in where.file else 0
         return Verdict(b"", frozenset(error.codes), first.code, line, first.render())
-    return Verdict(b"".join(np.asarray(a).tobytes() for a in arguments[:2]))
+    left = b"".join(np.asarray(a).tobytes() for a in arguments[:2])
+    return Verdict(left, warned=frozenset(each.code for each in done.warnings))
 
 
 FORMS = ("l1", "l2", "l3", "sync")
@@ -79,9 +84,9 @@ def doors(kernel: Kernel, program: Program, target: str) -> Iterator[tuple[str, 
         forms = ("l3",)  # in the others a compiler places and orders, which may mend the mistake
     for form in forms:
 
-        def through_text(*args: Any, form: str = form) -> None:
+        def through_text(*args: Any, form: str = form) -> Any:
             text = kernel.text(*args, target=target, form=form)
-            ptokit.loads(text)["k"][1](*args, target=target)
+            return ptokit.loads(text)["k"][1](*args, target=target)
 
         verdict = judged(through_text, program)
         if verdict.first != NO_FORM:
@@ -99,7 +104,7 @@ class Outcome:
 
 
 def outcome(seed: int, folder: Path) -> Outcome:
-    """All doors must accept or refuse, with equal codes, and leave equal bytes."""
+    """All doors must accept or refuse, with equal codes and warnings, and leave equal bytes."""
     program = random_program(seed)
     target = TARGETS[seed % len(TARGETS)]
     found: list[str] = []
@@ -109,6 +114,9 @@ def outcome(seed: int, folder: Path) -> Outcome:
         if verdict.accepted and eager.accepted:
             if verdict.left != eager.left:
                 found.append(f"{door}: other bytes than eager")
+            if verdict.warned != eager.warned:
+                warned = [", ".join(sorted(v.warned)) or "nothing" for v in (verdict, eager)]
+                found.append(f"{door}: warns of {warned[0]}; eager: of {warned[1]}")
         elif eager.first not in verdict.codes:
             found.append(f"{door}: {verdict}; eager: {eager}")
         elif door == "lowered" and not verdict.line:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ptokit.ir.core import Block, Function, Op, Value
 from ptokit.ir.flow import allocates, is_loop
 from ptokit.ir.instructions import run_time_operands
-from ptokit.ir.types import BufferType
+from ptokit.ir.types import BufferType, TileBufType
 from ptokit.passes.accesses import Accesses, is_binding
 
 
@@ -98,7 +98,7 @@ def _extend(
 
 
 def read_unwritten(function: Function, accesses: Accesses) -> set[Value]:
-    """The allocations that some path reads before anything was written to them."""
+    """The allocations that some path reads before all of them was written."""
     assert function.body is not None
     found: set[Value] = set()
     _read_unwritten(function.body, accesses, set(), found)
@@ -112,15 +112,15 @@ def _read_unwritten(
     for op in block.ops:
         if op.insn is not None and not is_binding(op):
             tiles = [
-                (operand, accesses.stands_for(value))
+                (operand, value, accesses.stands_for(value))
                 for operand, value in zip(op.insn.operands, run_time_operands(op), strict=True)
                 if value is not None and isinstance(value.type, BufferType)
             ]
-            for operand, roots in tiles:
+            for operand, _, roots in tiles:
                 if operand.reads:
                     found.update(set(roots) - written)
-            for operand, roots in tiles:
-                if operand.writes and len(roots) == 1:
+            for operand, value, roots in tiles:
+                if operand.writes and len(roots) == 1 and _is_whole(value):
                     written.update(roots)
         elif op.regions:
             after = [set(written) for _ in op.regions]
@@ -128,3 +128,9 @@ def _read_unwritten(
                 _read_unwritten(region, accesses, inner, found)
             if not is_loop(op) and len(op.regions) > 1:  # whichever branch is taken
                 written |= set.intersection(*after)
+
+
+def _is_whole(value: Value) -> bool:
+    """Whether what is written to a tile is all of it, as far as its type says."""
+    spec = value.type.spec if isinstance(value.type, TileBufType) else None
+    return spec is None or (spec.rows, spec.cols) == (spec.valid_row, spec.valid_col)

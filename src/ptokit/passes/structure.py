@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic
@@ -26,13 +26,12 @@ from ptokit.ir.types import (
     on_target,
     same_type,
 )
-from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.facts import ConvFacts, Ops, TileFacts
+from ptokit.isa.facts import ConvFacts, TileFacts
 from ptokit.isa.remedies import size_remedy
 from ptokit.isa.sessions import OWN_GROUP, scratch_faults, session_faults
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
-from ptokit.isa.verify import joined_advice, recipe, verify
+from ptokit.isa.verify import joined_advice, recipe
 from ptokit.passes.facts import Known, inferred_layout
 
 
@@ -152,7 +151,7 @@ def _valid_in_capacity(
 
 
 def check_address(op: Op, facts: TileFacts | ConvFacts, scene: Scene) -> Iterator[Diagnostic]:
-    """The rules of a compile-time address are those of the binding instruction."""
+    """A known address has the alignment of its memory; what is valid of the tile lies in it."""
     if scene.level == 3 and op.operand("addr") is None:
         yield complaint(
             op, "level3-addr", "Level 3 requires 'addr' operand", fix="write addr = %address"
@@ -160,11 +159,29 @@ def check_address(op: Op, facts: TileFacts | ConvFacts, scene: Scene) -> Iterato
     address = scene.known.number(op.operand("addr"))
     if address is None:
         return
-    binding = INSTRUCTIONS["TASSIGN"]
-    ops = Ops({"obj": facts, "addr": None}, {"Addr": address}, scene.target, "manual")
-    for found in verify(binding, ops, op.location):
-        text = found.message.removeprefix(f"{binding.name}: ")
-        yield replace(found, message=f"{op.name}: {text}", target="")
+    space, end = scene.target.spaces[facts.spec.loc], address + _reach(facts.spec)
+    values = {"address": hex(address), "end": hex(end), "capacity": hex(space.capacity)}
+    if not space.capacity:
+        yield complaint(
+            op, "SA-0351", "the target has this memory space", values, recipe("SA-0351")
+        )
+    elif address < 0 or end > space.capacity:
+        fix = "bind the tile to a lower address, or make it smaller"
+        yield complaint(op, "memory-bounds", f"the tile lies inside {space.memory}", values, fix)
+    elif address % space.alignment:
+        values |= {"alignment": str(space.alignment)}
+        text = "the address has the alignment of the memory space"
+        yield complaint(op, "SA-0354", text, values, recipe("SA-0354"))
+
+
+def _reach(spec: TileSpec | ConvSpec) -> int:
+    """Bytes from the start of a tile to the end of what is valid in it, as far as that is known."""
+    if isinstance(spec, ConvSpec):
+        return spec.nbytes
+    rows = spec.rows if spec.valid_row == DYNAMIC else spec.valid_row
+    cols = spec.cols if spec.valid_col == DYNAMIC else spec.valid_col
+    elements = spec.axis_map(rows, cols).covering(rows, cols).span
+    return -(-elements // 2) if spec.dtype.is_packed else elements * spec.itemsize
 
 
 def check_declared(op: Op, scene: Scene) -> Iterator[Diagnostic]:
