@@ -101,7 +101,7 @@ def test_a_right_file_says_what_was_checked(cli: CliRunner, tmp_path: Path, head
         ("Add the tiles, then store them.\n", "check.syntax@1"),
         ("x = 1\n", "check.no-kernel@0"),
         ("\nimport nosuchmodule\n", "check.import@2"),
-        ("\nfrom ptokit import *\n\nTAD(1)\n", "check.import@4"),
+        ("\nfrom ptokit import *\n\nTAD(1)\n", "unknown-name@4"),
         ("import sys\nsys.exit(0)\n", "check.import@2"),
         ("import os\nos._exit(0)\n", "check.import@0"),
         ("from ptokit import *\nTile[1]\n", "Tile.arguments@2"),
@@ -118,6 +118,11 @@ def test_what_cannot_be_checked_is_not_clean(
     file.write_text(text)
     result, found = checked(cli, str(file))
     assert (result.exit_code, found) == (1, [code])
+
+
+def test_a_misspelt_import_is_asked_about(cli: CliRunner) -> None:
+    result = cli.invoke(app, ["check", "-"], input="from ptokit import TLAOD\n")
+    assert "fix: did you mean TLOAD(dst, src)?" in result.output
 
 
 def test_a_file_has_only_so_much_time(cli: CliRunner, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 import signal
 import sys
 import time
@@ -26,10 +27,12 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+import ptokit
 from ptokit.base.diagnostics import Diagnostic, InternalError, PtoError, PtoWarning, fail
 from ptokit.base.dtypes import ArrayType
 from ptokit.base.location import Location, is_ours
 from ptokit.from_python import PythonSource
+from ptokit.frontend.advice import at_the_users_line, meant
 from ptokit.frontend.declared import MISSING, declared, sample
 from ptokit.kernels import Kernel
 
@@ -304,6 +307,12 @@ def _complaints(case: Case, name: str, job: Job) -> list[Diagnostic]:
         return [_raised(error, job.name, "check.exception", f"running {kernel.name}", name)]
 
 
+def _missing(error: ImportError) -> str:
+    """The name that ptokit was asked for and does not have."""
+    found = re.match(r"cannot import name '(\w+)' from 'ptokit", str(error))
+    return found[1] if found else ""
+
+
 def _at_kernel(found: Diagnostic, kernel: Kernel) -> Diagnostic:
     """What is said about a call is said about the kernel: here nobody has written the call."""
     if found.location is None or found.location.file != process.__file__:
@@ -326,8 +335,13 @@ def _raised(
         trace = trace.tb_next
     if ours and not line:  # not even called from there: a bug of ours
         raise error
+    unknown = at_the_users_line(error) if isinstance(error, NameError | AttributeError) else None
+    if unknown is not None:
+        return replace(unknown.diagnostics[0], target=target)
     if isinstance(error, SystemExit):
         what, fix = f"{during} ends the program", 'under if __name__ == "__main__" it would not'
     else:
         what, fix = f"{during} raised {type(error).__name__}: {error}".rstrip(": "), ""
+        if isinstance(error, ImportError) and (name := _missing(error)):
+            fix = meant(name, vars(ptokit))
     return Diagnostic(code, what, Location(name, line), fix=fix, target=target)
