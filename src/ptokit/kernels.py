@@ -61,6 +61,11 @@ class Asked(NamedTuple):
     steps: Steps
 
 
+# Told of every launch before it runs, with its arguments and constants: how `ptokit check` learns
+# what the kernels of a file are called with.
+LISTENERS: list[Callable[[Launch, tuple[Any, ...], Mapping[str, Any]], None]] = []
+
+
 class Source(Protocol):
     """Where a kernel comes from."""
 
@@ -451,6 +456,8 @@ class Launch:
         was broken without stopping the kernel is `Run.warnings`, and is shown as Python's are.
         """
         kernel = self.kernel
+        for told in LISTENERS:
+            told(self, args, consts)
         paths = kernel.source.paths
         asked = kernel._asked(target, defines, rules, allow, place, sync)
         path = path or (paths[0] if asked.steps == OPEN else "lowered")

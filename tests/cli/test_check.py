@@ -132,6 +132,20 @@ def test_a_file_has_only_so_much_time(cli: CliRunner, tmp_path: Path) -> None:
     assert (result.exit_code, found) == (1, ["check.time@0"])
 
 
+def test_the_launches_of_a_file_are_its_arguments(cli: CliRunner, tmp_path: Path) -> None:
+    file = tmp_path / "k.py"
+    head = "import numpy as np\nfrom ptokit import *\n"
+    plain = ADD.replace(": float32[16, 64]", "")
+    calls = "x, z = np.ones((2, 16, 64), 'f4')\nfor i in range(3):\n    add[2](x, x, z)\n"
+    file.write_text(head + plain + calls)
+    result, found = checked(cli, str(file), "--target", "a2a3,a5")
+    assert (result.exit_code, found) == (1, ["E7@11"])  # two blocks, one result
+    file.write_text(head + plain + calls.replace("[2]", "[1]"))
+    result, found = checked(cli, str(file), "--target", "a2a3,a5")
+    assert (result.exit_code, found) == (0, [])
+    assert len(json.loads(result.stdout)["checked"]) == 2  # equal calls are one
+
+
 def test_the_cases_of_a_file_are_its_arguments(cli: CliRunner) -> None:
     result = cli.invoke(app, ["check", str(ROOT / "examples/vector_add.py"), "--target", "a5"])
     assert result.exit_code == 0, result.output

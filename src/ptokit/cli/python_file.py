@@ -1,4 +1,4 @@
-"""Checking a Python file: its kernels, for the arguments that they declare or that CASES lists.
+"""Checking a Python file: its kernels, for the arguments that they declare or are called with.
 
 The file is imported in a process of its own, which is stopped when its time is over. There every
 kernel is lowered, placed and ordered for each target, and runs with every checker on. What comes
@@ -34,8 +34,9 @@ from ptokit.base.location import Location, is_ours
 from ptokit.from_python import PythonSource
 from ptokit.frontend.advice import at_the_users_line, meant
 from ptokit.frontend.declared import MISSING, declared, sample
-from ptokit.kernels import Kernel
+from ptokit.kernels import LISTENERS, Kernel, Launch
 
+_MOST_CALLS = 16  # of a file, that its kernels are checked with
 _SEED = 7  # of the arrays a signature declares, and of those that CASES draws
 
 
@@ -180,8 +181,9 @@ def _serve(job: Job, theirs: Connection) -> None:
 
 
 def _examine(job: Job) -> Iterator[str | Checked | Diagnostic]:
+    calls: list[Case] = []
     try:
-        module = _import(job)
+        module = _import(job, calls)
     except PtoError as error:
         yield from error.diagnostics
         return
@@ -209,10 +211,12 @@ def _examine(job: Job) -> Iterator[str | Checked | Diagnostic]:
             fix="a kernel is a function of the module under @kernel",
         )
     for kernel in kernels:
+        called = [case for case in calls if case.kernel is kernel]
         try:
             cases.append(_declared_case(kernel))
         except PtoError as error:
-            yield from error.diagnostics
+            cases += called
+            yield from () if called else error.diagnostics
     for case in cases:
         asked = job.targets or case.targets or (case.kernel.source.target.name,)
         for name in asked:
@@ -224,14 +228,31 @@ def _examine(job: Job) -> Iterator[str | Checked | Diagnostic]:
                 yield Checked(case.kernel.name, name, errors)
 
 
-def _import(job: Job) -> ModuleType:
+def _import(job: Job, calls: list[Case]) -> ModuleType:
+    """Run the file; note what its kernels are called with meanwhile, one call of each kind."""
+    seen: set[Any] = set()
+
+    def note(launch: Launch, args: tuple[Any, ...], consts: Mapping[str, Any]) -> None:
+        kernel, bound = launch.kernel, launch.kernel.source.bind(args, dict(consts))
+        key = (kernel.name, launch.blocks, kernel.source.cache_key(bound))
+        if key not in seen and len(seen) < _MOST_CALLS:
+            seen.add(key)
+            before = _copied(args)  # the launch may change its arrays
+            calls.append(Case(kernel, lambda: _copied(before), consts, launch.blocks))
+
+    LISTENERS.append(note)
     path = Path(job.name)
     module = ModuleType(path.stem)
     module.__file__ = job.name
     sys.path.insert(0, str(path.parent))
     sys.modules[path.stem] = module  # dataclasses and pickles look their module up
     exec(compile(job.text, job.name, "exec"), module.__dict__)
+    LISTENERS.remove(note)
     return module
+
+
+def _copied(values: Sequence[Any]) -> list[Any]:
+    return [value.copy() if isinstance(value, np.ndarray) else value for value in values]
 
 
 def _listed(module: ModuleType) -> Iterator[Case]:
@@ -270,7 +291,7 @@ def _declared_case(kernel: Kernel) -> Case:
                     Location(code.co_filename, code.co_firstlineno),
                     (("parameters without type and default", ", ".join(missing)),),
                     f"declare arrays by type and shape, {missing[0]}: float32[16, 64], and numbers "
-                    f"by a default, {missing[-1]}=1; or list calls in CASES",
+                    f"by a default, {missing[-1]}=1; or call the kernel, or list calls in CASES",
                 )
             ]
         )
