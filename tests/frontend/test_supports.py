@@ -33,7 +33,7 @@ def test_yes(name: str, target: str, dtype: str | None) -> None:
     ("name", "target", "dtype", "reason"),
     [
         ("TROWSUM", "a5", "bf16", "takes only i16 i32 i64 u64 f16 f32 as src"),
-        ("TSEL", "a2a3", "u8", "takes only i16 u16 i32 u32 f16 bf16 f32 as dst, src0 and src1"),
+        ("TSEL", "a2a3", "u8", "takes only i16 u16 i32 u32 f16 bf16 f32 as dst"),
         ("TADD", "kirin9030", "bf16", "kirin9030 has no element type bf16"),
         ("TREM", "kirinx90", "f32", "it exists on a2a3, a5, kirin9030"),
         ("TMATMUL_MX_HIF4", "a5", None, "no supported device has it"),
