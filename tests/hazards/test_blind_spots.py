@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ptokit import *
+from ptokit.comm import *
 from tests.hazards.support import *
 
 R, C = 16, 16
@@ -96,3 +97,61 @@ def test_a_mode_is_not_switched_under_a_product() -> None:
     assert lines_of(found) == {marked(program, "product"), marked(program, "switch")}
     assert codes({"cube": products(switch=True, wait=True)}) == []
     assert codes({"cube": products(switch=False, wait=False)}) == [], "the same mode again"
+
+
+# ---- loops that look for something ---------------------------------------------------------------
+
+
+def spinning(writes: bool, clean: bool = True) -> Any:
+    """Block 0 looks for a word that block 1 writes."""
+    word = np.zeros(16, np.int32)
+
+    def program() -> None:
+        if get_block_idx() == 0:
+            while load_scalar(ptr(word), 0) == 0:  # look
+                if clean:
+                    dcci(ptr(word), SINGLE_CACHE_LINE)
+        elif writes:
+            store_scalar(ptr(word), 0, 1)
+            dcci(ptr(word), SINGLE_CACHE_LINE)
+            dsb(DSB_DDR)
+
+    return program
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1, 2])
+def test_a_core_that_spins_lets_others_go_on(seed: int | None) -> None:
+    assert "E1" not in codes(spinning(writes=True), grid=2, seed=seed)
+
+
+def test_e1_a_core_that_spins_for_ever() -> None:
+    program = spinning(writes=False)
+    (found,) = check(program, grid=2)
+    assert found.code == "E1"
+    assert "a loop around load_scalar" in found.message
+    assert lines_of(found) == {marked(program, "look")}
+
+
+def test_reading_a_word_often_is_no_spin() -> None:
+    word, total = np.ones(16, np.int32), []
+
+    def program() -> None:
+        total.append(sum(load_scalar(ptr(word), 0) for _ in range(2000)))
+
+    assert codes(program) == []
+    assert total == [2000]
+
+
+@pytest.mark.parametrize("notifies", [True, False])
+def test_a_loop_around_a_test_lets_others_go_on(notifies: bool) -> None:
+    word = np.zeros(1, np.int32)
+    View = GlobalTensor[int32, Shape[1, 1, 1, 1, 1], Stride[1, 1, 1, 1, 1]]
+
+    def program() -> None:
+        if get_block_idx() == 0:
+            while not TTEST(View(word), 1, WaitCmp.EQ):
+                pass
+        elif notifies:
+            TNOTIFY(View(word), 1, NotifyOp.Set)
+
+    assert codes(program, grid=2) == ([] if notifies else ["E1"])

@@ -38,6 +38,7 @@ class Core:
         self.number = 0  # among all cores of a launch
         self.issuer = self  # the core whose program it runs: another one for a second face
         self.issued = 0  # operations of its program so far, where events are followed
+        self.calls = 0  # instructions handed to its pipes
         self._memories: dict[TileType, Storage] = {}
         self._elsewhere: tuple[Core, TileType] | None = None
 
@@ -73,7 +74,7 @@ class Core:
         for table in (self.registers, self.flags, self.buffers, self.events):
             table.clear()
         self.pipes.clear()
-        self.issued = 0
+        self.issued = self.calls = 0
 
     def twin(self) -> Core:
         """The core as it is called now, for messages that outlive its block."""

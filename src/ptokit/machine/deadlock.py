@@ -24,17 +24,18 @@ def explain(scheduler: Scheduler) -> None:
             waits.append((f"PIPE_{queue.pipe.name} of the {queue.core.name}", queue.stalled))
     blocked = [(s, s.blocked) for s in scheduler.streams if not s.done and s.blocked is not None]
     # A core at its end, or at a barrier, only waits for its own pipes.
-    held = [(s, wait) for s, wait in blocked if wait.semaphores]
+    held = [(s, wait) for s, wait in blocked if wait.semaphores or s.polls]
     meeting = [s for s, wait in held if wait.why().what == "SYNCALL"]
     waits += [(f"the {s.core.name}", wait) for s, wait in held if s not in meeting]
     if meeting:
         _subset(scheduler, meeting)
     coming = _coming(scheduler)
-    roots = [w for w in waits if any(id(s) not in coming for s in w[1].missing)]
+    looking = [w for w in waits if not w[1].semaphores]
+    roots = looking + [w for w in waits if any(id(s) not in coming for s in w[1].missing)]
     roots = roots or [w for w in waits if w[1].early]  # a ring of waits: who began it?
     fifos = _fifos(scheduler)
     for who, wait in roots or waits:
-        is_unit = all(isinstance(s, UnitFlag) for s in wait.missing)
+        is_unit = bool(wait.missing) and all(isinstance(s, UnitFlag) for s in wait.missing)
         scheduler.findings.add(
             "E9" if is_unit else "E1",
             f"{who} waits forever: {wait.why().what.removesuffix(' and')}",

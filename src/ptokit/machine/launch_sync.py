@@ -16,13 +16,17 @@ from ptokit.machine.clocks import agent_of
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
-from ptokit.machine.objects import Pointer
+from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Complete, Give, PipeQueue, Take, Why, Work
 from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overflow
 from ptokit.machine.unit_flags import HINT, UnitFlags
 
 if TYPE_CHECKING:
     from ptokit.machine.scheduler import Scheduler
+
+
+_PATIENCE = 8  # reads that bring nothing new before others may go on
+_SPIN = "whoever is to change the word must run and write it: blocks that come later, or a signal"
 
 
 class Stream:
@@ -33,6 +37,7 @@ class Stream:
         self.coroutine = coroutine
         self.blocked: Take | None = None  # what the scalar unit waits for
         self.until: Callable[[], bool] | None = None
+        self.polls = False  # it looks again and again for what has not come yet
 
     @property
     def done(self) -> bool:
@@ -70,6 +75,9 @@ class LaunchSync(Sync):
         self.meetings: dict[Any, Meeting] = {}
         self._inside: dict[int, Meeting] = {}  # core: the meeting it has entered
         self.rounds: dict[Any, int] = {}  # (barrier, core): how often it was entered
+        # Of a core that reads words and does nothing else: after how many operations it read last,
+        # what it has seen where, and how often it saw the same.
+        self._looks: dict[int, tuple[int, dict[int, Any], int]] = {}
         self.met: dict[int, Place] = {}  # core: where it entered a hard SYNCALL last
         self.used_flags: dict[int, Place] = {}  # cross-core flags of the program, and where
 
@@ -177,6 +185,30 @@ class LaunchSync(Sync):
         self.wait(pipe, waits, lambda: why, site)
         yield
         self.signal(pipe, signals, site)
+
+    def look_again(self, what: str, site: Place) -> bool:
+        """A core has looked in vain: let all others go on first, for as long as they can."""
+        stream = self.scheduler.stream_of(self.core)
+        stream.blocked, stream.polls = Take((), lambda: Why(what, _SPIN), site), True
+        self.scheduler.wait_turn()
+        stream.blocked, stream.polls = None, False
+        return True
+
+    def _scalar_access(self, operand: str, writes: bool, site: Place, given: Given) -> Any:
+        value = super()._scalar_access(operand, writes, site, given)
+        core = self.core
+        last, seen, again = self._looks.get(core.number, (0, {}, 0))
+        if writes or core.calls != last + 1:  # the program has done something else since
+            seen, again = {}, 0
+        at = given[operand], given["offset"]
+        key = (at[0].data() if isinstance(at[0], GlobalObject) else at[0]) + at[1]
+        place = key.buffer.base + key.offset
+        again = again + 1 if seen.get(place) == value else 0
+        seen[place] = value
+        self._looks[core.number] = core.calls, seen, again
+        if again > _PATIENCE:
+            self.look_again(f"a loop around {given.call.insn.name}", site)
+        return value
 
     def barrier(self, pipe: Pipe, site: Place) -> None:
         if pipe is Pipe.ALL:
@@ -309,11 +341,20 @@ class LaunchSync(Sync):
     # ---- scalar accesses to global memory -------------------------------------------------------
 
     def clean_cache(self, at: Pointer | None) -> None:
+        self._still_looking()
         if self.scheduler.log is not None:
             address = None if at is None else at.buffer.base + at.offset
             self.scheduler.log.scalar.clean(self.core, address)
 
+    def _still_looking(self) -> None:
+        """The cache is cleaned between two looks at a word: that is part of looking."""
+        core = self.core
+        found = self._looks.get(core.number)
+        if found is not None and found[0] + 1 == core.calls:
+            self._looks[core.number] = core.calls, *found[1:]
+
     def fence(self) -> None:
+        self._still_looking()
         if self.scheduler.log is not None:
             self.scheduler.log.scalar.fence(self.core)
 

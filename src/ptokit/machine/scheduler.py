@@ -33,10 +33,11 @@ from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine, Subscriber
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
-from ptokit.machine.ranks import coroutine, wait_for_others
+from ptokit.machine.ranks import coroutine, here, poll, wait_for_others
 from ptokit.machine.recording import Recording
 
 Program = Callable[[], Any]
+_BUDGET = 20_000  # looks at memory while nothing else happens: a loop around them is hopeless
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ class LaunchMachine(Machine):
     def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
         """Give a call of the core that is running to its pipe."""
         scheduler, core, insn, pipe = self.scheduler, self.core, call.insn, call.pipe
+        core.calls += 1
         if scheduler.careful:
             if core.pipes or pipe not in self.target.pipes[core.kind]:
                 at_pipe(scheduler.findings, core, call, operands, site)
@@ -188,6 +190,7 @@ class Scheduler:
         self._parked: dict[Semaphore, list[Stream]] = {}
         self._random = random.Random(self.schedule.seed)
         self._numbers = 0
+        self._in_vain = 0  # how often cores looked for something while nobody did anything else
         self._started = self.blocks.start
         self._hub: Any = None
         self._failure: BaseException | None = None
@@ -279,7 +282,11 @@ class Scheduler:
                 if self._started < self.blocks.stop:
                     self._start_block()  # somebody waits for blocks that have not begun
                     continue
-                if wait_for_others(lambda: any(s.ready for s in self.streams)):
+                if self._in_vain > _BUDGET:
+                    if here() is not None and poll():  # another rank may bring what they look for
+                        self._in_vain = 0
+                        continue
+                elif wait_for_others(lambda: any(s.ready for s in self.streams)):
                     continue
                 explain(self)
                 return
@@ -287,7 +294,10 @@ class Scheduler:
 
     def _step(self) -> bool:
         """Let one core or one pipe go on; return whether there was one."""
-        ready = [s for s in self._running if s.ready]
+        ready = [s for s in self._running if s.ready and not s.polls]
+        if not ready and any(s.polls for s in self._running) and not self.queues.held:
+            return self._look_again()
+        self._in_vain = 0
         if not self.queued:
             if not ready:
                 return False
@@ -315,6 +325,15 @@ class Scheduler:
             self.queues.overtake(chosen, self._random.randrange(chosen.leading_work))
         else:
             self.queues.advance(chosen, 1)
+        return True
+
+    def _look_again(self) -> bool:
+        """Nobody can go on but those who look for something: let each of them look, in turn."""
+        self._in_vain += 1
+        if self._started < self.blocks.stop or self._in_vain > _BUDGET:
+            return False
+        looking = [s for s in self._running if s.polls]
+        self._resume(looking[self._in_vain % len(looking)])
         return True
 
     def _resume(self, stream: Stream) -> None:

@@ -28,7 +28,7 @@ from ptokit.machine.faults import WouldBlock
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Why
-from ptokit.machine.ranks import wait_for_others
+from ptokit.machine.ranks import poll, wait_for_others
 from ptokit.machine.words import Words
 
 if TYPE_CHECKING:
@@ -372,6 +372,10 @@ class Sync:
                 site=site,
                 kind=WouldBlock,
             )
+
+    def look_again(self, what: str, site: Place) -> bool:
+        """Somebody has looked in vain: let others go on; False when that is hopeless."""
+        return poll()
 
     def release(self) -> Clock | None:
         """What a signal that the scalar unit gives now proves."""

@@ -20,7 +20,7 @@ from ptokit.machine.calls import bind_global, global_pattern
 from ptokit.machine.faults import WouldBlock, refusal
 from ptokit.machine.flags import Clock, Token
 from ptokit.machine.objects import GlobalObject
-from ptokit.machine.ranks import here, pause, poll
+from ptokit.machine.ranks import here, pause
 
 if TYPE_CHECKING:
     from ptokit.machine.sync import Sync
@@ -72,7 +72,7 @@ class Words:
             self._learn(token, tensor, words)
             return True
         what = f"a loop around {_short(call.insn)}{_on_rank()}"
-        if not poll():
+        if not self._sync.look_again(what, site):
             raise fail(
                 "would-block",
                 f"{what} would go on forever: nothing else runs that could signal it",
