@@ -68,11 +68,11 @@ ADVICE: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: TCMP(at(0, V, uint8, 8, 32), f32(0x1000, 8, 512), f32(0x9000, 8, 512), CmpMode.GT),
         ["here: dst.Cols = 64"],
     ),
-    "scratch like a source": (
+    "scratch as wide as half a source": (
         lambda: TROWSUM(
             f32(0, 16, 8, BLayout.RowMajor, 16, 1), f32(0x1000, 16, 512), f32(0xA000, 8, 8)
         ),
-        ["here: tmp declared like src, Vec f32 16x512"],
+        ["here: tmp.Cols = 256"],
     ),
     "extent of a view": (
         lambda: TLOAD(f32(0, 16, 16), GlobalTensor(np.zeros((16, 8), np.float32))),
@@ -187,8 +187,9 @@ def test_a_tile_is_not_told_to_grow_over_its_neighbour(
 
 
 def test_a_tile_that_is_given_twice_changes_in_both_places() -> None:
-    tile = f32(0x400, 8, 16)
-    with pytest.raises(ProgramError) as caught:
-        TADD(tile, f32(0, 16, 16), tile)
+    with device("a2a3", rules="strict"):
+        tile, other = f32(0x400, 8, 16), f32(0, 16, 16)
+        with pytest.raises(ProgramError) as caught:
+            TADD(tile, other, tile)
     assert "src0.ValidRow = 8" in caught.value.diagnostics[0].fix
     assert "dst.Rows = 16" in caught.value.diagnostics[0].fix

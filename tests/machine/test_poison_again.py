@@ -14,6 +14,7 @@ from tests.operands import whole
 
 V = TileType.Vec
 Block = Tile[V, float32, 16, 16]
+Wide = Tile[V, float32, 16, 128]
 Column = Tile[V, float32, 16, 16, BLayout.RowMajor, 16, 1]
 
 
@@ -33,8 +34,8 @@ def trusted(tile: Any, into: Any) -> None:
 
 def test_scratch_loses_its_contents() -> None:
     with device("a2a3"):
-        a, b, result = placed(Block, 0, 1), placed(Block, 0x400, 2), placed(Column, 0x800)
-        into = placed(Block, 0xC00)
+        a, b, result = placed(Wide, 0, 1), placed(Wide, 0x2000, 2), placed(Column, 0x4000)
+        into = placed(Wide, 0x5000)
         trusted(b, into)
         TROWSUM(result, a, b)
         with pytest.raises(PoisonRead, match="reads src"):

@@ -48,7 +48,7 @@ from ptokit.isa.services import CONSTANT, Refused
 from ptokit.isa.spec import Insn, Operand, Pipe
 from ptokit.machine import faults
 from ptokit.machine.calls import effects_before, effects_of, hidden_scratch
-from ptokit.machine.executor import named, order
+from ptokit.machine.executor import judge_scratch, named, order
 from ptokit.machine.machine import Machine
 from ptokit.machine.memory import GmBuffer, Storage
 from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
@@ -233,6 +233,7 @@ class ReferenceCall:
         self.keywords = {name: known[name] for name in names if name in known}
         self.handed: dict[str, Elements] = {}
         self.lost: list[Elements] = []  # what holds nothing defined afterwards
+        self.spills: list[faults.Spill] = []  # scratch that ends behind its tile
         self.cleared: list[Elements] = []  # what holds zeros
         for declared, value in zip(insn.operands, operands, strict=True):
             if not isinstance(value, TileObject | ConvObject):
@@ -246,6 +247,9 @@ class ReferenceCall:
             lost = lost or (is_result and insn.leaves_open(ops))
             found.writes = lost or is_result
             self.lost += [found] * lost
+            if lost and declared.role == "tmp" and found.high > value.spec.nbytes:
+                at = found.memory, found.offset
+                self.spills.append(faults.Spill(declared.name, *at, value.spec.nbytes, found.high))
             for asked, kept in ((declared.unspecified, self.lost), (declared.zeroed, self.cleared)):
                 parts = None if asked is None else asked(ops)
                 for part in parts if isinstance(parts, list) else [parts] if parts else []:
@@ -391,6 +395,7 @@ class ReferenceExecutor:
             found.write(np.zeros(found.shape))
             found.mark_defined()
         hidden = self._hidden(call, operands)
+        judge_scratch(machine, call, site)
         for found in (*call.lost, *hidden):
             found.poison()
         services.finish()

@@ -12,8 +12,9 @@ from typing import Any, cast
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.base.location import Location
 from ptokit.base.policy import DEFAULT, Policy
-from ptokit.isa.facts import Ops, Recorder, Unknown, shown
+from ptokit.isa.facts import Ops, Recorder, TileFacts, Unknown, shown
 from ptokit.isa.origins import Origin, origin_of
+from ptokit.isa.regions import end_of
 from ptokit.isa.remedies import Elsewhere, remedies
 from ptokit.isa.spec import Insn, Rule, Types
 
@@ -117,9 +118,24 @@ def _check_rule(
     )
     try:
         otherwise = rule.otherwise if isinstance(rule.otherwise, str) else rule.otherwise(ops)
+        if otherwise and _leaves_tiles(insn, ops):
+            otherwise = ""
     except Unknown:  # how much it matters depends on what only the running program knows
         return []
     return [weighed(found, insn.origin(rule, ops.target.name), otherwise, policy)]
+
+
+def _leaves_tiles(insn: Insn, ops: Ops) -> bool:
+    """Whether more is touched than the tiles, and a compiler decides what lies there."""
+    if ops.mode != "auto":
+        return False
+    for declared in insn.operands:
+        tile = ops[declared.name]
+        if isinstance(tile, TileFacts):
+            view = declared.view(ops) if callable(declared.view) else declared.view
+            if end_of(view, tile) > tile.nbytes:
+                return True
+    return False
 
 
 def weighed(found: Diagnostic, origin: Origin, otherwise: str, policy: Policy) -> Diagnostic:

@@ -28,6 +28,7 @@ from ptokit.isa.targets import Target
 from ptokit.machine.access import Access, AccessPattern
 from ptokit.machine.core import Core
 from ptokit.machine.faults import (
+    Spill,
     before_tile,
     outside_array,
     outside_memory,
@@ -67,6 +68,7 @@ class Call:
         "pipe",
         "scratch",
         "services",
+        "spills",
         "values",
         "written",
     )
@@ -101,6 +103,7 @@ class Call:
         # memory, and tiles that an operand which is no tile brings along.
         self.hidden: list[Scratch | int] = list(hidden_scratch(insn, ops))
         self.cleared: list[Access] = []  # holds zeros afterwards
+        self.spills: list[Spill] = []  # scratch that ends behind its tile
         self._is_open = insn.leaves_open(ops)
         self._lay_out(operands, site)
         self.body = insn.body_for(ops)  # all tiles have an address by now
@@ -223,6 +226,10 @@ class Call:
             self.checked.append(access)
         if pattern.writes:
             (self.scratch if self._is_lost(declared) else self.written).append(access)
+            if declared.role == "tmp" and pattern.high > tile.spec.nbytes:
+                at = access.memory, access.offset
+                spill = Spill(declared.name, *at, tile.spec.nbytes, pattern.high)
+                self.spills.append(spill)
         if pattern.steps is None:
             self.copies.append((index, access))
         else:

@@ -20,7 +20,7 @@ from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call, bind_global, bind_hidden, cache_key
-from ptokit.machine.faults import failure, refusal
+from ptokit.machine.faults import failure, overwritten, refusal
 from ptokit.machine.poison import spread, taken
 from ptokit.machine.providers import Services
 from ptokit.machine.sync import Given
@@ -123,6 +123,8 @@ class FastExecutor:
         for access in call.written:
             if access.clean != access.memory.epoch:
                 access.mark_defined()
+        if call.spills:
+            judge_scratch(machine, call, site)
         for access in call.cleared:
             access.write(np.zeros(access.shape, access.dtype.np))
             access.mark_defined()
@@ -144,6 +146,13 @@ class FastExecutor:
                 access.poison()
         machine.publish(call, site, bound)
         return result
+
+
+def judge_scratch(machine: Machine, call: Any, site: Place) -> None:
+    """Tell of data that lies behind a scratch tile and is overwritten with it."""
+    for spill in call.spills:
+        if spill.harms():
+            machine.tell(overwritten(call, spill, site))
 
 
 def order(machine: Machine, call: Any, operands: Sequence[Any], site: Place) -> Any:

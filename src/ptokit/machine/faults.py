@@ -5,10 +5,11 @@ Every engine raises these, so that all of them say the same.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ptokit.base.diagnostics import (
+    Diagnostic,
     InternalError,
     Note,
     NotSupported,
@@ -65,6 +66,39 @@ def poison_read(call: Any, access: Any, row: int, col: int, site: Place) -> PtoE
 def never_written(tile: Any, what: str, fix: str) -> PtoError:
     """A tile is looked at from outside before it is written."""
     return fail("poison-read", what, got=[("tile", tile)], fix=fix, kind=PoisonRead)
+
+
+@dataclass(frozen=True)
+class Spill:
+    """Scratch that ends behind the tile whose address it is given."""
+
+    operand: str
+    memory: Any
+    address: int
+    size: int  # of the tile, in bytes
+    used: int
+
+    def harms(self) -> bool:
+        """Whether anything lives behind the tile."""
+        return bool(self.memory.shadow[self.address + self.size : self.address + self.used].any())
+
+
+def overwritten(call: Any, spill: Spill, site: Place) -> Diagnostic:
+    """Data that lies behind a scratch tile is overwritten with it: a warning."""
+    name, insn = spill.operand, call.insn
+    start, stop = spill.address + spill.size, spill.address + spill.used
+    return Diagnostic(
+        f"{insn.name}.tmp-size",
+        f"{insn.name}: nothing lives in the bytes behind {name} that serve as scratch as well",
+        None if site is None else where(site),
+        (
+            (f"bytes of {name}", str(spill.size)),
+            ("bytes in use", str(spill.used)),
+            ("overwritten", f"{spill.memory.name} {start:#x} to {stop:#x}"),
+        ),
+        f"declare {name} with {spill.used} bytes, or bind it where nothing lies behind it",
+        call.ops.target.name,
+    )
 
 
 def unbound_tile(

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ptokit.base.diagnostics import ProgramError, Warnings
+from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings
 from ptokit.base.location import Location, Site
-from ptokit.base.policy import DEFAULT, Policy
+from ptokit.base.policy import DEFAULT, Origin, Policy
 from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
-from ptokit.isa.verify import verify
+from ptokit.isa.verify import verify, weighed
 from ptokit.machine.arena import Arena
 from ptokit.machine.calls import NUMBERS, Broken
 from ptokit.machine.core import Core
@@ -197,6 +197,14 @@ class Machine:
         for each in found:
             self.warnings.add(each)
         self._judged.add((at, broken))
+
+    def tell(self, found: Diagnostic) -> None:
+        """Raise, or keep as a warning, what only the running program shows of a rule of ours."""
+        outcome = "what they held is lost"
+        for each in self.policy.judge([weighed(found, Origin("own"), outcome, self.policy)]):
+            if each.severity == "error":
+                raise ProgramError([each])
+            self.warnings.add(each)
 
 
 def _point(site: Site) -> tuple[Any, ...]:
