@@ -34,6 +34,7 @@ OTHER_TYPES: dict[str, tuple[str, str]] = {
     "TADDC": ("a2a3 a5 kirin9030 kirinx90", "declared, implemented nowhere: types as TADD"),
     "TSUBC": ("a2a3 a5 kirin9030 kirinx90", "declared, implemented nowhere: types as TSUB"),
     "TLOAD": ("kirinx90", "the entry points to A2A3; bf16 is another name of f16 on Kirin"),
+    "TEXPANDS": ("a2a3", "the shorter list of the page is a rule of its own"),
     "TGATHER": ("kirin9030 kirinx90", "the byte patterns of the other form are checked by a rule"),
     "TQUANT": ("a5", "the MX formats are a record of their own, TQUANT_MX"),
 }

@@ -147,6 +147,8 @@ LINKS: dict[str, str] = {
     "same-layout": r"Vec->Vec same layout",
     "TMOV vector-layouts": r"both tiles row-major unboxed",
     "fp4-pairs": r"fp4: indexCol and vc",
+    "page-types": r"types named by the seed",
+    "TTRANS dtype": r"^element types$",
     "fp-words": r"fp holds 64-bit words",
     "fp-alignment": r"fp address \+ 8\*indexCol",
     "word-address": r"fp address multiple of 128",

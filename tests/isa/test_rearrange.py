@@ -100,10 +100,17 @@ def test_deinterleave_one_source() -> None:
         assert np.array_equal(odd.numpy(), stream[:, 1::2])
 
 
-def test_an_odd_width_cannot_be_interleaved() -> None:
-    tiles = [(1, 3)] * 4
-    with device("a5", mode="auto"), pytest.raises(ProgramError, match="even"):
-        call("TINTERLEAVE", *(blank("f32", size) for size in tiles))
+def test_halves_of_an_odd_width_share_a_pair() -> None:
+    """dst0 has the first elements of the stream, dst1 starts with the pair that dst0 ends with."""
+    a, b = numbers(2, 7).astype(np.float32), -numbers(2, 7).astype(np.float32)
+    stream = np.stack([a, b], axis=-1).reshape(2, 14)
+    with device("a5", mode="auto"):
+        first, second = blank("f32", (2, 7)), blank("f32", (2, 7))
+        call("TINTERLEAVE", second, first, tile("f32", b), tile("f32", a))
+        assert (first.numpy() == stream[:, :7]).all()
+        assert (second.numpy() == stream[:, 6:13]).all()
+    with device("a5", mode="auto", rules="strict"), pytest.raises(ProgramError, match="even"):
+        call("TINTERLEAVE", *(blank("f32", (1, 3)) for _ in range(4)))
 
 
 @pytest.mark.parametrize("kind", ["f16", "f32"])

@@ -654,8 +654,9 @@ class _TEXPANDS(Instruction):
 TEXPANDS: _TEXPANDS
 """Fill a tile with one scalar.
 
-A Vec tile is filled over its valid region, a Mat tile over its whole capacity, a convolution
-tile over its shape. The scalar is converted to the element type of `dst` as C++ does it."""
+A Vec tile is filled over its valid region (bytes in pairs on A2A3), a Mat tile over its whole
+capacity, a convolution tile over its shape; 64-bit elements of a Mat tile are not written. The
+scalar is converted to the element type of `dst` as C++ does it."""
 
 class _TEXTRACT(Instruction):
     @overload
@@ -1202,7 +1203,8 @@ TINTERLEAVE: _TINTERLEAVE
 """Merge two tiles element by element into one stream, given back as two halves.
 
 The stream of a row is src0(r, 0), src1(r, 0), src0(r, 1), ...; dst0 receives its first half,
-dst1 its second. Mind the order of the operands: the second half comes first."""
+dst1 its second, which starts with a whole pair. Mind the order of the operands: the second half
+comes first."""
 
 class _TLOAD(Instruction):
     def __call__(self, dst: Tile | ConvTile, src: GlobalTensor, *events: Wait) -> RecordEvent: ...
@@ -2512,7 +2514,8 @@ blocks are ordered D, C1, H, W. Bits are copied.
 
 `tmp` is always passed. It is used, and its contents lost, where the strides allow the fast
 transposition (dst stride a multiple of 16, for 8-bit elements of 32; src stride whole 32-byte
-blocks, at most 255 of them); `TTRANS.tmp_bytes(dst, src)` says how many bytes. Filters beyond N
+blocks, at most 255 of them); `TTRANS.tmp_bytes(dst, src)` says how many bytes. A5 and Kirin
+do not touch it for a matrix. Filters beyond N
 keep their contents in NC1HWC0 to FRACTAL_Z: clear `dst` first. Elsewhere channels beyond C and
 filters beyond N become zero; the permissive profile leaves all of them untouched. The fast path
 of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecified."""

@@ -9,8 +9,9 @@ from ptokit.base.enums import Layout, TileType
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.expr import Expr
 from ptokit.isa.meaning import Each
-from ptokit.isa.rules import in_types, located, must
-from ptokit.isa.spec import Asm, Pipe, View, insn, out, scalar, types
+from ptokit.isa.rules import Told, in_types, located, must
+from ptokit.isa.spec import Asm, Extent, Pipe, View, insn, out, scalar, types
+from ptokit.isa.targets import PerTarget
 
 _MOST_BLOCKS = 32767  # repeat count of the fill engine, in 32-byte blocks
 _FEATURES = {Layout.NC1HWC0: 5, Layout.FRACTAL_Z: 5, Layout.NDC1HWC0: 6, Layout.FRACTAL_Z_3D: 6}
@@ -28,12 +29,37 @@ def _conv(o: Any) -> bool:
     return o.dst.kind == "conv"
 
 
-def _region(o: Any) -> View:
+def _region(o: Any) -> View | Extent:
     """Devices fill cube tiles as a whole; the permissive profile only their valid region."""
-    return View.WHOLE if o.target.is_device and o.dst.loc == TileType.Mat else View.VALID
+    if not o.target.is_device or o.dst.kind == "conv":
+        return View.VALID
+    if o.dst.loc == TileType.Vec:
+        return _in_pairs(o)
+    blocks = 0 if o.dst.itemsize == 8 else _blocks(o)
+    if blocks > _MOST_BLOCKS or not blocks:  # the count is cut to the bits of its field
+        return slice(0, (blocks & _MOST_BLOCKS) * 32 // o.dst.itemsize)
+    return View.WHOLE
 
 
-_WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
+_FILLS_PAIRS = PerTarget(False, a2a3=True)  # of bytes, so that an odd one has a neighbour
+
+
+def _in_pairs(o: Any) -> Extent:
+    rows, cols = o.dst.vr, o.dst.vc
+    odd = 1 if _FILLS_PAIRS[o.target] and o.dst.itemsize == 1 and rows and cols else 0
+    if o.dst.is_row_major:
+        return rows, cols + odd * (cols % 2)
+    return rows + odd * (rows % 2), cols
+
+
+def _blocks(o: Any) -> int:
+    """32-byte blocks of a Mat tile."""
+    return o.dst.rows * o.dst.cols * o.dst.itemsize // 32
+
+
+_PAGE = "u8 i8 u16 i16 u32 i32 f16 f32"  # what the page lists for A5
+_WIDE = _PAGE + " bf16"
+_IS_CUT = "the number of blocks is cut to 15 bits"
 
 
 @insn(
@@ -42,18 +68,34 @@ _WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
     means=Each(),
     pipe=lambda o: Pipe.MTE2 if o.dst.loc == TileType.Mat else Pipe.V,
     ops={"TEXPANDS": Pipe.V, "TEXPANDS_MAT": Pipe.MTE2},
-    types=types("dst", a2a3=_WIDE + " bf16", a5=_WIDE, kirin=_WIDE),
+    types=types(
+        "dst",
+        a2a3=_WIDE,
+        a5=_WIDE + " i64 u64",
+        kirin=_PAGE,
+        ids={"a2a3": "SA-0158"},
+    ),
     rules=[
         located("Vec Mat", "dst"),
-        must("SA-0158", "a2a3", _vec)(
+        must("page-types", "a2a3", _vec)(
             "elements of a Vec tile are i32, i16, f16 or f32",
             in_types("dst", "i32 i16 f16 f32"),
             "use one of these types, or fill a tile of equal width and TRESHAPE it",
+            "they are filled all the same, bytes in pairs",
+        ),
+        must("page-types", "a5")(
+            f"elements are {_PAGE}",
+            in_types("dst", _PAGE),
+            otherwise="they are filled all the same, but for 64-bit elements of a Mat tile",
         ),
         must("row-major", DEVICES, _vec)(
             "a Vec tile is row-major",
             lambda o: o.dst.is_row_major,
             "declare the tile with BLayout.RowMajor",
+            Told(
+                "the valid region is filled, column by column",
+                lambda o: not o.dst.is_boxed and o.dst.itemsize < 8,
+            ),
         ),
         must("SA-0084", None, _vec)(
             "ValidRow <= Rows of dst",
@@ -65,8 +107,9 @@ _WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
         ),
         must("mat-size", DEVICES, _mat)(
             "a Mat tile has 1 to 32767 blocks of 32 bytes (Rows * Cols * sizeof / 32)",
-            lambda o: 1 <= o.dst.rows * o.dst.cols * o.dst.itemsize // 32 <= _MOST_BLOCKS,
+            lambda o: 1 <= _blocks(o) <= _MOST_BLOCKS,
             "fill a larger tile in parts",
+            _IS_CUT,
         ),
         must("conv-layout", DEVICES, _conv)(
             "a convolution tile is a Mat tile NC1HWC0 or FRACTAL_Z of five dimensions, or NDC1HWC0 "
@@ -90,7 +133,8 @@ _WIDE = "u8 i8 u16 i16 u32 i32 f16 f32"
 def TEXPANDS(scalar: Expr) -> Expr:
     """Fill a tile with one scalar.
 
-    A Vec tile is filled over its valid region, a Mat tile over its whole capacity, a convolution
-    tile over its shape. The scalar is converted to the element type of `dst` as C++ does it.
+    A Vec tile is filled over its valid region (bytes in pairs on A2A3), a Mat tile over its whole
+    capacity, a convolution tile over its shape; 64-bit elements of a Mat tile are not written. The
+    scalar is converted to the element type of `dst` as C++ does it.
     """
     return scalar

@@ -9,9 +9,21 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import steps
-from ptokit.isa.rules import located, must, row_major, same_dtype, same_valid, separate
+from ptokit.isa.facts import Ops
+from ptokit.isa.rules import (
+    Told,
+    behind,
+    decides,
+    located,
+    must,
+    on_devices,
+    row_major,
+    same_dtype,
+    same_valid,
+    separate,
+)
 from ptokit.isa.services import Poison, Refused
-from ptokit.isa.spec import Asm, Operand, insn, out, src, types
+from ptokit.isa.spec import Asm, Operand, Rule, insn, out, src, types
 from ptokit.isa.targets import PerTarget, Target
 from ptokit.isa.transfer import c0, rest_of_blocks
 
@@ -24,14 +36,34 @@ ALL_TYPES = f"{INTEGERS} f16 bf16 f32"
 _TAKES_NOTHING = PerTarget(True, a2a3=False)  # a row may take no element of a source
 
 
+_SECOND_LATER = PerTarget(False, a2a3=True)  # all rows of src0 are copied before those of src1
+
+
+def _width(o: Any) -> int:
+    return o.src0.vc + o.src1.vc
+
+
 def _joined(o: Any) -> tuple[int, int]:
-    """The columns a row can reach; with lengths per row, all of them."""
-    return o.dst.vr, min(o.src0.vc + o.src1.vc, o.dst.cols) if o.src0Idx is None else o.dst.vc
+    """The columns a row can reach, also behind dst; with lengths per row, those of dst."""
+    if o.src0Idx is not None:
+        return o.dst.vr, o.dst.vc
+    return o.dst.vr, _width(o) if o.target.is_device else min(_width(o), o.dst.cols)
+
+
+def _rows_of(name: str) -> Any:
+    """The rows of dst count: those of a source are what lies there."""
+    return lambda o: (o.dst.vr, o[name].vc)
 
 
 def _spill(o: Any) -> Any:
     in_blocks = o.target.writes_whole_blocks and o.src0Idx is None
-    return rest_of_blocks(o, o.dst.vr, o.src0.vc + o.src1.vc) if in_blocks else None
+    return rest_of_blocks(o, o.dst.vr, _width(o)) if in_blocks else None
+
+
+_WIDTHS = behind(
+    "the valid columns of src0 and src1 decide, and a row may run into the next one",
+    lambda o: _width(o) <= o.dst.cols,
+)
 
 
 def _lengths(of: str) -> Operand:
@@ -41,8 +73,8 @@ def _lengths(of: str) -> Operand:
 
 @insn(
     out("dst", view=_joined, unspecified=_spill),
-    src("src0"),
-    src("src1"),
+    src("src0", view=_rows_of("src0")),
+    src("src1", view=_rows_of("src1")),
     out("dstIdx", optional=True, view=lambda o: (o.dst.vr, 1), note="resulting lengths in bytes"),
     _lengths("src0"),
     _lengths("src1"),
@@ -69,17 +101,31 @@ def _lengths(of: str) -> Operand:
         must("same-rows")(
             "dst, src0 and src1 have the same valid rows",
             lambda o: o.dst.vr == o.src0.vr == o.src1.vr,
+            otherwise=Told(
+                "the valid rows of dst decide",
+                lambda o: (
+                    o.target.is_device
+                    and (
+                        min(o.src0.rows, o.src1.rows) >= o.dst.vr
+                        or (o.mode != "auto" and o.src0Idx is None)
+                    )
+                ),
+            ),
         ),
         must("one-length")(
-            "dstIdx has one valid column", lambda o: o.dstIdx is None or o.dstIdx.vc == 1
+            "dstIdx has one valid column",
+            lambda o: o.dstIdx is None or o.dstIdx.vc == 1,
+            otherwise="one length is written for each row",
         ),
         must("width", "a2a3 cpu")(
             "the valid columns of src0 and src1 fit into dst",
-            lambda o: o.src0Idx is not None or o.src0.vc + o.src1.vc <= o.dst.cols,
+            lambda o: o.src0Idx is not None or _width(o) <= o.dst.cols,
+            otherwise=_WIDTHS,
         ),
         must("width", A5_FAMILY)(
             "the valid columns of src0 and src1 make up those of dst",
-            lambda o: o.src0Idx is not None or o.src0.vc + o.src1.vc == o.dst.vc,
+            lambda o: o.src0Idx is not None or _width(o) == o.dst.vc,
+            otherwise=_WIDTHS,
         ),
         row_major("dst", "src0", "src1", on=DEVICES),
         separate("dst", "src0", "src1", on=DEVICES),
@@ -123,6 +169,7 @@ def TCONCAT(
     src0Idx: Array | None,
     src1Idx: Array | None,
     target: Target,
+    ops: Ops,
     poison: Poison,
 ) -> None:
     """Join two tiles side by side, row by row; optionally each row has lengths of its own.
@@ -136,6 +183,8 @@ def TCONCAT(
     """
     if src0Idx is None or src1Idx is None:
         joined = np.concatenate([src0, src1], axis=1)
+        if dst.shape[1] > ops.dst.cols:
+            joined = _overlaid(joined, src0.shape[1], ops.dst.cols, _SECOND_LATER[target])
         dst[...] = joined[:, : dst.shape[1]]
         return
     size = src0Idx.dtype.itemsize
@@ -160,6 +209,17 @@ def TCONCAT(
         dstIdx[:, 0] = written if target.is_device else raw
 
 
+def _overlaid(joined: Array, first: int, pitch: int, second_later: bool) -> Array:
+    """Rows that run into one another, as memory holds them in the end."""
+    rows, cols = joined.shape
+    places = np.arange(rows)[:, None] * pitch + np.arange(cols)
+    memory = np.empty(int(places.max(initial=-1)) + 1, joined.dtype)
+    parts = (slice(0, first), slice(first, cols)) if second_later else (slice(0, cols),)
+    for part in parts:  # of several values for one place, that of the later row stays
+        memory[places[:, part]] = joined[:, part]
+    return memory[places]
+
+
 def _take(
     line: Array, lost: Array, part: slice, source: tuple[Array, Array], row: int, name: str
 ) -> None:
@@ -181,25 +241,31 @@ def _take(
 FOUR = ("dst1", "dst0", "src1", "src0")
 
 
-def _even(name: str) -> Any:
+def _even(name: str, otherwise: str = "") -> Rule:
     return must("even")(
         "the number of valid columns is even",
         lambda o: o[name] is None or o[name].vc % 2 == 0,
         "pad the rows by one element",
+        on_devices(otherwise) if otherwise else "",
     )
 
 
+def _like(name: str) -> Any:
+    """The size of another operand, whatever the own valid region is."""
+    return lambda o: (o[name].vr, o[name].vc)
+
+
 @insn(
-    out("dst1", note="second half of the stream"),
+    out("dst1", view=_like("dst0"), note="second half of the stream"),
     out("dst0", note="first half of the stream"),
-    src("src1", note="odd positions of the stream"),
-    src("src0", note="even positions of the stream"),
+    src("src1", view=_like("dst0"), note="odd positions of the stream"),
+    src("src0", view=_like("dst0"), note="even positions of the stream"),
     types=types("dst0", a5=ALL_TYPES),
     rules=[
         row_major(*FOUR),
         same_dtype(*FOUR),
-        same_valid(*FOUR),
-        _even("dst0"),
+        same_valid(*FOUR, otherwise=decides("dst0", *FOUR)),
+        _even("dst0", "dst1 starts with the pair that dst0 ends with"),
         separate("dst0", "dst1", "src0", "src1", on="a5"),
         separate("dst1", "src0", "src1", on="a5"),
     ],
@@ -209,33 +275,47 @@ def TINTERLEAVE(dst1: Array, dst0: Array, src1: Array, src0: Array) -> None:
     """Merge two tiles element by element into one stream, given back as two halves.
 
     The stream of a row is src0(r, 0), src1(r, 0), src0(r, 1), ...; dst0 receives its first half,
-    dst1 its second. Mind the order of the operands: the second half comes first.
+    dst1 its second, which starts with a whole pair. Mind the order of the operands: the second half
+    comes first.
     """
     stream = np.stack([src0, src1], axis=-1).reshape(src0.shape[0], -1)
     half = src0.shape[1]
-    dst0[...], dst1[...] = stream[:, :half], stream[:, half:]
+    start = half // 2 * 2
+    dst0[...], dst1[...] = stream[:, :half], stream[:, start : start + half]
+
+
+def _separated(o: Any) -> tuple[int, int]:
+    """What a destination receives: half of the one source, else the size of dst0."""
+    return (o.dst0.vr, o.dst0.vc) if o.src is None else (o.src.vr, o.src.vc // 2)
 
 
 @insn(
-    out("dst1", note="odd positions of the stream"),
-    out("dst0", note="even positions of the stream"),
-    src("src1", optional=True, note="second half of the stream"),
-    src("src0", optional=True, note="first half of the stream"),
+    out("dst1", view=_separated, note="odd positions of the stream"),
+    out("dst0", view=_separated, note="even positions of the stream"),
+    src("src1", view=_like("dst0"), optional=True, note="second half of the stream"),
+    src("src0", view=_like("dst0"), optional=True, note="first half of the stream"),
     src("src", optional=True, note="the whole stream, twice as wide as a destination"),
     types=types("dst0", a5=ALL_TYPES),
     forms=["dst1 dst0 src1 src0", "dst1 dst0 src"],
     rules=[
         row_major(*FOUR, "src"),
         same_dtype(*FOUR, "src"),
-        same_valid("dst1", "dst0", "src1", "src0"),
+        same_valid(*FOUR, otherwise=decides("dst0", *FOUR)),
         _even("src0"),
         must("half-width")(
             "one source has the valid rows of the destinations and twice their valid columns",
             lambda o: o.src is None or (o.src.vr, o.src.vc) == (o.dst0.vr, 2 * o.dst0.vc),
+            otherwise=behind(
+                "the valid region of src decides",
+                lambda o: all(
+                    t.rows >= o.src.vr and t.cols >= o.src.vc // 2 for t in (o.dst0, o.dst1)
+                ),
+            ),
         ),
         must("source-width", "a5")(
             "rows of one source hold two vectors of 256 bytes, so that paired loads stay inside",
             lambda o: o.src is None or o.src.cols * o.src.itemsize >= 512,
+            otherwise="more is loaded than is used",
         ),
         separate("dst0", "dst1", "src0", "src1", "src", on="a5"),
         separate("dst1", "src0", "src1", "src", on="a5"),
@@ -255,7 +335,7 @@ def TDEINTERLEAVE(
     stream = src if src0 is None or src1 is None else np.hstack([src0, src1])
     assert stream is not None
     even, odd = stream[:, 0::2].copy(), stream[:, 1::2].copy()
-    dst0[...], dst1[...] = even, odd
+    dst0[...], dst1[...] = even[:, : dst0.shape[1]], odd
 
 
 # ---- pairs -------------------------------------------------------------------------------------
@@ -268,12 +348,12 @@ def _sums(o: Any) -> tuple[int, int]:
 
 @insn(
     out("dst", view=_sums),
-    src("src0"),
+    src("src0", view=lambda o: _like("dst" if o.target.is_device else "src0")(o)),
     types=types(a2a3="f16 f32", a5="f16 f32"),
     rules=[
         same_dtype("dst", "src0"),
         row_major("dst", "src0"),
-        same_valid("dst", "src0"),
+        same_valid("dst", "src0", otherwise=decides("dst", "src0")),
         separate("dst", "src0", on="a2a3 a5"),
     ],
     steps=[steps("a2a3", between="V", end="V", complete=True)],

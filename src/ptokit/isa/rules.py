@@ -203,10 +203,23 @@ def located(where: str, *names: str, id: str = "location", on: str | None = None
 _ONE_REGION = "give the tiles the same valid region (the template arguments, or SetValidShape)"
 
 
-def same_valid(*names: str, id: str = "same-valid", on: str | None = None) -> Rule:
+def same_valid(
+    *names: str, id: str = "same-valid", on: str | None = None, otherwise: Words = ""
+) -> Rule:
     """All named tiles have one valid region."""
     text = f"{listed(names)} have the same valid rows and columns"
-    return must(id, on)(text, _one(names, lambda t: (t.vr, t.vc)), _ONE_REGION)
+    return must(id, on)(text, _one(names, lambda t: (t.vr, t.vc)), _ONE_REGION, otherwise)
+
+
+def decides(name: str, *others: str) -> Told:
+    """The valid region of one operand is the size of all, also behind the others."""
+
+    def fits(o: Any) -> bool:
+        return all(
+            o[n] is None or (o[n].rows >= o[name].vr and o[n].cols >= o[name].vc) for n in others
+        )
+
+    return behind(f"the valid region of {name} decides", fits)
 
 
 def same_valid_shape(*names: str, rows: str, cols: str, on: str | None = None) -> list[Rule]:

@@ -13,7 +13,7 @@ from ptokit.isa.effects import Steps, steps
 from ptokit.isa.fixpipe import is_accumulator, tile_conversions
 from ptokit.isa.rules import Predicate, Told, behind, in_types, must, under, when, where
 from ptokit.isa.spec import Rule, rule
-from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, path
+from ptokit.isa.transfer import DUAL, c0, is_plain, is_row, no_column, path
 
 CUBE = "Mat>Left Mat>Right"
 Unit = int | Callable[[Any], int]  # a size, or one that depends on the tile's element type
@@ -110,12 +110,16 @@ def fp_rules(first: Callable[[Any], int], columns: Callable[[Any], int]) -> list
             lambda o: o.mode == "auto" or o.fp.addr % 128 == 0,
             "bind fp to a multiple of 128",
         ),
-        must("fp-alignment", DEVICES)(
-            "the first word used lies at a multiple of 128 bytes",
-            lambda o: first(o) % 16 == 0,
-            "window columns start at multiples of 16",
-            "the low 7 bits of its address are dropped: words of earlier columns are used",
-        ),
+        *(() if first is no_column else (_word_of_window(first),)),
+    )
+
+
+def _word_of_window(first: Callable[[Any], int]) -> Rule:
+    return must("fp-alignment", DEVICES)(
+        "the first word used lies at a multiple of 128 bytes",
+        lambda o: first(o) % 16 == 0,
+        "window columns start at multiples of 16",
+        "the low 7 bits of its address are dropped: words of earlier columns are used",
     )
 
 

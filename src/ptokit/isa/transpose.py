@@ -26,7 +26,7 @@ from ptokit.isa.transfer import c0, rest_of_blocks, up
 
 # Whether all of the tile is transposed, or only its valid region.
 _WHOLE_TILE = PerTarget(False, a5=True, kirin=True)
-_KIRIN_TYPES = "u32 i32 f32 u16 i16 f16 u8 i8"
+_LISTED = "u32 i32 f32 u16 i16 f16 u8 i8"
 Dims = tuple[int, ...]
 
 
@@ -213,8 +213,13 @@ def _index_fits(o: Any) -> bool:
     return last <= (0xFFFF_FFFF if o.src.itemsize == 4 else 0xFFFF)
 
 
+def _uses_tmp(o: Any) -> bool:
+    """Whether tmp is touched: where all of a tile is transposed at once, it is not."""
+    return _is_fast(o) and not (_matrix(o) and _WHOLE_TILE[o.target])
+
+
 def _apart(o: Any) -> bool:
-    used = [o.dst, o.src] + ([o.tmp] if _is_fast(o) else [])
+    used = [o.dst, o.src] + ([o.tmp] if _uses_tmp(o) else [])
     spans = sorted((t.lease, t.addr, t.addr + t.nbytes) for t in used)
     return all(low[0] != high[0] or low[2] <= high[1] for low, high in pairwise(spans))
 
@@ -252,6 +257,7 @@ def _channels(o: Any) -> int:
     return (o.src if o.dst.layout in (Layout.NCHW, Layout.GNCHW) else o.dst).shape[-1]
 
 
+_ONE_BY_ONE = "elements are moved one by one, with the same values"
 _CONV_RULES = [
     must("kinds")(
         "dst and src are both tiles or both convolution tiles", lambda o: o.src.kind == o.dst.kind
@@ -270,6 +276,7 @@ _CONV_RULES = [
     must("conv-block", DEVICES, lambda o: _converts(o) and o.dst.layout != Layout.FRACTAL_Z_3D)(
         "C0 channels fill 32 bytes (C0 * sizeof == 32), or C0 is 4",
         lambda o: _channels(o) * o.src.itemsize == BLOCK_BYTES or _channels(o) == 4,
+        otherwise=_ONE_BY_ONE,
     ),
     must("conv-block-3d", applies=lambda o: _converts(o) and o.dst.layout == Layout.FRACTAL_Z_3D)(
         "FRACTAL_Z_3D: C0 is 64 for 4-bit, 32 for 8-bit, 16 for 16-bit, 8 for 32-bit elements",
@@ -278,6 +285,7 @@ _CONV_RULES = [
     must("conv-plane", DEVICES, lambda o: _conv(o) and o.src.layout in (Layout.NCHW, Layout.GNCHW))(
         "planes are whole 32-byte blocks (H * W * sizeof % 32 == 0)",
         lambda o: o.src.shape[-2] * o.src.shape[-1] * o.src.itemsize % BLOCK_BYTES == 0,
+        otherwise=_ONE_BY_ONE,
     ),
     must("conv-memory", DEVICES, _conv)(
         "src, dst and tmp together are smaller than the vector memory",
@@ -285,6 +293,7 @@ _CONV_RULES = [
             o.src.nbytes + o.dst.nbytes + o.tmp.nbytes < o.target.spaces[TileType.Vec].capacity
         ),
         "convert in parts",
+        "nothing changes as long as the tiles lie inside it",
     ),
 ]
 
@@ -308,14 +317,15 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
         view=lambda o: View.WHOLE if _WHOLE_TILE[o.target] else View.VALID,
         carries=True,
     ),
-    tmp("tmp", lost=lambda o: o.target.is_device and _is_fast(o)),
+    tmp("tmp", lost=lambda o: o.target.is_device and _uses_tmp(o)),
     forms=["dst src tmp"],
     types=types(
         "src",
-        a2a3=_KIRIN_TYPES + " bf16",
-        a5=_KIRIN_TYPES + " bf16",
-        kirin=_KIRIN_TYPES,
-        ids="SA-0346",
+        a2a3=_LISTED + " bf16",
+        a5=_LISTED + " bf16",
+        kirin=_LISTED,
+        ids="dtype",
+        otherwise="elements are transposed bit by bit",
     ),
     rules=[
         under(
@@ -323,9 +333,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
             "elements of src and dst have the same size",
             lambda o: o.src.itemsize == o.dst.itemsize,
         ),
-        rule(
-            "SA-0346", "elements have 1, 2 or 4 bytes", lambda o: o.src.itemsize in (1, 2, 4), "cpu"
-        ),
+        rule("SA-0346", "elements have 1, 2 or 4 bytes", lambda o: o.src.itemsize in (1, 2, 4)),
         must("location", DEVICES, _matrix)(
             "dst and src are Vec tiles", lambda o: o.src.loc == o.dst.loc == TileType.Vec
         ),
@@ -381,7 +389,8 @@ def TTRANS(dst: Array, src: Array, tmp: Array, ops: Ops, poison: Poison) -> None
 
     `tmp` is always passed. It is used, and its contents lost, where the strides allow the fast
     transposition (dst stride a multiple of 16, for 8-bit elements of 32; src stride whole 32-byte
-    blocks, at most 255 of them); `TTRANS.tmp_bytes(dst, src)` says how many bytes. Filters beyond N
+    blocks, at most 255 of them); `TTRANS.tmp_bytes(dst, src)` says how many bytes. A5 and Kirin
+    do not touch it for a matrix. Filters beyond N
     keep their contents in NC1HWC0 to FRACTAL_Z: clear `dst` first. Elsewhere channels beyond C and
     filters beyond N become zero; the permissive profile leaves all of them untouched. The fast path
     of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecified.
