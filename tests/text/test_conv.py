@@ -16,13 +16,14 @@ from ptokit.base.dtypes import ALL, f16
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.tensors import ConvSpec
 from ptokit.from_text import loads
+from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr, IntAttr, StringAttr
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Value
-from ptokit.ir.dialects.conv import GET_PARAM, SET_PARAMS, field_literal, field_type
+from ptokit.ir.dialects.conv import GET_PARAM, SET_PARAM, field_type
 from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
 from ptokit.ir.rewrite import same_module
-from ptokit.ir.types import LAYOUTS, LOCATIONS, ConvTileType, ScalarType
+from ptokit.ir.types import F64, LAYOUTS, LOCATIONS, ConvTileType, ScalarType
 from ptokit.ir.typetext import parse_type
 from ptokit.isa.targets import TARGETS
 from ptokit.passes.verify import Verify
@@ -47,12 +48,26 @@ def module_with(type_: ConvTileType, said: dict[str, object], late: set[str]) ->
     params = {name: Value(f"p_{name}", field_type(FIELDS[name], type_), body) for name in late}
     body.args = [tile, *params.values()]
     builder = Builder(body)
-    attrs = {n: field_literal(FIELDS[n], type_, v) for n, v in said.items() if n not in late}
-    ordered = {n: params[n] for n in FIELDS if n in late}
-    results = [type_] if type_.is_value else []
-    builder.op(SET_PARAMS.name, {"tile": tile, **ordered}, results, attrs)
+    for name, value in said.items():
+        given = params.get(name)
+        if given is None:
+            wanted = field_type(FIELDS[name], type_)
+            kind = F64 if wanted.is_float else wanted
+            attr = {"value": constant_of(value, kind)}
+            given = builder.op("arith.constant", {}, [kind], attr).result
+        attrs = {"field": StringAttr(name)}
+        results = [type_] if type_.is_value else []
+        op = builder.op(SET_PARAM.name, {"tile": tile, "value": given}, results, attrs)
+        tile = op.result if results else tile
     builder.op("func.return")
     return Module([Function("f", body)])
+
+
+def constant_of(value: object, kind: ScalarType) -> Attribute:
+    assert isinstance(value, int | float)
+    if kind.is_float:
+        return FloatAttr(float(value), kind)
+    return BoolAttr(bool(value)) if kind.name == "i1" else IntAttr(int(value), kind)
 
 
 def values_for(field: ConvField, kind: str) -> st.SearchStrategy[object]:
@@ -84,7 +99,8 @@ def test_every_parameter_is_read_back_when_it_runs(name: str) -> None:
     """A number given as text arrives in the tile: it is stored where the caller sees it."""
     spec = ConvSpec.of(TileType.Mat, f16, 512, Layout.NC1HWC0, (1, 2, 4, 4, 16))
     tile, field = ConvTileType(spec), FIELDS[name]
-    value, kind = ("true" if field.kind == "i1" else "3.0" if field.kind == "num" else "3"), "i32"
+    values = {"i1": "true", "num": "3.0 : f32", "index": "3 : index"}
+    value, kind = values[field.kind], "i32"
     cast = {
         "index": "%n = arith.index_cast %v : index to i32",
         "f32": "%n = arith.fptosi %v : f32 to i32",
@@ -93,7 +109,8 @@ def test_every_parameter_is_read_back_when_it_runs(name: str) -> None:
     text = f"""func.func @f(%p: !pto.ptr<{kind}>) {{
       %c0 = arith.constant 0 : index
       %t = pto.alloc_tile : {tile}
-      {SET_PARAMS} %t {name} = {value} : {tile}
+      %given = arith.constant {value}
+      {SET_PARAM} %t["{name}"], %given : {tile}, {field_type(field, tile)}
       %v = {GET_PARAM} %t["{name}"] : {tile} -> {field_type(field, tile)}
       {cast}
       pto.store_scalar %n, %p[%c0] : !pto.ptr<{kind}>, {kind}
@@ -123,7 +140,8 @@ VALUES = f"""func.func @f(%p: !pto.ptr<f16>, %out: !pto.ptr<i32>) {{
   %part = pto.partition_view %v, offsets = [%c0, %c0, %c0, %c0, %c0],
           sizes = [%c1, %c2, %c4, %c4, %c16] : {VIEW} -> {PART}
   %f = pto.tload %part : {PART} -> {T}
-  %g = {SET_PARAMS} %f stride_h = 5 : {T}
+  %c5 = arith.constant 5 : index
+  %g = {SET_PARAM} %f["stride_h"], %c5 : {T}, index -> {T}
   %new = {GET_PARAM} %g["stride_h"] : {T} -> index
   %old = {GET_PARAM} %f["stride_h"] : {T} -> index
   %i = arith.index_cast %old : index to i32
@@ -144,8 +162,8 @@ def test_values_keep_the_parameters_they_had() -> None:
 def test_an_old_value_that_is_still_used_stands_in_the_way_of_level_2() -> None:
     with pytest.raises(PtoError, match="used with its old parameters") as caught:
         loads(VALUES).convert("l2")
-    assert "stride_h = 5" in caught.value.diagnostics[0].location.text
+    assert '%f["stride_h"], %c5' in caught.value.diagnostics[0].location.text
     out = np.zeros(2, np.int32)
-    only_new = VALUES.replace("%f[", "%g[")
+    only_new = VALUES.replace(f"{GET_PARAM} %f", f"{GET_PARAM} %g")
     loads(only_new).convert("l2")["f"][1](np.zeros(512, np.float16), out)
     assert out.tolist() == [5, 5]

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from ptokit.base.convs import ConvField
 from ptokit.base.tensors import ConvSpec
-from ptokit.emit.expressions import literal
-from ptokit.ir.attributes import Attribute, IntAttr
+from ptokit.ir.attributes import IntAttr
 from ptokit.ir.core import Op, Value
-from ptokit.ir.dialects.conv import (
-    GET_PARAM,
-    SET_PARAMS,
-    SET_SHAPE,
-    given_fields,
-    read_field,
-)
+from ptokit.ir.dialects.conv import SET_PARAM, SET_SHAPE, field_of
 from ptokit.ir.types import ConvTileType
-
-Use = Callable[[Value], str]
 
 
 def conv_type(spec: ConvSpec) -> str:
@@ -28,41 +18,23 @@ def conv_type(spec: ConvSpec) -> str:
     return f"ConvTile<{place}, Layout::{spec.layout.name}, {shape}>"
 
 
-def conv_calls(op: Op, use: Use) -> Iterator[str]:
-    """The calls an operation on a convolution tile becomes; one, when it returns a number."""
-    tile, type_ = use(op.operands[0]), op.operands[0].type
+def conv_call(op: Op, use: Callable[[Value], str]) -> str:
+    """The call that an operation on a convolution tile becomes."""
+    tile, type_, field = use(op.operands[0]), op.operands[0].type, field_of(op)
     assert isinstance(type_, ConvTileType)
-    if SET_PARAMS.matches(op):
-        for field, given in given_fields(op).items():
-            yield f"{tile}.Set{_arguments(field, _number(given, type_, use))}"
-    elif GET_PARAM.matches(op):
-        yield f"{tile}.Get{_arguments(read_field(op))}"
-    elif SET_SHAPE.matches(op):
+    if field is not None:
+        name = field.parameter.name
+        given = [] if field.index is None else [str(field.index)]  # lists change entry by entry
+        if SET_PARAM.matches(op):
+            value = use(op.operands[1])
+            is_element = str(op.operands[1].type) not in ("index", "i1")
+            given.append(f"static_cast<{type_.spec.dtype.cpp}>({value})" if is_element else value)
+        verb = "Set" if SET_PARAM.matches(op) else "Get"
+        return f"{tile}.{verb}{name[0].upper()}{name[1:]}({', '.join(given)})"
+    if SET_SHAPE.matches(op):
         # The method takes nothing but int64_t: a plain number would be an int.
         sizes = ", ".join(f"static_cast<int64_t>({use(v)})" for v in op.group("sizes"))
-        yield f"{tile}.SetDynamicShape({sizes})"
-    else:
-        dim = op.attrs["dim"]
-        assert isinstance(dim, IntAttr)
-        yield f"{tile}.GetShape({dim.value})"
-
-
-def _arguments(field: ConvField, *values: str) -> str:
-    """An accessor behind its verb, and what it takes: lists are changed entry by entry."""
-    name = field.parameter.name
-    given = values if field.index is None else (str(field.index), *values)
-    return f"{name[0].upper()}{name[1:]}({', '.join(given)})"
-
-
-def _number(given: Attribute | Value, tile: ConvTileType, use: Use) -> str:
-    if isinstance(given, Value):
-        text = use(given)
-        return f"static_cast<{tile.spec.dtype.cpp}>({text})" if _is_element(given) else text
-    if isinstance(given, IntAttr):
-        return str(given.value)
-    text = literal(given)
-    return text if text in ("true", "false") else f"static_cast<{tile.spec.dtype.cpp}>({text})"
-
-
-def _is_element(value: Value) -> bool:
-    return str(value.type) not in ("index", "i1")
+        return f"{tile}.SetDynamicShape({sizes})"
+    dim = op.attrs["dim"]
+    assert isinstance(dim, IntAttr)
+    return f"{tile}.GetShape({dim.value})"

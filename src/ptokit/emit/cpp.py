@@ -13,7 +13,7 @@ from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.asynchronous import Asynchronous
 from ptokit.emit.control import ControlFlow
-from ptokit.emit.convs import conv_calls
+from ptokit.emit.convs import conv_call
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
 from ptokit.emit.fifos import Fifos
 from ptokit.emit.words import QUERIES, SECTIONS, five
@@ -216,11 +216,11 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
             self._line(f"const int64_t {self._declare(result)} = {tile}.{getter}();")
 
     def conv(self, op: Op) -> None:
-        for call in conv_calls(op, self._use):
-            if op.results:
-                self._local(op, call)
-            else:
-                self._line(f"{call};")
+        call = conv_call(op, self._use)
+        if op.results:
+            self._local(op, call)
+        else:
+            self._line(f"{call};")
 
     def addptr(self, op: Op) -> None:
         base, offset = (self._use(v) for v in op.operands)

@@ -1,25 +1,17 @@
-"""Executing what belongs to convolution tiles: making them, their parameters and sizes."""
+"""Executing what belongs to convolution tiles: their parameters and sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ptokit.base.convs import ConvField
 from ptokit.base.diagnostics import fail
 from ptokit.base.tiles import Violation
 from ptokit.engines.steps import Frame, Handler
 from ptokit.ir.attributes import IntAttr
-from ptokit.ir.core import Op, Value
-from ptokit.ir.dialects import Definition
-from ptokit.ir.dialects.conv import (
-    GET_DIM,
-    GET_PARAM,
-    SET_PARAMS,
-    SET_SHAPE,
-    given_fields,
-    read_field,
-    value_of,
-)
+from ptokit.ir.core import Op
+from ptokit.ir.dialects import Definition, conv
 from ptokit.ir.evaluate import round_to
 from ptokit.ir.types import ScalarType
 from ptokit.machine.objects import ConvObject
@@ -33,13 +25,19 @@ def _refuse(op: Op, found: Iterable[Violation]) -> None:
         raise fail(broken.code, f"{op.name}: {broken.rule}", got=broken.got, site=op.location)
 
 
-def _set_params(run: Interpreter, op: Op, frame: Frame) -> None:
+def _field(op: Op) -> ConvField:
+    found = conv.field_of(op)
+    if found is None:
+        raise fail("bad-attribute", f"{op.name}: there is no such parameter", site=op.location)
+    return found
+
+
+def _set_param(run: Interpreter, op: Op, frame: Frame) -> None:
     tile: ConvObject = frame[op.operands[0]]
+    field, value = _field(op), frame[op.operands[1]]
+    _refuse(op, field.parameter.violations(value))
     parameters = dict(tile.parameters)
-    for field, given in given_fields(op).items():
-        value = frame[given] if isinstance(given, Value) else value_of(given)
-        _refuse(op, field.parameter.violations(value))
-        field.put(value, parameters)
+    field.put(value, parameters)
     if op.results:  # tiles are values: the old one keeps what it had
         changed = ConvObject(tile.spec, tile.shape)
         run.machine.place(tile)
@@ -51,7 +49,7 @@ def _set_params(run: Interpreter, op: Op, frame: Frame) -> None:
 
 def _get_param(run: Interpreter, op: Op, frame: Frame) -> None:
     tile: ConvObject = frame[op.operands[0]]
-    value, type_ = read_field(op).of(tile.parameters), op.result.type
+    value, type_ = _field(op).of(tile.parameters), op.result.type
     assert isinstance(type_, ScalarType)
     frame[op.result] = round_to(value, type_) if type_.is_float else value
 
@@ -72,8 +70,8 @@ def _get_dim(run: Interpreter, op: Op, frame: Frame) -> None:
 
 
 HANDLERS: dict[Definition, Handler] = {
-    SET_PARAMS: _set_params,
-    GET_PARAM: _get_param,
-    SET_SHAPE: _set_shape,
-    GET_DIM: _get_dim,
+    conv.SET_PARAM: _set_param,
+    conv.GET_PARAM: _get_param,
+    conv.SET_SHAPE: _set_shape,
+    conv.GET_DIM: _get_dim,
 }

@@ -15,7 +15,7 @@ from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects import definition_of
-from ptokit.ir.dialects.conv import CHANGES, SET_SHAPE, given_fields, value_of
+from ptokit.ir.dialects.conv import CHANGES, SET_SHAPE, field_of
 from ptokit.ir.dialects.func import CALL
 from ptokit.ir.flow import allocates
 from ptokit.ir.types import ConvTileType
@@ -101,12 +101,11 @@ def _changed(op: Op, facts: ConvFacts, numbers: Numbers) -> ConvFacts:
         sizes = iter([numbers.get(v) for v in op.group("sizes")])
         shape = tuple(next(sizes, None) if n == DYNAMIC else n for n in facts.spec.shape)
         return replace(facts, known_shape=shape)
-    known = dict(facts.parameters)
-    for each, given in given_fields(op).items():
-        value = numbers.get(given) if isinstance(given, Value) else value_of(given)
-        name = each.parameter.name
-        if value is None or (each.index is not None and name not in known):
+    known, field = dict(facts.parameters), field_of(op)
+    if field is not None:
+        value, name = numbers.get(op.operands[1]), field.parameter.name
+        if value is None or (field.index is not None and name not in known):
             known.pop(name, None)
         else:
-            each.put(value, known)
+            field.put(value, known)
     return replace(facts, parameters=known)

@@ -7,22 +7,20 @@ from collections.abc import Iterator
 from ptokit.base.convs import CONV_FIELDS
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.tiles import Violation
-from ptokit.ir.attributes import IntAttr, StringAttr
-from ptokit.ir.core import Op, Value
+from ptokit.ir.attributes import IntAttr
+from ptokit.ir.core import Op
 from ptokit.ir.dialects import Definition
 from ptokit.ir.dialects.conv import (
     GET_DIM,
     GET_PARAM,
-    SET_PARAMS,
+    SET_PARAM,
     SET_SHAPE,
-    field_literal,
+    field_of,
     field_type,
-    given_fields,
-    unknown_field,
-    value_of,
 )
 from ptokit.ir.dialects.memory import ALLOC
 from ptokit.ir.types import ConvTileType, ScalarType
+from ptokit.ir.typetext import suggestion
 from ptokit.isa.facts import ConvFacts
 from ptokit.passes.structure import Check, Scene, check_address, complaint, tile_type
 
@@ -49,54 +47,42 @@ def check_alloc(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     yield from check_address(op, ConvFacts(type_.spec), scene)
 
 
-def check_params(op: Op, scene: Scene) -> Iterator[Diagnostic]:
-    """`set_conv_params`: fields that exist, given once, with values their registers hold."""
-    tile = op.operands[0].type
-    for key in op.attrs:
-        if key not in CONV_FIELDS:
-            yield _no_such_field(op, key)
-        elif key in op.labels:
-            yield complaint(op, "bad-attribute", f"{key} is given once: as a number or a value")
-    for field, given in given_fields(op).items():
-        if isinstance(given, Value):
-            value = scene.known.numbers.get(given)
-            wanted = field_type(field, tile)
-            if isinstance(given.type, ScalarType) and given.type.is_float != wanted.is_float:
-                what = "a float" if wanted.is_float else "an integer"
-                got = {field.name: given.type}
-                yield complaint(op, "type-mismatch", f"{field.name} is {what}", got)
-        elif type(given) is not type(field_literal(field, tile, 0)):
-            yield complaint(op, "bad-attribute", f"{field.name} cannot be {given}")
-            continue
-        else:
-            value = value_of(given)
-        if value is not None:
-            yield from _broken(op, field.parameter.violations(value))
+def check_param(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`set_conv_param`: a field that exists, with a value that its register holds."""
+    tile, given, field = op.operands[0].type, op.operands[1], field_of(op)
+    if field is None:
+        yield _no_such_field(op)
+        return
+    wanted = field_type(field, tile)
+    if isinstance(given.type, ScalarType) and given.type.is_float != wanted.is_float:
+        what = "a float" if wanted.is_float else "an integer"
+        got = {field.name: given.type}
+        yield complaint(op, "type-mismatch", f"{field.name} is {what}", got)
+    elif (value := scene.known.numbers.get(given)) is not None:
+        yield from _broken(op, field.parameter.violations(value))
     if not isinstance(tile, ConvTileType) or bool(op.results) != tile.is_value:
         yield complaint(
             op,
             "conv-value",
-            "a tile that is a value is returned with its new parameters; a buffer is changed",
-            fix="%new = pto.set_conv_params %old ... exactly when the type is !pto.conv_tile<...>",
+            "a tile that is a value is returned with its new parameter; a buffer is changed",
+            fix="%new = pto.set_conv_param %old ... exactly when the type is !pto.conv_tile<...>",
         )
 
 
-def _no_such_field(op: Op, name: str) -> Diagnostic:
-    return complaint(
-        op, "bad-attribute", f"there is no parameter {name}", fix=unknown_field(name.strip('"'))
-    )
+def _no_such_field(op: Op) -> Diagnostic:
+    name = str(op.attrs.get("field"))
+    near = suggestion(name.strip('"'), CONV_FIELDS) or f"one of {', '.join(CONV_FIELDS)}"
+    return complaint(op, "bad-attribute", f"there is no parameter {name}", fix=near)
 
 
 def check_field(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """`get_conv_param`: a field that exists, in its type."""
-    name = op.attrs.get("field")
-    if not isinstance(name, StringAttr) or name.value not in CONV_FIELDS:
-        yield _no_such_field(op, str(name))
-        return
-    wanted = field_type(CONV_FIELDS[name.value], op.operands[0].type)
-    if op.result.type != wanted:
+    field = field_of(op)
+    if field is None:
+        yield _no_such_field(op)
+    elif op.result.type != (wanted := field_type(field, op.operands[0].type)):
         got = {"result": op.result.type}
-        yield complaint(op, "type-mismatch", f"{name.value} is read as {wanted}", got)
+        yield complaint(op, "type-mismatch", f"{field.name} is read as {wanted}", got)
 
 
 def check_shape(op: Op, scene: Scene) -> Iterator[Diagnostic]:
@@ -126,7 +112,7 @@ def check_dim(op: Op, scene: Scene) -> Iterator[Diagnostic]:
 
 CONV_CHECKS: dict[Definition, Check] = {
     ALLOC: check_alloc,
-    SET_PARAMS: check_params,
+    SET_PARAM: check_param,
     GET_PARAM: check_field,
     SET_SHAPE: check_shape,
     GET_DIM: check_dim,

@@ -1,44 +1,42 @@
 """Parameters of convolution tiles between Level 2, where they change a buffer, and Level 1.
 
-A tile that is a value has the parameters it was given: an operation returns it with new ones. Each
+A tile that is a value has the parameters it was given: an operation returns it with a new one. Each
 write makes a new value, so what has been said of the buffer until then is said of it again.
 """
 
 from __future__ import annotations
 
-from ptokit.base.convs import ConvField
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.ir.attributes import Attribute
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects import definition_of
-from ptokit.ir.dialects.conv import CHANGES, SET_PARAMS, given_fields
+from ptokit.ir.dialects.conv import CHANGES, SET_PARAM
 
 
 class Said:
     """What has been set on each buffer so far, on the way to Level 1."""
 
     def __init__(self) -> None:
-        self._of: dict[Value, dict[ConvField, Attribute | Value]] = {}
+        self._of: dict[Value, dict[Attribute, Value]] = {}  # the value of each field
 
-    def set(self, op: Op, value: Value | None) -> Op | None:
-        """Note a change; the operation that says it of the latest value, if there is one."""
-        new = given_fields(op)
-        self._of.setdefault(op.operands[0], {}).update(new)
-        return None if value is None else _params(value, new, op)
+    def set(self, op: Op, tile: Value | None) -> list[Op]:
+        """Note a change; what says it of the latest value, if there is one."""
+        field, value = op.attrs["field"], op.operands[1]
+        self._of.setdefault(op.operands[0], {})[field] = value
+        return [] if tile is None else [_param(tile, field, value, op)]
 
-    def again(self, buffer: Value, value: Value, writer: Op) -> Op | None:
-        """The operation that gives a new value the parameters of its buffer."""
-        said = self._of.get(buffer)
-        return _params(value, said, writer) if said else None
+    def again(self, buffer: Value, tile: Value, writer: Op) -> list[Op]:
+        """What gives a new value the parameters of its buffer."""
+        made: list[Op] = []
+        for field, value in self._of.get(buffer, {}).items():
+            made.append(_param(made[-1].result if made else tile, field, value, writer))
+        return made
 
 
-def _params(value: Value, said: dict[ConvField, Attribute | Value], near: Op) -> Op:
-    operands = {f.name: given for f, given in said.items() if isinstance(given, Value)}
-    attrs = {f.name: given for f, given in said.items() if not isinstance(given, Value)}
-    labels = ("tile", *operands)
-    made = Op(SET_PARAMS.name, [value, *operands.values()], labels, [], ("result",), attrs)
+def _param(tile: Value, field: Attribute, value: Value, near: Op) -> Op:
+    made = Op(SET_PARAM.name, [tile, value], ("tile", "value"), [], ("result",), {"field": field})
     made.location = near.location
-    made.results = [Value(value.name, value.type, made, near.location)]
+    made.results = [Value(tile.name, tile.type, made, near.location)]
     return made
 
 
@@ -58,13 +56,9 @@ def check_unshared(op: Op, block: Block, made: set[Value]) -> None:
     """
     before = op.operands[0]
     later = block.ops[block.ops.index(op) + 1 :]
-    used = any(before in each.operands for top in later for each in (top, *_inside(top)))
-    if used or before not in made:
+    inside = [each for top in later for region in top.regions for each in region.walk()]
+    if before not in made or any(before in each.operands for each in (*later, *inside)):
         raise _refusal(op, f"%{before.name} is used with its old parameters as well")
-
-
-def _inside(op: Op) -> list[Op]:
-    return [inner for region in op.regions for inner in region.walk()]
 
 
 def _refusal(op: Op, why: str) -> PtoError:

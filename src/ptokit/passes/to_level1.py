@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ptokit.base.diagnostics import Note, PtoError, fail
 from ptokit.ir.core import Block, Module, Op, Value
 from ptokit.ir.dialects import definition_of
-from ptokit.ir.dialects.conv import READS, SET_PARAMS
+from ptokit.ir.dialects.conv import READS, SET_PARAM
 from ptokit.ir.flow import allocates, is_loop, rebound
 from ptokit.ir.instructions import form_of
 from ptokit.ir.types import BufferType, MultiTileType
@@ -49,7 +49,7 @@ class _Values:
                 self._check_alloc(op)
                 latest[op.result] = None
                 continue
-            if SET_PARAMS.matches(op) and op.operands[0] in latest:
+            if SET_PARAM.matches(op) and op.operands[0] in latest:
                 ops += self._parameters(op, latest)
                 continue
             if op.insn is not None:
@@ -71,10 +71,9 @@ class _Values:
         buffer = op.operands[0]
         value = None if latest[buffer] is None else self._read(op, buffer, latest)
         made = self._said.set(op, value)
-        if made is None:
-            return []
-        latest[buffer] = made.result
-        return [made]
+        if made:
+            latest[buffer] = made[-1].result
+        return made
 
     def _said_again(
         self, op: Op, written: list[Value], latest: dict[Value, Value | _Lost | None]
@@ -84,9 +83,9 @@ class _Values:
             value = latest[buffer]
             assert isinstance(value, Value)
             made = self._said.again(buffer, value, op)
-            if made is not None:
-                latest[buffer] = made.result
-                found.append(made)
+            if made:
+                latest[buffer] = made[-1].result
+                found += made
         return found
 
     def _check_alloc(self, op: Op) -> None:

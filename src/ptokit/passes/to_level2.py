@@ -10,7 +10,7 @@ from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects.arith import CONSTANT
-from ptokit.ir.dialects.conv import SET_PARAMS
+from ptokit.ir.dialects.conv import SET_PARAM
 from ptokit.ir.dialects.scf import FOR
 from ptokit.ir.flow import allocates, is_loop
 from ptokit.ir.ordering import orders_pipes
@@ -67,7 +67,7 @@ class _Buffers:
         ops: list[Op] = []
         made = {result for op in block.ops for result in op.results}
         for op in block.ops:
-            if SET_PARAMS.matches(op) and op.results:
+            if SET_PARAM.matches(op) and op.results:
                 check_unshared(op, block, made)
                 self._homes[op.result] = self._homes.get(op.operands[0], op.operands[0])
                 op.results, op.result_labels = [], ()

@@ -17,14 +17,14 @@ extern "C" __global__ AICORE void convolution(__gm__ half *x, __gm__ float *y, i
     TLOAD(fmap, part);
     set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
     fmap.SetFmapH(height);
-    fmap.SetPadList(0, 1);
-    fmap.SetPadList(1, 1);
-    fmap.SetPadList(2, 1);
-    fmap.SetPadList(3, 1);
     fmap.SetFmapW(8);
     fmap.SetFilterH(2);
     fmap.SetFilterW(2);
     fmap.SetChannelSize(32);
+    fmap.SetPadList(0, 1);
+    fmap.SetPadList(1, 1);
+    fmap.SetPadList(2, 1);
+    fmap.SetPadList(3, 1);
     fmap.SetPadValue(static_cast<half>(pad));
     wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
     set_flag(PIPE_MTE1, PIPE_S, EVENT_ID0);

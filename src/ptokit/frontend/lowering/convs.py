@@ -1,7 +1,6 @@
 """Convolution tiles in a kernel being lowered: making one, its parameters, its run-time sizes.
 
-A setter with a known value is checked here, at its line, and joins the operation of the setter
-before it; one with a run-time value is an operation of its own, checked when it runs.
+A setter with a known value is checked here, at its line; one with a run-time value when it runs.
 """
 
 from __future__ import annotations
@@ -18,15 +17,8 @@ from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import BufferSymbol, Number, as_value, cast, compare
 from ptokit.ir.attributes import IntAttr, StringAttr
 from ptokit.ir.core import Block, Op, Value
-from ptokit.ir.dialects.conv import (
-    GET_DIM,
-    GET_PARAM,
-    SET_PARAMS,
-    SET_SHAPE,
-    field_literal,
-    field_type,
-)
-from ptokit.ir.types import I1, I64, INDEX, ConvTileType
+from ptokit.ir.dialects.conv import GET_DIM, GET_PARAM, SET_PARAM, SET_SHAPE, field_type
+from ptokit.ir.types import F64, I1, I64, INDEX, ConvTileType
 
 ACCESSORS = {p.accessor: p for p in CONV_PARAMETERS.values()}
 
@@ -81,11 +73,14 @@ class ConvSymbol(BufferSymbol):
         """Write a change of one field; returns the value it takes."""
         if isinstance(value, Number):
             value = self._converted(field, value)
-            self.emitter.emit(SET_PARAMS.name, [("tile", self.value), (field.name, value.value)])
-            return value
-        self._refuse(field.parameter.violations(value))
-        value = field.parameter.converted(value, self._spec.dtype)
-        self._open().attrs[field.name] = field_literal(field, self.value.type, value)
+            given = value.value
+        else:
+            self._refuse(field.parameter.violations(value))
+            value = field.parameter.converted(value, self._spec.dtype)
+            # A float keeps all its digits: the instruction that uses it rounds it.
+            given = as_value(self.emitter, value, F64 if isinstance(value, float) else None)
+        pairs, attrs = [("tile", self.value), ("value", given)], {"field": StringAttr(field.name)}
+        self.emitter.emit(SET_PARAM.name, pairs, [], dict(attrs))
         return value
 
     def _converted(self, field: ConvField, value: Number) -> Number:
@@ -94,14 +89,6 @@ class ConvSymbol(BufferSymbol):
         if field.kind == "num" and value.is_float == self._spec.dtype.is_float:
             return value
         return cast(self.emitter, value, field_type(field, self.value.type))
-
-    def _open(self) -> Op:
-        """The operation a known value joins: the last one, while nothing else has been written."""
-        ops = self.emitter.block.ops
-        last = ops[-1] if ops else None
-        if last is not None and SET_PARAMS.matches(last) and last.operands == [self.value]:
-            return last
-        return self.emitter.emit(SET_PARAMS.name, [("tile", self.value)])
 
     def _read(self, field: ConvField) -> Number:
         results = [("value", field_type(field, self.value.type))]

@@ -180,6 +180,8 @@ class Definition:
             written = draft.types.get(slot.label)
             if written is not None:
                 found += written
+            elif slot.optional:
+                continue
             elif slot.kind.isupper():
                 found.append(self._bound(slot.kind, draft))
             elif self.infer is not None:
