@@ -23,7 +23,14 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, tell, usage_error
+from ptokit.base.diagnostics import (
+    Diagnostic,
+    InternalError,
+    ProgramError,
+    PtoError,
+    tell,
+    usage_error,
+)
 from ptokit.base.entry import public
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
@@ -405,6 +412,20 @@ class Kernel:
         return f"<kernel {self.source}>"
 
 
+# What a program that auto mode has ordered cannot have: pipes or instructions in no order.
+_OURS = ("E2", "E6", "E8")
+
+
+def _blame_ourselves(error: ProgramError) -> None:
+    """Auto mode orders the pipes: where it has failed, no advice to the author is in place."""
+    if any(found.code in _OURS for found in error.diagnostics):
+        fix = "please report the kernel; meanwhile order its pipes in manual mode"
+        raise InternalError(
+            replace(found, message=f"auto mode, a bug of ptokit: {found.message}", fix=fix)
+            for found in error.diagnostics
+        ) from error
+
+
 def _places(handle: Value, address: int) -> Iterator[tuple[str, int]]:
     """The names and addresses of the tiles that a handle stands for."""
     if not isinstance(handle.type, MultiTileType):
@@ -501,6 +522,8 @@ class Launch:
         except ProgramError as error:
             if module is None:
                 error.diagnostics = kernel._advised(error.diagnostics, chosen, arguments, policy)
+            elif asked.steps == OPEN and getattr(kernel.source, "mode", "") == "auto":
+                _blame_ourselves(error)
             raise
         if arena is not None:  # after a run that has gone well
             arenas.append(arena)

@@ -83,7 +83,7 @@ def test_many_random_programs(start: int) -> None:
     check_seeds(range(start, start + 100))
 
 
-@pytest.mark.parametrize("count", range(2, 9))
+@pytest.mark.parametrize("count", range(2, 13))
 @pytest.mark.parametrize("rounds", [0, 1, 3, 11])
 def test_rotations(count: int, rounds: int) -> None:
     for on in ("a2a3", "a5"):
