@@ -445,3 +445,77 @@ def test_poison_and_errors_carry_the_hazards_that_explain_them() -> None:
         TADDS(at(F32(), 0x800), at(F32(), 0xC00), 1.0)  # never written
 
     assert codes(program) == ["E6", "poison-read"]
+
+
+# ---- blocks of code on one device ----
+
+
+def abs_of(x: Any, z: Any, *, ordered: bool) -> None:
+    t = at(F32(), 0)
+    TLOAD(t, G32(x))
+    if ordered:
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_V]()
+    TABS(t, t)  # the other line
+    if ordered:
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE(G32(z), t)
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_a_block_on_a_device_is_checked_at_its_end(target: str) -> None:
+    x, z = array() - 5, array()
+    with device(target):
+        abs_of(x, z, ordered=True)
+    assert np.array_equal(z, abs(x))
+    with pytest.raises(ProgramError) as caught, device(target):
+        abs_of(x, z, ordered=False)
+    assert set(caught.value.codes) == {"E6"}
+    assert len(caught.value.diagnostics) == 2
+    assert marked(abs_of, "the other line") in lines_of(caught.value.diagnostics[0])
+
+
+def test_a_block_that_is_not_to_be_checked() -> None:
+    x, z = array() - 5, array()
+    with device("a2a3", check=False):
+        abs_of(x, z, ordered=False)
+    with device("a2a3", mode="auto"):
+        t = F32()
+        TLOAD(t, G32(x))
+        TSTORE(G32(z), t)
+    with device("cpu"):
+        abs_of(x, z, ordered=False)
+    assert np.array_equal(z, abs(x))
+
+
+def test_a_block_orders_by_barriers_events_and_unit_flags() -> None:
+    x, z = array() - 5, array()
+    with device("a2a3"):
+        t = at(F32(), 0)
+        TLOAD(t, G32(x))
+        pipe_barrier(PIPE_ALL)
+        done = Event[Op.TABS, Op.TSTORE_VEC](TABS(t, t))
+        TSTORE(G32(z), t, done)
+    assert np.array_equal(z, abs(x))
+    for phases, flags in ((OFF, True), (ON, False)):
+        program, _ = matmul(phases, flags)
+        with device("a2a3"):
+            program()
+    program, _ = matmul(OFF, False)
+    with pytest.raises(ProgramError) as caught, device("a2a3"):
+        program()
+    assert caught.value.codes == ("E6",)
+
+
+def test_flags_left_over_at_the_end_of_a_block() -> None:
+    with pytest.warns(match="E3"), device("a2a3"):
+        set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)
+
+
+def test_an_error_inside_a_block_is_not_hidden_by_what_else_is_wrong() -> None:
+    def stumbles() -> None:
+        with device("a2a3"):
+            abs_of(array(), array(), ordered=False)
+            raise KeyError("here")
+
+    with pytest.raises(KeyError, match="here"):
+        stumbles()

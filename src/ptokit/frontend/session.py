@@ -18,6 +18,7 @@ from ptokit.frontend.policies import policy_for
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.machine.machine import Machine
+from ptokit.machine.watch import Watch
 
 MODES = ("manual", "auto")
 
@@ -33,6 +34,10 @@ class device:  # noqa: N801 - used as a function in a with statement
     compiler: `device("a2a3", defines={"PTO_UBUF_SIZE_BYTES": 262144})`. `rules` ("default",
     "strict" or "release") says which broken rules are errors, `allow` silences findings one by
     one; what remains is shown through Python's `warnings` and kept in `machine.warnings`.
+
+    In manual mode the block is a program: accesses that nothing orders and flags left over are
+    raised at its end, as in a launch. `check=False` is for trying things out: instructions take
+    effect one after another in any case.
     """
 
     def __init__(
@@ -43,20 +48,26 @@ class device:  # noqa: N801 - used as a function in a with statement
         defines: Defines | None = None,
         rules: str | None = None,
         allow: Iterable[str] = (),
+        check: bool = True,
     ) -> None:
         chosen = target(target_name, defines)
         if mode not in MODES:
             raise usage_error("unknown-mode", f"mode is one of {MODES}, not {mode!r}")
         policy = policy_for(user_frame().f_code.co_filename, rules, allow)
         self.machine = Machine(chosen, mode, policy=policy, warnings=Warnings(tell))
+        self._watch = None
+        if check and mode == "manual" and chosen.is_device:
+            self._watch = Watch(self.machine)
         self._tokens: list[Token[Machine | None]] = []
 
     def __enter__(self) -> Machine:
         self._tokens.append(_current.set(self.machine))
         return self.machine
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         _current.reset(self._tokens.pop())
+        if kind is None and self._watch is not None and not self._tokens:
+            self._watch.raise_found()
 
 
 def current() -> Machine:

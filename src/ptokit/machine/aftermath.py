@@ -47,6 +47,20 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
                     )
 
 
+def left_flags(findings: Findings, core: Core) -> None:
+    """When the program of a core has ended: no flag may be left up."""
+    for (src, dst, id), flag in core.flags.items():
+        if flag.tokens:
+            findings.add(
+                "E3",
+                f"{flag.title} is set and never waited for: it would satisfy a wait of the next "
+                "kernel",
+                flag.tokens[0].site,
+                fix=f"wait_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id}) before the end",
+                severity=findings.doubtful,
+            )
+
+
 def at_block_end(scheduler: Scheduler, cluster: Cluster, cores: list[Core]) -> None:
     """When all programs of a block have ended: nothing may be left over."""
     findings = scheduler.findings
@@ -54,17 +68,7 @@ def at_block_end(scheduler: Scheduler, cluster: Cluster, cores: list[Core]) -> N
         for name, site in scheduler.sync.units.close(core.memories.values()):
             what = f"{name} leaves the unit flag of its accumulator open"
             findings.add("E9", what, site, fix=HINT)
-        for (src, dst, id), flag in core.flags.items():
-            if flag.tokens:
-                token = flag.tokens[0]
-                findings.add(
-                    "E3",
-                    f"{flag.title} is set and never waited for: it would satisfy a wait of the "
-                    "next kernel",
-                    token.site,
-                    fix=f"wait_flag(PIPE_{src.name}, PIPE_{dst.name}, EVENT_ID{id}) before the end",
-                    severity=findings.doubtful,
-                )
+        left_flags(findings, core)
         for (id, pipe), held in core.buffers.items():
             if not held.given:
                 findings.add(

@@ -342,9 +342,7 @@ class LaunchSync(Sync):
 
     def clean_cache(self, at: Pointer | None) -> None:
         self._still_looking()
-        if self.scheduler.log is not None:
-            address = None if at is None else at.buffer.base + at.offset
-            self.scheduler.log.scalar.clean(self.core, address)
+        super().clean_cache(at)
 
     def _still_looking(self) -> None:
         """The cache is cleaned between two looks at a word: that is part of looking."""
@@ -355,8 +353,7 @@ class LaunchSync(Sync):
 
     def fence(self) -> None:
         self._still_looking()
-        if self.scheduler.log is not None:
-            self.scheduler.log.scalar.fence(self.core)
+        super().fence()
 
 
 class Flag(Semaphore):

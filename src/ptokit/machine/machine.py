@@ -78,6 +78,8 @@ class Machine:
     def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
         """Give a verified call to its pipe, which here is done with all that came before."""
         insn = call.insn
+        if call.phase:
+            self.sync.hand_over(call.pipe)
         if not self.follows or insn.orders or insn.binds:  # names are no work
             return self.executor.execute(call, operands, site)
         self.begin(insn, call.pipe, site)

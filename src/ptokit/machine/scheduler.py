@@ -230,7 +230,7 @@ class Scheduler:
     def _watch(self, clocks: Clocks) -> None:
         """Look for accesses that nothing orders."""
         self.clocks = self.queues.clocks = clocks
-        self.log = HazardLog(self.machine, clocks, self.findings)
+        self.log = self.sync.log = HazardLog(self.machine, clocks, self.findings)
         self.machine.subscribe(self.log.see, accesses_only=True)
         self.machine.peek = self.log.peek
 

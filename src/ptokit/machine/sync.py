@@ -22,6 +22,7 @@ from ptokit.isa import effects as fx
 from ptokit.isa.effects import Effect, Pipe, Reach, Signal, Wait
 from ptokit.isa.spec import Insn, View
 from ptokit.machine.calls import bind_global, global_pattern
+from ptokit.machine.clocks import agent_of
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.faults import WouldBlock
@@ -32,6 +33,7 @@ from ptokit.machine.ranks import poll, wait_for_others
 from ptokit.machine.words import Words
 
 if TYPE_CHECKING:
+    from ptokit.machine.hazards import HazardLog
     from ptokit.machine.machine import Machine
 
 UNLIMITED = 1 << 30
@@ -56,6 +58,7 @@ class Sync:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
+        self.log: HazardLog | None = None  # who looks for accesses that nothing orders
         self.rows: dict[object, Row] = {}  # of operations that follow each other in a program
         self._signal_of: dict[type, Handler] = {
             fx.Flag: self._raise_flag,
@@ -155,7 +158,8 @@ class Sync:
         event = self.machine.operation
         if event is not None and token is not None:
             event.signals.append(token)
-        given = Token(site, f"{pipe.name} of the {self.core.name}", None, event)
+        clock = None if self.log is None else self.log.clocks.release(agent_of(self.core, pipe))
+        given = Token(site, f"{pipe.name} of the {self.core.name}", clock, event)
         for semaphore in semaphores:
             self.put(semaphore, given)
 
@@ -179,6 +183,10 @@ class Sync:
         event = self.machine.operation
         for semaphore in semaphores:
             taken = semaphore.take()
+            if self.log is not None:  # what the scalar unit has seen holds for all later work
+                pipes = tuple(Pipe) if pipe is Pipe.S else (pipe,)
+                agents = (agent_of(self.core, each) for each in pipes)
+                self.log.clocks.acquire(agents, taken.clock)
             if event is not None and token is not None:
                 event.waits.append((token, taken.event))
 
@@ -194,6 +202,19 @@ class Sync:
 
     def barrier(self, pipe: Pipe, site: Place) -> None:
         """Order all earlier work of a pipe (ALL: of the core) before all later work."""
+        if self.log is None:
+            return
+        if pipe is Pipe.ALL:
+            self.log.clocks.barrier_all(self.core)
+        else:
+            self.log.clocks.barrier(agent_of(self.core, pipe))
+
+    def hand_over(self, pipe: Pipe) -> None:
+        """An accumulator goes from the cube unit to the fix pipe or back, by its unit flag."""
+        if self.log is not None:
+            giver = Pipe.FIX if pipe is Pipe.M else Pipe.M
+            clock = self.log.clocks.release(agent_of(self.core, giver))
+            self.log.clocks.acquire((agent_of(self.core, pipe),), clock)
 
     def complain(self, code: str, message: str, site: Place, **more: Any) -> None:
         """Report what only a checked run reports; eager use lets it pass."""
@@ -394,9 +415,13 @@ class Sync:
 
     def clean_cache(self, at: Pointer | None) -> None:
         """Write back and forget one line of the scalar data cache, or all of them."""
+        if self.log is not None:
+            self.log.scalar.clean(self.core, None if at is None else at.buffer.base + at.offset)
 
     def fence(self) -> None:
         """Wait for earlier scalar stores and write-backs."""
+        if self.log is not None:
+            self.log.scalar.fence(self.core)
 
     def _scalar_access(self, operand: str, writes: bool, site: Place, given: Given) -> Any:
         """Read or write one element of global memory."""
