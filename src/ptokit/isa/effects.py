@@ -9,7 +9,7 @@ emitters ask the record (`insn.orders`) instead of knowing names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -179,6 +179,13 @@ class Load(NamedTuple):
 
 Effect = Signal | Wait | Test | Barrier | Move | Bind | Clean | Fence | Cached | Load
 Effects = Callable[["Ops"], list[Effect]]
+
+
+def pipe_of(effects: Sequence[Effect]) -> Pipe:
+    """The pipe on which an operation is seen: that of its data, else of what it orders last."""
+    moved = [e.pipe for e in effects if isinstance(e, Move)]
+    ordered = [e.pipe for e in effects if isinstance(e, Signal | Wait | Test | Barrier)]
+    return moved[0] if moved else ordered[-1] if ordered else Pipe.S
 
 
 class InAuto(Enum):

@@ -12,7 +12,7 @@ profile tracks every slot by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from ptokit.base.diagnostics import fail, where
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileSplitAxis, TileType
-from ptokit.isa.effects import Bind, Effect, Move, Pipe, Signal, Slot, Wait
+from ptokit.isa.effects import Bind, Effect, Move, Pipe, Signal, Slot, Wait, pipe_of
 from ptokit.isa.facts import ObjectFacts, Ops
 from ptokit.isa.fifos import FLAG_IDS, Acting, FixpipeParams, PipeSpec, half
 from ptokit.isa.spec import Insn
@@ -201,6 +201,12 @@ class PipeObject:
             return [self.flag("cube", flag, what, sub) for sub in lanes]
         return [self.flag(role, flag, what)]
 
+    def reached(self, role: Role, flag: int, what: str, lanes: Iterable[int]) -> list[Semaphore]:
+        """The counters a role raises: those of the vector cores, or its own of the cube core."""
+        if isinstance(role, int):
+            return [self.flag("cube", flag, what, role)]
+        return [self.flag(sub, flag, what) for sub in lanes]
+
     # ---- flags ----------------------------------------------------------------------------------
 
     def flag(self, role: Role, flag: int, what: str, sub: int = 0) -> Semaphore:
@@ -224,12 +230,14 @@ class PipeObject:
 
     def close(self, core: Core) -> None:
         """The end of the pipe on one core: the producer takes back the free space announced."""
-        if self.tracked:
-            return
         for (owner, role), state in list(self._producers.items()):
             mine = role == "cube" if core.kind == "cube" else role == core.subblock
-            if owner != self._owner() or not (mine or core.kind == "mix"):
-                continue
+            if owner == self._owner() and (mine or core.kind == "mix"):
+                self._end(role, state)
+
+    def _end(self, role: Role, state: ProducerState) -> None:
+        """A producer takes back what was announced and not waited for."""
+        if not self.tracked:
             announced = state.tileIndex // self.spec.SyncPeriod
             for _ in range(announced - state.waited):
                 self._take_back(role, state.split)
@@ -327,7 +335,7 @@ class End:
         """Execute the effects of the instruction, one after the other."""
         machine = self.machine
         if machine.follows:
-            machine.begin(self.insn, _pipe_of(self.effects), self.site)
+            machine.begin(self.insn, pipe_of(self.effects), self.site)
         self._check_free()
         takes = False
         for effect in self.effects:
@@ -384,11 +392,9 @@ class End:
             state.split, what = self.split, "an entry"
         if not self.present or self.is_idle:
             return
-        flag = spec.flags(self.c2v)[token.is_free]
-        if self.role == "cube":
-            reached = [self.pipe.flag(sub, flag, what) for sub in self.lanes]
-        else:
-            reached = [self.pipe.flag("cube", flag, what, self.sub)]
+        reached = self.pipe.reached(
+            self.role, spec.flags(self.c2v)[token.is_free], what, self.lanes
+        )
         self.machine.sync.signal(pipe, reached, self.site, token)
 
     def move(self, effect: Move) -> None:
@@ -489,9 +495,3 @@ class End:
                 self.site,
                 fix="leave TFREE out for tiles popped from a *_GM pipe",
             )
-
-
-def _pipe_of(effects: Sequence[Effect]) -> Pipe:
-    """The pipe on which an act is seen: that of its data, else of its signal or wait."""
-    found = [e.pipe for e in effects if isinstance(e, Signal | Wait)]
-    return next((e.pipe for e in effects if isinstance(e, Move)), found[-1] if found else Pipe.S)

@@ -19,9 +19,10 @@ from ptokit.base.tiles import TileSpec
 from ptokit.isa.effects import Move, Pipe
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.targets import Target
-from ptokit.machine.cluster import SUBBLOCKS
+from ptokit.machine.cluster import SUBBLOCKS, Role
 from ptokit.machine.entries import push_view
 from ptokit.machine.fifo import End, PipeObject
+from ptokit.machine.fifo_state import ProducerState
 from ptokit.machine.objects import TileObject
 
 _NO, _UP, _LEFT, *_ = TileSplitAxis
@@ -138,24 +139,20 @@ class MPipeObject(PipeObject):
     def _first_credit(self) -> None:
         """The consumer announces one free slot when it opens the pipe."""
         core, c2v = self.machine.core, self.spec.carries_c2v
-        free, what = self.spec.flags(c2v)[1], "free space"
-        lanes = self.spec.lanes(self.spec.split, self.target)
-        if c2v and core.kind != "cube":
-            subs = lanes if core.kind == "mix" else [core.subblock]
-            given = [self.flag("cube", free, what, s) for s in subs if s in lanes]
-        elif not c2v and core.kind != "vector":
-            given = [self.flag(s, free, what) for s in lanes]
-        else:
+        if core.kind == ("cube" if c2v else "vector"):
             return
+        lanes = self.spec.lanes(self.spec.split, self.target)
+        roles: list[Role] = ["cube"]
+        if c2v:
+            roles = [s for s in lanes if core.kind == "mix" or s == core.subblock]
+        free = self.spec.flags(c2v)[1]
+        given = [s for role in roles for s in self.reached(role, free, "free space", lanes)]
         pipe = self.rules.end(not c2v, is_producer=False, is_direct=self.direct).signal
         self.machine.sync.signal(pipe, given, self.site)
 
-    def close(self, core: Any) -> None:
+    def _end(self, role: Role, state: ProducerState) -> None:
         """The producer takes the last credit back."""
-        for (owner, role), _ in list(self._producers.items()):
-            mine = role == "cube" if core.kind == "cube" else role == core.subblock
-            if owner == self._owner() and (mine or core.kind == "mix"):
-                self._take_back(role, self.spec.split)
+        self._take_back(role, self.spec.split)
 
 
 class MEnd(End):

@@ -99,7 +99,7 @@ class Sync:
         machine, value = self.machine, None
         for insn, effects, site in operations:
             if machine.follows and effects:
-                machine.begin(insn, _pipe_of(effects), site)
+                machine.begin(insn, fx.pipe_of(effects), site)
             value = self.apply(effects, site, given)
             if machine.follows and effects:
                 machine.end()
@@ -446,12 +446,6 @@ class Sync:
             access.array()[...] = value.astype(at.dtype.np)
         self.machine.publish(given.call, site, (access,))
         return None if writes else access.array()[0, 0].item()
-
-
-def _pipe_of(effects: Sequence[Effect]) -> Pipe:
-    """The pipe an operation acts on: that of its last signal, wait or barrier."""
-    pipes = [e.pipe for e in effects if isinstance(e, fx.Signal | fx.Wait | fx.Test | fx.Barrier)]
-    return pipes[-1] if pipes else Pipe.S
 
 
 def _flag_wait(token: fx.Flag) -> Why:
