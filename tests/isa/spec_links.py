@@ -148,6 +148,7 @@ LINKS: dict[str, str] = {
     "TMOV vector-layouts": r"both tiles row-major unboxed",
     "fp4-pairs": r"fp4: indexCol and vc",
     "page-types": r"types named by the seed",
+    "element-types": r"^Vec and Mat types$",
     "TTRANS dtype": r"^element types$",
     "fp-words": r"fp holds 64-bit words",
     "fp-alignment": r"fp address \+ 8\*indexCol",

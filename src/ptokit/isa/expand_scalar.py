@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from ptokit.base.enums import Layout, TileType
-from ptokit.isa.devices import DEVICES
+from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.expr import Expr
 from ptokit.isa.meaning import Each
 from ptokit.isa.rules import Told, in_types, located, must
@@ -59,6 +59,7 @@ def _blocks(o: Any) -> int:
 
 _PAGE = "u8 i8 u16 i16 u32 i32 f16 f32"  # what the page lists for A5
 _WIDE = _PAGE + " bf16"
+_FILLED = "they are filled all the same: bytes in pairs, 64-bit elements of a Mat tile not at all"
 _IS_CUT = "the number of blocks is cut to 15 bits"
 
 
@@ -71,9 +72,10 @@ _IS_CUT = "the number of blocks is cut to 15 bits"
     types=types(
         "dst",
         a2a3=_WIDE,
-        a5=_WIDE + " i64 u64",
+        a5=_PAGE,
         kirin=_PAGE,
-        ids={"a2a3": "SA-0158"},
+        ids={"a2a3": "SA-0158", **dict.fromkeys(A5_FAMILY.split(), "page-types")},
+        otherwise=_FILLED,
     ),
     rules=[
         located("Vec Mat", "dst"),
@@ -81,12 +83,10 @@ _IS_CUT = "the number of blocks is cut to 15 bits"
             "elements of a Vec tile are i32, i16, f16 or f32",
             in_types("dst", "i32 i16 f16 f32"),
             "use one of these types, or fill a tile of equal width and TRESHAPE it",
-            "they are filled all the same, bytes in pairs",
+            _FILLED,
         ),
-        must("page-types", "a5")(
-            f"elements are {_PAGE}",
-            in_types("dst", _PAGE),
-            otherwise="they are filled all the same, but for 64-bit elements of a Mat tile",
+        must("element-types", A5_FAMILY)(
+            f"elements are {_WIDE}, i64 or u64", in_types("dst", _WIDE + " i64 u64")
         ),
         must("row-major", DEVICES, _vec)(
             "a Vec tile is row-major",
