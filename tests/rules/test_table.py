@@ -8,7 +8,7 @@ from ptokit.base.policy import PROFILES, Origin, Policy
 from ptokit.frontend.policies import known_codes
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.spec import Insn, Rule
-from ptokit.isa.verify import code_of, verify
+from ptokit.isa.verify import code_of, outcome, verify
 from tests.isa.bounds import Call, applicable, broken_by
 from tests.isa.test_bounds import WITH_RULES, lookup
 
@@ -55,16 +55,10 @@ def broken(insn: Insn) -> list[tuple[Rule, str, Call]]:
     return found
 
 
-def outcome(rule: Rule, call: Call) -> str:
-    """What the record says happens where this call breaks the rule."""
-    said = rule.otherwise
-    return said if isinstance(said, str) else said(call.sample.facts(call.mode))
-
-
 @pytest.mark.parametrize("insn", WITH_RULES, ids=str)
 def test_every_rule_is_reported_with_its_severity(insn: Insn) -> None:
     for rule, target, call in broken(insn):
-        origin, then = insn.origin(rule, target), outcome(rule, call)
+        origin, then = insn.origin(rule, target), outcome(insn, rule, call.sample.facts(call.mode))
         for index, profile in enumerate(PROFILES):
             facts = call.sample.facts(call.mode)
             found = verify(insn, facts, policy=Policy(profile), advise=False)

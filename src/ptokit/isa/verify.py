@@ -117,23 +117,31 @@ def _check_rule(
         ops.target.name,
     )
     try:
-        otherwise = rule.otherwise if isinstance(rule.otherwise, str) else rule.otherwise(ops)
-        if otherwise and _leaves_tiles(insn, ops):
-            otherwise = ""
+        otherwise = outcome(insn, rule, ops)
     except Unknown:  # how much it matters depends on what only the running program knows
         return []
     return [weighed(found, insn.origin(rule, ops.target.name), otherwise, policy)]
 
 
+def outcome(insn: Insn, rule: Rule, ops: Ops) -> str:
+    """What happens where these operands break a rule, in words; empty: nobody knows."""
+    said = rule.otherwise if isinstance(rule.otherwise, str) else rule.otherwise(ops)
+    return "" if said and ops.mode == "auto" and _leaves_tiles(insn, ops) else said
+
+
 def _leaves_tiles(insn: Insn, ops: Ops) -> bool:
-    """Whether more is touched than the tiles, and a compiler decides what lies there."""
-    if ops.mode != "auto":
-        return False
+    """Whether more is touched than the tiles: a compiler decides what lies there."""
     for declared in insn.operands:
         tile = ops[declared.name]
         if isinstance(tile, TileFacts):
-            view = declared.view(ops) if callable(declared.view) else declared.view
-            if end_of(view, tile) > tile.nbytes:
+            try:
+                view = declared.view(ops) if callable(declared.view) else declared.view
+                leaves = end_of(view, tile) > tile.nbytes
+            except Unknown:
+                raise
+            except Exception:  # of operands that break other rules nothing can be said
+                return True
+            if leaves:
                 return True
     return False
 
@@ -210,6 +218,7 @@ __all__ = [
     "is_assertion_id",
     "joined_advice",
     "offers_values",
+    "outcome",
     "recipe",
     "shown",
     "type_code",
