@@ -15,13 +15,16 @@ from error_codes import WITHOUT_PROGRAM, rule_codes, source_codes  # noqa: E402
 from error_pages import Entry, entries, outcome  # noqa: E402
 
 ENTRIES = list(entries())
+RIGHT: set[tuple[str, str]] = set()  # repaired programs that have been run
 DOCUMENTED = [code for entry in ENTRIES for code in entry.codes]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: ",".join(entry.codes))
 def test_the_program_raises_its_code_and_the_repaired_one_is_clean(entry: Entry) -> None:
     assert set(entry.codes) <= {code for _, code in outcome(entry, entry.wrong)}
-    assert outcome(entry, entry.right) == []
+    if (entry.page, entry.right) not in RIGHT:  # several codes may have one way out
+        assert outcome(entry, entry.right) == []
+        RIGHT.add((entry.page, entry.right))
 
 
 def test_every_code_of_the_sources_is_documented() -> None:

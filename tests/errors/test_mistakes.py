@@ -117,6 +117,23 @@ def bare_result_as_event(x: Any) -> None:
     TADD(a, a, a, e)  # here
 
 
+@mistake("wait-record-event", "e = Event[Op.TLOAD, Op.TSTORE_VEC](TLOAD(...)) (or Op.TSTORE_MAT")
+def bare_result_for_a_store(x: Any) -> None:
+    a = TileT()
+    e = TLOAD(a, GlobalTensor(x))
+    TSTORE(GlobalTensor(x), a, e)  # here
+
+
+@mistake("unknown-attribute", "did you mean Op.TSTORE_VEC or Op.TSTORE_MAT")
+def class_of_a_store(x: Any) -> None:
+    Event[Op.TLOAD, Op.TSTORE]()  # here
+
+
+@mistake("TLOAD.operands", "a number is no wait event")
+def id_as_event(x: Any) -> None:
+    TLOAD(TileT(), GlobalTensor(x), EVENT_ID0)  # here
+
+
 @mistake("TADD.operands", "an event is made by calling its type")
 def type_as_event(x: Any) -> None:
     a = TileT()

@@ -64,14 +64,14 @@ class Diagnostic:
     def to_json(self) -> dict[str, Any]:
         """Return plain data for tools (`--json`)."""
         data = asdict(self)
-        if self.location:
-            data["location"] = {
-                "file": self.location.file,
-                "line": self.location.line,
-                "col": self.location.col,
-            }
+        data["location"] = _plain(self.location)
         data["got"] = dict(self.got)
+        data["notes"] = [{"text": n.text, "location": _plain(n.location)} for n in self.notes]
         return data
+
+
+def _plain(at: Location | None) -> dict[str, Any] | None:
+    return None if at is None else {"file": at.file, "line": at.line, "col": at.col}
 
 
 def _excerpt(location: Location) -> list[str]:

@@ -70,14 +70,28 @@ class Waitable:
         raise NotImplementedError
 
 
+def classes_of(name: str) -> list[str]:
+    """The operation classes of an instruction: its own, or one per place its tile may lie in."""
+    known = op_codes()
+    if name in known:
+        return [name]
+    parts = [each for each in known if each.startswith(f"{name}_")]
+    wholes = [each for each in known if name.startswith(f"{each}_")]
+    return parts or sorted(wholes, key=len)[-1:]
+
+
 def not_an_event(name: str, given: RecordEvent) -> PtoError:
     """The error of waiting for what an instruction returned, without an Event around it."""
+    source = given.insn.name
+    classes = [classes_of(each) or ["SrcOp"] for each in (source, name)]
+    src, dst = (f"Op.{each[0]}" for each in classes)
+    others = [f"Op.{each}" for listed in classes for each in listed[1:]]
+    more = f" (or {', '.join(others)}, by where the tile lies)" if others else ""
     return fail(
         "wait-record-event",
-        f"{name} cannot wait for the bare result of {given.insn.name}: it says which instruction "
+        f"{name} cannot wait for the bare result of {source}: it says which instruction "
         "is the source, not which pipe waits",
-        fix=f"wrap it: e = Event[Op.{given.insn.name}, Op.{name}]({given.insn.name}(...)), then "
-        f"{name}(..., e)",
+        fix=f"wrap it: e = Event[{src}, {dst}]({source}(...)){more}, then {name}(..., e)",
     )
 
 
@@ -88,8 +102,8 @@ class _OpNames:
     def __getattr__(self, name: str) -> OpCode:
         found = op_codes().get(name)
         if found is None:
-            near = get_close_matches(name, op_codes(), 1)
-            meant = f"; did you mean Op.{near[0]}?" if near else ""
+            near = classes_of(name) or get_close_matches(name, op_codes(), 1)
+            meant = f"; did you mean {' or '.join(f'Op.{each}' for each in near)}?" if near else ""
             raise AttributeError(f"there is no operation class Op.{name}{meant}")
         return found
 

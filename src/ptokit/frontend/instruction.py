@@ -350,6 +350,8 @@ def _hint(insn: Insn, args: tuple[Any, ...]) -> str:
     kinds = [kind_of(a) for a in args]
     if "pointer" in kinds and any("global" in o.kinds for o in insn.operands):
         return "an array is global memory once it is wrapped: GlobalTensor(array); "
+    if kinds[-1:] == ["scalar"] and any(len(form) == len(args) - 1 for form in insn.forms):
+        return "a number is no wait event: an event is, e = Event[Op.TLOAD, Op.TADD](TLOAD(...)); "
     twin = INSTRUCTIONS.get(f"{insn.name}S")  # the same with a number in place of a tile
     if twin is not None and "scalar" in kinds and any(len(f) == len(args) for f in twin.forms):
         return f"with a number it is {twin.name}({', '.join(twin.forms[0])}); "
