@@ -17,7 +17,7 @@ of a text is its `Source`: how arguments are bound, and how the IR comes about.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -29,6 +29,7 @@ from ptokit.base.diagnostics import (
     ProgramError,
     PtoError,
     tell,
+    unrepeated,
     usage_error,
 )
 from ptokit.base.entry import public
@@ -36,6 +37,7 @@ from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
+from ptokit.engines.verdicts import question
 from ptokit.frontend.arguments import leaves_of
 from ptokit.frontend.launch import Options, Schedule, run
 from ptokit.frontend.policies import policy_for
@@ -71,6 +73,8 @@ class Asked(NamedTuple):
 # Told of every launch before it runs, with its arguments and constants: how `ptokit check` learns
 # what the kernels of a file are called with.
 LISTENERS: list[Callable[[Launch, tuple[Any, ...], Mapping[str, Any]], None]] = []
+
+_MOST_VERDICTS = 256  # of a kernel
 
 
 class Source(Protocol):
@@ -173,6 +177,10 @@ class Kernel:
     )
     # Warnings that were not shown yet.
     _untold: dict[Module, list[Diagnostic]] = field(default_factory=dict[Module, list[Diagnostic]])
+    # What checked launches were found to lack, by all that it depends on.
+    _verdicts: dict[Hashable, tuple[Diagnostic, ...]] = field(
+        default_factory=dict[Hashable, tuple[Diagnostic, ...]]
+    )
     # What launches of the program that ran last have left, and which program that was.
     _left: tuple[Any, list[Arena]] = (None, [])
 
@@ -402,6 +410,12 @@ class Kernel:
             self._prepared[engine, module] = find_engine(engine).prepare(module)
         return self._prepared[engine, module]
 
+    def _remember(self, asked: Hashable, verdict: tuple[Diagnostic, ...]) -> None:
+        """Keep the verdict of a launch for others like it; who asks ever anew is not helped."""
+        if len(self._verdicts) >= _MOST_VERDICTS:
+            self._verdicts.clear()
+        self._verdicts[asked] = verdict
+
     def _arenas(self, program: Any) -> list[Arena]:
         """What launches of a program have left; only the program that ran last keeps it."""
         if self._left[0] != program:
@@ -467,9 +481,10 @@ class Launch:
         `path` is "eager" (a Python function as it stands, the default) or "lowered" (through IR;
         a text always is, and so is a kernel of which `place` or `sync` asks something: see
         `lower`). `check` looks for races, hangs and leftover flags where the author orders the
-        pipes; "explore" also runs the kernel under many schedules, which must all give the same
-        bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in a
-        particular one. `jobs` spreads the blocks over processes. `engine` is "fast", or
+        pipes: once for launches that can only come to the same verdict, or anew and step by step
+        with "full"; "explore" also runs the kernel under many schedules, which must all give the
+        same bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in
+        a particular one. `jobs` spreads the blocks over processes. `engine` is "fast", or
         "reference", which is small and slow and defines what the bytes must be. `events` records
         every executed operation with its accesses, signals and waits: `Run.events`. `rules` is
         "default", "strict" (every broken rule is an error) or "release" (what the device does);
@@ -505,11 +520,17 @@ class Launch:
         arena, arenas = None, kernel._arenas((chosen, programs.mode, module, policy))
         if jobs == 1 and check != "explore":  # one run in this process
             arena = arenas.pop() if arenas else Arena(chosen, programs.mode)
+        order = schedule or Schedule(seed)
+        leaves = [leaf for n, v in arguments.items() for _, leaf in leaves_of(n, v)]
+        asks = None
+        if check is True and module is not None and arena is not None and order == Schedule():
+            asks = question(module, self.blocks, programs.args)
+        known = None if asks is None or events else kernel._verdicts.get(asks)
         options = Options(
             self.blocks,
-            schedule or Schedule(seed),
-            check,
-            [leaf for n, v in arguments.items() for _, leaf in leaves_of(n, v)],
+            order,
+            check if known is None else False,
+            leaves,
             jobs,
             arena,
             find_engine(engine).executor,
@@ -530,6 +551,10 @@ class Launch:
         seconds = time.perf_counter() - started
         mode = getattr(kernel.source, "mode", programs.mode)
         found = outcome.warnings
+        if known is not None:
+            found = tuple(unrepeated((*found, *known)))
+        elif asks is not None and outcome.verdict is not None:
+            kernel._remember(asks, outcome.verdict)
         if module is None:
             found = kernel._advised(found, chosen, arguments, policy)
         for each in found:

@@ -64,10 +64,10 @@ def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
             "subscribers are told of what happens in this process",
             fix="leave jobs out, or take the recorded events: events=True",
         )
-    if hazards not in (True, False, "explore") or jobs < 1:
+    if hazards not in (True, False, "full", "explore") or jobs < 1:
         raise usage_error(
             "launch",
-            'check is True, False or "explore", and jobs a positive number',
+            'check is True, False, "full" or "explore", and jobs a positive number',
             got=[("check", hazards), ("jobs", jobs)],
         )
     memory = [as_array(a) for a in options.arrays if hasattr(a, "shape")]

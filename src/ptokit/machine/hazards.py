@@ -52,6 +52,7 @@ class HazardLog:
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
         self._registers: dict[tuple[int, str], tuple[Region, Any]] = {}  # of a core: its value
         self._overwritten: dict[Region, Array] = {}  # what other cores had written there
+        self.has_compared = False  # whether the values that are written have had a say
 
     # ---- what an event touches ------------------------------------------------------------------
 
@@ -310,6 +311,7 @@ class HazardLog:
                     agent = core * PIPES + (call.pipe if self._by_pipe else 0)
                     if self.clocks.of(agent).knows(last.agent) < last.time:
                         assert region is not None
+                        self.has_compared = True
                         self._overwritten[region] = raw_bytes(np.array(access.read()))
 
 

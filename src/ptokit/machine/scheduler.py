@@ -67,8 +67,8 @@ class Options:
 
     grid: int = 1  # blocks
     schedule: Schedule = Schedule()
-    # Whether races, hangs and leftovers are looked for. "explore": the program also runs under many
-    # schedules and must leave the same bytes in `arrays` each time.
+    # Whether races, hangs and leftovers are looked for. "full": without any short cut. "explore":
+    # it also runs under many schedules, and must leave the same bytes in `arrays` each time.
     hazards: bool | str = True
     arrays: Sequence[Any] = ()  # global memory of the programs
     jobs: int = 1  # processes over which the blocks are spread
@@ -89,6 +89,8 @@ class Outcome:
     machine: Machine
     diagnostics: tuple[Diagnostic, ...]
     events: Recording | None = None  # of all operations, when they were asked for
+    # What the order of work was found to lack; None: nobody looked, or data had a say in it.
+    verdict: tuple[Diagnostic, ...] | None = None
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -225,7 +227,10 @@ class Scheduler:
                     stream.coroutine.throw()
         events = None if self.recording is None else self.recording.finish()
         found = (*self.machine.warnings, *self.findings.diagnostics)
-        return Outcome(self.machine, found, events)
+        is_certain = self.log is not None and not self.log.has_compared
+        return Outcome(
+            self.machine, found, events, self.findings.diagnostics if is_certain else None
+        )
 
     def _watch(self, clocks: Clocks) -> None:
         """Look for accesses that nothing orders."""

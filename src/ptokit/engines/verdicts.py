@@ -1,0 +1,68 @@
+"""Verdicts that hold for the next launch: a program that reads no data to decide what it does.
+
+Which instructions run, in which order, and which bytes they touch, follows then from the program,
+the grid, the numbers it is given and how its arrays lie to each other. A checked run answers for
+all launches that agree in these; they need not look for races again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.layout import Array
+from ptokit.ir.core import Module
+from ptokit.isa.spec import Insn, Pipe
+from ptokit.machine.objects import as_array
+
+
+def question(module: Module, blocks: int, arguments: Iterable[Any]) -> Hashable | None:
+    """What the verdict on a launch depends on; None where that cannot be said beforehand."""
+    if not reads_no_data(module):
+        return None
+    arrays: list[Array] = []
+    numbers: list[Hashable] = []
+    for value in arguments:
+        if hasattr(value, "shape"):
+            arrays.append(as_array(value))
+            numbers.append(_kind(arrays[-1]))
+        elif value is None or isinstance(value, int | float | str):
+            numbers.append((type(value), value))
+        else:
+            return None
+    return module, blocks, tuple(numbers), _neighbours(arrays)
+
+
+@lru_cache(maxsize=256)
+def reads_no_data(module: Module) -> bool:
+    """Whether nothing that a program does depends on what its arrays hold, or on other devices."""
+    return not any(op.insn is not None and _may_look(op.insn) for op in module.walk())
+
+
+def _may_look(insn: Insn) -> bool:
+    """Whether an instruction hands a value on, or looks at words of global memory by itself.
+
+    Where scalar accesses meet, the place of an array in the lines of the data cache matters too.
+    """
+    if insn.returns or "world" in insn.services:
+        return True
+    is_scalar = insn.orders and insn.pipe is Pipe.S
+    return is_scalar and any("global" in operand.kinds for operand in insn.operands)
+
+
+def _kind(array: Array) -> Hashable:
+    return array.dtype.str, array.shape, array.strides, array.flags.writeable
+
+
+def _neighbours(arrays: Sequence[Array]) -> Hashable:
+    """Which arrays share memory, and where one lies in the other."""
+    bounds = [np.lib.array_utils.byte_bounds(array) for array in arrays]
+    return tuple(
+        (i, j, bounds[j][0] - bounds[i][0])
+        for i, j in combinations(range(len(bounds)), 2)
+        if bounds[i][0] < bounds[j][1] and bounds[j][0] < bounds[i][1]
+    )
