@@ -22,18 +22,17 @@ extern "C" __global__ AICORE void control(__gm__ float *x, __gm__ float *y, __gm
         TASSIGN(b_1, b_1_address);
         const int64_t v = (i < 3 ? i : 3);
         const int64_t v_1 = v * 16;
-        const int64_t v_2 = v_1 + 16;
         GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part(x + v_1 * 64);
         TLOAD(a_1, part);
-        const bool v_3 = first > 5;
+        const bool v_2 = first > 5;
         int64_t first_1;
-        if (v_3) {
+        if (v_2) {
             const float cst = 1.0f;
             TADDS(b_1, a_1, cst);
             first_1 = first;
         } else {
-            const int64_t v_4 = first + i;
-            first_1 = v_4;
+            const int64_t v_3 = first + i;
+            first_1 = v_3;
         }
         const auto a_1_address_before = a_1_address;
         first = second;
@@ -47,10 +46,10 @@ extern "C" __global__ AICORE void control(__gm__ float *x, __gm__ float *y, __gm
     TASSIGN(b_2, b_1_address);
     int64_t second_1 = second;
     while (true) {
-        const bool v_5 = second_1 < 9;
-        if (!(v_5)) break;
-        const int64_t v_6 = second_1 * 2;
-        second_1 = v_6;
+        const bool v_4 = second_1 < 9;
+        if (!(v_4)) break;
+        const int64_t v_5 = second_1 * 2;
+        second_1 = v_5;
     }
     TMULS(a_2, a_2, second_1);
     pipe_barrier(PIPE_ALL);
