@@ -179,6 +179,14 @@ def matrix_shape(dtype: DType, rows: int, cols: int, layout: Layout) -> Dims:
     return shapes[layout]
 
 
+def strides_in_use(shape: Dims, stride: Dims) -> Dims:
+    """The strides of a view; one row of neighbours is dense, whatever it was cut out of."""
+    size = shape[-1]
+    if stride[-1] != 1 or size == DYNAMIC or any(n != 1 for n in shape[:-1]):
+        return stride
+    return (size,) * (len(stride) - 1) + (1,)
+
+
 def matrix_stride(dtype: DType, rows: int, cols: int, layout: Layout) -> Dims:
     """Stride of a logical rows x cols matrix in the given arrangement (`BaseShape2D`)."""
     c0 = BLOCK_BYTES // dtype.itemsize

@@ -16,7 +16,7 @@ from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import Layout
 from ptokit.base.location import Location
-from ptokit.base.tensors import GlobalSpec
+from ptokit.base.tensors import GlobalSpec, strides_in_use
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Function, Value
 from ptokit.ir.evaluate import bits_of, round_to, wrap
@@ -94,9 +94,8 @@ def _five(
 ) -> GlobalSpec:
     missing = 5 - len(shape)
     whole = max((n * s for n, s in zip(shape, stride, strict=True)), default=1)
-    return GlobalSpec.of(
-        element, (1,) * missing + shape, (max(whole, 1),) * missing + stride, layout
-    )
+    shape, stride = (1,) * missing + shape, (max(whole, 1),) * missing + stride
+    return GlobalSpec.of(element, shape, strides_in_use(shape, stride), layout)
 
 
 class SlotView(GlobalObject):

@@ -16,7 +16,7 @@ from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, dtype, u8
 from ptokit.base.entry import public
 from ptokit.base.layout import Array
-from ptokit.base.tensors import ConvSpec, GlobalSpec
+from ptokit.base.tensors import ConvSpec, GlobalSpec, strides_in_use
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa.facts import ConvFacts, GlobalFacts, TileFacts
 from ptokit.machine.faults import OutOfBounds
@@ -347,8 +347,9 @@ class GlobalObject:
         start, shape = window(part, self.spec, self.shape, rank, None)
         at = self.data()
         skipped = sum(n * s for n, s in zip(start, self.stride, strict=True))
-        static = GlobalSpec.of(self.spec.dtype, shape, self.stride, self.spec.layout)
-        found = type(self)._sliced(static, at.moved(skipped), shape, self.stride)
+        stride = strides_in_use(shape, self.stride)
+        static = GlobalSpec.of(self.spec.dtype, shape, stride, self.spec.layout)
+        found = type(self)._sliced(static, at.moved(skipped), shape, stride)
         found.rank = rank
         return found
 

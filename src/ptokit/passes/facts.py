@@ -14,7 +14,7 @@ from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout
-from ptokit.base.tensors import GlobalSpec
+from ptokit.base.tensors import GlobalSpec, strides_in_use
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import EnumAttr, OpaqueAttr
 from ptokit.ir.core import Op, Value
@@ -260,7 +260,8 @@ def global_facts(view: View) -> GlobalFacts:
         known = DYNAMIC not in shape and DYNAMIC not in stride and bool(stride)
         whole = max(n * s for n, s in zip(shape, stride, strict=True)) if known else DYNAMIC
         shape, stride = (1,) * missing + shape, (whole,) * missing + stride
-    return GlobalFacts(GlobalSpec.of(view.dtype, shape[-5:], stride[-5:], view.layout or Layout.ND))
+    stride = strides_in_use(shape[-5:], stride[-5:])
+    return GlobalFacts(GlobalSpec.of(view.dtype, shape[-5:], stride, view.layout or Layout.ND))
 
 
 # ---- memrefs -----------------------------------------------------------------------------------
