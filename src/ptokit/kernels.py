@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -387,21 +386,25 @@ class Kernel:
         advice = self._advice[key]
         return tuple(replace(d, fix=advice.get((d.code, d.location), d.fix)) for d in found)
 
-    def _judge(self, asked: Asked, arguments: Mapping[str, Any]) -> None:
-        """Raise what is wrong with a kernel that leaves placement to us, before it runs.
+    def _judge(self, asked: Asked, arguments: Mapping[str, Any], mode: str) -> None:
+        """Raise what is wrong with a kernel as a whole, before it runs as it stands.
 
-        What runs as it stands gives every tile a storage of its own; whether they all fit, and
-        which operands share bytes, is decided by the program that a device would be given. What
-        cannot be lowered has no such program, and is judged call by call as it runs.
+        A run sees only the path it takes, and in auto mode gives every tile a storage of its own;
+        whether they all fit, which operands share bytes, and what the other paths break is decided
+        by the program that a device would be given. What cannot be lowered has no such program,
+        and is judged call by call as it runs.
         """
         key = (asked, *self.source.cache_key(arguments))
         if key in self._judged:
             return
-        written = None
-        with suppress(PtoError):
+        try:
             written = self.source.written(asked.target, arguments)
-        if written is not None:
-            self.source.finished(written, asked._replace(steps=PLACED))
+        except PtoError as error:
+            if not all(code.startswith("lower.") for code in error.codes):
+                raise
+        else:
+            steps = PLACED if mode == "auto" else asked.steps
+            self.source.finished(written, asked._replace(steps=steps))
         self._judged.add(key)
 
     def _prepare(self, engine: str, module: Module) -> Runnable:
@@ -511,8 +514,8 @@ class Launch:
         arguments = kernel.source.bind(args, consts)
         module = kernel._module(asked, arguments) if path == "lowered" else None
         programs = kernel.source.programs(module, arguments)
-        if module is None and programs.mode == "auto":
-            kernel._judge(asked, arguments)
+        if module is None:
+            kernel._judge(asked, arguments, programs.mode)
         body = programs.body
         if module is not None:
             body = self._interpreted(kernel._prepare(engine, module), programs)

@@ -40,7 +40,12 @@ from ptokit.frontend.lowering.symbols import (
     inverted,
     truth,
 )
+from ptokit.frontend.tensor_types import GlobalTensor
+from ptokit.frontend.types import Tile
 from ptokit.ir.types import I1
+
+# What symbols stand for, and what only runs.
+HAVE_CONTENTS = (Tile, GlobalTensor)
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -561,6 +566,13 @@ class KernelLowering(Loops):
             return getattr(subject, node.attr)
         except AttributeError as error:
             self.at(node)
+            names = (callable(getattr(t, node.attr, None)) for t in HAVE_CONTENTS)
+            if isinstance(subject, Symbol) and any(names):
+                raise self.emitter.fail(
+                    "contents",
+                    f".{node.attr} looks at contents, which are known only at run time",
+                    'TPRINT shows a tile, GetValue takes an element; path="eager" just runs',
+                ) from None
             raise unknown_attribute(error, self.emitter.location) from None
 
     def get_Subscript(self, node: ast.Subscript) -> Any:
