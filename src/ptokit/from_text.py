@@ -28,7 +28,7 @@ from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.kernels import Asked, Kernel, Programs
-from ptokit.passes.finish import OPEN, Steps, finish
+from ptokit.passes.finish import KEEP, OPEN, Steps, finish
 from ptokit.passes.from_memrefs import with_tiles
 from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
@@ -107,10 +107,17 @@ class Program:
         rules: str | None = None,
         allow: Iterable[str] = (),
     ) -> list[Diagnostic]:
-        """Every complaint of the verifier."""
+        """Every complaint of the verifier, and what stands in the way of placing the tiles."""
         chosen = self.target(on, defines)
         policy = policy_for(self.module.location.file, rules, allow)
-        return Verify(level, policy=policy).check(self.executable(chosen), chosen)
+        found = Verify(level, policy=policy).check(self.executable(chosen), chosen)
+        if not any(each.severity == "error" for each in found):
+            try:
+                self.finished(chosen, Steps(None if level < 3 else False, KEEP), policy)
+            except ProgramError as error:
+                if error.codes != (ConvertLevel.name,):  # values without buffers run by value
+                    found += error.diagnostics
+        return found
 
     def executable(self, on: Target) -> Module:
         """The module as it is checked and run: assembly lines get views for their arguments, and

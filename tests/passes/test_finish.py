@@ -129,6 +129,18 @@ def test_a_tile_that_is_not_to_be_placed_is_refused_by_all(door: str) -> None:
     assert caught.value.diagnostics[0].location.line == 12
 
 
+def test_check_says_what_does_not_fit() -> None:
+    large = "!pto.tile_buf<vec, 256x256xf32>"
+    text = f"""func.func @f(%s: f32) {{
+      %t = pto.alloc_tile : {large}
+      pto.texpands ins(%s : f32) outs(%t : {large})
+      return
+    }}"""
+    (found,) = loads(text).check("a2a3")
+    assert (found.code, found.location.line) == ("place.overflow", 2)
+    assert not loads(text).check("a2a3", defines={"PTO_UBUF_SIZE_BYTES": 262144})
+
+
 def test_the_authors_order_knows_nothing_of_tiles_that_share_bytes() -> None:
     """Two tiles one after the other: with sync=keep they lie apart, so no flag is missing."""
     lines = [
