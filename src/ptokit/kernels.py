@@ -370,7 +370,7 @@ class Kernel:
         arguments: Mapping[str, Any],
         policy: Policy,
     ) -> tuple[Diagnostic, ...]:
-        """Findings of a running function with advice that was tried on all of it: a run has seen
+        """Warnings of a running function with advice that was tried on all of it: a run has seen
         only the instructions before the one it speaks of."""
         if not any(offers_values(each.fix) for each in found):
             return found
@@ -544,9 +544,8 @@ class Launch:
         try:
             outcome = run(cores, chosen, programs.mode, options)
         except ProgramError as error:
-            if module is None:
-                error.diagnostics = kernel._advised(error.diagnostics, chosen, arguments, policy)
-            elif asked.steps == OPEN and getattr(kernel.source, "mode", "") == "auto":
+            is_auto = asked.steps == OPEN and getattr(kernel.source, "mode", "") == "auto"
+            if module is not None and is_auto:
                 _blame_ourselves(error)
             raise
         if arena is not None:  # after a run that has gone well
