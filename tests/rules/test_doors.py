@@ -339,3 +339,15 @@ def test_a_verdict_is_not_taken_from_another_profile(module: Any) -> None:
             assert not kernel[1](*arrays(), path=path, allow=[CODE]).warnings
             with pytest.raises(ProgramError):
                 kernel[1](*arrays(), path=path, rules="strict")
+
+
+def test_advice_is_looked_for_once(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not by every launch of a kernel."""
+    looked: list[Any] = []
+    monkeypatch.setattr("ptokit.isa.verify.remedies", lambda *a: looked.append(a) or "")
+    kernel = module()
+    kernel[1](*arrays())
+    first = len(looked)
+    for _ in range(3):
+        assert kernel[1](*arrays()).warnings
+    assert 0 < first == len(looked)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.dtypes import DType, u8
 from ptokit.base.layout import AxisMap, common_steps, divided, flat_map
 from ptokit.base.location import Location, Site
@@ -41,7 +42,23 @@ from ptokit.machine.unit_flags import phase_of
 NUMBERS = (int, float, bool)
 _MOST_CALLS = 50_000
 Place = Site | Location
-Broken = tuple[tuple[str, str, bool], ...]  # rules: code, severity, whether it can be allowed
+
+
+class Broken:
+    """The rules that a call breaks. What comes of it is asked at each line it stands on."""
+
+    __slots__ = ("found", "has_advice", "kinds")
+
+    def __init__(self, found: Sequence[Diagnostic]) -> None:
+        self.found = found  # without lines
+        self.has_advice = False  # which takes long to find, and is looked for when it is shown
+        self.kinds = tuple((d.code, d.severity, d.is_allowable) for d in found)
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds)
+
+
+NOTHING = Broken(())
 
 
 class Call:
@@ -313,7 +330,7 @@ class CallCache(dict[tuple[Any, ...], Any]):
         # Calls that break rules: what comes of it is asked anew at each line.
         self.suspect: dict[tuple[Any, ...], tuple[Any, Broken]] = {}
 
-    def keep(self, key: tuple[Any, ...], call: Any, broken: Broken = ()) -> None:
+    def keep(self, key: tuple[Any, ...], call: Any, broken: Broken = NOTHING) -> None:
         """Remember a call; a program that needs too many never repeats itself."""
         if len(self) + len(self.suspect) >= _MOST_CALLS:
             self.clear()

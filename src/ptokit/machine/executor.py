@@ -19,7 +19,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.access import Access
-from ptokit.machine.calls import Call, bind_global, bind_hidden, cache_key
+from ptokit.machine.calls import NOTHING, Call, bind_global, bind_hidden, cache_key
 from ptokit.machine.faults import failure, overwritten, refusal
 from ptokit.machine.poison import spread, taken
 from ptokit.machine.providers import Services
@@ -74,7 +74,7 @@ class FastExecutor:
             for operand in operands:
                 machine.place(operand)
             key = cache_key(insn, attrs, operands)
-            found, broken = machine.calls.suspect.get(key, (None, ()))
+            found, broken = machine.calls.suspect.get(key, (None, NOTHING))
             if found is not None:  # each line is judged by itself
                 machine.judge(insn, found.ops, broken, site)
                 return found

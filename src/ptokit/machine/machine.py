@@ -7,6 +7,7 @@ it to the executor (machine/executor.py) - at once here, in the queue of its pip
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings
@@ -18,7 +19,7 @@ from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify, weighed
 from ptokit.machine.arena import Arena
-from ptokit.machine.calls import NUMBERS, Broken
+from ptokit.machine.calls import NOTHING, NUMBERS, Broken
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
 from ptokit.machine.executor import Executor, FastExecutor
@@ -48,7 +49,7 @@ class Machine:
         self.mode = mode
         self.policy = policy
         self.warnings = warnings if warnings is not None else Warnings()
-        self._judged: set[tuple[Any, Broken]] = set()  # places, with what may be broken there
+        self._judged: set[tuple[Any, Any]] = set()  # places, with what may be broken there
         self.blocks = 1  # how many blocks of the program run, and vector cores per block
         self.subblocks = 1
         self.core = Core(target)
@@ -182,7 +183,7 @@ class Machine:
         chosen = {a.name: v for a, v in zip(insn.attrs, attrs, strict=True)}
         ops = Ops(named, chosen, self.target, self.mode)
         found = verify(insn, ops, policy=self.policy, advise=False)
-        broken = tuple((d.code, d.severity, d.is_allowable) for d in found)
+        broken = Broken(found) if found else NOTHING
         if broken:
             self.judge(insn, ops, broken, site)
         return ops, broken
@@ -190,15 +191,18 @@ class Machine:
     def judge(self, insn: Insn, ops: Ops, broken: Broken, site: Site | Location) -> None:
         """Raise, or keep as warnings, what the rules that an instruction breaks come to here."""
         at = site if isinstance(site, Location) else _point(site)
-        if (at, broken) in self._judged:
+        if (at, broken.kinds) in self._judged:
             return
         location = site if isinstance(site, Location) else site.location
-        found = self.policy.judge(verify(insn, ops, location, policy=self.policy))
+        found = self.policy.judge(replace(d, location=location) for d in broken.found)
+        if found and not broken.has_advice:
+            broken.found, broken.has_advice = verify(insn, ops, policy=self.policy), True
+            found = self.policy.judge(replace(d, location=location) for d in broken.found)
         if errors := [d for d in found if d.severity == "error"]:
             raise ProgramError(errors)
         for each in found:
             self.warnings.add(each)
-        self._judged.add((at, broken))
+        self._judged.add((at, broken.kinds))
 
     def tell(self, found: Diagnostic) -> None:
         """Raise, or keep as a warning, what only the running program shows of a rule of ours."""
