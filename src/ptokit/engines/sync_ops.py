@@ -64,7 +64,8 @@ def in_a_row(ops: Sequence[Op]) -> Step:
                 found.extend((op.insn, effects_of(op), op.location) for op in ops if op.insn)
             handlers = sync.rows[key] = sync.handlers(found)
         if not handlers or run.machine.follows:
-            sync.execute_row(found)
+            for operation in found:
+                sync.execute(*operation)
         else:
             for handle, pipe, token, site in handlers:
                 handle(pipe, token, site, NO_OPERANDS)

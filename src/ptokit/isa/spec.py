@@ -247,6 +247,11 @@ class Insn:
         return bool(self.end)
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the operands, in order."""
+        return tuple(o.name for o in self.operands)
+
+    @cached_property
     def services(self) -> frozenset[str]:
         """What the body asks of the machine beside its operands (isa/services.py)."""
         own = {o.name for o in self.operands} | {a.name for a in self.attrs}

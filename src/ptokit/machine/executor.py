@@ -165,7 +165,7 @@ def order(machine: Machine, call: Any, operands: Sequence[Any], site: Place) -> 
 
 def named(call: Any, operands: Sequence[Any]) -> Given:
     """The operands of a call as its effects name them."""
-    given = Given((o.name, v) for o, v in zip(call.insn.operands, operands, strict=True))
+    given = Given(zip(call.insn.names, operands, strict=True))
     given.call = call
     return given
 

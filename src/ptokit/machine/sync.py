@@ -88,21 +88,12 @@ class Sync:
         given: Given = NO_OPERANDS,
     ) -> Any:
         """Do what an operation does to the order of work; `given` are its operands by name."""
-        return self.execute_row(((insn, effects, site),), given)
-
-    def execute_row(
-        self,
-        operations: Iterable[tuple[Insn, Sequence[Effect], Place]],
-        given: Given = NO_OPERANDS,
-    ) -> Any:
-        """Execute operations that follow each other; the value of the last one, if it has one."""
-        machine, value = self.machine, None
-        for insn, effects, site in operations:
-            if machine.follows and effects:
-                machine.begin(insn, fx.pipe_of(effects), site)
-            value = self.apply(effects, site, given)
-            if machine.follows and effects:
-                machine.end()
+        machine = self.machine
+        if not machine.follows or not effects:
+            return self.apply(effects, site, given)
+        machine.begin(insn, fx.pipe_of(effects), site)
+        value = self.apply(effects, site, given)
+        machine.end()
         return value
 
     def apply(self, effects: Sequence[Effect], site: Place, given: Given) -> Any:
