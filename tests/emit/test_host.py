@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ptokit.base.diagnostics import NotSupported
+from tests.emit.host import compiled
 from tests.frontend.constructs import COLS, CONSTRUCTS, ROWS, Construct
 
 X = ((np.arange(ROWS * COLS).reshape(ROWS, COLS) * 7 % 23) / 3.7).astype(np.float32)
@@ -18,28 +16,19 @@ RUNS = {name: each for name, each in CONSTRUCTS.items() if not each.refused}
 # Tiles that change places and have run-time sizes, or no address until they are bound.
 UNWRITTEN = {"swapped_valid_sizes", "assigned_in_loop"}
 WRITTEN = {name: each for name, each in RUNS.items() if name not in UNWRITTEN}
-COMPILER = shutil.which("g++") or shutil.which("clang++")
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """All kernels in one shared library."""
-    if COMPILER is None:
-        pytest.skip("no C++ compiler at hand")
-    folder: Path = tmp_path_factory.mktemp("host")
     texts = [each.kernel.cpp(X, X, 1) for each in WRITTEN.values()]
-    (folder / "all.cpp").write_text("\n".join(texts))
-    flags = ["-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-w"]
-    include = f"-I{Path(__file__).parent / 'host'}"
-    command = [COMPILER, *flags, include, "all.cpp", "-o", "all.so"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[:4000]
-    return ctypes.CDLL(str(folder / "all.so"))
+    found = compiled(texts, tmp_path_factory.mktemp("host"))
+    if found is None:
+        pytest.skip("no C++ compiler at hand")
+    return found
 
 
-@pytest.mark.parametrize(
-    "made", [RUNS[n] for n in RUNS if n not in UNWRITTEN], ids=lambda m: m.says
-)
+@pytest.mark.parametrize("made", WRITTEN.values(), ids=WRITTEN)
 def test_the_compiled_kernel_leaves_the_same_bytes(library: ctypes.CDLL, made: Construct) -> None:
     entry = getattr(library, made.kernel.name)
     for n in made.numbers:
