@@ -698,6 +698,26 @@ def unrolled(x, y, n):
     put(y, 0, total)
 
 
+@construct(LOOPS, "a loop that would be written out as thousands of operations", "lower.unrolled")
+def unrolled_at_length(x, y, n):
+    scales = [float(i) for i in range(600)]
+    t = get(x, 0)
+    for i in range(600):  # here
+        TADDS(t, t, scales[i])
+        TMULS(t, t, scales[i])
+        TADDS(t, t, scales[i] * n)
+    keep(y, 0, t)
+
+
+@construct(LOOPS, "`static_range` writes a loop out, whatever its length")
+def static_loop(x, y, n):
+    scales = [float(i) for i in range(600)]
+    total = n
+    for i in static_range(600):
+        total += scales[i]
+    put(y, 0, total)
+
+
 @construct(LOOPS, "a variable that is made in a loop is used behind it", "lower.gone", eager="-")
 def used_behind(x, y, n):
     for i in range(n):

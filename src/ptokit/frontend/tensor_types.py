@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
 
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import dtype
@@ -246,7 +248,7 @@ class GlobalTensor(GlobalObject, NotANumber, metaclass=_GlobalMeta):
         at = None if memory is None else pointer(memory, spec.dtype)
         super().__init__(spec, at, sizes, steps)
         if self.TYPE is None:
-            self.rank = as_array(memory).ndim
+            self.rank = np.ndim(cast("Any", memory))
 
     if TYPE_CHECKING:
 

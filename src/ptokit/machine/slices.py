@@ -51,6 +51,14 @@ def window(given: Any, spec: GlobalSpec, shape: Sizes, rank: int, symbol: type |
     first = 5 - rank
     starts, sizes = [0] * 5, list(shape)
     for axis, part in enumerate(parts, first):
+        if part.__class__ is slice and part.step is None:  # what most slices are
+            extent = shape[axis]
+            start = 0 if part.start is None else part.start
+            stop = extent if part.stop is None else part.stop
+            are_known = start.__class__ is stop.__class__ is extent.__class__ is int
+            if are_known and 0 <= start <= stop <= extent:
+                starts[axis], sizes[axis] = start, stop - start
+                continue
         starts[axis], sizes[axis] = _extent(part, shape[axis], axis - first, rank, symbol)
     return Window(tuple(starts), tuple(sizes))
 

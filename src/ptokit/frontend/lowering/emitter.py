@@ -26,6 +26,7 @@ class Emitter:
         self.function = function
         self.location: Location = NOWHERE
         self.heap = Heap()
+        self.written = 0  # operations so far
         self.watched: list[dict[Any, Any]] = []  # taken back when a region is written anew
         self._blocks: list[Block] = [function.body]
         self._constants: list[dict[tuple[Type, Any], Value]] = [{}]
@@ -86,6 +87,7 @@ class Emitter:
         for result in op.results:
             result.owner = op
         self.block.ops.append(op)
+        self.written += 1
         if is_arithmetic:
             self._known[-1][key] = op
         return op

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     pass
 
 MOST_UNROLLED = 1024  # rounds of a loop whose body needs its variable at compile time
+MOST_WRITTEN = 4096  # operations that such a loop may become without being asked to
 
 
 class RunTimeRange:
@@ -139,25 +140,36 @@ class Loops(Branches):
             )
         over = self.value(node.iter)
         if isinstance(over, range) and len(over) > 1:
-            over = self._for_known(node, over)
-        elif isinstance(over, RunTimeRange):
-            over = self._for(node, over)
+            self._for_known(node, over)
+            return
+        if isinstance(over, RunTimeRange):
+            self._for(node, over)
         elif isinstance(over, Number):
             raise self.emitter.fail("for", "loop over range(...) of a number", "for i in range(n):")
-        if over is not None:
+        else:
             self._unroll(node, iter(over))
 
-    def _for_known(self, node: ast.For, over: range) -> range | None:
-        """Write a loop; the range is given back when its rounds must be told apart."""
-        before = dict(self.scope.names)
+    def _for_known(self, node: ast.For, over: range) -> None:
+        """Write a loop, or its rounds one by one where they must be told apart."""
+        before, here = dict(self.scope.names), self.emitter.location
         try:
             self._for(node, RunTimeRange(self.emitter, over.start, over.stop, over.step))
         except NeedsConstant as needs:
             if len(over) > MOST_UNROLLED:
                 raise needs.error from None
             self.scope.names = before
-            return over
-        return None
+            written = self.emitter.written
+            self._unroll(node, iter(over))
+            written = self.emitter.written - written
+            if written > MOST_WRITTEN:
+                self.emitter.location = here
+                raise self.emitter.fail(
+                    "unrolled",
+                    f"the rounds of this loop must be told apart at compile time: written out, "
+                    f"they are {written} operations",
+                    "static_range(...) writes them out all the same; a list of tiles may be "
+                    "indexed at run time",
+                ) from None
 
     def _unroll(self, node: ast.For, rounds: Any) -> None:
         """Interpret every round by itself."""
