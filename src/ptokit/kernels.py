@@ -32,6 +32,7 @@ from ptokit.base.diagnostics import (
     usage_error,
 )
 from ptokit.base.entry import public
+from ptokit.base.evidence import Finding, causes
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines import Runnable
@@ -149,6 +150,11 @@ class Run:
     machine: Machine  # of the last block
     events: Recording | None = None  # of every executed operation, when the launch was asked to
     warnings: tuple[Diagnostic, ...] = ()  # rules that were broken without stopping it
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The warnings, grouped by what would mend them; errors are raised, and have the same."""
+        return causes(self.warnings)
 
     def __repr__(self) -> str:
         return (

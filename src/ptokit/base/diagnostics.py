@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
+from ptokit.base.evidence import Evidence, Finding, causes
 from ptokit.base.location import Location, Site, user_site
 
 
@@ -42,6 +43,7 @@ class Diagnostic:
     severity: str = "error"  # or "warning"
     notes: tuple[Note, ...] = ()
     is_allowable: bool = False  # an error that may be silenced: a program can go on without
+    evidence: Evidence | None = None  # of a race
 
     def render(self) -> str:
         """Format for people: position, rule, source line with a caret, values and fix."""
@@ -67,6 +69,9 @@ class Diagnostic:
         data["location"] = _plain(self.location)
         data["got"] = dict(self.got)
         data["notes"] = [{"text": n.text, "location": _plain(n.location)} for n in self.notes]
+        if self.evidence is not None:
+            for name in ("earlier", "later"):
+                data["evidence"][name]["location"] = _plain(getattr(self.evidence, name).location)
         return data
 
 
@@ -162,6 +167,11 @@ class PtoError(Exception):
     def __str__(self) -> str:
         # The leading line break keeps the position at the start of a line under a traceback.
         return "\n" + "\n".join(d.render() for d in self.diagnostics)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The diagnostics, grouped by what would mend them."""
+        return causes(self.diagnostics)
 
     @property
     def codes(self) -> tuple[str, ...]:

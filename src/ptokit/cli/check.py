@@ -6,15 +6,18 @@ on. A text is checked against every rule; with `--run` and its arguments it runs
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, unrepeated
+from ptokit.base.evidence import causes
 from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.python_file import Checked, Job, Rules, check_python
@@ -25,7 +28,9 @@ from ptokit.isa.devices import TARGETS as DEVICES
 from ptokit.isa.targets import target
 from ptokit.isa.targets.defines import parse_defines
 from ptokit.machine.codes import CODES
+from ptokit.report.sarif import sarif
 
+_MOST_SHOWN = 10  # causes
 _IMPORT = re.compile(r"^\s*(import|from)\s+\w", re.MULTILINE)
 
 
@@ -54,6 +59,9 @@ def command(
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
+    sarif_file: Annotated[
+        Path | None, typer.Option("--sarif", help="Write the findings here as SARIF, for reviews.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check programs against the rules; exit 1 when one breaks a rule or cannot be checked."""
@@ -76,7 +84,10 @@ def command(
                 runs += 1
         found += unrepeated(_merged(complaints))
         checked += [(name, each) for each in kernels]
-    lines = [each.render() for each in found]
+    if sarif_file is not None:
+        report = json.dumps(sarif(found, version("ptokit")), indent=1)
+        sarif_file.write_text(report + "\n", "utf-8")
+    lines = _first_of_each_cause(found)
     lines += _table(checked)
     if run and runs:
         lines += _verdicts(found)
@@ -87,6 +98,19 @@ def command(
         code=Exit.FOUND if strict and found else None,
         checked=[{"file": name, **vars(each)} for name, each in checked],
     )
+
+
+def _first_of_each_cause(found: list[Diagnostic]) -> list[str]:
+    """What people read: one complaint per cause, ten causes at most of those that have several."""
+    groups = causes(found)
+    lines: list[str] = []
+    for group in groups[:_MOST_SHOWN] if len(groups) < len(found) else groups:
+        lines.append(group.first.render())
+        if group.others:
+            lines.append(f"  and {len(group.others)} more with the same cause")
+    if len(groups) < len(found) and len(groups) > _MOST_SHOWN:
+        lines.append(f"{len(groups) - _MOST_SHOWN} more causes: --json shows all")
+    return lines
 
 
 def targets_of(words: str) -> list[str]:

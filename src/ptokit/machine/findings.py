@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Diagnostic, Note, where
+from ptokit.base.evidence import Accessed, Evidence, Part
 from ptokit.base.location import Location, Site
 from ptokit.base.policy import DEFAULT, Origin, Policy
 from ptokit.isa.effects import Flag
@@ -31,6 +32,7 @@ class Findings:
     def __init__(self, target: str, policy: Policy = DEFAULT) -> None:
         self.target = target
         self.policy = policy
+        self.schedule = "in order"  # of the run
         self.cores: dict[int, Core] = {}  # by number, for the names in messages
         self._found: dict[Any, Diagnostic] = {}
         self._seen: set[Any] = set()
@@ -61,6 +63,7 @@ class Findings:
         severity: str = "error",
         stops: bool = False,
         once: Any = None,
+        evidence: Evidence | None = None,
     ) -> None:
         """Keep a complaint, unless the same was said about the same lines or it is allowed.
 
@@ -72,7 +75,16 @@ class Findings:
         if key not in self._found:
             values = tuple((path, str(value)) for path, value in got)
             found = Diagnostic(
-                code, message, location, values, fix, self.target, severity, kept, not stops
+                code,
+                message,
+                location,
+                values,
+                fix,
+                self.target,
+                severity,
+                kept,
+                not stops,
+                evidence,
             )
             for each in self.policy.judge([found]):
                 self._found[key] = each
@@ -104,7 +116,7 @@ class Findings:
         did, doing = ("wrote", "writing") if wrote else ("read", "reading")
         low, high = use.region.common(peer)
         at = use.region.memory
-        span = f"{high - low} bytes" if at == "GM" else f"{at} 0x{low:x}..0x{high:x}"
+        shown = f"{high - low} bytes" if at == "GM" else f"{at} 0x{low:x}..0x{high:x}"
         by = f"PIPE_{first.name}" if here is there else f"PIPE_{first.name} of the {there.name}"
         message = (
             f"{event.insn.name} on PIPE_{second.name} {does} {use.operand} while "
@@ -113,7 +125,7 @@ class Findings:
         if ring:
             message += ": the local ring of the FIFO comes round"
         got = [
-            ("bytes", span),
+            ("bytes", shown),
             ("earlier", f"{earlier.insn.name} {did} {other}"),
             ("later", f"{event.insn.name} {does} {use.operand}"),
         ]
@@ -124,8 +136,25 @@ class Findings:
         if excuse:
             message, severity = f"{message}; {excuse}", self.doubtful
         once = (kind, code, excuse)
+        span = low, high
+        evidence = Evidence(
+            _accessed(earlier, other, did=wrote, core=there, span=span),
+            _accessed(event, use.operand, did=use.writes, core=here, span=span),
+            at,
+            span,
+            _edge(here, there, first.name, second.name),
+            self.schedule,
+        )
         self.add(
-            code, message, event.site, got=got, fix=fix, notes=notes, severity=severity, once=once
+            code,
+            message,
+            event.site,
+            got=got,
+            fix=fix,
+            notes=notes,
+            severity=severity,
+            once=once,
+            evidence=evidence,
         )
 
     def unlike_twins(self, event: Event, earlier: Event) -> None:
@@ -156,6 +185,49 @@ class Findings:
     def stale(self, message: str, site: Place, other: Place, fix: str) -> None:
         """A scalar access that the data cache spoils."""
         self.add("E14", message, site, fix=fix, notes=[Note("the other access", where(other))])
+
+
+def _edge(here: Core, there: Core, first: str, second: str) -> str:
+    """What would order two accesses."""
+    if here.block != there.block:
+        return "between blocks"
+    if here is not there:
+        return "between cores"
+    return f"barrier {first}" if first == second else f"{first}->{second}"
+
+
+def _accessed(
+    event: Event, operand: str, *, did: bool, core: Core, span: tuple[int, int]
+) -> Accessed:
+    accesses = (*getattr(event.call, "accesses", ()), *event.bound)
+    mine = next((a for a in accesses if a.operand == operand and (a.writes if did else a.reads)), 0)
+    return Accessed(
+        event.insn.name,
+        operand,
+        "writes" if did else "reads",
+        event.pipe.name,
+        core.name,
+        where(event.site),
+        _part(mine, span) if mine else None,
+    )
+
+
+def _part(access: Any, span: tuple[int, int]) -> Part | None:
+    """The rows and columns of an access that lie in a stretch of bytes."""
+    pattern = getattr(access, "pattern", None)
+    if pattern is None:
+        return None
+    places = pattern.axis_map.offsets[pattern.rows, pattern.cols]
+    places = places // 2 if pattern.dtype.is_packed else places * pattern.dtype.itemsize
+    places = places + access.memory.base + access.offset
+    rows, cols = ((places >= span[0]) & (places < span[1])).nonzero()
+    if not len(rows):
+        return None
+    row, col = pattern.rows.start, pattern.cols.start
+    return Part(
+        (row + int(rows.min()), row + int(rows.max()) + 1),
+        (col + int(cols.min()), col + int(cols.max()) + 1),
+    )
 
 
 def _code(same_pipe: bool, memory: str, ring: bool) -> str:

@@ -171,6 +171,7 @@ class Scheduler:
         )
         self.machine.blocks = self.grid
         self.findings = Findings(target.name, policy)
+        self.findings.schedule = str(self.schedule)
         # The compiler orders auto mode, and the permissive profile has no order to break.
         self.careful = bool(options.hazards) and mode == "manual" and target.is_device
         self._looks = bool(options.hazards) and target.is_device
