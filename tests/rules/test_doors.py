@@ -346,7 +346,8 @@ def test_advice_is_looked_for_once(module: Any, monkeypatch: pytest.MonkeyPatch)
     looked: list[Any] = []
     monkeypatch.setattr("ptokit.isa.verify.remedies", lambda *a: looked.append(a) or "")
     kernel = module()
-    kernel[1](*arrays())
+    for _ in range(3):  # tiles may change places among the memories that are there
+        kernel[1](*arrays())
     first = len(looked)
     for _ in range(3):
         assert kernel[1](*arrays()).warnings
