@@ -156,6 +156,9 @@ def test_standard_input_is_text_or_python(cli: CliRunner) -> None:
     assert checked(cli, "-", text=EMPTY)[0].exit_code == 0
     assert checked(cli, "-", text="func.func @f() {\n  %a = pto.no\n}\n")[1] == ["unknown-op@2"]
     assert checked(cli, "-", text="from ptokit import *\n" + RACY)[1] == ["E6@8"]
+    for nothing in ("", "// later\n", "module {\n}\n"):
+        result, found = checked(cli, "-", text=nothing)
+        assert (result.exit_code, found) == (1, ["check.no-kernel@0"])
 
 
 def test_a_text_that_is_run_needs_its_arguments(cli: CliRunner, tmp_path: Path) -> None:

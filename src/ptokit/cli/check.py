@@ -20,7 +20,7 @@ from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, unrepeated
 from ptokit.base.evidence import causes
 from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
 from ptokit.cli.answer import AsJson, Exit, answer
-from ptokit.cli.python_file import Checked, Job, Rules, check_python
+from ptokit.cli.python_file import Checked, Job, Rules, check_python, no_kernel
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_text, shown_name
 from ptokit.from_text import Program, loads
@@ -158,7 +158,7 @@ def _verdicts(found: list[Diagnostic]) -> list[str]:
     lines: list[str] = []
     for code, (meaning, _) in CODES.items():
         verdict = "ok" if not counts[code] else f"{counts[code]} found"
-        said = meaning.split(". ")[0].split(": ")[0].rstrip(".")
+        said = re.split(r"[.:;] | \(|, where", meaning)[0].rstrip(".")
         lines.append(f"{code:<4} {verdict:<9} {said}")
     return lines
 
@@ -170,6 +170,8 @@ def _check_text(
         program = loads(text, shown_name(path))
     except PtoError as error:
         return list(error.diagnostics), []
+    if not program.module.functions:
+        return [no_kernel(shown_name(path), "a program consists of functions: func.func @name")], []
     found: list[Diagnostic] = []
     checked: list[Checked] = []
     for name in names or [program.target().name]:

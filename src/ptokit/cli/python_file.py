@@ -109,6 +109,12 @@ def check_python(job: Job, seconds: float) -> Verdict:
     return verdict
 
 
+def no_kernel(name: str, fix: str) -> Diagnostic:
+    """A file in which there is nothing to check."""
+    at = Location(name, 0)
+    return Diagnostic("check.no-kernel", "there is no kernel in this file", at, fix=fix)
+
+
 def _not_python(name: str, error: SyntaxError | ValueError) -> Diagnostic:
     if not isinstance(error, SyntaxError):
         return Diagnostic("check.syntax", f"this is not Python: {error}", Location(name, 0))
@@ -204,12 +210,7 @@ def _examine(job: Job) -> Iterator[str | Checked | Diagnostic]:
         return
     kernels = [k for k in dict.fromkeys(kernels) if all(c.kernel is not k for c in cases)]
     if not kernels and not cases:
-        yield Diagnostic(
-            "check.no-kernel",
-            "there is no kernel in this file",
-            Location(job.name, 0),
-            fix="a kernel is a function of the module under @kernel",
-        )
+        yield no_kernel(job.name, "a kernel is a function of the module under @kernel")
     for kernel in kernels:
         called = [case for case in calls if case.kernel is kernel]
         try:
