@@ -194,7 +194,7 @@ def test_elements_into_a_mat_tile_go_through_scratch(target: str) -> None:
         ("a2a3", "Vec f32 16x64 DN", "GM f32 20x64", "Vec i32 1x16", {}, "layout-pair"),
         ("a2a3", "Vec f32 16x64", "GM f32 20x32", "Vec i32 1x16", {}, "row-width"),
         ("a5", "Vec f32 16x64", "GM f32 1x1x1x20x70", "Vec i32 1x16", {}, "dense-rows"),
-        ("a5", "Vec f32 16x64", "GM f32 20x64", "Vec i32 16x8 valid 16x1", {}, "row-index"),
+        ("a5", "Vec f32 16x64", "GM f32 20x64", "Vec i32 16x8 valid 16x1", {}, "index-order"),
         ("a5", "Vec f32 16x64 NZ", "GM f32 20x64", "Vec i32 1x16", {}, "plain-tile"),
         ("a2a3", "Mat f16 16x64 NZ", "GM f16 20x64", "Vec i32 1x16", {}, "mat-index"),
         ("a2a3", "Mat f16 16x64", "GM f16 20x64", "GM i32 1x16", {}, "mat-tile"),
@@ -328,7 +328,7 @@ def test_a2a3_scatters_whole_rows_of_an_nz_table() -> None:
 
 @pytest.mark.parametrize("target", ["a2a3", "a5"])
 def test_a5_wants_to_know_the_valid_sizes(target: str) -> None:
-    with device(target, mode="auto"):
+    with device(target, mode="auto", rules="strict"):
         table = make("GM f32 20x64")
         for rows, valid in ((True, "?x64"), (True, "?x?"), (False, "16x?")):
             dst = make(f"Vec f32 16x64 valid {valid}")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptokit import device
+from ptokit import TDEQUANT, TQUANT, device
 from ptokit.base.convert import to_float32, unpack4
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.dtypes import bf16, dtype, f4e2m1x2, f8e4m3, f32
@@ -21,6 +21,7 @@ from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa.microscaling import Format, encode, scale_bits, shared_exponent
 from ptokit.isa.mxquant import VecStoreMode
+from tests.isa.raw import Raw, tile, warned
 from tests.isa.tiles import call, defined, same_bits
 
 SYM, ASYM = QuantType.INT8_SYM, QuantType.INT8_ASYM
@@ -92,13 +93,67 @@ def test_ties_go_to_even_and_nan_to_zero() -> None:
     assert got.tolist() == [[0, 2, 2, 0, -2, 127, -128, 127, 0]]
 
 
-def test_a2a3_takes_eight_copies_of_a_rows_scale() -> None:
-    with device("a2a3", mode="auto"):
-        src = made("f32", 2, 64, values=np.full((2, 64), 3.0))
-        scale = made("f32", 2, 8, values=[[1.0] * 8, [2.0] * 8])
-        dst = made("i8", 2, 64)
-        call("TQUANT", dst, src, scale, made("f32", 2, 64), template=(SYM,))
-        assert dst.numpy()[:, ::63].tolist() == [[3, 3], [6, 6]]
+@pytest.mark.parametrize("target", ["a2a3", "a5", "kirin9030", "kirinx90"])
+@pytest.mark.parametrize("shape", ["2x8", "8x1 DN", "1x8", "1x32"])
+@pytest.mark.parametrize("quant", [SYM, ASYM])
+def test_row_r_takes_word_r_whatever_the_shape(target: str, shape: str, quant: Any) -> None:
+    """Also behind the parameter, and with a tmp of another type that is too small."""
+    kind = np.int8 if quant == SYM else np.uint8
+    with device(target):
+        raw = Raw()
+        raw.put(0, np.arange(1, 33, dtype=np.float32))
+        raw.put(1024, np.arange(2, 66, 2, dtype=np.float32))
+        raw.put(8192, np.ones((20, 64), np.float32))
+        for row in range(20):
+            value = row + 1 + (2 * row + 2 if quant == ASYM else 0)
+            raw.expect(16384 + row * 64, np.full(50, value, kind))
+        if target == "a2a3":
+            raw.lose(8192, 20 * 256)
+            for row in range(20):
+                raw.open[8192 + row * 256 + 200 : 8192 + row * 256 + 256] = False
+            raw.lose(65536, 20 * 64 * 4)
+        result = tile(f"Vec {np.dtype(kind).name.replace('int', 'i')} 20x64", 16384)
+        source = tile("Vec f32 20x64", 8192, (20, 50))
+        parameters = [tile(f"Vec f32 {shape}", 0), tile(f"Vec f32 {shape}", 1024)]
+        tmp = tile("Vec i16 1x16", 65536)
+        if quant == SYM:
+            TQUANT[quant](result, source, parameters[0], tmp)
+        else:
+            TQUANT[quant](result, source, parameters[0], tmp, parameters[1])
+        raw.check()
+
+
+@pytest.mark.parametrize("target", ["a5", "kirin9030", "kirinx90"])
+def test_integers_may_be_quantised_in_place(target: str) -> None:
+    with device(target) as machine:
+        raw = Raw()
+        raw.put(0, np.ones(8, np.float32))
+        raw.put(8192, np.arange(8 * 64, dtype=np.float32) % 100)
+        raw.expect(8192, (np.arange(8 * 64) % 100).astype(np.int8))
+        TQUANT[SYM](tile("Vec i8 8x64", 8192), tile("Vec f32 8x64", 8192), tile("Vec f32 1x8", 0))
+        raw.check()
+        assert not machine.warnings
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5", "kirin9030"])
+def test_the_result_decides_how_much_comes_back(target: str) -> None:
+    """Of source and parameters that have other valid sizes."""
+    with device(target) as machine:
+        raw = Raw()
+        raw.put(8192, np.arange(512, dtype=np.int32).astype(np.int8))
+        raw.put(16384, np.ones((8, 8), np.float32) * np.arange(1, 9)[:, None].astype(np.float32))
+        raw.put(32768, np.zeros((8, 8), np.float32))
+        for row in range(7):
+            values = raw.get(8192 + row * 64, 40, np.int8).astype(np.float32)
+            raw.expect(row * 256, values * np.float32(row + 1))
+        TDEQUANT(
+            tile("Vec f32 8x64", 0, (7, 40)),
+            tile("Vec i8 8x64", 8192, (3, 2)),
+            tile("Vec f32 8x8", 16384, (3, 8)),
+            tile("Vec f32 8x8", 32768, (3, 8)),
+        )
+        raw.check()
+        assert {"TDEQUANT.valid-rows", "TDEQUANT.valid-columns"} <= warned(machine)
 
 
 def test_integer_quantisation_names_what_is_missing() -> None:

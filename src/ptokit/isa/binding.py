@@ -204,6 +204,7 @@ def _is_window(o: Any) -> bool:
             must("inside-valid")(
                 "the valid region of dst is no larger than that of src",
                 lambda o: o.src.vr >= o.dst.vr and o.src.vc >= o.dst.vc,
+                otherwise="the view covers bytes behind the valid region of src",
             ),
         ),
         must("window", DEVICES)(

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ptokit.base.convert import element
-from ptokit.base.dtypes import DType
-from ptokit.base.layout import Array
+from ptokit.base.dtypes import DType, f16, f32
+from ptokit.base.layout import Array, AxisMap
 from ptokit.isa.costs import GENERATE
-from ptokit.isa.devices import DEVICES, on
+from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.pointwise import NUMBERS
-from ptokit.isa.rules import located, must, row_major, separate, static_valid_fits
-from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, out, rule, scalar, tmp, types
+from ptokit.isa.rules import (
+    Told,
+    behind,
+    located,
+    must,
+    on_devices,
+    row_major,
+    separate,
+    static_valid_fits,
+)
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Pipe, View, insn, out, rule, scalar, tmp, types
 
 # ---- sequences and triangles -------------------------------------------------------------------
 
 # The vector form on A2/A3 builds its base sequence in tmp: three vectors of 4-byte elements, or
 # seven of 2-byte ones.
 _TCI_SCRATCH = {4: 768, 2: 1792}
+_COUNTED = "i16 u16 i32 u32"
 _COUNTS_ALONE = on("a2a3")  # without tmp the scalar unit counts
+
+
+def _sequence(o: Any) -> View | Extent:
+    """The bytes of tmp that are used, from its start on: whatever its size and type are."""
+    if not _COUNTS_ALONE(o) or o.dst.itemsize not in _TCI_SCRATCH:
+        return View.WHOLE
+    return slice(0, -(-_TCI_SCRATCH[o.dst.itemsize] // o.tmp.itemsize))
 
 
 @insn(
     out("dst", view=lambda o: (1, o.dst.vc)),
     scalar("start", note="converted to the element type of dst"),
-    tmp("tmp", optional=True),
+    tmp("tmp", view=_sequence, optional=True),
     attrs=[
         Attr("T", DType, None, "element type of dst, if given"),
         Attr("descending", bool, False, "count down instead of up"),
@@ -33,7 +52,15 @@ _COUNTS_ALONE = on("a2a3")  # without tmp the scalar unit counts
     # The event table says S for every form, but the vector forms run on V.
     pipe=lambda o: Pipe.S if _COUNTS_ALONE(o) and o.tmp is None else Pipe.V,
     ops={"TCI": Pipe.S},
-    types=types(a2a3="i16 u16 i32 u32", a5="i16 u16 i32 u32", kirin="i16 u16 i32 u32"),
+    types=types(
+        a2a3=_COUNTED,
+        a5=_COUNTED,
+        kirin=_COUNTED,
+        otherwise=Told(
+            "numbers are counted in the type of dst",
+            lambda o: _COUNTS_ALONE(o) and o.dst.dtype in (f16, f32),
+        ),
+    ),
     rules=[
         must("SA-0140")(
             "dst has one row",
@@ -57,6 +84,10 @@ _COUNTS_ALONE = on("a2a3")  # without tmp the scalar unit counts
                 or (o.tmp.itemsize == 4 and o.tmp.nbytes >= _TCI_SCRATCH.get(o.dst.itemsize, 0))
             ),
             "declare tmp as a 1x512 tile of a 4-byte type",
+            behind(
+                "only the address of tmp counts, and what lies behind it is overwritten",
+                lambda o: o.tmp.nbytes >= _TCI_SCRATCH.get(o.dst.itemsize, 0),
+            ),
         ),
         separate("tmp", "dst", on="a2a3"),
     ],
@@ -82,14 +113,26 @@ def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ops: Ops)
     dst[...] = first - steps if descending else first + steps
 
 
+def _rows(o: Any) -> View | Extent:
+    """The valid region; a device takes every tile for one of rows, RowStride elements apart."""
+    if o.dst.is_row_major or not o.target.is_device:
+        return View.VALID
+    return AxisMap((o.dst.vr, o.dst.vc), (o.dst.row_stride, 1), (0,), (1,))
+
+
 @insn(
-    out("dst"),
+    out("dst", view=_rows),
     scalar("diagonal", note="an int; may be negative or lie outside the tile"),
     attrs=[Attr("isUpperOrLower", int, 0, "0: lower triangle, 1: upper triangle")],
     types=types(**NUMBERS | {"a2a3": "i32 i16 u32 u16 f16 f32"}),
     rules=[
         *static_valid_fits("dst"),
-        row_major("dst"),
+        must("row-major")(
+            "dst is row-major",
+            lambda o: o.dst.is_row_major,
+            "declare the tile with BLayout.RowMajor",
+            on_devices("rows are written RowStride elements apart", *A5_FAMILY.split()),
+        ),
         located("Vec", "dst"),
         must("triangle", "a2a3")(
             "isUpperOrLower is 0 or 1", lambda o: o.attrs["isUpperOrLower"] in (0, 1)

@@ -21,6 +21,7 @@ from ptokit.isa.gm_table import (
     Coalesce,
     element_at,
     entry_count,
+    index_view,
     moves_whole_rows,
     reached,
     row_mode,
@@ -107,12 +108,12 @@ _MAT_RULES = [
 
 @insn(
     out("dst", view=_landing),
-    gm_in("src", view=table_view("src", _by_rows), note="the table"),
+    gm_in("src", view=table_view("dst", "src", _by_rows), note="the table"),
     Operand(
         "indexes",
         "in",
         kinds=("tile", "global"),
-        view=lambda o: View.STORAGE if o.indexes.kind == "global" else View.VALID,
+        view=index_view("dst", _by_rows),
         steers=True,
     ),
     Operand("scratch", "tmp", kinds=("global",), view=View.STORAGE, optional=True),
@@ -193,9 +194,11 @@ def _picks(o: Any) -> bool:
 
 
 @insn(
-    Operand("dst", "inout", kinds=("global",), view=table_view("dst", row_mode), note="the table"),
+    Operand(
+        "dst", "inout", kinds=("global",), view=table_view("src", "dst", row_mode), note="the table"
+    ),
     src("src", view=lambda o: touched(o, "src", "dst", row_mode(o))),
-    src("indexes", steers=True),
+    src("indexes", view=index_view("src", row_mode), steers=True),
     attrs=[
         COALESCE,
         Attr("scatterAtomicOp", ScatterAtomicOp, ScatterAtomicOp.None_, "combine with the table"),

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.enums import Choice, Layout, TileType
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, AxisMap
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.devices import on
 from ptokit.isa.memory import view_rows_cols
-from ptokit.isa.rules import Predicate, both, in_types, must
+from ptokit.isa.rules import Predicate, behind, both, in_types, must
 from ptokit.isa.services import Refused
-from ptokit.isa.spec import Attr, Rule, View, rule
+from ptokit.isa.spec import Attr, Extent, Rule, View, rule
 
 
 class Coalesce(Choice):
@@ -35,6 +35,7 @@ A2A3_TYPES = "i8 u8 i16 u16 i32 u32 f16 bf16 f32"
 A5_TYPES = A2A3_TYPES + " f8e4m3 f8e5m2 hif8"
 COALESCE = Attr("coalesce", Coalesce, None, "one index per row or one per element; say which")
 
+_DENSE_ROWS = on("a5")
 _OLD = on("a2a3")  # knows NZ tables, and counts the rows of all matrices of a table
 _SIMT_BUDGET = 216 * 1024  # bytes of UB that remain beside the caches of a SIMT launch
 
@@ -57,9 +58,31 @@ def touched(o: Any, tile: str, table: str, rows: bool) -> Any:
     return View.VALID
 
 
-def table_view(table: str, rows: Predicate) -> Any:
-    """A matrix for rows and for NZ tables; for elements the flat memory behind the pointer."""
-    return lambda o: View.VALID if rows(o) or o[table].layout == Layout.NZ else View.STORAGE
+def table_view(tile: str, table: str, rows: Predicate) -> Any:
+    """A matrix for rows and for NZ tables; for elements the flat memory behind the pointer.
+
+    A5 steps from row to row by the valid columns of the tile, whatever the table is like.
+    """
+
+    def view(o: Any) -> View | Extent:
+        if rows(o) and _DENSE_ROWS(o) and o[tile].loc != TileType.Mat:
+            size = o[table].shape[3], o[tile].vc
+            return AxisMap(size, (o[tile].vc, 1), (0,), (1,))
+        by_matrix = rows(o) or (o[table].layout == Layout.NZ and not _DENSE_ROWS(o))
+        return View.VALID if by_matrix else View.STORAGE
+
+    return view
+
+
+def index_view(tile: str, rows: Predicate) -> Any:
+    """The index list; A5 reads the indices of rows one after the other from the start of it."""
+
+    def view(o: Any) -> View | Extent:
+        if o.indexes.kind == "global":
+            return View.STORAGE
+        return slice(0, o[tile].vr) if rows(o) and _DENSE_ROWS(o) else View.VALID
+
+    return view
 
 
 def entry_count(o: Any, table: str, rows: bool) -> int:
@@ -121,11 +144,13 @@ def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) 
             return o[tile].layout == "ND"
         return o[tile].layout == "NZ" and o[tile].fractal == 512
 
+    def is_line(o: Any) -> bool:
+        """One index for each row, as a row or a column."""
+        return (o.indexes.vr, o.indexes.vc) in ((o[tile].vr, 1), (1, o[tile].vr))
+
     def in_order(o: Any) -> bool:
-        """One row, or one column that lies in memory like a row."""
-        if (o.indexes.vr, o.indexes.vc) == (o[tile].vr, 1) and o[tile].vr > 1:
-            return o.indexes.layout == "DN"
-        return (o.indexes.vr, o.indexes.vc) == (1, o[tile].vr) and o.indexes.layout == "ND"
+        """Whether they lie one after the other."""
+        return o.indexes.layout == ("DN" if o.indexes.vr > 1 else "ND")
 
     def fixed(o: Any) -> int:
         """How many of the four valid sizes are known statically."""
@@ -161,9 +186,11 @@ def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) 
             "512 bytes",
             pair,
         ),
-        must("plain-tile", "a5", vec)(
-            f"the table is ND and {tile} has no boxes",
-            lambda o: o[table].layout == Layout.ND and not o[tile].is_boxed,
+        must("plain-tile", "a5", vec)(f"{tile} has no boxes", lambda o: not o[tile].is_boxed),
+        must("plain-table", "a5", vec)(
+            "the table is ND",
+            lambda o: o[table].layout == Layout.ND,
+            otherwise="the layout of the table is ignored",
         ),
         must("line-size", "a2a3")(
             f"Cols * sizeof of {tile} is a multiple of 32 bytes",
@@ -188,15 +215,22 @@ def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) 
         must("dense-rows", "a5", both(vec, rows))(
             f"rows of the table are just the valid columns of {tile} and follow each other",
             lambda o: o[table].shape[4] == o[tile].vc == o[table].stride[3],
+            otherwise="row k is taken to lie k * valid columns behind the first one",
         ),
         must("row-index", "a2a3", both(listed, rows))(
             f"indexes is one row with an index for each valid row of {tile}",
             lambda o: (o.indexes.vr, o.indexes.vc) == (1, o[tile].vr),
         ),
         must("row-index", "a5", both(listed, rows))(
-            f"indexes is one row, or one column of a column-major tile, with an index for each "
-            f"valid row of {tile}",
+            f"indexes is one row or one column, with an index for each valid row of {tile}", is_line
+        ),
+        must("index-order", "a5", both(listed, rows))(
+            "a column of indexes is column-major, a row of them row-major",
             in_order,
+            otherwise=behind(
+                "index r is the one that lies r words behind the first one",
+                lambda o: o.indexes.numel >= o[tile].vr,
+            ),
         ),
         must("row-index", "cpu", lambda o: rows(o) and o.indexes.kind == "tile")(
             f"indexes has an index for each valid row of {tile}",
@@ -211,6 +245,7 @@ def table_rules(tile: str, table: str, rows: Predicate, sizes: str, index: str) 
             "DYNAMIC)",
             lambda o: fixed(o) == 4 or (fixed(o) == 0 and not rows(o)),
             "declare the valid rows and columns in the tile types",
+            "the sizes in force count",
         ),
         must("simt-budget", "a5", listed)(
             f"{tile} and indexes end below 216 KiB of UB; the rest serves the SIMT launch",

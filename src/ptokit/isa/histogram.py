@@ -8,9 +8,9 @@ import numpy as np
 
 from ptokit.base.dtypes import u8, u32
 from ptokit.base.enums import Choice
-from ptokit.base.layout import Array
-from ptokit.isa.rules import located, must, row_major, static_valid_fits
-from ptokit.isa.spec import Asm, Attr, Cpp, insn, out, rule, src, types
+from ptokit.base.layout import Array, AxisMap
+from ptokit.isa.rules import behind, located, must, row_major, static_valid_fits
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, insn, out, src, types
 
 
 class HistByte(Choice):
@@ -24,6 +24,10 @@ class HistByte(Choice):
 
 _BINS = 256
 _DEVICES = "a5 kirin9030"
+_PACKED = behind(
+    "rows of bins follow one another from the start of dst on",
+    lambda o: o.src.vr * _BINS <= o.dst.numel,
+)
 
 
 def _filters(o: Any) -> int:
@@ -37,8 +41,14 @@ def _filter_bytes(o: Any) -> tuple[int, int]:
     return _filters(o), 1
 
 
+def _bins(o: Any) -> Extent:
+    """The bins of every row; devices put the rows 256 words apart, whatever dst is."""
+    size = o.src.vr, _BINS
+    return AxisMap(size, (_BINS, 1), (0,), (1,)) if o.target.is_device else size
+
+
 @insn(
-    out("dst", view=lambda o: (o.src.vr, _BINS)),
+    out("dst", view=_bins),
     src("src"),
     src("idx", view=_filter_bytes),
     attrs=[Attr("byte", HistByte, HistByte.BYTE_1, "which byte is counted; BYTE_0 is the lowest")],
@@ -57,12 +67,12 @@ def _filter_bytes(o: Any) -> tuple[int, int]:
         must("bins")(
             "dst has 256 columns and a row for every valid row of src",
             lambda o: o.dst.cols >= _BINS and o.dst.rows >= o.src.vr,
+            otherwise=_PACKED,
         ),
-        rule(
-            "bin-pitch",
+        must("bin-pitch", _DEVICES)(
             "rows of dst are 256 elements apart",
             lambda o: o.dst.cols == _BINS,
-            _DEVICES,
+            otherwise=_PACKED,
         ),
         must("u16-filter", _DEVICES)(
             "the idx of a u16 src is one column, column-major without an inner box",

@@ -17,7 +17,7 @@ from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
 from ptokit.isa.microscaling import GROUP, format_of, quantise
-from ptokit.isa.rules import disjoint, located, must, row_major, static_valid_fits
+from ptokit.isa.rules import disjoint, in_place, located, must, row_major, static_valid_fits
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Rule, insn, out, rule, src, types
 
@@ -73,7 +73,8 @@ def _rules() -> list[Rule]:
         *static_valid_fits("dst", "src", "exp", "max", "scaling"),
         row_major("dst", "src", "exp", "max", "scaling"),
         located("Vec", "dst", "src", "exp", "max", "scaling"),
-        disjoint("dst", "src", "exp", "max", "scaling"),
+        in_place("dst", "src", "exp", "max", "scaling"),
+        disjoint("src", "exp", "max", "scaling"),
     ]
 
 

@@ -74,6 +74,7 @@ def _is_dense(o: Any) -> bool:
             "src is one contiguous range",
             _is_dense,
             "prefetch the rows one by one, or with TPREFETCH",
+            "as many elements as the view has are brought over from its start on",
         ),
     ],
     asm=Asm(

@@ -10,10 +10,14 @@ import numpy as np
 from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import dtype, f32
 from ptokit.base.enums import QuantType
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, AxisMap
 from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import A5_FAMILY, on
 from ptokit.isa.rules import (
+    Told,
+    behind,
+    decides,
+    in_place,
     located,
     must,
     row_major,
@@ -22,35 +26,51 @@ from ptokit.isa.rules import (
     separate,
     static_valid_fits,
 )
-from ptokit.isa.spec import Asm, Attr, Cpp, Extent, insn, out, src, tmp, types
+from ptokit.isa.spec import Asm, Attr, Cpp, Extent, View, insn, out, src, tmp, types
 
-_BLOCK = 8  # f32 elements in the 32 bytes that carry a row's value on A2/A3
+_BLOCK = 8  # rows whose values A2/A3 spreads over 256 bytes
 _SYM, _ASYM = QuantType.INT8_SYM, QuantType.INT8_ASYM
-_ON_A2A3, _ON_A5_FAMILY, _STORES_WHOLE = on("a2a3"), on(A5_FAMILY), on("a5 kirin9030")
+_ON_A2A3, _STORES_WHOLE = on("a2a3"), on("a5 kirin9030")
 
 
 def _row_values(name: str) -> Callable[[Any], Extent]:
-    """The part of a parameter tile that holds one value per valid row of src."""
+    """The words of a parameter tile that serve the valid rows of src: by position in memory.
+
+    The simulator looks them up in the rows of the tile.
+    """
 
     def view(o: Any) -> Extent:
-        tile, rows = o[name], o.src.vr
-        if tile.rows == 1 or _ON_A5_FAMILY(o):
-            return slice(0, rows)  # by position in memory
-        return rows, (_BLOCK if tile.is_row_major and _ON_A2A3(o) else 1)
+        by_position = o[name].rows == 1 or o.target.is_device
+        return slice(0, o.src.vr) if by_position else (o.src.vr, 1)
 
     return view
 
 
-def _spread(values: Array, cols: int) -> Array:
-    """Row values as a matrix; on A2/A3 the eight copies of a row's value serve in turn."""
-    matrix = values.reshape(values.shape[0], -1)
-    return matrix if matrix.shape[1] == 1 else matrix[:, np.arange(cols) % matrix.shape[1]]
+def _by_rows(name: str) -> Callable[[Any], View | Extent]:
+    """The valid region of src in a tile; devices take every tile for a row-major one."""
+
+    def view(o: Any) -> View | Extent:
+        tile, size = o[name], (o.src.vr, o.src.vc)
+        if tile.is_row_major or not o.target.is_device:
+            return size
+        return AxisMap(size, (tile.cols, 1), (0,), (1,))
+
+    return view
+
+
+def _scratch(o: Any) -> View | Extent:
+    """What A2/A3 uses of tmp from its start on: row values in blocks, then 32-bit integers."""
+    if not _ON_A2A3(o):
+        return View.WHOLE
+    used = max(-(-o.src.vr // _BLOCK) * 256, o.src.rows * o.src.cols * 4)
+    return slice(0, -(-used // o.tmp.itemsize))
 
 
 def _parameters(o: Any) -> list[Any]:
     return [tile for tile in (o.scale, o.offset) if tile is not None]
 
 
+_BY_POSITION = "row r takes word r of the storage, whatever shape is declared"
 _PARAMETER_RULES = [
     must("parameter-type")(
         "elements of scale and offset are f32",
@@ -59,27 +79,26 @@ _PARAMETER_RULES = [
     must("parameter-size")(
         "scale and offset hold one value per valid row of src",
         lambda o: all(tile.numel >= o.src.vr for tile in _parameters(o)),
+        otherwise=behind(_BY_POSITION),
     ),
     must("parameter-shape", A5_FAMILY)(
         "scale and offset are row-major [1, Rows] or column-major [Rows, 1] tiles",
         lambda o: all((t.rows if t.is_row_major else t.cols) == 1 for t in _parameters(o)),
+        otherwise=_BY_POSITION,
     ),
     must("parameter-shape", "a2a3")(
-        "scale and offset are column-major [Rows, 1] tiles, or row-major ones with 8 columns that "
-        "repeat the value of the row",
-        lambda o: all(
-            t.rows >= o.src.vr and t.cols == (_BLOCK if t.is_row_major else 1)
-            for t in _parameters(o)
-        ),
+        "scale and offset are column-major, with one valid column and the valid rows of src",
+        lambda o: all(not t.is_row_major and (t.vr, t.vc) == (o.src.vr, 1) for t in _parameters(o)),
+        otherwise=_BY_POSITION,
     ),
 ]
 
 
 @insn(
-    out("dst", view=lambda o: (o.src.vr, o.src.vc)),
-    src("src", lost=_ON_A2A3),
+    out("dst", view=_by_rows("dst")),
+    src("src", view=_by_rows("src"), lost=_ON_A2A3),
     src("scale", view=_row_values("scale")),
-    tmp("tmp", optional=True),
+    tmp("tmp", view=_scratch, optional=True, lost=_ON_A2A3),
     src("offset", view=_row_values("offset"), optional=True),
     attrs=[Attr("quant_type", QuantType, None, "INT8_SYM or INT8_ASYM", (_SYM, _ASYM))],
     forms=[
@@ -111,15 +130,25 @@ _PARAMETER_RULES = [
             lambda o: o.attrs["quant_type"] != _ASYM or o.offset is not None,
         ),
         *static_valid_fits("dst", "src", "scale", "offset", "tmp"),
-        row_major("dst", "src"),
+        must("row-major")(
+            "dst and src are row-major",
+            lambda o: o.dst.is_row_major and o.src.is_row_major,
+            "declare the tile with BLayout.RowMajor, or TMOV/TTRANS it first",
+            behind("their storage is taken for rows of Cols elements"),
+        ),
         located("Vec", "dst", "src", "scale", "tmp", "offset"),
         _PARAMETER_RULES,
         must("tmp", "a2a3")(
             "a tmp tile of f32, at least as large as src, is given",
             lambda o: o.tmp is not None and o.tmp.dtype is f32 and o.tmp.nbytes >= o.src.nbytes,
             "TQUANT[...](dst, src, scale, tmp) with a tmp of the type of src",
+            Told(
+                "only the address of tmp counts, and what lies behind it is overwritten",
+                lambda o: o.tmp is not None and (o.mode != "auto" or o.tmp.nbytes >= o.src.nbytes),
+            ),
         ),
-        separate("dst", "src", "scale", "offset", "tmp"),
+        separate("dst", "src", "scale", "offset", "tmp", on="a2a3 cpu"),
+        in_place("dst", "src", "scale", "offset", on=A5_FAMILY),
         separate("tmp", "src", "scale", "offset", id="separate-tmp", on="a2a3"),
     ],
     asm=Asm(
@@ -157,10 +186,10 @@ def TQUANT(
     The same name with an `MxQuantAlg`, `QuantType.MXFP8` or `QuantType.MXFP4_E2M1` quantises to
     microscaling formats: see TQUANT_MX and TQUANT_DN.
     """
-    values = src * _spread(scale, src.shape[1])
+    values = src * scale.reshape(-1, 1)
     if quant_type == _ASYM:
         assert offset is not None
-        values = values + _spread(offset, src.shape[1])
+        values = values + offset.reshape(-1, 1)
     dst[...] = convert(values, f32, dtype(dst.dtype))
 
 
@@ -182,7 +211,7 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
 
 @insn(
     out("dst", unspecified=_overrun),
-    src("src"),
+    src("src", view=lambda o: (o.dst.vr, o.dst.vc)),
     src("scale", view=_row_parameters),
     src("offset", view=_row_parameters),
     types=types("dst src", **dict.fromkeys(("a2a3", "a5", "kirin9030", "cpu"), "f32,i8 f32,i16")),
@@ -201,10 +230,19 @@ def _overrun(o: Any) -> tuple[slice, slice] | None:
                 == (o.offset.rows, o.offset.cols, o.offset.layout)
             ),
         ),
-        same_valid_shape("dst", "src", rows="valid-rows", cols="valid-columns"),
+        same_valid_shape(
+            *("dst", "src"),
+            rows="valid-rows",
+            cols="valid-columns",
+            otherwise=decides("dst", "src"),
+        ),
         must("parameter-rows", "a5 kirin9030")(
             "scale and offset have the valid rows of dst",
             lambda o: o.scale.vr == o.offset.vr == o.dst.vr,
+            otherwise=behind(
+                "row r takes the first element of row r",
+                lambda o: min(o.scale.rows, o.offset.rows) >= o.dst.vr,
+            ),
         ),
         located("Vec", "dst", "src", "scale", "offset", on="a2a3 a5 kirin9030"),
         separate("dst", "src", "scale", "offset"),

@@ -222,12 +222,14 @@ def decides(name: str, *others: str) -> Told:
     return behind(f"the valid region of {name} decides", fits)
 
 
-def same_valid_shape(*names: str, rows: str, cols: str, on: str | None = None) -> list[Rule]:
+def same_valid_shape(
+    *names: str, rows: str, cols: str, on: str | None = None, otherwise: Words = ""
+) -> list[Rule]:
     """All named tiles have one valid region; rows and columns are reported under their own ids."""
     text = f"{listed(names)} have the same valid"
     return [
-        must(cols, on)(f"{text} columns", _one(names, lambda t: t.vc), _ONE_REGION),
-        must(rows, on)(f"{text} rows", _one(names, lambda t: t.vr), _ONE_REGION),
+        must(cols, on)(f"{text} columns", _one(names, lambda t: t.vc), _ONE_REGION, otherwise),
+        must(rows, on)(f"{text} rows", _one(names, lambda t: t.vr), _ONE_REGION, otherwise),
     ]
 
 
@@ -257,6 +259,21 @@ def separate(*names: str, id: str = "separate", on: str | None = None) -> Rule:
     pairs = tuple((first, other) for other in others)
     text = f"{first} shares no storage with {listed(tuple(others))}"
     return must(id, on)(text, _none_overlap(pairs), _APART)
+
+
+def in_place(*names: str, id: str = "separate", on: str | None = None) -> Rule:
+    """The first tile starts where the second does, or shares no byte with it; nor with the rest."""
+    first, second, *others = names
+    pairs = tuple((first, other) for other in others)
+    return must(id, on)(
+        f"{first} starts where {second} does or shares no storage with it, and shares none with "
+        + listed(tuple(others)),
+        lambda o: (
+            (o[first].addr == o[second].addr or not _overlap(o[first], o[second]))
+            and _none_overlap(pairs)(o)
+        ),
+        _APART,
+    )
 
 
 def disjoint(*names: str, id: str = "disjoint", on: str | None = None) -> Rule:

@@ -89,7 +89,7 @@ class Types:
     of: tuple[str, ...]
     allowed: Mapping[str, frozenset[tuple[DType, ...]]]
     ids: Mapping[str, str] = field(default_factory=dict[str, str])
-    otherwise: str = ""  # what happens with other types, as of a rule
+    otherwise: str | Callable[[Any], str] = ""  # what happens with other types, as of a rule
 
     def breaks(self, ops: Ops) -> bool:
         """Whether the target has a list that the element types of the operands are not in."""
@@ -598,7 +598,7 @@ def types(
     *,
     ids: Mapping[str, str] | str = "",
     kirin: str | None = None,
-    otherwise: str = "",
+    otherwise: str | Callable[[Any], str] = "",
     **per_target: str,
 ) -> Types:
     """Element types per target: `types("dst", a2a3="i16 f32", a5=..., kirin=...)`.

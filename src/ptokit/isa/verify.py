@@ -95,7 +95,8 @@ def _check_types(
         target,
     )
     origin = origin_of(insn.name, group.ids.get(target, "dtype"), target)
-    return [weighed(found, origin, group.otherwise, policy)]
+    otherwise = group.otherwise if isinstance(group.otherwise, str) else group.otherwise(ops)
+    return [weighed(found, origin, otherwise, policy)]
 
 
 def _check_rule(
