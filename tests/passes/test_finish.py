@@ -200,6 +200,30 @@ def test_functions_that_call_each_other_share_no_bytes_and_meet_in_order() -> No
         assert (ran(made["f"], seed=seed) == -3).all()
 
 
+def test_each_function_is_the_authors_or_ours() -> None:
+    """One function with flags and one without: only the second is ordered for its author."""
+
+    def function(name: str, attrs: str, lines: str) -> str:
+        head = HEAD.replace("@f", f"@{name}").replace(") {", f"){attrs} {{", 1)
+        return f"{head}{PARTS}{lines}  return\n}}\n"
+
+    load = f"  %t = pto.alloc_tile : {TILE}\n  pto.tload ins(%px : {VIEW}) outs(%t : {TILE})\n"
+    store = f"  pto.tstore ins(%t : {TILE}) outs(%pz : {VIEW})\n"
+    call = "  func.call @helper(%x, %z) : (!pto.ptr<f32>, !pto.ptr<f32>) -> ()\n"
+    made = loads(
+        function("by_hand", " attributes {pto.entry}", load + flags("MTE2", "MTE3") + store + call)
+        + function("helper", "", load + flags("MTE2", "MTE3") + store)
+        + function("open", " attributes {pto.entry}", load + store)
+    )
+    orders = {
+        f.name: sum(orders_pipes(op) for op in f.walk())
+        for f in made.convert("l3").module.functions
+    }
+    assert (orders["by_hand"], orders["helper"]) == (2, 2)
+    assert orders["open"] > 2
+    assert (ran(made["open"]) == -1).all()
+
+
 # ---- kernels in Python ---------------------------------------------------------------------------
 
 

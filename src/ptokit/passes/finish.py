@@ -6,7 +6,7 @@ same program and the same complaints:
 
 | | place | order |
 |---|---|---|
-| nothing said | tiles without an address get one | unless the program orders its pipes itself |
+| nothing said | tiles without an address get one | functions that do not order their pipes |
 | `place=True` | the same, and addresses that are bound while it runs are no reason not to | |
 | `place=False` | none: a tile without an address is an error | |
 | `sync="insert"` | | always, beside the order that is written |
@@ -28,6 +28,7 @@ from ptokit.ir.flow import allocates
 from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.types import BufferType
 from ptokit.isa.targets import Target
+from ptokit.passes.call_graph import callees, callers_first
 from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.place import Place
 from ptokit.passes.verify import Verify
@@ -77,28 +78,44 @@ def finish(
     `is_one_core`: one core plays the parts of both kinds, and its pipes are ordered across them.
     `told` takes the warnings.
     """
-    place, insert = decided(module, steps)
+    place, inserted = decided(module, steps)
     found = Verify(is_manual=not place, policy=policy).warnings(module, target)
     if place and _loose(module):
-        module = Place(is_apart=not insert).run(module, target)
+        is_kept = len(inserted) < sum(f.body is not None for f in module.functions)
+        module = Place(is_apart=is_kept).run(module, target)
         # Rules about addresses could not be asked before: two operands may turn out to be one.
         found = Verify(is_manual=True, policy=policy).warnings(module, target)
-    if insert:
-        module = InsertSync(is_one_core).run(module, target)
+    if inserted:
+        module = InsertSync(is_one_core, inserted).run(module, target)
     if told is not None:
         told += found
     return module
 
 
-def decided(module: Module, steps: Steps) -> tuple[bool, bool]:
-    """Whether tiles are placed, and whether the pipes are ordered."""
+def decided(module: Module, steps: Steps) -> tuple[bool, frozenset[str]]:
+    """Whether tiles are placed, and the functions whose pipes are ordered."""
     bound = next(_bound(module), None)
     place = bound is None if steps.place is None else steps.place
-    if steps.sync is not None:
-        if steps.sync == INSERT and bound is not None:
-            raise ProgramError([_moving(bound)])
-        return place, steps.sync == INSERT
-    return place, bound is None and not any(orders_pipes(op) for op in module.walk())
+    if steps.sync == INSERT and bound is not None:
+        raise ProgramError([_moving(bound)])
+    if steps.sync == KEEP or bound is not None:
+        return place, frozenset()
+    kept = set[str]() if steps.sync == INSERT else _ordered(module)
+    names = (f.name for f in module.functions if f.body is not None)
+    return place, frozenset(name for name in names if name not in kept)
+
+
+def _ordered(module: Module) -> set[str]:
+    """The functions whose pipes the author orders: here, in what they call, or around the call."""
+    own = {f.name for f in module.functions if any(orders_pipes(op) for op in f.walk())}
+    found = set(own)
+    for function in reversed(callers_first(module)):
+        if found.intersection(callees(function)):
+            found.add(function.name)
+    for function in callers_first(module):
+        if function.name in own:
+            own.update(callees(function))
+    return found | own
 
 
 def _bound(module: Module) -> Iterator[Op]:

@@ -42,13 +42,15 @@ class InsertSync(Pass):
 
     name: ClassVar[str] = "insert-sync"
     is_one_core: bool = False
+    only: frozenset[str] | None = None  # the functions meant; None: all
 
     def run(self, module: Module, target: Target) -> Module:
         module = clone(module)
         busy = working(module)
         for function in module.functions:
             body = function.body
-            if body is None or function.name not in busy:
+            is_meant = self.only is None or function.name in self.only
+            if body is None or not is_meant or function.name not in busy:
                 continue
             # Each kind of core has pipes and flags of its own.
             kinds = {core_of(op) for op in function.walk() if op.regions} - {""}
