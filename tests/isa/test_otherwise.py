@@ -190,6 +190,31 @@ def test_a_partial_overlap_leaves_the_result_undefined() -> None:
         assert not defined(dst, 4, 16).any()
 
 
+@pytest.mark.parametrize("name", ["TADDS", "TSUBS", "TMULS", "TMAXS", "TSHLS"])
+@pytest.mark.parametrize("source", ["DN", ""])
+def test_rows_of_column_major_tiles_go_by_their_row_stride(name: str, source: str) -> None:
+    """On A2/A3 that is 1: rows overlap, and a later one overwrites the earlier."""
+    function = {
+        "TADDS": np.add,
+        "TSUBS": np.subtract,
+        "TMULS": np.multiply,
+        "TMAXS": np.maximum,
+        "TSHLS": np.left_shift,
+    }[name]
+    with device("a2a3"):
+        fill_memory(dtype("i32"))
+        dst, src = at(0, "Vec i32 8x4 DN"), at(0x1000, f"Vec i32 8x{4 if source else 8} {source}")
+        src = src if source else at(0x1000, "Vec i32 8x8 valid 8x4")
+        pitch = 1 if source else 8
+        values = function(found(0x1000, dtype("i32"), grid(8, 4, pitch)), np.int32(2))
+        expected = np.zeros(11, "i4")
+        for row in range(8):
+            expected[row : row + 4] = values[row]
+        call(name, dst, src, 2)
+        assert (found(0, dtype("i32"), np.arange(11)) == expected).all()
+        assert codes() == [f"{name}.layout"]
+
+
 # ---- one tile under two names ------------------------------------------------------------------
 
 

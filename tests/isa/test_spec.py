@@ -18,6 +18,8 @@ from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.origins import Origin, default_origin
 from ptokit.isa.spec import Insn
 from tests.isa import specification
+from tests.isa.outcomes import ALWAYS, BY_RULES, NOT_MODELLED
+from tests.isa.outcomes import FILES as OUTCOME_FILES
 from tests.isa.spec_differences import (
     MORE_IDS,
     NOT_INSTRUCTIONS,
@@ -283,3 +285,32 @@ def test_what_is_undefined_has_no_outcome(insn: Insn) -> None:
                 said = stated(insn, rule.id, device)
                 applies = rule.targets is None or device in rule.targets
                 assert not (applies and said and all(s.undefined for s in said)), rule.id
+
+
+def unlinked(insn: Insn, device: str) -> list[Statement]:
+    """The outcomes stated of rules that no rule of the table is linked to."""
+    ids = ids_of(insn, device)
+    linked = {s.text for id in ids for s in stated(insn, id, device)}
+    listed = [e.rules[device] for e in entries().get(insn.name, []) if e.file in OUTCOME_FILES]
+    return [
+        s
+        for rules in listed
+        for s in rules
+        if s.otherwise and not s.borrowed and s.text not in linked
+    ]
+
+
+def test_every_stated_outcome_is_accounted_for() -> None:
+    """It is told by a rule, done by every call, or listed with the reason why it is neither."""
+    known = {**BY_RULES, **ALWAYS, **NOT_MODELLED}
+    used: set[str] = set()
+    for insn in INSTRUCTIONS.values():
+        for device in devices(insn):
+            for statement in unlinked(insn, device):
+                found = [each for each in known if re.search(each, statement.text)]
+                assert len(found) == 1, f"{insn.name} on {device}: {statement.text} {found}"
+                used.update(found)
+                ids = BY_RULES.get(found[0], "").split()
+                told = [r for r in insn.rules if r.id in ids and r.binds(device) and r.otherwise]
+                assert told or not ids, f"{insn.name} on {device}: {statement.text}"
+    assert used == set(known)

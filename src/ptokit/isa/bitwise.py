@@ -307,7 +307,7 @@ family(
         out("dst"),
         src("src"),
         scalar(note="the count"),
-        means=Each(over=one_vector),
+        means=Each(over=one_vector, strided=on_a2a3),
         types=types(a2a3="i16 u16 i32 u32", a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
         rules=[
             *with_scalar(),

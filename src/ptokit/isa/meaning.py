@@ -195,6 +195,8 @@ class Each(Form):
 
     over: Callable[[Ops], tuple[int, int]] | None = None  # rows and columns, where these are others
     converts: bool = False  # sources have element types of their own
+    # Where rows are addressed by RowStride whatever the layout: it is 1 for a column-major tile.
+    strided: Callable[[Ops], bool] | None = None
 
     repeats: bool = False  # a source may hold a few columns that repeat along the row
     masks: tuple[str, ...] = ()  # sources that are packed masks: the function gets their bits
@@ -225,7 +227,10 @@ class Each(Form):
             if o[name] is None or o[name].kind != "tile":
                 return View.VALID
             kind = None if self.converts or is_result else o.dst.dtype
-            return at_the_same_places(o[name], over(o), kind)
+            sizes = over(o)
+            if o[name].layout != "ND" and sizes[1] > 1 and self.strided and self.strided(o):
+                return pitched(*sizes, o[name].row_stride, kind)
+            return at_the_same_places(o[name], sizes, kind)
 
         return touched
 

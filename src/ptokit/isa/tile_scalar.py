@@ -69,9 +69,11 @@ def _silently(o: Any) -> tuple[int, int]:
 _NUMBER = scalar(note="converted to the element type of src")
 _RULES = [*with_scalar(), one_vector_of_i64()]
 _SILENT_RULES = [*with_scalar(silent=True), one_vector_of_i64()]
-tile_scalar = partial(insn, means=Each(over=one_vector))
+tile_scalar = partial(insn, means=Each(over=one_vector, strided=on_a2a3))
 _with_number = partial(tile_scalar, out("dst"), src("src"), _NUMBER)
-_or_nothing = partial(insn, out("dst"), src("src"), _NUMBER, means=Each(over=_silently))
+_or_nothing = partial(
+    insn, out("dst"), src("src"), _NUMBER, means=Each(over=_silently, strided=on_a2a3)
+)
 
 # ---- sum, difference, product, order -----------------------------------------------------------
 
@@ -133,7 +135,7 @@ family(
     zero taken from +0 and -0.
     """,
     TMAXS=larger,
-    TMINS=(smaller, {"means": Each(over=_silently), "rules": _SILENT_RULES}),
+    TMINS=(smaller, {"means": Each(over=_silently, strided=on_a2a3), "rules": _SILENT_RULES}),
 )
 
 
@@ -188,7 +190,7 @@ _OVER_DIVISOR = Condition(
     out("dst"),
     Operand("src0", "in", kinds=("tile", "scalar"), note="dividend"),
     Operand("scalar", "in", kinds=("scalar", "tile"), note="divisor; one of the two is a tile"),
-    means=Each(leaves_open=True, over=_silently),
+    means=Each(leaves_open=True, over=_silently, strided=on_a2a3),
     attrs=precision(DivAlgorithm),
     types=types(
         a2a3="i16 i32 f16 f32",
@@ -198,8 +200,8 @@ _OVER_DIVISOR = Condition(
     ),
     rules=[
         must("sources")(
-            "one source is a tile with the element type of dst, the other a scalar",
-            lambda o: _tile_and_scalar(o) and _EitherOrder(o).src.dtype is o.dst.dtype,
+            "one source is a tile, the other a scalar",
+            _tile_and_scalar,
             "divide two tiles with TDIV",
         ),
         *_in_either_order(with_scalar(silent=True)),
