@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 
-.PHONY: help demo examples test check lint types bench gen conform slow clean mutants mutation growth
+.PHONY: help demo examples test check lint types bench gen conform slow clean mutants mutation fuzz growth
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -54,6 +54,9 @@ growth: $(DEV) ## How the cost of the checks grows with widths, blocks, trips an
 gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 	@$(BIN)/python tools/gen.py
 	@$(BIN)/python tools/races_page.py
+
+fuzz: $(DEV) ## Random kernels through every door: one kernel, one verdict
+	@$(BIN)/python -m tests.fuzz --seeds 0:2000
 
 mutation: $(DEV) ## Change the package in some 70 places, one at a time; the tests must notice
 	@$(BIN)/python tools/mutation_run.py

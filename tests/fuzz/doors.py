@@ -80,7 +80,7 @@ def doors(kernel: Kernel, program: Program, target: str) -> Iterator[tuple[str, 
     yield "eager", eager
     yield "lowered", judged(lambda *a: kernel[1](*a, target=target, path="lowered"), program)
     forms = FORMS
-    if program.mode == "manual" and not eager.accepted:
+    if program.mode == "manual" and (eager.warned or not eager.accepted):
         forms = ("l3",)  # in the others a compiler places and orders, which may mend the mistake
     for form in forms:
 
