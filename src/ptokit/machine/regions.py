@@ -9,7 +9,6 @@ neighbours in that plane are looked at, however many bytes lie between its first
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -174,34 +173,40 @@ class Plane:
         return [Box(row, (stop - 1) // self.pitch - row + number, 0, self.pitch)]
 
     def add(self, region: Region) -> None:
-        self.low, self.high = min(self.low, region.start), max(self.high, region.stop)
+        if region.start < self.low:
+            self.low = region.start
+        if region.stop > self.high:
+            self.high = region.stop
         for box in self.boxes(region):
             size = box.rows.bit_length(), box.cols.bit_length()
             grid = self._grids.setdefault(size, {})
             for cell in _cells(box, size):
                 grid.setdefault(cell, []).append(region)
 
-    def near(self, region: Region) -> Iterator[Region]:
+    def near(self, region: Region) -> list[Region]:
         """Regions that may share bytes with this one, some of them more than once."""
-        if region.stop <= self.low or self.high <= region.start:
-            return
+        found: list[Region] = []
         for box in self.boxes(region):
             for size, grid in self._grids.items():
                 many = ((box.rows >> size[0]) + 1) * ((box.cols >> size[1]) + 1)
                 if many > len(grid):
                     for listed in grid.values():
-                        yield from listed
+                        found += listed
                     continue
                 for cell in _cells(box, size):
-                    yield from grid.get(cell, ())
+                    if cell in grid:
+                        found += grid[cell]
+        return found
 
 
 def _cells(box: Box, size: tuple[int, int]) -> list[tuple[int, int]]:
     """The cells of a grid that a rectangle touches."""
     (row, rows, col, cols), (tall, wide) = box, size
-    down = range(row >> tall, (row + rows - 1 >> tall) + 1)
-    across = range(col >> wide, (col + cols - 1 >> wide) + 1)
-    return [(r, c) for r in down for c in across]
+    top, bottom = row >> tall, row + rows - 1 >> tall
+    left, right = col >> wide, col + cols - 1 >> wide
+    if top == bottom and left == right:
+        return [(top, left)]
+    return [(r, c) for r in range(top, bottom + 1) for c in range(left, right + 1)]
 
 
 class RegionIndex:
@@ -220,14 +225,19 @@ class RegionIndex:
         if not place:
             return None
         region = Region(self.memory, place)
-        seen: set[int] = set()
+        start, stop = region.start, region.stop
+        seen = {region}
         for plane in self._planes.values():
+            if stop <= plane.low or plane.high <= start:
+                continue
             for other in plane.near(region):
-                if id(other) not in seen:
-                    seen.add(id(other))
-                    if region.overlaps(other):
-                        region.peers.append(other)
-                        other.peers.append(region)
+                # Most candidates lie before or behind it: that is seen here.
+                if stop <= other.start or other.stop <= start or other in seen:
+                    continue
+                seen.add(other)
+                if region.overlaps(other):
+                    region.peers.append(other)
+                    other.peers.append(region)
         rows = region.rows
         pitch = rows.pitch if rows and rows.number > 1 else _FLAT
         plane = self._planes.get(pitch)

@@ -213,6 +213,8 @@ class Scheduler:
         self.machine.subblocks = SUBBLOCKS if self._paired else 1
         if self._looks and not self.careful and (self.grid > 1 or len(programs) > 1):
             self._watch(CoreClocks())
+        if self.log is not None and (self.grid > 1 or len(programs) > 1):
+            self.machine.peek = self.log.peek
         import greenlet  # only launches need it
 
         self._hub = greenlet.getcurrent()
@@ -238,7 +240,6 @@ class Scheduler:
         self.clocks = self.queues.clocks = clocks
         self.log = self.sync.log = HazardLog(self.machine, clocks, self.findings)
         self.machine.subscribe(self.log.see, accesses_only=True)
-        self.machine.peek = self.log.peek
 
     @property
     def _paired(self) -> bool:

@@ -21,7 +21,7 @@ from ptokit.ir.core import Block, Function, Module, Op
 from ptokit.ir.flow import core_of, is_loop
 from ptokit.ir.ordering import effects_of, orders_pipes, written
 from ptokit.ir.rewrite import clone
-from ptokit.isa.effects import Barrier, Signal, Wait
+from ptokit.isa.effects import Barrier, Signal, Steps, Wait
 from ptokit.isa.effects import Flag as EventFlag
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.isa.sync import pipe_barrier, set_flag, wait_flag
@@ -132,6 +132,7 @@ class _Inserter:
         self.ids = Ids(target.event_ids, set(_written_ids(function, target)))
         self._busy = busy  # functions that give work to pipes
         self._touches: dict[Op, frozenset[Touch]] = {}
+        self._steps: dict[Op, Steps] = {}  # of operations whose accesses are known
         self._unordered = target.unordered
 
     def run(self, body: Block) -> None:
@@ -161,6 +162,8 @@ class _Inserter:
                 own |= {Touch(pipe, Bytes(name), True) for name in op.insn.sets}
                 own |= {Touch(pipe, Bytes(name), False) for name in op.insn.uses}
             steps = steps_in(op, self.accesses.known)
+            if steps is not None:
+                self._steps[op] = steps
             if steps is not None and steps.scratch is not None:
                 own.add(Touch(pipe, Bytes("hidden scratch"), True))
             regions = [] if self._is_elsewhere(op) else op.regions
@@ -328,7 +331,7 @@ class _Inserter:
             around = in_loop  # nothing orders this round against the last one yet
             last: dict[Touch, int] = {}
             for index, touches in enumerate(mine):
-                steps = steps_in(ops[index], self.accesses.known)
+                steps = self._steps.get(ops[index])
                 if steps is not None and _completes(steps.start, pipe):
                     over, around = index - 1, False
                 seen = max(over, edges.clocks[index].get(pipe, {}).get(pipe, -1))
