@@ -37,6 +37,7 @@ def test_scratch_loses_its_contents() -> None:
         a, b, result = placed(Wide, 0, 1), placed(Wide, 0x2000, 2), placed(Column, 0x4000)
         into = placed(Wide, 0x5000)
         trusted(b, into)
+        pipe_barrier(PIPE_V)
         TROWSUM(result, a, b)
         with pytest.raises(PoisonRead, match="reads src"):
             TADDS(into, b, 1.0)
