@@ -71,6 +71,12 @@ def test_a_doubt_is_a_warning(program: Callable[[], Any], code: str) -> None:
     assert not check(program, allow=[code])
 
 
+def test_a_block_on_a_device_keeps_its_doubts_among_the_warnings() -> None:
+    with device("a2a3") as machine:
+        loaded_twice()
+    assert [(d.code, d.severity) for d in machine.warnings] == [("E8", "warning")]
+
+
 def test_what_may_go_wrong_is_an_error() -> None:
     assert {(d.code, d.severity) for d in check(out_of_step)} == {("E8", "error")}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ptokit.base.diagnostics import ProgramError, tell
+from ptokit.base.diagnostics import ProgramError
 from ptokit.machine.aftermath import left_flags
 from ptokit.machine.clocks import Clocks
 from ptokit.machine.findings import Findings
@@ -21,9 +21,9 @@ class Watch:
         machine.subscribe(log.see, accesses_only=True)
 
     def raise_found(self) -> None:
-        """Raise what was found, or show it where it is a warning: at the end of the program."""
+        """At the end of the program, raise what was found; warnings join those of the machine."""
         left_flags(self.findings, self._machine.core)
         if self.findings.errors:
             raise ProgramError(self.findings.errors)
         for each in self.findings.diagnostics:
-            tell(each)
+            self._machine.warnings.add(each)
