@@ -227,6 +227,7 @@ class ReferenceCall:
         self.phase = phase_of(self.pipe, ops)
         self.effects = effects_of(insn, ops)
         self.before = effects_before(insn, ops)
+        self.steps = insn.case(ops)
         known = {"target": ops.target, "ops": ops, "pipe": self.pipe}
         known |= {a.name: value for a, value in zip(insn.attrs, attrs, strict=True)}
         names = insn.body_parameters - {o.name for o in insn.operands}
@@ -344,7 +345,7 @@ class ReferenceExecutor:
     def _hidden(self, call: ReferenceCall, operands: Sequence[Any]) -> list[Elements]:
         """What the hardware overwrites beside the operands."""
         found: list[Elements] = []
-        for each in hidden_scratch(call.insn, call.ops):
+        for each in hidden_scratch(call.steps, call.ops):
             memory, places = self.machine.core.memory(each.loc), np.arange(each.nbytes(call.ops))
             declared = Operand("scratch", "tmp")
             found.append(Elements(declared, u8, memory, each.address, places))

@@ -20,7 +20,7 @@ from ptokit.base.dtypes import DType, u8
 from ptokit.base.layout import AxisMap, common_steps, divided, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import all_axes, global_axis_map
-from ptokit.isa.effects import Effect, InAuto, Scratch
+from ptokit.isa.effects import Effect, InAuto, Scratch, Steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.regions import Extent, Reach, View
 from ptokit.isa.services import CONSTANT
@@ -86,6 +86,7 @@ class Call:
         "scratch",
         "services",
         "spills",
+        "steps",
         "values",
         "written",
     )
@@ -118,7 +119,8 @@ class Call:
         self.scratch: list[Access] = []  # holds undefined values afterwards
         # What is used beside the operands and bound per run, as it depends on the core: bytes of a
         # memory, and tiles that an operand which is no tile brings along.
-        self.hidden: list[Scratch | int] = list(hidden_scratch(insn, ops))
+        self.steps = insn.case(ops)
+        self.hidden: list[Scratch | int] = list(hidden_scratch(self.steps, ops))
         self.cleared: list[Access] = []  # holds zeros afterwards
         self.spills: list[Spill] = []  # scratch that ends behind its tile
         self._is_open = insn.leaves_open(ops)
@@ -265,11 +267,10 @@ def effects_of(insn: Insn, ops: Ops) -> Sequence[Effect] | None:
     return () if vanishes or insn.moves_entries else insn.effects(ops)
 
 
-def hidden_scratch(insn: Insn, ops: Ops) -> Iterator[Scratch]:
-    """What an instruction overwrites beside its operands; placed automatically, nobody sees it."""
-    case = insn.case(ops) if insn.steps and ops.mode == "manual" else None
-    if case is not None and case.scratch is not None:
-        yield case.scratch
+def hidden_scratch(steps: Steps | None, ops: Ops) -> Iterator[Scratch]:
+    """What is overwritten beside the operands; placed automatically, nobody sees it."""
+    if steps is not None and steps.scratch is not None and ops.mode == "manual":
+        yield steps.scratch
 
 
 def bind_hidden(call: Call, operands: Sequence[Any], core: Core, site: Place) -> list[Access]:

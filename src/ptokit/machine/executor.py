@@ -15,6 +15,7 @@ import numpy as np
 
 from ptokit.base.diagnostics import PtoError
 from ptokit.base.location import Location, Site
+from ptokit.isa.effects import Steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, Pipe
@@ -41,6 +42,8 @@ class Ready(Protocol):
     def ops(self) -> Ops: ...
     @property
     def pipe(self) -> Pipe: ...
+    @property
+    def steps(self) -> Steps | None: ...
     @property
     def accesses(self) -> Sequence[Any]: ...
 

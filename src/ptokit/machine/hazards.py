@@ -123,7 +123,7 @@ class HazardLog:
     def _plan(self, event: Event) -> Plan:
         call = event.call
         if self._by_pipe:
-            steps = call.insn.case(call.ops)
+            steps = call.steps
             is_special = steps is not None or bool(call.insn.sets or call.insn.uses)
             plan = Plan(self._tile_uses(event, steps), _is_atomic(event), steps, is_special)
         else:

@@ -146,8 +146,8 @@ class LaunchMachine(Machine):
             queues.enqueue(queues.of(core, pipe), work)
         if self.operation is not None:
             self.end()
-        steps = insn.case(call.ops) if insn.steps and self.mode == "manual" else None
-        if steps is not None and steps.drains:
+        steps = call.steps
+        if steps is not None and steps.drains and self.mode == "manual":
             scheduler.sync.stop_for(insn, steps.drains, site)
         scheduler.yield_turn()
         return None
