@@ -83,6 +83,11 @@ def element_of_tile(x: Any) -> None:
     TileT()[0]  # here
 
 
+@mistake("tile-operator", "tile.GetValue(offset)")
+def tile_as_number(x: Any) -> None:
+    int(TileT())  # here
+
+
 @mistake("unknown-name", "did you mean TADD(dst, src0, src1) or")
 def misspelt(x: Any) -> None:
     a = TileT()

@@ -182,6 +182,16 @@ class NotANumber:
             "tile.numpy()",
         )
 
+    def __float__(self) -> float:
+        raise fail(
+            "tile-operator",
+            f"{_kind(self)} is not one number",
+            fix="tile.GetValue(offset) and load_scalar(array, offset) read one element",
+        )
+
+    def __int__(self) -> int:
+        return int(float(self))
+
     def __getitem__(self, index: Any) -> Any:
         raise fail(
             "tile-operator",
