@@ -36,6 +36,7 @@ ABOUT_THE_TABLE = {
     "test_bounds",
     "test_asm",
     "test_spec",
+    "test_sentences",
     "test_meaning",
     "test_new_instruction",
 }

@@ -115,9 +115,10 @@ def TCI(dst: Array, start: float, tmp: Array | None, descending: bool, ops: Ops)
 
 def _rows(o: Any) -> View | Extent:
     """The valid region; a device takes every tile for one of rows, RowStride elements apart."""
-    if o.dst.is_row_major or not o.target.is_device:
+    if not o.target.is_device:
         return View.VALID
-    return AxisMap((o.dst.vr, o.dst.vc), (o.dst.row_stride, 1), (0,), (1,))
+    size = o.dst.vr, min(o.dst.vc, 64) if o.dst.itemsize == 8 else o.dst.vc
+    return size if o.dst.is_row_major else AxisMap(size, (o.dst.row_stride, 1), (0,), (1,))
 
 
 @insn(
@@ -141,6 +142,7 @@ def _rows(o: Any) -> View | Extent:
             "64-bit rows have at most 64 valid columns",
             lambda o: o.dst.itemsize < 8 or o.dst.vc <= 64,
             "split the tile by columns",
+            "the columns behind them are not written",
         ),
     ],
     asm=Asm(

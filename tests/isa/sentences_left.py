@@ -1,0 +1,61 @@
+"""Sentences of the specification about broken rules that no rule of the table models, and why.
+
+Reason -> instruction -> how the sentences begin.
+"""
+
+from __future__ import annotations
+
+LEFT: dict[str, dict[str, tuple[str, ...]]] = {
+    # ---- done, but not by a rule ----
+    "found by the values when it runs: the body reports it and does what the sentence says": {
+        "TGATHER": ("TGATHER.C.2:", "TGATHER.A3.14:", "TGATHER.A5.15:"),
+        "TSCATTER": ("TSCATTER.C.6:",),
+    },
+    "nothing checks it, and what happens is what always happens": {
+        "TGATHER": ("TGATHER.C.4:",),
+        "TMRGSORT": ("TMRGSORT.C.11:",),
+        "TSUBVIEW": ("resulting address should stay 32-byte aligned",),
+    },
+    "order and FIFOs are watched by the machine, which reports it as E2, E3, E10 or a hang": {
+        "set_flag": ("SF-3:", "SF-4:"),
+        "TFREE": ("Split must equal that of the TPOP",),
+    },
+    "the target points to A2/A3 and takes this part back": {
+        "TLOAD": ("PA-0029:",),
+    },
+    "the other targets have no 64-bit elements": {
+        "TTRI": ("A5 64-bit integer kernels",),
+    },
+    "said of the integer formats, which are a record of their own, or of the other axis": {
+        "TQUANT_MX": ("INT8: scale and offset", "DN interleave:"),
+        "TQUANT": ("DN interleave:",),
+    },
+    # ---- an error, because what is stored is unknown ----
+    "the outcome is called unspecified: it stays an error": {
+        "TSORT32": ("TSORT32.A3.2:", "TSORT32.A5.2:", "TSORT32.K9.2:", "TSORT32.KX.2:"),
+        "TSTORE": ("Acc without quantisation:",),
+        "TPUSH": ("C2V UP_DOWN:",),
+    },
+    "only that nothing is asserted is said, not what then happens": {
+        "TQUANT_MX": ("All tiles row-major",),
+        "TQUANT_DN": ("dst has the shape of src", "src rows and valid rows", "interleave: valid"),
+        "TMATMUL_MX": ("TMATMUL_MX.C.8:",),
+        "TGEMV_MX": ("TGEMV_MX.C.9:",),
+        "TPUSH": ("TConfig:",),
+    },
+    # ---- not modelled ----
+    "an address in another memory than that of the tile, or in front of it": {
+        "TSTORE_FP": ("fp is a Scaling tile", "fp address multiple of 128"),
+        "SET_QUANT_VECTOR": ("base(fpTile) should be",),
+        "TPREFETCH": ("dst is a Vec tile",),
+    },
+    "convolution tiles are handed over by their dimensions, never by a part of their bytes": {
+        "TLOAD": ("FRACTAL_Z 5-D: H and W", "shapes of tensor and tile"),
+        "TEXPANDS": ("ConvTile:", "NC1HWC0/FRACTAL_Z:", "NDC1HWC0/FRACTAL_Z_3D:"),
+        "TTRANS": ("ConvTile: N0", "NCHW/GNCHW ->", "-> FRACTAL_Z:", "-> FRACTAL_Z_3D:"),
+    },
+    "steps that overwrite what later steps of the same instruction read": {
+        "TGATHER": ("TGATHER.A3.6:", "TGATHER.A3.16:"),
+        "TCONCAT": ("indexed: n0 >= 1",),
+    },
+}
