@@ -43,6 +43,7 @@ BY_RULES: dict[str, str] = {
     r"\(8-bit strides\)": "repeat-stride",
     r"\(8-bit repeat count\)": "repeat-count",
     r"tmp has at least one valid row": "tmp-columns",
+    r"sign-correction mask of the implementation covers": "correction-lanes",
 }
 
 # What the statement says -> why no rule is needed: what happens is what every call does.
@@ -66,10 +67,6 @@ ALWAYS: dict[str, str] = {
 NOT_MODELLED: dict[str, str] = {
     r"ValidRow <= Rows and ValidCol <= Cols": (
         "valid sizes beyond the tile are refused where they are set, whatever uses them"
-    ),
-    r"sign-correction mask of the implementation covers": (
-        "columns from 64 on get their own sign correction: it decides only where the quotient was "
-        "rounded to the wrong side"
     ),
     r"dst\.validRow \* ceil\(dst\.validCol/EPR\) <= 65535": "no tile with so many steps fits UB",
     r"src element size is 2 or 4 bytes": "undefined, and an error (element-size)",

@@ -316,6 +316,30 @@ def test_a_scalar_is_subtracted_by_way_of_f32_on_a2a3() -> None:
         assert codes() == ["TSUBS.scalar-range"]
 
 
+@pytest.mark.parametrize("kind", ["f32", "i32"])
+def test_a_remainder_is_corrected_by_64_lanes_on_a2a3(kind: str) -> None:
+    """Column c gets the divisor added where the remainder of column c mod 64 asks for it."""
+    with device("a2a3"):
+        fill_memory(dtype(kind))
+        dst, src = at(0, f"Vec {kind} 2x160"), at(0x2000, f"Vec {kind} 2x160")
+        # Quotients that are rounded up leave a remainder on the wrong side of zero.
+        values = np.random.default_rng(1).integers(1 << 24, 1 << 27, (2, 160))
+        src.fill(values)
+        divisor = np.float32(3)
+        a = src.numpy().astype("f4")
+        r = a - np.floor(a / divisor) * divisor
+        if kind == "i32":
+            whole = np.rint(a).astype("i8") - np.floor(a / divisor).astype("i8") * 3
+            r = whole.astype("i4").astype("f4")
+        needs = r * divisor < 0
+        assert (needs != needs[:, np.arange(160) % 64]).any()
+        c = np.arange(160)
+        expected = np.where(needs[:, c % 64], r + divisor, r).astype(dtype(kind).np)
+        call("TREMS", dst, src, 3, at(0x4000, f"Vec {kind} 1x160"))
+        assert same_bits(dst.numpy(), expected)
+        assert codes() == ["TREMS.correction-lanes"]
+
+
 # ---- broadcasts --------------------------------------------------------------------------------
 
 OPERATIONS: dict[str, Any] = {

@@ -2031,7 +2031,8 @@ TREMS: _TREMS
 is good only while |src / scalar| < 2^24; A5 does not mend a result that this puts on the wrong
 side of zero, but HIGH_PRECISION makes f32 exact there. A zero scalar gives NaN. A5 gives the
 remainder of 64-bit integers the sign of the dividend, and x mod 0 is 0. A2/A3 computes i32 in
-f32, exactly up to 2^24, needs `tmp`, and destroys an i32 src; others do not touch `tmp`."""
+f32, exactly up to 2^24, needs `tmp`, destroys an i32 src, and decides from the first 64 columns
+of a row which others are mended; other targets do not touch `tmp`."""
 
 class _TRESHAPE(Instruction):
     def __call__(

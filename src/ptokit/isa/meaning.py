@@ -199,6 +199,8 @@ class Each(Form):
     strided: Callable[[Ops], bool] | None = None
 
     repeats: bool = False  # a source may hold a few columns that repeat along the row
+    # Parameter -> source and number: the element of the source in the same row, at j mod number.
+    early: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     masks: tuple[str, ...] = ()  # sources that are packed masks: the function gets their bits
     leaves_open: bool = False  # some elements may be undefined
     numbers: Mapping[str, DType] = field(default_factory=dict[str, DType])  # fixed types
@@ -216,7 +218,13 @@ class Each(Form):
                 kind = BOOL if name in self.masks else kinds[name] and (result or kinds[name])
                 number = self.numbers.get(name, common)
                 found[name] = Arg(kind or number, name, kind is None)
+            elif name in self.early:
+                found[name] = Arg(common, name)
         return found
+
+    @property
+    def steps(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(self.early)
 
     def region(self, name: str, roles: Mapping[str, str]) -> Callable[[Ops], Any] | None:
         if name in self.masks or roles[name] == "tmp":
@@ -244,6 +252,10 @@ class Each(Form):
         for arg in dict.fromkeys(node for node in walk(expr) if isinstance(node, Arg)):
             if arg.is_number:
                 code.number(arg)
+            elif arg.name in self.early:
+                source, columns = self.early[arg.name]
+                line = f"{arg.name} = repeated({source}[:, :{columns}], {dst}.shape[1])"
+                code.line(line, repeated=repeated)
             elif arg.name in self.masks:
                 line = f"{arg.name} = unpack_mask({arg.name}, {dst}.shape[1])"
                 code.line(line, unpack_mask=unpack_mask)

@@ -110,22 +110,29 @@ def truncated_remainder(a: Expr, b: Expr, high_precision: bool = False) -> Expr:
 
 
 def floored_remainder(
-    a: Expr, b: Expr, high_precision: bool = False, mended_on_a5: bool = True
+    a: Expr,
+    b: Expr,
+    high_precision: bool = False,
+    mended_on_a5: bool = True,
+    decided_by: Expr | None = None,
 ) -> Expr:
     """a - floor(a / b) * b: the sign is that of the divisor. Integers: x mod 0 is 0.
 
     64-bit integers have the sign of the dividend on a5; Kirin gives -1 for x mod 0. Where the
-    quotient was rounded a float remainder may fall on the wrong side of zero, and is mended.
+    quotient was rounded a float remainder may fall on the wrong side of zero, and is mended;
+    `decided_by` is another element whose remainder tells whether.
     """
     if a.kind.is_integer:
         plain = apply("mod", a, b)
         plain = given(on("kirin9030 kirinx90"), select(b.eq(0), -1, plain), plain)
         if a.kind.bits == 64:
             plain = given(on("a5"), apply("rem", a, b), plain)
-        return given(on("a2a3"), _remainder_through_f32(a, b), plain) if a.kind is i32 else plain
-    a32, b32 = a.to(f32), b.to(f32)
-    stepwise = _narrowed(a32 - apply("floor", a32 / b32) * b32, a.kind)
-    mended = _towards_divisor(stepwise, b)
+        if a.kind is not i32:
+            return plain
+        return given(on("a2a3"), _remainder_through_f32(a, b, decided_by), plain)
+    stepwise = _stepwise_remainder(a, b)
+    other = stepwise if decided_by is None else _stepwise_remainder(decided_by, b)
+    mended = _towards_divisor(stepwise, b, other)
     if not mended_on_a5:
         mended = given(on("a5"), stepwise, mended)
     true = once(_towards_divisor(_rem(a, b), b.to(F64)), a.kind)
@@ -146,20 +153,30 @@ def _narrowed(value: Expr, kind: DType) -> Expr:
     return value.to(kind, _TRUNC, _SATURATED)
 
 
-def _towards_divisor(remainder: Expr, b: Expr) -> Expr:
-    """Add the divisor where the remainder lies on the other side of zero."""
-    return select(remainder * b < 0, remainder + b, remainder)
-
-
-def _remainder_through_f32(a: Expr, b: Expr) -> Expr:
-    """The i32 remainder of A2/A3, which divides in f32: exact for operands up to 2^24."""
+def _stepwise_remainder(a: Expr, b: Expr) -> Expr:
+    """The floored remainder of floats, each step rounded to f32."""
     a32, b32 = a.to(f32), b.to(f32)
+    return _narrowed(a32 - apply("floor", a32 / b32) * b32, a.kind)
+
+
+def _towards_divisor(remainder: Expr, b: Expr, decides: Expr | None = None) -> Expr:
+    """Add the divisor where the remainder, or one that decides, lies across zero."""
+    return select((decides or remainder) * b < 0, remainder + b, remainder)
+
+
+def _remainder_through_f32(a: Expr, b: Expr, decided_by: Expr | None) -> Expr:
+    """The i32 remainder of A2/A3, which divides in f32: exact for operands up to 2^24."""
+    b32 = b.to(f32)
 
     def whole(value: Expr) -> Expr:
         return value.to(i32, saturation=_SATURATED)
 
-    remainder = whole(a32) - whole(apply("floor", a32 / b32)) * whole(b32)
-    return _towards_divisor(remainder.to(f32), b32).to(i32, _TRUNC, _SATURATED)
+    def remainder(value: Expr) -> Expr:
+        quotient = whole(apply("floor", value.to(f32) / b32))
+        return (whole(value.to(f32)) - quotient * whole(b32)).to(f32)
+
+    other = None if decided_by is None else remainder(decided_by)
+    return _towards_divisor(remainder(a), b32, other).to(i32, _TRUNC, _SATURATED)
 
 
 # ---- powers ------------------------------------------------------------------------------------

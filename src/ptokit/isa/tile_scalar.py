@@ -259,11 +259,17 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
 # ---- remainders --------------------------------------------------------------------------------
 
 
+_SHARES_CORRECTION = Condition(
+    "more than 64 columns on a2a3", lambda o: on_a2a3(o) and o.dst.vc > 64
+)
+
+
 @tile_scalar(
     out("dst"),
     src("src", lost=lambda o: on_a2a3(o) and o.dst.dtype is i32),
     _NUMBER,
     scratch(lambda o: o.dst.vc * o.dst.itemsize, note="a row of scratch on A2/A3"),
+    means=Each(over=one_vector, strided=on_a2a3, early={"src_mod_64": ("src", 64)}),
     attrs=precision(RemSAlgorithm),
     types=types(
         a2a3="i32 f32",
@@ -279,6 +285,12 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
             "declare tmp with one row as wide as dst",
             ONLY_ADDRESS,
         ),
+        must("correction-lanes", "a2a3")(
+            "at most 64 valid columns: the sign is corrected by a mask of 64 lanes",
+            lambda o: not _SHARES_CORRECTION.holds(o),
+            "process the tile in pieces of 64 columns",
+            "column c is corrected where column c mod 64 needs it",
+        ),
         disjoint("dst", "src", "tmp", on="a2a3"),
         must("in-place", "a5")(
             "dst is not src when the elements are u64: A5 writes dst before it reads src again",
@@ -289,17 +301,22 @@ def TDIVS(src0: Arg, scalar: Arg, PrecisionType: DivAlgorithm) -> Expr:
     freedom=MOD_BY_ZERO,
     steps=[UNTIL_DONE],
 )
-def TREMS(src: Expr, scalar: Expr, PrecisionType: RemSAlgorithm) -> Expr:
+def TREMS(src: Expr, scalar: Expr, src_mod_64: Expr, PrecisionType: RemSAlgorithm) -> Expr:
     """Take the remainder of a division by a scalar; its sign is that of the scalar.
 
     `dst = src - floor(src / scalar) * scalar`. Floats round the quotient on the way, so the result
     is good only while |src / scalar| < 2^24; A5 does not mend a result that this puts on the wrong
     side of zero, but HIGH_PRECISION makes f32 exact there. A zero scalar gives NaN. A5 gives the
     remainder of 64-bit integers the sign of the dividend, and x mod 0 is 0. A2/A3 computes i32 in
-    f32, exactly up to 2^24, needs `tmp`, and destroys an i32 src; others do not touch `tmp`.
+    f32, exactly up to 2^24, needs `tmp`, destroys an i32 src, and decides from the first 64 columns
+    of a row which others are mended; other targets do not touch `tmp`.
     """
     high = PrecisionType == RemSAlgorithm.HIGH_PRECISION
-    return floored_remainder(src, scalar, high, mended_on_a5=False)
+    alone = floored_remainder(src, scalar, high, mended_on_a5=False)
+    if src.kind not in (f32, i32):
+        return alone
+    shared = floored_remainder(src, scalar, high, mended_on_a5=False, decided_by=src_mod_64)
+    return given(_SHARES_CORRECTION, shared, alone)
 
 
 @_with_number(
