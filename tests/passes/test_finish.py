@@ -10,8 +10,15 @@ import pytest
 from ptokit import *
 from ptokit.base.diagnostics import ProgramError, UsageError
 from ptokit.from_text import Program, loads
+from ptokit.frontend.launch import Schedule
 from ptokit.ir.ordering import orders_pipes
+from ptokit.ir.rewrite import same_module
+from ptokit.isa.targets import target
+from ptokit.passes.finish import INSERT, OPEN, Steps, finish
 from ptokit.passes.verify import has_addresses
+from tests.passes.programs import random_program
+from tests.passes.test_auto_mode import run as execute
+from tests.passes.test_auto_mode import synchronised
 
 VIEW = "!pto.partition_tensor_view<16x64xf32>"
 TILE = "!pto.tile_buf<vec, 16x64xf32>"
@@ -264,3 +271,22 @@ def test_steps_need_a_program_that_is_rewritten() -> None:
         ran(bound, sync="insert", path="eager")
     with pytest.raises(UsageError, match='"insert" or "keep"'):
         ran(bound, sync="yes")
+
+
+# ---- random programs -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40, 64))
+def test_what_is_inserted_beside_written_flags_does_not_meet_them(seed: int) -> None:
+    """A program that is ordered completely, and ordered once more on request."""
+    on = ("a2a3", "a5")[seed % 2]
+    once = synchronised(random_program(seed, on), on)
+    if once is None:
+        return  # it keeps a tile of a loop for ever
+    assert same_module(finish(once, target(on), OPEN), once)
+    twice = finish(once, target(on), Steps(sync=INSERT))
+    assert sum(map(orders_pipes, twice.walk())) > sum(map(orders_pipes, once.walk()))
+    wanted = execute(once, on, "manual")
+    for schedule in (None, Schedule(seed)):
+        got = execute(twice, on, "manual", schedule)
+        assert all(map(np.array_equal, got, wanted))
