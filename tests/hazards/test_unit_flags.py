@@ -194,3 +194,36 @@ def test_products_wait_for_a_fix_pipe_that_is_held_up(
         options = {"target": target, "schedule": schedule, "check": check, "path": path}
         attention[1](a, b, ring, out, way=way, in_hand=in_hand, **options)
         assert np.array_equal(out, wanted), path
+
+
+@kernel(core="mix", target="a5")
+def moved(a, out, *, rounds):
+    """Products go straight into the memory of vector core 0; the last one is stored from there."""
+    with cube_section():
+        l1, result = at(L1(), 0), at(Tile[TileType.Vec, float32, 32, 32](), 0)
+        left, right = at(TileLeft[half, 32, 32](), 0), at(TileRight[half, 32, 32](), 0)
+        acc = at(TileAcc[float32, 32, 32](), 0)
+        TLOAD(l1, GlobalTensor(a))
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE1]()
+        TMOV(left, l1)
+        TMOV(right, l1)
+        PtoSetWaitFlag[PIPE_MTE1, PIPE_M]()
+        for _ in range(rounds):
+            TMATMUL[AccPhase.Final](acc, left, right)
+            TMOV(result, acc, stPhase=STPhase.Final)
+        set_intra_block(PIPE_FIX, 3)
+        set_intra_block(PIPE_FIX, 19)
+    with vector_section():
+        wait_intra_block(PIPE_MTE3, 3)
+        result = at(Tile[TileType.Vec, float32, 32, 32](), 0)
+        if get_subblockid() == 0:
+            TSTORE(GlobalTensor(out), result)
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+@pytest.mark.parametrize("schedule", ORDERS, ids=str)
+def test_moves_of_an_accumulator_take_part(schedule: Schedule, path: str) -> None:
+    a = np.random.default_rng(0).integers(-2, 3, (32, 32)).astype(np.float16)
+    out = np.zeros((32, 32), np.float32)
+    moved[1](a, out, rounds=3, schedule=schedule, path=path)
+    assert np.array_equal(out, a.astype("f4") @ a.astype("f4"))
