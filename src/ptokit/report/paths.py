@@ -28,7 +28,8 @@ def gap(insn: Insn, path: str) -> str:
     """Why an instruction cannot take a path; nothing when it can."""
     if insn.targets.isdisjoint(TARGETS):
         return "no supported device has it"
-    if path in _VALUES and not insn.asm.syntax and _reads_its_result(insn):
+    is_derived = insn.asm is not None and not insn.asm.syntax
+    if path in _VALUES and is_derived and _reads_its_result(insn):
         return "it reads its destination, and a tile that is a result starts empty"
     if path == "sync" and _needs_an_object(insn):
         return "an operation makes what it needs; lines are arguments, constants and instructions"
