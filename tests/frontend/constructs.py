@@ -524,6 +524,22 @@ def chained(x, y, n):
     put(y, 1, 1 if 3 >= n >= 1 > 0 else 2)
 
 
+@construct(BRANCHES, "`in` and `not in` a list or tuple of numbers")
+def contained(x, y, n):
+    put(y, 0, 1 if n in (1, 3) else 2)
+    put(y, 1, 1 if 3 not in [0, n] else 2)
+    put(y, 2, 1 if "a" in {"a": 1} else 2)
+
+
+@construct(BRANCHES, "`isinstance` and `type` of run-time values")
+def asked_for_types(x, y, n):
+    t, v = get(x, 0), load_scalar(x, 0)
+    put(y, 0, isinstance(n, int) + 2 * isinstance(n, float) + 4 * isinstance(n > 0, bool))
+    put(y, 1, isinstance(t, Row) + 2 * isinstance(t, Whole) + 4 * isinstance(t, Tile))
+    put(y, 2, (type(n) is int) + 2 * (type(v) is float) + 4 * isinstance(v, np.floating))
+    put(y, 3, isinstance(x, np.ndarray) + 2 * isinstance(GlobalTensor(x), GlobalTensor))
+
+
 @construct(BRANCHES, "conditional expressions evaluate one side")
 def conditional_expression(x, y, n):
     put(y, 0, 12 // n if n else -1)
@@ -876,6 +892,11 @@ def imported(x, y, n):
 def library_function(x, y, n):
     put(y, 0, math.gcd(12, 18) * n)
     put(y, 1, len(sorted([3, 1, 2])) + sum([n, 2]))
+
+
+@construct(FUNCTIONS, "`str`, `repr` and `hash` of a run-time value", "lower.call")
+def text_of_symbol(x, y, n):
+    put(y, 0, len(repr(n)))  # here
 
 
 @construct(FUNCTIONS, "functions of libraries over run-time values", "lower.call")

@@ -36,6 +36,7 @@ from ptokit.frontend.instruction import Instruction, Specialised
 from ptokit.frontend.lowering import asynchronous, fifos
 from ptokit.frontend.lowering.convs import make_conv_tile
 from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.heap import Symbol
 from ptokit.frontend.lowering.loops import RunTimeRange
 from ptokit.frontend.lowering.statements import Closure, KernelLowering
 from ptokit.frontend.lowering.symbols import (
@@ -60,12 +61,13 @@ from ptokit.frontend.tensor_types import (
     Shape,
     Stride,
     check_dimensions,
+    global_class,
     ptr,
 )
-from ptokit.frontend.types import Tile
+from ptokit.frontend.types import Tile, tile_class
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Value
-from ptokit.ir.types import F64, I64, INDEX, ScalarType, TileBufType, ViewType
+from ptokit.ir.types import F32, F64, I1, I64, INDEX, ScalarType, TileBufType, ViewType
 from ptokit.isa.groups import Group
 from ptokit.machine.slices import rank_of as rank_of_view
 from ptokit.machine.slices import window
@@ -129,7 +131,7 @@ def apply(
     return function(*args, **kwargs)
 
 
-_KEEPING = {list, tuple, dict, enumerate, zip, reversed, isinstance, len, sum, iter, type, repr, id}
+_KEEPING = {list, tuple, dict, enumerate, zip, reversed, len, sum, iter}
 
 
 def _is_compiled(function: Any) -> bool:
@@ -385,12 +387,35 @@ def query(name: str) -> Handler:
     return handler
 
 
+def _type(interpreter: KernelLowering, value: Any) -> type:
+    """What a value is when the kernel runs: of a symbol, what it stands for."""
+    if isinstance(value, Number):
+        return {I1: bool, INDEX: int, F32: np.float32, F64: float}[value.type]
+    if isinstance(value, TileSymbol):
+        return tile_class(value.tile)
+    if isinstance(value, GlobalSymbol):
+        return global_class(value.spec)
+    if isinstance(value, PointerSymbol):
+        return np.ndarray
+    if isinstance(value, Symbol):
+        raise interpreter.emitter.fail("call", f"the type of {value!r} cannot be asked for")
+    return type(value)
+
+
+def _isinstance(interpreter: KernelLowering, value: Any, kinds: Any) -> bool:
+    if not isinstance(value, Symbol):
+        return isinstance(value, kinds)
+    return issubclass(_type(interpreter, value), kinds)
+
+
 def _ptr(interpreter: KernelLowering, array: Any, offset: Any = 0) -> Any:
     return array if isinstance(offset, int) and offset == 0 else array + offset
 
 
 HANDLERS: dict[Any, Handler] = {
     range: _range,
+    type: _type,
+    isinstance: _isinstance,
     min: _extreme("min"),
     max: _extreme("max"),
     abs: lambda interpreter, value: abs(value),

@@ -37,6 +37,7 @@ from ptokit.frontend.lowering.symbols import (
     Gone,
     NeedsConstant,
     Number,
+    compare,
     inverted,
     truth,
 )
@@ -71,8 +72,6 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.NotEq: operator.ne,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
 }
 _IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     kind: getattr(operator, f"i{function.__name__.strip('_')}")
@@ -685,12 +684,27 @@ class KernelLowering(Loops):
         """The comparisons from one place on: `a < b < c` looks at c only where a < b."""
         right = self.value(node.comparators[at])
         self.at(node)
-        found = _COMPARE[type(node.ops[at])](left, right)
+        if isinstance(node.ops[at], ast.In | ast.NotIn):
+            found = self._contains(right, left, isinstance(node.ops[at], ast.In))
+        else:
+            found = _COMPARE[type(node.ops[at])](left, right)
         if at + 1 == len(node.ops):
             return found
         if isinstance(found, Number):
             return self.chosen(found, lambda: self._compared(node, right, at + 1), lambda: False)
         return self._compared(node, right, at + 1) if found else found
+
+    def _contains(self, values: Any, one: Any, is_wanted: bool) -> Any:
+        """`one in values`, compared element by element where they are run-time numbers."""
+        symbols = [one, *values] if isinstance(values, list | tuple) else []
+        if not any(isinstance(each, Number) for each in symbols):
+            return (one in values) == is_wanted
+        found: Any = False
+        for each in values:
+            found = found | compare(self.emitter, "==", one, each)
+        if not isinstance(found, Number):
+            return found == is_wanted
+        return found if is_wanted else inverted(self.emitter, found)
 
     def get_BoolOp(self, node: ast.BoolOp) -> Any:
         return self._joined(isinstance(node.op, ast.And), node.values)
