@@ -89,8 +89,11 @@ class Staging:
         self._execute("TSTORE", target, self._tile(which, target), None, attrs=attrs)
 
     def combine(self, name: str, into: int, other: int, chunk: GlobalObject) -> None:
-        """Combine two tiles with TADD, TMAX or TMIN, in place."""
+        """Combine two tiles with TADD, TMAX or TMIN, in place; each step behind the last."""
         acc, received = self._tile(into, chunk), self._tile(other, chunk)
+        machine = self._run.machine
+        if machine.mode == "manual" and Pipe.V in machine.target.unordered:
+            machine.sync.barrier(Pipe.V, self._run.site)
         self._execute(name, acc, acc, received)
 
     def _execute(self, name: str, *operands: Any, attrs: tuple[Any, ...] | None = None) -> None:
