@@ -45,6 +45,13 @@ def test_no_section_outlives_its_code() -> None:
         assert any(fnmatchcase(code, pattern) for pattern in patterns), code
 
 
+def test_the_index_leads_to_every_section() -> None:
+    index = (Path(TOOLS).parent / "docs/errors.md").read_text("utf-8")
+    for entry in ENTRIES:
+        assert f"](errors/{entry.page}.md#{entry.anchor})" in index
+        assert not set(entry.anchor) - set("abcdefghijklmnopqrstuvwxyz0123456789_-"), entry.anchor
+
+
 def test_the_collector_sees_all_ways_to_give_a_code() -> None:
     found = source_codes()
     for code in ("E7", "lower.gone", "place.overflow", "poison-read", "gm-bounds", "SA-0065",
