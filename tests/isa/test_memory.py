@@ -515,7 +515,14 @@ def test_asynchronous_prefetch_names_an_operand_that_is_no_context() -> None:
 
 
 def test_asynchronous_prefetch_takes_a_contiguous_range() -> None:
-    with device("a5", mode="auto"):
-        rows = GlobalTensor(noise(float32, (16, 64)))[:, 0:32]
-        with pytest.raises(ProgramError, match="contiguous"):
-            TPREFETCH_ASYNC(rows, PrefetchAsyncContext())
+    """As many elements as the view has, from its start on, whatever its strides are."""
+    rows = GlobalTensor(noise(float32, (16, 64)))[:, 0:32]
+    strict = device("a5", mode="auto", rules="strict")
+    with strict, pytest.raises(ProgramError, match="contiguous"):
+        TPREFETCH_ASYNC(rows, PrefetchAsyncContext(np.zeros(1 << 16, np.uint8)))
+    with device("a5", mode="auto") as machine:
+        seen = listen(machine)
+        TPREFETCH_ASYNC(rows, PrefetchAsyncContext(np.zeros(1 << 16, np.uint8)))
+        assert [w.code for w in machine.warnings] == ["TPREFETCH_ASYNC.contiguous"]
+        (view,) = [a for event in seen for a in event.accesses if a.operand == "src"]
+        assert sum(stop - start for start, stop in view.ranges) == 16 * 32 * 4
