@@ -468,13 +468,15 @@ def placed(kind: str, address: int, rows: int = 4, cols: int = 32) -> Tile:
 
 
 def test_overlap_is_all_or_nothing() -> None:
+    with device("a2a3"):
+        a, same, apart = placed("f32", 0), placed("f32", 0), placed("f32", 512)
+        call("TADD", same, a, a)
+        call("TADD", apart, a, same)
     with device("a2a3", rules="strict"):
         a, same, shifted = placed("f32", 0), placed("f32", 0), placed("f32", 128)
-        call("TADD", same, a, a)
         with pytest.raises(ProgramError, match="partial-overlap"):
             call("TADD", shifted, a, a)
         apart = placed("f32", 512)
-        call("TADD", apart, a, same)
         for name in ("TFMOD", "TRECIP"):
             with pytest.raises(ProgramError, match=f"{name}.separate"):
                 call(name, same, a, *([apart] if name == "TFMOD" else []))
