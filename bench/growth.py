@@ -222,7 +222,7 @@ def main() -> int:
     slopes: list[float] = []
     for series in SERIES:
         sizes = series.sizes[: 3 if quick else None]
-        off, *checked = measure(Series(series.name, sizes, series.make), 2 if quick else 4)
+        off, *checked = measure(Series(series.name, sizes, series.make), 2 if quick else 3)
         for launch, on in zip(costs, checked, strict=True):
             ratios = [a / b for a, b in zip(on, off, strict=True)]
             slopes.append(exponent(sizes, on))

@@ -155,3 +155,21 @@ def test_a_loop_around_a_test_lets_others_go_on(notifies: bool) -> None:
             TNOTIFY(View(word), 1, NotifyOp.Set)
 
     assert codes(program, grid=2) == ([] if notifies else ["E1"])
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_a_core_spins_while_one_of_its_pipes_waits(seed: int | None) -> None:
+    """What ends the wait comes behind the loop."""
+    word = np.zeros(1, np.int32)
+    View = GlobalTensor[int32, Shape[1, 1, 1, 1, 1], Stride[1, 1, 1, 1, 1]]
+
+    def program() -> None:
+        if get_block_idx() == 0:
+            wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)
+            while not TTEST(View(word), 1, WaitCmp.EQ):
+                pass
+            set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)
+        else:
+            TNOTIFY(View(word), 1, NotifyOp.Set)
+
+    assert codes(program, grid=2, seed=seed) == []

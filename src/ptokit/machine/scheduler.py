@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
@@ -301,8 +302,10 @@ class Scheduler:
 
     def _step(self) -> bool:
         """Let one core or one pipe go on; return whether there was one."""
-        ready = [s for s in self._running if s.ready and not s.polls]
-        if not ready and any(s.polls for s in self._running) and not self.queues.held:
+        able = (s for s in self._running if s.ready and not s.polls)
+        ready = list(able if self.queued else islice(able, 1))  # in order only the first counts
+        can_move = self.queued and any(q.movable for q in self.queues.pending)
+        if not ready and not can_move and any(s.polls for s in self._running):
             return self._look_again()
         self._in_vain = 0
         if not self.queued:
