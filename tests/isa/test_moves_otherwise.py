@@ -14,8 +14,10 @@ import pytest
 
 from ptokit import *
 from ptokit.base.dtypes import dtype
+from ptokit.isa.effects import Pipe
 from ptokit.machine.faults import OutOfBounds
 from tests.isa.raw import Raw, tile, warned
+from tests.support import listen
 
 DEVICES = ["a2a3", "a5", "kirin9030", "kirinx90"]
 A5_FAMILY = DEVICES[1:]
@@ -247,3 +249,15 @@ def test_relu_is_dropped_on_the_plain_way_to_a_vector_tile(word: int | None) -> 
         expected = values if word is None else np.maximum(values, 0)
         assert (result.numpy() == expected.reshape(16, 16)).all()
         assert warned(machine) == ({"TEXTRACT.relu-to-vec"} if word is None else set())
+
+
+@pytest.mark.parametrize("target", A5_FAMILY)
+@pytest.mark.parametrize("name", ["TMOV", "TEXTRACT", "TINSERT"])
+def test_from_vec_to_mat_goes_the_dma_of_the_vector_core(target: str, name: str) -> None:
+    """Events call it FIX; a vector core has no such pipe."""
+    with device(target) as machine:
+        Raw(TileType.Vec)
+        seen = listen(machine)
+        corner = () if name == "TMOV" else (0, 0)
+        globals()[name](tile("Mat f16 32x32", 0), tile("Vec f16 32x32", 0), *corner)
+        assert [event.pipe for event in seen] == [Pipe.MTE3]

@@ -79,13 +79,17 @@ def path(o: Any) -> str:
 
 
 def pipe_of(o: Any) -> Pipe:
-    """The pipe of a move: the event table's, by path."""
+    """The pipe of a move, by path.
+
+    It is that of the event table, except from Vec to Mat: a vector core has no FIX pipe and moves
+    the data by its DMA, whatever events call it.
+    """
     source, target = path(o).split(">")
     if source == "Acc" or target == "Scaling":
         return Pipe.FIX
     if source in ("Mat", "Conv"):
         return Pipe.MTE1
-    return Pipe.FIX if target == "Mat" else Pipe.V
+    return Pipe.MTE3 if target == "Mat" else Pipe.V
 
 
 # ---- sizes -------------------------------------------------------------------------------------
