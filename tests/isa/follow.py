@@ -20,8 +20,11 @@ PLACE = re.compile(r"(\w+) at (0x[0-9a-f]+)$")
 NUMBER = re.compile(r"(\w+) = (\d+|0x[0-9a-f]+)$")
 
 
-def followed(sample: Sample, words: str) -> Sample | None:
-    """The sample as somebody who reads the advice would change it."""
+def followed(sample: Sample, words: str, mode: str = "auto") -> Sample | None:
+    """The sample as somebody who reads the advice would change it.
+
+    Placed by hand, operands of one type at one address are one tile: it changes as a whole.
+    """
     if found := SIZE.match(words):
         name, what, size, valid = found.groups()
         spec = sample.operands[name]
@@ -46,7 +49,13 @@ def followed(sample: Sample, words: str) -> Sample | None:
         return replace(sample, attrs={**sample.attrs, found[1]: int(found[2], 0)})
     else:
         return None
-    return replace(sample, operands={**sample.operands, name: changed})
+    before, at = sample.operands[name], sample.addresses
+    alike = [
+        other
+        for other, spec in sample.operands.items()
+        if mode == "manual" and spec is before and at.get(other) == at.get(name)
+    ]
+    return replace(sample, operands={**sample.operands, **dict.fromkeys([name, *alike], changed)})
 
 
 def not_mended(sample: Sample, rule: Rule) -> list[str]:
@@ -55,7 +64,7 @@ def not_mended(sample: Sample, rule: Rule) -> list[str]:
     for mode in ("auto", "manual"):
         advice = _reported(sample, rule, mode, advise=True) or ""
         for words in advice.rpartition("here: ")[2].split(" or "):
-            changed = followed(sample, words)
+            changed = followed(sample, words, mode)
             if changed is not None and _reported(changed, rule, mode, advise=False) is not None:
                 bad.append(words)
     return bad
