@@ -249,6 +249,18 @@ def test_entry_larger_than_its_slot() -> None:
         assert caught.value.codes == ("TPUSH.slot-size",)
 
 
+def test_a_converted_entry_has_the_size_of_its_result() -> None:
+    """A slot of half the size holds an f32 accumulator that arrives as f16."""
+    with device("a2a3"):
+        pipe = TPipe[0, Direction.DIR_C2V, R * C * 2, 2](gm(1), 0, 0)
+        values = np.arange(R * C, dtype=np.float32).reshape(R, C) % 100
+        TPUSH[FixpipeParams(QuantPre=QuantMode_t.F322F16)](pipe, accumulator(values))
+        tile = Tile[TileType.Vec, half, R, C]()
+        TASSIGN(tile, 0)
+        TPOP(pipe, tile)
+        assert np.array_equal(tile.numpy(), values)
+
+
 def test_slot_memory_too_small() -> None:
     with device("a2a3"):
         with pytest.raises(ProgramError, match="holds all slots") as caught:

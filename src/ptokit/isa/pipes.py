@@ -74,15 +74,17 @@ def _entry_fits(operand: str) -> Rule:
         tile = o[operand]
         if tile is None or not hasattr(o.pipe, "SlotSize"):
             return 0
+        config = o.attrs.get("Config")  # an entry is stored as it is converted
+        size = tile.itemsize if config is None else config.result(tile.dtype).itemsize
         halves = 2 if o.attrs["Split"] != _NO and tile.loc == TileType.Vec else 1
         if o.pipe.spec.is_direct(o.target):
             # Direct rings: a slot holds what one consumer gets.
             if tile.loc == TileType.Acc and o.attrs["Split"] != _NO:
-                return -(-tile.vr * tile.vc * tile.itemsize // 2)
+                return -(-tile.vr * tile.vc * size // 2)
             halves = 2 if halves == 2 and operand == "tile" and o.pipe.carries_v2c else 1
         elif o.attrs["Split"] > _LEFT:
             halves = 1  # an odd entry is smaller than twice the half in hand
-        return halves * tile.vr * tile.vc * tile.itemsize
+        return halves * tile.vr * tile.vc * size
 
     return _slot_holds(needed)
 
