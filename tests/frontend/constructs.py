@@ -1101,6 +1101,27 @@ def assigned_in_loop(x, y, n):
         pipe_barrier(PIPE_ALL)
 
 
+@construct(TILES, "tiles of a list are bound in a loop of known length", mode="manual")
+def bound_in_loop(x, y, n):
+    t = [Row(), Row()]
+    for i in range(2):
+        TASSIGN(t[i], 0x400 * (i + 1))
+    for i in range(n):
+        TLOAD(t[i % 2], GlobalTensor(x)[i : i + 1, :])
+        set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0)
+        wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0)
+        TSTORE(GlobalTensor(y)[i : i + 1, :], t[i % 2])
+        pipe_barrier(PIPE_ALL)
+
+
+@construct(
+    TILES, "TASSIGN of a tile chosen at run time", "lower.needs-constant", mode="manual", eager="-"
+)
+def bound_at_run_time(x, y, n):
+    t = [Row(), Row()]
+    TASSIGN(t[n % 2], 0x400)  # here
+
+
 @construct(TILES, "template arguments and operands by name")
 def by_name(x, y, n):
     t, u, v = get(x, 0), Whole(), Row()

@@ -104,4 +104,6 @@ def _switched(emitter: Emitter, tiles: Sequence[BufferSymbol], index: Number) ->
         [outside, *cases],
         hint="chosen",
     )
-    return tiles[0].renamed(op.result)
+    chosen = tiles[0].renamed(op.result)
+    chosen.is_chosen = True
+    return chosen

@@ -449,6 +449,7 @@ class BufferSymbol(NotANumber, Symbol):
         self.spec = spec
         self.value = value
         self.alloc = alloc
+        self.is_chosen = False  # by a run-time index: which tile it is cannot be told
 
     @property
     def operand_kind(self) -> str:

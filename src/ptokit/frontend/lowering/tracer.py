@@ -19,6 +19,7 @@ from ptokit.frontend.lowering.symbols import (
     BufferSymbol,
     GlobalSymbol,
     GroupSymbol,
+    NeedsConstant,
     Number,
     as_value,
     cast,
@@ -213,6 +214,15 @@ class Tracer:
         if self.mode == "auto":
             return True
         address = given["addr"] if template["Addr"] is None else template["Addr"]
+        if tile.is_chosen:
+            raise NeedsConstant(
+                self.emitter.fail(
+                    "needs-constant",
+                    "the tile that takes an address is known at compile time, but this one is "
+                    "chosen at run time",
+                    "bind the tiles one by one, or in a loop of known length",
+                )
+            )
         alloc = tile.alloc
         if isinstance(address, int) and alloc and tile.value is alloc.result:
             before = alloc.operand("addr")
