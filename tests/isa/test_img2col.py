@@ -213,8 +213,23 @@ def test_auto_modes_load_the_registers_themselves() -> None:
         }
 
 
+def test_the_padding_register_starts_with_zero() -> None:
+    with device("a2a3", mode="auto") as machine:
+        src = feature_map(float16, (1, 1, 3, 3, 16), pads=(1, 0, 0, 0))
+        results: list[Array] = []
+        for loaded in (False, True):
+            SETFMATRIX(src)
+            if loaded:  # with its pad value, which is 0
+                SET_IMG2COL_PADDING(src)
+            dst = TileLeft[half, 16, 16, 12, 16]()
+            TIMG2COL(dst, src)
+            results.append(dst.numpy().copy())
+        assert (results[0] == results[1]).all()
+        assert [w.code for w in machine.warnings] == ["TIMG2COL.register"]
+
+
 def test_manual_modes_want_loaded_registers() -> None:
-    with device("a2a3", mode="auto"):
+    with device("a2a3", mode="auto", rules="strict"):
         src = feature_map(float16, (1, 1, 3, 3, 16), pads=(1, 0, 0, 0))
         dst = TileLeft[half, 16, 16, 12, 16]()
         with pytest.raises(PtoError, match="call SETFMATRIX before"):

@@ -1104,7 +1104,7 @@ Filter, stride and dilation come from the ConvTile. Feature-map size, padding an
 from the registers: a MANUAL mode uses what SETFMATRIX, SET_IMG2COL_RPT and SET_IMG2COL_PADDING
 left there, an AUTO mode loads them from src first. The permissive profile reads everything from
 src. More than one repeat, and transposition, are not described and not simulated; a repeat
-register that was never loaded counts as one repeat."""
+register that was never loaded counts as one repeat, a padding register as 0."""
 
 class _TINSERT(Instruction):
     @overload

@@ -18,7 +18,7 @@ from ptokit.base.enums import Layout, SetFmatrixMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, must, same_dtype
-from ptokit.isa.services import Refused, Registers
+from ptokit.isa.services import Beyond, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, View, insn, out, scalar, src, types
 from ptokit.isa.targets import Target
 from ptokit.isa.transfer import c0, up
@@ -248,6 +248,7 @@ def TIMG2COL(
     FmatrixMode: SetFmatrixMode,
     ops: Ops,
     registers: Registers,
+    beyond: Beyond,
 ) -> None:
     """Unroll a feature map in L1 into rows of a left matmul operand.
 
@@ -260,7 +261,7 @@ def TIMG2COL(
     from the registers: a MANUAL mode uses what SETFMATRIX, SET_IMG2COL_RPT and SET_IMG2COL_PADDING
     left there, an AUTO mode loads them from src first. The permissive profile reads everything from
     src. More than one repeat, and transposition, are not described and not simulated; a repeat
-    register that was never loaded counts as one repeat.
+    register that was never loaded counts as one repeat, a padding register as 0.
     """
     p = _set_up(ops, FmatrixMode, registers)
     if ops.target.is_device and (p["repeatTime"] != 1 or p["transpose"]):
@@ -295,7 +296,10 @@ def TIMG2COL(
     taken = src[(*batch, channel, np.where(inside, h, 0), np.where(inside, w, 0), lane)]
     if inside.all():
         dst[...] = taken
-    elif p["padValue"] is None:
-        raise _not_loaded("PADDING", FmatrixMode, ops.target)
-    else:
-        dst[...] = np.where(inside, taken, p["padValue"])
+        return
+    pad = p["padValue"]
+    if pad is None:
+        error = _not_loaded("PADDING", FmatrixMode, ops.target)
+        beyond.lead("dst", np.zeros(0, np.int64), error, "own", "it holds 0, its reset value")
+        pad = 0
+    dst[...] = np.where(inside, taken, np.array(pad, dst.dtype))
