@@ -262,7 +262,7 @@ def test_steps_of_an_exclusive_or_with_a_scalar(tiles: str, expected: Any) -> No
 
 
 def test_what_fills_its_destination_first_finds_it_filled() -> None:
-    with device("a2a3"):
+    with device("a2a3", check=False):
         fill_memory(dtype("f32"))
         whole = at(0x1000, "Vec i32 4x16")
         for name in ("TANDS", "TORS"):
@@ -415,7 +415,7 @@ def test_neither_source_is_full() -> None:
 
 @pytest.mark.parametrize("target", ["a2a3", "a5"])
 def test_expanding_reads_the_storage_of_its_source(target: str) -> None:
-    with device(target):
+    with device(target, check=False):
         fill_memory(dtype("f32"))
         dst, row = at(0, "Vec f32 8x64"), at(0x2000, "Vec f32 1x64 valid 1x8")
         call("TCOLEXPAND", dst, row)
@@ -446,7 +446,7 @@ def test_repeats_have_8_bits_on_a2a3() -> None:
 @pytest.mark.parametrize("mask", ["u8", "i8", "u16", "f32"])
 def test_rows_of_a_mask_lie_as_far_apart_as_those_of_its_tile(target: str, mask: str) -> None:
     pitch = 32 * dtype(mask).itemsize
-    with device(target):
+    with device(target, check=False):
         fill_memory(dtype("f32"))
         dst, a, b = (
             at(0, f"Vec {mask} 3x32"),
@@ -472,7 +472,7 @@ def test_rows_of_a_mask_lie_as_far_apart_as_those_of_its_tile(target: str, mask:
 def test_a2a3_compares_what_lies_behind_a_row(mode: CmpMode) -> None:
     """Whole registers are compared, and NE inverts the rest of the mask row as well."""
     answer = np.greater_equal if mode == CmpMode.GE else np.not_equal
-    with device("a2a3"):
+    with device("a2a3", check=False):
         fill_memory(dtype("f32"))
         dst, a = at(0, "Vec u8 3x32"), at(0x1000, "Vec f32 3x40")
         b = at(0x2000, "Vec f32 3x48 valid 3x40")
