@@ -102,7 +102,7 @@ def test_exploration_finds_what_one_schedule_hides() -> None:
 
 def test_options_are_checked() -> None:
     x, y = arrays(1)
-    with pytest.raises(PtoError, match="check is True, False or"):
+    with pytest.raises(PtoError, match='check is True, False, "full" or'):
         scale_block[1](x, y, check="everything")
     with pytest.raises(PtoError, match="jobs a positive number"):
         scale_block[1](x, y, jobs=0)

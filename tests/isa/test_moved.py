@@ -41,6 +41,7 @@ def said(record: Insn) -> dict[str, Any]:
     fields = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
     fields["operands"] = [(o.name, o.role, o.kinds) for o in record.operands]
     fields["rules"] = [(r.id, r.text, r.targets) for r in record.rules]
+    fields["types"] = [(t.of, t.allowed, t.ids) for t in record.types]
     fields["attrs"] = [(a.name, a.type.__name__) for a in record.attrs]
     fields["means"] = fields["example"] = fields["more_examples"] = None  # hold functions
     fields["helpers"] = list(record.helpers)
