@@ -53,7 +53,10 @@ def followed(sample: Sample, words: str, mode: str = "auto") -> Sample | None:
     alike = [
         other
         for other, spec in sample.operands.items()
-        if mode == "manual" and spec is before and at.get(other) == at.get(name)
+        if mode == "manual"
+        and spec is before
+        and not isinstance(spec, int | float | str)  # equal numbers are not one thing
+        and at.get(other) == at.get(name)
     ]
     return replace(sample, operands={**sample.operands, **dict.fromkeys([name, *alike], changed)})
 
