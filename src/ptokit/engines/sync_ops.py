@@ -154,7 +154,7 @@ def _open(run: Interpreter, op: Op, gm: Any, c2v: int, v2c: int) -> PipeObject:
     spec = pipe_spec(op, run.function, run.machine.target)
     memory = gm.pointer if isinstance(gm, View) else gm
     try:
-        return PipeObject(spec, run.machine, memory, c2v, v2c)
+        return PipeObject(spec, run.machine, memory, c2v, v2c, op.location)
     except PtoError as error:
         raise _at(error, op) from None
 

@@ -20,6 +20,7 @@ import numpy as np
 from ptokit.base.diagnostics import fail, where
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileSplitAxis, TileType
+from ptokit.base.location import Location
 from ptokit.isa.effects import Bind, Effect, Move, Pipe, Signal, Slot, Wait, pipe_of
 from ptokit.isa.facts import ObjectFacts, Ops
 from ptokit.isa.fifos import FLAG_IDS, Acting, FixpipeParams, PipeSpec, half
@@ -45,6 +46,7 @@ class PipeObject:
         gm_slot_buffer: Any = None,
         c2v_consumer_buf: int = 0,
         v2c_consumer_buf: int = 0,
+        site: Location | None = None,  # where it is opened; the user's current line by default
     ) -> None:
         self.spec = spec
         self.machine = machine
@@ -52,7 +54,7 @@ class PipeObject:
         self.key = spec
         self.c2v_consumer_buf = c2v_consumer_buf
         self.v2c_consumer_buf = v2c_consumer_buf
-        self.site = where(None)
+        self.site = where(site)
         self._check_type()
         self.gm = self._ring(gm_slot_buffer)
         self._producers: dict[tuple[int, Role], ProducerState] = {}
