@@ -172,6 +172,7 @@ class Kernel:
     defines: Mapping[str, int] = field(default_factory=dict[str, int])
     rules: str | None = None  # unless a call says otherwise
     allow: tuple[str, ...] = ()  # and what calls may allow beside
+    _sources: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
     _modules: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
     _advice: dict[tuple[Any, ...], dict[Any, str]] = field(
         default_factory=dict[tuple[Any, ...], dict[Any, str]]
@@ -260,7 +261,7 @@ class Kernel:
         arguments = self.source.bind(args, consts)
         if form in ("", "l3"):  # the finished program; the other forms are of the written one
             return print_module(self._shown(asked, arguments))
-        written = self.source.written(asked.target, arguments)
+        written = self._written(asked.target, arguments)
         return print_module(ConvertLevel(form).run(written, asked.target))
 
     def cpp(
@@ -354,10 +355,17 @@ class Kernel:
         policy = self._policy(rules, allow)
         return Asked(self._target(target, defines), policy, Steps(place, sync))
 
+    def _written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+        """The program before any pass; they all start from this one, and leave it as it is."""
+        key = (target, *self.source.cache_key(arguments))
+        if key not in self._sources:
+            self._sources[key] = self.source.written(target, arguments)
+        return self._sources[key]
+
     def _module(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
         key = (asked, *self.source.cache_key(arguments))
         if key not in self._modules:
-            written, told = self.source.written(asked.target, arguments), list[Diagnostic]()
+            written, told = self._written(asked.target, arguments), list[Diagnostic]()
             module = self._modules[key] = self.source.finished(written, asked, told)
             self._untold[module] = told
         return self._modules[key]
@@ -383,7 +391,7 @@ class Kernel:
         key = (target, policy, *self.source.cache_key(arguments))
         if key not in self._advice:
             try:
-                module = self.source.written(target, arguments)
+                module = self._written(target, arguments)
             except Exception:  # it runs, but is not written in what can be lowered
                 known = []
             else:
@@ -404,7 +412,7 @@ class Kernel:
         if key in self._judged:
             return
         try:
-            written = self.source.written(asked.target, arguments)
+            written = self._written(asked.target, arguments)
         except PtoError as error:
             if not all(code.startswith("lower.") for code in error.codes):
                 raise
