@@ -25,7 +25,7 @@ from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.kernels import Asked, Kernel, Programs
-from ptokit.machine.objects import as_array
+from ptokit.machine.gm import as_array
 from ptokit.passes.finish import AS_WRITTEN, FINISHED, finish
 
 # What runs the body: one stream that plays every part, one kind of core, or a whole cluster.

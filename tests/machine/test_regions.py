@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptokit.machine.regions import Region, RegionIndex, Rows, evenly
+from ptokit.machine.regions import Region, RegionIndex, Rows, evenly, within
 
 rows = st.builds(
     lambda start, width, gap, number: Rows(start, width, width + gap, number),
@@ -39,6 +39,12 @@ def test_overlap_is_a_shared_byte(one: Rows, other: Rows) -> None:
         low, high = first.common(second)
         assert set(range(low, high)) <= shared
         assert low < high
+
+
+@given(places, places, st.integers(-30, 30))
+def test_within_is_every_byte(inner: Rows, outer: Rows, shift: int) -> None:
+    moved = {byte + shift for byte in bytes_of(Region("GM", inner))}
+    assert within(inner, outer, shift) == (moved <= bytes_of(Region("GM", outer)))
 
 
 @given(rows)

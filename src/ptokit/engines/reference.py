@@ -49,8 +49,9 @@ from ptokit.isa.spec import Insn, Operand, Pipe
 from ptokit.machine import faults
 from ptokit.machine.calls import effects_before, effects_of, hidden_scratch
 from ptokit.machine.executor import judge_scratch, named, order
+from ptokit.machine.gm import GmBuffer
 from ptokit.machine.machine import Machine
-from ptokit.machine.memory import GmBuffer, Storage
+from ptokit.machine.memory import Storage
 from ptokit.machine.objects import ConvObject, GlobalObject, TileObject
 from ptokit.machine.poison import spread, taken
 from ptokit.machine.providers import Services
@@ -320,7 +321,8 @@ class ReferenceCall:
             width = prod(places.shape[axis] for axis in cols)
             places = places.transpose(rows + cols).reshape(height, width)
         found = Elements(declared, tensor.spec.dtype, at.buffer, at.offset, places)
-        if at.offset + found.low < 0 or at.offset + found.high > at.buffer.nbytes:
+        spills = at.offset + found.low < 0 or at.offset + found.high > at.buffer.nbytes
+        if spills or not at.buffer.holds(found.ranges(), -at.buffer.base):
             raise faults.outside_array(found, at.buffer, at.offset, self.insn, tensor.spec, site)
         if found.writes and not at.buffer.writeable:
             raise faults.read_only(found, self.insn, site)

@@ -197,11 +197,13 @@ def _pointer(param: Value, element: ScalarType, given: Any) -> Pointer:
         )
     try:
         at = pointer(given, wanted)
-    except (PtoError, ValueError) as error:  # nothing the machine can point to
-        why = error.diagnostics[0].message if isinstance(error, PtoError) else str(error)
+    except PtoError as error:  # nothing the machine can point to
+        (found,) = error.diagnostics
         raise fail(
             "argument-type",
-            f"%{param.name} is an array of {element}: {why}",
+            f"%{param.name} is an array of {element}: {found.message}",
+            got=found.got,
+            fix=found.fix,
             site=param.location,
         ) from None
     if at.dtype is not wanted:
@@ -223,7 +225,7 @@ def _view(param: Value, type_: ViewType | ShapedType, given: Any) -> View:
         actual: tuple[int, ...] = tuple(np.shape(at.buffer.owner))
         if len(actual) != len(shape):
             raise fail(
-                "argument-shape",
+                "gm-array",
                 f"%{param.name} has {len(shape)} dimensions",
                 got=[("shape given", actual)],
                 site=param.location,

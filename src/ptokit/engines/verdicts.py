@@ -17,7 +17,7 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.ir.core import Module
 from ptokit.isa.spec import Insn, Pipe
-from ptokit.machine.objects import as_array
+from ptokit.machine.gm import as_array
 
 
 def question(module: Module, blocks: int, arguments: Iterable[Any]) -> Hashable | None:
@@ -27,6 +27,8 @@ def question(module: Module, blocks: int, arguments: Iterable[Any]) -> Hashable 
     arrays: list[Array] = []
     numbers: list[Hashable] = []
     for value in arguments:
+        if isinstance(value, np.generic):
+            value = value.item()
         if hasattr(value, "shape"):
             arrays.append(as_array(value))
             numbers.append(_kind(arrays[-1]))

@@ -12,10 +12,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ptokit.base.diagnostics import PtoError, fail
-from ptokit.base.layout import Array
 from ptokit.frontend.trees import is_record, taken_apart
 from ptokit.isa.verify import shown
-from ptokit.machine.objects import ConvObject, TileObject, as_array, element_type
+from ptokit.machine.gm import as_array
+from ptokit.machine.objects import ConvObject, TileObject
 
 E = TypeVar("E", bound=IntEnum)
 
@@ -124,7 +124,7 @@ def check_argument(name: str, value: Any) -> None:
         for field in fields(value):
             check_argument(f"{name}.{field.name}", getattr(value, field.name))
     elif not isinstance(value, np.generic) and is_array(value):
-        _check_array(name, as_array(value))
+        as_array(value, name)
 
 
 def leaves_of(name: str, value: Any) -> list[tuple[str, Any]]:
@@ -147,24 +147,6 @@ def as_passed(value: Any) -> Any:
         return value
     rounded = [np.float32(n) if type(n) is float else n for n in tree.leaves]
     return tree.build(rounded)
-
-
-def _check_array(name: str, array: Array) -> None:
-    element_type(array)
-    if array.ndim == 0:
-        raise fail(
-            "argument-shape",
-            f"{name} is an array without dimensions",
-            got=[(name, f"{array.dtype} array of shape ()")],
-            fix=f"{name}.item() for a number, {name}.reshape(1) for one element of global memory",
-        )
-    if any(step < 0 for step in array.strides):
-        raise fail(
-            "argument-shape",
-            f"{name} goes backwards through memory, as x[::-1] does",
-            got=[(f"{name}.strides", array.strides)],
-            fix=f"np.ascontiguousarray({name}) is a copy in its order",
-        )
 
 
 def is_array(value: Any) -> bool:

@@ -19,9 +19,9 @@ from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
 from ptokit.machine.explore import explore as search
+from ptokit.machine.gm import as_array
 from ptokit.machine.jobs import spread
 from ptokit.machine.machine import Machine
-from ptokit.machine.objects import as_array
 from ptokit.machine.recording import joined
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
 
@@ -70,7 +70,7 @@ def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
             'check is True, False, "full" or "explore", and jobs a positive number',
             got=[("check", hazards), ("jobs", jobs)],
         )
-    memory = [as_array(a) for a in options.arrays if hasattr(a, "shape")]
+    memory = [as_array(a) for a in options.arrays if getattr(a, "shape", ())]
 
     def scheduled(**changed: Any) -> Outcome:
         return _scheduled(programs, on, mode, replace(options, arrays=memory, **changed))

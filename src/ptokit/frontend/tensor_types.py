@@ -32,7 +32,8 @@ from ptokit.frontend.conv_parameters import ConvParameters
 from ptokit.frontend.types import broadcast, contents, reject
 from ptokit.isa.verify import recipe
 from ptokit.machine.faults import never_written
-from ptokit.machine.objects import GlobalObject, Pointer, as_array, element_type, pointer
+from ptokit.machine.gm import as_array, element_type
+from ptokit.machine.objects import GlobalObject, Pointer, pointer
 
 __all__ = [
     "BaseShape2D", "ConvTile", "ConvTileShape", "GlobalTensor", "Shape", "Stride", "TileShape2D",
@@ -274,7 +275,7 @@ def _inferred(memory: Any) -> GlobalSpec:
             fix="GlobalTensor(array), or GlobalTensor[DType, Shape[...], Stride[...]](pointer)",
         )
     array = as_array(memory)
-    check_dimensions(array.shape, array.strides)
+    check_dimensions(array.shape)
     missing = 5 - array.ndim
     steps = tuple(s // array.itemsize for s in array.strides)
     whole = max([n * s for n, s in zip(array.shape, steps, strict=True)], default=1)
@@ -283,7 +284,7 @@ def _inferred(memory: Any) -> GlobalSpec:
     )
 
 
-def check_dimensions(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+def check_dimensions(shape: tuple[int, ...]) -> None:
     """Refuse arrays that no view of global memory can stand for."""
     if not 1 <= len(shape) <= 5:
         raise fail(
@@ -291,13 +292,6 @@ def check_dimensions(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
             "a GlobalTensor is made from an array of one to five dimensions",
             got=[("dimensions", len(shape))],
             fix="merge dimensions: array.reshape(...)" if shape else "array.reshape(1)",
-        )
-    if any(step < 0 for step in strides):
-        raise fail(
-            "tensor-step",
-            "a GlobalTensor goes forwards through memory; this array has a negative step",
-            got=[("strides", strides)],
-            fix="give the kernel a copy in the wanted order: np.ascontiguousarray(x[::-1])",
         )
 
 

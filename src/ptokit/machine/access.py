@@ -120,20 +120,15 @@ class AccessPattern:
         return self._extents
 
     def _find_extents(self) -> Rows | Ranges:
-        axis_map, size = self.axis_map, self.dtype.itemsize
+        axis_map = self.axis_map
         if 0 in self.size:
             return ()
-        stretches = axis_map.stretches
-        is_whole = self.size == (axis_map.rows, axis_map.cols)
-        if is_whole and stretches is not None and not self.dtype.is_packed:
-            length, pitch, count = stretches
-            return Rows(0, length * size, pitch * size, count)
+        if self.size == (axis_map.rows, axis_map.cols) and not self.dtype.is_packed:
+            return extents(axis_map, self.dtype.itemsize)
         offsets = axis_map.offsets[self.rows, self.cols]
         if self.dtype.is_packed:
-            ranges = tuple(byte_ranges(np.unique(offsets // 2), 1))
-        else:
-            ranges = tuple(byte_ranges(np.sort(offsets, axis=None) * size, size))
-        return evenly(ranges) or ranges
+            return _merged(np.unique(offsets // 2), 1)
+        return _merged(offsets, self.dtype.itemsize)
 
 
 class Access:
@@ -353,6 +348,19 @@ class Access:
         does = "/".join(word for word in ("reads", "writes") if getattr(self, word)) or "names"
         rows, cols = self.shape
         return f"<{does} {self.operand} {rows}x{cols} in {self.memory.name}>"
+
+
+def extents(axis_map: AxisMap, size: int) -> Rows | Ranges:
+    """The bytes that elements of so many bytes take, behind the first one."""
+    if axis_map.stretches is None:
+        return () if 0 in axis_map.shape else _merged(axis_map.offsets, size)
+    length, pitch, count = axis_map.stretches
+    return Rows(0, length * size, pitch * size, count)
+
+
+def _merged(offsets: Array, size: int) -> Rows | Ranges:
+    ranges = tuple(byte_ranges(np.sort(offsets, axis=None) * size, size))
+    return evenly(ranges) or ranges
 
 
 def byte_ranges(starts: Array, size: int) -> Iterator[tuple[int, int]]:

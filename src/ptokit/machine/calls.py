@@ -377,7 +377,8 @@ def bind_global(pattern: AccessPattern, tensor: GlobalObject, insn: Insn, site: 
     """An access pattern where its tensor points to."""
     at = tensor.pointer or tensor.data()
     memory, offset = at.buffer, at.offset
-    if offset + pattern.low < 0 or offset + pattern.high > memory.data.nbytes:
+    spills = offset + pattern.low < 0 or offset + pattern.high > memory.data.nbytes
+    if spills or not (memory.is_dense or memory.holds(pattern.extents, offset)):
         raise outside_array(pattern, memory, offset, insn, tensor.spec, site)
     if pattern.writes and not memory.writeable:
         raise read_only(pattern, insn, site)

@@ -149,17 +149,21 @@ def outside_array(
     pattern: Any, memory: Any, offset: int, insn: Insn, spec: Any, site: Place
 ) -> PtoError:
     """A view of global memory leaves the array of the user."""
-    size = pattern.dtype.itemsize
+    size, array = pattern.dtype.itemsize, memory.owner
+    fix = "check shape, stride and pointer of the GlobalTensor against the array"
+    if not memory.is_dense:
+        steps = tuple(step // array.itemsize for step in array.strides)
+        fix += f": its elements lie {steps} apart, and what is between them is not its own"
     return fail(
         "gm-bounds",
         f"{insn.name}: the view {pattern.operand} lies inside its array",
         got=[
             ("first element", (offset + pattern.low) // size),
             ("last element", (offset + pattern.high) // size - 1),
-            ("array elements", memory.nbytes // size),
+            ("array elements", array.nbytes // size),
             (pattern.operand, spec),
         ],
-        fix="check shape, stride and pointer of the GlobalTensor against the array",
+        fix=fix,
         site=site,
         kind=OutOfBounds,
     )

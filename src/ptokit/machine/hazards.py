@@ -20,7 +20,7 @@ from ptokit.isa.walks import is_positionwise, walk_of
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
-from ptokit.machine.memory import GmBuffer
+from ptokit.machine.gm import GmBuffer
 from ptokit.machine.regions import Region, RegionIndex, Rows, Use
 from ptokit.machine.scalar_cache import ScalarCaches
 

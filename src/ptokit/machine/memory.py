@@ -1,10 +1,8 @@
 """Byte memories. Every byte knows whether anything has written it; reading one that nothing wrote
-is an error of the program, never a zero. Global memory is a memory like the others: the bytes of a
-user's array, which always count as defined."""
+is an error of the program, never a zero. Global memory is a memory like the others (gm.py)."""
 
 from __future__ import annotations
 
-import ctypes
 from itertools import count
 
 import numpy as np
@@ -42,32 +40,6 @@ class Storage:
         """Forget all contents."""
         self.shadow[:] = 0
         self.epoch += 1
-
-
-class GmBuffer(Storage):
-    """The user's array as global memory: its bytes without a copy, at their real address.
-
-    All arrays share one address space, so that those that overlap do overlap.
-    """
-
-    __slots__ = ("owner", "title")
-
-    never_checked = 0  # all its bytes are defined, and stay so
-
-    def __init__(self, array: Array, title: str = "") -> None:
-        low, high = np.lib.array_utils.byte_bounds(array)
-        self.name = "GM"
-        self.title = title  # what the program calls the array
-        self.owner = array  # keeps the memory alive
-        self.base = low
-        self.uid = -1
-        self.epoch = 0
-        self.writeable = bool(array.flags.writeable)
-        if array.flags.c_contiguous:
-            self.data: Array = array.reshape(-1).view(np.uint8)
-        else:
-            raw = (ctypes.c_uint8 * (high - low)).from_address(low)
-            self.data = np.frombuffer(memoryview(raw), np.uint8)
 
 
 class Lease:

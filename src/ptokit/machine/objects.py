@@ -6,6 +6,7 @@ the kernel runs. Each object keeps a `key`, the tuple of everything the simulato
 
 from __future__ import annotations
 
+from contextlib import suppress
 from operator import index
 from typing import Any
 
@@ -13,14 +14,16 @@ import numpy as np
 
 from ptokit.base.convs import ConvParameter, initial_parameters
 from ptokit.base.diagnostics import fail
-from ptokit.base.dtypes import DType, dtype, u8
+from ptokit.base.dtypes import DType, u8
 from ptokit.base.entry import public
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, AxisMap
 from ptokit.base.tensors import ConvSpec, GlobalSpec, strides_in_use
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa.facts import ConvFacts, GlobalFacts, TileFacts
+from ptokit.machine.access import extents
 from ptokit.machine.faults import OutOfBounds
-from ptokit.machine.memory import GmBuffer, Lease, Storage
+from ptokit.machine.gm import GmBuffer, as_array, element_type
+from ptokit.machine.memory import Lease, Storage
 from ptokit.machine.slices import rank_of, window
 
 
@@ -229,39 +232,6 @@ class Pointer:
         return f"<{self.dtype.name}* {name} + {self.offset // self.dtype.itemsize}>"
 
 
-def as_array(value: Any) -> Array:
-    """Turn anything that carries an array (NumPy, DLPack, buffer protocol) into one, uncopied."""
-    if isinstance(value, np.ndarray):
-        return value
-    if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
-    if hasattr(value, "__array_interface__"):
-        return np.asarray(value)
-    try:
-        return np.asarray(memoryview(value))
-    except TypeError:
-        pass
-    raise fail(
-        "SA-0053",
-        "global memory is given as an array or a pointer",
-        got=[("type", type(value).__name__)],
-        fix="pass a NumPy array (or anything with DLPack or the buffer protocol), or ptr(array)",
-    )
-
-
-def element_type(array: Array) -> DType:
-    """The PTO element type of an array's elements."""
-    try:
-        return dtype(array.dtype)
-    except ValueError as error:
-        raise fail(
-            "SA-0054",
-            f"the array has a PTO element type: {error}",
-            got=[("array.dtype", array.dtype)],
-            fix="convert the array first, for example array.astype(np.float32)",
-        ) from None
-
-
 def pointer(value: Any, element: DType | None = None) -> Pointer:
     """Return a pointer to the first element of an array; `element` re-reads code types.
 
@@ -365,10 +335,11 @@ class GlobalObject:
         at = self.data()
         size = self.spec.itemsize
         strides = tuple(s * size for s in self.stride)
-        try:
-            return np.ndarray(self.shape, self.spec.dtype.np, at.buffer.data, at.offset, strides)
-        except ValueError:
-            pass
+        axes = AxisMap(self.shape, self.stride, (), (0, 1, 2, 3, 4))
+        with suppress(ValueError):
+            found = np.ndarray(self.shape, self.spec.dtype.np, at.buffer.data, at.offset, strides)
+            if at.buffer.is_dense or at.buffer.holds(extents(axes, size), at.offset):
+                return found
         raise fail(
             "gm-bounds",
             "the view lies inside its array",

@@ -18,7 +18,7 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.machine.faults import poison_read
-from ptokit.machine.memory import GmBuffer
+from ptokit.machine.gm import GmBuffer
 
 if TYPE_CHECKING:
     from ptokit.machine.machine import Machine

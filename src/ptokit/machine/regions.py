@@ -47,6 +47,30 @@ def evenly(ranges: Ranges) -> Rows | None:
     return rows if rows.ranges == ranges else None
 
 
+def within(inner: Rows | Ranges, outer: Rows | Ranges, shift: int) -> bool:
+    """Whether every byte of one place, moved by so many, is one of another."""
+    if not inner or not outer:
+        return not inner
+    if (
+        isinstance(inner, Rows)
+        and isinstance(outer, Rows)
+        and (inner.number == 1 or inner.pitch % outer.pitch == 0)
+    ):
+        row, col = divmod(inner.start + shift - outer.start, outer.pitch)
+        last = row + inner.pitch * (inner.number - 1) // outer.pitch
+        return row >= 0 and last < outer.number and col + inner.width <= outer.width
+    starts, stops = _edges(inner)
+    own_starts, own_stops = _edges(outer)
+    found = np.searchsorted(own_starts, starts + shift, "right") - 1
+    return bool((found >= 0).all() and (stops + shift <= own_stops[found]).all())
+
+
+def _edges(place: Rows | Ranges) -> tuple[Any, Any]:
+    """The first byte of every stretch, and the one behind its last."""
+    edges = np.array(place.ranges if isinstance(place, Rows) else place, np.int64)
+    return edges[:, 0], edges[:, 1]
+
+
 @dataclass(slots=True)
 class Use:
     """One operand of an instruction as the hazard log sees it."""

@@ -244,7 +244,7 @@ def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
     at = args[0]
     spec: GlobalSpec | None = kind.TYPE
     if spec is None:
-        check_dimensions(at.shape, at.strides)
+        check_dimensions(at.shape)
         missing = 5 - len(at.shape)
         whole = max([n * s for n, s in zip(at.shape, at.strides, strict=True)], default=1)
         shape: tuple[Any, ...] = (1,) * missing + at.shape

@@ -33,7 +33,8 @@ from ptokit.ir.types import (
     Type,
 )
 from ptokit.isa.targets import Target
-from ptokit.machine.objects import ConvObject, TileObject, as_array
+from ptokit.machine.gm import as_array
+from ptokit.machine.objects import ConvObject, TileObject
 
 
 def lower(

@@ -1,0 +1,148 @@
+"""The gate of global memory: which arrays may become it, and which bytes are then theirs.
+
+Whatever a program is given as global memory - an argument of a kernel, the array of a GlobalTensor,
+a pointer, slots of a FIFO, a file on the command line - comes through `as_array` and becomes a
+`GmBuffer`; no engine reads or writes a byte that the buffer does not `hold`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, cast
+
+import numpy as np
+
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.dtypes import DType, dtype
+from ptokit.base.layout import Array, AxisMap
+from ptokit.machine.access import extents
+from ptokit.machine.memory import Storage
+from ptokit.machine.regions import Ranges, Rows, within
+
+
+def as_array(value: Any, name: str = "the array") -> Array:
+    """Turn anything that carries an array (NumPy, DLPack, buffer protocol) into one, uncopied.
+
+    Raises unless global memory can be made of it; `name` is what the message calls it.
+    """
+    array = _carried(value, name)
+    _check_elements(array, name)
+    return array
+
+
+def _carried(value: Any, name: str) -> Array:
+    """The array that a value carries, whatever its elements are."""
+    why, found = "", None
+    if isinstance(value, np.ma.MaskedArray):
+        why = ": this one has a mask beside its elements, which would be lost"
+    else:
+        try:
+            if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+                found = np.from_dlpack(value)
+            elif hasattr(value, "__array_interface__"):
+                found = np.asarray(value)
+            else:
+                found = np.asarray(memoryview(cast("Any", value)))
+        except Exception as error:  # whatever another library's object answers with
+            why = "" if isinstance(error, TypeError) else f": {error}"
+    if found is not None:
+        return found
+    fix = "pass a NumPy array (or anything with DLPack or the buffer protocol), or ptr(array)"
+    raise fail(
+        "SA-0053",
+        f"global memory is given as an array or a pointer{why}",
+        got=[("type", type(value).__name__)],
+        fix=f"{name}.filled(0), with the value that is to stand for what is masked"
+        if isinstance(value, np.ma.MaskedArray)
+        else fix,
+    )
+
+
+def _check_elements(array: Array, name: str) -> None:
+    """Refuse elements that do not lie as those of global memory do."""
+    short = "x" if " " in name else name
+    whole = f"np.ascontiguousarray({short})"
+    element_type(array)
+    if array.ndim == 0:
+        got = f"{array.dtype} array of shape ()"
+        fix = f"{short}.item() for a number, {short}.reshape(1) for one element of global memory"
+        raise _refused(f"{name} is an array without dimensions", (name, got), fix)
+    lies = (f"{short}.strides", array.strides)
+    if any(step < 0 for step in array.strides):
+        says = f"{name} goes backwards through memory, as x[::-1] does"
+        raise _refused(says, lies, f"{whole} is a copy in its order")
+    if any(step % array.itemsize for step in _steps(array)):
+        says = f"the elements of {name} are no whole number of elements apart"
+        fix = f"{whole} is a copy without what lies between them, as the other fields of records do"
+        raise _refused(says, lies, f"{fix}; copy the result back afterwards")
+    if not array.flags.aligned:
+        says = f"{name} does not begin at a multiple of its element size"
+        at = hex(array.__array_interface__["data"][0])
+        raise _refused(says, ("address", at), f"{short}.copy(), and copy the result back")
+
+
+def _steps(array: Array) -> list[int]:
+    """The strides that lead from one element to another."""
+    return [s for n, s in zip(array.shape, array.strides, strict=True) if n > 1]
+
+
+def _refused(says: str, got: tuple[str, object], fix: str) -> PtoError:
+    return fail("gm-array", says, got=[got], fix=fix)
+
+
+def element_type(array: Array) -> DType:
+    """The PTO element type of an array's elements."""
+    try:
+        return dtype(array.dtype)
+    except ValueError as error:
+        swapped = not array.dtype.isnative and array.dtype.newbyteorder("=")
+        raise fail(
+            "SA-0054",
+            f"the array has a PTO element type: {error}",
+            got=[("array.dtype", array.dtype)],
+            fix=f"the bytes are in the order of another machine: array.astype(np.{swapped})"
+            if swapped
+            else "convert the array first, for example array.astype(np.float32)",
+        ) from None
+
+
+class GmBuffer(Storage):
+    """The user's array as global memory: its bytes without a copy, at their real address.
+
+    All arrays share one address space, so that those that overlap do overlap. Of an array that is
+    part of a larger one, `data` goes from the first to the last element and includes what is not
+    its own in between.
+    """
+
+    __slots__ = ("_own", "is_dense", "owner", "title")
+
+    never_checked = 0  # all its bytes are defined, and stay so
+
+    def __init__(self, array: Array, title: str = "") -> None:
+        low, high = np.lib.array_utils.byte_bounds(array)
+        self.name = "GM"
+        self.title = title  # what the program calls the array
+        self.owner = array  # keeps the memory alive
+        self.base = low
+        self.uid = -1
+        self.epoch = 0
+        self.writeable = bool(array.flags.writeable)
+        self.is_dense = True  # whether all the bytes are the array's own
+        self._own: Rows | Ranges | None = None
+        if array.flags.c_contiguous:
+            self.data: Array = array.reshape(-1).view(np.uint8)
+        else:
+            self.is_dense = array.flags.f_contiguous
+            raw = (ctypes.c_uint8 * (high - low)).from_address(low)
+            self.data = np.frombuffer(memoryview(raw), np.uint8)
+
+    def holds(self, place: Rows | Ranges, offset: int) -> bool:
+        """Whether bytes so many behind the first one are all of the array's elements."""
+        if self._own is None:
+            array = self.owner
+            # A dimension that stays in its place adds no element.
+            shape = [1 if s == 0 else n for n, s in zip(array.shape, array.strides, strict=True)]
+            steps = tuple(s // array.itemsize for s in array.strides)
+            axes = AxisMap(tuple(shape), steps, (), tuple(range(array.ndim)))
+            self._own = extents(axes, array.itemsize)
+        return within(place, self._own, offset)
