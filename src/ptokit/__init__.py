@@ -50,6 +50,7 @@ from ptokit.isa.sort_records import MrgSortExecutedNumList
 if TYPE_CHECKING:
     from ptokit.from_python import kernel
     from ptokit.from_text import load, loads
+    from ptokit.ir.limits import TextLimits
     from ptokit.kernels import Kernel
 
 # What needs IR, passes and engines loads when it is first used: `import ptokit` stays quick.
@@ -58,6 +59,7 @@ _LATE = {
     "kernel": "ptokit.from_python",
     "load": "ptokit.from_text",
     "loads": "ptokit.from_text",
+    "TextLimits": "ptokit.ir.limits",
 }
 
 
@@ -91,6 +93,7 @@ __all__ = [
     "Kernel",
     "load",
     "loads",
+    "TextLimits",
     "static_range",
     "cube_section",
     "vector_section",

@@ -21,8 +21,9 @@ from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
 from ptokit.ir.dialects.system import SUBBLOCK_IDX, SUBBLOCK_NUM
 from ptokit.ir.flow import core_of
-from ptokit.ir.lexer import comments_of
-from ptokit.ir.parser import parse, parse_file
+from ptokit.ir.lexer import Source, comments_of
+from ptokit.ir.limits import TextLimits
+from ptokit.ir.parser import parse, parse_file, parse_source
 from ptokit.ir.printer import print_module
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
@@ -38,23 +39,24 @@ from ptokit.passes.verify import Verify
 
 
 @public
-def load(path: str | Path) -> Program:
-    """Read a program from a file, in any of the text forms."""
-    return Program(parse_file(path))
+def load(path: str | Path, *, limits: TextLimits | None = None) -> Program:
+    """Read a program from a file, in any of the text forms. Nothing in it is executed."""
+    return Program(parse_file(path, limits))
 
 
 @public
-def loads(text: str, name: str = "<text>") -> Program:
+def loads(text: str, name: str = "<text>", *, limits: TextLimits | None = None) -> Program:
     """Read a program from a string."""
-    return Program(parse(text, name))
+    return Program(parse(text, name, limits))
 
 
 @public
-def formatted(text: str, name: str = "<text>") -> str:
+def formatted(text: str, name: str = "<text>", *, limits: TextLimits | None = None) -> str:
     """The canonical form of a text, with its comments."""
-    module = parse(text, name)
-    write = print_asm if looks_like(text) else print_module
-    return write(module, comments=comments_of(text))
+    source = Source(text, name, TextLimits.in_force(limits))
+    module = parse_source(source)
+    write = print_asm if looks_like(source.text) else print_module
+    return write(module, comments=comments_of(source))
 
 
 @public

@@ -198,6 +198,12 @@ MISTAKES: dict[str, list[Callable[[], Any]]] = {
         lambda: too_big.lower(np.zeros((256, 512), np.float32)),
     ],
     "load": [lambda: ptokit.load("/no/such/file.pto")],
+    "TextLimits": [
+        lambda: TextLimits(depth=3),
+        lambda: loads("", limits=TextLimits(nesting=0)),
+        lambda: loads("", limits=TextLimits(digits=10_000)),
+        lambda: loads("", limits=3),
+    ],
     "loads": [
         lambda: ptokit.loads("func.func @f( {"),
         lambda: ptokit.loads(TEXT)["g"],

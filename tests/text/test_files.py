@@ -15,6 +15,7 @@ import pytest
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.from_text import Program, formatted
 from ptokit.ir.asmform import print_asm
+from ptokit.ir.lexer import Source
 from ptokit.ir.parser import parse, parse_file, parse_with_errors
 from ptokit.ir.printer import print_module
 from ptokit.ir.rewrite import clone, same_module
@@ -125,7 +126,7 @@ CASES = [
 
 @pytest.mark.parametrize("piece", CASES)
 def test_mistakes_are_found_where_they_are(piece: str) -> None:
-    _, errors = parse_with_errors(piece, "bad.pto")
+    _, errors = parse_with_errors(Source(piece, "bad.pto"))
     compare(piece, errors)
 
 

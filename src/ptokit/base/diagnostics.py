@@ -84,12 +84,26 @@ def _excerpt(location: Location) -> list[str]:
     if not text.strip():
         return []
     number = f"{location.line:>5} | "
+    width = max(1, (location.end_col or location.col + 1) - location.col)
+    text, col = _window(text, location.col)
     lines = [number + text]
-    if location.col:
-        width = max(1, (location.end_col or location.col + 1) - location.col)
-        lead = "".join("\t" if c == "\t" else " " for c in text[: location.col - 1])
-        lines.append(" " * (len(number) - 2) + "| " + lead + "^" * min(width, len(text)))
+    if col:
+        lead = "".join("\t" if c == "\t" else " " for c in text[: col - 1])
+        lines.append(" " * (len(number) - 2) + "| " + lead + "^" * min(width, len(text) - col + 2))
     return lines
+
+
+def _window(text: str, col: int) -> tuple[str, int]:
+    """The part of a long line around a column, and where the column is in it."""
+    if len(text) <= _WIDEST:
+        return text, col
+    first = max(0, min(col - _WIDEST // 4, len(text) - _WIDEST))
+    last = first + _WIDEST
+    before, behind = "..." * (first > 0), "..." * (last < len(text))
+    return before + text[first:last] + behind, col and col - first + len(before)
+
+
+_WIDEST = 240  # characters of a line that a message shows
 
 
 class PtoWarning(UserWarning):

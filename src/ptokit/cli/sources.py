@@ -5,21 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ptokit.base.diagnostics import usage_error
 from ptokit.from_text import Program, loads
+from ptokit.ir.limits import TextLimits, decoded, read_source
 
 
 def read_text(path: Path) -> str:
     """The contents of a file, or of standard input."""
+    limits = TextLimits.in_force()
     if str(path) == "-":
-        return sys.stdin.read()
-    try:
-        return path.read_text("utf-8")
-    except OSError as error:
-        reason = error.strerror
-    except UnicodeDecodeError:
-        reason = "it is not UTF-8 text"
-    raise usage_error("file", f"cannot read {path}: {reason}")
+        return decoded(sys.stdin.buffer.read(limits.size + 1), shown_name(path), limits)
+    return read_source(path, limits)
 
 
 def shown_name(path: Path) -> str:

@@ -148,8 +148,9 @@ class _AsmReader(Reader):
         for value, (name, place) in zip(op.results, head.results, strict=False):
             value.owner = op
             if is_newer:
-                self.values.pop(name, None)  # the name stands for the new tile from here on
-            self.define(name, value, place)
+                self.rename(name, value)  # the name stands for the new tile from here on
+            else:
+                self.define(name, value, place)
 
     def _destinations(self, head: Head, forms: list[Form]) -> bool:
         """Take the destinations if they stand in front of the sources."""

@@ -366,6 +366,11 @@ def float_bits(value: float, type_: Type) -> int:
     return single
 
 
+def bits_of_float(type_: Type) -> int:
+    """The width of the patterns that `float_of_bits` reads."""
+    return {"bf16": 16, "f16": 16, "f64": 64}.get(str(type_), 32)
+
+
 def float_of_bits(bits: int, type_: Type) -> float:
     """The float that a bit pattern stands for."""
     name = str(type_)

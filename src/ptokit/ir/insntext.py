@@ -50,8 +50,9 @@ class Listed:
                 if found:
                     reader.expect(",")
                 found.append(reader.value())
-        if reader.sees("!loc"):
-            reader.at += 3  # `!loc=vec`: the type says it as well
+        if reader.accept("!loc"):  # `!loc=vec`: the type says it as well
+            reader.expect("=")
+            reader.take("word", "the kind of the tile")
         self.indices.append(tuple(found))
 
     @property
@@ -147,14 +148,14 @@ def read_ssa(reader: Reader, head: Head, forms: list[Form]) -> Op:
     attrs: dict[str, Attribute] = {}
     ins = Listed()
     # Line breaks mean nothing: behind an instruction without operands the next line follows.
-    while (
+    if (
         reader.sees("@tile")
         or reader.kind == "number"
         or (reader.kind == "value" and not reader.starts_statement())
     ):
         ins.read(reader)
-        if not reader.accept(","):
-            break
+        while reader.accept(",") and (reader.sees("@tile") or reader.kind in ("number", "value")):
+            ins.read(reader)
     keys = _declared(forms)
     if reader.sees("{"):
         attrs.update(reader.attr_dict(keys))

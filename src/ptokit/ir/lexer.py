@@ -1,6 +1,9 @@
 """From text to tokens. Types and attributes with their brackets are one token each, so the parser
 can look a spelling it has met before up instead of reading it again.
 
+No pattern goes back over what it has read: a text is cut into tokens in time that grows with its
+length, whatever it holds.
+
 A comment starts with `//`, or with `#` and a space as on the instruction pages."""
 
 from __future__ import annotations
@@ -9,10 +12,13 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
+from ptokit.base.diagnostics import ProgramError
 from ptokit.base.location import Location
+from ptokit.ir.limits import DEFAULT, TextLimits, admitted, check_lines
 
-_FLAT = r"<(?:->|[^<>])*>"
-_NEST = rf"<(?:->|[^<>]|<(?:->|[^<>]|<(?:->|[^<>]|{_FLAT})*>)*>)*>"
+_FLAT = r"<(?:->|[^<>])*+>"
+_NEST = rf"<(?:->|[^<>]|<(?:->|[^<>]|<(?:->|[^<>]|{_FLAT})*+>)*+>)*+>"
+_OPEN = r'"(?:[^"\\\n]|\\.)*+'  # a string up to its closing quote, or to where it should be
 
 _TOKEN = re.compile(
     rf"""
@@ -22,24 +28,28 @@ _TOKEN = re.compile(
   | (?P<attr>\#[A-Za-z_][\w$.-]*(?:{_NEST})?|(?:dense|array|affine_map|strided){_NEST})
   | (?P<symbol>@(?:[A-Za-z_$.][\w$.-]*|"[^"\n]*"))
   | (?P<label>\^[\w$.-]+)
-  | (?P<string>"(?:[^"\\\n]|\\.)*")
+  | (?P<string>{_OPEN}")
+  | (?P<unclosed>{_OPEN})
   | (?P<number>-?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?))
   | (?P<word>\.?[A-Za-z_][\w$.]*)
   | (?P<mark>->|\.\.\.|[()\[\]{{}}<>,:=?;*])
   | (?P<end>\Z)
   | (?P<bad>.))
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 
 
 class Source:
     """A text with its name: turns offsets into locations."""
 
-    def __init__(self, text: str, file: str) -> None:
-        self.text = text
+    def __init__(self, text: str, file: str, limits: TextLimits = DEFAULT) -> None:
+        self.text = admitted(text, file, limits)
         self.file = file
-        self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
+        self.limits = limits
+        self._starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
+        self._latest = (0, "")  # the number and the text of the line that was asked for last
+        check_lines(self._starts, len(self.text), file, limits)
 
     def line(self, offset: int) -> int:
         """The line an offset lies on, from 1."""
@@ -49,8 +59,10 @@ class Source:
         """The place of a span; one that runs over a line break ends with its first line."""
         number = bisect_right(self._starts, start)
         first = self._starts[number - 1]
-        stop = self.text.find("\n", first)
-        line = self.text[first : stop if stop >= 0 else len(self.text)]
+        if self._latest[0] != number:  # the locations of a line share its text
+            stop = self._starts[number] if number < len(self._starts) else len(self.text)
+            self._latest = (number, self.text[first:stop].rstrip("\r\n"))
+        line = self._latest[1]
         col = start - first
         return Location(
             self.file, number, col + 1, min(max(end - first, col + 1), len(line) + 1) + 1, line
@@ -58,7 +70,7 @@ class Source:
 
 
 _COMMENT = re.compile(
-    r'"(?:[^"\\\n]|\\.)*"|(?P<lead>^[ \t]*)?(?P<comment>(?://|#(?=\s|\Z))[^\n]*)', re.MULTILINE
+    rf'{_OPEN}"?|(?P<lead>^[ \t]*)?(?P<comment>(?://|#(?=\s|\Z))[^\n]*)', re.MULTILINE
 )
 
 
@@ -71,18 +83,22 @@ class Comment:
     is_own_line: bool
 
 
-def comments_of(text: str) -> list[Comment]:
+def comments_of(source: Source) -> list[Comment]:
     """All comments of a text, in order."""
-    source = Source(text, "")
     return [
         Comment(source.line(m.start("comment")), m["comment"].rstrip(), m["lead"] is not None)
-        for m in _COMMENT.finditer(text)
+        for m in _COMMENT.finditer(source.text)
         if m["comment"]
     ]
 
 
+_DIGITS = re.compile(r"0x[0-9A-Fa-f]+|[0-9]+")
+_WITH_NUMBERS = ("number", "type", "attr", "value")
+_AHEAD = 4  # tokens, at most, that a parser looks at behind the next one
+
+
 class Tokens:
-    """The tokens of a text as parallel lists; the last one has kind "end" and no text."""
+    """The tokens of a text as parallel lists; the last ones have kind "end" and no text."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -90,11 +106,27 @@ class Tokens:
         self.texts: list[str] = []
         self.starts: list[int] = []
         kinds, texts, starts = self.kinds, self.texts, self.starts
+        short = source.limits.digits
         for match in _TOKEN.finditer(source.text):
             kind = match.lastgroup
             assert kind is not None
+            text = match[kind]
             kinds.append(kind)
-            texts.append(match[kind])
+            texts.append(text)
             starts.append(match.start(kind))
+            if len(text) > short and kind in _WITH_NUMBERS:
+                self._check_digits(text, starts[-1])
             if kind == "end":
                 break
+        kinds += ["end"] * _AHEAD
+        texts += [""] * _AHEAD
+        starts += [len(source.text)] * _AHEAD
+
+    def _check_digits(self, text: str, start: int) -> None:
+        limits = self.source.limits
+        for found in _DIGITS.finditer(text):
+            length = found.end() - found.start()
+            if length > limits.digits:
+                at = start + found.start()
+                what, place = "digits of a number", self.source.location(at, at + 1)
+                raise ProgramError([limits.exceeded("digits", what, length, place)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, fail
+from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.base.location import Location
 from ptokit.ir import generic
 from ptokit.ir.attributes import Attribute, OpaqueAttr, SymbolAttr
@@ -19,6 +19,7 @@ from ptokit.ir.dialects.func import CALL, RETURN
 from ptokit.ir.insntext import read_instruction
 from ptokit.ir.instructions import forms_of, mnemonics
 from ptokit.ir.lexer import Source
+from ptokit.ir.limits import TextLimits, read_source
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import ElidedType, Type, same_type
 from ptokit.ir.typetext import suggestion
@@ -28,34 +29,30 @@ _NESTING = {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}
 _MICRO = re.compile(r"pto\.(castptr|v[a-z0-9_]+|p(set|lt|ge|and|or|not|sts|lds)\w*|vecscope\b.*)")
 
 
-def parse(text: str, file: str = "<text>") -> Module:
+def parse(text: str, file: str = "<text>", limits: TextLimits | None = None) -> Module:
     """Read a program; raises ProgramError with all mistakes found."""
-    module, errors = parse_with_errors(text, file)
+    return parse_source(Source(text, file, TextLimits.in_force(limits)))
+
+
+def parse_file(path: str | Path, limits: TextLimits | None = None) -> Module:
+    """Read a program from a file."""
+    limits = TextLimits.in_force(limits)
+    return parse_source(Source(read_source(path, limits), str(path), limits))
+
+
+def parse_source(source: Source) -> Module:
+    """Read a program; raises ProgramError with all mistakes found."""
+    module, errors = parse_with_errors(source)
     if errors:
         raise ProgramError(errors)
     return module
 
 
-def parse_file(path: str | Path) -> Module:
-    """Read a program from a file."""
-    try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error) from None
-    return parse(text, str(path))
-
-
-def _unreadable(path: str | Path, error: Exception) -> PtoError:
-    reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-    return fail("file", f"cannot read {path}: {reason}", site=Location(str(path), 0))
-
-
-def parse_with_errors(text: str, file: str = "<text>") -> tuple[Module, list[Diagnostic]]:
+def parse_with_errors(source: Source) -> tuple[Module, list[Diagnostic]]:
     """Read a program as far as it can be read."""
     from ptokit.ir import asmform
 
-    source = Source(text, file)
-    if asmform.looks_like(text):
+    if asmform.looks_like(source.text):
         return asmform.read(source)
     parser = Parser(source)
     module = parser.module()
@@ -105,12 +102,20 @@ class Parser(Reader):
             start = self.at
             try:
                 if self.sees("module"):
-                    self._top_level(module)
+                    self._inner_module(module)
                 else:
                     self._function(module)
             except Abandon:
                 self._recover_at_top(start)
         self.skip_location()
+
+    def _inner_module(self, module: Module) -> None:
+        """A module in a module: its functions are those of the outer one."""
+        self.enter()
+        try:
+            self._top_level(module)
+        finally:
+            self.depth -= 1
 
     def _alias(self) -> None:
         name = self.text
@@ -231,10 +236,19 @@ class Parser(Reader):
     def block(self, args: list[tuple[str, Value]] | None = None) -> Block:
         """`{ operations }`, with an optional label that names its arguments."""
         self.expect("{")
-        outer = self.values
-        self.values = dict(outer)
+        self.enter()
+        scope = self.open_scope()
         block = Block()
-        for name, value in args or ():
+        try:
+            self._statements(block, args or [])
+        finally:
+            self.close_scope(scope)
+            self.depth -= 1
+        block.end = self.source.line(self.starts[self.at - 1])
+        return block
+
+    def _statements(self, block: Block, args: list[tuple[str, Value]]) -> None:
+        for name, value in args:
             value.owner = block
             self.define(name, value, value.location)
             block.args.append(value)
@@ -242,7 +256,6 @@ class Parser(Reader):
             self._label(block)
         while not self.accept("}"):
             if self.kind == "end":
-                self.values = outer
                 raise self.unexpected("'}'")
             if self.kind == "label":
                 raise self.fail(
@@ -251,9 +264,6 @@ class Parser(Reader):
                     fix="use scf.for, scf.while and scf.if",
                 )
             self._statement(block)
-        self.values = outer
-        block.end = self.source.line(self.starts[self.at - 1])
-        return block
 
     def _label(self, block: Block) -> None:
         self.at += 1
@@ -279,7 +289,7 @@ class Parser(Reader):
             self.implied.clear()
             self._recover(start)
             for name, place in head.results:
-                self.values[name] = Value(name[1:], ElidedType("<unknown>"), None, place)
+                self.rename(name, Value(name[1:], ElidedType("<unknown>"), None, place))
             return
         block.ops += [*self.implied, op]
         self.implied.clear()
@@ -294,10 +304,15 @@ class Parser(Reader):
         while True:
             place = self.place()
             name = self.take("value", "a result")
-            if self.accept(":"):
-                found += [(f"{name}#{n}", place) for n in range(self.integer())]
-            else:
+            at = self.at
+            count = self.integer() if self.accept(":") else -1
+            named = len(found) + abs(count)
+            if named > self.limits.results:
+                raise self.over("results", "results of one operation", named, at)
+            if count < 0:
                 found.append((name, place))
+            else:
+                found += [(f"{name}#{n}", place) for n in range(count)]
             if not self.accept(","):
                 break
         self.expect("=")
@@ -378,6 +393,8 @@ class Parser(Reader):
         A region the broken operation opened is skipped as a whole.
         """
         stopped = self.at
+        if self.kind == "end":
+            return  # what is missing is missing for every operation around this one too
         line = self.source.line(self.starts[max(start, stopped - 1)])
         self.at = start
         depth = 0

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
-from ptokit.base.diagnostics import Diagnostic, Note
+from ptokit.base.diagnostics import Diagnostic, Note, ProgramError
 from ptokit.base.location import Location
 from ptokit.ir.attributes import (
     ArrayAttr,
@@ -26,6 +27,7 @@ from ptokit.ir.attributes import (
     SymbolAttr,
     TypeAttr,
     UnitAttr,
+    bits_of_float,
     enum_names,
     enumeration,
     float_of_bits,
@@ -51,6 +53,7 @@ class Abandon(Exception):  # noqa: N818 - control flow of the reader, never seen
 
 _UNKNOWN = ElidedType("<unknown>")  # the type of a value whose definition could not be read
 _ESCAPES = {"n": "\n", "t": "\t"}
+_INTEGER = re.compile(r"-?(?:0x[0-9A-Fa-f]+|[0-9]+)")
 
 
 @dataclass
@@ -60,6 +63,15 @@ class Head:
     name: str
     location: Location
     results: list[tuple[str, Location]] = field(default_factory=list[tuple[str, Location]])
+
+
+_NEAR = 256  # names, the latest ones, among which a misspelled one is looked for
+_QUOTED = 100  # characters of a text that a message repeats
+
+
+def _cut(text: str, most: int = 4 * _QUOTED) -> str:
+    """A text for a message: the middle of what is long says nothing."""
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 4 :]}"
 
 
 class Reader:
@@ -72,8 +84,11 @@ class Reader:
         self.texts = tokens.texts
         self.starts = tokens.starts
         self.at = 0
+        self.limits = source.limits
+        self.depth = 0
         self.errors: list[Diagnostic] = []
         self.values: dict[str, Value] = {}
+        self._hidden: list[tuple[str, Value | None]] = []  # names, with what they stood for before
         self.implied: list[Op] = []  # constants that the operation at hand spells in place
         self.type_aliases: dict[str, Type] = {}
         self.attr_aliases: dict[str, Attribute] = {}
@@ -95,9 +110,18 @@ class Reader:
         notes: tuple[Note, ...] = (),
     ) -> None:
         """Note an error and go on."""
-        self.errors.append(
-            Diagnostic(code, message, location or self.place(), fix=fix, notes=notes)
-        )
+        place = location or self.place()
+        self._add(Diagnostic(code, _cut(message), place, fix=_cut(fix), notes=notes))
+
+    def _add(self, found: Diagnostic) -> None:
+        if self.errors and self.errors[-1] == found:
+            return  # what is missing at the end is missed by every region that is open
+        self.errors.append(found)
+        number = len(self.errors)
+        if number >= self.limits.errors:
+            place = found.location or self.place()
+            stop = self.limits.exceeded("errors", "mistakes or more", number + 1, place)
+            raise ProgramError([*self.errors, stop])
 
     def fail(
         self, message: str, code: str = "syntax", location: Location | None = None, fix: str = ""
@@ -109,7 +133,21 @@ class Reader:
     def unexpected(self, wanted: str) -> Abandon:
         """The next token is not what the grammar asks for."""
         found = self.texts[self.at]
-        return self.fail(f"expected {wanted}, found {repr(found) if found else 'the end'}")
+        if self.kinds[self.at] == "unclosed":
+            return self.fail("the string is not closed on its line", fix="end it with a quote")
+        shown = repr(_cut(found, _QUOTED)) if found else "the end"
+        return self.fail(f"expected {wanted}, found {shown}")
+
+    def over(self, limit: str, what: str, got: int, at: int | None = None) -> Abandon:
+        """Something at a token, by default the next one, is more than a limit allows."""
+        self._add(self.limits.exceeded(limit, what, got, self.place(at)))
+        return Abandon()
+
+    def enter(self) -> None:
+        """One level of nesting more; `self.depth -= 1` leaves it."""
+        if self.depth >= self.limits.nesting:
+            raise self.over("nesting", "levels of nesting", self.depth + 1)
+        self.depth += 1
 
     # ---- tokens ------------------------------------------------------------------------------
 
@@ -162,13 +200,39 @@ class Reader:
         text = self.take("symbol", "a symbol such as @name")
         return text[2:-1] if text[1] == '"' else text[1:]
 
-    def integer(self) -> int:
+    def integer(self, type_: Type = I64) -> int:
+        """An integer that fits its type."""
         text = self.take("number", "an integer")
-        try:
-            return int(text, 0)
-        except ValueError:
+        if not _INTEGER.fullmatch(text):
             self.at -= 1
-            raise self.unexpected("an integer") from None
+            raise self.unexpected("an integer")
+        return self._fitting(int(text, 16 if "x" in text else 10), type_, self.at - 1)
+
+    def _fitting(self, value: int, type_: Type, at: int) -> int:
+        """A number of token `at`; of n bits it may be the signed or the unsigned one."""
+        bits = type_.bits if isinstance(type_, ScalarType) else 64
+        if not -(1 << bits >> 1) <= value < 1 << bits:
+            raise self.fail(
+                f"{_cut(self.texts[at], _QUOTED)} does not fit {type_}",
+                "bad-attribute",
+                self.place(at),
+                f"its values are {-(1 << bits >> 1)} to {(1 << bits) - 1}" if bits <= 64 else "",
+            )
+        return value
+
+    def _float(self, text: str, type_: ScalarType, at: int) -> float:
+        """The float that token `at` spells: digits, or its bits."""
+        if "x" not in text:
+            return float(text)
+        bits = int(text, 16)
+        if not 0 <= bits < 1 << bits_of_float(type_):
+            raise self.fail(
+                f"{_cut(text, _QUOTED)} is no bit pattern of {type_}",
+                "bad-attribute",
+                self.place(at),
+                f"write at most {bits_of_float(type_) // 4} digits behind 0x, without a sign",
+            )
+        return float_of_bits(bits, type_)
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -177,7 +241,7 @@ class Reader:
         place = self.place()
         self.expect("@tile")
         self.expect("(")
-        attr = IntAttr(self.integer(), INDEX)
+        attr = IntAttr(self.integer(INDEX), INDEX)
         self.expect(")")
         return self._implied("addr", attr, place)
 
@@ -189,9 +253,11 @@ class Reader:
         if "x" in text and any(
             isinstance(t, TileBufType) and t.spec.dtype.mlir == "f32" for t in beside
         ):
-            return self._implied("imm", FloatAttr(float_of_bits(int(text, 16), f32), f32), place)
-        if "x" in text or text.lstrip("-").isdigit():
-            return self._implied("imm", IntAttr(int(text, 0), ScalarType("i32")), place)
+            return self._implied("imm", FloatAttr(self._float(text, f32, self.at - 1), f32), place)
+        if _INTEGER.fullmatch(text):
+            self.at -= 1
+            i32 = ScalarType("i32")
+            return self._implied("imm", IntAttr(self.integer(i32), i32), place)
         return self._implied("imm", FloatAttr(float(text), f32), place)
 
     def _implied(self, name: str, attr: IntAttr | FloatAttr, place: Location) -> Value:
@@ -209,7 +275,7 @@ class Reader:
         name = self.take("value", "a value such as %x")
         found = self.values.get(name)
         if found is None:
-            known = [v for v in self.values if v.startswith("%")]
+            known = islice(reversed(self.values), _NEAR)
             self.note(
                 "undefined-value",
                 f"{name} is not defined here",
@@ -245,7 +311,24 @@ class Reader:
                 "give one of them another name",
                 (Note("first defined here", old.location),),
             )
+        self.rename(name, value)
+
+    def rename(self, name: str, value: Value) -> None:
+        """As `define`, for a name that may have stood for something else."""
+        self._hidden.append((name, self.values.get(name)))
         self.values[name] = value
+
+    def open_scope(self) -> int:
+        """Names from here on are forgotten when `close_scope` is given the result."""
+        return len(self._hidden)
+
+    def close_scope(self, opened: int) -> None:
+        while len(self._hidden) > opened:
+            name, before = self._hidden.pop()
+            if before is None:
+                del self.values[name]
+            else:
+                self.values[name] = before
 
     def make_results(self, head: Head, types: list[Type] | tuple[Type, ...]) -> list[Value]:
         """The result values of an operation; their number must be that of the names."""
@@ -321,10 +404,14 @@ class Reader:
     def type_list_in_parentheses(self) -> list[Type]:
         self.expect("(")
         types: list[Type] = []
-        while not self.accept(")"):
-            if types:
-                self.expect(",")
-            types.append(self.type())
+        self.enter()
+        try:
+            while not self.accept(")"):
+                if types:
+                    self.expect(",")
+                types.append(self.type())
+        finally:
+            self.depth -= 1
         return types
 
     def type_list(self) -> list[Type]:
@@ -376,7 +463,7 @@ class Reader:
         raise self.unexpected("an attribute value")
 
     def _number(self, declared: str) -> Attribute:
-        text = self.texts[self.at]
+        text, at = self.text, self.at
         self.at += 1
         if self.accept(":"):
             type_: Type = self.type()
@@ -385,22 +472,23 @@ class Reader:
             if type_ == I64 and re.search(r"[.eE]", text) and not text.startswith("0x"):
                 type_ = ScalarType("f64")
         if isinstance(type_, ScalarType) and type_.is_float:
-            value = float_of_bits(int(text, 16), type_) if "x" in text else float(text)
-            return FloatAttr(value, type_)
-        try:
-            return IntAttr(int(text, 0), type_)
-        except ValueError:
-            raise self.fail(
-                f"{text} is not an integer", "bad-attribute", self.place(self.at - 1)
-            ) from None
+            return FloatAttr(self._float(text, type_, at), type_)
+        if not _INTEGER.fullmatch(text):
+            raise self.fail(f"{text} is not an integer", "bad-attribute", self.place(at))
+        value = int(text, 16 if "x" in text else 10)
+        return IntAttr(self._fitting(value, type_, at), type_)
 
     def _items(self, opening: str, closing: str) -> list[Attribute]:
         self.expect(opening)
         items: list[Attribute] = []
-        while not self.accept(closing):
-            if items:
-                self.expect(",")
-            items.append(self.attribute())
+        self.enter()
+        try:
+            while not self.accept(closing):
+                if items:
+                    self.expect(",")
+                items.append(self.attribute())
+        finally:
+            self.depth -= 1
         return items
 
     def _short_enum(self, name: str) -> EnumAttr:
@@ -434,9 +522,17 @@ class Reader:
             return DenseAttr(text[6:-1], self.type())
         if text.startswith("array<"):
             element, _, items = text[6:-1].partition(":")
+            words = [word.strip() for word in items.split(",") if word.strip()]
+            if not is_scalar(element.strip()) or not all(map(_INTEGER.fullmatch, words)):
+                raise self.fail(
+                    "an array holds integers of one type",
+                    "bad-attribute",
+                    self.place(at),
+                    "write array<i32: 1, 0>",
+                )
             kind = ScalarType(element.strip())
-            numbers = [IntAttr(int(n, 0), kind) for n in items.split(",") if n.strip()]
-            return ArrayAttr(tuple(numbers), kind)
+            values = [int(word, 16 if "x" in word else 10) for word in words]
+            return ArrayAttr(tuple(IntAttr(self._fitting(n, kind, at), kind) for n in values), kind)
         if match := re.fullmatch(r"#pto<\s*(\w+)\s+([\w-]+)\s*>|#pto\.(\w+)<\s*(\w+)\s*>", text):
             name, word = match.group(1) or match.group(3), match.group(2) or match.group(4)
             if name in enum_names():
@@ -453,15 +549,19 @@ class Reader:
         """`{a = 1, b}`; `declared` gives the types or enumerations of known keys."""
         self.expect("{")
         found: dict[str, Attribute] = {}
-        while not self.accept("}"):
-            if found:
-                self.expect(",")
-            where = self.place()
-            key = self.string() if self.kind == "string" else self.dashed_word()
-            if key in found:
-                self.note("bad-attribute", f"{key} is given twice", where)
-            known = (declared or {}).get(key, "")
-            found[key] = self.attribute(known) if self.accept("=") else UnitAttr()
+        self.enter()
+        try:
+            while not self.accept("}"):
+                if found:
+                    self.expect(",")
+                where = self.place()
+                key = self.string() if self.kind == "string" else self.dashed_word()
+                if key in found:
+                    self.note("bad-attribute", f"{key} is given twice", where)
+                known = (declared or {}).get(key, "")
+                found[key] = self.attribute(known) if self.accept("=") else UnitAttr()
+        finally:
+            self.depth -= 1
         return found
 
     def dashed_word(self) -> str:

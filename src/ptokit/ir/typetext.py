@@ -40,9 +40,9 @@ from ptokit.ir.types import (
 
 T = TypeVar("T")
 
-_SCALAR = re.compile(r"index|[su]?i\d+|b?f\d+(E\d+M\d+\w*)?|tf32|hif[48]|none")
+_SCALAR = re.compile(r"index|[su]?i\d{1,3}|b?f\d{1,3}(E\dM\d\w*)?|tf32|hif[48]|none", re.ASCII)
 _PART = re.compile(r"\s*([^,<>]*(?:<(?:[^<>]|<[^<>]*>)*>[^,<>]*)*)")
-_DIMS = re.compile(r"((?:(?:\d+|\?|-1)x)*)([A-Za-z]\w*)")
+_DIMS = re.compile(r"((?:(?:\d+|\?|-1)x)*)([A-Za-z]\w*)", re.ASCII)
 _BODY = re.compile(r"<(.*)>", re.DOTALL)
 
 VIEWS = ("tensor_view", "partition_tensor_view", "memref", "global", "tile_view")
@@ -73,8 +73,13 @@ class SpellingError(ValueError):
         self.fix = fix
 
 
+_LONGEST_WORD = 80  # comparing takes time with the product of the lengths
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """A did-you-mean clause, or the empty string."""
+    if len(word) > _LONGEST_WORD:
+        return ""
     close = difflib.get_close_matches(word, list(known), 1)
     return f"did you mean {close[0]!r}?" if close else ""
 
@@ -357,7 +362,7 @@ def _conv_tile(name: str, body: str, start: int) -> Type:
     _check_keys(keyed, start, "a convolution tile type", _CONV_KEYS, needed)
     _name_memory(keyed)
     value, offset = keyed["shape"]
-    if not re.fullmatch(r"(\d+|\?)(x(\d+|\?))*", value):
+    if not re.fullmatch(r"([0-9]+|\?)(x([0-9]+|\?))*", value):
         raise SpellingError(
             f"shape is sizes joined by x, not {value!r}", offset, len(value), "shape=1x2x?x?x16"
         )
@@ -382,7 +387,7 @@ def _number(keyed: dict[str, tuple[str, int]], key: str, default: int = 0) -> in
     value, offset = keyed[key]
     if value == "?" and key.startswith("v_"):
         return DYNAMIC
-    if not re.fullmatch(r"-?\d+", value):
+    if not re.fullmatch(r"-?[0-9]+", value):
         raise SpellingError(f"{key} is a number, not {value!r}", offset, len(value))
     return int(value)
 
@@ -407,7 +412,7 @@ def _number_or_word(keyed: dict[str, tuple[str, int]], key: str, known: Mapping[
     value, offset = keyed[key]
     if value.lower() in known:
         return int(known[value.lower()])
-    if value.isdigit() and int(value) < 1 << 33:
+    if re.fullmatch(r"[0-9]+", value) and int(value) < 1 << 33:
         return int(value)
     raise SpellingError(
         f"{key} is a number or one of {', '.join(known)}, not {value!r}",
