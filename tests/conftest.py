@@ -24,6 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Not in pyproject.toml: pytest would import the package before the plugins it is given.
+    config.addinivalue_line("filterwarnings", "ignore::ptokit.PtoWarning")
     if config.getoption("--update-golden") and os.environ.get("CI"):
         raise pytest.UsageError("--update-golden has no place in CI: expected files are reviewed")
 
