@@ -212,21 +212,27 @@ def _bitcast(run: Interpreter, op: Op, frame: Frame) -> None:
     frame[op.result] = made
 
 
-def _subset(run: Interpreter, op: Op, frame: Frame) -> None:
-    """An alias of a window."""
+def _window(run: Interpreter, op: Op, frame: Frame) -> None:
+    """An alias of a part of a tile."""
     source: TileObject = frame[op.operands[0]]
-    row, col = (frame[v] for v in op.operands[1:])
-    spec, parent = run.spec(op.result), source.spec
-    if not (0 <= row <= parent.rows - spec.rows and 0 <= col <= parent.cols - spec.cols):
+    row, col = (frame[v] for v in op.group("offsets"))
+    spec, whole, parent = run.spec(op.result), run.spec(op.operands[0]), source.spec
+    if not (0 <= row <= whole.rows - spec.rows and 0 <= col <= whole.cols - spec.cols):
         raise fail(
-            "subset-bounds",
+            "window-bounds",
             f"{op.name}: the window lies inside the tile",
-            got=[("tile", parent), ("window", spec), ("offsets", (row, col))],
+            got=[("tile", whole), ("window", spec), ("offsets", (row, col))],
             site=op.location,
             kind=OutOfBounds,
         )
-    rows = min(spec.rows, max(0, source.vr - row)) if spec.valid_row == DYNAMIC else spec.valid_row
-    cols = min(spec.cols, max(0, source.vc - col)) if spec.valid_col == DYNAMIC else spec.valid_col
+    given = [frame[v] for v in op.group("valid")]
+    if given:
+        _check_valid(op, run, op.result, *given)
+    else:  # of what the type leaves open, as much as is valid in the tile
+        covered = (min(spec.rows, source.vr - row), min(spec.cols, source.vc - col))
+        given = [max(0, n) for n in covered]
+    rows = given[0] if spec.valid_row == DYNAMIC else spec.valid_row
+    cols = given[1] if spec.valid_col == DYNAMIC else spec.valid_col
     made = TileObject(memory.window(spec, parent), rows, cols)
     run.machine.place(source)
     offset = int(parent.axis_map(source.vr, source.vc).offsets[row, col]) * parent.itemsize
@@ -317,7 +323,8 @@ HANDLERS: dict[Definition, Handler] = {
     memory.SET_VALID: _set_valid,
     memory.GET_VALID: _get_valid,
     memory.BITCAST: _bitcast,
-    memory.SUBSET: _subset,
+    memory.SUBSET: _window,
+    memory.SUBVIEW: _window,
     memory.BIND_TILE: _refuse_lowered,
     memory.POINTER_CAST: _refuse_lowered,
     memory.DECLARE_MEMREF: _refuse_lowered,

@@ -88,8 +88,8 @@ def read_op(parser: Parser, head: Head) -> Op:
     raw = _read_raw(parser, head)
     sizes = _segments(raw.attrs)
     raw.attrs.pop(_SEGMENTS, None)
-    if definition is None:
-        assert forms is not None
+    if definition is None or (forms and not definition.needed_attrs <= raw.attrs.keys()):
+        assert forms is not None  # perhaps under an older name, which now is another's
         return _instruction(parser, head, forms, raw, sizes)
     labels = _labels(parser, head, definition, raw, sizes)
     results = parser.make_results(head, raw.signature.results)

@@ -342,7 +342,8 @@ class Parser(Reader):
                 head.location,
                 "write pto.partition_view %view, offsets = [...], sizes = [%rows, %cols]",
             )
-        if definition is not None:
+        is_older = forms is not None and definition is not None and definition.insn is None
+        if definition is not None and not (is_older and self.texts[self.at + 1] != "["):
             return definition.read(self, head, definition)
         if forms is not None:
             return read_instruction(self, head, forms)

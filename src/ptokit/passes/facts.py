@@ -202,14 +202,16 @@ class Known:
         assert isinstance(parent, TileFacts)
         assert isinstance(type_, TileBufType)
         spec = on_target(type_.spec, self.target.left_layout)
-        offsets = [self.number(v) for v in op.operands[1:]]
+        offsets = [self.number(v) for v in op.group("offsets")]
+        rows, cols = [self.number(v) for v in op.group("valid")] or (None, None)
         address = None
         if parent.address is not None and None not in offsets:
             whole = parent.spec.axis_map(parent.rows, parent.cols).offsets
             row, col = (n or 0 for n in offsets)
             if row < parent.rows and col < parent.cols:
                 address = parent.address + int(whole[row, col]) * parent.spec.itemsize
-        self._tiles[op.result] = TileFacts(memory.window(spec, parent.spec), address=address)
+        shape = memory.window(spec, parent.spec)
+        self._tiles[op.result] = TileFacts(shape, (rows, cols), address)
 
     def _forget_valid(self, op: Op) -> None:
         """A run-time change of the valid region: from here on it is not known."""
@@ -229,6 +231,7 @@ _LEARN: dict[Definition | None, Callable[[Known, Op], None]] = {
     memory.BIND_TILE: Known._bound,
     memory.POINTER_CAST: Known._bound,
     memory.SUBSET: Known._window,
+    memory.SUBVIEW: Known._window,
     memory.SET_VALID: Known._forget_valid,
 }
 

@@ -216,42 +216,53 @@ def _shown(size: int) -> str:
     return "?" if size == DYNAMIC else str(size)
 
 
-def check_subset(op: Op, scene: Scene) -> Iterator[Diagnostic]:
-    """`subset`: a window of a boxed tile is cut at box borders."""
-    type_ = op.operands[0].type
-    if not isinstance(type_, TileBufType):
+def check_window(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`subview` and `subset`: a part of a tile; of a boxed one it is cut at box borders."""
+    parent, type_ = op.operands[0].type, op.result.type
+    if not isinstance(parent, TileBufType) or not isinstance(type_, TileBufType):
         return
-    spec = on_target(type_.spec, scene.target.left_layout)
+    spec = on_target(parent.spec, scene.target.left_layout)
     sizes = _numbers(op.attrs["sizes"])
-    offsets = [scene.known.number(v) for v in op.operands[1:]]
-    extents = (spec.rows, spec.cols)
-    for axis, (offset, size, extent) in enumerate(zip(offsets, sizes, extents, strict=True)):
-        end = (offset or 0) + size
-        if (offset is not None and offset < 0) or end > extent:
-            yield complaint(
-                op,
-                "subset-bounds",
-                "the window lies inside the tile",
-                {"axis": axis, "offset": "?" if offset is None else offset, "size": size}
-                | {"extent": extent},
-            )
-    if not spec.is_boxed:
-        return
-    for axis, (offset, size, box) in enumerate(zip(offsets, sizes, spec.inner, strict=True)):
+    offsets = [scene.known.number(v) for v in op.group("offsets")]
+    axes = zip(offsets, sizes, (spec.rows, spec.cols), spec.inner, strict=True)
+    for axis, (offset, size, extent, box) in enumerate(axes):
+        values = {"axis": axis, "offset": "?" if offset is None else offset, "size": size}
+        if (offset is not None and offset < 0) or (offset or 0) + size > extent:
+            text = "the window lies inside the tile"
+            yield complaint(op, "window-bounds", text, values | {"extent": extent})
         if size % box or (offset or 0) % box:
-            yield complaint(
-                op,
-                "subset-box",
-                "offsets and sizes of a window in a boxed tile are multiples of its box",
-                {"axis": axis, "offset": "?" if offset is None else offset, "size": size}
-                | {"box": box},
-            )
-    kept = 1 if spec.is_row_major else 0
-    if sizes[kept] != extents[kept] or offsets[kept] != 0:
-        whole = "columns" if kept else "rows"
+            text = "offsets and sizes of a window in a boxed tile are multiples of its box"
+            yield complaint(op, "window-box", text, values | {"box": box})
+    shape = {"rows": sizes[0], "cols": sizes[1]}
+    made = type_.spec
+    if made != parent.spec.but(**shape, valid_row=made.valid_row, valid_col=made.valid_col):
         yield complaint(
-            op, "subset-whole", f"a window of this boxed layout keeps all {whole}, from offset 0"
+            op,
+            "window-type",
+            "the type of a window is its tile's, in the shape of its sizes",
+            {"tile": parent, "window": type_, "sizes": sizes},
+            "leave the result type out",
         )
+    elif memory.SUBVIEW.matches(op):
+        yield from _stated_valid(op, made, sizes, scene)
+
+
+def _stated_valid(op: Op, made: TileSpec, sizes: list[int], scene: Scene) -> Iterator[Diagnostic]:
+    """The valid sizes of a window and those of its type say the same."""
+    given = op.group("valid")
+    declared = (made.valid_row, made.valid_col)
+    if not given and DYNAMIC in declared:
+        text = "a window with valid sizes that are not in its type is told them"
+        yield complaint(op, "window-valid", text, fix="write valid [%rows, %cols]")
+    for operand, size, fixed in zip(given, sizes, declared, strict=False):
+        value = scene.known.number(operand)
+        if value is not None and not 0 <= value <= size:
+            text = "the valid sizes of a window lie between 0 and its sizes"
+            yield complaint(op, "window-valid", text, {"valid": value, "size": size})
+        elif fixed not in (DYNAMIC, value):
+            text = "the valid sizes in the type of a window are those it is given"
+            values = {"type": fixed, "valid": "?" if value is None else value}
+            yield complaint(op, "window-valid", text, values, "leave the result type out")
 
 
 def _numbers(attr: Attribute) -> list[int]:
@@ -460,7 +471,8 @@ CHECKS: dict[Definition, Check] = {
     memory.GET_TILE: check_get_tile,
     memory.DECLARE_TILE: check_declared,
     memory.SET_VALID: check_valid_shape,
-    memory.SUBSET: check_subset,
+    memory.SUBSET: check_window,
+    memory.SUBVIEW: check_window,
     memory.BITCAST: check_bitcast,
     memory.MAKE_VIEW: check_tensor_view,
     memory.DECLARE_VIEW: check_tensor_view,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, IntAttr
 from ptokit.ir.core import Op, Value
@@ -9,43 +11,78 @@ from ptokit.ir.dialects.arith import CONSTANT
 from ptokit.ir.dialects.definition import define, definitions_in
 from ptokit.ir.format import Draft
 from ptokit.ir.reader import Head, Reader
-from ptokit.ir.types import ElidedType, TileBufType, Type
+from ptokit.ir.types import ElidedType, TileBufType, Type, ViewType
+
+
+def _partition_type(reader: Reader, head: Head, draft: Draft) -> Type:
+    """A part of a view: as large as the sizes that are constants, open where they are not."""
+    source = draft.operands[0].type
+    if not isinstance(source, ViewType):
+        return ElidedType("<unknown>")
+    operands = zip(draft.operands, draft.labels, strict=True)
+    sizes = [constant(v) for v, label in operands if label == "sizes"]
+    shape = tuple(DYNAMIC if size is None else size for size in sizes)
+    return ViewType("partition_tensor_view", shape, source.element)
 
 
 def _subset_type(reader: Reader, head: Head, draft: Draft) -> Type:
-    """Shape as in `sizes`; valid sizes follow from the parent's where the offsets are constant."""
+    """A window whose valid sizes are those of its parent, as far as it covers them."""
+
+    def covered(parent: TileSpec, sizes: list[int]) -> Iterator[int]:
+        offsets = (constant(v) for v in draft.operands[1:])
+        whole = (parent.valid_row, parent.valid_col)
+        for size, valid, offset in zip(sizes, whole, offsets, strict=True):
+            if valid == DYNAMIC or offset is None:
+                yield DYNAMIC
+            else:
+                yield max(0, min(size, valid - offset))
+
+    return _window_type(reader, head, draft, covered)
+
+
+def _subview_type(reader: Reader, head: Head, draft: Draft) -> Type:
+    """A window whose valid sizes are given, or all of it."""
+    given = [constant(v) for v, n in zip(draft.operands, draft.labels, strict=True) if n == "valid"]
+
+    def stated(parent: TileSpec, sizes: list[int]) -> Iterator[int]:
+        for size, valid in zip(sizes, given or sizes, strict=True):
+            yield DYNAMIC if valid is None else min(size, valid)
+
+    return _window_type(reader, head, draft, stated)
+
+
+def _window_type(
+    reader: Reader,
+    head: Head,
+    draft: Draft,
+    valid_sizes: Callable[[TileSpec, list[int]], Iterator[int]],
+) -> Type:
+    """The parent's type in the shape of `sizes`."""
     parent = draft.operands[0].type
     sizes = draft.attrs["sizes"]
     if not isinstance(parent, TileBufType) or not isinstance(sizes, ArrayAttr):
         return ElidedType("<unknown>")
     extents = [i.value for i in sizes.items if isinstance(i, IntAttr)]
-    if len(extents) != 2 or min(extents) <= 0 or len(draft.operands) != 3:
+    counts = [draft.labels.count(label) for label in ("offsets", "valid")]
+    if len(extents) != 2 or min(extents) <= 0 or counts not in ([2, 0], [2, 2]):
         raise reader.fail(
-            "a subset has two offsets and two positive sizes", "operand-count", head.location
+            "a window has two offsets and two positive sizes", "operand-count", head.location
         )
-    spec = parent.spec
-    offsets = [constant(v) for v in draft.operands[1:]]
-    valid = [
-        DYNAMIC
-        if parent_valid == DYNAMIC or offset is None
-        else max(0, min(size, parent_valid - offset))
-        for parent_valid, offset, size in zip(
-            (spec.valid_row, spec.valid_col), offsets, extents, strict=True
-        )
-    ]
-    return TileBufType(
-        TileSpec.of(
-            *(spec.loc, spec.dtype, extents[0], extents[1], spec.blayout, valid[0], valid[1]),
-            *(spec.slayout, spec.fractal, spec.pad, spec.compact),
-        )
-    )
+    rows, cols = valid_sizes(parent.spec, extents)
+    shape = {"rows": extents[0], "cols": extents[1], "valid_row": rows, "valid_col": cols}
+    return TileBufType(parent.spec.but(**shape))
 
 
 def window(spec: TileSpec, parent: TileSpec) -> TileSpec:
-    """The tile that a window is: it steps through memory as its parent does."""
-    if parent.is_boxed:
-        return spec  # cut at whole lines of boxes, which lie one behind the other
-    return spec.but(cols=parent.cols) if parent.is_row_major else spec.but(rows=parent.rows)
+    """The tile that a window is: it steps through memory as its parent does.
+
+    Where that is not how a tile of its own shape would, it has the shape of the parent, of which
+    its valid region is a part.
+    """
+    pitches = (each.cols if each.is_row_major else each.rows for each in (spec, parent))
+    if len(set(pitches)) == 1:
+        return spec
+    return parent.but(valid_row=spec.valid_row, valid_col=spec.valid_col)
 
 
 def constant(value: Value) -> int | None:
@@ -77,7 +114,8 @@ MAKE_VIEW = define(
 PARTITION = define(
     "pto.partition_view",
     "source:view offsets*:index sizes*:index -> result:part",
-    "%source, offsets = [%offsets...], sizes = [%sizes...] {} : T(source) -> T(result)",
+    "%source, offsets = [%offsets...], sizes = [%sizes...] {} : T(source) [?-> T(result)?]",
+    infer=_partition_type,
     pure=True,
     renames="source",
 )
@@ -120,6 +158,14 @@ SUBSET = define(
     "source:tile offsets*:index -> result:tile",
     "%source[%offsets...] sizes @sizes {} : T(source)",
     infer=_subset_type,
+    pure=True,
+    renames="source",
+)
+SUBVIEW = define(
+    "pto.subview",
+    "source:tile offsets*:index valid*:index -> result:tile",
+    "%source[%offsets...] sizes @sizes [?valid [%valid...]?] {} : T(source) [?-> T(result)?]",
+    infer=_subview_type,
     pure=True,
     renames="source",
 )
