@@ -52,6 +52,7 @@ from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.isa.verify import offers_values
 from ptokit.machine.arena import Arena
 from ptokit.machine.machine import Machine
+from ptokit.machine.ranks import here
 from ptokit.machine.recording import Recording
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.finish import OPEN, PLACED, Steps
@@ -540,7 +541,9 @@ class Launch:
         order = schedule or Schedule(seed)
         leaves = [leaf for n, v in arguments.items() for _, leaf in leaves_of(n, v)]
         asks = None
-        if check is True and module is not None and arena is not None and order == Schedule():
+        # Ranks of a world meet at memory that others touch as well: there it matters each time.
+        is_alone = arena is not None and here() is None
+        if check is True and module is not None and is_alone and order == Schedule():
             asks = question(module, self.blocks, programs.args)
         known = None if asks is None or events else kernel._verdicts.get(asks)
         options = Options(

@@ -71,32 +71,64 @@ def test_two_fifos_of_one_type_share_their_flags() -> None:
     assert codes({"cube": lambda: program(False), "vector": lambda: None}) == []
 
 
-# ---- registers -----------------------------------------------------------------------------------
+# ---- numbers that the scalar unit reads ----------------------------------------------------------
+
+LATE = [
+    None,
+    Schedule(0),
+    Schedule(1),
+    Schedule(late=(PIPE_V,)),
+    Schedule(late=(PIPE_MTE2, PIPE_V)),
+]
 
 
-def products(switch: bool, wait: bool) -> Any:
+def reads(taken: bool, then: Any) -> Any:
+    """Read an element, use it in the vector pipe or not, then overwrite the tile."""
+    x = np.full((16, 16), 3, np.float32)
+
     def program() -> None:
-        left, right = at(TileLeft[float32, 16, 16](), 0), at(TileRight[float32, 16, 16](), 0)
-        acc = at(TileAcc[float32, 16, 16](), 0)
-        left.fill(1)
-        right.fill(1)
-        TSETTF32MODE[True]()
-        TMATMUL(acc, left, right)  # product
-        if wait:
-            PtoSetWaitFlag[PIPE_M, PIPE_S]()
-        TSETTF32MODE[not switch]()  # switch
+        a, b = at(F32(), 0), at(F32(), 0x400)
+        TLOAD(a, G32(x))
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_S]()
+        number = a.GetValue(0)  # read
+        TEXPANDS(b, number if taken else 2.0)
+        then(a, x)  # overwrite
 
     return program
 
 
-def test_a_mode_is_not_switched_under_a_product() -> None:
-    program = products(switch=True, wait=False)
-    (found,) = check({"cube": program})
-    assert found.code == "E6"
-    assert "CTRL" in found.message
-    assert lines_of(found) == {marked(program, "product"), marked(program, "switch")}
-    assert codes({"cube": products(switch=True, wait=True)}) == []
-    assert codes({"cube": products(switch=False, wait=False)}) == [], "the same mode again"
+def filled(a: Any, x: Any) -> None:
+    TEXPANDS(a, 7.0)
+
+
+def loaded(a: Any, x: Any) -> None:
+    TLOAD(a, G32(x))
+
+
+@pytest.mark.parametrize("then", [filled, loaded])
+@pytest.mark.parametrize("schedule", LATE, ids=str)
+def test_a_number_that_was_taken_has_been_read(schedule: Schedule | None, then: Any) -> None:
+    """The scalar unit cannot issue an instruction before it has the number that goes with it."""
+    how = {} if schedule is None else {"schedule": schedule}
+    assert "E6" not in codes(reads(True, then), **how)
+    program = reads(False, then)
+    (found,) = (d for d in check(program, **how) if d.code == "E6")
+    assert "GETVAL on PIPE_S may still be reading" in found.message
+    assert marked(reads, "read") in lines_of(found)
+
+
+def test_a_number_taken_does_not_complete_a_store() -> None:
+    """What the scalar unit wrote itself needs its flag all the same."""
+
+    def program() -> None:
+        a, b = at(F32(), 0), at(F32(), 0x400)
+        a.SetValue(0, 5.0)
+        number = a.GetValue(0)
+        TEXPANDS(b, number)
+        TEXPANDS(a, 1.0)
+
+    (found,) = check(program, "a5")
+    assert (found.code, "(WAW)" in found.message) == ("E6", True)
 
 
 # ---- loops that look for something ---------------------------------------------------------------

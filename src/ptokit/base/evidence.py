@@ -45,7 +45,7 @@ class Evidence:
     later: Accessed
     memory: str
     span: tuple[int, int]  # bytes of the memory, the first stretch they share
-    edge: str  # what would order them: "MTE2->V", "barrier V", "between cores", "between blocks"
+    edge: str  # what would order them: "MTE2->V", "barrier V", "between cores", "between ranks" ...
     schedule: str = "in order"  # of the run that showed it
 
 

@@ -67,7 +67,10 @@ class World:
             )
         self.size = size
         self._ranks = Ranks(size)
-        self._devices = [device(target, mode, defines=defines) for _ in range(size)]
+        self._devices: list[device] = []
+        for member in self._ranks.members:
+            with being(member):
+                self._devices.append(device(target, mode, defines=defines))
 
     def rank(self, number: int) -> AbstractContextManager[Any]:
         """Be one of the ranks for a block of code: its machine is in force, and stays as it is."""
@@ -78,6 +81,8 @@ class World:
     def _being(self, number: int) -> Generator[Any, None, None]:
         with being(self._ranks.members[number]), self._devices[number] as machine:
             yield machine
+        if not self._ranks.is_running:
+            self._ranks.history.settle()
 
     def run(self, program: Callable[..., Any], *args: Any, seed: int | None = None) -> list[Any]:
         """Run `program(rank, *args)` on all ranks at once and return what each of them returns.
@@ -99,7 +104,7 @@ class World:
         with template("window", "world.window(shape, dtype)", (shape, kind), "arguments"):
             chosen = dtype(kind)
         arrays = tuple(np.full(shape, fill, chosen.np) for _ in range(self.size))
-        self._ranks.windows.append(arrays)
+        self._ranks.add_window(arrays)
         return SymmetricWindow(self, arrays, chosen)
 
     def signals(self, *shape: int) -> SymmetricWindow:

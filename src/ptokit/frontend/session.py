@@ -18,6 +18,7 @@ from ptokit.frontend.policies import policy_for
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.machine.machine import Machine
+from ptokit.machine.ranks import here
 from ptokit.machine.watch import Watch
 
 MODES = ("manual", "auto")
@@ -56,7 +57,8 @@ class device:  # noqa: N801 - used as a function in a with statement
         policy = policy_for(user_frame().f_code.co_filename, rules, allow)
         self.machine = Machine(chosen, mode, policy=policy, warnings=Warnings(tell))
         self._watch = None
-        if check and mode == "manual" and chosen.is_device:
+        # In auto mode the compiler orders what a device does, and nobody what several of them do.
+        if check and chosen.is_device and (mode == "manual" or here() is not None):
             self._watch = Watch(self.machine)
         self._tokens: list[Token[Machine | None]] = []
 

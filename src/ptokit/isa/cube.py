@@ -324,6 +324,11 @@ def _largest(kind: DType) -> int:
     return max(-int(kind.min_value), int(kind.max_value))
 
 
+def heeds_tf32(o: Ops) -> bool:
+    """Whether TF32 mode makes a difference to a product: to f32 operands, where there is one."""
+    return dt.f32 in (o.aMatrix.dtype, o.bMatrix.dtype) and bool(o.target.tf32_bits)
+
+
 def _float_operand(values: Array, kind: DType, registers: Registers, tf32_bits: int) -> Array:
     """The operand as float32; under TF32 mode float32 inputs lose mantissa bits first."""
     control = registers.get("CTRL", 0)

@@ -184,6 +184,7 @@ def _product(name: str, doc: str) -> None:
         attrs=[cube.PHASE],
         pipe=Pipe.M,
         uses="CTRL",
+        uses_when=cube.heeds_tf32,
         ops={base: Pipe.M} if start else {},
         types=types(
             f"{c} aMatrix bMatrix",

@@ -207,6 +207,7 @@ class Insn:
     cost: Cost
     sets: frozenset[str]  # configuration registers of the core it loads
     uses: frozenset[str]  # and those its meaning depends on while it runs
+    uses_when: Callable[[Ops], bool] | None  # with which operands; None: with all
     ops: Mapping[str, Pipe]
     example: Mapping[str, str]
     setup: str  # statements that the example needs before the call, divided by semicolons
@@ -291,6 +292,10 @@ class Insn:
                 return each
         return None
 
+    def registers(self, ops: Ops) -> frozenset[str]:
+        """The configuration registers that its meaning depends on with these operands."""
+        return self.uses if self.uses_when is None or self.uses_when(ops) else frozenset()
+
     def takes(self, form: tuple[str, ...], attrs: Mapping[str, Any]) -> bool:
         """Whether an overload exists with these template arguments."""
         return all(attrs.get(name) == value for name, value in self.when.get(form, {}).items())
@@ -324,6 +329,7 @@ def insn(
     cost: Cost | None = None,
     sets: str = "",
     uses: str = "",
+    uses_when: Callable[[Ops], bool] | None = None,
     ops: Mapping[str, Pipe] | None = None,
     example: Mapping[str, str] | None = None,
     setup: str = "",
@@ -358,7 +364,8 @@ def insn(
     says under which name they are called, the template arguments tell them apart (see
     `Attr.choices`). `when` names the template arguments that only some forms of one record take.
     `cpp` says how C++ writes the call where that does not follow from the rest. `sets` and `uses`
-    list configuration registers: one may not be set while an instruction that uses it is under way.
+    list configuration registers: one may not be set while an instruction that uses it is under way;
+    `uses_when` says which operands make a difference.
     With `means` the function is one of single elements (meaning.py), of which the body is made.
     `helpers` are functions users reach through the instruction, such as `TTRANS.tmp_bytes(dst,
     src)`. `effects`, `binds`, `streams` and `steps` say how it takes part in the order of work
@@ -392,6 +399,7 @@ def insn(
             cost=cost or (class_of(pipe, orders, fifo) if means is None else means.cost),
             sets=frozenset(sets.split()),
             uses=frozenset(uses.split()),
+            uses_when=uses_when,
             ops=MappingProxyType(dict(ops or {})),
             example=MappingProxyType(dict(example or {})),
             setup=setup,

@@ -23,11 +23,13 @@ def agent_of(core: Core, pipe: Pipe) -> int:
 
 
 class Clocks:
-    """The clocks of all agents of a launch."""
+    """The clocks of all agents of a launch, or of all launches of a world, which share them."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: Clocks | None = None) -> None:
         self.count: defaultdict[int, int] = defaultdict(int)  # instructions started so far
         self.known: defaultdict[int, Clock] = defaultdict(Clock)  # what an agent comes after
+        if shared is not None:
+            self.count, self.known = shared.count, shared.known
 
     def of(self, agent: int) -> Clock:
         """What the next instruction of an agent comes after."""

@@ -40,6 +40,7 @@ class Cluster:
         core.cluster = cluster
         second = Core(core.target, core.kind, core.block, 1)
         second.cluster = cluster
+        second.number, second.rank = core.number, core.rank
         second.registers = core.registers
         second.share_memories(core, apart=TileType.Vec)
         second.flags = core.flags

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.enums import TileType
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
-from ptokit.machine.flags import Semaphore
+from ptokit.machine.flags import Clock, Semaphore
 from ptokit.machine.memory import Storage
 
 if TYPE_CHECKING:
     from ptokit.machine.cluster import Cluster
+
+_VALUES = 64  # numbers that may still be on their way
 
 
 class Core:
@@ -35,10 +38,13 @@ class Core:
         self.pipes: list[Any] = []  # the FIFOs this core opened
         self.events: dict[tuple[int, int], int] = {}  # next event id per pair of pipes
         self.cluster: Cluster | None = None
-        self.number = 0  # among all cores of a launch
+        self.number = 0  # among all cores of a launch, and of the other ranks of a world
+        self.rank: int | None = None  # the device it belongs to, among others
         self.issuer = self  # the core whose program it runs: another one for a second face
         self.issued = 0  # operations of its program so far, where events are followed
         self.calls = 0  # instructions handed to its pipes
+        # Numbers that its scalar unit has read from memory, each with what holds once it has come.
+        self.values: deque[tuple[Any, Clock]] = deque(maxlen=_VALUES)
         self._memories: dict[TileType, Storage] = {}
         self._elsewhere: tuple[Core, TileType] | None = None
 
@@ -75,11 +81,12 @@ class Core:
             table.clear()
         self.pipes.clear()
         self.issued = self.calls = 0
+        self.values.clear()
 
     def twin(self) -> Core:
         """The core as it is called now, for messages that outlive its block."""
         copy = Core(self.target, self.kind, self.block, self.subblock)
-        copy.number = self.number
+        copy.number, copy.rank = self.number, self.rank
         return copy
 
     @property
@@ -100,9 +107,9 @@ class Core:
     @property
     def name(self) -> str:
         """How messages call the core."""
-        if self.kind == "vector":
-            return f"vector core {self.subblock} of block {self.block}"
-        return f"{self.kind} core of block {self.block}"
+        on = "" if self.rank is None else f" on rank {self.rank}"
+        which = f" {self.subblock}" if self.kind == "vector" else ""
+        return f"{self.kind} core{which} of block {self.block}{on}"
 
     def __repr__(self) -> str:
         return f"{self.kind} core {self.block}.{self.subblock}"

@@ -12,7 +12,7 @@ from ptokit.base.diagnostics import Diagnostic, Note, where
 from ptokit.base.evidence import Accessed, Evidence, Part
 from ptokit.base.location import Location, Site
 from ptokit.base.policy import DEFAULT, Origin, Policy
-from ptokit.isa.effects import Flag
+from ptokit.isa.effects import Flag, Pipe
 from ptokit.machine.clocks import PIPES
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
@@ -189,6 +189,8 @@ class Findings:
 
 def _edge(here: Core, there: Core, first: str, second: str) -> str:
     """What would order two accesses."""
+    if here.rank != there.rank:
+        return "between ranks"
     if here.block != there.block:
         return "between blocks"
     if here is not there:
@@ -243,6 +245,13 @@ def remedy(
 ) -> str:
     """Which order is missing, and where its two ends belong."""
     src, dst = earlier.pipe, later.pipe
+    if here.rank != there.rank:
+        raised = f"PIPE_{src.name}, PIPE_S, EVENT_IDn"
+        proven = "" if src is Pipe.S else f"set_flag({raised}), wait_flag({raised}), "
+        return (
+            f"signal the other rank: behind line {first.line} {proven}TNOTIFY, before line "
+            f"{second.line} TWAIT"
+        )
     if here is not there:
         if here.block != there.block:
             return "blocks are ordered only by SYNCALL, or by separate launches"

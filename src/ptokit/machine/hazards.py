@@ -26,6 +26,7 @@ from ptokit.machine.scalar_cache import ScalarCaches
 
 if TYPE_CHECKING:
     from ptokit.machine.findings import Findings
+    from ptokit.machine.history import History
     from ptokit.machine.machine import Machine
 
 
@@ -35,13 +36,21 @@ class Plan(NamedTuple):
     uses: tuple[Use, ...]
     is_atomic: bool  # adds to global memory
     steps: Steps | None  # how it orders its own steps
+    registers: frozenset[str]  # on which its meaning depends
     is_special: bool  # there is more than accesses to look at: steps or registers
+    gives_value: bool = False  # the scalar unit reads a number from memory, and goes on
 
 
 class HazardLog:
     """Who touched which bytes last, and the conflicts found so far."""
 
-    def __init__(self, machine: Machine, clocks: Clocks, findings: Findings) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        clocks: Clocks,
+        findings: Findings,
+        history: History | None = None,
+    ) -> None:
         self.machine = machine
         self.clocks = clocks
         self.findings = findings
@@ -50,8 +59,10 @@ class HazardLog:
         self._barriers = machine.target.unordered if self._by_pipe else frozenset[Pipe]()
         self._plans: dict[Any, Plan] = {}  # by call
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
+        self._history = history  # of windows, which other ranks reach as well
         self._registers: dict[tuple[int, str], tuple[Region, Any]] = {}  # of a core: its value
         self._overwritten: dict[Region, Array] = {}  # what other cores had written there
+        self.reading: Clock | None = None  # what holds once the number that was read last has come
         self.has_compared = False  # whether the values that are written have had a say
 
     # ---- what an event touches ------------------------------------------------------------------
@@ -68,11 +79,14 @@ class HazardLog:
         clocks = self.clocks
         event.uses = uses
         event.agent = agent = self.machine.core.number * PIPES
-        if self._by_pipe:
+        if plan.gives_value:  # an agent of its own: its stores are not over when it has a number
+            clocks.acquire((agent + Pipe.ALL,), clocks.release(agent + Pipe.S))
+            event.agent = agent = agent + Pipe.ALL
+        elif self._by_pipe:
             event.agent = agent = agent + call.pipe
         event.time = clocks.count[agent] = clocks.count[agent] + 1
         if plan.is_special:
-            self._begin(event, plan.steps)
+            self._begin(event, plan)
         mine = clocks.known[agent]
         complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings
         ordered = -1 if call.pipe in self._barriers else agent  # most pipes keep their own order
@@ -115,6 +129,9 @@ class HazardLog:
                 if region.reads:
                     region.reads = {}
 
+        if plan.gives_value:
+            self.reading = Clock({agent: event.time})
+            clocks.acquire((agent - Pipe.ALL + Pipe.S,), self.reading)
         if plan.steps is not None:
             self._end(event, plan.steps)
         if self._overwritten:
@@ -123,11 +140,13 @@ class HazardLog:
     def _plan(self, event: Event) -> Plan:
         call = event.call
         if self._by_pipe:
-            steps = call.steps
-            is_special = steps is not None or bool(call.insn.sets or call.insn.uses)
-            plan = Plan(self._tile_uses(event, steps), _is_atomic(event), steps, is_special)
+            steps, registers = call.steps, call.insn.registers(call.ops)
+            is_special = steps is not None or bool(call.insn.sets or registers)
+            uses = self._tile_uses(event, steps)
+            gives = bool(call.insn.returns) and call.pipe is Pipe.S and steps is None
+            plan = Plan(uses, _is_atomic(event), steps, registers, is_special, gives)
         else:
-            plan = Plan((), _is_atomic(event), None, False)
+            plan = Plan((), _is_atomic(event), None, frozenset(), False)
         self._plans[call] = plan
         return plan
 
@@ -153,6 +172,9 @@ class HazardLog:
         index = self._known.get(memory.uid)
         if index is None:
             index = self._known[memory.uid] = RegionIndex(memory.name)
+        history = self._history
+        if history is not None and isinstance(memory, GmBuffer) and history.holds(access):
+            index = history.windows
         key = access.signature
         return index.get(key) or index.add(key, access.place)
 
@@ -224,8 +246,9 @@ class HazardLog:
                 if before is not None and not is_same:
                     self.findings.unlike_twins(event, earlier)
                 return False
-            here, there = (self.findings.cores[e.agent // PIPES].block for e in (event, earlier))
-            excuse = "both vector cores write equal bytes" if is_same and here == there else ""
+            here, there = (self.findings.cores[e.agent // PIPES] for e in (event, earlier))
+            together = (here.rank, here.block) == (there.rank, there.block)
+            excuse = "both vector cores write equal bytes" if is_same and together else ""
         self.findings.race(use, peer, earlier, event, wrote, excuse)
         if excuse:  # it stays without order: what follows may have none either
             return False
@@ -248,8 +271,9 @@ class HazardLog:
 
     # ---- steps of composite instructions, and registers -----------------------------------------
 
-    def _begin(self, event: Event, steps: Steps | None) -> None:
+    def _begin(self, event: Event, plan: Plan) -> None:
         """Before the first access of an instruction."""
+        steps = plan.steps
         if steps is not None:
             self._complete(steps.start, event, event.time - 1)
             for order in (*steps.start, *steps.between, *steps.end):
@@ -258,7 +282,7 @@ class HazardLog:
                     if own is not None and own.tokens:
                         self.findings.inner_flag(event, order, own)
         insn, number, known = event.insn, self.machine.core.number, self._registers
-        for name in insn.uses:
+        for name in plan.registers:
             region, _ = known.setdefault((number, name), (_register(name), None))
             region.reads[event.agent] = event
         for name in insn.sets:

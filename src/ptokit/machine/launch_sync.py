@@ -12,7 +12,6 @@ from ptokit.isa import effects as fx
 from ptokit.isa.effects import CoreFlag, Pipe, Reach
 from ptokit.isa.spec import Insn
 from ptokit.machine.aftermath import flag_clash, odd_ring
-from ptokit.machine.clocks import agent_of
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
@@ -330,10 +329,6 @@ class LaunchSync(Sync):
         seen: Callable[[], list[tuple[str, object]]],
     ) -> None:
         self.block(Take((), lambda: Why(what, "notify it first"), site), ready)
-
-    def release(self) -> Clock | None:
-        clocks = self.scheduler.clocks
-        return None if clocks is None else clocks.release(agent_of(self.core, Pipe.S))
 
     def learn(self, clock: Clock) -> None:
         self.scheduler.queues.learn_all(self.core, clock)

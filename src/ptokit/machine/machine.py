@@ -79,13 +79,18 @@ class Machine:
     def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
         """Give a verified call to its pipe, which here is done with all that came before."""
         insn = call.insn
+        if self.core.values:
+            self.sync.take_values(operands)
         if call.phase:
             self.sync.hand_over(call.pipe)
         if not self.follows or insn.orders or insn.binds:  # names are no work
-            return self.executor.execute(call, operands, site)
-        self.begin(insn, call.pipe, site)
-        value = self.executor.execute(call, operands, site)
-        self.end()
+            value = self.executor.execute(call, operands, site)
+        else:
+            self.begin(insn, call.pipe, site)
+            value = self.executor.execute(call, operands, site)
+            self.end()
+        if value is not None:
+            self.sync.give_value(value)
         return value
 
     def perform(

@@ -20,6 +20,7 @@ import numpy as np
 from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.layout import Array
 from ptokit.machine.faults import WouldBlock
+from ptokit.machine.history import History
 from ptokit.machine.objects import GlobalObject
 
 Condition = Callable[[], bool]
@@ -119,6 +120,7 @@ class Ranks:
         self.size = size
         self.members = tuple(Rank(number, self) for number in range(size))
         self.windows: list[tuple[Array, ...]] = []  # per allocation, one array per rank
+        self.history = History()
         self.gates: dict[Any, Any] = {}  # members that rang the collective unit
         self._streams: list[_Stream] = []
         self._turn: _Stream | None = None
@@ -126,6 +128,11 @@ class Ranks:
         self._random: random.Random | None = None
 
     # ---- addresses -------------------------------------------------------------------------------
+
+    def add_window(self, arrays: tuple[Array, ...]) -> None:
+        """One array per rank, which the others reach."""
+        self.windows.append(arrays)
+        self.history.add_window(arrays)
 
     def locate(self, tensor: GlobalObject) -> tuple[tuple[Array, ...], int, int] | None:
         """The window a view lies in, the rank it belongs to, and its byte offset there."""
@@ -139,6 +146,11 @@ class Ranks:
         return None
 
     # ---- turns -----------------------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the ranks have their turns; else one thread drives them one after another."""
+        return bool(self._streams)
 
     def run(self, programs: Sequence[Callable[[], Any]], seed: int | None = None) -> list[Any]:
         """Run one program per rank to the end and return what they return.
@@ -161,6 +173,7 @@ class Ranks:
                 if not stream.coroutine.dead:
                     stream.coroutine.throw()
             self._streams, self._turn = [], None
+            self.history.settle()
         return [stream.value for stream in streams]
 
     def _loop(self) -> None:

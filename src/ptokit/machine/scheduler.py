@@ -22,14 +22,14 @@ from ptokit.isa.effects import InAuto, Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.aftermath import at_block_end, at_end, at_pipe
 from ptokit.machine.arena import Arena
-from ptokit.machine.clocks import Clocks, CoreClocks
+from ptokit.machine.clocks import PIPES, Clocks, CoreClocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.deadlock import explain
 from ptokit.machine.early_reads import is_on_its_way, note_early_read
 from ptokit.machine.executor import Executor
 from ptokit.machine.findings import Findings
-from ptokit.machine.flags import Semaphore
+from ptokit.machine.flags import Clock, Semaphore
 from ptokit.machine.hazards import HazardLog
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine, Subscriber
@@ -134,12 +134,17 @@ class LaunchMachine(Machine):
                 fix="leave it out, or run the kernel in manual mode",
                 severity="warning",
             )
+        if core.values:
+            self.sync.take_values(operands)
         queues = scheduler.queues
         is_free = not scheduler.queued and not (queues.held and queues.of(core, pipe).entries)
         if (is_free and not call.phase) or insn.pipe is None or pipe is Pipe.S:
             if self.follows:
                 return super().enqueue(call, operands, site)
-            return self.executor.execute(call, operands, site)  # what it comes to, in a hurry
+            value = self.executor.execute(call, operands, site)  # what it comes to, in a hurry
+            if value is not None:
+                self.sync.give_value(value)
+            return value
         if self.follows:
             self.begin(insn, pipe, site)
         work = Work(call, frozen(operands), site, dict(core.registers), self.operation)
@@ -176,7 +181,15 @@ class Scheduler:
         # The compiler orders auto mode, and the permissive profile has no order to break.
         self.careful = bool(options.hazards) and mode == "manual" and target.is_device
         self._looks = bool(options.hazards) and target.is_device
-        self.clocks = Clocks() if self.careful else None
+        rank = here()
+        self._history = None if rank is None else rank.ranks.history
+        self._rank = 0 if rank is None else rank.number
+        self._before: Clock | None = None  # what comes before all that runs here
+        if self._history is not None:
+            self.findings.cores = self._history.cores
+            self._before = self._history.done_by(self._rank)
+        shared = None if self._history is None else self._history.clocks
+        self.clocks = Clocks(shared) if self.careful else None
         self.sync = LaunchSync(self)
         self.machine.sync = self.sync
         self.queued = self.schedule.queued and mode == "manual"
@@ -193,7 +206,7 @@ class Scheduler:
         self._running: list[Stream] = []  # in order of their start; those that are not parked
         self._parked: dict[Semaphore, list[Stream]] = {}
         self._random = random.Random(self.schedule.seed)
-        self._numbers = 0
+        self._numbers = 0 if self._history is None else self._history.first_core(self._rank) + 1
         self._in_vain = 0  # how often cores looked for something while nobody did anything else
         self._started = self.blocks.start
         self._hub: Any = None
@@ -212,9 +225,10 @@ class Scheduler:
             for kind in programs
         }
         self.machine.subblocks = SUBBLOCKS if self._paired else 1
-        if self._looks and not self.careful and (self.grid > 1 or len(programs) > 1):
-            self._watch(CoreClocks())
-        if self.log is not None and (self.grid > 1 or len(programs) > 1):
+        several = self.grid > 1 or len(programs) > 1
+        if self._looks and not self.careful and (several or self._history is not None):
+            self._watch(CoreClocks(None if self._history is None else self._history.clocks))
+        if self.log is not None and several:
             self.machine.peek = self.log.peek
         import greenlet  # only launches need it
 
@@ -229,6 +243,8 @@ class Scheduler:
             for stream in self.streams:
                 if not stream.coroutine.dead:
                     stream.coroutine.throw()
+            if self._history is not None:
+                self._history.launch_ended(self._rank)
         events = None if self.recording is None else self.recording.finish()
         found = (*self.machine.warnings, *self.findings.diagnostics)
         is_certain = self.log is not None and not self.log.has_compared
@@ -239,7 +255,8 @@ class Scheduler:
     def _watch(self, clocks: Clocks) -> None:
         """Look for accesses that nothing orders."""
         self.clocks = self.queues.clocks = clocks
-        self.log = self.sync.log = HazardLog(self.machine, clocks, self.findings)
+        self.log = HazardLog(self.machine, clocks, self.findings, self._history)
+        self.sync.log = self.log
         self.machine.subscribe(self.log.see, accesses_only=True)
 
     @property
@@ -377,7 +394,11 @@ class Scheduler:
             for face in {id(c): c for c in cluster.cores.values()}.values():
                 if face is core or core.kind == "mix":
                     face.block, face.number = block, self._numbers
+                    face.rank = None if self._history is None else self._rank
             self._numbers += 1
+            if self.clocks is not None:
+                first = core.number * PIPES
+                self.clocks.acquire(range(first, first + PIPES), self._before)
             self.findings.cores[core.number] = core.twin()
             running = coroutine(partial(self._run_core, core, program), self._fail)
             stream = Stream(core, running)

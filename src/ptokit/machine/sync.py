@@ -22,7 +22,7 @@ from ptokit.isa import effects as fx
 from ptokit.isa.effects import Effect, Pipe, Reach, Signal, Wait
 from ptokit.isa.spec import Insn, View
 from ptokit.machine.calls import bind_global, global_pattern
-from ptokit.machine.clocks import agent_of
+from ptokit.machine.clocks import Clocks, agent_of
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core
 from ptokit.machine.faults import WouldBlock
@@ -389,12 +389,42 @@ class Sync:
         """Somebody has looked in vain: let others go on; False when that is hopeless."""
         return poll()
 
+    @property
+    def clocks(self) -> Clocks | None:
+        """What is known to be complete, where somebody looks for races."""
+        return None if self.log is None else self.log.clocks
+
     def release(self) -> Clock | None:
         """What a signal that the scalar unit gives now proves."""
-        return None
+        clocks = self.clocks
+        return None if clocks is None else clocks.release(agent_of(self.core, Pipe.S))
 
     def learn(self, clock: Clock) -> None:
         """The scalar unit has seen such a signal, before all later work of the core."""
+        if self.clocks is not None:
+            self.clocks.acquire((agent_of(self.core, each) for each in Pipe), clock)
+
+    # ---- numbers read from memory ---------------------------------------------------------------
+
+    def give_value(self, value: Any) -> None:
+        """An operation returns a number: until it is used it may be on its way."""
+        if self.log is not None and self.log.reading is not None:
+            self.core.values.append((value, self.log.reading))
+            self.log.reading = None
+
+    def take_values(self, operands: Sequence[Any]) -> None:
+        """An instruction is issued. One that takes a number waits until it has been read.
+
+        A number is known by its value: whether it came from there is not followed any further.
+        """
+        values = self.core.values
+        for index in range(len(values) - 1, -1, -1):
+            value, clock = values[index]
+            if any(type(operand) is type(value) and operand == value for operand in operands):
+                self.learn(clock)
+                for _ in range(index + 1):  # what was read before has come as well
+                    values.popleft()
+                return
 
     def _notify(self, pipe: Pipe, token: fx.Word, site: Place, given: Given) -> None:
         self.words.write(token, site, given[token.operand], given.call)

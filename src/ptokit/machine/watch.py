@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from ptokit.base.diagnostics import ProgramError
 from ptokit.machine.aftermath import left_flags
-from ptokit.machine.clocks import Clocks
+from ptokit.machine.clocks import Clocks, CoreClocks
 from ptokit.machine.findings import Findings
 from ptokit.machine.hazards import HazardLog
 from ptokit.machine.machine import Machine
+from ptokit.machine.ranks import here
 
 
 class Watch:
     """Looks for accesses of a machine that nothing orders, from now on."""
 
     def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+        self._machine, core, rank = machine, machine.core, here()
+        history = None if rank is None else rank.ranks.history
         self.findings = Findings(machine.target.name, machine.policy)
-        self.findings.cores[machine.core.number] = machine.core
-        log = machine.sync.log = HazardLog(machine, Clocks(), self.findings)
+        if rank is not None and history is not None:
+            core.number, core.rank = history.first_core(rank.number), rank.number
+            self.findings.cores = history.cores
+        self.findings.cores[core.number] = core
+        kind = Clocks if machine.mode == "manual" else CoreClocks
+        clocks = kind(None if history is None else history.clocks)
+        log = machine.sync.log = HazardLog(machine, clocks, self.findings, history)
         machine.subscribe(log.see, accesses_only=True)
 
     def raise_found(self) -> None:

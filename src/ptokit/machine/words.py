@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +15,12 @@ from ptokit.base.tensors import GlobalSpec
 from ptokit.isa import signals
 from ptokit.isa.effects import Word
 from ptokit.isa.services import Refused
-from ptokit.isa.spec import Insn, View
+from ptokit.isa.spec import Insn, Pipe, View
 from ptokit.machine.access import Access
 from ptokit.machine.calls import bind_global, global_pattern
+from ptokit.machine.clocks import agent_of
 from ptokit.machine.faults import WouldBlock, refusal
-from ptokit.machine.flags import Clock, Token
+from ptokit.machine.flags import Clock
 from ptokit.machine.objects import GlobalObject
 from ptokit.machine.ranks import here, pause
 
@@ -28,30 +30,79 @@ if TYPE_CHECKING:
 Place = Site | Location
 
 
+_KEPT = 64  # writes of one word; whoever waits for older ones has seen later ones since
+
+
+class Write(NamedTuple):
+    """One write of a word: what it held behind it, and what that proves to whoever sees it."""
+
+    value: int
+    clock: Clock
+    agent: int
+    time: int  # among the operations of the agent
+
+
+class Written:
+    """Who wrote a word: the writes in their order, and the last one as an operation."""
+
+    def __init__(self, value: int) -> None:
+        self.writes = deque([Write(value, Clock(), -1, 0)], _KEPT)  # what was there at first
+        self.event: Any = None
+        self.by: Words | None = None
+
+    def seen_by(self, known: Clock, agent: int, token: Word) -> Clock:
+        """What somebody knows who has seen that the word satisfies a comparison.
+
+        That is what the first write proves with which it did so, behind those it knew already: a
+        schedule may exist in which nothing further has happened.
+        """
+        writes = list(self.writes)
+        first = 0
+        for index, each in enumerate(writes):
+            if each.agent == agent or known.knows(each.agent) >= each.time:
+                first = index
+        values = np.array([each.value for each in writes[first:]], np.int32)
+        found = np.flatnonzero(signals.holds(values, token))
+        return writes[first + int(found[0])].clock if found.size else writes[-1].clock
+
+
 class Words:
     """The signals that the cores of one machine write and look at."""
 
     def __init__(self, sync: Sync) -> None:
         self._sync = sync
-        # By address: the last write, with all that whoever sees the word knows to be complete.
-        self._written: dict[int, Token] = {}
+        self._own: dict[int, Written] = {}
+
+    @property
+    def _written(self) -> dict[int, Written]:
+        """Who wrote which word, by address; all ranks of a world look at one table."""
+        rank = here()
+        return self._own if rank is None else rank.ranks.history.words
 
     def write(self, token: Word, site: Place, tensor: GlobalObject, call: Any) -> None:
         """Notify: the scalar unit writes at once, whatever its pipes still have to do."""
         at, spec = tensor.data(), GlobalSpec.of(i32, (1,) * 5, (1,) * 5)
         access = self._open(token, GlobalObject(spec, at, spec.shape, spec.stride), call, site)
-        address = at.buffer.base + at.offset
+        address, word = at.buffer.base + at.offset, access.array().reshape(-1)
+        before = int(word[0])
         try:
-            signals.notify(access.array().reshape(-1), address, token)
+            signals.notify(word, address, token)
         except Refused as error:
             raise refusal(call.insn, error, site, call.ops.target.name) from None
-        event, before = self._sync.machine.operation, self._written.get(address)
+        event, clocks = self._sync.machine.operation, self._sync.clocks
         if event is not None:
             event.signals.append(token)
-        clock = self._sync.release()
-        if clock is not None and before is not None and before.clock is not None:
-            clock.join(before.clock)
-        self._written[address] = Token(site, self._sync.core.name, clock, event)
+        written = self._written.setdefault(address, Written(before))
+        written.event, written.by = event, self
+        last = written.writes[-1]
+        if last.value != before:  # somebody else has set it back, which everybody has seen
+            written.writes.append(Write(before, last.clock, -1, 0))
+        if clocks is not None:
+            agent = agent_of(self._sync.core, Pipe.S)
+            clocks.count[agent] += 1
+            clock = clocks.release(agent)
+            clock.join(written.writes[-1].clock)
+            written.writes.append(Write(int(word[0]), clock, agent, clocks.count[agent]))
         pause()
 
     def wait(self, token: Word, site: Place, tensor: GlobalObject, call: Any) -> None:
@@ -110,15 +161,18 @@ class Words:
         at = tensor.data()
         offsets = np.indices(words.shape).reshape(words.ndim, -1).T @ np.array(words.strides)
         addresses = (offsets + at.buffer.base + at.offset).tolist()
-        found = [self._written[a] for a in addresses if a in self._written]
-        clock = Clock()
-        for each in found:
-            if each.clock is not None:
-                clock.join(each.clock)
-        self._sync.learn(clock)
+        written = self._written
+        found = [written[a] for a in addresses if a in written]
+        clocks, clock = self._sync.clocks, Clock()
+        if clocks is not None:
+            agent = agent_of(self._sync.core, Pipe.S)
+            for each in found:
+                clock.join(each.seen_by(clocks.of(agent), agent, token))
+            self._sync.learn(clock)
         event = self._sync.machine.operation
         if event is not None:  # of words written on other devices nobody here knows by whom
-            givers = dict.fromkeys(each.event for each in found) or {None: None}
+            mine = (each.event for each in found if each.by is self)
+            givers = dict.fromkeys(mine) or {None: None}
             event.waits += [(token, giver) for giver in givers]
 
 

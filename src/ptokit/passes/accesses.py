@@ -138,6 +138,17 @@ def steps_in(op: Op, known: Known) -> Steps | None:
         return None
 
 
+def registers_of(op: Op, known: Known) -> frozenset[str]:
+    """The configuration registers an instruction depends on, as far as that is known."""
+    assert op.insn is not None
+    if op.insn.uses_when is None:
+        return op.insn.uses
+    try:
+        return op.insn.registers(facts_of(op, known))
+    except Unknown:
+        return op.insn.uses
+
+
 def _touched(op: Op, result: Accesses) -> Iterator[Access]:
     assert op.insn is not None
     for declared, value in zip(op.insn.operands, run_time_operands(op), strict=True):

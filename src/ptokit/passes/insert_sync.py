@@ -26,7 +26,7 @@ from ptokit.isa.effects import Flag as EventFlag
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.isa.sync import pipe_barrier, set_flag, wait_flag
 from ptokit.isa.targets import Target
-from ptokit.passes.accesses import accesses_of, steps_in
+from ptokit.passes.accesses import accesses_of, registers_of, steps_in
 from ptokit.passes.base import Pass
 from ptokit.passes.call_graph import callee, working
 from ptokit.passes.storage import Bytes, bytes_of
@@ -160,7 +160,8 @@ class _Inserter:
             }
             if op.insn is not None:  # a register is memory to whoever must keep its order
                 own |= {Touch(pipe, Bytes(name), True) for name in op.insn.sets}
-                own |= {Touch(pipe, Bytes(name), False) for name in op.insn.uses}
+                used = registers_of(op, self.accesses.known)
+                own |= {Touch(pipe, Bytes(name), False) for name in used}
             steps = steps_in(op, self.accesses.known)
             if steps is not None:
                 self._steps[op] = steps
