@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 
-.PHONY: help demo examples test check lint types bench gen conform slow clean mutants mutation fuzz growth
+.PHONY: help demo examples test check lint types bench gen conform slow clean mutants fixes mutation fuzz growth
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -63,6 +63,9 @@ mutation: $(DEV) ## Change the package in some 70 places, one at a time; the tes
 
 mutants: $(DEV) ## Take synchronisation out of the manual examples, piece by piece; all must be found
 	@$(BIN)/python tools/mutants.py
+
+fixes: $(DEV) ## Repair every race mutant of the examples and 200 random kernels, and run them
+	@$(BIN)/python tools/fixes.py
 
 conform: $(RUNTIME) ## Run the recorded cases, when they lie beside the checkout
 	@$(BIN)/ptokit conform ../shared/golden

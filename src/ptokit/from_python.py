@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FunctionType
 from typing import Any, ClassVar, cast, overload
 
 import numpy as np
 
-from ptokit.base.diagnostics import Diagnostic, usage_error
+from ptokit.base.diagnostics import Diagnostic, PtoError, fail, usage_error
+from ptokit.base.dtypes import ArrayType
 from ptokit.base.entry import public
+from ptokit.base.location import Location
 from ptokit.frontend.advice import at_the_users_line
 from ptokit.frontend.arguments import as_passed, check_argument, is_parameter, leaves_of
+from ptokit.frontend.declared import MISSING, declared, sample
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.policies import policy_for
+from ptokit.frontend.reread import reread
 from ptokit.frontend.sections import guarded
 from ptokit.frontend.session import MODES
 from ptokit.frontend.trees import is_record, taken_apart
@@ -29,6 +34,7 @@ from ptokit.machine.gm import as_array
 from ptokit.passes.finish import AS_WRITTEN, FINISHED, finish
 
 # What runs the body: one stream that plays every part, one kind of core, or a whole cluster.
+_SEED = 7  # of the arrays that a signature declares
 CORES = {"single": ("mix",), "cube": ("cube",), "vector": ("vector",), "mix": ("cube", "vector")}
 
 
@@ -118,6 +124,35 @@ class PythonSource:
                 raise unknown from None
 
         return Programs(cores, self.mode, body=body)
+
+    @property
+    def text(self) -> str:
+        return "".join(linecache.getlines(self.file))
+
+    def sampled(self) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        parameters = declared(self.function)
+        missing = [name for name, kind in parameters.items() if kind is MISSING]
+        if missing:
+            code = cast(FunctionType, self.function).__code__
+            raise fail(
+                "check.arguments",
+                f"{self.name} does not say what it is called with",
+                got=[("parameters without type and default", ", ".join(missing))],
+                fix=f"declare arrays by type and shape, {missing[0]}: float32[16, 64], and numbers "
+                f"by a default, {missing[-1]}=1; or call the kernel, or list calls in CASES",
+                site=Location(code.co_filename, code.co_firstlineno),
+                kind=PtoError,
+            )
+        rng = np.random.default_rng(_SEED)
+        values = {
+            name: sample(kind, rng) if isinstance(kind, ArrayType) else kind
+            for name, kind in parameters.items()
+        }
+        consts = {name: values.pop(name) for name in self.consts}
+        return tuple(values.values()), consts
+
+    def rewritten(self, text: str) -> PythonSource:
+        return replace(self, function=reread(cast(FunctionType, self.function), text))
 
     def __str__(self) -> str:
         return f"{self.name}{self.signature}, {self.mode} mode"

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, usage_error
 from ptokit.base.entry import public
 from ptokit.base.policy import Policy
@@ -25,6 +27,7 @@ from ptokit.ir.lexer import Source, comments_of
 from ptokit.ir.limits import TextLimits
 from ptokit.ir.parser import parse, parse_file, parse_source
 from ptokit.ir.printer import print_module
+from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
@@ -37,6 +40,8 @@ from ptokit.passes.scales import with_scale_memories
 from ptokit.passes.spell_out import spelled_out
 from ptokit.passes.verify import Verify
 
+_LONG = 1 << 20  # elements of an array that nobody gave
+
 
 @public
 def load(path: str | Path, *, limits: TextLimits | None = None) -> Program:
@@ -47,7 +52,7 @@ def load(path: str | Path, *, limits: TextLimits | None = None) -> Program:
 @public
 def loads(text: str, name: str = "<text>", *, limits: TextLimits | None = None) -> Program:
     """Read a program from a string."""
-    return Program(parse(text, name, limits))
+    return Program(parse(text, name, limits), text)
 
 
 @public
@@ -63,9 +68,16 @@ def formatted(text: str, name: str = "<text>", *, limits: TextLimits | None = No
 class Program:
     """A module ready to be checked and run; `program["name"]` is one of its kernels."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, text: str = "") -> None:
         self.module = module
+        self._text = text
         self._kernels: dict[str, Kernel] = {}
+
+    @property
+    def text(self) -> str:
+        """The program as it was written, or as it is printed where nobody has written it."""
+        file = Path(self.module.location.file)
+        return self._text or (file.read_text("utf-8") if file.is_file() else str(self))
 
     @property
     def kernels(self) -> list[str]:
@@ -245,6 +257,31 @@ class TextSource:
         function = module.function(self.name)
         mode = "auto" if level_of(module) == "l1" else "manual"  # values have no place to share
         return Programs(_core_kinds(module), mode, None, function, tuple(arguments.values()))
+
+    @property
+    def text(self) -> str:
+        return self.program.text
+
+    def sampled(self) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        """Arrays as long as any view of a pointer will be; numbers must be given."""
+        numbers = [p for p in self.function.params if isinstance(p.type, ScalarType)]
+        if numbers:
+            listed = ", ".join(f"%{p.name}: {p.type}" for p in numbers)
+            raise usage_error("arguments", f"@{self.name} takes numbers", got=[("numbers", listed)],
+                              fix=f"give all its arguments: {self}")  # fmt: skip
+        made: list[Any] = []
+        for each in self.function.params:
+            assert isinstance(each.type, PtrType | ViewType | ShapedType)
+            shape = () if isinstance(each.type, PtrType) else each.type.shape
+            kind = each.type.element.dtype
+            known = shape if shape and all(n > 0 for n in shape) else (_LONG,)
+            made.append(np.ones(known, np.int8 if kind is None else kind.np))
+        return tuple(made), {}
+
+    def rewritten(self, text: str) -> TextSource:
+        kernel = loads(text, self.file)[self.name]
+        assert isinstance(kernel.source, TextSource)
+        return kernel.source
 
     def __str__(self) -> str:
         params = ", ".join(f"%{p.name}: {p.type}" for p in self.function.params)

@@ -17,6 +17,7 @@ of a text is its `Source`: how arguments are bound, and how the IR comes about.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -27,6 +28,7 @@ from ptokit.base.diagnostics import (
     InternalError,
     ProgramError,
     PtoError,
+    PtoWarning,
     tell,
     unrepeated,
     usage_error,
@@ -59,6 +61,7 @@ from ptokit.passes.finish import OPEN, PLACED, Steps
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
 from ptokit.passes.verify import Verify
+from ptokit.repair.search import Repair, Trial, repair
 from ptokit.report.memory_map import Map, Placed
 from ptokit.report.verdicts import Report
 
@@ -124,6 +127,19 @@ class Source(Protocol):
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         """What runs on which cores: the function as it stands where there is no module."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The whole text it is written in."""
+        ...
+
+    def sampled(self) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        """Arguments and constants that it can be run with, as far as it says what it takes."""
+        ...
+
+    def rewritten(self, text: str) -> Source:
+        """The same kernel, where its text reads otherwise; its `file` is the name of that text."""
         ...
 
 
@@ -303,6 +319,30 @@ class Kernel:
             else:  # what remains are warnings, such as tiles that overlap while both are live
                 found[name] = tuple(Verify(policy=asked.policy).check(module, asked.target))
         return Report(self.name, found)
+
+    def fix(self, *args: Any, grid: int = 1, rules: str | None = None, **options: Any) -> Repair:
+        """The kernel with the order that it lacks: `print(k.fix(x, y))` shows the change as a diff.
+
+        It is run on copies of the arguments - of those it declares, when none are given - with the
+        options of a launch. Every change is tried before it is kept; `Repair.remaining` is what
+        nothing was found for.
+        """
+        if not args:
+            args, consts = self.source.sampled()
+            options = {**consts, **options}
+
+        def check(text: str) -> Trial:
+            source = self.source.rewritten(text)
+            kernel = Kernel(source, self.defines, self.rules, self.allow)
+            values = [a.copy() if hasattr(a, "copy") else a for a in args]
+            with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                try:
+                    found = kernel[grid](*values, rules=rules, **options).warnings
+                except ProgramError as error:
+                    found = error.diagnostics
+            return Trial(source.file, found)
+
+        return repair(self.source.text, check, self.source.file)
 
     def memory_map(
         self,

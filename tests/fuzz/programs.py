@@ -74,10 +74,12 @@ class Program:
         return x, np.zeros_like(x), self.number, np.zeros(RING, np.uint8)
 
 
-def random_program(seed: int) -> Program:
+def random_program(seed: int, mode: str = "", mistake: str | None = None) -> Program:
+    """The kernel of a seed, of a mode and with a mistake that are given or drawn as well."""
     chooser = random.Random(seed)
-    mode = chooser.choice(["auto", "auto", "auto", "manual"])
-    mistake = chooser.choice(MISTAKES)
+    drawn = chooser.choice(["auto", "auto", "auto", "manual"]), chooser.choice(MISTAKES)
+    mode = mode or drawn[0]
+    mistake = drawn[1] if mistake is None else mistake
     if mistake == "unordered" and mode == "auto":
         mistake = ""
     writer = _Writer(chooser, mode, mistake)

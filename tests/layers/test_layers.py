@@ -19,6 +19,7 @@ LAYERS = [
     ["base"],
     ["isa"],
     ["ir", "machine"],
+    ["repair"],
     ["frontend", "passes", "engines", "emit"],
     ["report"],
     ["kernels", "comm"],

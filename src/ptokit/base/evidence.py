@@ -47,6 +47,8 @@ class Evidence:
     span: tuple[int, int]  # bytes of the memory, the first stretch they share
     edge: str  # what would order them: "MTE2->V", "barrier V", "between cores", "between ranks" ...
     schedule: str = "in order"  # of the run that showed it
+    # Event ids that the program uses for no flag between the two pipes; None: of two cores.
+    free: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ptokit.cli.answer import Exit, failed, wants_json
 
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
-_NAMES = ("asm", "check", "conform", "demo", "emit", "fmt", "isa", "run", "targets")
+_NAMES = ("asm", "check", "conform", "demo", "emit", "fix", "fmt", "isa", "run", "targets")
 COMMANDS = {name: f"ptokit.cli.{name}" for name in _NAMES}
 
 app = typer.Typer(

@@ -73,7 +73,7 @@ def command(
     runs = 0
     for path in files:
         name, text = shown_name(path), read_text(path)
-        if _is_python(path, text):
+        if is_python(path, text):
             verdict = check_python(Job(name, text, tuple(names), overrides, rules), seconds)
             complaints, kernels = verdict.found, verdict.checked
             runs += len(kernels)
@@ -120,7 +120,7 @@ def targets_of(words: str) -> list[str]:
     return [target(name).name for name in words.split(",") if name]
 
 
-def _is_python(path: Path, text: str) -> bool:
+def is_python(path: Path, text: str) -> bool:
     """By its name; from standard input a text that imports something is Python."""
     return path.suffix == ".py" or (str(path) == "-" and _IMPORT.search(text) is not None)
 

@@ -22,22 +22,21 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import get_context, process
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import FunctionType, ModuleType, TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, TypedDict
 
 import numpy as np
 
 import ptokit
 from ptokit.base.diagnostics import Diagnostic, InternalError, PtoError, PtoWarning, fail
-from ptokit.base.dtypes import ArrayType
 from ptokit.base.location import Location, is_ours
 from ptokit.from_python import PythonSource
 from ptokit.frontend.advice import at_the_users_line, meant
-from ptokit.frontend.declared import MISSING, declared, sample
 from ptokit.kernels import LISTENERS, Kernel, Launch
+from ptokit.repair.search import Repair, Trial, repair
 
 _MOST_CALLS = 16  # of a file, that its kernels are checked with
-_SEED = 7  # of the arrays a signature declares, and of those that CASES draws
+_SEED = 7  # of the arrays that CASES draws
 
 
 class Rules(TypedDict):
@@ -74,6 +73,7 @@ class Verdict:
     found: list[Diagnostic] = field(default_factory=list[Diagnostic])
     checked: list[Checked] = field(default_factory=list[Checked])
     doing: str = "importing it"
+    repair: Repair | None = None  # when it was asked for
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,10 @@ class Case:
     path: str = "lowered"
 
 
-def check_python(job: Job, seconds: float) -> Verdict:
-    """Examine a file in a process of its own, for so long at most."""
+def check_python(job: Job, seconds: float, repairs: bool = False) -> Verdict:
+    """Examine a file in a process of its own, for so long at most, and repair it if asked to."""
     verdict = Verdict()
-    linecache.cache[job.name] = len(job.text), None, job.text.splitlines(True), job.name
+    _remember_lines(job)
     try:
         ast.parse(job.text, job.name)
     except (SyntaxError, ValueError) as error:
@@ -99,7 +99,7 @@ def check_python(job: Job, seconds: float) -> Verdict:
         return verdict
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    worker = context.Process(target=_serve, args=(job, theirs))
+    worker = context.Process(target=_serve, args=(job, theirs, repairs))
     worker.start()
     theirs.close()
     try:
@@ -151,6 +151,8 @@ def _listen(ours: Connection, verdict: Verdict, job: Job, until: float, seconds:
                 verdict.checked.append(said)
             case Diagnostic():
                 verdict.found.append(said)
+            case Repair():
+                verdict.repair = said
             case InternalError():
                 raise said
             case _:
@@ -169,13 +171,13 @@ def _stop(worker: process.BaseProcess) -> None:
 # ---- in the process ------------------------------------------------------------------------------
 
 
-def _serve(job: Job, theirs: Connection) -> None:
+def _serve(job: Job, theirs: Connection, repairs: bool) -> None:
     os.setsid()
     os.dup2(2, 1)  # what the file prints is not our answer
-    linecache.cache[job.name] = len(job.text), None, job.text.splitlines(True), job.name
+    _remember_lines(job)
     warnings.simplefilter("ignore", PtoWarning)  # they are part of the answer
     try:
-        for said in _examine(job):
+        for said in _repair(job) if repairs else _examine(job):
             theirs.send(said)
     except InternalError as error:
         theirs.send(error)
@@ -184,6 +186,21 @@ def _serve(job: Job, theirs: Connection) -> None:
         trace = traceback.format_exc()
         theirs.send(InternalError([Diagnostic("internal", what, got=(("traceback", trace),))]))
     theirs.send(None)
+
+
+def _remember_lines(job: Job) -> None:
+    linecache.cache[job.name] = len(job.text), None, job.text.splitlines(True), job.name
+
+
+def _repair(job: Job) -> Iterator[Repair]:
+    """Mend the file: every text that is tried is imported and checked like the first one."""
+
+    def check(text: str) -> Trial:
+        changed = replace(job, text=text)
+        _remember_lines(changed)
+        return Trial(job.name, tuple(d for d in _examine(changed) if isinstance(d, Diagnostic)))
+
+    yield repair(job.text, check, job.name)
 
 
 def _examine(job: Job) -> Iterator[str | Checked | Diagnostic]:
@@ -279,35 +296,8 @@ def _listed(module: ModuleType) -> Iterator[Case]:
 
 def _declared_case(kernel: Kernel) -> Case:
     """A kernel with the arguments of its signature."""
-    function: FunctionType = kernel.function
-    parameters = declared(function)
-    missing = [name for name, kind in parameters.items() if kind is MISSING]
-    if missing:
-        code = function.__code__
-        raise PtoError(
-            [
-                Diagnostic(
-                    "check.arguments",
-                    f"{kernel.name} does not say what it is called with",
-                    Location(code.co_filename, code.co_firstlineno),
-                    (("parameters without type and default", ", ".join(missing)),),
-                    f"declare arrays by type and shape, {missing[0]}: float32[16, 64], and numbers "
-                    f"by a default, {missing[-1]}=1; or call the kernel, or list calls in CASES",
-                )
-            ]
-        )
-    assert isinstance(kernel.source, PythonSource)
-    consts = kernel.source.consts
-
-    def values(of_consts: bool) -> dict[str, Any]:
-        rng = np.random.default_rng(_SEED)
-        return {
-            name: sample(kind, rng) if isinstance(kind, ArrayType) else kind
-            for name, kind in parameters.items()
-            if (name in consts) == of_consts
-        }
-
-    return Case(kernel, lambda: list(values(False).values()), values(True))
+    _, consts = kernel.source.sampled()
+    return Case(kernel, lambda: kernel.source.sampled()[0], consts)
 
 
 def _complaints(case: Case, name: str, job: Job) -> list[Diagnostic]:

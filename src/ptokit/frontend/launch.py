@@ -24,6 +24,7 @@ from ptokit.machine.jobs import spread
 from ptokit.machine.machine import Machine
 from ptokit.machine.recording import joined
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
+from ptokit.repair.advice import advised
 
 __all__ = ["Options", "Outcome", "Schedule", "explore", "launch", "run"]
 
@@ -107,9 +108,15 @@ def _scheduled(programs: Programs, on: Target, mode: str, options: Options) -> O
     with _progress(blocks) as done:
         scheduler = Scheduler(on, mode, replace(options, done=done))
         with running(scheduler.machine):
-            outcome = scheduler.run(programs)
+            try:
+                outcome = scheduler.run(programs)
+            except ProgramError as error:
+                raise ProgramError(advised(error.diagnostics)) from error.__cause__
+    outcome.diagnostics = advised(outcome.diagnostics)
     if outcome.errors:
         raise ProgramError(outcome.errors)
+    if outcome.verdict is not None:
+        outcome.verdict = advised(outcome.verdict)
     return outcome
 
 

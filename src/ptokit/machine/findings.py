@@ -6,6 +6,7 @@ The codes are explained in docs/guide/races-and-hangs.md.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Diagnostic, Note, where
@@ -29,18 +30,31 @@ _RANK = {"E1": 1, "E13": 1, "E2": 2, "E3": 3}  # hangs, then flags out of step, 
 class Findings:
     """The complaints of one run, without repetitions."""
 
-    def __init__(self, target: str, policy: Policy = DEFAULT) -> None:
+    def __init__(self, target: str, policy: Policy = DEFAULT, event_ids: int = 0) -> None:
         self.target = target
+        self.event_ids = event_ids  # of every pair of pipes
         self.policy = policy
         self.schedule = "in order"  # of the run
         self.cores: dict[int, Core] = {}  # by number, for the names in messages
+        self.flags: set[Flag] = set()  # that the program uses
         self._found: dict[Any, Diagnostic] = {}
         self._seen: set[Any] = set()
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """All complaints; what names two lines comes before what it leads to."""
-        return tuple(sorted(self._found.values(), key=lambda d: _RANK.get(d.code, 0)))
+        found = map(self._with_free_ids, self._found.values())
+        return tuple(sorted(found, key=lambda d: _RANK.get(d.code, 0)))
+
+    def _with_free_ids(self, found: Diagnostic) -> Diagnostic:
+        """A race inside a core with the event ids that could order it: known when all has run."""
+        evidence = found.evidence
+        if evidence is None or evidence.earlier.core != evidence.later.core:
+            return found
+        pair = evidence.earlier.pipe, evidence.later.pipe
+        used = {flag.id for flag in self.flags if (flag.src.name, flag.dst.name) == pair}
+        free = tuple(id for id in range(self.event_ids) if id not in used)
+        return replace(found, evidence=replace(evidence, free=free))
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

@@ -123,6 +123,7 @@ class LaunchSync(Sync):
 
     def _new_flag(self, token: fx.Flag, title: str) -> Flag:
         queues, core = self.scheduler.queues, self.core
+        self.scheduler.findings.flags.add(token)
         return Flag(title, queues.of(core, token.src), queues.of(core, token.dst))
 
     def _raise_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:

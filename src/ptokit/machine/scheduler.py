@@ -176,7 +176,7 @@ class Scheduler:
             self, target, mode, arena=arena, executor=executor, policy=policy
         )
         self.machine.blocks = self.grid
-        self.findings = Findings(target.name, policy)
+        self.findings = Findings(target.name, policy, target.event_ids)
         self.findings.schedule = str(self.schedule)
         # The compiler orders auto mode, and the permissive profile has no order to break.
         self.careful = bool(options.hazards) and mode == "manual" and target.is_device

@@ -1,0 +1,55 @@
+"""A function read again from another text of its file, with the values it had around it."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from itertools import count
+from types import FunctionType
+from typing import Any
+
+_numbers = count(1)
+
+
+def reread(function: FunctionType, text: str) -> FunctionType:
+    """The function as a changed text of its file defines it.
+
+    Functions beside it in the file are read again too; nothing else of the file is run. Lines are
+    found under the name of the new function's code.
+    """
+    file = f"{function.__code__.co_filename} (changed {next(_numbers)})"
+    linecache.cache[file] = len(text), None, text.splitlines(True), file
+    tree = ast.parse(text)
+    around: dict[str, Any] = dict(function.__globals__)
+    path = function.__qualname__.replace("<locals>.", "").split(".")
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and isinstance(around.get(node.name), FunctionType):
+            _define(node, (), file, around)
+    node: Any = tree
+    for name in path:
+        nested = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n.name == name]
+        node = nested[0]
+    names = function.__code__.co_freevars
+    _define(node, names, file, around)
+    made = around[node.name]
+    if names:
+        made = made(*(cell.cell_contents for cell in function.__closure__ or ()))
+    made.__kwdefaults__, made.__defaults__ = function.__kwdefaults__, function.__defaults__
+    made.__annotations__ = function.__annotations__
+    return made
+
+
+def _define(
+    node: ast.FunctionDef, free: tuple[str, ...], file: str, around: dict[str, Any]
+) -> None:
+    """Run a definition without its decorators; inside a function where it has free variables."""
+    node.decorator_list = []
+    body: list[ast.stmt] = [node]
+    if free:
+        given = [ast.arg(name) for name in free]
+        last = ast.Return(ast.Name(node.name, ast.Load()))
+        outer = ast.FunctionDef(node.name, ast.arguments([], given, None, [], [], None, []),
+                                [node, last], [], lineno=node.lineno)  # fmt: skip
+        body = [outer]
+    module = ast.fix_missing_locations(ast.Module(body, []))
+    exec(compile(module, file, "exec"), around)
