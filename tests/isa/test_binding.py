@@ -160,6 +160,75 @@ def test_tsubview_stays_inside(row: int, col: int) -> None:
             TSUBVIEW(dst, src, row, col)
 
 
+@pytest.mark.parametrize("at", [(0, 0), (0, 32), (8, 0), (8, 32)])
+@pytest.mark.parametrize("mode", ["manual", "auto"])
+def test_a_window_at_the_end_of_its_memory(at: tuple[int, int], mode: str) -> None:
+    """The valid region of a window lies in its source; the rest of its type may lie anywhere."""
+    row, col = at
+    whole, window = (
+        Tile[TileType.Vec, float32, 16, 64, BLayout.RowMajor, *valid]
+        for valid in ((16, 64), (8, 32))
+    )
+    with device("a2a3", mode=mode) as machine:
+        src, dst = whole(), window()
+        TASSIGN(src, machine.target.spaces[TileType.Vec].capacity - src.spec.nbytes)
+        src.fill(np.arange(1024).reshape(16, 64))
+        expected = src.numpy()
+        TSUBVIEW(dst, src, row, col)
+        part = expected[row : row + 8, col : col + 32]
+        assert np.array_equal(dst.numpy(), part)
+        TADDS(dst, dst, 0.5)
+        part += 0.5
+        y = np.zeros((8, 32), np.float32)
+        pipe_barrier(PIPE_ALL)
+        TSTORE(GlobalTensor(y), dst)
+        assert np.array_equal(y, part)
+        pipe_barrier(PIPE_ALL)
+        TLOAD(dst, GlobalTensor(2 * y))
+        part *= 2
+        assert np.array_equal(src.numpy(), expected)
+        dst.fill(-1)
+        part[...] = -1
+        assert np.array_equal(src.numpy(), expected)
+
+
+# ---- TASSIGN ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("address", [1, 31, 33, -16])
+def test_a_tile_is_touched_at_an_aligned_address(target: str, address: int) -> None:
+    """The form with an operand binds anywhere; the rule of the other form holds at the touch."""
+    kind = Tile[TileType.Vec, float32, 16, 64]
+    with device(target):
+        tile, name = bound(kind, address), kind()
+        TRESHAPE(name, tile)  # names share it without a touch
+        with refused("SA-0354"):
+            TEXPANDS(tile, 1.0)
+        with refused("SA-0354"):
+            TADDS(bound(kind, 0x4000), name, 1.0)
+        TASSIGN(tile, 0x2000)
+        TEXPANDS(tile, 1.0)
+        assert (tile.numpy() == 1).all()
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_an_address_that_only_the_run_knows(path: str) -> None:
+    @kernel
+    def fill(at: int) -> None:
+        tile = Tile[TileType.Vec, float32, 16, 64]()
+        TASSIGN(tile, at)
+        TEXPANDS(tile, 1.0)
+
+    fill[1](64, path=path)
+    with pytest.raises(PtoError) as caught:
+        fill[1](31, path=path)
+    (found,) = caught.value.diagnostics
+    assert found.code == "SA-0354"
+    assert "0x0 or 0x20" in found.fix
+    assert found.location.file == __file__
+
+
 # ---- TGET_SCALE_ADDR ----------------------------------------------------------------------------
 
 LEFT, LEFT_SCALE = TileLeft[float8_e4m3, 32, 64], TileLeftScale[float8_e8m0, 32, 2]

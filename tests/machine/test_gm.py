@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptokit import (
+    DYNAMIC,
     TLOAD,
     TSTORE,
     GlobalTensor,
@@ -207,3 +208,35 @@ def test_a_subclass_of_arrays_is_its_elements() -> None:
     x, y = own().view(np.matrix), own() * 0
     dense_copy[1](x, y, engine="reference")
     assert (y == 1).all()
+
+
+# ---- sizes and strides ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1, -64, 1), (1, 1, 1, 16, -2), (-9, 1, 1, 1, 1)])
+@pytest.mark.parametrize("kind", [Shape, Stride])
+def test_only_minus_one_is_dynamic(kind: Any, sizes: tuple[int, ...]) -> None:
+    with pytest.raises(ProgramError, match="view-size"):
+        kind[sizes]
+    some = tuple(-1 if n < 0 else n for n in sizes)
+    assert kind[some](7).values == tuple(7 if n < 0 else n for n in sizes)
+    with pytest.raises(ProgramError, match="view-size"):
+        kind[some](min(sizes))
+    with pytest.raises(ProgramError, match="view-size"):
+        kind[some](*sizes)
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+@pytest.mark.parametrize("step", [-64, -1])
+def test_a_stride_that_turns_out_negative(path: str, step: int) -> None:
+    @kernel(mode="auto")
+    def copy(x: Any, y: Any, step: int) -> None:
+        Any5 = GlobalTensor[float32, Shape[1, 1, 1, 16, 64], Stride[1, 1, 1, DYNAMIC, 1]]
+        t = TileT()
+        TLOAD(t, Any5(x, None, Stride[1, 1, 1, DYNAMIC, 1](step)))
+        TSTORE(Dense(y), t)
+
+    x, y = own(), own() * 0
+    with pytest.raises(ProgramError, match="view-size"):
+        copy[1](x, y, step, path=path)
+    assert (y == 0).all()

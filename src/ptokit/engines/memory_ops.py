@@ -38,6 +38,14 @@ def _addptr(run: Interpreter, op: Op, frame: Frame) -> None:
 def _form(op: Op, frame: Frame) -> Form:
     """Shape, strides and layout that an operation gives a view."""
     shape, stride = (tuple(frame[v] for v in op.group(n)) for n in ("shape", "strides"))
+    if min(*shape, *stride, 0) < 0:
+        raise fail(
+            "view-size",
+            f"{op.name}: the sizes and strides of a view are not negative",
+            got=[("shape", shape), ("strides", stride)],
+            fix="a view goes forwards through memory: begin at its first element",
+            site=op.location,
+        )
     given = op.attrs.get("layout")
     known = isinstance(given, EnumAttr)
     layout = Layout[given.value.upper()] if known else layout_of(shape, stride)

@@ -56,9 +56,9 @@ class _ShapeMeta(type):
 
 @cache
 def _dims_class(base: Any, dims: tuple[int, ...]) -> Any:
-    name = f"{base.__name__}[{', '.join('DYNAMIC' if d < 0 else str(d) for d in dims)}]"
+    name = f"{base.__name__}[{', '.join('DYNAMIC' if d == DYNAMIC else str(d) for d in dims)}]"
     made = _ShapeMeta(name, (base,), {"dims": dims})
-    made.check_rank()  # type: ignore[attr-defined]
+    made.check_dims()  # type: ignore[attr-defined]
     return made
 
 
@@ -68,8 +68,8 @@ class ConvTileShape(metaclass=_ShapeMeta):
     dims: ClassVar[tuple[int, ...]] = ()
 
     @classmethod
-    def check_rank(cls) -> None:
-        """The rank is checked where the ConvTile is formed."""
+    def check_dims(cls) -> None:
+        """They are checked where the ConvTile is formed."""
 
 
 @public
@@ -85,6 +85,7 @@ class _Sizes(metaclass=_ShapeMeta):
         name = type(self).__name__
         with template(name, f"{name}(a whole number per DYNAMIC size)", values, "arguments"):
             values = tuple(index(v) for v in values)
+        _not_negative(name, values, min(values, default=0))
         if len(values) == 5:
             self.values = tuple(
                 v if d == DYNAMIC else d for v, d in zip(values, self.dims, strict=True)
@@ -101,7 +102,8 @@ class _Sizes(metaclass=_ShapeMeta):
         self.values = tuple(next(given) if d == DYNAMIC else d for d in self.dims)
 
     @classmethod
-    def check_rank(cls) -> None:
+    def check_dims(cls) -> None:
+        _not_negative(cls.__name__, cls.dims, min(set(cls.dims) - {DYNAMIC}, default=0))
         if len(cls.dims) != 5:
             raise fail(
                 "tensor-rank",
@@ -109,6 +111,16 @@ class _Sizes(metaclass=_ShapeMeta):
                 got=[("dimensions", cls.dims)],
                 fix="put 1 in front for the dimensions you do not need",
             )
+
+
+def _not_negative(name: str, given: tuple[int, ...], least: int) -> None:
+    if least < 0:
+        raise fail(
+            "view-size",
+            f"the sizes and strides of a view are not negative: {name}",
+            got=[("values", given)],
+            fix="a view goes forwards through memory; DYNAMIC, which is -1, is no size",
+        )
 
 
 class Shape(_Sizes):
@@ -243,7 +255,7 @@ class GlobalTensor(GlobalObject, NotANumber, metaclass=_GlobalMeta):
                 fix="GT(memory, Shape[...](sizes), Stride[...](sizes))",
             )
         sizes, steps = (
-            tuple(1 if n < 0 else n for n in static) if given is None else given.values
+            tuple(1 if n == DYNAMIC else n for n in static) if given is None else given.values
             for static, given in ((spec.shape, shape), (spec.stride, stride))
         )
         at = None if memory is None else pointer(memory, spec.dtype)

@@ -390,8 +390,10 @@ def tile_access(tile: TileObject | ConvObject, *, whole: bool = False) -> Access
     if isinstance(tile, ConvObject):
         pattern = AccessPattern("tile", tile.spec.dtype, tile.spec.axis_map(tile.shape))
     else:
-        axis_map = tile.spec.axis_map(tile.vr, tile.vc)
-        region = (None, None) if whole else (slice(0, tile.vr), slice(0, tile.vc))
+        axis_map, region = tile.spec.axis_map(tile.vr, tile.vc), (None, None)
+        if not whole:  # of a window the rest may lie outside the memory
+            axis_map = axis_map.covering(tile.vr, tile.vc)
+            region = slice(0, tile.vr), slice(0, tile.vc)
         pattern = AccessPattern("tile", tile.spec.dtype, axis_map, *region)
     if tile.storage is None:
         raise unbound_tile(tile)

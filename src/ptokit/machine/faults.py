@@ -126,11 +126,23 @@ def too_large(tile: Any, nbytes: int, space: Space, target: str) -> PtoError:
     )
 
 
+def misaligned(tile: Any, alignment: int, insn: Insn, name: str, site: Place) -> PtoError:
+    """A tile is touched at an address that only the running program has given it."""
+    down = tile.assigned // alignment * alignment
+    return fail(
+        "SA-0354",
+        f"{insn.name}: the address of {name} has the alignment of its memory space",
+        got=[("address", hex(tile.assigned)), ("alignment", alignment), (name, tile.spec)],
+        fix=f"bind {name} to {down:#x} or {down + alignment:#x}",
+        site=site,
+    )
+
+
 def outside_memory(
     pattern: Any, memory: Any, offset: int, insn: Insn | None = None, site: Place = None
 ) -> PtoError:
     """A tile leaves its memory."""
-    name = pattern.operand
+    name, last = pattern.operand, memory.nbytes - pattern.high
     return fail(
         "memory-bounds",
         f"{'the' if insn is None else insn.name + ':'} {name} lies inside {memory.name}",
@@ -139,7 +151,7 @@ def outside_memory(
             ("end", hex(offset + pattern.high)),
             ("capacity", hex(memory.nbytes)),
         ],
-        fix="bind the tile to a lower address, or make it smaller",
+        fix="make the tile smaller" if last < 0 else f"bind it to an address up to {last:#x}",
         site=site,
         kind=OutOfBounds,
     )

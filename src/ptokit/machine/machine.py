@@ -15,6 +15,7 @@ from ptokit.base.location import Location, Site
 from ptokit.base.policy import DEFAULT, Origin, Policy
 from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts
+from ptokit.isa.regions import View
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify, weighed
@@ -23,7 +24,7 @@ from ptokit.machine.calls import NOTHING, NUMBERS, Broken
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
 from ptokit.machine.executor import Executor, FastExecutor
-from ptokit.machine.faults import too_large
+from ptokit.machine.faults import misaligned, too_large
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
 from ptokit.machine.sync import Sync
 
@@ -191,7 +192,21 @@ class Machine:
         broken = Broken(found) if found else NOTHING
         if broken:
             self.judge(insn, ops, broken, site)
+        self._check_addresses(insn, operands, site)
         return ops, broken
+
+    def _check_addresses(self, insn: Insn, operands: Sequence[Any], site: Site | Location) -> None:
+        """The rule that `TASSIGN[address]` checks beforehand, for tiles whose bytes are touched.
+
+        `TASSIGN(tile, address)` may give any address; slots lie where their FIFO has put them.
+        """
+        for declared, tile in zip(insn.operands, operands, strict=True):
+            if not isinstance(tile, Bound) or declared.view is View.OBJECT or tile.in_ring:
+                continue
+            spec: Any = tile.spec  # type: ignore[attr-defined]
+            space = self.target.spaces.get(spec.loc)
+            if space is not None and tile.assigned % space.alignment:
+                raise misaligned(tile, space.alignment, insn, declared.name, site)
 
     def judge(self, insn: Insn, ops: Ops, broken: Broken, site: Site | Location) -> None:
         """Raise, or keep as warnings, what the rules that an instruction breaks come to here."""

@@ -30,11 +30,12 @@ from ptokit.machine.slices import rank_of, window
 class Bound:
     """What tiles and convolution tiles share: a place in a memory."""
 
-    __slots__ = ("_lease", "address", "in_ring", "key", "storage")
+    __slots__ = ("_lease", "address", "assigned", "in_ring", "key", "storage")
 
     def __init__(self) -> None:
         self.storage: Storage | None = None
         self.address = 0
+        self.assigned = 0  # of a window: the address of the tile it is a part of
         self.in_ring = False  # placed by a FIFO, over one of its slots
         self._lease: Lease | None = None
         self.key: tuple[Any, ...] = ()
@@ -42,7 +43,7 @@ class Bound:
     def bind(self, storage: Storage, address: int, lease: Lease | None = None) -> None:
         """Place the object at a byte address of a memory."""
         self.storage = storage
-        self.address = address
+        self.address = self.assigned = address
         self.in_ring = False
         self._lease = lease
         self.refresh()
@@ -51,6 +52,7 @@ class Bound:
         """Place the object over the storage of another one, `offset` bytes behind its start."""
         assert other.storage is not None
         self.bind(other.storage, other.address + offset, other._lease)
+        self.assigned = other.assigned
         self.in_ring = other.in_ring
 
     def refresh(self) -> None:

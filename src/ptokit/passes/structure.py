@@ -317,6 +317,15 @@ def check_tensor_view(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         )
     if len(type_.shape) > 5:
         yield complaint(op, "tensor-rank", "global tensors have five dimensions")
+    numbers = [scene.known.number(value) or 0 for value in (*shape, *strides)]
+    if min(numbers, default=0) < 0:
+        yield complaint(
+            op,
+            "view-size",
+            "the sizes and strides of a view are not negative",
+            {"shape": numbers[: len(shape)], "strides": numbers[len(shape) :]},
+            "a view goes forwards through memory: begin at its first element",
+        )
     yield from _static_sizes(op, type_.shape, shape, scene)
     yield from _layout(op, scene)
 

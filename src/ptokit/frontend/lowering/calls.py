@@ -256,8 +256,9 @@ def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
                 "pointer-type",
                 f"the array holds {at.dtype.name}, the GlobalTensor {spec.dtype.name} (SA-0054)",
             )
-        shape = args[1].values if len(args) > 1 else _ones(spec.shape)
-        stride = args[2].values if len(args) > 2 else _ones(spec.stride)
+        sizes, steps = (*args[1:], None, None)[:2]
+        shape = _ones(spec.shape) if sizes is None else sizes.values
+        stride = _ones(spec.stride) if steps is None else steps.values
     rank = rank_of(spec, shape)
     values = {
         "shape": [as_value(emitter, n, INDEX) for n in shape[-rank:]],
