@@ -27,7 +27,7 @@ LEFT: dict[str, dict[str, tuple[str, ...]]] = {
         "TTRI": ("A5 64-bit integer kernels",),
     },
     "said of the integer formats, which are a record of their own, or of the other axis": {
-        "TQUANT_MX": ("INT8: scale and offset", "DN interleave:"),
+        "TQUANT_MX": ("DN interleave:",),
         "TQUANT": ("DN interleave:",),
     },
     # ---- an error, because what is stored is unknown ----
@@ -37,21 +37,14 @@ LEFT: dict[str, dict[str, tuple[str, ...]]] = {
         "TPUSH": ("C2V UP_DOWN:",),
     },
     "only that nothing is asserted is said, not what then happens": {
-        "TQUANT_MX": ("All tiles row-major",),
-        "TQUANT_DN": ("dst has the shape of src", "src rows and valid rows", "interleave: valid"),
-        "TMATMUL_MX": ("TMATMUL_MX.C.8:",),
-        "TGEMV_MX": ("TGEMV_MX.C.9:",),
+        "TQUANT_DN": ("src rows and valid rows", "interleave: valid"),
         "TPUSH": ("TConfig:",),
     },
     # ---- not modelled ----
-    "an address in another memory than that of the tile, or in front of it": {
-        "TSTORE_FP": ("fp is a Scaling tile", "fp address multiple of 128"),
+    "an address in front of that of the tile, for whatever uses the register later": {
         "SET_QUANT_VECTOR": ("base(fpTile) should be",),
-        "TPREFETCH": ("dst is a Vec tile",),
     },
     "convolution tiles are handed over by their dimensions, never by a part of their bytes": {
-        "TLOAD": ("FRACTAL_Z 5-D: H and W", "shapes of tensor and tile"),
-        "TEXPANDS": ("ConvTile:", "NC1HWC0/FRACTAL_Z:", "NDC1HWC0/FRACTAL_Z_3D:"),
         "TTRANS": ("ConvTile: N0", "NCHW/GNCHW ->", "-> FRACTAL_Z:", "-> FRACTAL_Z_3D:"),
     },
     "steps that overwrite what later steps of the same instruction read": {

@@ -87,7 +87,6 @@ LINKS: dict[str, str] = {
     "static-column": r"ValidCol is the static value 1",
     "source-layout": r"sources RowMajor",
     "tree-columns": r"isBinary",
-    "tree-rows": r"isBinary",
     "tmp-64bit": r"i64/u64 only in the two-operand",
     # ---- views and bindings ----
     "same-location": r"dst\.Loc == src\.Loc",
@@ -137,7 +136,7 @@ LINKS: dict[str, str] = {
     "src1-covers": r"src0 valid shape == src1",
     # ---- filling, moving, extracting, inserting ----
     "mat-size": r"Rows\*Cols\*sizeof/32",
-    "conv-size": r"dim0\*dim1\*dim2\*dim3",
+    "conv-size": r"dim0\*(dim1\*dim2|\.\.\.)",
     "TEXTRACT space-pair": r"pairs|->",
     "TMOV space-pair": r"pairs|->",
     "TINSERT space-pair": r"pairs|->",
@@ -306,7 +305,7 @@ LINKS: dict[str, str] = {
     "scalar-type": r"src1 has the element type",
     "shift-count": r"< bit width",
     "same-type": r"identical C\+\+ tile type",
-    "sources": r"same element type",
+    "sources": r"The scalar parameter has the element type",
     # ---- pipes and flags ----
     "split": r"Split in",
     "tile-location": r"tile is Acc, Vec",

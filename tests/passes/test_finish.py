@@ -290,3 +290,26 @@ def test_what_is_inserted_beside_written_flags_does_not_meet_them(seed: int) -> 
     for schedule in (None, Schedule(seed)):
         got = execute(twice, on, "manual", schedule)
         assert all(map(np.array_equal, got, wanted))
+
+
+def test_an_address_is_ordered_in_the_memory_it_is_used_in() -> None:
+    """The scratch of a sum is declared elsewhere: what is loaded over it must wait for the sum."""
+    column = "!pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=1, blayout=col_major>"
+    scratch = "!pto.tile_buf<mat, 16x64xf32>"
+    lines = [
+        "  %far = arith.constant 8192 : i64\n  %end = arith.constant 16384 : i64\n",
+        f"  %t = pto.alloc_tile addr = %far : {TILE}\n",
+        f"  %u = pto.alloc_tile addr = %at : {TILE}\n",
+        f"  %m = pto.alloc_tile addr = %at : {scratch}\n",
+        f"  %d = pto.alloc_tile addr = %end : {column}\n",
+        f"  pto.tload ins(%px : {VIEW}) outs(%t : {TILE})\n",
+        f"  pto.trowsum ins(%t, %m : {TILE}, {scratch}) outs(%d : {column})\n",
+        f"  pto.tload ins(%px : {VIEW}) outs(%u : {TILE})\n",
+        f"  pto.tstore ins(%u : {TILE}) outs(%pz : {VIEW})\n",
+        "  return\n}\n",
+    ]
+    text = HEAD + PARTS + "".join(lines)
+    x = np.arange(16 * 64, dtype="i4").reshape(16, 64)
+    z = np.zeros_like(x)
+    loads(text.replace("f32", "i32"))["f"][1](x, z)  # the scratch of integers is always in use
+    assert (z == x).all()

@@ -47,7 +47,7 @@ from ptokit.isa.regions import Reach, View
 from ptokit.isa.services import CONSTANT, Refused
 from ptokit.isa.spec import Insn, Operand, Pipe
 from ptokit.machine import faults
-from ptokit.machine.calls import effects_before, effects_of, hidden_scratch
+from ptokit.machine.calls import effects_before, effects_of, hidden_scratch, where_used
 from ptokit.machine.executor import judge_scratch, named, order
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.machine import Machine
@@ -278,11 +278,12 @@ class ReferenceCall:
         kind, rows, cols, cut = spec.dtype, slice(0, 1), slice(None), (None, None)
         if isinstance(view, Reach):
             kind, cut, view = view.dtype or kind, view.sizes or cut, view.places
-        if isinstance(tile, ConvObject):
+        if isinstance(view, slice):
+            cols, places = view, np.arange(view.stop)
+        elif isinstance(tile, ConvObject):
             places = np.arange(prod(tile.shape)).reshape(tile.shape)
-        elif view is View.STORAGE or isinstance(view, slice):
-            cols = view if isinstance(view, slice) else slice(0, spec.numel)
-            places = np.arange(cols.stop)
+        elif view is View.STORAGE:
+            cols, places = slice(0, spec.numel), np.arange(spec.numel)
         elif isinstance(view, AxisMap):
             places = map_places(view)[: cut[0], : cut[1]]
         else:
@@ -301,12 +302,13 @@ class ReferenceCall:
         whole = Elements(declared, kind, tile.storage, tile.address, places)
         if tile.address < 0 or tile.address + whole.high > tile.storage.nbytes:
             raise faults.outside_memory(whole, tile.storage, tile.address, self.insn, site)
+        if isinstance(view, slice):
+            found = whole.part(rows, cols)
+            found.array_shape = found.array_shape[1:]
+            return found
         if isinstance(tile, ConvObject) or view is View.STORAGE or isinstance(view, AxisMap):
             return whole
-        found = whole.part(rows, cols)
-        if isinstance(view, slice):
-            found.array_shape = found.array_shape[1:]
-        return found
+        return whole.part(rows, cols)
 
     def view_elements(self, declared: Operand, tensor: GlobalObject, site: Place) -> Elements:
         """The elements of a view where it points to now."""
@@ -342,7 +344,8 @@ class ReferenceExecutor:
         for operand in operands:
             self.machine.place(operand)
         ops, _ = self.machine.verified(insn, operands, attrs, site)
-        return ReferenceCall(insn, ops, operands, attrs, site)
+        used = where_used(insn, operands, self.machine.core)
+        return ReferenceCall(insn, ops, used, attrs, site)
 
     def _hidden(self, call: ReferenceCall, operands: Sequence[Any]) -> list[Elements]:
         """What the hardware overwrites beside the operands."""

@@ -151,17 +151,19 @@ def in_block(tile: Any) -> int:
 # ---- accumulators --------------------------------------------------------------------------------
 
 
-def drained(view: Any, rows: int, cols: int) -> AxisMap:
+def drained(view: Any, rows: int, cols: int, c0: int) -> AxisMap:
     """Where so many rows and columns of an accumulator go: the view only gives the distances.
 
     One step leads from row to row and one from block of columns to block, through all dimensions.
+    `c0` is the width of a block where the view does not say it.
     """
     shape, stride = view.shape, view.stride
     matrix = matrix_of(view)
     if view.layout == Layout.NCDHW:  # one plane of D at a time
         planes = tuple(stride[:2] + stride[3:])
         matrix = AxisMap(shape[:2] + shape[3:], planes, (0, 2, 3), (1,))
-    if (matrix.rows, matrix.cols) == (rows, cols):
+    is_odd = view.layout == Layout.NDC1HWC0 and stride[4] != c0
+    if (matrix.rows, matrix.cols) == (rows, cols) and not is_odd:
         return matrix
     if view.layout in (Layout.ND, Layout.NHWC):
         return AxisMap((rows, cols), (stride[3], 1), (0,), (1,))
@@ -172,7 +174,7 @@ def drained(view: Any, rows: int, cols: int) -> AxisMap:
     width, pitch = {
         Layout.NZ: (shape[4], prod(shape[2:])),
         Layout.NC1HWC0: (shape[4], shape[0] * stride[1]),
-        Layout.NDC1HWC0: (stride[4], shape[0] * stride[2]),
+        Layout.NDC1HWC0: (c0, shape[0] * stride[2]),
     }[view.layout]
     blocks = AxisMap((1, rows, width), (pitch, width, 1), (1,), (0, 2))
     return blocks.covering(rows, cols)

@@ -6,19 +6,21 @@ channels beyond C, and filters beyond N, become zero.
 
 from __future__ import annotations
 
+from math import prod
 from operator import eq, le
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.enums import Layout, TileType
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, AxisMap
 from ptokit.base.tensors import all_axes
+from ptokit.isa.bursts import blocks
 from ptokit.isa.conv_layout import FILTERS, WEIGHTS, split_channels, weight_blocks
-from ptokit.isa.devices import DEVICES, NEW, OLD
+from ptokit.isa.devices import DEVICES, NEW, OLD, on
 from ptokit.isa.memory import FIX_VIEW
-from ptokit.isa.rules import in_types, must, where
-from ptokit.isa.spec import Rule, examples, rule
+from ptokit.isa.rules import Told, in_types, must, where
+from ptokit.isa.spec import Rule, View, examples, rule
 from ptokit.isa.transfer import c0
 
 _PAIRS = {
@@ -74,9 +76,38 @@ def _sizes(o: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
     return sizes, (0, -(-n // FILTERS), FILTERS), c, tile[0] // plane * tile[3]
 
 
+_MOST_BURSTS = 4095  # of one command; more are issued channel by channel
+
+
+def taken_of_maps(o: Any) -> View | AxisMap:
+    """What is read of a view: all of it, unless it is not the one that the tile asks for."""
+    shape, stride = o.dst.shape, o.src.stride
+    if o.target.name in OLD.split() and _five(o) and not _same_plane(o):
+        *counts, filters, width = shape
+        length, gap = filters * width, stride[2] - o.src.shape[3] * width
+        pitch = length + blocks(o.dst, gap)
+        if prod(counts) <= _MOST_BURSTS:
+            return AxisMap((prod(counts), length), (pitch, 1), (0,), (1,))
+        places = (counts[0], prod(counts[1:]), length), (stride[0], pitch, 1)
+        return AxisMap(*places, (0, 1), (2,))
+    if _by_tile(o) and not eq(*_sizes(o)[:2]):
+        return AxisMap(
+            shape, stride[-len(shape) :], tuple(range(len(shape) - 1)), (len(shape) - 1,)
+        )
+    return View.WHOLE
+
+
+def _by_tile(o: Any) -> bool:
+    """Whether the sizes of the tile decide: where the channels are split, those of the view do."""
+    return on("a5")(o) and _same(o) and len(o.dst.shape) == len(_axes(o))
+
+
 def load_conv(dst: Array, src: Array, o: Any) -> None:
     """Copy a view (all of its dimensions) into a convolution tile."""
     view, tile = o.src.layout, o.dst.layout
+    if taken_of_maps(o) is not View.WHOLE:
+        dst[...] = src.reshape(dst.shape)
+        return
     if view == tile:
         source = src[0] if _is_blocks(o) else src
         dst[...] = source[tuple(slice(0, n) for n in dst.shape)]
@@ -103,6 +134,10 @@ def _same(o: Any) -> bool:
 
 def _five(o: Any) -> bool:
     return _same(o) and o.dst.layout == Layout.FRACTAL_Z and len(o.dst.shape) == 5
+
+
+def _same_plane(o: Any) -> bool:
+    return o.dst.shape[1:3] == o.src.shape[1:3]
 
 
 def _legal_pair(target: str) -> Rule:
@@ -159,12 +194,18 @@ CONV_RULES = where(lambda o: o.dst.kind == "conv")(
     ),
     *where(_five, OLD, "five-dimensional weights: ")(
         must("conv-plane")(
-            "H and W of tile and view are equal", lambda o: o.dst.shape[1:3] == o.src.shape[1:3]
+            "H and W of tile and view are equal",
+            _same_plane,
+            FIX_VIEW,
+            "the sizes of the tile decide, and burst follows burst as if the planes were equal",
         ),
         rule("conv-filters", "N is at most 65535", lambda o: o.dst.shape[3] <= 65535),
     ),
     must("conv-shape", NEW + " cpu")(
-        "tile and view agree dimension by dimension", lambda o: eq(*_sizes(o)[:2]), FIX_VIEW
+        "tile and view agree dimension by dimension",
+        lambda o: eq(*_sizes(o)[:2]),
+        FIX_VIEW,
+        Told("the sizes of the tile decide, with the strides of the view", _by_tile),
     ),
     must("conv-channels", NEW + " cpu")(
         "the channels of the view fit into the tile (C <= C1 * C0)", lambda o: le(*_sizes(o)[2:])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,8 @@ from ptokit.base.layout import Array
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import reassociates
-from ptokit.isa.rules import Told, Words, behind, must, under, where
+from ptokit.isa.regions import end_of
+from ptokit.isa.rules import Told, Words, behind, memory_of, must, under, where
 from ptokit.isa.services import Places, Refused, Registers
 from ptokit.isa.spec import Attr, Operand, Parts, Rule, rule, src
 
@@ -121,7 +122,7 @@ def fits(*operands: Operand) -> Rule:
 
     def holds(o: Any) -> bool:
         return all(
-            _touched(each, o) <= o.target.spaces[o[each.name].loc].capacity
+            _touched(each, o) <= o.target.spaces[memory_of(o[each.name])].capacity
             for each in operands
             if o[each.name] is not None and o[each.name].loc != TileType.Ctrl
         )
@@ -131,13 +132,8 @@ def fits(*operands: Operand) -> Rule:
 
 def _touched(declared: Operand, o: Any) -> int:
     """Bytes from the start of an operand to the end of the boxes that are used of it."""
-    tile = o[declared.name]
     assert callable(declared.view)
-    rows, cols = cast("tuple[int, int]", declared.view(o))
-    bits = tile.axis_map(tile.vr, tile.vc).covering(rows, cols).span * (
-        tile.dtype.bits if tile.dtype.is_packed else 8 * tile.itemsize
-    )
-    return -(-bits // 8)
+    return end_of(declared.view(o), o[declared.name])
 
 
 def shapes_agree(c: str, ids: Mapping[str, str]) -> list[Rule]:

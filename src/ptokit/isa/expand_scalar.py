@@ -31,7 +31,7 @@ def _conv(o: Any) -> bool:
 
 def _region(o: Any) -> View | Extent:
     """Devices fill cube tiles as a whole; the permissive profile only their valid region."""
-    if not o.target.is_device or o.dst.kind == "conv":
+    if not o.target.is_device:
         return View.VALID
     if o.dst.loc == TileType.Vec:
         return _in_pairs(o)
@@ -53,7 +53,9 @@ def _in_pairs(o: Any) -> Extent:
 
 
 def _blocks(o: Any) -> int:
-    """32-byte blocks of a Mat tile."""
+    """32-byte blocks of a Mat tile; of a convolution tile, one for each position."""
+    if o.dst.kind == "conv":
+        return prod(o.dst.shape[:-1])
     return o.dst.rows * o.dst.cols * o.dst.itemsize // 32
 
 
@@ -118,8 +120,9 @@ _IS_CUT = "the number of blocks is cut to 15 bits"
         ),
         must("conv-size", DEVICES, _conv)(
             "all dimensions but the last multiply to 1 to 32767 blocks",
-            lambda o: 1 <= prod(o.dst.shape[:-1]) <= _MOST_BLOCKS,
+            lambda o: 1 <= _blocks(o) <= _MOST_BLOCKS,
             "fill a larger tile in parts",
+            _IS_CUT,
         ),
     ],
     asm=Asm(plain=frozenset({"sync"})),

@@ -37,6 +37,7 @@ class TileFacts:
     valid: tuple[int | None, int | None] = (None, None)
     address: int | None = None
     lease: int = 0  # a storage of its own, while nothing else decides where it lies; 0: the memory
+    home: TileType | None = None  # the memory in which its address is used, where that is another
     kind: str = field(default="tile", init=False)
 
     # Asked most often; the others take the longer way through `__getattr__`.
@@ -107,6 +108,7 @@ class ConvFacts:
     known_shape: tuple[int | None, ...] = ()
     address: int | None = None
     lease: int = 0
+    home: None = field(default=None, init=False)
     kind: str = field(default="conv", init=False)
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
 
@@ -202,6 +204,9 @@ def _all_known(now: tuple[int | None, ...], static: tuple[int, ...]) -> tuple[in
     return tuple(map(_known, now, static))
 
 
+_UNSEEN = (".kind", ".lease", ".home")
+
+
 class Recorder:
     """Stands in for `Ops` and notes every fact a predicate looks at.
 
@@ -227,7 +232,7 @@ class Recorder:
             return Recorder(value, self._seen, path if path == "target" else "")
         if hasattr(value, "capacity"):  # a memory space: named as people name it
             return Recorder(value, self._seen, value.memory)
-        hidden = path == "mode" or path.startswith("target.") or path.endswith((".kind", ".lease"))
+        hidden = path == "mode" or path.startswith("target.") or path.endswith(_UNSEEN)
         if not callable(value) and not hidden:
             self._seen[path] = shown(value)
         return value

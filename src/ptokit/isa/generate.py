@@ -8,17 +8,20 @@ import numpy as np
 
 from ptokit.base.convert import element
 from ptokit.base.dtypes import DType, f16, f32
+from ptokit.base.enums import TileType
 from ptokit.base.layout import Array, AxisMap
 from ptokit.isa.costs import GENERATE
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.pointwise import NUMBERS
 from ptokit.isa.rules import (
+    USED_AS_UB,
     Told,
     behind,
     located,
     must,
     on_devices,
+    or_else,
     row_major,
     separate,
     static_valid_fits,
@@ -122,7 +125,7 @@ def _rows(o: Any) -> View | Extent:
 
 
 @insn(
-    out("dst", view=_rows),
+    out("dst", view=_rows, memory=TileType.Vec),
     scalar("diagonal", note="an int; may be negative or lie outside the tile"),
     attrs=[Attr("isUpperOrLower", int, 0, "0: lower triangle, 1: upper triangle")],
     types=types(**NUMBERS | {"a2a3": "i32 i16 u32 u16 f16 f32"}),
@@ -134,7 +137,7 @@ def _rows(o: Any) -> View | Extent:
             "declare the tile with BLayout.RowMajor",
             on_devices("rows are written RowStride elements apart", *A5_FAMILY.split()),
         ),
-        located("Vec", "dst"),
+        *or_else(USED_AS_UB, located("Vec", "dst")),
         must("triangle", "a2a3")(
             "isUpperOrLower is 0 or 1", lambda o: o.attrs["isUpperOrLower"] in (0, 1)
         ),

@@ -11,7 +11,7 @@ from ptokit.base.tensors import ROW_AND_COLUMN_AXES
 from ptokit.base.tiles import DYNAMIC
 from ptokit.isa import memory
 from ptokit.isa.bursts import filled, moved
-from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv
+from ptokit.isa.conv_load import CONV_EXAMPLES, CONV_RULES, load_conv, taken_of_maps
 from ptokit.isa.devices import DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.facts import Ops
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
@@ -209,7 +209,7 @@ def _left_open(o: Any) -> tuple[slice, slice] | None:
 
 def _taken(o: Any) -> Any:
     """The part of global memory that is read."""
-    return View.WHOLE if o.dst.kind == "conv" else moved(o, "dst", "src").view
+    return taken_of_maps(o) if o.dst.kind == "conv" else moved(o, "dst", "src").view
 
 
 def _surround(dst: Array, o: Any) -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from ptokit.base import dtypes as dt
 from ptokit.base.convert import to_float64
 from ptokit.base.dtypes import DType
-from ptokit.base.enums import TileType
+from ptokit.base.enums import BLayout, SLayout, TileType
 from ptokit.base.layout import Array
+from ptokit.base.tiles import TileSpec
 from ptokit.isa import cube
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import Told, must
+from ptokit.isa.regions import Reach
+from ptokit.isa.rules import Told, must, on_devices
 from ptokit.isa.services import Places, Poison
-from ptokit.isa.spec import Asm, Operand, Pipe, Rule, insn, src, types
+from ptokit.isa.spec import Asm, Extent, Operand, Pipe, Rule, insn, src, types
 
 BLOCK = 32  # elements of K that share a scale
 _SCALED = "aMatrix aScaleMatrix bMatrix bScaleMatrix"
 _FORMS = [f"cMatrix {_SCALED}", f"cMatrix cInMatrix {_SCALED}", f"cMatrix {_SCALED} biasData"]
+_NOT_TOLD = "only the place counts: the bytes beside the data are taken for boxes of scales"
 _FP8 = ("f8e4m3", "f8e5m2")
 _FP4 = ("f4e1m2x2", "f4e2m1x2")
 
@@ -27,24 +34,78 @@ def _blocks(k: int) -> int:
     return -(-k // 64) * 2
 
 
+@dataclass(frozen=True)
+class _Side:
+    """The scales of one operand of a product, in boxes of 16 rows (columns) and two blocks of K.
+
+    The hardware is not told of their tile: it looks at a sixteenth of the address of the data. A
+    tile that is declared as it should be says the same as the hardware does.
+    """
+
+    name: str
+    memory: TileType
+    layout: tuple[BLayout, SLayout]
+    size: Callable[[Any], tuple[int, int]]  # of the scales in use
+    asked: Callable[[Any], tuple[int, int]]  # of the tile that the rules ask for
+    room: Callable[[Any], tuple[int, int]]  # of the scales beside all of the data tile
+
+    def is_located(self, o: Any) -> bool:
+        return o[self.name].loc == self.memory
+
+    def is_held(self, o: Any) -> bool:
+        rows, cols = self.asked(o)
+        return o[self.name].rows >= rows and o[self.name].cols >= cols
+
+    def operand(self) -> Operand:
+        return src(self.name, view=self._region, memory=self.memory)
+
+    def _region(self, o: Any) -> Extent:
+        if not o.target.is_device or (self.is_located(o) and self.is_held(o)):
+            return self.size(o)
+        rows, cols = self.room(o)
+        order, inner = self.layout
+        spec = TileSpec.of(self.memory, dt.f8e8m0, rows, cols, order, rows, cols, inner, 32)
+        return Reach(spec.axis_map(rows, cols), dt.f8e8m0, self.size(o))
+
+
+def _sides(sizes: cube.Sizes) -> tuple[_Side, _Side]:
+    def used(o: Any) -> int:
+        return -(-cube.MATMUL.k(o) // BLOCK)
+
+    return (
+        _Side(
+            *("aScaleMatrix", TileType.ScaleLeft, (BLayout.RowMajor, SLayout.RowMajor)),
+            size=lambda o: (sizes.m(o), used(o)),
+            asked=lambda o: (sizes.m(o), _blocks(sizes.k(o))),
+            room=lambda o: (-(-o.aMatrix.rows // 16) * 16, _blocks(o.aMatrix.cols)),
+        ),
+        _Side(
+            *("bScaleMatrix", TileType.ScaleRight, (BLayout.ColMajor, SLayout.ColMajor)),
+            size=lambda o: (used(o), cube.n_of(o)),
+            asked=lambda o: (_blocks(sizes.k(o)), cube.n_of(o)),
+            room=lambda o: (_blocks(o.bMatrix.rows), -(-o.bMatrix.cols // 16) * 16),
+        ),
+    )
+
+
 def _operands(sizes: cube.Sizes) -> tuple[Operand, ...]:
     """All operands over the three forms, in C++ order."""
     old = "accumulate form: the storage of cMatrix"
-    k = cube.MATMUL.k
+    of_rows, of_cols = _sides(sizes)
     return (
         sizes.result(),
         sizes.old_result("cMatrix", old, optional=True, space="Acc"),
         sizes.left(),
-        src("aScaleMatrix", view=lambda o: (sizes.m(o), -(-k(o) // BLOCK))),
+        of_rows.operand(),
         sizes.right(),
-        src("bScaleMatrix", view=lambda o: (-(-k(o) // BLOCK), cube.n_of(o))),
+        of_cols.operand(),
         cube.bias_row(optional=True),
     )
 
 
 def _rules(sizes: cube.Sizes) -> list[Rule]:
     """What both block-scaled products ask for."""
-    m, k = sizes.m, sizes.k
+    k, sides = sizes.k, _sides(sizes)
     return [
         must("no-hif4")(
             "neither operand is hif4x2: TMATMUL_MX_HIF4 exists on no supported target",
@@ -72,19 +133,13 @@ def _rules(sizes: cube.Sizes) -> list[Rule]:
         ),
         must("scale-location")(
             "aScaleMatrix is a ScaleLeft and bScaleMatrix a ScaleRight tile",
-            lambda o: (
-                (o.aScaleMatrix.loc, o.bScaleMatrix.loc)
-                == (TileType.ScaleLeft, TileType.ScaleRight)
-            ),
+            lambda o: all(side.is_located(o) for side in sides),
+            otherwise=on_devices(_NOT_TOLD),
         ),
         must("scale-shape")(
             "aScaleMatrix holds m x ceil64(k)/32 scales and bScaleMatrix ceil64(k)/32 x n",
-            lambda o: (
-                o.aScaleMatrix.rows >= m(o)
-                and o.aScaleMatrix.cols >= _blocks(k(o))
-                and o.bScaleMatrix.rows >= _blocks(k(o))
-                and o.bScaleMatrix.cols >= cube.n_of(o)
-            ),
+            lambda o: all(side.is_held(o) for side in sides),
+            otherwise=on_devices(_NOT_TOLD),
         ),
         must("scale-address", "a5")(
             "the address of the scales is a sixteenth of that of the data they belong to",

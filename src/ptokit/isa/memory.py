@@ -187,7 +187,14 @@ def checked_sizes(tile: str, view: str, applies: Predicate, on: str) -> list[Rul
 
     def below_4096(id: str, applies: Predicate, dim: int) -> Rule:
         text = f"dimension {dim} of {view} is less than 4096"
-        return rule(id, text, when(applies, lambda o: o[view].shape[dim] < 4096), on)
+        return rule(
+            id,
+            text,
+            when(applies, lambda o: o[view].shape[dim] < 4096),
+            on,
+            "move fewer lines at a time",
+            unknown="the number of bursts has 12 bits: what is moved beyond is undefined",
+        )
 
     nz = both(applies, arranged(view, Layout.NZ))
     return [

@@ -6,19 +6,31 @@ exponents and scales of each group go.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.dtypes import bf16, f16, f32
-from ptokit.base.enums import Choice, MxQuantAlg, QuantScaleAlg, QuantType
+from ptokit.base.enums import Choice, MxQuantAlg, QuantScaleAlg, QuantType, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
 from ptokit.isa.microscaling import GROUP, format_of, quantise
-from ptokit.isa.rules import disjoint, in_place, located, must, row_major, static_valid_fits
-from ptokit.isa.services import Poison
+from ptokit.isa.regions import pitched
+from ptokit.isa.rules import (
+    USED_AS_UB,
+    disjoint,
+    in_place,
+    located,
+    must,
+    on_devices,
+    or_else,
+    row_major,
+    static_valid_fits,
+)
+from ptokit.isa.services import Beyond, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Rule, insn, out, rule, src, types
 
 
@@ -29,13 +41,15 @@ class VecStoreMode(Choice):
     NZ = 1
 
 
+_UB = TileType.Vec
+Size = Callable[[Any], tuple[int, int]]
 _ON_A5 = on("a5")  # keeps scratch of its own in exp and behind max
 
 # ---- legality ----------------------------------------------------------------------------------
 
 
-def _rules() -> list[Rule]:
-    """What both axes share."""
+def _rules(apart: str) -> list[Rule]:
+    """What both axes share; `apart` says how far rows of codes lie from each other."""
     return [
         must("format")(
             "an MX format is given, and it is not Hif4",
@@ -69,13 +83,52 @@ def _rules() -> list[Rule]:
         must("shape")(
             "dst has the rows and columns of src",
             lambda o: (o.dst.rows, o.dst.cols) == (o.src.rows, o.src.cols),
+            otherwise=on_devices(apart),
         ),
         *static_valid_fits("dst", "src", "exp", "max", "scaling"),
-        row_major("dst", "src", "exp", "max", "scaling"),
-        located("Vec", "dst", "src", "exp", "max", "scaling"),
+        *or_else(
+            on_devices("their storage is taken for rows of Cols elements"),
+            row_major("dst", "src", "exp", "max", "scaling"),
+        ),
+        *or_else(USED_AS_UB, located("Vec", "dst", "src", "exp", "max", "scaling")),
         in_place("dst", "src", "exp", "max", "scaling"),
         disjoint("src", "exp", "max", "scaling"),
     ]
+
+
+# ---- storage -----------------------------------------------------------------------------------
+
+
+def _rows(name: str, size: Size, pitch: Callable[[Any], int]) -> Callable[[Any], Extent]:
+    """Rows of a tile that devices find so many elements apart, however it is declared."""
+
+    def view(o: Any) -> Extent:
+        tile, step = o[name], pitch(o)
+        if not o.target.is_device or (tile.is_row_major and tile.cols == step):
+            return size(o)
+        return pitched(*size(o), step)
+
+    return view
+
+
+def _own(name: str) -> Callable[[Any], int]:
+    return lambda o: o[name].cols
+
+
+_of_source = _own("src")
+_SOURCE = src("src", view=_rows("src", lambda o: (o.src.vr, o.src.vc), _of_source), memory=_UB)
+
+
+def _clear_padding(ops: Ops, poison: Poison, beyond: Beyond) -> None:
+    """Columns of a 16-bit src that are not valid become zero first."""
+    tile = ops.src
+    if tile.dtype is f32 or tile.vc == tile.cols:
+        return
+    if tile.is_row_major or not ops.target.is_device:
+        poison.fill("src", slice(0, tile.vr), slice(tile.vc, tile.cols), 0)
+    else:
+        places = np.arange(tile.vr * tile.cols).reshape(tile.vr, tile.cols)[:, tile.vc :].ravel()
+        beyond.write("src", places, np.zeros(places.size, tile.dtype.np))
 
 
 # ---- groups along a row ------------------------------------------------------------------------
@@ -95,29 +148,41 @@ def _codes_per_row(o: Any) -> int:
     return o.src.vc if o.src.dtype is f32 else GROUP * _groups(o)
 
 
+_exponent_rows = _rows("exp", lambda o: (o.src.vr, _groups(o)), _own("exp"))
+
+
 def _exponent_view(o: Any) -> Extent:
-    return slice(0, o.src.vr * _groups(o)) if _is_flat(o) else (o.src.vr, _groups(o))
+    return slice(0, o.src.vr * _groups(o)) if _is_flat(o) else _exponent_rows(o)
 
 
 def _group_words(o: Any) -> slice:
     return slice(0, o.src.vr * _groups(o))
 
 
-def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
+def _clobbered_exponents(o: Any) -> list[Extent] | None:
     """A5 keeps scratch in bytes 16..31 of every exponent row when there are few groups."""
     few = not _is_flat(o) and o.src.vr * _groups(o) < 8
     if _ON_A5(o) and few and o.src.dtype is not f32 and not format_of(o.attrs).fp4:
-        return slice(0, o.src.vr), slice(16, 32)
+        return [slice(16 + r * o.exp.cols, 32 + r * o.exp.cols) for r in range(o.src.vr)]
     return None
 
 
 @insn(
-    out("dst", view=lambda o: (o.src.vr, _codes_per_row(o))),
-    src("src"),
-    out("exp", view=_exponent_view, unspecified=_clobbered_exponents),
+    out(
+        "dst",
+        view=_rows("dst", lambda o: (o.src.vr, _codes_per_row(o)), _of_source),
+        memory=_UB,
+    ),
+    _SOURCE,
+    out("exp", view=_exponent_view, unspecified=_clobbered_exponents, memory=_UB),
     # In the two-dimensional form max becomes a scale window after its first use.
-    out("max", view=_group_words, lost=lambda o: o.target.is_device and not _is_flat(o)),
-    out("scaling", view=_group_words),
+    out(
+        "max",
+        view=_group_words,
+        lost=lambda o: o.target.is_device and not _is_flat(o),
+        memory=_UB,
+    ),
+    out("scaling", view=_group_words, memory=_UB),
     out("exp_zz", view=_group_words, optional=True),
     overload_of="TQUANT",
     attrs=[
@@ -131,7 +196,7 @@ def _clobbered_exponents(o: Any) -> tuple[slice, slice] | None:
     when={"dst src exp max scaling exp_zz": {"store_mode": VecStoreMode.NZ}},
     types=types("src", a5="f32 f16 bf16"),
     rules=[
-        *_rules(),
+        *_rules("rows of codes lie as far apart as those of src"),
         rule("groups", "src.Cols is a multiple of 32", lambda o: o.src.cols % GROUP == 0),
         must("padding", None, _is_flat)(
             "an f32 src whose groups are stored flat (exp.Rows == 1) has no padding columns",
@@ -206,6 +271,7 @@ def TQUANT_MX(
     exp_zz: Array | None,
     ops: Ops,
     poison: Poison,
+    beyond: Beyond,
 ) -> None:
     """Quantise to MXFP8 (E4M3) or MXFP4 (E2M1); 32 consecutive elements of a row share an exponent.
 
@@ -225,8 +291,7 @@ def TQUANT_MX(
     count = _groups(ops)
     padded = np.zeros((rows, count * GROUP), src.dtype)
     padded[:, :cols] = src
-    if ops.src.dtype is not f32:
-        poison.fill("src", slice(0, rows), slice(cols, ops.src.cols), 0)
+    _clear_padding(ops, poison, beyond)
     found = quantise(padded.reshape(rows, count, GROUP), form, ops)
     dst[...] = found.codes.reshape(rows, -1)[:, : dst.shape[1]].view(dst.dtype)
     exp[...] = found.exponent.reshape(exp.shape)
@@ -250,16 +315,29 @@ def _down_exponents(o: Any) -> tuple[int, int]:
     return (count // 2, 2 * cols) if o.attrs["interleave"] else (count, cols)
 
 
+def _down_pitch(name: str) -> Callable[[Any], int]:
+    """Columns of src; one row of groups may have fewer, which makes no difference."""
+    return lambda o: o[name].cols if o.src.vr <= GROUP else o.src.cols
+
+
+def _exponent_pitch(o: Any) -> int:
+    return o.exp.cols if o.attrs["interleave"] else _down_pitch("exp")(o)
+
+
+def _code_pitch(o: Any) -> int:
+    return o.src.cols if o.dst.dtype.is_packed else o.dst.cols
+
+
 def _interleaved_size(o: Any) -> tuple[int, int]:
     return -(-o.src.rows // (2 * GROUP)), 32 * -(-2 * o.src.cols // 32)
 
 
 @insn(
-    out("dst", view=lambda o: (o.src.vr, o.src.vc)),
-    src("src"),
-    out("exp", view=_down_exponents),
-    out("max", view=_down),
-    out("scaling", view=_down),
+    out("dst", view=_rows("dst", lambda o: (o.src.vr, o.src.vc), _code_pitch), memory=_UB),
+    _SOURCE,
+    out("exp", view=_rows("exp", _down_exponents, _exponent_pitch), memory=_UB),
+    out("max", view=_rows("max", _down, _down_pitch("max")), memory=_UB),
+    out("scaling", view=_rows("scaling", _down, _down_pitch("scaling")), memory=_UB),
     overload_of="TQUANT",
     attrs=[
         Attr("grp_axis", int, 0, "0: groups lie down a column", (0,)),
@@ -268,7 +346,7 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
     ],
     types=types("src", a5="f32 f16 bf16"),
     rules=[
-        *_rules(),
+        *_rules("rows of 8-bit codes lie dst.Cols apart, those of 4-bit codes src.Cols"),
         must("groups")(
             "rows and valid rows of src are multiples of 32",
             lambda o: o.src.rows % GROUP == 0 and o.src.vr % GROUP == 0,
@@ -332,6 +410,7 @@ def TQUANT_DN(
     interleave: bool,
     ops: Ops,
     poison: Poison,
+    beyond: Beyond,
 ) -> None:
     """Quantise to MXFP8 or MXFP4; 32 consecutive elements of a column share an exponent.
 
@@ -344,8 +423,7 @@ def TQUANT_DN(
     count = rows // GROUP
     groups = src.reshape(count, GROUP, cols).transpose(0, 2, 1)
     found = quantise(groups, format_of(ops.attrs), ops)
-    if ops.src.dtype is not f32:
-        poison.fill("src", slice(0, rows), slice(cols, ops.src.cols), 0)
+    _clear_padding(ops, poison, beyond)
     dst[...] = found.codes.transpose(0, 2, 1).reshape(rows, cols).view(dst.dtype)
     max[...] = found.maximum
     scaling[...] = found.scaling

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 from ptokit.base.dtypes import i64, u64
+from ptokit.base.enums import TileType
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.regions import first_bytes
 from ptokit.isa.rules import (
@@ -168,15 +169,20 @@ on_a2a3 = on("a2a3")  # scratch tiles are used there; other targets only ask for
 
 def scratch(needed: Callable[[Any], int], *, used: Any = on_a2a3, **more: Any) -> Operand:
     """A scratch tile: so many bytes from its address on are overwritten where it is used."""
-    return tmp(view=lambda o: first_bytes(needed(o) if used(o) else 0), lost=used, **more)
+    return tmp(
+        view=lambda o: first_bytes(needed(o) if used(o) else 0),
+        lost=used,
+        memory=TileType.Vec,
+        **more,
+    )
 
 
-def scratch_held(name: str, needed: Callable[[Any], int], text: str) -> Rule:
+def scratch_held(name: str, needed: Callable[[Any], int], text: str, targets: str = "a2a3") -> Rule:
     """Scratch bytes, where tiles are placed automatically: by hand only the address counts.
 
     What then lies behind a tile that is too small is lost when the instruction runs.
     """
-    return must("tmp-size", "a2a3")(
+    return must("tmp-size", targets)(
         f"{name}, where tiles are placed automatically, holds the bytes that are used: {text}",
         lambda o: o[name] is None or o.mode != "auto" or o[name].nbytes >= needed(o),
         "declare a larger tile",

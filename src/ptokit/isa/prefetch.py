@@ -9,7 +9,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.effects import InAuto, Scratch, steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.memory import known_arrangement
-from ptokit.isa.rules import located, must
+from ptokit.isa.rules import USED_AS_UB, located, must, or_else
 from ptokit.isa.sessions import SCRATCH_BYTES
 from ptokit.isa.spec import Asm, Pipe, View, gm_in, insn, out, thing
 from ptokit.isa.targets import Target
@@ -21,12 +21,13 @@ from ptokit.isa.targets import Target
         unspecified=lambda o: (
             (slice(0, o.dst.rows), slice(0, o.dst.cols)) if o.target.is_device else None
         ),
+        memory=TileType.Vec,
     ),
     gm_in("src", view=lambda o: View.VALID if o.target.is_device else View.STORAGE),
     pipe=Pipe.MTE2,
     targets="a2a3 a5",
     rules=[
-        located("Vec", "dst"),
+        *or_else(USED_AS_UB, located("Vec", "dst")),
         known_arrangement("dst", "src"),
         must("same-dtype", "cpu")(
             "dst and src have the same element type",

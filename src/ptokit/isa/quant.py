@@ -9,17 +9,19 @@ import numpy as np
 
 from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import dtype, f32
-from ptokit.base.enums import QuantType
+from ptokit.base.enums import QuantType, TileType
 from ptokit.base.layout import Array, AxisMap
 from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import A5_FAMILY, on
 from ptokit.isa.rules import (
+    USED_AS_UB,
     Told,
     behind,
     decides,
     in_place,
     located,
     must,
+    or_else,
     row_major,
     same_dtype,
     same_valid_shape,
@@ -29,6 +31,7 @@ from ptokit.isa.rules import (
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, View, insn, out, src, tmp, types
 
 _BLOCK = 8  # rows whose values A2/A3 spreads over 256 bytes
+_UB = TileType.Vec
 _SYM, _ASYM = QuantType.INT8_SYM, QuantType.INT8_ASYM
 _ON_A2A3, _STORES_WHOLE = on("a2a3"), on("a5 kirin9030")
 
@@ -95,11 +98,11 @@ _PARAMETER_RULES = [
 
 
 @insn(
-    out("dst", view=_by_rows("dst")),
-    src("src", view=_by_rows("src"), lost=_ON_A2A3),
-    src("scale", view=_row_values("scale")),
-    tmp("tmp", view=_scratch, optional=True, lost=_ON_A2A3),
-    src("offset", view=_row_values("offset"), optional=True),
+    out("dst", view=_by_rows("dst"), memory=_UB),
+    src("src", view=_by_rows("src"), lost=_ON_A2A3, memory=_UB),
+    src("scale", view=_row_values("scale"), memory=_UB),
+    tmp("tmp", view=_scratch, optional=True, lost=_ON_A2A3, memory=_UB),
+    src("offset", view=_row_values("offset"), optional=True, memory=_UB),
     attrs=[Attr("quant_type", QuantType, None, "INT8_SYM or INT8_ASYM", (_SYM, _ASYM))],
     forms=[
         "dst src scale",
@@ -136,7 +139,7 @@ _PARAMETER_RULES = [
             "declare the tile with BLayout.RowMajor, or TMOV/TTRANS it first",
             behind("their storage is taken for rows of Cols elements"),
         ),
-        located("Vec", "dst", "src", "scale", "tmp", "offset"),
+        *or_else(USED_AS_UB, located("Vec", "dst", "src", "scale", "tmp", "offset")),
         _PARAMETER_RULES,
         must("tmp", "a2a3")(
             "a tmp tile of f32, at least as large as src, is given",

@@ -30,7 +30,7 @@ from ptokit.isa.pointwise import (
     scratch,
     scratch_held,
 )
-from ptokit.isa.regions import Extent, pitched
+from ptokit.isa.regions import Extent, end_of, pitched
 from ptokit.isa.rules import disjoint, located, must, or_else, same_dtype
 from ptokit.isa.spec import Asm, Attr, Operand, Rule, family, insn, out, src, tmp, types
 from ptokit.isa.vector_rules import (
@@ -366,11 +366,11 @@ _FOLD_ORDER = (
             "rows of the scratch overlap: the result is undefined",
             voids=True,
         ),
-        must("tree-rows", DEVICES, lambda o: o.mode == "auto" and _by_tree(o))(
-            "isBinary: tmp, where tiles are placed automatically, has a row for every two valid "
-            "rows of src",
-            lambda o: o.tmp.rows >= o.src.vr // 2,
-            "declare tmp with the type and shape of src",
+        scratch_held(
+            "tmp",
+            lambda o: end_of(_tree_rows(o), o.tmp) if _by_tree(o) else 0,
+            "with isBinary a row for every two valid rows of src",
+            DEVICES,
         ),
         must("tmp-64bit", "a5")(
             "64-bit elements are summed without tmp",

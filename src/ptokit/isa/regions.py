@@ -62,7 +62,7 @@ def end_of(view: View | Extent, tile: Any) -> int:
     return -(-span // 2) if kind.is_packed else span * kind.itemsize
 
 
-# A convolution tile is always handed over as the array of its dimensions.
+# A convolution tile is handed over as the array of its dimensions, or as a slice of its elements.
 # A function gives a view, sizes, two slices, one slice of the elements in memory order, or an
 # address map of its own, from the first element of the operand on. All of them may reach further
 # than the operand: what lies there is touched, as far as the memory goes.

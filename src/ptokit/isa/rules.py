@@ -110,6 +110,10 @@ def behind(words: str, fits: Predicate = lambda o: False) -> Told:
     return Told(words, lambda o: o.target.is_device and (o.mode != "auto" or fits(o)))
 
 
+# A location that nothing asserts. Where a compiler places the tile nobody knows what lies there.
+USED_AS_UB = on_devices("the address is used as one of the unified buffer")
+
+
 def or_else(outcome: Words, *rules: Rule | Iterable[Rule], voids: bool = False) -> list[Rule]:
     """Rules with what happens where they are broken; `voids`: all that is written is undefined."""
     return [replace(each, otherwise=outcome, voids=voids) for each in flat(rules)]
@@ -304,7 +308,12 @@ def whole_overlap(*names: str, id: str = "partial-overlap", on: str | None = Non
 
 def same_place(a: Any, b: Any) -> bool:
     """Whether two tiles start at the same byte."""
-    return a.lease == b.lease and a.addr == b.addr and a.loc == b.loc
+    return a.lease == b.lease and a.addr == b.addr and memory_of(a) == memory_of(b)
+
+
+def memory_of(tile: Any) -> TileType:
+    """The memory in which the address of a tile is used."""
+    return tile.loc if tile.home is None else tile.home
 
 
 def _coincide(a: Any, b: Any) -> bool:
@@ -317,7 +326,7 @@ def _overlap(a: Any, b: Any) -> bool:
     """Whether the valid regions of two tiles of one memory have a byte in common."""
     if "scalar" in (a.kind, b.kind):
         return False  # a number in the place of a tile
-    if a.loc != b.loc or a.lease != b.lease:
+    if memory_of(a) != memory_of(b) or a.lease != b.lease:
         return False
     if a.addr >= b.addr + b.nbytes or b.addr >= a.addr + a.nbytes:
         return False

@@ -20,12 +20,13 @@ from types import MappingProxyType
 from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
+from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.costs import Cost, class_of
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.effects import Effects, InAuto, Pipe, Steps
 from ptokit.isa.facts import Ops, Unknown
-from ptokit.isa.freedom import Freedom, Freedoms, freedoms
+from ptokit.isa.freedom import Freedom, Freedoms, freedoms, unspecified
 from ptokit.isa.meaning import Body, Form, Meaning
 from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.regions import Extent as Extent  # whoever defines an instruction looks here
@@ -60,6 +61,10 @@ class Operand:
     unspecified: Callable[[Ops], Parts | None] | None = None
     # What is cleared beside the region the body writes.
     zeroed: Callable[[Ops], Parts | None] | None = None
+    # Devices are given an address and nothing else: the memory it counts in, whatever tile was
+    # declared, and the bytes of which it is cut down to a multiple.
+    memory: TileType | None = None
+    grain: int = 1
 
     @property
     def reads(self) -> bool:
@@ -114,6 +119,7 @@ class Rule:
     # gives them; the body does it. Empty: nobody knows, and it is an error whatever its origin.
     otherwise: str | Callable[[Any], str] = ""
     voids: bool = False  # what the instruction writes is undefined where the rule is broken
+    unknown: str = ""  # why nobody can say what happens otherwise; the record leaves it open
 
     def binds(self, target: str) -> bool:
         """Whether it holds on a target."""
@@ -253,6 +259,11 @@ class Insn:
         return tuple(o.name for o in self.operands)
 
     @cached_property
+    def addressed(self) -> tuple[int, ...]:
+        """The operands of which a device sees only the address, in a memory of its choice."""
+        return tuple(index for index, o in enumerate(self.operands) if o.memory is not None)
+
+    @cached_property
     def services(self) -> frozenset[str]:
         """What the body asks of the machine beside its operands (isa/services.py)."""
         own = {o.name for o in self.operands} | {a.name for a in self.attrs}
@@ -378,6 +389,7 @@ def insn(
         names = tuple(o.name for o in operands)
         orders, fifo = effects is not None, any("fifo" in o.kinds for o in operands)
         meaning, given = None, operands
+        stated = tuple(flat(rules))
         if means is None:
             asked = _parameters(body, operands)
         else:
@@ -392,7 +404,7 @@ def insn(
             pipe=pipe,
             types=kinds,
             targets=_available(kinds, targets),
-            rules=tuple(flat(rules)),
+            rules=stated,
             forms=tuple(tuple(f.split()) for f in forms) or _default_forms(operands),
             asm=asm,
             cpp=cpp,
@@ -407,7 +419,7 @@ def insn(
             body=body,
             doc=inspect.cleandoc(doc or body.__doc__ or ""),
             pointwise=pointwise,
-            freedom=freedoms(freedom),
+            freedom=(*freedoms(freedom), *_unknown(stated)),
             means=meaning,
             returns=returns,
             overload_of=overload_of,
@@ -519,6 +531,16 @@ def flat(rules: Iterable[Rule | Iterable[Rule]]) -> Iterable[Rule]:
             yield item
         else:
             yield from item
+
+
+def _unknown(rules: Iterable[Rule]) -> Iterable[Freedom]:
+    """What rules say that nobody knows, under the names of those that say the same."""
+    said: dict[str, list[str]] = {}
+    for each in rules:
+        if each.unknown:
+            said.setdefault(each.unknown, []).append(each.id)
+    for text, ids in said.items():
+        yield unspecified(", ".join(dict.fromkeys(ids)), f"{text[0].upper()}{text[1:]}.")
 
 
 def _check(record: Insn) -> None:
@@ -638,6 +660,7 @@ def rule(
     otherwise: str | Callable[[Any], str] = "",
     *,
     voids: bool = False,
+    unknown: str = "",
 ) -> Rule:
     """A legality rule; `on` lists the targets it holds on ("a2a3 a5"), None means all of them.
 
@@ -647,7 +670,7 @@ def rule(
     `otherwise` says what happens where the rule is broken: the body then does it, and what follows
     from the rule's origin decides whether that is a warning (base/policy.py). A function of the
     operands gives "" for those whose outcome is not known. `voids`: what the instruction writes is
-    then undefined.
+    then undefined. `unknown` says why nothing can be said, which makes it an error.
     """
     targets = None if on is None else frozenset(on.split())
-    return Rule(id, text, holds, targets, fix, otherwise=otherwise, voids=voids)
+    return Rule(id, text, holds, targets, fix, otherwise=otherwise, voids=voids, unknown=unknown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,19 @@ from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
-from ptokit.isa.rules import Predicate, behind, both, in_types, located, must, under, when, where
+from ptokit.isa.rules import (
+    Predicate,
+    behind,
+    both,
+    in_types,
+    located,
+    must,
+    on_devices,
+    or_else,
+    under,
+    when,
+    where,
+)
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, View, gm_out, insn, rule, scalar, src
 from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import RELU
@@ -71,7 +84,9 @@ def _reached(o: Any) -> Any:
     """The part of global memory that is written."""
     if o.src.kind == "conv":
         return View.WHOLE
-    return drained(o.dst, *_drained(o)) if is_accumulator(o) else moved(o, "src", "dst").view
+    if is_accumulator(o):
+        return drained(o.dst, *_drained(o), _block_widths(o)[0])
+    return moved(o, "src", "dst").view
 
 
 # A store to an ND view is one matrix for every width of the view that the valid columns hold.
@@ -244,6 +259,7 @@ _DRAIN_RULES = [
     must("acc-c0", DEVICES, _drains_to(Layout.NDC1HWC0))(
         "NDC1HWC0: the stride of W is C0, which is 8 for f32, 16 for i32, otherwise 32/sizeof",
         lambda o: o.dst.stride[4] == _block_widths(o)[0],
+        otherwise=on_devices("positions lie C0 elements apart, whatever the stride is", "a2a3"),
     ),
     *under(
         {"SA-0026": "a2a3", "SA-0025": "a5"},
@@ -333,15 +349,22 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
 @insn(
     gm_out("dst", view=_reached),
     src("src", view=_stored, note="Acc"),
-    moves.words(
-        *(moves.no_column, moves.source_columns), "one 64-bit word per column", optional=False
+    replace(
+        moves.words(
+            *(moves.no_column, moves.source_columns), "one 64-bit word per column", optional=False
+        ),
+        memory=TileType.Scaling,
+        grain=128,
     ),
     attrs=[ATOMIC, RELU],
     pipe=Pipe.FIX,
     targets=DEVICES,
     rules=[
         located("Acc", "src", id="accumulator", on=DEVICES),
-        located("Scaling", "fp", id="SA-0052"),
+        *or_else(
+            on_devices("the address of fp is used as one of the fix-pipe buffer"),
+            located("Scaling", "fp", id="SA-0052"),
+        ),
         must("word-size")(
             "fp holds 64-bit words",
             lambda o: o.fp.itemsize == 8,
@@ -353,8 +376,11 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
             lambda o: o.fp.nbytes >= 8 * o.src.vc,
             otherwise=behind("what lies behind fp counts as words"),
         ),
-        rule(
-            "word-address", "fp starts at a multiple of 128 bytes", lambda o: o.fp.addr % 128 == 0
+        must("word-address")(
+            "fp starts at a multiple of 128 bytes",
+            lambda o: o.mode == "auto" or o.fp.addr % 128 == 0,
+            "bind the Scaling tile to a multiple of 128",
+            on_devices("the low seven bits of the address are dropped"),
         ),
         memory.positive_sizes("src", "dst", OLD + " cpu"),
         memory.known_arrangement("src", "dst"),

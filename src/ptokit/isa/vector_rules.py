@@ -8,7 +8,17 @@ from typing import Any
 from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.folds import BLOCK_BYTES, REGISTER_BYTES
 from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector, plain
-from ptokit.isa.rules import disjoint, listed, located, must, or_else, same_dtype, separate, verb
+from ptokit.isa.rules import (
+    USED_AS_UB,
+    disjoint,
+    listed,
+    located,
+    must,
+    or_else,
+    same_dtype,
+    separate,
+    verb,
+)
 from ptokit.isa.spec import Rule
 
 
@@ -94,7 +104,7 @@ def row_reduction(*outs: str) -> list[Rule]:
             otherwise="the valid rows of src govern: there is a result for every one of them",
         ),
         arithmetic("src"),
-        located("Vec", "tmp", id="tmp-location", on="a2a3"),
+        *or_else(USED_AS_UB, located("Vec", "tmp", id="tmp-location", on="a2a3")),
         *or_else(
             "the scratch is addressed in elements of the type of tmp",
             same_dtype("tmp", "src", id="tmp-type", on="a2a3"),

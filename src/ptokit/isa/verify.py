@@ -12,11 +12,12 @@ from typing import Any, cast
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.base.location import Location
 from ptokit.base.policy import DEFAULT, Policy
-from ptokit.isa.facts import Ops, Recorder, TileFacts, Unknown, shown
+from ptokit.isa.facts import Facts, Ops, Recorder, TileFacts, Unknown, shown
 from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.regions import end_of
 from ptokit.isa.remedies import Elsewhere, remedies
-from ptokit.isa.spec import Insn, Rule, Types
+from ptokit.isa.spec import Insn, Operand, Rule, Types
+from ptokit.isa.targets import Target
 
 _VALUES = "; here: "  # stands between the words and the values of an advice
 Advice = Callable[[Insn, Rule, Ops, Mapping[str, str]], str]
@@ -40,6 +41,7 @@ def verify(
     target = ops.target.name
     if target not in insn.targets:
         return [_unavailable(insn, target, location)]
+    ops = as_addressed(insn, ops)
     found: list[Diagnostic] = []
     for group in insn.types:
         found += _check_types(insn, group, ops, location, policy)
@@ -48,6 +50,22 @@ def verify(
             advice = partial(_advice, elsewhere=elsewhere) if advise else _no_advice
             found += _check_rule(insn, rule, ops, location, policy, advice)
     return found
+
+
+def as_addressed(insn: Insn, ops: Ops) -> Ops:
+    """The operands with the memories in which a device uses their addresses."""
+    moved: dict[str, Facts | None] = {}
+    for index in insn.addressed:
+        declared = insn.operands[index]
+        tile = ops[declared.name]
+        if isinstance(tile, TileFacts) and _is_elsewhere(declared, tile, ops.target):
+            moved[declared.name] = replace(tile, home=declared.memory)
+    return Ops({**dict(ops), **moved}, ops.attrs, ops.target, ops.mode) if moved else ops
+
+
+def _is_elsewhere(declared: Operand, tile: TileFacts, target: Target) -> bool:
+    """Whether a device uses the address of a tile in another memory than the tile lies in."""
+    return declared.memory not in (None, tile.loc) and target.is_device
 
 
 def code_of(insn: Insn, rule: Rule) -> str:
@@ -116,6 +134,7 @@ def _check_rule(
         tuple(seen.items()),
         advice(insn, rule, ops, seen),
         ops.target.name,
+        notes=(Note(f"otherwise: {rule.unknown}"),) if rule.unknown else (),
     )
     try:
         otherwise = outcome(insn, rule, ops)
@@ -137,7 +156,7 @@ def _leaves_tiles(insn: Insn, ops: Ops) -> bool:
         if isinstance(tile, TileFacts):
             try:
                 view = declared.view(ops) if callable(declared.view) else declared.view
-                leaves = end_of(view, tile) > tile.nbytes
+                leaves = tile.home is not None or end_of(view, tile) > tile.nbytes
             except Unknown:
                 raise
             except Exception:  # of operands that break other rules nothing can be said

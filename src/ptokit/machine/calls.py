@@ -172,10 +172,10 @@ class Call:
     ) -> AccessPattern:
         kind, axis_map, rows, cols = self._region(declared, view, value, site)
         array = None
-        if isinstance(value, ConvObject):
-            array = axis_map.shape, axis_map.strides
-        elif view is View.STORAGE or isinstance(view, slice):
+        if view is View.STORAGE or isinstance(view, slice):
             array = (cols.stop - cols.start,), (1,)
+        elif isinstance(value, ConvObject):
+            array = axis_map.shape, axis_map.strides
         pattern = AccessPattern(
             declared.name,
             kind,
@@ -206,12 +206,14 @@ class Call:
         kind, sizes = value.spec.dtype, None
         if isinstance(view, Reach):
             kind, sizes, view = view.dtype or kind, view.sizes, view.places
-        if isinstance(value, ConvObject):
+        if isinstance(view, slice):
+            axis_map, rows, cols = flat_map(max(1, view.stop)), slice(0, 1), view
+        elif isinstance(value, ConvObject):
             axis_map = value.spec.axis_map(value.shape)
             rows, cols = slice(0, 1), slice(0, axis_map.cols)
-        elif view is View.STORAGE or isinstance(view, slice):
+        elif view is View.STORAGE:
             axis_map = flat_map(value.spec.numel)
-            rows, cols = slice(0, 1), view if isinstance(view, slice) else slice(0, axis_map.cols)
+            rows, cols = slice(0, 1), slice(0, axis_map.cols)
         elif isinstance(view, AxisMap):
             axis_map = view
             rows, cols = (slice(0, size) for size in sizes or (view.rows, view.cols))
@@ -342,15 +344,17 @@ class CallCache(dict[tuple[Any, ...], Any]):
             self[key] = call
 
 
-def cache_key(insn: Insn, attrs: tuple[Any, ...], operands: Sequence[Any]) -> tuple[Any, ...]:
+def cache_key(
+    insn: Insn, attrs: tuple[Any, ...], operands: Sequence[Any], used: Sequence[Any]
+) -> tuple[Any, ...]:
     """What the legality and the layout of an instruction depend on, target and mode apart.
 
     That is the instruction, its template arguments, and of each operand: the value and the type of
     a number; type, memory, address and valid sizes of a tile, parameters of a convolution tile;
     type, sizes and strides of a GlobalTensor, whose pointer is no part of it; the type of a FIFO.
-    The objects keep their `key` up to date.
+    The objects keep their `key` up to date. `used` are the operands where a device finds them.
     """
-    return (
+    key = (
         insn,
         attrs,
         *[
@@ -358,9 +362,40 @@ def cache_key(insn: Insn, attrs: tuple[Any, ...], operands: Sequence[Any]) -> tu
             for o in operands
         ],
     )
+    if used is operands:
+        return key
+    return (*key, *[used[i].key for i in insn.addressed if used[i] is not operands[i]])
 
 
 # ---- where operands lie ------------------------------------------------------------------------
+
+
+def where_used(insn: Insn, operands: Sequence[Any], core: Core) -> Sequence[Any]:
+    """The operands, those of which a device sees only an address at the place it takes that for.
+
+    Tiles with a storage of their own have no address to speak of.
+    """
+    if not insn.addressed or not core.target.is_device:
+        return operands
+    found = list(operands)
+    for index in insn.addressed:
+        declared, tile = insn.operands[index], operands[index]
+        if isinstance(tile, TileObject) and tile.storage is not None and not tile.lease:
+            found[index] = _used(declared, tile, core)
+    return found
+
+
+def _used(declared: Operand, tile: TileObject, core: Core) -> TileObject:
+    assert declared.memory is not None
+    is_there = tile.spec.loc == declared.memory
+    memory = tile.storage if is_there else core.memory(declared.memory)
+    address = tile.address - tile.address % declared.grain
+    if memory is tile.storage and address == tile.address:
+        return tile
+    assert memory is not None
+    twin = TileObject(tile.spec, tile.vr, tile.vc)
+    twin.bind(memory, address)
+    return twin
 
 
 def bind_tile(pattern: AccessPattern, tile: Any, insn: Insn, site: Place) -> Access:

@@ -20,7 +20,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.access import Access
-from ptokit.machine.calls import NOTHING, Call, bind_global, bind_hidden, cache_key
+from ptokit.machine.calls import NOTHING, Call, bind_global, bind_hidden, cache_key, where_used
 from ptokit.machine.faults import failure, overwritten, refusal
 from ptokit.machine.poison import spread, taken
 from ptokit.machine.providers import Services
@@ -71,18 +71,19 @@ class FastExecutor:
     ) -> Call:
         """From the cache, or verified and laid out now."""
         machine = self.machine
-        key = cache_key(insn, attrs, operands)
+        used = where_used(insn, operands, machine.core) if insn.addressed else operands
+        key = cache_key(insn, attrs, operands, used)
         found = machine.calls.get(key)
         if found is None:
             for operand in operands:
                 machine.place(operand)
-            key = cache_key(insn, attrs, operands)
+            key = cache_key(insn, attrs, operands, used)
             found, broken = machine.calls.suspect.get(key, (None, NOTHING))
             if found is not None:  # each line is judged by itself
                 machine.judge(insn, found.ops, broken, site)
                 return found
             ops, broken = machine.verified(insn, operands, attrs, site)
-            found = Call(insn, ops, operands, attrs, site)
+            found = Call(insn, ops, used, attrs, site)
             machine.calls.keep(key, found, broken)
         return found
 

@@ -22,7 +22,7 @@ from ptokit.isa.services import Refused
 from ptokit.isa.spec import Pipe, View
 from ptokit.isa.verify import weighed
 from ptokit.machine.access import Access, AccessPattern, byte_ranges
-from ptokit.machine.calls import bind_global, global_pattern
+from ptokit.machine.calls import bind_global, global_pattern, where_used
 from ptokit.machine.faults import poison_read, refusal
 from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, Pointer
@@ -73,8 +73,8 @@ class Services:
 
     def operand(self, name: str) -> Any:
         """The run-time object behind an operand."""
-        names = [o.name for o in self.call.insn.operands]
-        return self.operands[names.index(name)]
+        insn = self.call.insn
+        return where_used(insn, self.operands, self.machine.core)[insn.names.index(name)]
 
 
 class _Provider:

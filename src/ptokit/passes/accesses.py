@@ -18,7 +18,7 @@ from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.types import BufferType
 from ptokit.isa.effects import Scratch, Steps
 from ptokit.isa.facts import Ops, Unknown
-from ptokit.isa.spec import Pipe
+from ptokit.isa.spec import Operand, Pipe
 from ptokit.isa.targets import Target
 from ptokit.passes.facts import Known
 from ptokit.passes.fifo_accesses import Fifos
@@ -35,6 +35,7 @@ class Access:
     writes: bool
     reads: bool
     is_memory: bool  # global memory
+    declared: Operand | None = None  # which may be an address in another memory
 
 
 @dataclass
@@ -159,4 +160,4 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
         reads = declared.reads or declared.role == "tmp"
         for root in result.stands_for(value):
             is_memory = not isinstance(root.type, BufferType)
-            yield Access(root, declared.writes, reads, is_memory)
+            yield Access(root, declared.writes, reads, is_memory, declared)

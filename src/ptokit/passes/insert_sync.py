@@ -154,10 +154,7 @@ class _Inserter:
         found = self._touches.get(op)
         if found is None:
             pipe = self.accesses.pipes.get(op, Pipe.S)
-            own = {
-                Touch(pipe, self.bytes.of(a.root, a.is_memory), a.writes)
-                for a in self.accesses.of.get(op, [])
-            }
+            own = {Touch(pipe, self.bytes.of(a), a.writes) for a in self.accesses.of.get(op, [])}
             if op.insn is not None:  # a register is memory to whoever must keep its order
                 own |= {Touch(pipe, Bytes(name), True) for name in op.insn.sets}
                 used = registers_of(op, self.accesses.known)

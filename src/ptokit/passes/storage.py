@@ -8,7 +8,7 @@ from ptokit.ir.core import Function, Value
 from ptokit.ir.flow import allocates
 from ptokit.ir.types import PlacedType
 from ptokit.ir.types import bytes_of as size_of
-from ptokit.passes.accesses import Accesses
+from ptokit.passes.accesses import Access, Accesses
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,18 @@ class Map:
 
     places: dict[Value, Bytes] = field(default_factory=dict[Value, Bytes])
 
-    def of(self, root: Value, is_memory: bool) -> Bytes:
+    def of(self, access: Access) -> Bytes:
         """The bytes of an allocation, or the whole array behind a pointer."""
+        root = access.root
         found = self.places.get(root)
-        if found is not None:
-            return found
-        if not is_memory and isinstance(root.type, PlacedType):
-            return Bytes(root.type.spec.loc)  # somewhere in its memory
-        return Bytes(root)
+        if found is None and not access.is_memory and isinstance(root.type, PlacedType):
+            found = Bytes(root.type.spec.loc)  # somewhere in its memory
+        used = access.declared
+        if found is None or used is None or used.memory is None:
+            return found or Bytes(root)
+        is_there = isinstance(root.type, PlacedType) and root.type.spec.loc == used.memory
+        memory = found.memory if is_there else used.memory
+        return Bytes(memory, found.start - found.start % used.grain, found.stop)
 
 
 def bytes_of(function: Function, accesses: Accesses) -> Map:
