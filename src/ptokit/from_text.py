@@ -32,7 +32,7 @@ from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.kernels import Asked, Kernel, Programs
-from ptokit.passes.finish import KEEP, OPEN, Steps, finish
+from ptokit.passes.finish import KEEP, Steps, finish
 from ptokit.passes.from_memrefs import with_tiles
 from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
@@ -129,8 +129,7 @@ class Program:
             try:
                 self.finished(chosen, Steps(None if level < 3 else False, KEEP), policy)
             except ProgramError as error:
-                if error.codes != (ConvertLevel.name,):  # values without buffers run by value
-                    found += error.diagnostics
+                found += error.diagnostics
         return found
 
     def executable(self, on: Target) -> Module:
@@ -245,18 +244,12 @@ class TextSource:
     def finished(
         self, written: Module, asked: Asked, told: list[Diagnostic] | None = None
     ) -> Module:
-        try:
-            return self.program.finished(asked.target, asked.steps, asked.policy, told)
-        except ProgramError as error:
-            if asked.steps != OPEN or error.codes != (ConvertLevel.name,):
-                raise
-            return self.program.executable(asked.target)  # no buffers can be made of its values
+        return self.program.finished(asked.target, asked.steps, asked.policy, told)
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         assert module is not None
         function = module.function(self.name)
-        mode = "auto" if level_of(module) == "l1" else "manual"  # values have no place to share
-        return Programs(_core_kinds(module), mode, None, function, tuple(arguments.values()))
+        return Programs(_core_kinds(module), "manual", None, function, tuple(arguments.values()))
 
     @property
     def text(self) -> str:

@@ -42,12 +42,15 @@ class Calls(Writer):
                 declared_type = declared_types(insn).get(declared.name, "")
                 given[declared.name] = number_text(declared, number, declared_type)
         attrs = dict(zip((a.name for a in insn.attrs), template_arguments(op), strict=True))
+        made = [v for v in op.results if v in given.values() and isinstance(v.type, BufferType)]
+        for tile in made:  # another name for storage that there is
+            self._make(tile)
         call = self._call(op, insn, given, attrs)
         if op.results and value_type(op.result.type):
             self._local(op, call)
             return
         self._line(f"{call};")
-        if op.results:
+        if op.results and not made:
             first = next(v for v in given.values() if isinstance(v, Value))
             self.names[op.result] = self._use(first)
             if isinstance(address := given.get("addr"), Value):
@@ -117,7 +120,7 @@ class Calls(Writer):
         if isinstance(value, str):
             return f"decltype({value})"
         if isinstance(value.type, BufferType):
-            spec = value.type.spec
+            spec = self._spec(value)
             return spec.dtype.cpp if part else self._tile_type(spec)
         if value in self.pipes:
             return self._pipe_type(self.pipes[value])

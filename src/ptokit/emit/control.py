@@ -7,7 +7,7 @@ from ptokit.emit.expressions import value_type
 from ptokit.emit.writer import Writer
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Op, Value
-from ptokit.ir.types import TileBufType
+from ptokit.ir.types import BufferType, TileBufType
 
 
 class ControlFlow(Writer):
@@ -142,6 +142,9 @@ class ControlFlow(Writer):
         found = self.slots.get(value)
         if found is None:
             raise self._refuse("a tile without an address carried through control flow", op)
+        assert isinstance(value.type, BufferType)
+        if self._spec(value) != value.type.spec:
+            raise self._refuse("a window with gaps carried through control flow", op)
         return found
 
     def _yield(self, op: Op, values: list[Value], targets: list[Value]) -> None:

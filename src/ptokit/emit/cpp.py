@@ -16,6 +16,7 @@ from ptokit.emit.control import ControlFlow
 from ptokit.emit.convs import conv_call
 from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
 from ptokit.emit.fifos import Fifos
+from ptokit.emit.windows import Windows
 from ptokit.emit.words import QUERIES, SECTIONS, five
 from ptokit.emit.writer import GlobalView
 from ptokit.ir.attributes import BoolAttr, EnumAttr, FloatAttr, IntAttr, StringAttr, SymbolAttr
@@ -61,7 +62,7 @@ def emit_cpp(module: Module, target: Target) -> str:
     return "\n".join([HEADER, *heads, *([""] if heads else []), *texts])
 
 
-class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
+class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Windows):
     head: str = ""
 
     def text(self) -> str:
@@ -172,12 +173,8 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
 
     def alloc_tile(self, op: Op) -> None:
         assert isinstance(op.result.type, BufferType)
-        spec = op.result.type.spec
-        alias = self._tile_type(spec)
         sizes = [op.operand(label) for label in ("valid_row", "valid_col")]
-        given = ", ".join(self._use(v) for v in sizes if v is not None)
-        name = self._declare(op.result)
-        self._line(f"{alias} {name}({given});" if given else f"{alias} {name};")
+        name = self._make(op.result, [self._use(v) for v in sizes if v is not None])
         address = op.operand("addr")
         if address is not None:
             self.slots[op.result] = self._hex(address)
@@ -243,6 +240,16 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous):
             layout,
         )
 
+    def view_dim(self, op: Op) -> None:
+        view, at = op.operands
+        if at not in self.constants:
+            raise self._refuse(f"{op.name} of a dimension that is chosen as it runs", op)
+        size = self.views[view].shape[self.constants[at]]
+        if size.isdigit():
+            self.constants[op.result] = int(size)
+        else:
+            self.names[op.result] = size
+
     def declare_view(self, op: Op) -> None:
         """A view without memory; TALLOC or TPOP points it at a slot."""
         self.make_view(op, "nullptr")
@@ -305,6 +312,10 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     fifo.RESERVE: _FunctionWriter.buffer,
     fifo.IMPORT: _FunctionWriter.buffer,
     **dict.fromkeys(fifo.OPENINGS, _FunctionWriter.open_pipe),
+    memory.SUBSET: _FunctionWriter.window,
+    memory.SUBVIEW: _FunctionWriter.window,
+    memory.BITCAST: _FunctionWriter.bitcast,
+    memory.VIEW_DIM: _FunctionWriter.view_dim,
     memory.SET_VALID: _FunctionWriter.set_validshape,
     memory.GET_VALID: _FunctionWriter.get_validshape,
     memory.ADDPTR: _FunctionWriter.addptr,

@@ -9,10 +9,11 @@ from ptokit.base.diagnostics import NotSupported, PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
 from ptokit.base.tensors import ConvSpec
-from ptokit.base.tiles import TileSpec
+from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.emit.expressions import value_type
 from ptokit.emit.words import KEYWORDS, pipe_type, tile_type
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.types import BufferType
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.targets import Target
 
@@ -40,6 +41,7 @@ class Writer:
     views: dict[Value, GlobalView] = field(default_factory=dict[Value, GlobalView])
     constants: dict[Value, int] = field(default_factory=dict[Value, int])
     slots: dict[Value, str] = field(default_factory=dict[Value, str])  # addresses of tiles
+    windows: dict[Value, TileSpec] = field(default_factory=dict[Value, TileSpec])  # what they are
     pipes: dict[Value, PipeSpec] = field(default_factory=dict[Value, PipeSpec])
     tile_types: dict[TileSpec | ConvSpec, str] = field(
         default_factory=dict[TileSpec | ConvSpec, str]
@@ -108,6 +110,24 @@ class Writer:
 
     def _tile_type(self, spec: TileSpec | ConvSpec) -> str:
         return self.tile_types.setdefault(spec, f"Tile{len(self.tile_types)}")
+
+    def _spec(self, value: Value) -> TileSpec | ConvSpec:
+        """The tile that a handle is; a window steps through memory as its parent does."""
+        assert isinstance(value.type, BufferType)
+        return self.windows.get(value, value.type.spec)
+
+    def _make(self, value: Value, sizes: list[str] | None = None) -> str:
+        """A tile object for a handle, bound to nothing yet; all of it is valid unless `sizes` tell.
+
+        Returns its name.
+        """
+        spec = self._spec(value)
+        if sizes is None and isinstance(spec, TileSpec):
+            pairs = ((spec.valid_row, spec.rows), (spec.valid_col, spec.cols))
+            sizes = [str(most) for valid, most in pairs if valid == DYNAMIC]
+        alias, name = self._tile_type(spec), self._declare(value)
+        self._line(f"{alias} {name}({', '.join(sizes)});" if sizes else f"{alias} {name};")
+        return name
 
     def _pipe_type(self, spec: PipeSpec) -> str:
         return self.pipe_types.setdefault(spec, f"Pipe{len(self.pipe_types)}")

@@ -214,7 +214,9 @@ def _get_valid(run: Interpreter, op: Op, frame: Frame) -> None:
 def _bitcast(run: Interpreter, op: Op, frame: Frame) -> None:
     source: TileObject = frame[op.operands[0]]
     spec = run.spec(op.result)
-    made = TileObject(spec, spec.valid_row, spec.valid_col)
+    rows = spec.rows if spec.valid_row == DYNAMIC else spec.valid_row
+    cols = spec.cols if spec.valid_col == DYNAMIC else spec.valid_col
+    made = TileObject(spec, rows, cols)
     run.machine.place(source)
     made.share(source)
     frame[op.result] = made

@@ -69,7 +69,7 @@ class Sizes:
         def region(o: Any) -> tuple[int, int]:
             return (0, 0) if adds_to_result(o, c) else self._result(o)
 
-        return src("cInMatrix", view=region, boxes=True, note=note, **more)
+        return src("cInMatrix", view=region, boxes=True, note=note, same_as=c, **more)
 
     def left(self) -> Operand:
         return src("aMatrix", view=lambda o: (self.m(o), self.k(o)), boxes=True)

@@ -54,6 +54,7 @@ class Operand:
     carries: bool = False  # may hold undefined elements: the body passes their state on itself
     steers: bool = False  # indices, addresses or counts: made of undefined bytes they mean nothing
     space: str = ""  # tells apart overloads whose operands differ only in their memory space
+    same_as: str = ""  # the result whose storage it has to be
     refused: str = ""  # the assertion id under which an argument of any other kind is reported
     # When the contents do not survive: by default of no source, and of every scratch tile.
     lost: Callable[[Ops], bool] | None = None

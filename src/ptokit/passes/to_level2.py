@@ -11,7 +11,6 @@ from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects.arith import CONSTANT
 from ptokit.ir.dialects.conv import SET_PARAM
-from ptokit.ir.dialects.scf import FOR
 from ptokit.ir.flow import allocates, is_loop
 from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.scratch import scratch_types
@@ -32,6 +31,7 @@ from ptokit.isa.targets import Target
 from ptokit.passes.conv_values import check_unshared
 from ptokit.passes.facts import Known
 from ptokit.passes.to_asm import takes_whole_views
+from ptokit.passes.values import continued, is_tile, kept
 
 
 def to_level2(module: Module, target: Target) -> Module:
@@ -53,7 +53,9 @@ class _Buffers:
     def __init__(self, function: Function, target: Target) -> None:
         self._function = function
         self._target = target
-        self._homes: dict[Value, Value] = {}  # results that live in a buffer made elsewhere
+        self._homes: dict[Value, Value] = {}  # the buffer of every result
+        self._continued = continued(function)
+        self._kept = {op: kept(op) for op in function.walk() if is_loop(op)}
 
     def run(self) -> None:
         body = self._function.body
@@ -72,10 +74,8 @@ class _Buffers:
                 self._homes[op.result] = self._homes.get(op.operands[0], op.operands[0])
                 op.results, op.result_labels = [], ()
             op.operands = [self._homes.get(v, v) for v in op.operands]
-            if FOR.matches(op):
-                self._loop(op, ops)
-            elif is_loop(op) and any(_is_tile(v) for v in op.operands):
-                raise _refusal(op, "a while loop that carries tiles has no Level 2 form here")
+            if op in self._kept:
+                self._copy_kept(op, ops)
             if op.insn is not None:
                 self._instruction(op, ops)
             ops.append(op)
@@ -89,13 +89,15 @@ class _Buffers:
         assert insn is not None
         kept: list[tuple[Value, str]] = []
         for result, label in zip(op.results, op.result_labels, strict=True):
-            if not _is_tile(result) or label in op.labels:
+            if not is_tile(result) or label in op.labels:
                 kept.append((result, label))
                 continue
-            home = self._homes.get(result)
-            if home is None:
+            old = self._continued.get(result)
+            if old is None:
                 home = _alloc(result.type, result.name, op, ops)
-                self._homes[result] = home
+            else:
+                home = self._homes.get(old, old)
+            self._homes[result] = home
             op.operands.append(home)
             op.labels += (label,)
         op.results = [r for r, _ in kept]
@@ -104,39 +106,22 @@ class _Buffers:
             op.operands.append(_alloc(type_, "tmp", op, ops))
             op.labels += (name,)
 
-    def _loop(self, op: Op, ops: list[Op]) -> None:
-        """Tiles carried around a loop stay in one buffer: in at the start, back at the end."""
-        body = op.regions[0]
-        last = body.ops[-1]
-        for n, init in enumerate(op.operands[3:]):
-            if not _is_tile(init):
-                continue
-            argument, yielded = body.args[n + 1], last.operands[n]
-            if yielded is argument:
-                continue
-            writer = yielded.owner
-            if not isinstance(writer, Op) or writer not in body.ops or writer.insn is None:
-                raise _refusal(last, "a tile carried around a loop is made by its body")
-            if _used_after(argument, writer, body) or _used_elsewhere(init, op, self._function):
-                self._copy_loop(op, n, ops)
-            else:
-                self._homes[yielded] = argument
-
-    def _copy_loop(self, op: Op, n: int, ops: list[Op]) -> None:
-        """The old value is still needed: give the loop a buffer of its own and copy."""
-        init, body = op.operands[3 + n], op.regions[0]
-        if not isinstance(init.type, TileBufType) or init.type.spec.loc != TileType.Vec:
-            raise _refusal(op, "only vector tiles can be copied around a loop")
-        home = _alloc(init.type, body.args[n + 1].name, op, ops)
-        move = INSTRUCTIONS["TMOV"]
-        before = Builder(location=op.location)
-        ops.append(before.instruction(move, {"src": init, "dst": home}))
-        op.operands[3 + n] = home
-        last = body.ops[-1]
-        after = Builder(location=last.location)
-        yielded = last.operands[n]
-        body.ops.insert(-1, after.instruction(move, {"src": yielded, "dst": body.args[n + 1]}))
-        last.operands[n] = body.args[n + 1]
+    def _copy_kept(self, op: Op, ops: list[Op]) -> None:
+        """Values that rounds may keep for ever move into buffers of the loop's own."""
+        positions = self._kept[op]
+        body, first = op.regions[-1], op.labels.index("inits") if positions else 0
+        end, args = body.ops[-1], op.regions[0].args[-len(op.group("inits")) :]
+        if not all(_is_plain_vector(args[n]) for n in positions):
+            return  # nothing moves within other memories: placement will say so
+        homes = {n: _copy(op.operands[first + n], args[n].name, op, ops) for n in positions}
+        # Out of the way first: what one move overwrites another may still have to read, and what
+        # is kept is moved onto itself.
+        made: list[Op] = []
+        left = {n: _copy(end.operands[n], end.operands[n].name, end, made) for n in positions}
+        for n, home in homes.items():
+            made.append(_move(left[n], home, end))
+            op.operands[first + n] = end.operands[n] = home
+        body.ops[-1:-1] = made
 
 
 def _values(block: Block) -> list[Value]:
@@ -148,45 +133,37 @@ def _values(block: Block) -> list[Value]:
     return found
 
 
-def _is_tile(value: Value) -> bool:
-    return isinstance(value.type, BufferType)
-
-
 def _alloc(type_: Type, name: str, op: Op, ops: list[Op]) -> Value:
-    if not isinstance(type_, BufferType) or _has_run_time_sizes(type_):
+    """A buffer for a value; where its type leaves sizes to the run, all of it is valid."""
+    builder, sizes = Builder(location=op.location), dict[str, Value]()
+    if isinstance(type_, ConvTileType) and type_.spec.dynamic > 0:
         raise _refusal(op, "a tile made here has a run-time size that the text does not give")
-    made = Builder(location=op.location).op(
-        "pto.alloc_tile", {}, [buffer_type(type_)], names=[name]
-    )
-    ops.append(made)
+    if isinstance(type_, TileBufType):
+        spec = type_.spec
+        most = {"valid_row": (spec.valid_row, spec.rows), "valid_col": (spec.valid_col, spec.cols)}
+        sizes = {n: builder.constant(size) for n, (valid, size) in most.items() if valid == DYNAMIC}
+    made = builder.op("pto.alloc_tile", sizes, [buffer_type(type_)], names=[name])
+    ops += builder.block.ops
     return made.result
 
 
-def _has_run_time_sizes(type_: BufferType) -> bool:
-    if isinstance(type_, ConvTileType):
-        return type_.spec.dynamic > 0
-    return DYNAMIC in (type_.spec.valid_row, type_.spec.valid_col)
+def _is_plain_vector(value: Value) -> bool:
+    return isinstance(value.type, TileBufType) and value.type.spec.loc == TileType.Vec
+
+
+def _move(src: Value, dst: Value, op: Op) -> Op:
+    return Builder(location=op.location).instruction(INSTRUCTIONS["TMOV"], {"src": src, "dst": dst})
+
+
+def _copy(value: Value, name: str, op: Op, ops: list[Op]) -> Value:
+    """Another buffer with the same contents."""
+    made = _alloc(value.type, name, op, ops)
+    ops.append(_move(value, made, op))
+    return made
 
 
 def _refusal(op: Op, why: str) -> PtoError:
     return fail("convert-level", f"{op.name}: {why}", site=op.location)
-
-
-def _used_after(value: Value, writer: Op, block: Block) -> bool:
-    """Whether a value is used behind an operation of a block."""
-    later = block.ops[block.ops.index(writer) + 1 :]
-    return any(value in inner.operands for op in later for inner in (op, *_inside(op)) if op.name)
-
-
-def _used_elsewhere(value: Value, loop: Op, function: Function) -> bool:
-    """Whether something besides its maker and the loop uses a value."""
-    return any(
-        value in op.operands for op in function.walk() if op is not loop and op is not value.owner
-    )
-
-
-def _inside(op: Op) -> list[Op]:
-    return [inner for region in op.regions for inner in region.walk()]
 
 
 # ---- from assembly lines -------------------------------------------------------------------------
@@ -243,7 +220,7 @@ def _partition(op: Op, views: dict[Value, Value], ops: list[Op]) -> None:
         if takes_whole_views(op):
             sizes = type_.shape
         else:
-            tile = next((v.type for v in (*op.operands, *op.results) if _is_tile(v)), None)
+            tile = next((v.type for v in (*op.operands, *op.results) if is_tile(v)), None)
             if not isinstance(tile, TileBufType) or len(offsets) != 2:
                 raise _refusal(op, "global memory is indexed by row and column, next to a tile")
             sizes = (tile.spec.valid_row, tile.spec.valid_col)

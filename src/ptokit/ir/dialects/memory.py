@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, IntAttr
@@ -70,7 +71,7 @@ def _window_type(
         )
     rows, cols = valid_sizes(parent.spec, extents)
     shape = {"rows": extents[0], "cols": extents[1], "valid_row": rows, "valid_col": cols}
-    return TileBufType(parent.spec.but(**shape))
+    return replace(parent, spec=parent.spec.but(**shape))
 
 
 def window(spec: TileSpec, parent: TileSpec) -> TileSpec:

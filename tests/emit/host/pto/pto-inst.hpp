@@ -77,6 +77,15 @@ template <typename T> void TASSIGN(T &tile, int64_t address)
     tile.data = reinterpret_cast<typename T::DType *>(UB + address);
 }
 
+template <typename D, typename S> void TRESHAPE(D &dst, S &src)
+{
+    dst.data = reinterpret_cast<typename D::DType *>(src.data);
+}
+template <typename D, typename S> void TSUBVIEW(D &dst, S &src, int64_t row, int64_t col)
+{
+    dst.data = &src(row, col);
+}
+
 template <typename T, typename F> void each(T &tile, F act)
 {
     for (int64_t r = 0; r < tile.rows; ++r)
@@ -98,6 +107,26 @@ template <typename T> void TEXPANDS(T &dst, typename T::DType scalar)
 template <typename T> void TADDS(T &dst, T &src, typename T::DType scalar)
 {
     each(dst, [&](int64_t r, int64_t c) { dst(r, c) = src(r, c) + scalar; });
+}
+template <typename T> void TADD(T &dst, T &a, T &b)
+{
+    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = a(r, c) + b(r, c); });
+}
+template <typename T> void TMAX(T &dst, T &a, T &b)
+{
+    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = a(r, c) > b(r, c) ? a(r, c) : b(r, c); });
+}
+template <typename T> void TSUB(T &dst, T &a, T &b)
+{
+    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = a(r, c) - b(r, c); });
+}
+template <typename T> void TNEG(T &dst, T &src)
+{
+    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = -src(r, c); });
+}
+template <typename T> void TMOV(T &dst, T &src)
+{
+    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = src(r, c); });
 }
 template <typename D, typename S> void TCVT(D &dst, S &src, RoundMode mode)
 {
