@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from ptokit.base.diagnostics import NotSupported, ProgramError
 from ptokit.from_text import Program, loads
 from tests.emit.host import compiled
 from tests.text.random_values import VIEW, program, random_program
+from tests.text.test_windows import BOXED, product
 
 X = (np.arange(1024, dtype="f4").reshape(16, 64) % 7) - 3
 SEEDS, ROUNDS = range(60), (0, 1, 4)
@@ -209,3 +211,13 @@ def test_other_names_for_storage_are_written_as_cpp(tmp_path: Path) -> None:
     x, z = X.copy(), np.zeros_like(X)
     library.f(*(ctypes.c_void_p(a.ctypes.data) for a in (x, z)), ctypes.c_int64(0))
     assert np.array_equal(z, -X)
+
+
+@pytest.mark.parametrize("layout", BOXED)
+def test_a_window_of_boxes_is_bound_to_its_address(layout: str) -> None:
+    text = product(layout, (16, 32), (16, 16)).cpp()
+    (place,) = re.findall(r"TASSIGN\(s, (.*)\);", text)
+    (base,) = re.findall(r"TASSIGN\(t, (.*)\);", text)
+    column_of_boxes, row_of_boxes = 32 * 16 * 2, 64 * 16 * 2  # the bytes from one to the next
+    inside = 16 * 16 * 2 + column_of_boxes if layout == "NZ" else row_of_boxes + 16 * 16 * 2
+    assert eval(place.replace("/", "//")) - int(base, 16) == inside
