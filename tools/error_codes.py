@@ -36,6 +36,7 @@ HANDED_ON = {
     "type_code(insn, group, target)": "the element types of the table",
     "error.code": "what bodies refuse (`Refused`)",
     "refused[0]": "the operands of the table",
+    "declared.refused": "the operands of the table",
     "code": "the name is bound to constants close by: _BOUND",
     "id": "the name is bound to constants close by: _BOUND",
 }
@@ -150,7 +151,7 @@ def _written(code: ast.expr, prefix: str, in_maker: bool) -> Iterator[str]:
             yield text if is_assertion_id(text) else prefix + text
         case ast.JoinedStr(values=parts):
             yield prefix + "".join(p.value if isinstance(p, ast.Constant) else "*" for p in parts)
-        case ast.IfExp(body=first, orelse=second):
+        case ast.IfExp(body=first, orelse=second) | ast.BoolOp(values=[first, second]):
             yield from _written(first, prefix, in_maker)
             yield from _written(second, prefix, in_maker)
         case _ if in_maker or ast.unparse(code) in HANDED_ON:

@@ -15,7 +15,7 @@ from language_page import page as language_page
 from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.frontend.instruction import namespace, own_enumerations
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.spec import Insn, Operand
+from ptokit.isa.spec import NUMBERS, Insn, Operand
 from ptokit.isa.verify import assertions, code_of, is_assertion_id, recipe
 from ptokit.report.pages import cell, index, markdown
 from ptokit.report.paths import paths_page
@@ -63,12 +63,11 @@ KINDS = {
     "conv": "ConvTile",
     "global": "GlobalTensor",
     "scalar": "float",
-    "pipe": "float",
-    "event": "float",
-    "number": "float",
     "pointer": "Pointer",
-    "object": "Any",
     "fifo": "Any",
+    "parallel_group": "Any",
+    "ccu_trigger_context": "Any",
+    "mrg_sort_executed_num_list": "Any",
     "async_session": "AsyncSession",
     "prefetch_async_context": "PrefetchAsyncContext",
 }
@@ -77,7 +76,8 @@ CONV_KINDS = {"index": "int", "i1": "bool", "num": "float"}
 
 
 def annotation(operand: Operand) -> str:
-    kinds = [KINDS[k] for k in operand.kinds]
+    whole = operand.takes is not None and operand.takes.is_integer
+    kinds = ["int" if whole and k in NUMBERS else KINDS[k] for k in operand.kinds]
     return "Any" if "Any" in kinds else " | ".join(dict.fromkeys(kinds))
 
 

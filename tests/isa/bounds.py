@@ -32,6 +32,7 @@ from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample, samples
 from ptokit.isa.spec import Insn, Rule
 from ptokit.isa.targets import TARGETS
+from ptokit.isa.verify import unfit_numbers
 
 LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
 # Which parts of a tile's declaration decide a fact.
@@ -304,12 +305,13 @@ def asked(call: Call, rule: Rule) -> set[str]:
 
 def holds(call: Call, rule: Rule) -> bool | None:
     """Whether the rule holds; None: the predicate cannot say, or makes no sense of it."""
-    return _truth(rule, call.sample.facts(call.mode))
+    return _truth(call.sample.insn, rule, call.sample.facts(call.mode))
 
 
-def _truth(rule: Rule, ops: Ops) -> bool | None:
+def _truth(insn: Insn, rule: Rule, ops: Ops) -> bool | None:
     try:
-        return bool(rule.holds(ops))
+        # No rule is asked about a number that its operand does not take.
+        return None if unfit_numbers(insn, ops) else bool(rule.holds(ops))
     except Unknown:
         return None
     except Exception:  # a made-up operand may be nothing the predicate can think of
@@ -329,7 +331,8 @@ def probe(call: Call, rule: Rule, knob: str) -> Callable[[Any], bool | None]:
 
     def turned(value: Any) -> bool | None:
         changed = TileFacts(_turned(spec, fact, value), address=address)
-        return _truth(rule, Ops({**others, name: changed}, ops.attrs, ops.target, ops.mode))
+        turned = Ops({**others, name: changed}, ops.attrs, ops.target, ops.mode)
+        return _truth(call.sample.insn, rule, turned)
 
     return turned if not same else lambda value: holds(call.turned(knob, value), rule)
 

@@ -73,7 +73,7 @@ def test_windows_in_vector_tiles_go_on_behind_them(
 def test_a_window_does_not_begin_before_its_tile() -> None:
     with device("a5"):
         Raw()
-        with pytest.raises(ProgramError, match=r"TEXTRACT\.window"):
+        with pytest.raises(ProgramError, match=r"TEXTRACT\.number"):
             TEXTRACT(tile("Vec f16 16x16", 0), tile("Vec f16 32x48", 4096), 0, -16)
 
 

@@ -84,7 +84,7 @@ def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
         return I32
     if isinstance(spec, GroupSpec) or operand.name == "parallelGroup":
         return ViewType("partition_tensor_view", (16, 64), ScalarType("f32"))
-    if "object" in operand.kinds:
+    if operand.is_object:
         return OpaqueType("pipe")
     if "tile" in operand.kinds:
         where = TileType[operand.space] if operand.space else TileType.Vec

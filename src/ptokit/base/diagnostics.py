@@ -213,6 +213,18 @@ class UsageError(PtoError):
     exit_code = 2
 
 
+_MOST_BITS = 128  # of an integer that is shown by its digits: Python prints no more than 4300
+_MOST_SHOWN = 1000  # characters of a value
+
+
+def brief(value: object) -> str:
+    """A value as a message shows it: whatever it is, of a length that people read."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    text = str(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."
+
+
 def where(site: Site | Location | None) -> Location:
     """Return the location of a site, or of the user's current line when none is given."""
     if isinstance(site, Location):
@@ -232,7 +244,7 @@ def fail(
     kind: type[PtoError] = ProgramError,
 ) -> PtoError:
     """Build (not raise) an error with a single diagnostic at the user's line."""
-    values = tuple((path, str(value)) for path, value in got)
+    values = tuple((path, brief(value)) for path, value in got)
     return kind([Diagnostic(code, message, where(site), values, fix, target, notes=tuple(notes))])
 
 

@@ -21,7 +21,7 @@ from ptokit.machine.objects import Pointer
 Wait = RecordEvent | Waitable
 
 class _GETVAL(Instruction):
-    def __call__(self, src: Tile, offset: float, *events: Wait) -> Any: ...
+    def __call__(self, src: Tile, offset: int, *events: Wait) -> Any: ...
 
 GETVAL: _GETVAL
 """Read one element in the scalar unit and return it as a Python number.
@@ -105,7 +105,7 @@ bottom in the four bytes above. It lasts until it is loaded again and must be or
 TIMG2COL that uses it. The AUTO modes load nothing: TIMG2COL does it."""
 
 class _SETVAL(Instruction):
-    def __call__(self, dst: Tile, offset: float, val: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, dst: Tile, offset: int, val: float, *events: Wait) -> RecordEvent: ...
 
 SETVAL: _SETVAL
 """Write one element in the scalar unit; all others keep their value.
@@ -161,7 +161,7 @@ class _SYNCALL(Instruction):
     def __call__(
         self,
         gmWorkspace: GlobalTensor,
-        usedCores: float,
+        usedCores: int,
         *events: Wait,
         Mode: Any = ...,
         CoreType: Any = ...,
@@ -673,7 +673,7 @@ class _TEXTRACT(Instruction):
         self,
         dst: Tile,
         src: Tile | ConvTile,
-        indexRow: float,
+        indexRow: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -683,8 +683,8 @@ class _TEXTRACT(Instruction):
         self,
         dst: Tile,
         src: Tile | ConvTile,
-        indexRow: float,
-        indexCol: float,
+        indexRow: int,
+        indexCol: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -694,9 +694,9 @@ class _TEXTRACT(Instruction):
         self,
         dst: Tile,
         src: Tile | ConvTile,
-        preQuantScalar: float,
-        indexRow: float,
-        indexCol: float,
+        preQuantScalar: int,
+        indexRow: int,
+        indexCol: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -707,8 +707,8 @@ class _TEXTRACT(Instruction):
         dst: Tile,
         src: Tile | ConvTile,
         fp: Tile,
-        indexRow: float,
-        indexCol: float,
+        indexRow: int,
+        indexCol: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -729,7 +729,7 @@ class _TEXTRACT(Instruction):
         dst: Tile,
         dst1: Tile,
         src: Tile | ConvTile,
-        indexRow: float,
+        indexRow: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -740,8 +740,8 @@ class _TEXTRACT(Instruction):
         dst: Tile,
         dst1: Tile,
         src: Tile | ConvTile,
-        indexRow: float,
-        indexCol: float,
+        indexRow: int,
+        indexCol: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -752,9 +752,9 @@ class _TEXTRACT(Instruction):
         dst: Tile,
         dst1: Tile,
         src: Tile | ConvTile,
-        indexRow: float,
-        indexCol: float,
-        indexRow1: float,
+        indexRow: int,
+        indexCol: int,
+        indexRow1: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -765,10 +765,10 @@ class _TEXTRACT(Instruction):
         dst: Tile,
         dst1: Tile,
         src: Tile | ConvTile,
-        indexRow: float,
-        indexCol: float,
-        indexRow1: float,
-        indexCol1: float,
+        indexRow: int,
+        indexCol: int,
+        indexRow1: int,
+        indexCol1: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -793,8 +793,8 @@ class _TEXTRACT_FP(Instruction):
         dst: Tile,
         src: Tile,
         fp: Tile,
-        indexRow: float,
-        indexCol: float,
+        indexRow: int,
+        indexCol: int,
         *events: Wait,
         reluPreMode: Any = ...,
     ) -> RecordEvent: ...
@@ -1079,17 +1079,11 @@ class _TIMG2COL(Instruction):
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self, dst: Tile, src: ConvTile, posM: float, *events: Wait, FmatrixMode: Any = ...
+        self, dst: Tile, src: ConvTile, posM: int, *events: Wait, FmatrixMode: Any = ...
     ) -> RecordEvent: ...
     @overload
     def __call__(
-        self,
-        dst: Tile,
-        src: ConvTile,
-        posM: float,
-        posK: float,
-        *events: Wait,
-        FmatrixMode: Any = ...,
+        self, dst: Tile, src: ConvTile, posM: int, posK: int, *events: Wait, FmatrixMode: Any = ...
     ) -> RecordEvent: ...
 
 TIMG2COL: _TIMG2COL
@@ -1112,8 +1106,8 @@ class _TINSERT(Instruction):
         self,
         dst: Tile,
         src: Tile,
-        indexRow: float,
-        indexCol: float,
+        indexRow: int,
+        indexCol: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -1124,9 +1118,9 @@ class _TINSERT(Instruction):
         self,
         dst: Tile,
         src: Tile,
-        preQuantScalar: float,
-        indexRow: float,
-        indexCol: float,
+        preQuantScalar: int,
+        indexRow: int,
+        indexCol: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -1138,8 +1132,8 @@ class _TINSERT(Instruction):
         dst: Tile,
         src: Tile,
         fp: Tile,
-        indexRow: float,
-        indexCol: float,
+        indexRow: int,
+        indexCol: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -1160,7 +1154,7 @@ class _TINSERT(Instruction):
         self,
         dst: Tile,
         src: Tile,
-        indexRow: float,
+        indexRow: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -1182,8 +1176,8 @@ class _TINSERT_FP(Instruction):
         dst: Tile,
         src: Tile,
         fp: Tile,
-        indexRow: float,
-        indexCol: float,
+        indexRow: int,
+        indexCol: int,
         *events: Wait,
         reluPreMode: Any = ...,
     ) -> RecordEvent: ...
@@ -1440,7 +1434,7 @@ class _TMOV(Instruction):
         self,
         dst: Tile,
         src: Tile | ConvTile,
-        preQuantScalar: float,
+        preQuantScalar: int,
         *events: Wait,
         reluPreMode: Any = ...,
         accToVecMode: Any = ...,
@@ -1508,7 +1502,7 @@ The region is that of TMOV from an accumulator. `fp` must stay unchanged until t
 class _TMRGSORT(Instruction):
     @overload
     def __call__(
-        self, dst: Tile, src0: Tile, blockLen: float, *events: Wait, exhausted: Any = ...
+        self, dst: Tile, src0: Tile, blockLen: int, *events: Wait, exhausted: Any = ...
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -1708,7 +1702,7 @@ class _TPOP(Instruction):
     def __call__(self, pipe: Any, tile: Tile, *events: Wait, Split: Any = ...) -> RecordEvent: ...
     @overload
     def __call__(
-        self, pipe: Any, tile: Tile, subBlockId: float, *events: Wait, Split: Any = ...
+        self, pipe: Any, tile: Tile, subBlockId: int, *events: Wait, Split: Any = ...
     ) -> RecordEvent: ...
     @overload
     def __call__(
@@ -1819,7 +1813,7 @@ class _TPUSH(Instruction):
         self,
         pipe: Any,
         tile: Tile,
-        subBlockId: float,
+        subBlockId: int,
         *events: Wait,
         Split: Any = ...,
         Config: Any = ...,
@@ -1963,12 +1957,12 @@ class _TRANDOM(Instruction):
     def __call__(
         self,
         dst: Tile,
-        key0: float,
-        key1: float,
-        counter0: float,
-        counter1: float,
-        counter2: float,
-        counter3: float,
+        key0: int,
+        key1: int,
+        counter0: int,
+        counter1: int,
+        counter2: int,
+        counter3: int,
         *events: Wait,
         Rounds: Any = ...,
     ) -> RecordEvent: ...
@@ -2388,7 +2382,7 @@ class _TSTORE(Instruction):
         self,
         dst: GlobalTensor,
         src: Tile | ConvTile,
-        preQuantScalar: float,
+        preQuantScalar: int,
         *events: Wait,
         stPhase: Any = ...,
         atomicType: Any = ...,
@@ -2479,7 +2473,7 @@ rounding after each. The three tiles have one type."""
 
 class _TSUBVIEW(Instruction):
     def __call__(
-        self, dst: Tile, src: Tile, rowIdx: float, colIdx: float, *events: Wait
+        self, dst: Tile, src: Tile, rowIdx: int, colIdx: int, *events: Wait
     ) -> RecordEvent: ...
 
 TSUBVIEW: _TSUBVIEW
@@ -2523,7 +2517,7 @@ of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecifi
 
 class _TTRI(Instruction):
     def __call__(
-        self, dst: Tile, diagonal: float, *events: Wait, isUpperOrLower: Any = ...
+        self, dst: Tile, diagonal: int, *events: Wait, isUpperOrLower: Any = ...
     ) -> RecordEvent: ...
 
 TTRI: _TTRI
@@ -2559,10 +2553,10 @@ touch `tmp` and work in place."""
 
 class _dcci(Instruction):
     @overload
-    def __call__(self, ptr: Pointer | GlobalTensor, scope: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, ptr: Pointer | GlobalTensor, scope: int, *events: Wait) -> RecordEvent: ...
     @overload
     def __call__(
-        self, ptr: Pointer | GlobalTensor, scope: float, out: float, *events: Wait
+        self, ptr: Pointer | GlobalTensor, scope: int, out: int, *events: Wait
     ) -> RecordEvent: ...
 
 dcci: _dcci
@@ -2573,13 +2567,13 @@ others may read what was written, and before reading what others wrote. Transfer
 MTE and FIX pipes pass it by."""
 
 class _dsb(Instruction):
-    def __call__(self, kind: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, kind: int, *events: Wait) -> RecordEvent: ...
 
 dsb: _dsb
 """Wait until earlier scalar stores and cache write-backs have reached memory."""
 
 class _ffts_cross_core_sync(Instruction):
-    def __call__(self, pipe: float, msg: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: int, msg: int, *events: Wait) -> RecordEvent: ...
 
 ffts_cross_core_sync: _ffts_cross_core_sync
 """Signal other cores, behind the earlier work of a pipe.
@@ -2590,9 +2584,9 @@ two vector cores of the cluster; each gets its signal when all have given theirs
 
 class _get_buf(Instruction):
     @overload
-    def __call__(self, pipe: float, buf_id: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: int, buf_id: int, *events: Wait) -> RecordEvent: ...
     @overload
-    def __call__(self, pipe: float, buf_id: float, mode: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: int, buf_id: int, mode: int, *events: Wait) -> RecordEvent: ...
 
 get_buf: _get_buf
 """Acquire a numbered buffer for a pipe: its later work waits for whoever holds it.
@@ -2601,13 +2595,13 @@ The pipes that acquired the same buffer earlier in program order must have relea
 priming before a loop and no draining behind it; a pipe holds a buffer at most once."""
 
 class _load_scalar(Instruction):
-    def __call__(self, ptr: Pointer | GlobalTensor, offset: float, *events: Wait) -> Any: ...
+    def __call__(self, ptr: Pointer | GlobalTensor, offset: int, *events: Wait) -> Any: ...
 
 load_scalar: _load_scalar
 """Read one element of global memory through the scalar data cache and return it."""
 
 class _pipe_barrier(Instruction):
-    def __call__(self, pipe: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: int, *events: Wait) -> RecordEvent: ...
 
 pipe_barrier: _pipe_barrier
 """Start later work of a pipe only when all its earlier work is complete.
@@ -2617,15 +2611,15 @@ ordered by the barrier of one."""
 
 class _rls_buf(Instruction):
     @overload
-    def __call__(self, pipe: float, buf_id: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: int, buf_id: int, *events: Wait) -> RecordEvent: ...
     @overload
-    def __call__(self, pipe: float, buf_id: float, mode: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: int, buf_id: int, mode: int, *events: Wait) -> RecordEvent: ...
 
 rls_buf: _rls_buf
 """Release a numbered buffer, behind the work of the pipe so far; once per get_buf."""
 
 class _set_ffts_base_addr(Instruction):
-    def __call__(self, addr: float | Pointer | GlobalTensor, *events: Wait) -> RecordEvent: ...
+    def __call__(self, addr: int | Pointer | GlobalTensor, *events: Wait) -> RecordEvent: ...
 
 set_ffts_base_addr: _set_ffts_base_addr
 """Tell the core where its cross-core signals go; once, before the first of them.
@@ -2634,7 +2628,7 @@ A5 accepts it and needs it for nothing: kernels for both targets call it uncondi
 
 class _set_flag(Instruction):
     def __call__(
-        self, src_pipe: float, dst_pipe: float, event_id: float, *events: Wait
+        self, src_pipe: int, dst_pipe: int, event_id: int, *events: Wait
     ) -> RecordEvent: ...
 
 set_flag: _set_flag
@@ -2644,7 +2638,7 @@ Per (source, destination, id) sets and waits alternate, starting with a set; a s
 before the wait, or a set that nobody waits for, is an error of the program."""
 
 class _set_intra_block(Instruction):
-    def __call__(self, pipe: float, id: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: int, id: int, *events: Wait) -> RecordEvent: ...
 
 set_intra_block: _set_intra_block
 """Signal one core of the cluster, behind the earlier work of a pipe.
@@ -2654,7 +2648,7 @@ always reaches the cube core with the plain id."""
 
 class _store_scalar(Instruction):
     def __call__(
-        self, ptr: Pointer | GlobalTensor, offset: float, value: float, *events: Wait
+        self, ptr: Pointer | GlobalTensor, offset: int, value: float, *events: Wait
     ) -> RecordEvent: ...
 
 store_scalar: _store_scalar
@@ -2664,7 +2658,7 @@ Others see it after dcci of its line and dsb(DSB_DDR)."""
 
 class _wait_flag(Instruction):
     def __call__(
-        self, src_pipe: float, dst_pipe: float, event_id: float, *events: Wait
+        self, src_pipe: int, dst_pipe: int, event_id: int, *events: Wait
     ) -> RecordEvent: ...
 
 wait_flag: _wait_flag
@@ -2674,9 +2668,9 @@ Other pipes go on; a wait of PIPE_S stops the issue of everything."""
 
 class _wait_flag_dev(Instruction):
     @overload
-    def __call__(self, id: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, id: int, *events: Wait) -> RecordEvent: ...
     @overload
-    def __call__(self, pipe: float, id: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: int, id: int, *events: Wait) -> RecordEvent: ...
 
 wait_flag_dev: _wait_flag_dev
 """Stop the scalar unit until a cross-core signal has come, and take it.
@@ -2685,7 +2679,7 @@ Nothing later is issued on any pipe; queued work goes on. The cube core needs th
 both vector cores."""
 
 class _wait_intra_block(Instruction):
-    def __call__(self, pipe: float, id: float, *events: Wait) -> RecordEvent: ...
+    def __call__(self, pipe: int, id: int, *events: Wait) -> RecordEvent: ...
 
 wait_intra_block: _wait_intra_block
 """Hold one pipe until a core of the cluster has signalled, and take the signal."""

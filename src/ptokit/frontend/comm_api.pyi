@@ -149,7 +149,7 @@ class _TGET_ASYNC(Instruction):
         dstGlobalData: GlobalTensor,
         srcGlobalData: GlobalTensor,
         session: AsyncSession,
-        peer: float,
+        peer: int,
         *events: Wait,
         engine: Any = ...,
     ) -> AsyncEvent: ...
@@ -161,7 +161,7 @@ As TPUT_ASYNC, in the other direction; A5 reads by SDMA like A2/A3."""
 
 class _TNOTIFY(Instruction):
     def __call__(
-        self, dstSignalData: GlobalTensor, value: float, *events: Wait, op: Any = ...
+        self, dstSignalData: GlobalTensor, value: int, *events: Wait, op: Any = ...
     ) -> RecordEvent: ...
 
 TNOTIFY: _TNOTIFY
@@ -219,7 +219,7 @@ class _TPUT_ASYNC(Instruction):
         dstGlobalData: GlobalTensor,
         srcGlobalData: GlobalTensor,
         session: AsyncSession,
-        peer: float,
+        peer: int,
         *events: Wait,
         engine: Any = ...,
     ) -> AsyncEvent: ...
@@ -340,7 +340,7 @@ on are not read. Not the scatter of elements inside a tile, which is TSCATTER wi
 
 class _TTEST(Instruction):
     def __call__(
-        self, signalData: GlobalTensor, cmpValue: float, *events: Wait, cmp: Any = ...
+        self, signalData: GlobalTensor, cmpValue: int, *events: Wait, cmp: Any = ...
     ) -> bool: ...
 
 TTEST: _TTEST
@@ -351,7 +351,7 @@ so a loop around it sees their signals."""
 
 class _TWAIT(Instruction):
     def __call__(
-        self, signalData: GlobalTensor, cmpValue: float, *events: Wait, cmp: Any = ...
+        self, signalData: GlobalTensor, cmpValue: int, *events: Wait, cmp: Any = ...
     ) -> RecordEvent: ...
 
 TWAIT: _TWAIT

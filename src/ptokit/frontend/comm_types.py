@@ -321,6 +321,7 @@ class CcuTriggerContext:
     selfIdx: int = 0
     inputSource: CcuInputSource = CcuInputSource.HostManaged
     key: ClassVar[str] = "CcuTriggerContext"  # calls do not depend on which one it is
+    operand_kind: ClassVar[str] = "ccu_trigger_context"
 
 
 def _word(at: Pointer) -> GlobalObject:

@@ -26,6 +26,7 @@ from ptokit.frontend.events import RecordEvent, Waitable, not_an_event
 from ptokit.frontend.session import current
 from ptokit.isa.facts import shown
 from ptokit.isa.spec import INSTRUCTIONS, Attr, Insn, Operand, enumerations
+from ptokit.machine.calls import NUMBERS
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
 
 
@@ -268,7 +269,8 @@ def _match(insn: Insn, args: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[A
 
 def _spread(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Put the numbers of an array argument, such as the key of TRANDOM, in its place."""
-    parts = [a if isinstance(a, list | tuple | np.ndarray) else (a,) for a in args]
+    spread = [isinstance(a, list | tuple) or (isinstance(a, np.ndarray) and a.ndim) for a in args]
+    parts = [a if several else (a,) for a, several in zip(args, spread, strict=True)]
     return tuple(each for part in parts for each in part)
 
 
@@ -276,11 +278,7 @@ def _accepts(operand: Operand, value: Any) -> bool:
     if operand.space and getattr(getattr(value, "spec", None), "loc", None) is not None:
         return value.spec.loc.name == operand.space
     kind = kind_of(value)
-    return kind in operand.kinds or any(_WIDER.get(k) == kind for k in operand.kinds)
-
-
-# Kinds with a meaning of their own -> what a value of them is.
-_WIDER = {"pipe": "scalar", "event": "scalar", "number": "scalar", "fifo": "object"}
+    return kind in operand.kinds or (kind == "scalar" and operand.takes is not None)
 
 
 def kind_of(value: Any) -> str:
@@ -291,8 +289,8 @@ def kind_of(value: Any) -> str:
         return "global"
     if isinstance(value, ConvObject):
         return "conv"
-    if isinstance(value, int | float | np.number | np.bool_):
-        return "scalar"
+    if isinstance(value, int | float | np.integer | np.floating | np.bool_):
+        return "object" if isinstance(value, np.timedelta64) else "scalar"
     if isinstance(value, Pointer | np.ndarray) or hasattr(value, "__dlpack__"):
         return "pointer"
     return getattr(value, "operand_kind", "object")  # symbols of a kernel being lowered
@@ -300,10 +298,19 @@ def kind_of(value: Any) -> str:
 
 def _converted(operand: Operand, value: Any) -> Any:
     if isinstance(value, np.generic):
-        return value.item()
+        value = value.item()
+    if isinstance(value, int | float | np.floating) and not hasattr(value, "key"):
+        return _plain(value)
     if "pointer" in operand.kinds and kind_of(value) == "pointer":
         return value if hasattr(value, "operand_kind") else pointer(value)
     return value
+
+
+def _plain(number: Any) -> Any:
+    """A number of Python's own, for one of a subclass or of a type that is wider than its float."""
+    if type(number) in NUMBERS:
+        return number
+    return int(number) if isinstance(number, int) else float(number)
 
 
 def _no_overload(insn: Insn, args: tuple[Any, ...]) -> PtoError:
@@ -337,7 +344,7 @@ def _described(value: Any) -> str:
         element = getattr(value, "dtype", None)
         return f"array ({element.np if isinstance(element, DType) else element})"
     if kind == "scalar":
-        return f"number ({value})" if isinstance(value, int | float) else "number"
+        return f"number ({shown(value)})" if isinstance(value, int | float) else "number"
     return f"{kind} ({type(value).__name__})"
 
 
@@ -347,6 +354,8 @@ def _hint(insn: Insn, args: tuple[Any, ...]) -> str:
         return "a tile is made by calling its type, tile = TileT(); "
     if any(isinstance(a, type) and issubclass(a, Waitable) for a in args):
         return "an event is made by calling its type, e = Event[Op.TLOAD, Op.TADD](); "
+    if any(isinstance(a, np.ndarray) and a.ndim == 0 for a in args):
+        return "an array without dimensions is no number, its item() is; "
     kinds = [kind_of(a) for a in args]
     if "pointer" in kinds and any("global" in o.kinds for o in insn.operands):
         return "an array is global memory once it is wrapped: GlobalTensor(array); "

@@ -78,7 +78,7 @@ def _tried(insn: Insn, device: Target, kind: DType) -> Answer:
     """Whether a sample call of the record may have an element type."""
     reasons: list[str] = []
     moved = [o for o in insn.operands if {"tile", "global"} & set(o.kinds)]
-    if not moved or any({"object", "fifo"} & set(o.kinds) for o in insn.operands):
+    if not moved or any(o.is_object for o in insn.operands):
         return Answer(True)  # no element types, or those of what a pipe was made for
     for example in (insn.example, *insn.more_examples):
         if device.name not in example.get("on", device.name).split():

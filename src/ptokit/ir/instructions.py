@@ -35,7 +35,6 @@ from ptokit.ir.types import (
     BufferType,
     ConvTileType,
     ElidedType,
-    OpaqueType,
     PtrType,
     ScalarType,
     ShapedType,
@@ -244,9 +243,14 @@ def kinds_of(type_: Type) -> tuple[str, ...]:
         return ("global",)
     if isinstance(type_, ShapedType) and type_.kind == "memref":
         return ("tile", "conv") if is_local(type_) else ("global", "pointer")
-    if isinstance(type_, OpaqueType | ShapedType):
-        return ("object",)
-    return ("object",)
+    return _objects()
+
+
+@cache
+def _objects() -> tuple[str, ...]:
+    """The kinds of operands that are neither data nor numbers."""
+    operands = (o for insn in INSTRUCTIONS.values() for o in insn.operands if o.is_object)
+    return tuple(sorted({kind for operand in operands for kind in operand.kinds}))
 
 
 # ---- attributes ----------------------------------------------------------------------------------

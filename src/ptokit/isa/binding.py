@@ -11,6 +11,7 @@ from ptokit.base.enums import TileType
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, must, where
+from ptokit.isa.scalars import ADDRESS, FLOAT, signed
 from ptokit.isa.services import Core, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src
 
@@ -35,7 +36,7 @@ def _capacity(o: Any) -> int:
 
 @insn(
     Operand("obj", "inout", kinds=("tile", "conv", "global"), view=View.OBJECT, refused="SA-0089"),
-    Operand("addr", "in", kinds=("scalar", "pointer"), view=View.OBJECT),
+    Operand("addr", "in", kinds=("scalar", "pointer"), view=View.OBJECT, takes=ADDRESS),
     attrs=[Attr("Addr", int, None, "byte address known at compile time, checked statically")],
     pipe=None,
     forms=["obj addr", "obj"],
@@ -182,8 +183,8 @@ def _is_window(o: Any) -> bool:
 @insn(
     out("dst", view=View.OBJECT),
     src("src", view=View.OBJECT),
-    scalar("rowIdx", note="unsigned, 16 bits"),
-    scalar("colIdx", note="unsigned, 16 bits"),
+    scalar("rowIdx", signed(32)),
+    scalar("colIdx", signed(32)),
     pipe=None,
     rules=[
         rule(
@@ -272,7 +273,7 @@ def TGET_SCALE_ADDR(dst: Any, src: Any, ops: Ops, core: Core) -> None:
 
 
 @insn(
-    scalar("preQuantScalar", note="the scale, a float"),
+    scalar("preQuantScalar", FLOAT, note="the scale"),
     attrs=[Attr("OutType", DType, dt.f32, "element type of the results to come")],
     pipe=Pipe.S,
     targets="a2a3 a5 kirin9030",

@@ -27,6 +27,7 @@ from ptokit.isa.pointwise import (
 )
 from ptokit.isa.regions import Extent, View
 from ptokit.isa.rules import must, or_else, same_dtype, same_place, same_valid, whole_overlap
+from ptokit.isa.scalars import element_of
 from ptokit.isa.spec import Rule, family, insn, out, scalar, src, tmp, types
 
 NARROW = "i8 u8 i16 u16 i32 u32"
@@ -57,7 +58,7 @@ _WHOLE_BYTES = must("element-size", "a2a3")(
     "elements have 1, 2 or 4 bytes", lambda o: o.dst.itemsize in (1, 2, 4)
 )
 _DST = out("dst", unspecified=_spilled_byte)
-_SCALAR = scalar(note="converted to the element type of dst")
+_SCALAR = scalar("scalar", element_of("dst"))
 _bits = partial(insn, means=Each(), types=_BITS)
 
 
@@ -306,7 +307,7 @@ family(
         insn,
         out("dst"),
         src("src"),
-        scalar(note="the count"),
+        scalar("scalar", element_of("dst"), note="the count"),
         means=Each(over=one_vector, strided=on_a2a3),
         types=types(a2a3="i16 u16 i32 u32", a5=INTEGERS, kirin=NARROW, cpu=INTEGERS),
         rules=[

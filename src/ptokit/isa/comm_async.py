@@ -17,6 +17,7 @@ from ptokit.isa.costs import COMMUNICATION
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import must
+from ptokit.isa.scalars import unsigned
 from ptokit.isa.services import Refused, World
 from ptokit.isa.spec import Asm, Attr, Insn, View, insn, rule, scalar, thing
 
@@ -119,7 +120,7 @@ def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
             lost=lambda o: o.target.is_device and o.attrs["engine"] == DmaEngine.SDMA,
             note="AsyncSession, whose scratch is overwritten",
         ),
-        scalar("peer", view=View.OBJECT, optional=True, note="rank; URMA on A5"),
+        scalar("peer", unsigned(32), view=View.OBJECT, optional=True, note="rank; URMA on A5"),
         name=name,
         attrs=[Attr("engine", DmaEngine, DmaEngine.SDMA, "the engine that copies")],
         pipe=None,

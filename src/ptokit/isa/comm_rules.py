@@ -76,10 +76,12 @@ def staging(name: str, note: str = "", optional: bool = False) -> Operand:
 
 
 def group(role: str, note: str) -> Operand:
-    return thing("parallelGroup", role, note=note)
+    return thing("parallelGroup", role, kind="parallel_group", note=note)
 
 
-CCU = thing("trigger", "in", optional=True, note="CcuTriggerContext, with CollEngine.CCU only")
+CCU = thing(
+    "trigger", "in", kind="ccu_trigger_context", optional=True, note="with CollEngine.CCU only"
+)
 
 
 def staged_text(name: str, fixed: str, tiles: str, ping: str, pong: str) -> Asm:

@@ -10,6 +10,7 @@ from ptokit.base.dtypes import i32
 from ptokit.isa.costs import COMMUNICATION
 from ptokit.isa.effects import Barrier, Signal, Test, Wait, Word
 from ptokit.isa.rules import must
+from ptokit.isa.scalars import signed
 from ptokit.isa.signals import COMPARE
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, Rule, View, insn, scalar
 
@@ -18,7 +19,7 @@ _SIGNAL = "GM i32 1x1"
 
 def _operands(name: str, role: str, note: str, number: str) -> tuple[Operand, Operand]:
     word = Operand(name, role, kinds=("global",), view=View.OBJECT, note=note)
-    return word, scalar(number, view=View.OBJECT, note="int32")
+    return word, scalar(number, signed(32), view=View.OBJECT)
 
 
 def _text(

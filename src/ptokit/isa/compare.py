@@ -45,6 +45,7 @@ from ptokit.isa.rules import (
     separate,
     static_valid_fits,
 )
+from ptokit.isa.scalars import element_of
 from ptokit.isa.spec import Asm, Attr, Operand, Rule, insn, out, scalar, src, types
 
 # ---- what a comparison touches -----------------------------------------------------------------
@@ -313,6 +314,7 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
         "scalar",
         "in",
         kinds=("scalar", "tile"),
+        takes=element_of("src0"),
         view=lambda _: slice(0, 1),
         note="a number, or a tile whose first element in memory is taken",
     ),
@@ -461,7 +463,7 @@ def _keeps_scalar(o: Any) -> bool:
     _mask("mask", scaled=True),
     src("src", note="taken where the bit is 1"),
     scratch(lambda o: o.dst.itemsize, used=_keeps_scalar, note="32 bytes on A2/A3"),
-    scalar(note="taken where the bit is 0; converted to the element type of src"),
+    scalar("scalar", element_of("src"), note="taken where the bit is 0"),
     means=Each(masks=("mask",), over=one_vector),
     types=types(
         a2a3="i16 u16 i32 u32 f16 bf16 f32",

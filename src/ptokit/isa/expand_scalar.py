@@ -10,6 +10,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.expr import Expr
 from ptokit.isa.meaning import Each
 from ptokit.isa.rules import Told, in_types, located, must
+from ptokit.isa.scalars import element_of
 from ptokit.isa.spec import Asm, Extent, Pipe, View, insn, out, scalar, types
 from ptokit.isa.targets import PerTarget
 
@@ -67,7 +68,7 @@ _IS_CUT = "the number of blocks is cut to 15 bits"
 
 @insn(
     out("dst", kinds=("tile", "conv"), view=_region),
-    scalar("scalar"),
+    scalar("scalar", element_of("dst")),
     means=Each(),
     pipe=lambda o: Pipe.MTE2 if o.dst.loc == TileType.Mat else Pipe.V,
     ops={"TEXPANDS": Pipe.V, "TEXPANDS_MAT": Pipe.MTE2},

@@ -13,6 +13,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import Scratch, steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import in_types, must, separate, when, where
+from ptokit.isa.scalars import unsigned
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, rule, scalar, src
 from ptokit.isa.targets import PerTarget
@@ -237,10 +238,10 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
     src("src", view=_source, kinds=("tile", "conv"), carries=True),
     moves.WORD,
     moves.words(_first_word, _word_count, "quantisation words, one per source column"),
-    scalar("indexRow", note="first row of the window, 0 when left out"),
-    scalar("indexCol", note="first column of the window, 0 when left out"),
-    scalar("indexRow1", optional=True, note="first row of the second window"),
-    scalar("indexCol1", optional=True, note="first column of the second window"),
+    scalar("indexRow", unsigned(16), note="first row of the window, 0 when left out"),
+    scalar("indexCol", unsigned(16), note="first column of the window, 0 when left out"),
+    scalar("indexRow1", unsigned(16), optional=True, note="first row of the second window"),
+    scalar("indexCol1", unsigned(16), optional=True, note="first column of the second window"),
     attrs=[moves.RELU, moves.VEC_MODE],
     pipe=moves.pipe_of,
     ops={"TEXTRACT_M2LR": Pipe.MTE1, "TEXTRACT_A2M": Pipe.FIX, "TEXTRACT_V2M": Pipe.FIX},
@@ -377,8 +378,8 @@ def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) ->
     moves.words(
         *(_first_word, _word_count), "quantisation words, one per source column", optional=False
     ),
-    scalar("indexRow"),
-    scalar("indexCol"),
+    scalar("indexRow", unsigned(16)),
+    scalar("indexCol", unsigned(16)),
     attrs=[moves.RELU],
     pipe=Pipe.FIX,
     ops={"TEXTRACT_A2M": Pipe.FIX},

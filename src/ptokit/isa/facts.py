@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.convs import CONV_PARAMETERS
+from ptokit.base.diagnostics import brief
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
 from ptokit.base.tensors import ConvSpec, GlobalSpec
@@ -147,7 +148,7 @@ class ScalarFacts:
         return self.known
 
     def __str__(self) -> str:
-        return "?" if self.known is None else repr(self.known)
+        return "?" if self.known is None else shown(self.known)
 
 
 @dataclass(frozen=True)
@@ -243,4 +244,4 @@ def shown(value: object) -> str:
     name = getattr(value, "name", None)
     if name is not None and isinstance(value, int):
         return f"{type(value).__name__}.{name}"
-    return str(value)
+    return brief(value)

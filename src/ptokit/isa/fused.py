@@ -31,6 +31,7 @@ from ptokit.isa.rules import (
     separate,
     static_valid_fits,
 )
+from ptokit.isa.scalars import FLOAT
 from ptokit.isa.spec import Asm, Rule, family, inout, insn, out, scalar, src, tmp, types
 
 _fused = partial(insn, means=Each())
@@ -169,7 +170,7 @@ the destination.
     out("dst"),
     src("src0", lost=on_a2a3),
     src("src1", lost=on_a2a3),
-    scalar("deqScale", note="float"),
+    scalar("deqScale", FLOAT),
     tmp(
         view=lambda o: (o.dst.vr, o.dst.vc),
         lost=on_a2a3,

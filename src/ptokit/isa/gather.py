@@ -29,6 +29,7 @@ from ptokit.isa.gather_forms import (
 from ptokit.isa.lane_masks import selected
 from ptokit.isa.pointwise import COPIED, narrow, plain
 from ptokit.isa.rules import Told, located, must, on_devices, same_size, separate
+from ptokit.isa.scalars import element_of
 from ptokit.isa.services import Beyond, Poison, Refused
 from ptokit.isa.spec import Asm, Attr, Cpp, View, insn, out, scalar, src, tmp, types
 from ptokit.isa.vector_rules import BLOCK_BYTES, ceil_to, lanes, per_block, rows_16bit
@@ -67,7 +68,12 @@ _ON_KIRIN = on(KIRIN)
         lost=on("a2a3"),
         note="scratch; only a2a3 uses it",
     ),
-    scalar("offset", optional=True, note="what the numbering of elements starts with"),
+    scalar(
+        "offset",
+        element_of("dst"),
+        optional=True,
+        note="what the numbering of elements starts with",
+    ),
     attrs=[
         Attr("maskPattern", MaskPattern, MaskPattern.P1111, "which of every two or four"),
         Attr("gatherType", GatherAxis, GatherAxis.GATHER_ROW, "GATHER_COL: the pattern is of rows"),

@@ -26,6 +26,7 @@ from ptokit.isa.rules import (
     separate,
     static_valid_fits,
 )
+from ptokit.isa.scalars import element_of, signed, word
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Pipe, View, insn, out, rule, scalar, tmp, types
 
 # ---- sequences and triangles -------------------------------------------------------------------
@@ -46,7 +47,7 @@ def _sequence(o: Any) -> View | Extent:
 
 @insn(
     out("dst", view=lambda o: (1, o.dst.vc)),
-    scalar("start", note="converted to the element type of dst"),
+    scalar("start", element_of("dst")),
     tmp("tmp", view=_sequence, optional=True),
     attrs=[
         Attr("T", DType, None, "element type of dst, if given"),
@@ -126,7 +127,7 @@ def _rows(o: Any) -> View | Extent:
 
 @insn(
     out("dst", view=_rows, memory=TileType.Vec),
-    scalar("diagonal", note="an int; may be negative or lie outside the tile"),
+    scalar("diagonal", signed(32), note="may be negative or lie outside the tile"),
     attrs=[Attr("isUpperOrLower", int, 0, "0: lower triangle, 1: upper triangle")],
     types=types(**NUMBERS | {"a2a3": "i32 i16 u32 u16 f16 f32"}),
     rules=[
@@ -197,7 +198,7 @@ def _counters(base: int, steps: Array) -> list[Array]:
 
 @insn(
     out("dst"),
-    *(scalar(name) for name in ("key0", "key1", *_COUNTER)),
+    *(scalar(name, word(32)) for name in ("key0", "key1", *_COUNTER)),
     attrs=[Attr("Rounds", int, 10, "7 or 10")],
     types=types(a5="i32 u32", cpu="i32 u32"),
     rules=[

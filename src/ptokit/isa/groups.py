@@ -15,6 +15,7 @@ from ptokit.isa.facts import Unknown
 class Group:
     """What can be asked of a group; members are views, or only their types in a sample."""
 
+    operand_kind = "parallel_group"
     views: Sequence[Any]
     rootIdx: int
 

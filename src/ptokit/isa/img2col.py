@@ -18,6 +18,7 @@ from ptokit.base.enums import Layout, SetFmatrixMode
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, must, same_dtype
+from ptokit.isa.scalars import unsigned
 from ptokit.isa.services import Beyond, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, View, insn, out, scalar, src, types
 from ptokit.isa.targets import Target
@@ -179,8 +180,8 @@ def _positions(p: dict[str, Any], fmap: str, before: int, after: int, axis: str)
 @insn(
     out("dst", view=_written),
     src("src", kinds=("conv",), note="ConvTile, NC1HWC0 or NDC1HWC0"),
-    scalar("posM", optional=True, note="first row of the unrolled matrix, default 0"),
-    scalar("posK", optional=True, note="first column of the unrolled matrix, default 0"),
+    scalar("posM", unsigned(16), optional=True, note="first row of the unrolled matrix"),
+    scalar("posK", unsigned(16), optional=True, note="first column of the unrolled matrix"),
     attrs=[MODE],
     pipe=Pipe.MTE1,
     uses="FMATRIX L3D_RPT PADDING",

@@ -11,6 +11,7 @@ from ptokit.isa import transfer_rules as paths
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import in_types, must, separate
+from ptokit.isa.scalars import unsigned
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, inout, insn, rule, scalar, src
 from ptokit.isa.transfer import c0, path, up, whole
@@ -107,8 +108,8 @@ _VECTOR_RULES = [
     src("src", view=_size, carries=True),
     moves.WORD,
     moves.words(*_WORDS, "quantisation words, one per column of src"),
-    scalar("indexRow", note="first row of the window, 0 when left out"),
-    scalar("indexCol", note="first column of the window, 0 when left out"),
+    scalar("indexRow", unsigned(16), note="first row of the window, 0 when left out"),
+    scalar("indexCol", unsigned(16), note="first column of the window, 0 when left out"),
     attrs=[
         moves.RELU,
         moves.VEC_MODE,
@@ -196,8 +197,8 @@ def TINSERT(
     inout("dst", view=_window, carries=True, note="elements outside the window keep their values"),
     src("src", view=_size, carries=True),
     moves.words(*_WORDS, "quantisation words, one per column of src", optional=False),
-    scalar("indexRow"),
-    scalar("indexCol"),
+    scalar("indexRow", unsigned(16)),
+    scalar("indexCol", unsigned(16)),
     attrs=[moves.RELU],
     pipe=Pipe.FIX,
     ops={"TINSERT_A2M": Pipe.FIX},

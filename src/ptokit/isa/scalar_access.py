@@ -8,6 +8,7 @@ from ptokit.base.convert import element, number
 from ptokit.base.layout import Array
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import Told, located, must
+from ptokit.isa.scalars import element_of, signed
 from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, scalar, src
 
 
@@ -31,7 +32,7 @@ def _scalar_access(tile: str) -> list[Rule]:
 
 @insn(
     src("src", view=_at),
-    scalar("offset", note="element offset in memory order"),
+    scalar("offset", signed(64), note="element offset in memory order"),
     pipe=Pipe.S,
     ops={"SCALAR": Pipe.S},
     rules=_scalar_access("src"),
@@ -51,8 +52,8 @@ def GETVAL(src: Array, offset: int, ops: Ops) -> float:
 
 @insn(
     out("dst", view=_at),
-    scalar("offset", note="element offset in memory order"),
-    scalar("val", note="converted to the element type of dst"),
+    scalar("offset", signed(64), note="element offset in memory order"),
+    scalar("val", element_of("dst")),
     pipe=Pipe.S,
     ops={"SCALAR": Pipe.S},
     rules=_scalar_access("dst"),

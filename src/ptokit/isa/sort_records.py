@@ -43,6 +43,7 @@ class MrgSortExecutedNumList:
 
     __slots__ = ("_counts",)
     key = "MrgSortExecutedNumList"  # calls do not depend on the contents
+    operand_kind = "mrg_sort_executed_num_list"
 
     def __init__(self) -> None:
         self._counts: tuple[int, ...] | None = None

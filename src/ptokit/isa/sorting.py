@@ -18,6 +18,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.rules import Told, behind, located, must, row_major, same_dtype, separate, where
+from ptokit.isa.scalars import unsigned
 from ptokit.isa.services import Poison
 from ptokit.isa.sort_records import (
     RECORD_BYTES,
@@ -309,7 +310,13 @@ _apart = separate("dst", "src0").holds
 
 @insn(
     out("dst", view=_dst_extent),
-    thing("executedNumList", "out", optional=True, note="records taken from each list"),
+    thing(
+        "executedNumList",
+        "out",
+        kind="mrg_sort_executed_num_list",
+        optional=True,
+        note="records taken from each list",
+    ),
     tmp(
         "tmp",
         optional=True,
@@ -322,7 +329,9 @@ _apart = separate("dst", "src0").holds
     _list_operand("src1", optional=True),
     _list_operand("src2", optional=True),
     _list_operand("src3", optional=True),
-    scalar("blockLen", optional=True, note="elements per sorted block, indices included"),
+    scalar(
+        "blockLen", unsigned(32), optional=True, note="elements per sorted block, indices included"
+    ),
     attrs=[Attr("exhausted", bool, False, "stop as soon as one list is used up")],
     forms=[
         "dst src0 blockLen",

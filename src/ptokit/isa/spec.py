@@ -31,7 +31,12 @@ from ptokit.isa.meaning import Body, Form, Meaning
 from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.regions import Extent as Extent  # whoever defines an instruction looks here
 from ptokit.isa.regions import Parts, Region, View
+from ptokit.isa.scalars import EVENT, PIPE, Takes
 from ptokit.isa.services import SERVICES
+
+# Kinds of operands: numbers, and data; whatever else there is, is an object of some class.
+NUMBERS = frozenset({"scalar", "number", "pipe", "event"})
+DATA = frozenset({"tile", "conv", "global", "pointer"})
 
 
 @dataclass(frozen=True)
@@ -40,8 +45,8 @@ class Operand:
 
     name: str
     role: str  # in | out | inout | tmp
-    # Any of tile, conv, global, pointer, scalar, fifo, object; pipe, event and number are scalars
-    # with a meaning of their own, async_session and prefetch_async_context handles.
+    # Any of tile, conv, global, pointer, scalar; pipe, event and number are scalars with a meaning
+    # of their own; anything else is the `operand_kind` of the class that it is an object of.
     kinds: tuple[str, ...] = ("tile",)
     view: Region = View.VALID
     optional: bool = False
@@ -56,6 +61,7 @@ class Operand:
     space: str = ""  # tells apart overloads whose operands differ only in their memory space
     same_as: str = ""  # the result whose storage it has to be
     refused: str = ""  # the assertion id under which an argument of any other kind is reported
+    takes: Takes | None = None  # the numbers it may be, where it may be one
     # When the contents do not survive: by default of no source, and of every scratch tile.
     lost: Callable[[Ops], bool] | None = None
     # Where the hardware leaves unspecified data, beside the region the body writes or inside it.
@@ -66,6 +72,11 @@ class Operand:
     # declared, and the bytes of which it is cut down to a multiple.
     memory: TileType | None = None
     grain: int = 1
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is neither data nor a number: a TPipe, a group, a session."""
+        return not (NUMBERS | DATA).intersection(self.kinds)
 
     @property
     def reads(self) -> bool:
@@ -263,6 +274,11 @@ class Insn:
     def addressed(self) -> tuple[int, ...]:
         """The operands of which a device sees only the address, in a memory of its choice."""
         return tuple(index for index, o in enumerate(self.operands) if o.memory is not None)
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[Operand, Takes], ...]:
+        """The operands that may be numbers, with those they take (isa/scalars.py)."""
+        return tuple((o, o.takes) for o in self.operands if o.takes is not None)
 
     @cached_property
     def services(self) -> frozenset[str]:
@@ -559,6 +575,10 @@ def _check(record: Insn) -> None:
     else:
         assert parameters[: len(declared)] == declared, f"{where}: body takes {parameters}"
     assert set(parameters) <= set(expected), f"{where}: unknown parameters in {parameters}"
+    for each in operands:
+        takes_numbers = not NUMBERS.isdisjoint(each.kinds)
+        assert takes_numbers == (each.takes is not None), f"{where}: which numbers is {each.name}?"
+        assert each.takes is None or each.takes.of in {*declared, ""}, f"{where}: {each.takes}"
     for form in record.forms:
         assert set(form) <= set(declared), f"{where}: form {form} names an unknown operand"
     for group in record.types:
@@ -599,14 +619,18 @@ def tmp(name: str = "tmp", *, view: Region = View.WHOLE, **more: Any) -> Operand
     return Operand(name, "tmp", view=view, **more)
 
 
-def scalar(name: str = "scalar", **more: Any) -> Operand:
-    """A number, converted to the element type the body asks for."""
-    return Operand(name, "in", kinds=("scalar",), **more)
+def scalar(name: str, takes: Takes, **more: Any) -> Operand:
+    """A number: data for the elements it meets, or an index, as it is declared (scalars.py)."""
+    return Operand(name, "in", kinds=("scalar",), takes=takes, **more)
 
 
-def number(name: str, kind: str = "number", **more: Any) -> Operand:
+_NUMBERS = {"pipe": PIPE, "event": EVENT}
+
+
+def number(name: str, kind: Takes | str, **more: Any) -> Operand:
     """An integer that is not data: a count, an id, a "pipe" or an "event" number."""
-    return Operand(name, "in", kinds=(kind,), view=View.OBJECT, **more)
+    kinds, takes = (kind, _NUMBERS[kind]) if isinstance(kind, str) else ("number", kind)
+    return Operand(name, "in", kinds=(kinds,), view=View.OBJECT, takes=takes, **more)
 
 
 def gm_in(name: str = "src", **more: Any) -> Operand:
@@ -619,8 +643,8 @@ def gm_out(name: str = "dst", **more: Any) -> Operand:
     return Operand(name, "out", kinds=("global",), **more)
 
 
-def thing(name: str, role: str = "inout", kind: str = "object", **more: Any) -> Operand:
-    """An operand that is not data: a TPipe, a group of ranks, a session."""
+def thing(name: str, role: str = "inout", *, kind: str, **more: Any) -> Operand:
+    """An operand that is not data: a TPipe, a group of ranks, a session (`operand_kind`)."""
     return Operand(name, role, kinds=(kind,), view=View.OBJECT, **more)
 
 

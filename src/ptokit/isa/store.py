@@ -31,6 +31,7 @@ from ptokit.isa.rules import (
     when,
     where,
 )
+from ptokit.isa.scalars import word
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, View, gm_out, insn, rule, scalar, src
 from ptokit.isa.targets import PerTarget
 from ptokit.isa.transfer import RELU
@@ -290,7 +291,7 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
 @insn(
     gm_out("dst", view=_reached),
     src("src", kinds=("tile", "conv"), view=_stored),
-    scalar("preQuantScalar", optional=True, note="quantisation word of 64 bits, Acc only"),
+    scalar("preQuantScalar", word(64), optional=True, note="quantisation word, Acc only"),
     attrs=[PHASE, ATOMIC, RELU],
     pipe=lambda o: Pipe.FIX if _acc(o) else Pipe.MTE3,
     pointwise=_tile,

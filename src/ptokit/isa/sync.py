@@ -30,6 +30,7 @@ from ptokit.isa.effects import (
     Wait,
 )
 from ptokit.isa.opcodes import OpCode
+from ptokit.isa.scalars import element_of, signed, unsigned, word
 from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Rule, View, insn, number, rule, scalar
 
 _intrinsic = partial(insn, pipe=None, in_auto=InAuto.UNWANTED)
@@ -194,8 +195,8 @@ def TSYNC(OpCode: Any) -> None:
 
 @_intrinsic(
     _pipe(),
-    number("buf_id"),
-    number("mode", optional=True),
+    number("buf_id", unsigned(8)),
+    number("mode", unsigned(8), optional=True),
     targets="a2a3 a5",
     rules=[_is_pipe("pipe"), _between("buf_id", 31, "the buffer id")],
     effects=lambda o: [Wait(_at(o), Buffer(o.buf_id.value))],
@@ -211,8 +212,8 @@ def get_buf(pipe: int, buf_id: int, mode: int) -> None:
 
 @_intrinsic(
     _pipe(),
-    number("buf_id"),
-    number("mode", optional=True),
+    number("buf_id", unsigned(8)),
+    number("mode", unsigned(8), optional=True),
     targets="a2a3 a5",
     rules=[_is_pipe("pipe"), _between("buf_id", 31, "the buffer id")],
     effects=lambda o: [Signal(_at(o), Buffer(o.buf_id.value))],
@@ -227,7 +228,7 @@ def rls_buf(pipe: int, buf_id: int, mode: int) -> None:
 
 
 @insn(
-    Operand("addr", "in", kinds=("number", "pointer", "global"), view=View.OBJECT),
+    Operand("addr", "in", kinds=("number", "pointer", "global"), view=View.OBJECT, takes=word(64)),
     pipe=None,
     targets="a2a3 a5",
     effects=lambda o: [Load(SIGNAL_BASE, "addr")],
@@ -252,7 +253,7 @@ def _message(msg: int) -> CoreFlag:
 
 @_intrinsic(
     _pipe(),
-    number("msg", note="getFFTSMsg(mode, id)"),
+    number("msg", word(64), note="getFFTSMsg(mode, id)"),
     targets="a2a3 a5",
     rules=[
         _is_pipe("pipe"),
@@ -336,7 +337,12 @@ def _meeting(o: Any) -> list[Effect]:
 
 @insn(
     Operand("gmWorkspace", "inout", kinds=("global",), view=View.OBJECT, optional=True),
-    number("usedCores", note="how many cores take part; 0: all of the launch", optional=True),
+    number(
+        "usedCores",
+        signed(32),
+        note="how many cores take part; 0: all of the launch",
+        optional=True,
+    ),
     attrs=[
         Attr("Mode", SyncAllMode, SyncAllMode.Hard),
         Attr("CoreType", SyncCoreType, SyncCoreType.AIVOnly),
@@ -382,8 +388,8 @@ def SYNCALL(
 
 @insn(
     Operand("ptr", "in", kinds=("pointer", "global"), view=View.OBJECT),
-    number("scope", note="SINGLE_CACHE_LINE or ENTIRE_DATA_CACHE"),
-    number("out", note="CACHELINE_OUT", optional=True),
+    number("scope", signed(32), note="SINGLE_CACHE_LINE or ENTIRE_DATA_CACHE"),
+    number("out", signed(32), note="CACHELINE_OUT", optional=True),
     pipe=None,
     effects=lambda o: [Clean("" if o.scope.value else "ptr")],
     asm=Asm(syntax={"dcci": "(%ptr : T(ptr)), @scope[?, @out?] {}"}, is_stable=False),
@@ -399,7 +405,7 @@ def dcci(ptr: Any, scope: int, out: int | None) -> None:
 
 
 @insn(
-    number("kind", note="DSB_DDR, DSB_UB or DSB_ALL"),
+    number("kind", signed(32), note="DSB_DDR, DSB_UB or DSB_ALL"),
     pipe=None,
     effects=lambda o: [Fence()],
     asm=Asm(syntax={"dsb": "@kind {}"}, is_stable=False),
@@ -410,7 +416,7 @@ def dsb(kind: int) -> None:
 
 @insn(
     Operand("ptr", "in", kinds=("pointer", "global"), view=View.OBJECT),
-    number("offset", note="in elements"),
+    number("offset", signed(64), note="in elements"),
     pipe=Pipe.S,
     effects=lambda o: [Cached("ptr", writes=False)],
     asm=Asm(syntax={"load_scalar": "%ptr[%offset] {} : T(ptr) -> T(result)"}),
@@ -424,8 +430,8 @@ def load_scalar(ptr: Any, offset: int) -> Any:
 
 @insn(
     Operand("ptr", "in", kinds=("pointer", "global"), view=View.OBJECT),
-    number("offset", note="in elements"),
-    scalar("value", view=View.OBJECT),
+    number("offset", signed(64), note="in elements"),
+    scalar("value", element_of("ptr"), view=View.OBJECT),
     pipe=Pipe.S,
     effects=lambda o: [Cached("ptr", writes=True)],
     asm=Asm(

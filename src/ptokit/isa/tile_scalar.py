@@ -56,6 +56,7 @@ from ptokit.isa.rules import (
     separate,
     static_valid_fits,
 )
+from ptokit.isa.scalars import element_of
 from ptokit.isa.spec import Asm, Operand, Rule, family, inout, insn, out, scalar, src, types
 
 
@@ -66,7 +67,8 @@ def _silently(o: Any) -> tuple[int, int]:
     return (0, 0) if idle else one_vector(o)
 
 
-_NUMBER = scalar(note="converted to the element type of src")
+_NUMBER = scalar("scalar", element_of("src"))
+_AS_DST = element_of("dst")
 _RULES = [*with_scalar(), one_vector_of_i64()]
 _SILENT_RULES = [*with_scalar(silent=True), one_vector_of_i64()]
 tile_scalar = partial(insn, means=Each(over=one_vector, strided=on_a2a3))
@@ -188,8 +190,14 @@ _OVER_DIVISOR = Condition(
 
 @insn(
     out("dst"),
-    Operand("src0", "in", kinds=("tile", "scalar"), note="dividend"),
-    Operand("scalar", "in", kinds=("scalar", "tile"), note="divisor; one of the two is a tile"),
+    Operand("src0", "in", kinds=("tile", "scalar"), takes=_AS_DST, note="dividend"),
+    Operand(
+        "scalar",
+        "in",
+        kinds=("scalar", "tile"),
+        takes=_AS_DST,
+        note="divisor; one of the two is a tile",
+    ),
     means=Each(leaves_open=True, over=_silently, strided=on_a2a3),
     attrs=precision(DivAlgorithm),
     types=types(
@@ -392,7 +400,7 @@ family(
         tile_scalar,
         out("dst"),
         src("src0"),
-        scalar(),
+        scalar("scalar", element_of("src0")),
         src("src1"),
         types=types(a2a3="i16 i32 f16 f32", a5="i16 i32 f16 f32"),
         rules=[_THREE_TILES, *pointwise("dst", "src0", "src1")],

@@ -46,6 +46,7 @@ from ptokit.isa.rules import (
     same_valid,
     separate,
 )
+from ptokit.isa.scalars import element_of
 from ptokit.isa.spec import Asm, Operand, Rule, family, insn, out, scalar, src, tmp, types
 
 ACCURACY = ulp(None, "The exact result, rounded once to the element type.")
@@ -221,7 +222,7 @@ def _own(exponent: Operand, *tiles: str) -> dict[str, Any]:
     }
 
 
-_NUMBER = scalar("exp", note="converted to the element type of dst")
+_NUMBER = scalar("exp", element_of("dst"))
 family(
     partial(
         _function,

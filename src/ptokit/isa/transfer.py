@@ -21,6 +21,7 @@ from ptokit.base.layout import Array
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator
+from ptokit.isa.scalars import word
 from ptokit.isa.services import Core, Poison, Refused
 from ptokit.isa.spec import Attr, Operand, Pipe, scalar, src
 
@@ -30,7 +31,7 @@ RELU = Attr("reluPreMode", ReluPreMode, ReluPreMode.NoRelu, "max(x, 0) on the wa
 PHASE = Attr("stPhase", STPhase, None, "unit-flag phase of the drain; the data is the same")
 VEC_MODE = Attr("accToVecMode", AccToVecMode, None, "which vector core receives an accumulator")
 
-WORD = scalar("preQuantScalar", optional=True, note="quantisation word of an accumulator")
+WORD = scalar("preQuantScalar", word(64), optional=True, note="quantisation word of an accumulator")
 
 
 Count = Callable[[Any], int]

@@ -16,6 +16,7 @@ from ptokit.isa.facts import Facts, Ops, Recorder, TileFacts, Unknown, shown
 from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.regions import end_of
 from ptokit.isa.remedies import Elsewhere, remedies
+from ptokit.isa.scalars import refusals
 from ptokit.isa.spec import Insn, Operand, Rule, Types
 from ptokit.isa.targets import Target
 
@@ -41,8 +42,10 @@ def verify(
     target = ops.target.name
     if target not in insn.targets:
         return [_unavailable(insn, target, location)]
+    found = unfit_numbers(insn, ops, location)
+    if found:  # rules count on numbers that are what they are declared as
+        return found
     ops = as_addressed(insn, ops)
-    found: list[Diagnostic] = []
     for group in insn.types:
         found += _check_types(insn, group, ops, location, policy)
     for rule in insn.rules:
@@ -66,6 +69,21 @@ def as_addressed(insn: Insn, ops: Ops) -> Ops:
 def _is_elsewhere(declared: Operand, tile: TileFacts, target: Target) -> bool:
     """Whether a device uses the address of a tile in another memory than the tile lies in."""
     return declared.memory not in (None, tile.loc) and target.is_device
+
+
+def unfit_numbers(insn: Insn, ops: Ops, location: Location | None = None) -> list[Diagnostic]:
+    """A diagnostic for every operand that is a number it does not take (isa/scalars.py)."""
+    return [
+        Diagnostic(
+            declared.refused or f"{insn.name}.number",
+            f"{insn.name}: {declared.name} is {words}",
+            location,
+            ((declared.name, value),),
+            fix,
+            ops.target.name,
+        )
+        for declared, value, words, fix in refusals(insn, ops)
+    ]
 
 
 def code_of(insn: Insn, rule: Rule) -> str:

@@ -39,6 +39,8 @@ from ptokit.machine.queues import Why
 class PipeObject:
     """A TPipe at run time."""
 
+    operand_kind = "fifo"
+
     def __init__(
         self,
         spec: PipeSpec,

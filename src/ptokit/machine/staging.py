@@ -188,7 +188,7 @@ def _forget(tile: TileObject, poison: Poison) -> None:
 
 
 # Behind the last store, which is why it is called after it.
-_FORGET = part_of(INSTRUCTIONS["TSTORE"], Pipe.MTE3, (thing("tile"),), _forget)
+_FORGET = part_of(INSTRUCTIONS["TSTORE"], Pipe.MTE3, (thing("tile", kind="tile"),), _forget)
 
 
 def same_place(a: GlobalObject, b: GlobalObject) -> bool:

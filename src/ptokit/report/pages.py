@@ -213,7 +213,8 @@ def _operand_table(insn: Insn) -> list[str]:
     if insn.operands:
         lines += ["| operand | kind | role | note |", "|---|---|---|---|"]
         for o in insn.operands:
-            note = "; ".join(filter(None, ["optional" if o.optional else "", o.note]))
+            takes = "" if o.takes is None else o.takes.note
+            note = "; ".join(filter(None, ["optional" if o.optional else "", takes, o.note]))
             lines.append(f"| {o.name} | {kinds(o)} | {o.role} | {cell(note)} |")
         lines.append("")
     if insn.attrs:

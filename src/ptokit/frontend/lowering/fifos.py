@@ -32,7 +32,7 @@ _I8 = ScalarType("i8")
 class PipeSymbol(Symbol):
     """A TPipe of the kernel. `value` is its handle in the IR."""
 
-    operand_kind = "object"
+    operand_kind = "fifo"
 
     def __init__(self, spec: PipeSpec, value: Value) -> None:
         self.spec = spec

@@ -620,7 +620,7 @@ class GlobalSymbol(NotANumber, Symbol):
 class GroupSymbol(Symbol):
     """The members of a collective, and the index of the root among them."""
 
-    operand_kind = "object"
+    operand_kind = "parallel_group"
 
     def __init__(self, members: tuple[GlobalSymbol, ...], *size_and_root: int) -> None:
         *size, root = size_and_root or (-1,)

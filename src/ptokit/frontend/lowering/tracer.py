@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from ptokit.base.diagnostics import ProgramError
+from ptokit.base.dtypes import f32
 from ptokit.base.location import Location, Site
 from ptokit.frontend.instruction import check_operands
 from ptokit.frontend.lowering import fifos
@@ -45,8 +47,10 @@ from ptokit.ir.types import F32, F64, I1, I32, I64, INDEX, OpaqueType, ScalarTyp
 from ptokit.ir.typetext import is_scalar
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import InAuto
+from ptokit.isa.facts import Ops, ScalarFacts
 from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.targets import Target
+from ptokit.isa.verify import unfit_numbers
 from ptokit.machine.asynchronous import AsyncEvent
 
 Place = Site | Location
@@ -69,6 +73,7 @@ class Tracer:
     def execute(self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Place) -> Any:
         """Write the instruction; operands follow the record, None is left out."""
         check_operands(insn, tuple(operands))
+        self._check_numbers(insn, operands, attrs, site)
         if self.mode == "auto" and insn.in_auto is not InAuto.RUNS:
             return AsyncEvent() if insn.returns == EventSymbol.operand_kind else None
         given = {
@@ -104,6 +109,17 @@ class Tracer:
             return EventSymbol(self.emitter, op.result)
         number = Number(self.emitter, op.result)
         return cast(self.emitter, number, F32 if number.is_float else INDEX)
+
+    def _check_numbers(
+        self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Place
+    ) -> None:
+        """Refuse numbers that an operand does not take while they are still what was written."""
+        if insn.numbers:
+            facts = {o.name: _facts(v) for o, v in zip(insn.operands, operands, strict=True)}
+            chosen = dict(zip((a.name for a in insn.attrs), attrs, strict=True))
+            at = site if isinstance(site, Location) else site.location
+            if found := unfit_numbers(insn, Ops(facts, chosen, self.target, self.mode), at):
+                raise ProgramError(found)
 
     # ---- how it is written -------------------------------------------------------------------
 
@@ -278,6 +294,15 @@ def _float_type(given: Mapping[str, Any]) -> Type:
         if isinstance(operand, BufferSymbol) and operand.spec.dtype.name in ("f16", "bf16", "f32"):
             return ScalarType(operand.spec.dtype.mlir)
     return F32
+
+
+def _facts(value: Any) -> Any:
+    """What is known of an operand that is a number, or that one may be converted for."""
+    if isinstance(value, Number):
+        return ScalarFacts(f32 if value.is_float else value.type.dtype)
+    if isinstance(value, int | float):
+        return ScalarFacts(None, value)
+    return SimpleNamespace(dtype=getattr(getattr(value, "spec", value), "dtype", None))
 
 
 def _element(symbol: Any) -> Any:
