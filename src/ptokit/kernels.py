@@ -584,7 +584,7 @@ class Launch:
         # Ranks of a world meet at memory that others touch as well: there it matters each time.
         is_alone = arena is not None and here() is None
         if check is True and module is not None and is_alone and order == Schedule():
-            asks = question(module, self.blocks, programs.args)
+            asks = question(module, self.blocks, programs.args, policy)
         known = None if asks is None or events else kernel._verdicts.get(asks)
         options = Options(
             self.blocks,

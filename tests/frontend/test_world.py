@@ -416,3 +416,20 @@ def test_printing_orders_every_pipe_by_its_effect() -> None:
             kernel(body)[1](x, target="a2a3", path=path, seed=1)
         assert out.getvalue().count("7.0000") == 64
         assert "?" not in out.getvalue()
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_auto_mode_orders_copies_between_devices(target: str) -> None:
+    """They work on several pipes, with event ids of their own."""
+
+    def body(dst, src):
+        stage, tile = Tile[TileType.Vec, f32, 8, 64](), Tile[TileType.Vec, f32, 8, 64]()
+        for _ in range(2):
+            TLOAD(tile, GlobalTensor(src))
+            TADDS(tile, tile, 1.0)
+            TPUT(GlobalTensor(dst), GlobalTensor(src), stage)
+            TSTORE(GlobalTensor(dst), tile)
+
+    x, y = np.ones((8, 64), np.float32), np.zeros((8, 64), np.float32)
+    kernel(mode="auto")(body)[1](y, x, target=target, path="lowered", rules="strict")
+    assert (y == 2).all()

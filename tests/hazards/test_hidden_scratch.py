@@ -109,8 +109,12 @@ def test_sessions_bring_their_scratch_along(path: str, by: str) -> None:
     dst, src, ws = np.zeros(64, "f4"), np.ones(64, "f4"), np.zeros(40960, np.uint8)
     run = puts[1](dst, src, ws, target="a2a3", path=path, engine=by, events=True)
     assert dst.all()
-    put, prefetch = (e for e in run.events if e.operation.endswith("_ASYNC"))
+    put, copy, prefetch = (e for e in run.events if e.operation.endswith("_ASYNC"))
     assert Touch("UB", ((1024, 1280),), True, "session") in put.accesses
+    assert {(t.memory, t.operand) for t in copy.accesses} == {
+        ("GM0", "dstGlobalData"),
+        ("GM1", "srcGlobalData"),
+    }
     assert Touch("UB", ((0, 256),), True, "scratch") in prefetch.accesses
 
 

@@ -2,7 +2,8 @@
 
 Which instructions run, in which order, and which bytes they touch, follows then from the program,
 the grid, the numbers it is given and how its arrays lie to each other. A checked run answers for
-all launches that agree in these; they need not look for races again.
+all launches that agree in these, and in what they make of a finding; they need not look for races
+again.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.layout import Array
+from ptokit.base.policy import Policy
 from ptokit.ir.core import Module
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.gm import as_array
 
 
-def question(module: Module, blocks: int, arguments: Iterable[Any]) -> Hashable | None:
+def question(
+    module: Module, blocks: int, arguments: Iterable[Any], policy: Policy
+) -> Hashable | None:
     """What the verdict on a launch depends on; None where that cannot be said beforehand."""
     if not reads_no_data(module):
         return None
@@ -36,7 +40,7 @@ def question(module: Module, blocks: int, arguments: Iterable[Any]) -> Hashable 
             numbers.append((type(value), value))
         else:
             return None
-    return module, blocks, tuple(numbers), _neighbours(arrays)
+    return module, policy, blocks, tuple(numbers), _neighbours(arrays)
 
 
 @lru_cache(maxsize=256)

@@ -104,11 +104,11 @@ def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
         target = world.raw("dstGlobalData", nbytes, skip)
         if nbytes and np.shares_memory(source, target):
             raise Refused("overlap", "source and destination of a transfer share no memory")
-        target[...] = source
         world.pause()
         if by_core:
+            world.copy_through(session, nbytes)
             return session.done(engine)
-        return session.post(nbytes, session.destRankId if peer is None else peer)
+        return world.post(session, nbytes, skip, session.destRankId if peer is None else peer)
 
     return insn(
         tensor("dstGlobalData", "out", dst),

@@ -21,6 +21,7 @@ from ptokit.isa.store import TSTORE
 DEVICES = "a2a3 a5"  # those that have a link to others
 ENGINE = Attr("engine", CollEngine, CollEngine.AIV, "CCU: the collective unit of A5 moves the data")
 
+STAGES = 3  # event ids that staging tiles use by themselves, between any two of these pipes
 PIPES = {"TLOAD": Pipe.MTE2, "TSTORE_VEC": Pipe.MTE3}  # what a copy issues, chunk by chunk
 
 Dims = tuple[int, ...]

@@ -61,7 +61,7 @@ def _is_dense(o: Any) -> bool:
 
 
 @insn(
-    gm_in("src", view=View.STORAGE),
+    gm_in("src", view=View.STORAGE, is_handle=True),  # no result depends on its bytes
     thing(
         "context",
         kind="prefetch_async_context",

@@ -169,6 +169,17 @@ class World(Protocol):
         """So many bytes of a GlobalTensor operand, `skip` bytes behind its pointer."""
         ...
 
+    def post(self, session: Any, nbytes: int, skip: int, peer: int) -> Any:
+        """Let the engine of a session copy so many bytes from srcGlobalData to dstGlobalData.
+
+        They begin `skip` bytes behind the pointers. The event tells when they have arrived.
+        """
+        ...
+
+    def copy_through(self, session: Any, nbytes: int) -> None:
+        """Copy them on the pipes of the core, by way of the scratch of the session."""
+        ...
+
     def drain(self, pipe: Pipe) -> None:
         """Complete the earlier work of a pipe (ALL: of the core) before its later work."""
         ...

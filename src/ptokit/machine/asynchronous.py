@@ -1,24 +1,34 @@
 """Handles of asynchronous transfers: what TPUT_ASYNC, TGET_ASYNC and TPREFETCH_ASYNC take and give.
 
-The DMA engine is outside the core. Here a transfer is complete when the call returns, so waiting
-for one never blocks; the handles exist so that kernels read as on the device, with the numbers a
-device would give them.
+The DMA engine is outside the core, and copies when it likes: a transfer is complete when its event
+has been waited for. Handles are numbered as a device would do it.
 """
 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ptokit.base.comm_enums import DmaEngine, RdmaBackend
 from ptokit.base.entry import public
+from ptokit.base.layout import Array
+from ptokit.base.location import Location, Site
+from ptokit.isa.effects import Pipe
 from ptokit.isa.sessions import OWN_GROUP, SdmaBaseConfig, session_faults
+from ptokit.isa.spec import Insn, View, gm_in, gm_out, thing
+from ptokit.machine.calls import part_of
+from ptokit.machine.flags import Latch
 from ptokit.machine.objects import TileObject
+from ptokit.machine.queues import Why
 
 if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 _PREFETCH_BLOCK = 1 << 26
+TO, FROM = "dstGlobalData", "srcGlobalData"
+_TARGET, _SOURCE = gm_out(TO, view=View.STORAGE), gm_in(FROM, view=View.STORAGE)
+_WAITS = "the event of an asynchronous transfer"
 
 
 class AsyncSession:
@@ -40,6 +50,7 @@ class AsyncSession:
         self.myPe = 0
         self.nextPostId = 0
         self.usedQueueCount = 0
+        self.last: Transfer | None = None  # posted; an event of SDMA implies all before it
         self._heads: dict[int, int] = {}  # of the send queues, per peer
 
     @property
@@ -83,7 +94,11 @@ class AsyncSession:
         entries = -(-nbytes // (block_bytes or self.blockBytes))
         self.usedQueueCount = max(self.usedQueueCount, min(entries, self.queueNum))
         self.nextPostId += 1
-        return AsyncEvent(self.usedQueueCount << 58 | self.nextPostId, self.engine)
+        return AsyncEvent(self.usedQueueCount << 58 | self.nextPostId, self.engine, self.last)
+
+    def order_of(self, peer: int) -> int | None:
+        """Transfers with the same answer complete in order: all of SDMA, those to one URMA peer."""
+        return peer if self.engine == DmaEngine.URMA else None
 
     def done(self, engine: DmaEngine) -> AsyncEvent:
         """The event of a transfer that was made without the engine."""
@@ -96,6 +111,63 @@ class AsyncSession:
         return (handle & (1 << 58) - 1) <= self.nextPostId
 
 
+# ---- what an engine does -------------------------------------------------------------------------
+
+
+def _copy(dstGlobalData: Array, srcGlobalData: Array) -> None:
+    dstGlobalData[...] = srcGlobalData
+
+
+def _load(held: Held, srcGlobalData: Array) -> None:
+    held.data = srcGlobalData.copy()
+
+
+def _store(dstGlobalData: Array, held: Held) -> None:
+    dstGlobalData[...] = held.data
+
+
+class Held:
+    """Bytes on their way through the scratch of a session."""
+
+    key = operand_kind = "held"
+    data: Array
+
+
+@cache
+def copy_of(insn: Insn) -> Insn:
+    """The copy that an engine makes for an instruction."""
+    return part_of(insn, Pipe.ALL, (_TARGET, _SOURCE), _copy)
+
+
+@cache
+def halves_of(insn: Insn) -> tuple[Insn, Insn]:
+    """The same copy made by the core itself, on two of its pipes."""
+    held = thing("held")
+    load = part_of(insn, Pipe.MTE2, (held, _SOURCE), _load)
+    return load, part_of(insn, Pipe.MTE3, (_TARGET, held), _store)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What an engine was given to do."""
+
+    machine: Machine
+    over: Latch  # given when it is complete
+    site: Site | Location
+
+    def wait(self) -> None:
+        """Hold the scalar unit until it is complete."""
+        self.machine.sync.wait(Pipe.S, (self.over,), lambda: Why(_WAITS), self.site)
+
+    def is_over(self) -> bool:
+        """Whether it is complete; if not, others may go on before somebody asks again."""
+        if self.over.ready:
+            self.wait()
+            return True
+        self.machine.sync.look_again(f"a loop around Test, for {self.over.title}", self.site)
+        return False
+
+
 @public
 @dataclass(eq=False, repr=False)
 class AsyncEvent:
@@ -103,6 +175,7 @@ class AsyncEvent:
 
     handle: int = 0
     engine: DmaEngine = DmaEngine.SDMA
+    transfer: Transfer | None = None
     operand_kind: ClassVar[str] = "async_event"
 
     def valid(self) -> bool:
@@ -110,12 +183,21 @@ class AsyncEvent:
         return self.handle != 0
 
     def Wait(self, session: AsyncSession) -> bool:
-        """Wait for the transfer; False when the session does not know it."""
-        return self.handle == 0 or session.knows(self.handle)
+        """Wait for the transfer, and order it before all that follows.
+
+        False when the session does not know it: nothing is waited for then.
+        """
+        if self.handle and not session.knows(self.handle):
+            return False
+        if self.transfer is not None:
+            self.transfer.wait()
+        return True
 
     def Test(self, session: AsyncSession) -> bool:
-        """Whether the transfer is complete."""
-        return self.Wait(session)
+        """Whether the transfer is complete; one that is counts as waited for."""
+        if self.handle and not session.knows(self.handle):
+            return False
+        return self.transfer is None or self.transfer.is_over()
 
     def __repr__(self) -> str:
         return f"<async event {self.handle:#x}>"

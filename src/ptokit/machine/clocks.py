@@ -15,6 +15,7 @@ from ptokit.machine.core import Core
 from ptokit.machine.flags import Clock
 
 PIPES = 8  # numbers of the pipes, PIPE_ALL among them
+CORES = 1 << 20  # numbers of the cores of one device; the upper half is for the engines beside them
 
 
 def agent_of(core: Core, pipe: Pipe) -> int:

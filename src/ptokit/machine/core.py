@@ -43,6 +43,7 @@ class Core:
         self.issuer = self  # the core whose program it runs: another one for a second face
         self.issued = 0  # operations of its program so far, where events are followed
         self.calls = 0  # instructions handed to its pipes
+        self.engines: dict[Any, Engine] = {}  # that copy for it, by session and peer
         # Numbers that its scalar unit has read from memory, each with what holds once it has come.
         self.values: deque[tuple[Any, Clock]] = deque(maxlen=_VALUES)
         self._memories: dict[TileType, Storage] = {}
@@ -77,7 +78,7 @@ class Core:
 
     def begin_again(self) -> None:
         """Forget what a finished program left, except for the memories themselves."""
-        for table in (self.registers, self.flags, self.buffers, self.events):
+        for table in (self.registers, self.flags, self.buffers, self.events, self.engines):
             table.clear()
         self.pipes.clear()
         self.issued = self.calls = 0
@@ -111,5 +112,29 @@ class Core:
         which = f" {self.subblock}" if self.kind == "vector" else ""
         return f"{self.kind} core{which} of block {self.block}{on}"
 
+    def pipe_name(self, pipe: Pipe) -> str:
+        """How messages call one of its pipes."""
+        return f"PIPE_{pipe.name} of the {self.name}"
+
     def __repr__(self) -> str:
         return f"{self.kind} core {self.block}.{self.subblock}"
+
+
+class Engine(Core):
+    """A DMA engine outside the cores, which copies for one of them, at its own pace.
+
+    It has no program and no pipe: what it is given is work of PIPE_ALL to whoever keeps order.
+    """
+
+    def __init__(self, owner: Core, title: str, number: int) -> None:
+        super().__init__(owner.target, "engine", owner.block, owner.subblock)
+        self.number, self.rank, self.owner = number, owner.rank, owner.number
+        self.issuer = owner  # where events are followed
+        self._name = f"{title} engine of the {owner.name}"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def pipe_name(self, pipe: Pipe) -> str:
+        return f"the {self._name}"

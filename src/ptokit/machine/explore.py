@@ -17,7 +17,8 @@ from ptokit.base.layout import Array, raw_bytes
 from ptokit.isa.spec import Pipe
 from ptokit.machine.scheduler import Schedule
 
-_HELD_BACK = (Pipe.MTE2, Pipe.MTE3, Pipe.V, Pipe.MTE1, Pipe.M, Pipe.FIX)
+# PIPE_ALL stands for the engines beside the cores.
+_HELD_BACK = (Pipe.MTE2, Pipe.MTE3, Pipe.V, Pipe.MTE1, Pipe.M, Pipe.FIX, Pipe.ALL)
 
 
 def schedules(count: int, seed: int = 0) -> Iterator[Schedule]:

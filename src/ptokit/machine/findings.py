@@ -15,7 +15,7 @@ from ptokit.base.location import Location, Site
 from ptokit.base.policy import DEFAULT, Origin, Policy
 from ptokit.isa.effects import Flag, Pipe
 from ptokit.machine.clocks import PIPES
-from ptokit.machine.core import Core
+from ptokit.machine.core import Core, Engine
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.regions import Region
@@ -124,16 +124,18 @@ class Findings:
         here, there = (self.cores[each.agent // PIPES] for each in (event, earlier))
         kind = ("WAW" if use.writes else "RAW") if wrote else "WAR"
         ring = not wrote and event.insn.moves_entries and use.region.memory != "GM"
-        same_pipe = event.agent == earlier.agent
+        same_pipe = event.agent == earlier.agent and not isinstance(here, Engine)
         code = _code(same_pipe, use.region.memory, ring)
         does = "writes" if use.writes else "reads"
         did, doing = ("wrote", "writing") if wrote else ("read", "reading")
         low, high = use.region.common(peer)
         at = use.region.memory
         shown = f"{high - low} bytes" if at == "GM" else f"{at} 0x{low:x}..0x{high:x}"
-        by = f"PIPE_{first.name}" if here is there else f"PIPE_{first.name} of the {there.name}"
+        is_near = here is there and not isinstance(there, Engine)
+        by = f"PIPE_{first.name}" if is_near else there.pipe_name(first)
+        on = here.pipe_name(second) if isinstance(here, Engine) else f"PIPE_{second.name}"
         message = (
-            f"{event.insn.name} on PIPE_{second.name} {does} {use.operand} while "
+            f"{event.insn.name} on {on} {does} {use.operand} while "
             f"{earlier.insn.name} on {by} may still be {doing} the same bytes ({kind})"
         )
         if ring:
@@ -201,8 +203,15 @@ class Findings:
         self.add("E14", message, site, fix=fix, notes=[Note("the other access", where(other))])
 
 
+def _owner(core: Core) -> int:
+    """The core itself, or the one that an engine copies for."""
+    return core.owner if isinstance(core, Engine) else core.number
+
+
 def _edge(here: Core, there: Core, first: str, second: str) -> str:
     """What would order two accesses."""
+    if isinstance(there, Engine) and _owner(there) == _owner(here):
+        return "wait for the event"
     if here.rank != there.rank:
         return "between ranks"
     if here.block != there.block:
@@ -259,6 +268,11 @@ def remedy(
 ) -> str:
     """Which order is missing, and where its two ends belong."""
     src, dst = earlier.pipe, later.pipe
+    if isinstance(there, Engine) and _owner(there) == _owner(here):
+        return f"event.Wait(session) of line {first.line}, before line {second.line}"
+    if isinstance(here, Engine) and _owner(there) == _owner(here):
+        dst = Pipe.S  # it posts the transfer
+        here = there
     if here.rank != there.rank:
         raised = f"PIPE_{src.name}, PIPE_S, EVENT_IDn"
         proven = "" if src is Pipe.S else f"set_flag({raised}), wait_flag({raised}), "

@@ -35,6 +35,7 @@ class Plan(NamedTuple):
 
     uses: tuple[Use, ...]
     is_atomic: bool  # adds to global memory
+    handles: frozenset[str]  # operands whose bytes do not matter
     steps: Steps | None  # how it orders its own steps
     registers: frozenset[str]  # on which its meaning depends
     is_special: bool  # there is more than accesses to look at: steps or registers
@@ -56,7 +57,8 @@ class HazardLog:
         self.findings = findings
         self.scalar = ScalarCaches(findings)
         self._by_pipe = clocks.is_by_pipe
-        self._barriers = machine.target.unordered if self._by_pipe else frozenset[Pipe]()
+        unordered = machine.target.unordered if self._by_pipe else frozenset[Pipe]()
+        self._barriers = unordered | {Pipe.ALL}  # engines promise no order between two transfers
         self._plans: dict[Any, Plan] = {}  # by call
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
         self._history = history  # of windows, which other ranks reach as well
@@ -138,15 +140,17 @@ class HazardLog:
             self._overwritten.clear()
 
     def _plan(self, event: Event) -> Plan:
-        call = event.call
+        call, insn = event.call, event.call.insn
+        handles = frozenset(o.name for o in insn.operands if o.is_handle)
+        is_atomic = AtomicType.AtomicAdd in call.ops.attrs.values()
         if self._by_pipe:
-            steps, registers = call.steps, call.insn.registers(call.ops)
-            is_special = steps is not None or bool(call.insn.sets or registers)
+            steps, registers = call.steps, insn.registers(call.ops)
+            is_special = steps is not None or bool(insn.sets or registers)
+            gives = bool(insn.returns) and call.pipe is Pipe.S and steps is None
             uses = self._tile_uses(event, steps)
-            gives = bool(call.insn.returns) and call.pipe is Pipe.S and steps is None
-            plan = Plan(uses, _is_atomic(event), steps, registers, is_special, gives)
+            plan = Plan(uses, is_atomic, handles, steps, registers, is_special, gives)
         else:
-            plan = Plan((), _is_atomic(event), None, frozenset(), False)
+            plan = Plan((), is_atomic, handles, None, frozenset(), False)
         self._plans[call] = plan
         return plan
 
@@ -183,7 +187,7 @@ class HazardLog:
         found: list[Use] = []
         for access in event.bound:
             region = self._region(access)
-            if region is None:
+            if region is None or access.operand in plan.handles:
                 continue
             writes, is_global = access.writes, isinstance(access.memory, GmBuffer)
             is_over = plan.steps is not None and plan.steps.scratch_complete and not is_global
@@ -350,10 +354,6 @@ def _bytes_of(event: Event, use: Use) -> Array:
 
 def _register(name: str) -> Region:
     return Region(name, Rows(0, 8, 8, 1))
-
-
-def _is_atomic(event: Event) -> bool:
-    return AtomicType.AtomicAdd in event.call.ops.attrs.values()
 
 
 def _are_twins(event: Event, other: Event) -> bool:

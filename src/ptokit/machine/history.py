@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ptokit.base.layout import Array
-from ptokit.machine.clocks import PIPES, Clocks
+from ptokit.machine.clocks import CORES, PIPES, Clocks
 from ptokit.machine.flags import Clock
 from ptokit.machine.regions import RegionIndex
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ptokit.machine.access import Access
     from ptokit.machine.core import Core
     from ptokit.machine.words import Written
-
-_CORES = 1 << 20  # of one rank
 
 
 class History:
@@ -51,11 +49,11 @@ class History:
     @staticmethod
     def first_core(rank: int) -> int:
         """The number of the core that runs what a rank does outside launches; others follow."""
-        return rank * _CORES
+        return rank * CORES
 
     def done_by(self, rank: int) -> Clock:
         """All that a rank has done so far, and all it has learnt of others, as complete."""
-        first, last = rank * _CORES * PIPES, (rank + 1) * _CORES * PIPES
+        first, last = rank * CORES * PIPES, (rank + 1) * CORES * PIPES
         agents = [a for a in (*self.clocks.known, *self.clocks.count) if first <= a < last]
         return self._complete(agents)
 

@@ -13,10 +13,10 @@ from ptokit.isa.effects import CoreFlag, Pipe, Reach
 from ptokit.isa.spec import Insn
 from ptokit.machine.aftermath import flag_clash, odd_ring
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
-from ptokit.machine.core import Core
+from ptokit.machine.core import Core, Engine
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
-from ptokit.machine.queues import Complete, Give, PipeQueue, Take, Why, Work
+from ptokit.machine.queues import Complete, Give, Learn, PipeQueue, Take, Why, Work
 from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overflow
 from ptokit.machine.unit_flags import HINT, UnitFlags
 
@@ -173,6 +173,20 @@ class LaunchSync(Sync):
         with self.handed_over(call, pipe, site):
             queues.enqueue(queues.of(self.core, pipe), entry)
         self.scheduler.yield_turn()
+
+    def engine(self, key: Any, title: str) -> Engine:
+        self.scheduler.watch_engines()
+        return super().engine(key, title)
+
+    def post(self, engine: Engine, call: Any, operands: Sequence[Any], site: Place) -> Latch:
+        queues, event, clock = self.scheduler.queues, self.machine.operation, self.release()
+        queue, over = queues.of(engine, Pipe.ALL), Latch(f"a transfer of the {engine.name}", 1)
+        if clock is not None:
+            queues.enqueue(queue, Learn(clock))
+        queues.enqueue(queue, Work(call, operands, site, {}, event))
+        queues.enqueue(queue, Give((over,), site, event))
+        self.scheduler.yield_turn()
+        return over
 
     @contextmanager
     def handed_over(self, call: Any, pipe: Pipe, site: Place) -> Generator[None, None, None]:

@@ -6,7 +6,8 @@ when it is over: what the instruction wrote itself counts as defined until then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ptokit.isa.services import Refused
 from ptokit.isa.spec import Pipe, View
 from ptokit.isa.verify import weighed
 from ptokit.machine.access import Access, AccessPattern, byte_ranges
+from ptokit.machine.asynchronous import FROM, TO, Held, Transfer, copy_of, halves_of
 from ptokit.machine.calls import bind_global, global_pattern, where_used
 from ptokit.machine.faults import poison_read, refusal
 from ptokit.machine.memory import Storage
@@ -263,10 +265,48 @@ class WorldProvider(_Provider):
 
     def raw(self, name: str, nbytes: int, skip: int = 0) -> Array:
         """So many bytes of a GlobalTensor operand, `skip` bytes behind its pointer."""
+        return self._open(name, self._bytes(name, nbytes, skip)).reshape(-1)
+
+    def _bytes(self, name: str, nbytes: int, skip: int) -> GlobalObject:
         at = self._run.operand(name).data()
         spec = GlobalSpec.of(u8, (1, 1, 1, 1, nbytes), (nbytes,) * 4 + (1,))
         moved = Pointer(at.buffer, u8, at.offset + skip)
-        return self._open(name, GlobalObject(spec, moved, spec.shape, spec.stride)).reshape(-1)
+        return GlobalObject(spec, moved, spec.shape, spec.stride)
+
+    def post(self, session: Any, nbytes: int, skip: int, peer: int) -> Any:
+        """Let the engine of a session copy bytes from srcGlobalData to dstGlobalData."""
+        machine, site = self._run.machine, self._run.site
+        event = session.post(nbytes, peer)
+        if event.valid():
+            operands = [self._bytes(name, nbytes, skip) for name in (TO, FROM)]
+            engine = machine.sync.engine((session, session.order_of(peer)), session.engine.name)
+            with self._step(Pipe.ALL):
+                call = machine.executor.call(copy_of(self._run.call.insn), operands, (), site)
+                over = machine.sync.post(engine, call, operands, site)
+            event.transfer = session.last = Transfer(machine, over, site)
+        return event
+
+    def copy_through(self, session: Any, nbytes: int) -> None:
+        """Copy bytes from srcGlobalData to dstGlobalData by way of the scratch of a session."""
+        machine, site, stage = self._run.machine, self._run.site, Staging(self._run, ())
+        load, store = halves_of(self._run.call.insn)
+        held = Held()
+        with self._step(Pipe.MTE2):
+            machine.perform(load, (held, self._bytes(FROM, nbytes, 0)), (), site)
+        stage.order(Pipe.MTE2, Pipe.MTE3, session.syncId)
+        with self._step(Pipe.MTE3):
+            machine.perform(store, (self._bytes(TO, nbytes, 0), held), (), site)
+        stage.order(Pipe.MTE3, Pipe.MTE2, session.syncId)
+
+    @contextmanager
+    def _step(self, pipe: Pipe) -> Generator[None, None, None]:
+        """An operation inside the instruction, with an event of its own where they are followed."""
+        machine = self._run.machine
+        if machine.follows:
+            machine.begin(self._run.call.insn, pipe, self._run.site)
+        yield
+        if machine.follows:
+            machine.end()
 
     def _open(self, name: str, tensor: Any) -> Array:
         insn = self._run.call.insn

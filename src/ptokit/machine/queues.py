@@ -90,7 +90,7 @@ class PipeQueue:
         self.core = core
         self.pipe = pipe
         self.agent = agent_of(core, pipe)
-        self.title = f"PIPE_{pipe.name} of the {core.name}"
+        self.title = core.pipe_name(pipe)
         self.entries: deque[Entry] = deque()
 
     @property

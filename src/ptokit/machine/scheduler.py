@@ -259,6 +259,11 @@ class Scheduler:
         self.sync.log = self.log
         self.machine.subscribe(self.log.see, accesses_only=True)
 
+    def watch_engines(self) -> None:
+        """An engine beside the cores is given work: that nobody orders, in auto mode neither."""
+        if self.log is None and self._looks:
+            self._watch(CoreClocks())
+
     @property
     def _paired(self) -> bool:
         """Whether the launch has whole clusters; vector cores alone are blocks of their own."""
@@ -420,7 +425,8 @@ class Scheduler:
         program()
         for pipe in core.pipes:
             pipe.close(core)
-        self.sync.drain(core)
+        for each in (core, *core.engines.values()):
+            self.sync.drain(each)
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error
@@ -433,7 +439,8 @@ class Scheduler:
         if self.recording is not None:
             self.recording.end_block(block)
         for stream in ended:  # a core without a program has no number, and no queues
-            self.queues.drop(stream.core)
+            for core in (stream.core, *stream.core.engines.values()):
+                self.queues.drop(core)
         if self._started < self.blocks.stop or self._leaves_all:
             self._clean_up(cluster)
         if self.done is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,9 +23,9 @@ from ptokit.isa import effects as fx
 from ptokit.isa.effects import Effect, Pipe, Reach, Signal, Wait
 from ptokit.isa.spec import Insn, View
 from ptokit.machine.calls import bind_global, global_pattern
-from ptokit.machine.clocks import Clocks, agent_of
+from ptokit.machine.clocks import CORES, Clocks, agent_of
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
-from ptokit.machine.core import Core
+from ptokit.machine.core import Core, Engine
 from ptokit.machine.faults import WouldBlock
 from ptokit.machine.flags import Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
@@ -75,6 +76,7 @@ class Sync:
             fx.Word: self._look,
         }
         self.words = Words(self)
+        self._engines = count(CORES // 2)
 
     @property
     def core(self) -> Core:
@@ -190,6 +192,33 @@ class Sync:
     def perform(self, pipe: Pipe, call: Any, operands: Sequence[Any], site: Place) -> None:
         """Execute a call on a pipe."""
         self.machine.executor.execute(call, operands, site)
+
+    def engine(self, key: Any, title: str) -> Engine:
+        """The engine that copies for the running core; each `key` has one of its own."""
+        core = self.core
+        found = core.engines.get(key)
+        if found is None:
+            number = core.number - core.number % CORES + next(self._engines)
+            found = core.engines[key] = Engine(core, title, number)
+            if self.log is not None:
+                self.log.findings.cores[number] = found
+        return found
+
+    def post(self, engine: Engine, call: Any, operands: Sequence[Any], site: Place) -> Latch:
+        """Hand a transfer to an engine; the latch is given when it is complete.
+
+        It begins behind all that the scalar unit knows to be complete, and nothing waits for it.
+        """
+        core, clock, over = self.core, self.release(), Latch(f"a transfer of the {engine.name}", 1)
+        self.machine.core = engine
+        try:
+            if clock is not None:
+                self.learn(clock)
+            self.perform(Pipe.ALL, call, operands, site)
+            self.signal(Pipe.ALL, (over,), site)
+        finally:
+            self.machine.core = core
+        return over
 
     def barrier(self, pipe: Pipe, site: Place) -> None:
         """Order all earlier work of a pipe (ALL: of the core) before all later work."""

@@ -15,12 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import ClassVar
 
 from ptokit.ir.core import Block, Function, Module, Op
+from ptokit.ir.dialects import definition_of
+from ptokit.ir.dialects.asynchronous import BUILD, sync_id
 from ptokit.ir.flow import core_of, is_loop
 from ptokit.ir.ordering import effects_of, orders_pipes, written
 from ptokit.ir.rewrite import clone
+from ptokit.isa.comm_rules import STAGES
 from ptokit.isa.effects import Barrier, Signal, Steps, Wait
 from ptokit.isa.effects import Flag as EventFlag
 from ptokit.isa.spec import Insn, Pipe
@@ -191,10 +195,11 @@ class _Inserter:
                 lead[index].append(_flag(wait_flag, flag, number, op))
                 spent.append((flag, number))
             lead[index] += [_barrier(pipe, op) for pipe in barriers.get(index, ())]
-            if (
-                callee(op) in self._busy
-            ):  # what it touches is its own affair; it drains all at its end
+            # What it touches is its own affair; a function drains all at its end.
+            if callee(op) in self._busy or _crosses(op):
                 lead[index].append(_barrier(Pipe.ALL, op))
+            if _crosses(op):
+                trail[index].append(_barrier(Pipe.ALL, op))
             for region in [] if self._is_elsewhere(op) else op.regions:
                 outside = self._inside
                 self._inside = outside or core_of(op) == self.kind
@@ -379,6 +384,16 @@ def _written_ids(function: Function, target: Target) -> Iterator[tuple[Pipe, Pip
                 source, sink, number = effect.token
                 for each in range(target.event_ids) if op.operands else (number,):
                     yield source, sink, each
+        is_session = definition_of(op) is BUILD
+        if is_session or _crosses(op):
+            numbers = (sync_id(op),) if is_session else range(STAGES)
+            for source, sink in permutations((Pipe.V, Pipe.MTE2, Pipe.MTE3), 2):
+                yield from ((source, sink, each) for each in numbers)
+
+
+def _crosses(op: Op) -> bool:
+    """Whether an instruction moves data to or from other devices, on several pipes of the core."""
+    return op.insn is not None and op.insn.pipe is None and "world" in op.insn.services
 
 
 def _flag(insn: Insn, flag: Flag, number: int, near: Op) -> Op:
