@@ -142,7 +142,7 @@ def copy_of(insn: Insn) -> Insn:
 @cache
 def halves_of(insn: Insn) -> tuple[Insn, Insn]:
     """The same copy made by the core itself, on two of its pipes."""
-    held = thing("held")
+    held = thing("held", kind="held")
     load = part_of(insn, Pipe.MTE2, (held, _SOURCE), _load)
     return load, part_of(insn, Pipe.MTE3, (_TARGET, held), _store)
 

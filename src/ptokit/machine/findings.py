@@ -52,6 +52,8 @@ class Findings:
         if evidence is None or evidence.earlier.core != evidence.later.core:
             return found
         pair = evidence.earlier.pipe, evidence.later.pipe
+        if Pipe.ALL.name in pair:  # an engine takes no flags
+            return found
         used = {flag.id for flag in self.flags if (flag.src.name, flag.dst.name) == pair}
         free = tuple(id for id in range(self.event_ids) if id not in used)
         return replace(found, evidence=replace(evidence, free=free))
