@@ -53,6 +53,7 @@ from ptokit.isa.targets import target as find_target
 from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.isa.verify import offers_values
 from ptokit.machine.arena import Arena
+from ptokit.machine.budget import Budget
 from ptokit.machine.machine import Machine
 from ptokit.machine.ranks import here
 from ptokit.machine.recording import Recording
@@ -79,6 +80,7 @@ class Asked(NamedTuple):
 LISTENERS: list[Callable[[Launch, tuple[Any, ...], Mapping[str, Any]], None]] = []
 
 _MOST_VERDICTS = 256  # of a kernel
+MOST_BLOCKS = (1 << 32) - 1  # a launch says their number in 32 bits
 
 
 class Source(Protocol):
@@ -225,6 +227,13 @@ class Kernel:
                 "the grid is a positive number of blocks, or up to three of them",
                 got=[("grid", grid)],
                 fix=f"{self.name}[4](...), or {self.name}[2, 3](...) for six blocks",
+            )
+        if prod(sizes) > MOST_BLOCKS:
+            raise usage_error(
+                "grid",
+                "the number of blocks has 32 bits",
+                got=[("blocks", prod(sizes))],
+                fix=f"at most {MOST_BLOCKS}: loop over the rest in the kernel",
             )
         return Launch(self, prod(sizes))
 
@@ -531,6 +540,9 @@ class Launch:
         events: bool = False,
         rules: str | None = None,
         allow: Iterable[str] = (),
+        max_steps: int | None = None,
+        max_seconds: float | None = None,
+        max_bytes: int | None = None,
         **consts: Any,
     ) -> Run:
         """Run every block; arrays are updated in place.
@@ -548,6 +560,8 @@ class Launch:
         "default", "strict" (every broken rule is an error) or "release" (what the device does);
         `allow` silences findings by id, "PA-0044", or by id and place, "E8@softmax.py:41". What
         was broken without stopping the kernel is `Run.warnings`, and is shown as Python's are.
+        `max_steps` (instructions and rounds of loops), `max_seconds` and `max_bytes` (of simulated
+        memory) end a run that takes more, with an error at the line where it was.
         """
         kernel = self.kernel
         for told in LISTENERS:
@@ -565,6 +579,7 @@ class Launch:
                 fix='path="lowered"',
             )
         chosen, policy = asked.target, asked.policy
+        budget = Budget.of(max_steps, max_seconds, max_bytes)
         started = time.perf_counter()
         arguments = kernel.source.bind(args, consts)
         module = kernel._module(asked, arguments) if path == "lowered" else None
@@ -576,7 +591,7 @@ class Launch:
             body = self._interpreted(kernel._prepare(engine, module), programs)
         assert body is not None
         arena, arenas = None, kernel._arenas((chosen, programs.mode, module, policy))
-        if jobs == 1 and check != "explore":  # one run in this process
+        if jobs == 1 and check != "explore" and budget is None:  # one run in this process
             arena = arenas.pop() if arenas else Arena(chosen, programs.mode)
         order = schedule or Schedule(seed)
         leaves = [leaf for n, v in arguments.items() for _, leaf in leaves_of(n, v)]
@@ -596,6 +611,7 @@ class Launch:
             find_engine(engine).executor,
             events,
             policy=policy,
+            budget=budget,
         )
         cores = dict.fromkeys(programs.cores, body)
         try:

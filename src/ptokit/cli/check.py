@@ -53,7 +53,7 @@ def command(
         typer.Option("--arg", help="With --run FILE.pto: a number or .npy file per parameter."),
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0, help="Time for each Python file.")
+        float, typer.Option("--seconds", min=0, help="Time for each file that runs.")
     ] = 60.0,
     define: Defines = None,
     strict: Strict = False,
@@ -80,7 +80,8 @@ def command(
         else:
             complaints, kernels = _check_text(path, text, names, level, overrides, rules)
             if run and not _errors(complaints):
-                complaints += _run_text(loads(text, name), names, arg or [], overrides, rules)
+                program = loads(text, name)
+                complaints += _run_text(program, names, arg or [], overrides, rules, seconds)
                 runs += 1
         found += unrepeated(_merged(complaints))
         checked += [(name, each) for each in kernels]
@@ -183,7 +184,12 @@ def _check_text(
 
 
 def _run_text(
-    program: Program, names: list[str], words: list[str], overrides: dict[str, int], rules: Rules
+    program: Program,
+    names: list[str],
+    words: list[str],
+    overrides: dict[str, int],
+    rules: Rules,
+    seconds: float,
 ) -> list[Diagnostic]:
     """Run a text with all checkers on; every complaint."""
     kernel = program.entry()
@@ -191,7 +197,8 @@ def _run_text(
     for name in names or [program.target().name]:
         values = arguments(kernel, words, "--arg ")
         try:
-            found += kernel[1](*values, target=target(name, overrides), **rules).warnings
+            on = target(name, overrides)
+            found += kernel[1](*values, target=on, max_seconds=seconds or None, **rules).warnings
         except UsageError:
             raise
         except PtoError as error:

@@ -38,6 +38,17 @@ def command(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Write changed arrays back to their files.")
     ] = False,
+    max_steps: Annotated[
+        int | None,
+        typer.Option("--max-steps", min=1, help="Stop after so many instructions and rounds."),
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option("--max-seconds", min=0.001, help="Stop after so long.")
+    ] = None,
+    max_bytes: Annotated[
+        int | None,
+        typer.Option("--max-bytes", min=1, help="Stop at so many bytes of simulated memory."),
+    ] = None,
     place: Place = None,
     sync: Sync = None,
     enable_insert_sync: EnableInsertSync = False,
@@ -65,6 +76,9 @@ def command(
         sync=asked.sync,
         rules=profile(strict, release),
         allow=allow or (),
+        max_steps=max_steps,
+        max_seconds=max_seconds,
+        max_bytes=max_bytes,
     ).warnings
     pass_or_refuse(found, strict)
     _report(kernel, words, values, before, out, in_place, found)

@@ -187,7 +187,10 @@ def _for(run: Interpreter, op: Op, frame: Frame) -> None:
     body = op.regions[0]
     if step <= 0:
         raise fail("loop-step", "the step of scf.for is positive", site=op.location)
+    machine, budget = run.machine, run.machine.budget
     for index in range(lower, upper, step):
+        if budget is not None:
+            budget.step(machine.core, op.location)
         frame[body.args[0]] = index
         frame.update(zip(body.args[1:], carried, strict=True))
         carried = run.block(body, frame)
@@ -205,7 +208,10 @@ def _if(run: Interpreter, op: Op, frame: Frame) -> None:
 def _while(run: Interpreter, op: Op, frame: Frame) -> None:
     before, after = op.regions
     carried = [frame[v] for v in op.operands]
+    machine, budget = run.machine, run.machine.budget
     while True:
+        if budget is not None:
+            budget.step(machine.core, op.location)
         frame.update(zip(before.args, carried, strict=True))
         go_on, *passed = run.block(before, frame)
         if not go_on:

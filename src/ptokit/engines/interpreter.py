@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ptokit.base.diagnostics import NotSupported, fail
+from ptokit.base.location import Location
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.engines.values import Frame, bind_arguments
 from ptokit.ir.attributes import EnumAttr, IntAttr
@@ -51,6 +52,7 @@ class Interpreter(ABC):
 
     def call(self, function: Function, args: list[Any]) -> list[Any]:
         """Run a function with run-time values; a function of another kind of core does nothing."""
+        self.count(function.location)
         if function.body is None:
             raise fail(
                 "declaration",
@@ -66,6 +68,11 @@ class Interpreter(ABC):
             return self.block(function.body, frame)
         finally:
             self.function = caller
+
+    def count(self, site: Location) -> None:
+        """Take a step of the run's budget, where it has one."""
+        if self.machine.budget is not None:
+            self.machine.budget.step(self.machine.core, site)
 
     def runs_here(self, kind: str) -> bool:
         """Whether code of a kind of core runs on the core in force."""

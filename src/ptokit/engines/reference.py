@@ -476,12 +476,14 @@ class ReferenceInterpreter(Interpreter):
                     raise fail("loop-step", "the step of scf.for is positive", site=op.location)
                 (body,) = op.regions
                 for index in range(lower, upper, step):
+                    self.count(op.location)
                     frame.update(zip(body.args, [index, *carried], strict=True))
                     carried = self.block(body, frame)
                 return carried
             case scf.WHILE:
                 before, after = op.regions
                 while True:
+                    self.count(op.location)
                     frame.update(zip(before.args, given, strict=True))
                     goes_on, *passed = self.block(before, frame)
                     if not goes_on:

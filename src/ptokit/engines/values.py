@@ -7,6 +7,7 @@ views need something of their own: the text counts one to five dimensions, the m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -183,7 +184,21 @@ def _scalar(param: Value, type_: ScalarType, given: Any) -> Any:
             got=[("given", type(given).__name__)],
             site=param.location,
         )
-    return round_to(float(given), type_) if type_.is_float else wrap(int(given), bits_of(type_))
+    if type_.is_float:
+        with suppress(OverflowError):
+            return round_to(float(given), type_)
+    bits = bits_of(type_)
+    # Types of the text have no sign: both readings of the bits are numbers of the type.
+    low, high = -(1 << bits - 1), (1 << bits) - 1
+    if not type_.is_float and low <= given <= high:
+        return wrap(int(given), bits)
+    raise fail(
+        "argument-range",
+        f"%{param.name} is a number of type {type_}",
+        got=[("given", f"a number of {int(given).bit_length()} bits")],
+        fix="a number that a float can hold" if type_.is_float else f"a number in {low}..{high}",
+        site=param.location,
+    )
 
 
 def _pointer(param: Value, element: ScalarType, given: Any) -> Pointer:

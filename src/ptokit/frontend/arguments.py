@@ -125,6 +125,13 @@ def check_argument(name: str, value: Any) -> None:
             check_argument(f"{name}.{field.name}", getattr(value, field.name))
     elif not isinstance(value, np.generic) and is_array(value):
         as_array(value, name)
+    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise fail(
+            "argument-range",
+            f"{name} is a number of at most 64 bits",
+            got=[(name, f"a number of {value.bit_length()} bits")],
+            fix="numbers of a kernel are those of a device",
+        )
 
 
 def leaves_of(name: str, value: Any) -> list[tuple[str, Any]]:

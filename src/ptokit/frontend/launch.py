@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from ptokit.base.location import user_frame
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
+from ptokit.machine.budget import Budget
 from ptokit.machine.explore import explore as search
 from ptokit.machine.gm import as_array
 from ptokit.machine.jobs import spread
@@ -41,13 +42,17 @@ def launch(
     seed: int | None = None,
     rules: str | None = None,
     allow: Iterable[str] = (),
+    max_steps: int | None = None,
+    max_seconds: float | None = None,
+    max_bytes: int | None = None,
     **options: Any,
 ) -> Outcome:
     """Run a function per kind of core ("cube", "vector", or "mix") and raise all that is wrong.
 
-    `seed` is short for `schedule=Schedule(seed)`, `rules` and `allow` make up the policy; see
-    `Options` for the others.
+    `seed` is short for `schedule=Schedule(seed)`, `rules` and `allow` make up the policy,
+    `max_steps`, `max_seconds` and `max_bytes` the budget; see `Options` for the others.
     """
+    options.setdefault("budget", Budget.of(max_steps, max_seconds, max_bytes))
     options.setdefault("schedule", Schedule(seed))
     options.setdefault("policy", policy_for(user_frame().f_code.co_filename, rules, allow))
     outcome = run(programs, target(target_name), mode, Options(**options))
@@ -105,13 +110,14 @@ def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
 def _scheduled(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
     """Run blocks under one schedule and raise all that is wrong."""
     blocks = options.grid if options.blocks is None else len(options.blocks)
-    with _progress(blocks) as done:
+    budget = options.budget
+    with _progress(blocks) as done, nullcontext() if budget is None else budget.watching():
         scheduler = Scheduler(on, mode, replace(options, done=done))
         with running(scheduler.machine):
             try:
                 outcome = scheduler.run(programs)
             except ProgramError as error:
-                raise ProgramError(advised(error.diagnostics)) from error.__cause__
+                raise type(error)(advised(error.diagnostics)) from error.__cause__
     outcome.diagnostics = advised(outcome.diagnostics)
     if outcome.errors:
         raise ProgramError(outcome.errors)

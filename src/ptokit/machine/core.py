@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.enums import TileType
@@ -46,6 +47,7 @@ class Core:
         self.engines: dict[Any, Engine] = {}  # that copy for it, by session and peer
         # Numbers that its scalar unit has read from memory, each with what holds once it has come.
         self.values: deque[tuple[Any, Clock]] = deque(maxlen=_VALUES)
+        self.account: Callable[[int], None] | None = None  # told of the bytes of new memories
         self._memories: dict[TileType, Storage] = {}
         self._elsewhere: tuple[Core, TileType] | None = None
 
@@ -59,6 +61,8 @@ class Core:
             if self._elsewhere is not None and loc != self._elsewhere[1]:
                 return self._elsewhere[0].memory(loc)
             space = self.target.spaces[loc]
+            if self.account is not None:
+                self.account(space.capacity)
             found = self._memories[loc] = Storage(space.memory, space.capacity)
         return found
 

@@ -20,6 +20,7 @@ from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify, weighed
 from ptokit.machine.arena import Arena
+from ptokit.machine.budget import Budget
 from ptokit.machine.calls import NOTHING, NUMBERS, Broken
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
@@ -49,6 +50,7 @@ class Machine:
         self.target = target
         self.mode = mode
         self.policy = policy
+        self.budget: Budget | None = None  # of the run, where it has one
         self.warnings = warnings if warnings is not None else Warnings()
         self._judged: set[tuple[Any, Any]] = set()  # places, with what may be broken there
         self.blocks = 1  # how many blocks of the program run, and vector cores per block

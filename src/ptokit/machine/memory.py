@@ -3,6 +3,7 @@ is an error of the program, never a zero. Global memory is a memory like the oth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 
 import numpy as np
@@ -60,10 +61,13 @@ class StoragePool:
 
     def __init__(self) -> None:
         self._free: dict[tuple[str, int], list[Storage]] = {}
+        self.account: Callable[[int], None] | None = None  # told of the bytes of new storages
 
     def lease(self, name: str, nbytes: int) -> Lease:
         """Return poisoned storage of this size."""
         free = self._free.get((name, nbytes))
+        if not free and self.account is not None:
+            self.account(nbytes)
         return Lease(self, free.pop() if free else Storage(name, nbytes))
 
     def give_back(self, storage: Storage) -> None:

@@ -22,6 +22,7 @@ from ptokit.isa.effects import InAuto, Pipe
 from ptokit.isa.targets import Target
 from ptokit.machine.aftermath import at_block_end, at_end, at_pipe
 from ptokit.machine.arena import Arena
+from ptokit.machine.budget import Budget
 from ptokit.machine.clocks import PIPES, Clocks, CoreClocks
 from ptokit.machine.cluster import SUBBLOCKS, Cluster
 from ptokit.machine.core import Core
@@ -81,6 +82,7 @@ class Options:
     blocks: range | None = None  # those of the grid that run here; None: all
     done: Callable[[int], None] | None = None  # told of every block that has ended
     policy: Policy = DEFAULT  # what is an error, what a warning, and what is silent
+    budget: Budget | None = None  # what the run may take before it is stopped
 
 
 @dataclass
@@ -159,6 +161,15 @@ class LaunchMachine(Machine):
         return None
 
 
+class MeteredMachine(LaunchMachine):
+    """A machine that counts what it is given to do."""
+
+    def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
+        assert self.budget is not None
+        self.budget.step(self.core, site)
+        return super().enqueue(call, operands, site)
+
+
 class Scheduler:
     """One run of a program on a grid of clusters."""
 
@@ -172,10 +183,12 @@ class Scheduler:
         arena = options.arena or Arena(target, mode)
         self._spare = arena.clusters
         policy, executor = options.policy, options.executor
-        self.machine = LaunchMachine(
-            self, target, mode, arena=arena, executor=executor, policy=policy
-        )
+        kind = LaunchMachine if options.budget is None else MeteredMachine
+        self.machine = kind(self, target, mode, arena=arena, executor=executor, policy=policy)
         self.machine.blocks = self.grid
+        self.machine.budget = options.budget
+        if options.budget is not None:
+            self.machine.pool.account = options.budget.take
         self.findings = Findings(target.name, policy, target.event_ids)
         self.findings.schedule = str(self.schedule)
         # The compiler orders auto mode, and the permissive profile has no order to break.
@@ -396,6 +409,8 @@ class Scheduler:
             program = self._programs.get(core.kind)
             if program is None or (core.kind == "mix" and role != "cube"):
                 continue
+            if self.machine.budget is not None:
+                self.machine.budget.step(core)
             for face in {id(c): c for c in cluster.cores.values()}.values():
                 if face is core or core.kind == "mix":
                     face.block, face.number = block, self._numbers
@@ -411,6 +426,13 @@ class Scheduler:
             self._running.append(stream)
 
     def _make_cluster(self) -> Cluster:
+        cluster = self._new_cluster()
+        if self.machine.budget is not None:
+            for core in cluster.cores.values():
+                core.account = self.machine.budget.take
+        return cluster
+
+    def _new_cluster(self) -> Cluster:
         if "mix" in self._programs:
             return Cluster.of_one(Core(self.target, "mix"))
         cluster = Cluster(self.target)
