@@ -52,13 +52,6 @@ _BOUND = {
 # Codes that no program is known to raise, and why they are there nevertheless.
 WITHOUT_PROGRAM = {
     "internal": "a bug of ptokit: please report it with the kernel",
-    "jobs": "a bug of ptokit: a process of a launch with `jobs` ended without an answer",
-    "BS-2": "the scratch of a session has 8 bytes; the smallest tile that can be declared has 32",
-    "SA-0094": "an inner box without an edge; no element type and fractal size give one",
-    "comm.TPUT_ASYNC.scratch": "a session without scratch; none can be built",
-    "reserved-manual": "a reserved buffer beside memrefs to place; those are read as tiles",
-    "lower.scope": "a tile of a region that has ended is bound; such a tile has no name any more",
-    "tile-bounds": "an instruction leaves its tile; the rules of each refuse it before",
 }
 # Patterns that only put another code together.
 _FRAMES = {"lower.*", "*.*"}

@@ -54,8 +54,8 @@ RULES = """
 ## Rules of the instructions
 
 {count} codes. `SA-`, `PA-` and `CA-` are assertion ids of the instruction set, the others are our
-own. The example on the page of an instruction keeps all of its rules; the tests hold, for every
-rule, the last legal and the first illegal operand.
+own. On the page of an instruction each rule says what comes of breaking it, and the example keeps
+all of them; the tests hold, for every rule, the last legal and the first illegal operand.
 """
 
 KINDS = {
@@ -149,7 +149,7 @@ def errors_page() -> str:
     lines += ["| code | what must hold | instructions | repair |", "|---|---|---|---|"]
     for code in sorted(found, key=lambda c: (not is_assertion_id(c), c)):
         for text, names in sorted(found[code].items()):
-            listed = ", ".join(sorted(names)[:6]) + (" ..." if len(names) > 6 else "")
+            listed = ", ".join(f"[{name}](isa/{name}.md#rules)" for name in sorted(names))
             lines.append(f"| {code} | {cell(text)} | {listed} | {cell(recipe(code))} |")
     unused = sorted(set(assertions()["assertions"]) - set(found))
     lines += ["", f"Ids of the catalogue that no rule of ours reports: {len(unused)}", ""]

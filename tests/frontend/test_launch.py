@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,16 @@ def test_a_part_of_a_view_lies_inside_it(
         one_block[1](x, y, block, column, path=path)
     assert caught.value.codes == ("slice-range",)
     assert "TLOAD" in caught.value.diagnostics[0].location.text
+
+
+@kernel(mode="manual")
+def divides(x, y):
+    1 // (get_block_idx() - get_block_idx())
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_of_the_kernel_itself_is_the_same_with_processes(jobs: int) -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        divides[2](*arrays(2), jobs=jobs)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "1 // (get_block_idx() - get_block_idx())" in shown

@@ -96,8 +96,6 @@ def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:
             return session.done(engine)
         _check_session(session, peer, engine, world)
         by_core = puts and _CORE_PUTS(ops) and engine == DmaEngine.SDMA
-        if by_core and not session.tmpBufSize:
-            raise Refused("scratch", "a put by SDMA copies through the scratch of the session")
         nbytes = _nbytes(ops.srcGlobalData)
         skip = session.commBlockOffset if engine == DmaEngine.SDMA and not by_core else 0
         source = world.raw("srcGlobalData", nbytes, skip)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ptokit.base.diagnostics import InternalError, PtoError, fail
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.entry import hide_frames
 from ptokit.base.layout import Array, raw_bytes
 
 Change = tuple[Array, Array]  # byte positions, and what they hold now
@@ -47,15 +49,24 @@ def spread(
         try:
             answers.append(ours.recv())
         except EOFError:
-            answers.append(None)
+            answers.append(_silent(worker))
         worker.join()
     for answer in answers:
-        if isinstance(answer, PtoError):
+        if isinstance(answer, BaseException):
             raise answer
-        if answer is None:
-            raise fail("jobs", "a process ended without an answer", kind=InternalError)
     _put_together(memory, [changes for changes, _ in answers])
     return [value for _, value in answers]
+
+
+def _silent(worker: Any) -> PtoError:
+    """A process was ended: by the kernel, by whoever runs short of memory, by hand."""
+    worker.join()
+    return fail(
+        "jobs",
+        "a process of the launch ended before its blocks were done",
+        got=[("exit code", worker.exitcode)],
+        fix="leave jobs out to see what ends it; fewer processes need less memory",
+    )
 
 
 def _work(run: Callable[[range], Any], share: range, memory: list[Array], answer: Any) -> None:
@@ -63,7 +74,10 @@ def _work(run: Callable[[range], Any], share: range, memory: list[Array], answer
     try:
         value = run(share)
         answer.send(([_changed(a, b) for a, b in zip(memory, before, strict=True)], value))
-    except PtoError as error:
+    except (Exception, SystemExit) as error:
+        if not isinstance(error, PtoError):  # of the kernel itself, whose frames stay behind
+            hide_frames(error)
+            error.add_note("".join(traceback.format_tb(error.__traceback__)).rstrip())
         answer.send(error)
     finally:
         answer.close()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ptokit.base.diagnostics import Diagnostic, Note
+from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import definition_of, fifo
 from ptokit.ir.dialects.fifo import IMPORT, RESERVE
-from ptokit.ir.dialects.func import CALL, MEMREF_ALLOC
+from ptokit.ir.dialects.func import CALL
 from ptokit.ir.fifos import is_transfer, opens_pipe
 from ptokit.ir.flow import core_of
 from ptokit.ir.types import TileBufType
@@ -18,14 +18,14 @@ from ptokit.passes.structure import complaint
 _OF_PIPES = frozenset(fifo.DEFINITIONS)
 
 
-def check_functions(module: Module, plans_addresses: bool) -> Iterator[Diagnostic]:
+def check_functions(module: Module) -> Iterator[Diagnostic]:
     """Every rule that looks at more than one operation."""
     for function in module.functions:
         yield from _entry(function, module)
         if not any(definition_of(op) in _OF_PIPES or is_transfer(op) for op in function.walk()):
             continue
         yield from _kernel_kind(function)
-        yield from _reserved(function, module, plans_addresses)
+        yield from _reserved(function, module)
         yield from _pops(function)
         yield from _front_end_splits(function)
         yield from _low_level_pipes(function, module)
@@ -102,21 +102,12 @@ def _kernel_kind(function: Function) -> Iterator[Diagnostic]:
             )
 
 
-def _reserved(function: Function, module: Module, plans_addresses: bool) -> Iterator[Diagnostic]:
+def _reserved(function: Function, module: Module) -> Iterator[Diagnostic]:
     for op in function.walk():
         if RESERVE.matches(op):
             automatic = op.attrs.get("autoAlloc") == BoolAttr(True)
             if not automatic and "base" not in op.attrs:
                 yield complaint(op, "reserved-base", "a buffer with auto = false needs base")
-            allocated = next((o for o in function.walk() if MEMREF_ALLOC.matches(o)), None)
-            if not automatic and allocated is not None:
-                yield Diagnostic(
-                    "reserved-manual",
-                    "cannot use pto.reserve_buffer with auto = false while local memory of this "
-                    "function still has to be planned",
-                    allocated.location,
-                    notes=(Note("the reserved buffer", op.location),),
-                )
         elif IMPORT.matches(op):
             yield from _imported(op, module)
 

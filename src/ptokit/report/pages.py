@@ -87,7 +87,8 @@ def when_broken(insn: Insn, rule: Rule) -> str:
     for target, origin in origins.items():
         severity = DEFAULT.severity(origin, is_defined=bool(rule.otherwise))
         why = [origin.words or _INSISTED[origin.kind], "a page states it" * origin.seed]
-        why += ["the outcome is unknown"] * bool(origin.words and not rule.otherwise)
+        if origin.words and not rule.otherwise:
+            why.append(rule.unknown or "the outcome is unknown")
         found.setdefault(f"{severity} ({', '.join(filter(None, why))})", []).append(target)
     said = "; ".join(
         verdict if len(found) == 1 else f"{', '.join(where)}: {verdict}"

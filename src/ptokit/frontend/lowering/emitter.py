@@ -117,8 +117,7 @@ class Emitter:
     def constant_before(self, op: Op, value: int, type_: Type) -> Value:
         """A constant that stands before an operation written earlier."""
         block = self.block_of(op)
-        if block is None:
-            raise self.fail("scope", "the tile was made in a region that has ended")
+        assert block is not None, "a tile of a region that has ended has no name any more"
         made = Op("arith.constant", [], (), [Value("addr", type_)], ("result",))
         made.attrs["value"] = IntAttr(value, type_)
         made.location = made.result.location = op.location
