@@ -19,6 +19,7 @@ from ptokit.isa.verify import code_of, is_assertion_id, type_code
 from ptokit.machine.codes import CODES
 
 SOURCES = Path(ptokit.__file__).parent
+_WRITES_PROGRAMS = "repair"  # the folder in which code is lines of a program
 # Functions and classes that have a `code` of another kind.
 _OTHERS = {
     "Allowed", "Site", "_hif8_magnitude", "_once", "_resolve", "_text", "add", "allows", "answer",
@@ -74,7 +75,11 @@ def type_codes(insn: Insn, group: Types) -> set[str]:
 
 def source_codes() -> dict[str, str]:
     """Every other code -> the first place that gives it."""
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCES.rglob("*.py"))}
+    trees = {
+        path: ast.parse(path.read_text("utf-8"))
+        for path in sorted(SOURCES.rglob("*.py"))
+        if path.relative_to(SOURCES).parts[0] != _WRITES_PROGRAMS
+    }
     makers = {name: at for tree in trees.values() for name, at in _makers(tree)}
     makers["fail"] = makers["usage_error"] = 0
     found: dict[str, str] = {**dict.fromkeys(CODES, "machine/codes.py"), **_BOUND}

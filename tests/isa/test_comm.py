@@ -352,7 +352,7 @@ def test_signals_name_what_is_wrong() -> None:
         odd = np.zeros(9, np.uint8)[1:5].view(np.int32)
         for code, call in {
             "comm.TNOTIFY.TN-1": lambda: TNOTIFY(view(f32, (1,) * 5), 1, NotifyOp.Set),
-            "comm.TNOTIFY.TN-2": lambda: TNOTIFY(Signal(odd), 1, NotifyOp.Set),
+            "gm-array": lambda: TNOTIFY(Signal(odd), 1, NotifyOp.Set),
             "comm.TWAIT.TW-1": lambda: TWAIT(view(u32, (1,) * 5), 1, WaitCmp.EQ),
             "comm.TTEST.TW-6": lambda: TTEST(view(i32, (1,) * 5), 1),
         }.items():

@@ -11,7 +11,6 @@ from ptokit.base.layout import Array
 from ptokit.isa.effects import Word
 from ptokit.isa.services import Refused
 
-WORD = 4  # bytes
 COMPARE = {
     WaitCmp.EQ: ("==", np.equal),
     WaitCmp.NE: ("!=", np.not_equal),
@@ -22,10 +21,8 @@ COMPARE = {
 }
 
 
-def notify(word: Array, address: int, token: Word) -> None:
+def notify(word: Array, token: Word) -> None:
     """Write the one word of an array, or add to it; sums wrap around."""
-    if address % WORD:
-        raise Refused("TN-2", "a signal is aligned to 4 bytes", got=[("address", hex(address))])
     number = _wrapped(token.number)
     with np.errstate(over="ignore"):
         word[0] = word[0] + number if NotifyOp(token.how) is NotifyOp.AtomicAdd else number

@@ -85,10 +85,7 @@ class Words:
         access = self._open(token, GlobalObject(spec, at, spec.shape, spec.stride), call, site)
         address, word = at.buffer.base + at.offset, access.array().reshape(-1)
         before = int(word[0])
-        try:
-            signals.notify(word, address, token)
-        except Refused as error:
-            raise refusal(call.insn, error, site, call.ops.target.name) from None
+        signals.notify(word, token)
         event, clocks = self._sync.machine.operation, self._sync.clocks
         if event is not None:
             event.signals.append(token)
