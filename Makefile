@@ -61,7 +61,7 @@ fuzz: $(DEV) ## Random kernels through every door: one kernel, one verdict
 mutation: $(DEV) ## Change the package in some 70 places, one at a time; the tests must notice
 	@$(BIN)/python tools/mutation_run.py
 
-mutants: $(DEV) ## Take synchronisation out of the manual examples, piece by piece; all must be found
+mutants: $(DEV) ## Take synchronisation out of programs or get it wrong, piece by piece; all must be found
 	@$(BIN)/python tools/mutants.py
 
 fixes: $(DEV) ## Repair every race mutant of the examples and 200 random kernels, and run them

@@ -1,18 +1,21 @@
-"""Take one piece of synchronisation out of every manual example at a time, and see who notices.
+"""Take synchronisation out of programs, or get it wrong, one piece at a time, and see who notices.
 
-python tools/mutants.py [-v] [--schedules 200] [--jobs 2] [FILE ...]
+python tools/mutants.py [-v] [--schedules 60] [--jobs 2] [FILE ...]
 
-Each wait, set, barrier, push, pop, free and event is removed on its own, and the mutant runs with
-all checkers on. It is
+The programs are the manual examples and the subjects of this folder, whose statements are removed,
+changed and moved (`mutation.py`), and the texts of the auto examples, with whatever order the
+compiler has put into them (`text_mutation.py`). A mutant runs with all checkers on. It is
 
-* found, when the run complains and names the lines the removed one stood between, or its partner;
+* found, when the run complains; of a statement that is gone it must name the lines between which
+  it stood, or its partner;
 * misplaced, when the run complains about something else;
 * harmless, when the run is silent and gives the same bytes under every schedule tried;
 * MISSED, when the run is silent and some schedule gives other bytes.
 
-A warning that the unmodified example has not is a complaint as well. The example itself must run
+A warning that the unmodified program has not is a complaint as well. The program itself must run
 without errors under many random schedules: everything else is a false alarm.
-An example may name the cases worth mutating in `MUTATED`; otherwise all its manual cases are.
+A file may name the cases worth mutating in `MUTATED`; otherwise all its manual cases are. Of the
+cases of a kernel each mutant takes a few, in turn.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -36,18 +39,24 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
+SUBJECTS = Path(__file__).resolve().parent / "subjects"
 sys.path[:0] = [str(EXAMPLES), str(Path(__file__).resolve().parent)]
 
 from mutation import Mutant, mutants  # noqa: E402
+from text_mutation import text_mutants  # noqa: E402
 
-from ptokit import PtoError  # noqa: E402
+from ptokit import PtoError, loads  # noqa: E402
 from ptokit.base.diagnostics import Diagnostic  # noqa: E402
 from ptokit.machine.explore import schedules  # noqa: E402
 
 PROOF = 20  # schedules a silent mutant must survive: 13 worst cases, then random ones
 RACES = ("E6", "E7", "E8")
 UNFILLED = ("unbound-tile", "unbound-tensor", "poison-read")  # what an entry was to be put into
+FAR = ("register", "rank", "cross-core", "unit flag")  # the partner is elsewhere, or there is none
 WORDS = ("found", "misplaced", "harmless", "MISSED", "false alarm")
+MOST_CASES = 2  # of a kernel and a target, for each mutant that lacks a statement; others have one
+MOST_OF_TEXT = 60  # mutants of one text, spread over it
+TEXTS = ("a2a3", "a5")  # targets for which texts are made
 
 
 # Of an unmodified example: the warnings it has, and the bytes of its arrays.
@@ -61,6 +70,7 @@ class Verdict:
     word: str
     what: str
     why: str = ""
+    kind: str = ""  # of order; empty: of an unmodified program
 
 
 # ---- running -------------------------------------------------------------------------------------
@@ -81,12 +91,19 @@ def manual_cases(module: ModuleType) -> list[tuple[Any, str]]:
     return [(c, target) for c in chosen if c.kernel.source.mode == "manual" for target in c.targets]
 
 
-def run(case: Any, target: str, **how: Any) -> tuple[tuple[Diagnostic, ...], list[bytes]]:
+Ran = tuple[tuple[Diagnostic, ...], list[bytes]]
+
+
+def run(case: Any, target: str, **how: Any) -> Ran:
     """Run a case; return the complaints, and the bytes of all its arrays, unless it failed."""
-    arguments = list(case.inputs(np.random.default_rng(7)))
     with warnings.catch_warnings(action="ignore"):
         try:
-            ran = case.kernel[case.blocks](*arguments, target=target, **how, **case.consts)
+            if hasattr(case, "run_once"):  # not a kernel
+                return (), case.run_once(target, **how)
+            path = "lowered" if "lowered" in case.paths else "eager"
+            arguments = list(case.inputs(np.random.default_rng(7)))
+            launch = case.kernel[case.blocks]
+            ran = launch(*arguments, target=target, path=path, **how, **case.consts)
         except PtoError as error:
             return error.diagnostics, []
     return ran.warnings, [np.asarray(a).tobytes() for a in arguments]
@@ -97,26 +114,42 @@ def run(case: Any, target: str, **how: Any) -> tuple[tuple[Diagnostic, ...], lis
 
 def judge(mutant: Mutant, case: Any, target: str, original: Original, proof: int) -> Verdict:
     """Run a mutant and say what it is."""
+
+    def placed(found: Diagnostic) -> bool:
+        return mutant.how != "without" or fits(found, mutant, case.kernel.name)
+
     what = f"{mutant} [{case.name}, {target}]"
+    return verdict(
+        what, mutant.kind, lambda **how: run(case, target, **how), original, proof, placed
+    )
+
+
+def verdict(
+    what: str,
+    kind: str,
+    attempt: Callable[..., Ran],
+    original: Original,
+    proof: int,
+    placed: Callable[[Diagnostic], bool],
+) -> Verdict:
+    """Run a changed program in order and, while nobody complains, under other schedules."""
     usual, expected = original
-    complaints, got = run(case, target)
+    complaints, got = attempt()
     complaints = [d for d in complaints if about(d) not in usual]
     if complaints:
         why = "; ".join(f"{d.code} {_first(d)}" for d in complaints[:3])
-        placed = any(fits(d, mutant, case.kernel.name) for d in complaints)
-        return Verdict("found" if placed else "misplaced", what, why)
+        return Verdict("found" if any(map(placed, complaints)) else "misplaced", what, why, kind)
     if got != expected:
-        return Verdict("MISSED", what, "silent, and other bytes in order")
+        return Verdict("MISSED", what, "silent, and other bytes in order", kind)
     for schedule in schedules(proof):
-        complaints, got = run(case, target, schedule=schedule)
+        complaints, got = attempt(schedule=schedule)
         complaints = [d for d in complaints if about(d) not in usual]
         if complaints:
-            return Verdict(
-                "MISSED", what, f"silent in order, but {schedule}: {_first(complaints[0])}"
-            )
+            said = f"silent in order, but {schedule}: {_first(complaints[0])}"
+            return Verdict("MISSED", what, said, kind)
         if got != expected:
-            return Verdict("MISSED", what, f"silent, and other bytes with {schedule}")
-    return Verdict("harmless", what)
+            return Verdict("MISSED", what, f"silent, and other bytes with {schedule}", kind)
+    return Verdict("harmless", what, kind=kind)
 
 
 def about(found: Diagnostic) -> tuple[Any, ...]:
@@ -145,6 +178,11 @@ def fits(found: Diagnostic, mutant: Mutant, kernel: str) -> bool:
     lines = lines_of(found)
     if not lines:
         return False
+    if (
+        mutant.kind in ("register", "rank", "cross-core", "unit flag")
+        or "the flag" in mutant.removed
+    ):
+        return True  # its partner is another core, or none
     if found.code in UNFILLED:
         return mutant.removed.startswith(("TPOP", "TALLOC"))
     if found.code in RACES or (found.code == "E10" and "PIPE_" in found.message):
@@ -156,7 +194,7 @@ def fits(found: Diagnostic, mutant: Mutant, kernel: str) -> bool:
 
 
 def judge_mutants(path: Path, first: int, step: int, proof: int, line: int = 0) -> list[Verdict]:
-    """Every `step`-th mutant of an example."""
+    """Every `step`-th mutant of a file, each with some of the cases it reaches."""
     expected: dict[tuple[str, str], Original] = {}
     for case, target in manual_cases(load(path)):
         usual, left = run(case, target)
@@ -168,10 +206,66 @@ def judge_mutants(path: Path, first: int, step: int, proof: int, line: int = 0) 
                 continue
             changed = Path(folder) / f"{path.stem}_{number}.py"
             changed.write_text(mutant.source, "utf-8")
-            for case, target in manual_cases(load(changed)):
-                if mutant.reaches(case.kernel.name):
-                    found.append(judge(mutant, case, target, expected[case.name, target], proof))
+            cases = [c for c in manual_cases(load(changed)) if mutant.reaches(c[0].kernel.name)]
+            most, tries = (MOST_CASES, proof) if mutant.how == "without" else (1, proof // 2)
+            for case, target in _some(cases, number, most):
+                found.append(judge(mutant, case, target, expected[case.name, target], tries))
     return found
+
+
+def _some(cases: list[tuple[Any, str]], number: int, most: int) -> Iterator[tuple[Any, str]]:
+    """A few cases of every kernel and target, others for the next mutant."""
+    groups: dict[tuple[str, str], list[Any]] = {}
+    for case, target in cases:
+        groups.setdefault((case.kernel.name, target), []).append(case)
+    for (_, target), of_one in groups.items():
+        for offset in range(min(most, len(of_one))):
+            yield of_one[(number * most + offset) % len(of_one)], target
+
+
+def judge_texts(path: Path, first: int, step: int, proof: int) -> list[Verdict]:
+    """Every `step`-th mutant of the texts of a file's auto kernels."""
+    found: list[Verdict] = []
+    number = 0
+    for case, target in auto_cases(load(path)):
+        with warnings.catch_warnings(action="ignore"):
+            arguments = list(case.inputs(np.random.default_rng(7)))
+            text = case.kernel.text(*arguments, target=target, **case.consts)
+        usual, left = run_text(text, case, target)
+        original = {about(d) for d in usual}, left
+        made = list(text_mutants(text))
+        for mutant in made[:: -(-len(made) // MOST_OF_TEXT)]:
+            number += 1
+            if number % step == first:
+                what = f"{case.name}, {target}: {mutant}"
+
+                def attempt(
+                    text: str = mutant.source, case: Any = case, target: str = target, **how: Any
+                ) -> Ran:
+                    return run_text(text, case, target, **how)
+
+                judged = verdict(what, mutant.kind, attempt, original, proof // 2, lambda _: True)
+                found.append(judged)
+    return found
+
+
+def auto_cases(module: ModuleType) -> Iterator[tuple[Any, str]]:
+    """One case of each kernel in auto mode, for the targets of texts."""
+    chosen = {c.kernel.name: c for c in module.CASES if c.kernel.source.mode == "auto"}
+    for case in chosen.values():
+        yield from ((case, target) for target in case.targets if target in TEXTS)
+
+
+def run_text(text: str, case: Any, target: str, **how: Any) -> Ran:
+    """Run a text as it stands on the arrays of a case."""
+    arguments = list(case.inputs(np.random.default_rng(7)))
+    how |= {"target": target, "place": False, "sync": "keep"}
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            ran = loads(text).entry()[case.blocks](*arguments, **how)
+        except PtoError as error:
+            return error.diagnostics, []
+    return ran.warnings, [np.asarray(a).tobytes() for a in arguments]
 
 
 def watch_original(path: Path, count: int, first: int, step: int) -> list[Verdict]:
@@ -195,56 +289,69 @@ def _alarms(path: Path, case: Any, target: str, seed: int) -> Iterable[Verdict]:
         yield Verdict("false alarm", what, _first(complaints[0]))
 
 
-def examine(
-    pool: ProcessPoolExecutor, jobs: int, path: Path, count: int, proof: int, line: int = 0
-) -> Iterator[Verdict]:
-    """Check one example and all its mutants."""
-    parts = 4 * jobs  # small pieces, so that nobody waits long for the last one
-    work = [pool.submit(watch_original, path, count, i, parts) for i in range(parts)]
-    work += [pool.submit(judge_mutants, path, i, parts, proof, line) for i in range(parts)]
-    for number, part in enumerate(work):
-        if sys.stderr.isatty():
-            print(f"\r{path.name:<28} {number}/{len(work)}", end="\r", file=sys.stderr)
-        yield from part.result()
+def work_of(
+    pool: ProcessPoolExecutor, parts: int, path: Path, count: int, proof: int, line: int = 0
+) -> list[Future[list[Verdict]]]:
+    """All that is to be done about one file, in pieces, so that nobody waits long for the last."""
+    module = load(path)
+    work: list[Future[list[Verdict]]] = []
+    if manual_cases(module):
+        if not line:
+            work += [pool.submit(watch_original, path, count, i, parts) for i in range(parts)]
+        work += [pool.submit(judge_mutants, path, i, parts, proof, line) for i in range(parts)]
+    if not line and any(auto_cases(module)):
+        work += [pool.submit(judge_texts, path, i, parts, proof) for i in range(parts)]
+    return work
 
 
 # ---- the command ---------------------------------------------------------------------------------
 
 
-def closing_line(tally: Counter[str]) -> str:
+def closing_line(tally: Counter[str], kinds: Counter[str]) -> str:
     """The one line that says it all."""
     all_bad = tally["found"] + tally["misplaced"] + tally["MISSED"]
+    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     return (
         f"mutants: {tally['found']} of {all_bad} found, {tally['harmless']} harmless silent, "
-        f"{tally['false alarm']} false alarms"
+        f"{tally['false alarm']} false alarms ({kinds.total()} mutants: {counts})"
     )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--schedules", type=int, default=200, help="for the unmodified examples")
+    parser.add_argument("--schedules", type=int, default=60, help="for the unmodified programs")
     parser.add_argument("--proof", type=int, default=PROOF, help="schedules for a silent mutant")
     parser.add_argument("--line", type=int, default=0, help="only mutants of this line")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 8))
     parser.add_argument("-v", "--verbose", action="store_true", help="every verdict")
     options = parser.parse_args()
     tally: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    files = options.files or [*sorted(EXAMPLES.glob("*.py")), *sorted(SUBJECTS.glob("*.py"))]
     how = (options.schedules, options.proof, options.line)
-    files = options.files or sorted(EXAMPLES.glob("*.py"))
     with ProcessPoolExecutor(options.jobs) as pool:
-        for path in files:
-            if path.stem in ("harness", "run_all") or not manual_cases(load(path)):
-                continue
+        queued = {
+            path: work_of(pool, 4 * options.jobs, path, *how)
+            for path in files
+            if path.stem not in ("harness", "run_all")
+        }
+        for path, work in queued.items():
             here: Counter[str] = Counter()
-            for verdict in examine(pool, options.jobs, path, *how):
-                here[verdict.word] += 1
-                if options.verbose or verdict.word not in ("found", "harmless"):
-                    print(f"{verdict.word}: {verdict.what}: {verdict.why}")
-            counts = ", ".join(f"{here[w]} {w}" for w in WORDS if here[w])
-            print(f"{path.name:<28} {counts}", flush=True)
-            tally += here
-    print(closing_line(tally))
+            for number, part in enumerate(work):
+                if sys.stderr.isatty():
+                    print(f"\r{path.name:<28} {number}/{len(work)}", end="\r", file=sys.stderr)
+                for verdict in part.result():
+                    here[verdict.word] += 1
+                    if verdict.kind:
+                        kinds[verdict.kind] += 1
+                    if options.verbose or verdict.word not in ("found", "harmless"):
+                        print(f"{verdict.word}: {verdict.what}: {verdict.why}")
+            if work:
+                counts = ", ".join(f"{here[w]} {w}" for w in WORDS if here[w])
+                print(f"{path.name:<28} {counts}", flush=True)
+                tally += here
+    print(closing_line(tally, kinds))
     return 1 if tally["MISSED"] or tally["misplaced"] or tally["false alarm"] else 0
 
 

@@ -1,4 +1,8 @@
-"""The programs that lack one piece of synchronisation, made from the source of an example."""
+"""The programs that lack one piece of synchronisation, or have it wrong, made from a source.
+
+Each statement that orders work is removed; its id, its pipes and its count are changed; it changes
+places with the work before and behind it; and all ends of a flag are removed together.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,11 @@ from functools import cached_property
 from typing import Any
 
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.effects import Buffer, Cached, CoreFlag, Flag, Load
+from ptokit.isa.effects import Barrier, Buffer, Cached, CoreFlag, Flag, Load, Meeting, Word
 from ptokit.isa.samples import samples
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import TARGETS
+from ptokit.repair.outline import of_python
 
 
 def _effects(insn: Insn) -> set[type]:
@@ -29,15 +34,38 @@ def _with_token(kind: type) -> set[str]:
     return {name for name, kinds in _ORDERING.items() if kind in kinds}
 
 
+def _short(insn: Insn) -> str:
+    """The name by which programs call it."""
+    return insn.name.rpartition(".")[2]
+
+
 FIFO = {i.name for i in INSTRUCTIONS.values() if any("fifo" in o.kinds for o in i.operands)}
-_ORDERING = {i.name: _effects(i) for i in INSTRUCTIONS.values() if i.orders and i.name not in FIFO}
+_ORDERING = {
+    _short(i): _effects(i) for i in INSTRUCTIONS.values() if i.orders and i.name not in FIFO
+}
 FLAGS = _with_token(Flag) | {"PtoSetWaitFlag"}  # both ends in one call of the API
 CROSS = _with_token(CoreFlag)
 BUFFERS = _with_token(Buffer)
+REGISTERS = {i.name for i in INSTRUCTIONS.values() if i.sets}
+PHASES = ("AccPhase", "STPhase")  # of a unit flag
 # What only passes a value on is no synchronisation.
 _VALUES = {n for n, kinds in _ORDERING.items() if kinds and kinds <= {Load, Cached, type(None)}}
 SYNC = (set(_ORDERING) | FLAGS | FIFO) - _VALUES
 METHODS = {"Wait", "Record"}  # of events
+_KINDS = {Word: "rank", Flag: "flag", CoreFlag: "cross-core", Meeting: "cross-core",
+          Buffer: "buffer", Barrier: "barrier"}  # fmt: skip
+
+
+def kind_of(name: str) -> str:
+    """What kind of order a statement is about."""
+    if name in FIFO:
+        return "fifo"
+    if name in REGISTERS:
+        return "register"
+    if name in FLAGS:
+        return "flag"
+    found = [kind for token, kind in _KINDS.items() if token in _ORDERING.get(name, ())]
+    return found[0] if found else "event" if name not in _ORDERING else "cache"
 
 
 @dataclass(frozen=True)
@@ -50,6 +78,17 @@ class Mutant:
     function: str  # in which it stood
     original: str
     events: tuple[str, ...] = ()  # the names of the events it was about
+    how: str = "without"  # or what was changed about it
+
+    @property
+    def kind(self) -> str:
+        """What kind of order it was about."""
+        if any(phase in self.removed for phase in PHASES):
+            return "unit flag"
+        if self.removed.startswith("the flag"):
+            return "flag"
+        name = re.match(r"\w*", self.removed)
+        return "event" if self.events or name is None else kind_of(name[0])
 
     @cached_property
     def _program(self) -> Program:
@@ -64,7 +103,7 @@ class Mutant:
         program = self._program
         places = [program.places(kernel, line) for line in (self.line, first, second)]
         return any(
-            low <= here <= high if low <= high else here >= low or here <= high
+            low <= here <= high if low < high else here >= low or here <= high
             for here, low, high in itertools.product(*places)
         )
 
@@ -87,7 +126,7 @@ class Mutant:
         return bool(set(self.events) & set(re.findall(r"\w+", text)))
 
     def __str__(self) -> str:
-        return f"line {self.line} without {self.removed}"
+        return f"line {self.line} {self.how} {self.removed}"
 
 
 class Program:
@@ -130,12 +169,19 @@ def _pipes(text: str) -> list[str]:
 
 def called(node: ast.AST) -> str:
     """The name a call goes to, brackets and methods aside."""
+    node = node.value if isinstance(node, ast.Expr) else node
     while isinstance(node, ast.Call | ast.Subscript | ast.Attribute):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def mutants(source: str) -> Iterator[Mutant]:
+    """Every program that lacks one piece of synchronisation, or has one wrong."""
+    yield from lacking(source)
+    yield from variations(source)
+
+
+def lacking(source: str) -> Iterator[Mutant]:
     """Every program that lacks one piece of synchronisation."""
     tree = ast.parse(source)
     lines = source.splitlines()
@@ -167,7 +213,7 @@ def _changes(node: ast.AST, events: set[str]) -> Iterator[tuple[Any, str, str]]:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         call = node.value
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if called(call) in SYNC or (method in METHODS and called(call) in events):
+        if called(call) in SYNC | REGISTERS or (method in METHODS and called(call) in events):
             rest = next((a for a in call.args if method == "Record"), None)
             yield node, "pass" if rest is None else ast.unparse(rest), ast.unparse(node)
     if not isinstance(node, ast.Call):
@@ -193,3 +239,103 @@ def _without(lines: list[str], node: Any, instead: str) -> str:
     changed[first] = lines[first][: node.col_offset] + instead + tail
     changed[first + 1 : last + 1] = [""] * (last - first)
     return "\n".join(changed) + "\n"
+
+
+# ---- what is there, but wrong --------------------------------------------------------------------
+
+
+def variations(source: str) -> Iterator[Mutant]:
+    """Every program in which one piece of synchronisation is changed, or stands elsewhere."""
+    program = of_python(source)
+    assert program is not None
+    lines = source.splitlines()
+    for each in program:
+        node = each.node
+        around = [s.function for s in each.around if s.function]
+        if node is None or not around or each.blocks:
+            continue
+        for instead, how in _changed(node):
+            what = ast.unparse(node)
+            yield Mutant(
+                each.first, what, _without(lines, node, instead), around[0], source, how=how
+            )
+        if not _orders(node):
+            continue
+        beside = each.block.statements
+        place = beside.index(each)
+        for other in (*beside[max(place - 1, 0) : place], *beside[place + 1 : place + 2]):
+            simple = isinstance(other.node, ast.Expr) and not other.blocks
+            is_work = simple and other.node is not None and not _orders(other.node)
+            if is_work or (simple and called(node) in REGISTERS):
+                assert other.node is not None
+                text = _without(lines, node, ast.unparse(other.node))
+                text = _without(text.splitlines(), other.node, ast.unparse(node))
+                how = "before" if other.first < each.first else "behind"
+                what = f"{ast.unparse(node)}, {how} its neighbour"
+                yield Mutant(each.first, what, text, around[0], source, how="moved")
+    yield from _without_edges(source)
+
+
+def _orders(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and called(node) in SYNC | REGISTERS
+
+
+def _changed(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """A statement with something else in it: another id, other pipes, another phase or count."""
+    text = ast.unparse(node)
+    for phase, other in (("Partial", "Final"), ("Final", "Partial"), ("Final", "Unspecified")):
+        for kind in PHASES:
+            if f"[{kind}.{phase}]" in text:
+                yield text.replace(f"{kind}.{phase}", f"{kind}.{other}"), f"with {other} in"
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        return
+    call, name = node.value, called(node.value)
+    pipes = _pipes(text)
+    if name not in SYNC:
+        return
+    if len(pipes) == 2:
+        yield _renamed(text, {pipes[0]: pipes[1], pipes[1]: pipes[0]}), "with pipes exchanged in"
+    for pipe in pipes[:2]:
+        if pipe in _NEIGHBOUR and _NEIGHBOUR[pipe] not in pipes:
+            yield _renamed(text, {pipe: _NEIGHBOUR[pipe]}), f"with {_NEIGHBOUR[pipe]} in"
+    if kind_of(name) == "rank" and len(call.args) > 1:  # a count that comes too soon
+        number = ast.unparse(call.args[1])
+        yield text.replace(f", {number}", f", {number} - 1", 1), "with one less in"
+    elif not call.args and len(pipes) == 2:  # both ends in one call
+        yield text.replace("()", "(0, 1)"), "with another id in"
+    elif kind_of(name) in ("flag", "cross-core", "buffer") and call.args:
+        last = call.args[-1]
+        last = last.args[-1] if isinstance(last, ast.Call) else last
+        number = ast.unparse(last)
+        head, _, tail = text.rpartition(number)
+        yield f"{head}({number} + 1) % 8{tail}", "with another id in"
+
+
+_NEIGHBOUR = {"PIPE_MTE2": "PIPE_MTE3", "PIPE_V": "PIPE_MTE3", "PIPE_FIX": "PIPE_M",
+              "PIPE_MTE3": "PIPE_V", "PIPE_M": "PIPE_MTE1", "PIPE_MTE1": "PIPE_M",
+              "PIPE_ALL": "PIPE_S"}  # fmt: skip
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    return re.sub(r"PIPE_\w+", lambda found: names.get(found[0], found[0]), text)
+
+
+def _without_edges(source: str) -> Iterator[Mutant]:
+    """Every program that lacks a whole flag: all its sets and waits in a function."""
+    lines = source.splitlines()
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        ends: dict[str, list[ast.Expr]] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Expr) and called(node.value) in FLAGS:
+                arguments = ast.unparse(node).partition("(")[2]
+                ends.setdefault(arguments, []).append(node)
+        for arguments, nodes in ends.items():
+            if len(nodes) > 1 and _pipes(arguments):
+                text = lines
+                for node in nodes:
+                    text = _without(text, node, "pass").splitlines()
+                what = f"the flag ({arguments}"
+                yield Mutant(nodes[0].lineno, what, "\n".join(text) + "\n", function.name, source,
+                             how="without")  # fmt: skip

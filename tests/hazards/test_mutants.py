@@ -31,11 +31,19 @@ def words(verdicts: Any) -> Counter[str]:
     return Counter(v.word for v in verdicts)
 
 
+@pytest.fixture
+def gone(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statements are removed, and not changed or moved as well."""
+    monkeypatch.setattr(tool, "mutants", importlib.import_module("mutation").lacking)
+
+
+@pytest.mark.usefixtures("gone")
 def test_every_flag_of_a_small_example(tool: ModuleType) -> None:
     verdicts = tool.judge_mutants(EXAMPLES / "vector_add.py", 0, 1, 6)
     assert words(verdicts) == {"found": 12 * 4}, "12 flags on 4 targets"
 
 
+@pytest.mark.usefixtures("gone")
 @pytest.mark.parametrize("statement", ["TPUSH", "TPOP", "TFREE"])
 def test_the_ends_of_fifos(tool: ModuleType, statement: str) -> None:
     path = EXAMPLES / "flash_attention_cluster.py"
@@ -78,6 +86,7 @@ FLAGS = (
 )  # fmt: skip
 
 
+@pytest.mark.usefixtures("gone")
 def test_events(tool: ModuleType, tmp_path: Path) -> None:
     """Two records and two waits matter; the barrier, with nothing behind it, does not."""
     path = tmp_path / "events.py"
@@ -87,6 +96,7 @@ def test_events(tool: ModuleType, tmp_path: Path) -> None:
     assert "pipe_barrier" in next(v.what for v in verdicts if v.word == "harmless")
 
 
+@pytest.mark.usefixtures("gone")
 def test_a_checker_that_sees_nothing_is_found_out(
     tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,8 +107,8 @@ def test_a_checker_that_sees_nothing_is_found_out(
     monkeypatch.setattr(tool, "run", lambda *a, **how: sees(*a, check=False, **how))
     counted = words(tool.judge_mutants(path, 0, 1, 16))
     assert counted == {"MISSED": 2}
-    line = "mutants: 0 of 2 found, 0 harmless silent, 0 false alarms"
-    assert tool.closing_line(counted) == line
+    line = "mutants: 0 of 2 found, 0 harmless silent, 0 false alarms (2 mutants: 2 flag)"
+    assert tool.closing_line(counted, Counter({"flag": 2})) == line
 
 
 def test_a_complaint_about_a_correct_example_is_a_false_alarm(
@@ -109,3 +119,53 @@ def test_a_complaint_about_a_correct_example_is_a_false_alarm(
     assert tool.watch_original(path, 5, 0, 1) == []
     path.write_text(EVENTS.replace(", b, added)", ", b)"), "utf-8")
     assert words(tool.watch_original(path, 5, 0, 1)) == {"false alarm": 5}
+
+
+# ---- what can be wrong about order ---------------------------------------------------------------
+
+
+def of_kind(tool: ModuleType, name: str, kind: str) -> list[Any]:
+    """The mutants of a subject that are about one kind of order."""
+    text = (tool.SUBJECTS / name).read_text("utf-8")
+    return [m for m in importlib.import_module("mutation").mutants(text) if m.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "least"),
+    [("cores.py", "cross-core", 30), ("units.py", "unit flag", 12), ("units.py", "register", 5),
+     ("ranks.py", "rank", 12), ("pipes.py", "buffer", 20), ("pipes.py", "event", 5)],
+)  # fmt: skip
+def test_every_kind_is_made_and_judged(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, kind: str, least: int
+) -> None:
+    made = of_kind(tool, name, kind)
+    assert len(made) >= least
+    monkeypatch.setattr(tool, "mutants", lambda _: made[:: 1 if kind == "register" else 4])
+    verdicts = tool.judge_mutants(tool.SUBJECTS / name, 0, 1, 4)
+    assert verdicts
+    assert {v.kind for v in verdicts} == {kind}
+    assert words(verdicts)["found"] >= 1
+    assert set(words(verdicts)) <= {"found", "harmless"}
+
+
+def test_a_statement_is_removed_changed_and_moved() -> None:
+    made = importlib.import_module("mutation").mutants(FLAGS)
+    found = [str(m).partition(" ")[2].partition(" ")[2] for m in made]
+    call = "PtoSetWaitFlag[PIPE_MTE2, PIPE_V]()"
+    assert [f for f in found if call in f] == [
+        f"without {call}",
+        f"with pipes exchanged in {call}",
+        f"with PIPE_MTE3 in {call}",
+        f"with PIPE_MTE3 in {call}",
+        f"with another id in {call}",
+        f"moved {call}, before its neighbour",
+        f"moved {call}, behind its neighbour",
+    ]
+
+
+def test_texts_of_auto_kernels(tool: ModuleType) -> None:
+    """What the compiler inserted is taken out of its text."""
+    verdicts = tool.judge_texts(EXAMPLES / "transpose.py", 0, 5, 4)
+    assert {v.kind for v in verdicts} == {"flag", "barrier"}
+    assert set(words(verdicts)) <= {"found", "harmless"}
+    assert words(verdicts)["found"] > len(verdicts) / 2
