@@ -55,8 +55,11 @@ gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 	@$(BIN)/python tools/gen.py
 	@$(BIN)/python tools/races_page.py
 
-fuzz: $(DEV) ## Random kernels through every door: one kernel, one verdict
-	@$(BIN)/python -m tests.fuzz --seeds 0:2000
+FUZZERS := tests.fuzz:0:2000 tests.fuzz.texts:0:5000
+
+fuzz: $(DEV) ## Random kernels and mutated texts through every door, with fixed seeds
+	@failed=0; for each in $(FUZZERS); do \
+	  $(BIN)/python -m $${each%%:*} --seeds $${each#*:} || failed=1; done; exit $$failed
 
 mutation: $(DEV) ## Change the package in some 70 places, one at a time; the tests must notice
 	@$(BIN)/python tools/mutation_run.py

@@ -15,9 +15,10 @@ from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.base.location import Location
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.engines.values import Frame, bind_arguments
-from ptokit.ir.attributes import EnumAttr, IntAttr
+from ptokit.ir.attributes import EnumAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.fifos import leaves_core_idle
+from ptokit.ir.instructions import root_of
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import ConvTileType, TileBufType, on_target
 from ptokit.isa.groups import ViewGroup
@@ -130,9 +131,7 @@ class Interpreter(ABC):
 
     def group(self, op: Op, members: list[Value], frame: Frame) -> ViewGroup:
         """The group of views that an operation lists."""
-        root = op.attrs.get("root")
-        views = tuple(frame[member].tensor() for member in members)
-        return ViewGroup(views, root.value if isinstance(root, IntAttr) else 0)
+        return ViewGroup(tuple(frame[member].tensor() for member in members), root_of(op))
 
     def give_storage(self, tile: TileObject | ConvObject) -> None:
         """Private storage for a tile that has no address."""

@@ -143,6 +143,7 @@ class _AsmReader(Reader):
             )
         is_newer = not head.results and self._destinations(head, forms)
         op = read_ssa(self, head, forms)
+        self.check_attributes(op)
         block.ops += [*self.implied, op]
         self.implied.clear()
         for value, (name, place) in zip(op.results, head.results, strict=False):

@@ -91,6 +91,9 @@ def read_op(parser: Parser, head: Head) -> Op:
     if definition is None or (forms and not definition.needed_attrs <= raw.attrs.keys()):
         assert forms is not None  # perhaps under an older name, which now is another's
         return _instruction(parser, head, forms, raw, sizes)
+    if missing := sorted(definition.needed_attrs - raw.attrs.keys()):
+        what = f"{head.name} needs {missing[0]}"
+        raise parser.fail(what, "bad-attribute", head.location, f"add {missing[0]} = ...")
     labels = _labels(parser, head, definition, raw, sizes)
     results = parser.make_results(head, raw.signature.results)
     made = definition.result_labels(len(results))

@@ -18,7 +18,6 @@ from ptokit.ir.instructions import (
     form_of,
     forms_of,
     literal_keys,
-    template_value,
 )
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import BufferType, ElidedType, FunctionType, Type, same_type
@@ -304,12 +303,7 @@ def _check_attrs(reader: Reader, head: Head, form: Form, attrs: dict[str, Attrib
                 what = f"{key} is a number, given once: as an attribute or as an operand"
                 reader.note("bad-attribute", f"{head.name}: {what}", head.location)
             continue
-        if attr is not None:
-            try:
-                template_value(attr, value)
-            except ValueError as error:
-                reader.note("bad-attribute", f"{head.name}: {key}: {error}", head.location)
-        elif key not in FOREIGN_KEYS and "." not in key:
+        if attr is None and key not in FOREIGN_KEYS and "." not in key:
             listed = ", ".join(known) or "none"
             reader.note(
                 "bad-attribute",

@@ -263,7 +263,8 @@ def text_key(insn: Insn, attr: Attr) -> str:
 
 
 @cache
-def attr_keys(insn: Insn) -> dict[str, Attr]:
+@cache
+def attr_keys(insn: Insn) -> Mapping[str, Attr]:
     """Template arguments by their key in the text."""
     return {text_key(insn, attr): attr for attr in insn.attrs}
 
@@ -278,7 +279,8 @@ def is_plain_number(operand: Operand) -> bool:
 
 
 @cache
-def literal_keys(insn: Insn) -> dict[str, Operand]:
+@cache
+def literal_keys(insn: Insn) -> Mapping[str, Operand]:
     """Operands that may be written as attributes, by their key; the first of an operand is ours."""
     assert insn.asm is not None
     found: dict[str, Operand] = {}
@@ -319,9 +321,8 @@ def _number_named(given: EnumAttr, op: Op) -> int:
     """Pipes are numbered by the instruction set; a class of operations stands for its pipe."""
     if given.enum == "pipe":
         return pipe_named(given, op)
-    if given.enum in OP_CLASSES:
-        return class_pipe(given.value)
-    return given.number
+    pipe = class_pipe(given.value) if given.enum in OP_CLASSES else None
+    return given.number if pipe is None else pipe
 
 
 def literal_attribute(insn: Insn, operand: Operand, value: int) -> tuple[str, Attribute]:
@@ -368,14 +369,17 @@ def _argument(kind: type, given: Attribute) -> Any:
         enum = enumeration_of(kind)
         if isinstance(given, EnumAttr) and given.enum == enum.name:
             return enum.member_of(given.value)
-        return kind(int(given.value)) if isinstance(given, BoolAttr | IntAttr) else None
+        number = int(given.value) if isinstance(given, BoolAttr | IntAttr) else None
+        return next((member for member in kind if member == number), None)
     if isinstance(given, TypeAttr) and isinstance(given.type, ScalarType):
         return given.type.dtype
     if isinstance(given, DictAttr) and is_dataclass(kind):
         types = get_type_hints(kind)
-        return kind(**{key: _argument(types[key], value) for key, value in given.items})
+        found = {k: _argument(types[k], value) if k in types else None for k, value in given.items}
+        return None if None in found.values() else kind(**found)
     if issubclass(kind, OpCode) and isinstance(given, EnumAttr | StringAttr):
-        return OpCode(given.value, class_pipe(given.value))
+        pipe = class_pipe(given.value)
+        return None if pipe is None else OpCode(given.value, pipe)
     if kind is bool:
         return given.value if isinstance(given, BoolAttr) else None
     return given.value if kind is int and isinstance(given, IntAttr) else None
@@ -457,7 +461,15 @@ def group_operands(op: Op) -> tuple[list[Value], ...]:
     """The members of each operand of the record that is a group; none for all others."""
     assert op.insn is not None
     written = op.insn.asm.syntax.get(op.name.removeprefix("pto."), "") if op.insn.asm else ""
+    if "..." not in written:
+        return ([],) * len(op.insn.operands)
     return tuple(op.group(o.name) if f"%{o.name}..." in written else [] for o in op.insn.operands)
+
+
+def root_of(op: Op) -> int:
+    """The index of the root in the group of an operation."""
+    root = op.attrs.get("root")
+    return root.value if isinstance(root, IntAttr) else 0
 
 
 def destinations(op: Op) -> list[Value]:

@@ -328,6 +328,7 @@ class Parser(Reader):
             head.name = _SHORT.get(name, name)
             op = self.operation(head)
         self.skip_location()
+        self.check_attributes(op)
         if CALL.matches(op):
             self._calls.append(op)
         return op

@@ -33,6 +33,7 @@ from ptokit.ir.attributes import (
     float_of_bits,
 )
 from ptokit.ir.core import Block, Op, Value
+from ptokit.ir.instructions import attr_keys, literal, literal_keys, template_value
 from ptokit.ir.lexer import Source, Tokens
 from ptokit.ir.types import (
     I64,
@@ -344,6 +345,23 @@ class Reader:
             Value(name[1:].replace("#", "_"), type_, None, location)
             for (name, location), type_ in zip(head.results, types, strict=False)
         ]
+
+    def check_attributes(self, op: Op) -> None:
+        """Note template arguments that are none, and operands that are neither given nor written
+        as attributes."""
+        if op.insn is None or op.insn.asm is None:
+            return
+        for key, attr in attr_keys(op.insn).items() if op.attrs else ():
+            try:
+                template_value(attr, op.attrs.get(key))
+            except ValueError as error:
+                self.note("bad-attribute", f"{op.name}: {key}: {error}", op.location)
+        needed = {o.name: o for o in literal_keys(op.insn).values() if not o.optional}
+        for name, operand in needed.items():
+            if op.bound(name) is None and literal(op, operand) is None:
+                keys = [k for k, each in literal_keys(op.insn).items() if each is operand]
+                what = f"{op.name} needs {' or '.join(keys)}"
+                self.note("bad-attribute", what, op.location, f"add {keys[0]} = ...")
 
     # ---- types -------------------------------------------------------------------------------
 

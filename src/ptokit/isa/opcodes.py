@@ -40,9 +40,12 @@ def op_codes() -> Mapping[str, OpCode]:
     return MappingProxyType({**found, OP_COUNT.name: OP_COUNT})
 
 
-def class_pipe(name: str) -> Pipe:
-    """The pipe of an operation class that a text names."""
-    return _OF_TEXT[name] if name in _OF_TEXT else op_codes()[name].pipe
+def class_pipe(name: str) -> Pipe | None:
+    """The pipe of an operation class that a text names; None when there is no such class."""
+    if name in _OF_TEXT:
+        return _OF_TEXT[name]
+    known = op_codes().get(name)
+    return None if known is None else known.pipe
 
 
 def _named() -> Iterator[tuple[str, Pipe]]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileType
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, AxisMap
 from ptokit.isa.spec import Rule, flat, rule
 
 Predicate = Callable[[Any], bool]
@@ -332,7 +332,28 @@ def _overlap(a: Any, b: Any) -> bool:
         return False
     if a.addr == b.addr and min(a.vr, a.vc, b.vr, b.vc) > 0:
         return True  # the first element of every layout lies at the base
+    ranges = _solid(a), _solid(b)
+    if ranges[0] is not None and ranges[1] is not None:
+        return max(ranges[0][0], ranges[1][0]) < min(ranges[0][1], ranges[1][1])
+    if max(a.nbytes, b.nbytes) > _LARGEST:
+        return True  # no memory holds it, and that is reported
     return np.intersect1d(_touched(a), _touched(b)).size > 0
+
+
+_LARGEST = 1 << 22  # bytes of a tile whose elements are looked at one by one
+
+
+def _solid(tile: Any) -> tuple[int, int] | None:
+    """The bytes of the valid region, from and up to, when there are none of others in between."""
+    found = tile.axis_map(tile.vr, tile.vc).axes(tile.vr, tile.vc)
+    if found is None:
+        return None
+    extents, strides = zip(*found[0], *found[1], strict=True)
+    stretches = AxisMap(extents, strides, (), ()).stretches
+    if stretches is None or stretches[2] != 1:
+        return None
+    size = -(-stretches[0] // 2) if tile.dtype.is_packed else stretches[0] * tile.itemsize
+    return tile.addr, tile.addr + size
 
 
 def _touched(tile: Any) -> Array:

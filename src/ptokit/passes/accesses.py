@@ -100,8 +100,8 @@ def is_binding(op: Op) -> bool:
 def facts_of(op: Op, known: Known) -> Ops:
     """What is known about the operands of an instruction."""
     assert op.insn is not None
-    values = run_time_operands(op)
-    named = {o.name: known.facts(v) for o, v in zip(op.insn.operands, values, strict=True)}
+    names = (operand.name for operand in op.insn.operands)
+    named = dict(zip(names, known.operands(op), strict=True))
     template = zip((a.name for a in op.insn.attrs), template_arguments(op), strict=True)
     return Ops(named, dict(template), known.target, "manual")
 

@@ -20,6 +20,7 @@ from ptokit.ir.attributes import EnumAttr, OpaqueAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects import Definition, arith, definition_of, memory
 from ptokit.ir.evaluate import Number, Undefined, evaluate
+from ptokit.ir.instructions import group_operands, root_of, run_time_operands
 from ptokit.ir.types import (
     BLAYOUTS,
     COMPACTS,
@@ -33,10 +34,12 @@ from ptokit.ir.types import (
     TileBufType,
     ViewType,
     is_column,
+    is_column_tile,
     on_target,
 )
 from ptokit.ir.typetext import is_local
 from ptokit.isa.facts import Facts, GlobalFacts, ObjectFacts, ScalarFacts, TileFacts, Unknown
+from ptokit.isa.groups import ViewGroup
 from ptokit.isa.targets import Target
 from ptokit.passes.conv_facts import KnownConvs
 
@@ -110,6 +113,18 @@ class Known:
                 view = replace(view, layout=Layout.DN)
             return global_facts(view)
         return ObjectFacts(_OPAQUE)
+
+    def operands(self, op: Op) -> list[Facts | None]:
+        """The facts of an instruction's operands, in the order of its record."""
+        values = run_time_operands(op)
+        in_columns = any(is_column_tile(value.type) for value in values if value is not None)
+        return [
+            self._group(members, root_of(op)) if members else self.facts(value, in_columns)
+            for value, members in zip(values, group_operands(op), strict=True)
+        ]
+
+    def _group(self, members: list[Value], root: int) -> Facts:
+        return ObjectFacts(ViewGroup(tuple(map(self.facts, members)), root))
 
     def view(self, value: Value) -> View:
         """What is known about a view."""

@@ -224,6 +224,10 @@ def check_window(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     spec = on_target(parent.spec, scene.target.left_layout)
     sizes = _numbers(op.attrs["sizes"])
     offsets = [scene.known.number(v) for v in op.group("offsets")]
+    counts = (len(sizes), len(offsets), len(op.group("valid")))
+    if counts not in ((2, 2, 0), (2, 2, 2)) or min(sizes) <= 0:
+        yield complaint(op, "operand-count", "a window has two offsets and two positive sizes")
+        return
     axes = zip(offsets, sizes, (spec.rows, spec.cols), spec.inner, strict=True)
     for axis, (offset, size, extent, box) in enumerate(axes):
         values = {"axis": axis, "offset": "?" if offset is None else offset, "size": size}

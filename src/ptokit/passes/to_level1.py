@@ -104,9 +104,11 @@ class _Values:
         results: list[Value] = []
         made: list[str] = []
         written: list[Value] = []
-        results_of_text = {o.name for o in form_of(op).outs}
+        definition = definition_of(op)
+        shown = form_of(op).outs if definition is None else ()
+        results_of_text = {operand.name for operand in shown}
         for value, label in zip(op.operands, op.labels, strict=True):
-            role = insn.operand(label).role
+            role = _role(op, label)
             if value not in latest or role == "in":
                 operands.append(self._read(op, value, latest) if value in latest else value)
                 labels.append(label)
@@ -192,10 +194,16 @@ class _Values:
                 if inner.insn is None or self._is_alias(inner):
                     continue
                 for value, label in zip(inner.operands, inner.labels, strict=True):
-                    if inner.insn.operand(label).role in ("out", "inout"):
+                    if _role(inner, label) in ("out", "inout"):
                         for name in self._aliases.get(value, {value}):
                             found.setdefault(name, inner)
         return found
+
+
+def _role(op: Op, label: str) -> str:
+    """What an operation does with an operand; those its instruction does not list are numbers."""
+    assert op.insn is not None
+    return next((o.role for o in op.insn.operands if o.name == label), "in")
 
 
 def _refusal(op: Op, why: str) -> PtoError:

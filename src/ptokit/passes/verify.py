@@ -17,7 +17,7 @@ from ptokit.ir.dialects import Definition, definition_of
 from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.scratch import scratch_types
-from ptokit.ir.types import BufferType, ScalarType, is_column_tile, on_target
+from ptokit.ir.types import BufferType, ScalarType, on_target
 from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
@@ -129,9 +129,8 @@ class _Checker:
         ]
         named: dict[str, Facts | None] = {}
         values = run_time_operands(op)
-        in_columns = any(is_column_tile(v.type) for v in values if v is not None)
-        for declared, value in zip(insn.operands, values, strict=True):
-            facts = scene.known.facts(value, in_columns)
+        known = scene.known.operands(op)
+        for declared, value, facts in zip(insn.operands, values, known, strict=True):
             if value is not None and isinstance(facts, ScalarFacts):
                 facts = self._scalar(op, declared.name, facts, value.type, made)
             if value is None and (number := literal(op, declared)) is not None:

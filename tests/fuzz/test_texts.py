@@ -1,0 +1,106 @@
+"""Mutated texts: only diagnostics with a place come out of the doors of a text."""
+
+from __future__ import annotations
+
+import pytest
+
+import ptokit
+from tests.fuzz.texts import corpus, judged, outcome
+
+CHUNK = 40
+
+
+def look(seeds: range) -> None:
+    bugs = [bug for seed in seeds for bug in outcome(seed).bugs]
+    assert not bugs
+
+
+@pytest.mark.parametrize("first", range(0, 200, CHUNK))
+def test_mutated_texts(first: int) -> None:
+    look(range(first, first + CHUNK))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(200, 5000, CHUNK))
+def test_mutated_texts_for_long(first: int) -> None:
+    look(range(first, first + CHUNK))
+
+
+def test_the_texts_themselves_go_through() -> None:
+    """As far as they are written: those of each kind of file, and some lines of the table."""
+    found = [judged(text, number, name) for number, (name, text) in enumerate(corpus()[:40])]
+    assert not [bug for each in found for bug in each.bugs]
+    assert sum(each.is_loaded for each in found) > 20
+
+
+TILE = "!pto.tile_buf<vec, 16x16xf32>"
+LARGE = "!pto.tile_buf<loc=vec, dtype=f32, rows=255, cols=7168>"
+ODD = {
+    "a push of a front end has no form in the table": """
+        func.func @f() attributes {pto.kernel_kind = #pto.kernel_kind<cube>} {
+          %t = pto.alloc_tile : !pto.tile_buf<acc, 16x16xf32, blayout=col_major, slayout=row_major,
+            fractal=1024>
+          pto.tpush_to_aiv(%t : !pto.tile_buf<acc, 16x16xf32, blayout=col_major, slayout=row_major,
+            fractal=1024>) {split = 0}
+          return
+        }""",
+    "the rules look at a group, not at its first member": """
+        func.func @f(%p: !pto.ptr<f32>, %r: !pto.ptr<f32>, %n: index) {
+          %v = pto.make_tensor_view %p, shape = [%n, %n], strides = [%n, %n]
+            : !pto.tensor_view<?x?xf32>
+          %a = pto.partition_view %v, offsets = [%n, %n], sizes = [%n, %n]
+            : !pto.tensor_view<?x?xf32> -> !pto.partition_tensor_view<16x16xf32>
+          %t = pto.alloc_tile : !pto.tile_buf<vec, 16x16xf32>
+          pto.comm.tbroadcast(%a, recv(%t), group(%a, %a) : !pto.partition_tensor_view<16x16xf32>,
+            !pto.tile_buf<vec, 16x16xf32>, !pto.partition_tensor_view<16x16xf32>,
+            !pto.partition_tensor_view<16x16xf32>) {root = 1 : i32}
+          return
+        }""",
+    "tiles far too large that overlap": f"""
+        func.func @f() {{
+          %a0 = arith.constant 57376 : i64
+          %a1 = arith.constant 28704 : i64
+          %a = pto.alloc_tile addr = %a0 : {LARGE}
+          %b = pto.alloc_tile addr = %a1 : {LARGE}
+          pto.tmul ins(%a, %b : {LARGE}, {LARGE}) outs(%a : {LARGE})
+          pto.tadd ins(%b, %a : {LARGE}, {LARGE}) outs(%b : {LARGE})
+          return
+        }}""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_once_was_a_bug(name: str) -> None:
+    found = judged(ODD[name].encode(), seed=1)
+    assert found.is_loaded
+    assert not found.bugs
+
+
+REFUSED = {
+    "pto.tfree_from_aic {split = 5}": "tfree_from_aic: split: 5 : i8 is not a TileSplitAxis",
+    '"pto.wait_event"() {event_id = #pto.event<EVENT_ID0>} : () -> ()': "needs dst_pipe or dst_op",
+    '"pto.barrier"() {pipe = "PIPE_V"} : () -> ()': "needs pipe",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_attributes_are_read_like_those_of_any_instruction(line: str) -> None:
+    with pytest.raises(ptokit.ProgramError, match=REFUSED[line]):
+        ptokit.loads(f"func.func @f() {{\n  {line}\n  return\n}}")
+
+
+def test_a_reshaped_tile_is_declared_in_cpp() -> None:
+    loose = "!pto.tile_buf<vec, 16x16xf32, valid=?x?, blayout=col_major>"
+    text = f"""func.func @f() {{
+      %a = arith.constant 0 : i64
+      %b = arith.constant 1024 : i64
+      %src = pto.alloc_tile addr = %a : {TILE}
+      %dst = pto.treshape %src : {TILE} -> {loose}
+      %n = arith.constant 8 : index
+      %out = pto.alloc_tile addr = %b valid_row = %n valid_col = %n : {loose}
+      pto.tmov ins(%dst : {loose}) outs(%out : {loose})
+      return
+    }}"""
+    lines = [line.strip() for line in ptokit.loads(text).cpp("a5").splitlines()]
+    at = lines.index("TRESHAPE(dst, src);")
+    assert lines[at - 1] == "Tile1 dst(16, 16);"
