@@ -58,7 +58,7 @@ from ptokit.machine.machine import Machine
 from ptokit.machine.ranks import here
 from ptokit.machine.recording import Recording
 from ptokit.passes.accesses import accesses_of
-from ptokit.passes.finish import OPEN, PLACED, Steps
+from ptokit.passes.finish import OPEN, Steps
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
 from ptokit.passes.verify import Verify
@@ -73,6 +73,13 @@ class Asked(NamedTuple):
     target: Target  # one per set of defines
     policy: Policy
     steps: Steps
+
+
+class Finished(NamedTuple):
+    """A program that can run, and what is to be said of it nevertheless."""
+
+    module: Module
+    doubts: tuple[Diagnostic, ...]
 
 
 # Told of every launch before it runs, with its arguments and constants: how `ptokit check` learns
@@ -192,16 +199,17 @@ class Kernel:
     rules: str | None = None  # unless a call says otherwise
     allow: tuple[str, ...] = ()  # and what calls may allow beside
     _sources: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
-    _modules: dict[tuple[Any, ...], Module] = field(default_factory=dict[tuple[Any, ...], Module])
+    _finished: dict[tuple[Any, ...], Finished] = field(
+        default_factory=dict[tuple[Any, ...], "Finished"]
+    )
+    _told: set[tuple[Any, ...]] = field(default_factory=set[tuple[Any, ...]])  # of their doubts
     _advice: dict[tuple[Any, ...], dict[Any, str]] = field(
         default_factory=dict[tuple[Any, ...], dict[Any, str]]
     )
-    _judged: set[tuple[Any, ...]] = field(default_factory=set[tuple[Any, ...]])
+    _unlowered: set[tuple[Any, ...]] = field(default_factory=set[tuple[Any, ...]])
     _prepared: dict[tuple[str, Module], Runnable] = field(
         default_factory=dict[tuple[str, Module], Runnable]
     )
-    # Warnings that were not shown yet.
-    _untold: dict[Module, list[Diagnostic]] = field(default_factory=dict[Module, list[Diagnostic]])
     # What checked launches were found to lack, by all that it depends on.
     _verdicts: dict[Hashable, tuple[Diagnostic, ...]] = field(
         default_factory=dict[Hashable, tuple[Diagnostic, ...]]
@@ -322,7 +330,7 @@ class Kernel:
         for name in names:
             asked = self._asked(name, defines, rules, allow, place, sync)
             try:
-                module = self._module(asked, self.source.bind(args, consts))
+                module = self._ready(asked, self.source.bind(args, consts)).module
             except ProgramError as error:
                 found[name] = error.diagnostics
             else:  # what remains are warnings, such as tiles that overlap while both are live
@@ -412,19 +420,25 @@ class Kernel:
             self._sources[key] = self.source.written(target, arguments)
         return self._sources[key]
 
-    def _module(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
-        key = (asked, *self.source.cache_key(arguments))
-        if key not in self._modules:
+    def _key(self, asked: Asked, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        return (asked, *self.source.cache_key(arguments))
+
+    def _ready(self, asked: Asked, arguments: Mapping[str, Any]) -> Finished:
+        key = self._key(asked, arguments)
+        if key not in self._finished:
             written, told = self._written(asked.target, arguments), list[Diagnostic]()
-            module = self._modules[key] = self.source.finished(written, asked, told)
-            self._untold[module] = told
-        return self._modules[key]
+            module = self.source.finished(written, asked, told)
+            self._finished[key] = Finished(module, tuple(told))
+        return self._finished[key]
 
     def _shown(self, asked: Asked, arguments: Mapping[str, Any]) -> Module:
         """The finished program, after its warnings were shown."""
-        module = self._module(asked, arguments)
-        for each in self._untold.pop(module, ()):
-            tell(each)
+        module, doubts = self._ready(asked, arguments)
+        key = self._key(asked, arguments)
+        if key not in self._told:
+            self._told.add(key)
+            for each in doubts:
+                tell(each)
         return module
 
     def _advised(
@@ -450,26 +464,25 @@ class Kernel:
         advice = self._advice[key]
         return tuple(replace(d, fix=advice.get((d.code, d.location), d.fix)) for d in found)
 
-    def _judge(self, asked: Asked, arguments: Mapping[str, Any], mode: str) -> None:
-        """Raise what is wrong with a kernel as a whole, before it runs as it stands.
+    def _judged(self, asked: Asked, arguments: Mapping[str, Any]) -> Finished | None:
+        """What would run on a device of a kernel that is about to run as it stands.
 
         A run sees only the path it takes, and in auto mode gives every tile a storage of its own;
         whether they all fit, which operands share bytes, and what the other paths break is decided
-        by the program that a device would be given. What cannot be lowered has no such program,
-        and is judged call by call as it runs.
+        by the program that a device would be given: its errors are raised here. What cannot be
+        lowered has no such program, and is judged call by call as it runs.
         """
-        key = (asked, *self.source.cache_key(arguments))
-        if key in self._judged:
-            return
+        key = (asked.target, *self.source.cache_key(arguments))
+        if key in self._unlowered:
+            return None
         try:
-            written = self._written(asked.target, arguments)
+            self._written(asked.target, arguments)
         except PtoError as error:
             if not all(code.startswith("lower.") for code in error.codes):
                 raise
-        else:
-            steps = PLACED if mode == "auto" else asked.steps
-            self.source.finished(written, asked._replace(steps=steps))
-        self._judged.add(key)
+            self._unlowered.add(key)
+            return None
+        return self._ready(asked, arguments)
 
     def _prepare(self, engine: str, module: Module) -> Runnable:
         """The module ready to run."""
@@ -582,10 +595,10 @@ class Launch:
         budget = Budget.of(max_steps, max_seconds, max_bytes)
         started = time.perf_counter()
         arguments = kernel.source.bind(args, consts)
-        module = kernel._module(asked, arguments) if path == "lowered" else None
+        ready = kernel._ready(asked, arguments) if path == "lowered" else None
+        module = None if ready is None else ready.module
         programs = kernel.source.programs(module, arguments)
-        if module is None:
-            kernel._judge(asked, arguments, programs.mode)
+        ready = ready or kernel._judged(asked, arguments)
         body = programs.body
         if module is not None:
             body = self._interpreted(kernel._prepare(engine, module), programs)
@@ -632,6 +645,8 @@ class Launch:
             kernel._remember(asks, outcome.verdict)
         if module is None:
             found = kernel._advised(found, chosen, arguments, policy)
+        if ready is not None:  # what lies on other paths, and what no single call can see
+            found = tuple(unrepeated((*found, *ready.doubts)))
         for each in found:
             tell(each)
         return Run(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.location import Location
 from ptokit.ir.attributes import Attribute
 from ptokit.ir.types import Type
@@ -123,6 +124,7 @@ class Module:
     functions: list[Function] = field(default_factory=list[Function])
     attrs: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     location: Location = NOWHERE
+    remarks: tuple[Diagnostic, ...] = ()  # of whoever made it: what is not in the program any more
 
     def function(self, name: str) -> Function | None:
         return next((f for f in self.functions if f.name == name), None)

@@ -101,6 +101,17 @@ def overwritten(call: Any, spill: Spill, site: Place) -> Diagnostic:
     )
 
 
+def unwanted(insn: Insn, site: Place) -> Diagnostic:
+    """An instruction that has nothing to do where a compiler orders the pipes."""
+    return Diagnostic(
+        "E15",
+        f"{insn.name} does nothing in auto mode: the compiler orders the pipes",
+        None if site is None else where(site),
+        fix="leave it out, or run the kernel in manual mode",
+        severity="warning",
+    )
+
+
 def unbound_tile(
     tile: Any, insn: Insn | None = None, name: str = "tile", site: Place = None
 ) -> PtoError:

@@ -29,6 +29,7 @@ from ptokit.machine.core import Core
 from ptokit.machine.deadlock import explain
 from ptokit.machine.early_reads import is_on_its_way, note_early_read
 from ptokit.machine.executor import Executor
+from ptokit.machine.faults import unwanted
 from ptokit.machine.findings import Findings
 from ptokit.machine.flags import Clock, Semaphore
 from ptokit.machine.hazards import HazardLog
@@ -129,12 +130,9 @@ class LaunchMachine(Machine):
             if core.pipes or pipe not in self.target.pipes[core.kind]:
                 at_pipe(scheduler.findings, core, call, operands, site)
         elif insn.in_auto is InAuto.UNWANTED and self.mode == "auto":
+            found = unwanted(insn, site)
             scheduler.findings.add(
-                "E15",
-                f"{insn.name} does nothing in auto mode: the compiler orders the pipes",
-                site,
-                fix="leave it out, or run the kernel in manual mode",
-                severity="warning",
+                found.code, found.message, site, fix=found.fix, severity=found.severity
             )
         if core.values:
             self.sync.take_values(operands)

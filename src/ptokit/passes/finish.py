@@ -61,7 +61,6 @@ class Steps:
 
 OPEN = Steps()
 FINISHED = Steps(place=True, sync=INSERT)
-PLACED = Steps(place=True, sync=KEEP)
 AS_WRITTEN = Steps(place=False, sync=KEEP)
 
 

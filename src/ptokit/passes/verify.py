@@ -65,7 +65,7 @@ class Verify(Pass):
     def check(self, module: Module, target: Target) -> list[Diagnostic]:
         """Every complaint that is not silenced, in program order."""
         checker = _Checker(module, target, self.level, self.policy)
-        found = list(check_functions(module))
+        found = [*module.remarks, *check_functions(module)]
         for function in module.functions:
             if function.body is not None:
                 found += checker.function(function)

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ptokit.base.diagnostics import Note, PtoError, fail
+from ptokit.base.diagnostics import Diagnostic, Note, PtoError, fail
 from ptokit.base.location import Location
 from ptokit.frontend.lowering.heap import Heap
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr, IntAttr
@@ -27,6 +27,7 @@ class Emitter:
         self.location: Location = NOWHERE
         self.heap = Heap()
         self.written = 0  # operations so far
+        self.remarks: list[Diagnostic] = []  # about what is left out of the program
         self.watched: list[dict[Any, Any]] = []  # taken back when a region is written anew
         self._blocks: list[Block] = [function.body]
         self._constants: list[dict[tuple[Type, Any], Value]] = [{}]

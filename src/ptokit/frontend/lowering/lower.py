@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ptokit.base.diagnostics import unrepeated
 from ptokit.base.dtypes import dtype
 from ptokit.base.location import Location
 from ptokit.frontend.arguments import is_parameter, leaves_of
@@ -75,7 +76,8 @@ def lower(
     emitter.location = here
     emitter.emit("func.return")
     tidy(body)
-    return Module([entry], {"pto.target_arch": StringAttr(target.name)}, here)
+    attributes: dict[str, Attribute] = {"pto.target_arch": StringAttr(target.name)}
+    return Module([entry], attributes, here, tuple(unrepeated(emitter.remarks)))
 
 
 def _parameter(emitter: Emitter, body: Block, name: str, given: Any, here: Location) -> Any:

@@ -52,6 +52,7 @@ from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import unfit_numbers
 from ptokit.machine.asynchronous import AsyncEvent
+from ptokit.machine.faults import unwanted
 
 Place = Site | Location
 
@@ -74,6 +75,8 @@ class Tracer:
         """Write the instruction; operands follow the record, None is left out."""
         check_operands(insn, tuple(operands))
         self._check_numbers(insn, operands, attrs, site)
+        if self.mode == "auto" and insn.in_auto is InAuto.UNWANTED:
+            self.emitter.remarks.append(unwanted(insn, self.emitter.location))
         if self.mode == "auto" and insn.in_auto is not InAuto.RUNS:
             return AsyncEvent() if insn.returns == EventSymbol.operand_kind else None
         given = {

@@ -1,0 +1,95 @@
+"""Findings that are no errors: every door has the same, at the same line."""
+
+from __future__ import annotations
+
+import linecache
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptokit import *
+from ptokit.base.diagnostics import Diagnostic, PtoWarning
+
+X = np.ones((16, 64), np.float32)
+T = Tile[TileType.Vec, float32, 16, 64]
+
+
+@kernel
+def overwrites(x: Any, n: Any) -> None:
+    a, b, c = T(), T(), T()
+    TASSIGN[0x0000](a)
+    TASSIGN[0x0800](b)
+    TASSIGN[0x2000](c)
+    TLOAD(a, GlobalTensor(x))
+    pipe_barrier(PIPE_ALL)
+    TEXPANDS(b, 1.0)  # here
+    pipe_barrier(PIPE_ALL)
+    TADD(c, a, a)
+
+
+@kernel(mode="auto")
+def flags_in_auto(x: Any, n: Any) -> None:
+    a = T()
+    TLOAD(a, GlobalTensor(x))
+    set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)  # here
+    for _ in range(n):
+        wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)  # here
+    TSTORE(GlobalTensor(x), a)
+
+
+@kernel(mode="auto")
+def on_another_path(x: Any, n: Any) -> None:
+    a, b = T(), Tile[TileType.Vec, float32, 8, 64]()
+    TLOAD(a, GlobalTensor(x))
+    TLOAD(b, GlobalTensor(x)[0:8, :])
+    if n > 5:
+        TADD(b, a, b)  # here
+    TSTORE(GlobalTensor(x), a)
+
+
+def told(ask: Callable[[], Any]) -> list[Diagnostic]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ask()
+    return [w.message.diagnostic for w in caught if isinstance(w.message, PtoWarning)]
+
+
+DOORS: dict[str, Callable[[Kernel], list[Diagnostic]]] = {
+    "eager": lambda k: list(k[1](X.copy(), 2).warnings),
+    "eager again": lambda k: [k[1](X.copy(), 2), *k[1](X.copy(), 2).warnings][1:],
+    "lowered": lambda k: list(k[1](X.copy(), 2, path="lowered").warnings),
+    "reference": lambda k: list(
+        k[1](X.copy(), 2, path="lowered", engine="reference", check="full").warnings
+    ),
+    "check": lambda k: list(k.check("a2a3", X, 2).diagnostics),
+    "cpp": lambda k: told(lambda: k.cpp(X, 2)),
+    "text": lambda k: told(lambda: k.text(X, 2)),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("kernel", "code"),
+    [(overwrites, "tile-overlap"), (flags_in_auto, "E15"), (on_another_path, "PA-0020")],
+    ids=lambda v: getattr(v, "name", v),
+)
+def test_every_door_warns_of_the_same_lines(door: str, kernel: Kernel, code: str) -> None:
+    found = DOORS[door](Kernel(kernel.source))  # one that has said nothing yet
+    lines = [linecache.getline(d.location.file, d.location.line) for d in found if d.location]
+    assert {d.code for d in found} == {code}
+    assert all(line.endswith("# here\n") for line in lines)
+    source = linecache.getlines(__file__)
+    first = kernel.function.__code__.co_firstlineno
+    marked = [n for n, line in enumerate(source, 1) if line.endswith("# here\n")]
+    last = min((n for n, line in enumerate(source, 1) if n > first and not line.strip()))
+    assert [d.location.line for d in found if d.location] == [n for n in marked if first < n < last]
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_what_is_allowed_is_not_told(path: str) -> None:
+    for allow, codes in (((), ["tile-overlap"]), (("tile-overlap",), []), ((), ["tile-overlap"])):
+        found = overwrites[1](X.copy(), 2, path=path, allow=allow).warnings
+        assert [d.code for d in found] == codes
