@@ -29,10 +29,6 @@ RULES_ELSEWHERE: dict[str, str] = {
 # (instruction, rule id) that no change of two facts breaks, with the reason.
 UNREACHABLE: dict[tuple[str, str], str] = {
     ("TASSIGN", "SA-0054"): "a sample has no pointers; tests/seeds/test_tassign.py has",
-    (
-        "TASSIGN",
-        "SA-0218",
-    ): "a pointer; floats are refused under it before any rule",
     ("TDIVS", "sources"): "what kind an operand is, is no fact; tests/isa/test_tile_scalar.py asks",
     ("TGATHER", "compare-available"): "no legal call of that form to start from",
 }
