@@ -91,7 +91,10 @@ class PythonSource:
         return bound.arguments
 
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(v if n in self.consts else _specialised(v) for n, v in arguments.items())
+        key = {n: v if n in self.consts else _specialised(v) for n, v in arguments.items()}
+        if not _is_fixed(made := tuple(key.values())):
+            raise _changeable(key)
+        return made
 
     def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
         function = cast(FunctionType, self.function)
@@ -169,6 +172,26 @@ def _specialised(value: Any) -> Any:
         array = as_array(value)
         return array.dtype, array.shape, array.strides
     return value
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether a value cannot change, and so can be remembered."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _changeable(arguments: Mapping[str, Any]) -> PtoError:
+    """The error of an argument that a kernel is specialised for although it may change."""
+    name, value = next((n, v) for n, v in arguments.items() if not _is_fixed(v))
+    return fail(
+        "argument-type",
+        f"{name} is fixed when the kernel is lowered, but a {type(value).__name__} may change",
+        got=[(name, value)],
+        fix="pass arrays by position; a constant is a number, a string, a type or a tuple",
+    )
 
 
 @overload

@@ -248,6 +248,8 @@ class Call:
         name = self.random.choice(names)
         self.tell(f".{name}")
         member = getattr(thing, name)
+        if inspect.isfunction(member):
+            return None  # a method of objects, or a function that an object keeps
         if callable(member):
             given = self.some(_arity(member))
             self.tell("(", *given, ")")

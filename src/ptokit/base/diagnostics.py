@@ -214,14 +214,14 @@ class UsageError(PtoError):
 
 
 _MOST_BITS = 128  # of an integer that is shown by its digits: Python prints no more than 4300
-_MOST_SHOWN = 1000  # characters of a value
+_MOST_SHOWN = 400  # characters of a value
 
 
 def brief(value: object) -> str:
     """A value as a message shows it: whatever it is, of a length that people read."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"an integer of {value.bit_length()} bits"
-    text = str(value)
+    text = " ".join(str(value).split("\n"))
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."
 
 

@@ -388,16 +388,19 @@ class GridSpan(Choice):
     COL = 1  # north and south arms
 
 
+@public
 def PadCustom(value: float) -> int:
     """Return the pad value that stands for the float ``value`` (its bits in the low half)."""
     return PadValue.CustomBase | struct.unpack("<I", struct.pack("<f", value))[0]
 
 
+@public
 def PadValueCustom(bits: int) -> int:
     """Return the pad value that stands for a raw 32-bit pattern."""
     return PadValue.CustomBase | (bits & 0xFFFF_FFFF)
 
 
+@public
 def PadValueCustom16(bits: int) -> int:
     """Return the pad value that stands for a raw 16-bit pattern."""
     return PadValue.CustomBase | (bits & 0xFFFF)

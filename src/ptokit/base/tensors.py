@@ -176,6 +176,8 @@ def matrix_shape(dtype: DType, rows: int, cols: int, layout: Layout) -> Dims:
         Layout.HIF4_A_ZZ: (1, rows // 16, cols, 16, 4),
         Layout.HIF4_B_NN: (1, cols // 16, rows, 16, 4),
     }
+    if layout not in shapes:
+        raise ValueError(f"Layout.{layout.name} is not the layout of a matrix")
     return shapes[layout]
 
 

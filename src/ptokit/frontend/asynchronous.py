@@ -15,7 +15,7 @@ from ptokit.base.dtypes import u8
 from ptokit.base.entry import public
 from ptokit.base.enums import TileType
 from ptokit.base.tiles import Violation
-from ptokit.frontend.arguments import template
+from ptokit.frontend.arguments import choice, template
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa.sessions import OWN_GROUP, SCRATCH_BYTES, SdmaBaseConfig, scratch_faults
@@ -33,7 +33,8 @@ class _BuildSession:
     engine: DmaEngine
 
     def __getitem__(self, engine: DmaEngine) -> _BuildSession:
-        return _BuildSession(engine)
+        with template("BuildAsyncSession", "BuildAsyncSession[DmaEngine.SDMA]", engine):
+            return _BuildSession(choice(DmaEngine, engine))
 
     def __call__(self, *args: Any, **more: Any) -> bool:
         """SDMA: (scratch, workspace, session, syncId, baseConfig, channelGroupIdx).

@@ -30,7 +30,7 @@ import numpy as np
 from ptokit.base.comm_enums import CcuInputSource
 from ptokit.base.diagnostics import fail, usage_error
 from ptokit.base.dtypes import DType, dtype, f32, i32
-from ptokit.base.entry import public
+from ptokit.base.entry import public, public_record
 from ptokit.base.layout import Array
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
@@ -140,7 +140,7 @@ class World:
         return f"<world of {self.size} ranks>"
 
 
-@public
+@public_record
 @dataclass(eq=False, repr=False)
 class SymmetricWindow:
     """One array per rank, all of one shape, each in the memory of its rank."""
@@ -312,6 +312,7 @@ class ParallelGroup(Group):
         return f"<group of {self.nranks}, root {self.rootIdx}>"
 
 
+@public_record
 @dataclass
 class CcuTriggerContext:
     """How a kernel rings the collective unit: the gate, which member it is, whence the input."""

@@ -60,6 +60,15 @@ class RecordEvent:
         return f"<event of {self.insn.name}>"
 
 
+def _no_type() -> PtoError:
+    return fail(
+        "event-type",
+        "an event says which operations it is between",
+        fix="form its type first: Event[Op.TLOAD, Op.TADD]()",
+    )
+
+
+@public
 class Waitable:
     """Base of everything that may be passed as a trailing wait event."""
 
@@ -67,7 +76,7 @@ class Waitable:
 
     def wait(self) -> None:
         """Wait until the event has happened."""
-        raise NotImplementedError
+        raise _no_type()
 
 
 def classes_of(name: str) -> list[str]:
@@ -164,6 +173,8 @@ class Event(Waitable, metaclass=_EventMeta):
     __slots__ = ("_machine", "token")
 
     def __init__(self, source: RecordEvent | None = None) -> None:
+        if not hasattr(self, "ID"):
+            raise _no_type()
         self._machine = current()
         self.token = self.ID
         if self.crosses:
@@ -247,14 +258,14 @@ class Event(Waitable, metaclass=_EventMeta):
     @property
     def Record(self) -> _Method:
         """`e.Record()`, `e.Record(TLOAD(...))`, `e.Record[flag]()`."""
-        return _Method(self.record)
+        return _Method(self.record, 1, "e.Record(), e.Record(TLOAD(...)), e.Record[flag]()")
 
     Init = Record
 
     @property
     def Wait(self) -> _Method:
         """`e.Wait()`, `e.Wait[flag]()`."""
-        return _Method(self.wait)
+        return _Method(self.wait, 0, "e.Wait(), e.Wait[flag]()")
 
     def _named(self, flag: int) -> None:
         if flag == _NO_ID:
@@ -275,12 +286,18 @@ class _Method:
     """A method that takes a cross-core flag in brackets."""
 
     _run: Any
+    _most: int  # arguments
+    _fix: str
     _flag: int = _NO_ID
 
     def __getitem__(self, flag: int) -> _Method:
-        return _Method(self._run, int(flag))
+        with template("Event", self._fix, flag):
+            return _Method(self._run, self._most, self._fix, index(flag))
 
     def __call__(self, *args: Any) -> Any:
+        if len(args) > self._most:
+            got = [("arguments", args)]
+            raise fail("Event.arguments", "too many arguments", got=got, fix=self._fix)
         return self._run(*args, flag=self._flag)
 
 

@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.diagnostics import InternalError, PtoError, fail
 from ptokit.base.dtypes import DType
 from ptokit.base.entry import hide_frames, public
 from ptokit.base.location import Site, is_ours
 from ptokit.frontend.arguments import unknown_names
 from ptokit.frontend.events import RecordEvent, Waitable, not_an_event
 from ptokit.frontend.session import current
+from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import shown
 from ptokit.isa.spec import INSTRUCTIONS, Attr, Insn, Operand, enumerations
 from ptokit.machine.calls import NUMBERS
@@ -118,8 +119,9 @@ class Instruction:
         machine = current()
         try:
             value = machine.execute(self.insn, operands, attrs, site)
-        except (AttributeError, KeyError, AssertionError) as error:
-            check_operands(self.insn, operands, error)
+        except Exception as error:
+            if not isinstance(error, PtoError) or isinstance(error, InternalError):
+                check_operands(self.insn, operands, error)
             raise
         if value is None:
             return RecordEvent(self.insn, self.insn.pipe, site)
@@ -207,6 +209,8 @@ def _no_parameter(insn: Insn, args: tuple[Any, ...]) -> PtoError:
 
 def _fits(attr: Attr, value: Any) -> bool:
     """Whether a bracket argument is meant for a parameter; flags may be written 0 and 1."""
+    if not isinstance(value, int | np.integer | np.bool_ | attr.type):
+        return False
     if attr.choices and value not in attr.choices:
         return False
     if isinstance(value, IntEnum):  # an IntEnum is an int, but never meant as a plain one
@@ -299,8 +303,8 @@ def kind_of(value: Any) -> str:
 def _converted(operand: Operand, value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, int | float | np.floating) and not hasattr(value, "key"):
-        return _plain(value)
+    if isinstance(value, int | float | np.floating):
+        return value if isinstance(value, Pipe) and "pipe" in operand.kinds else _plain(value)
     if "pointer" in operand.kinds and kind_of(value) == "pointer":
         return value if hasattr(value, "operand_kind") else pointer(value)
     return value

@@ -95,7 +95,10 @@ def _profile(name: str, site: Location | None = None) -> str:
 
 
 def _words(allow: Iterable[str]) -> tuple[str, ...]:
-    return (allow,) if isinstance(allow, str) else tuple(allow)
+    words = (allow,) if isinstance(allow, str) else tuple(allow)
+    if not all(isinstance(word, str) for word in words):
+        raise usage_error("allow", "allow lists ids", got=[("allow", words)], fix='("PA-0044",)')
+    return words
 
 
 @cache

@@ -21,12 +21,14 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from ptokit.base.entry import public
 from ptokit.frontend.session import current
 
 if TYPE_CHECKING:
     from ptokit.frontend.lowering.statements import KernelLowering
 
 
+@public
 @dataclass(eq=False)
 class Section:
     """A part of a kernel that belongs to one kind of core."""

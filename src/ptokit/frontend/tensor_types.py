@@ -145,8 +145,9 @@ class _Matrix2D:
             element, rows, cols, *layout = arguments(given)
             arrangement = choice(Layout, *layout) if layout else Layout.ND
             kind, rows, cols = dtype(element), index(rows), index(cols)
+            sizes = self._sizes(kind, rows, cols, arrangement)
         reject(matrix_violations(kind, rows, cols, arrangement), self.__name__)
-        return self._base[self._sizes(kind, rows, cols, arrangement)]
+        return self._base[sizes]
 
 
 TileShape2D = _Matrix2D("TileShape2D", Shape, matrix_shape)

@@ -17,6 +17,7 @@ from operator import sub
 from pathlib import Path
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, fail, usage_error
+from ptokit.base.entry import public
 from ptokit.base.location import Location
 
 VARIABLE = "PTOKIT_LIMITS"
@@ -31,6 +32,7 @@ _BOMS = {
 }
 
 
+@public
 @dataclass(frozen=True)
 class TextLimits:
     """The most that a text may have of each."""

@@ -17,7 +17,7 @@ from ptokit.base.enums import (
     TileType,
 )
 from ptokit.isa.fifos import THROUGH_GM, FixpipeParams, allocates, frees, pops, pushes
-from ptokit.isa.scalars import unsigned
+from ptokit.isa.scalars import below
 from ptokit.isa.spec import Asm, Attr, Cpp, Operand, Rule, View, insn, rule, scalar
 
 _SAMPLE_PIPE = "new TPipe[0, Direction.DIR_C2V, 4096, 2](np.zeros(8192, np.uint8), 0, 0)"
@@ -191,7 +191,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
     _pipe(),
     Operand("tile", "in", view=View.OBJECT, optional=True, note="Acc or Vec: the entry"),
     Operand("gmTensor", "in", kinds=("global",), view=View.OBJECT, optional=True),
-    scalar("subBlockId", unsigned(32), view=View.OBJECT, optional=True),
+    scalar("subBlockId", below(2), view=View.OBJECT, optional=True),
     attrs=[
         _split_attr("how the entry is divided between the vector cores"),
         Attr("Config", FixpipeParams, None, "conversion of an accumulator on its way"),
@@ -311,7 +311,7 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
     _pipe(),
     Operand("tile", "out", view=View.OBJECT, optional=True, note="Vec or Mat; it is rebound"),
     Operand("gmTensor", "out", kinds=("global",), view=View.OBJECT, optional=True),
-    scalar("subBlockId", unsigned(32), view=View.OBJECT, optional=True),
+    scalar("subBlockId", below(2), view=View.OBJECT, optional=True),
     attrs=[_split_attr("which half of the entry a vector consumer gets")],
     pipe=None,
     targets="a2a3 a5",

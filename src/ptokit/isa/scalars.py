@@ -77,6 +77,11 @@ def unsigned(bits: int) -> Takes:
     return Takes(f"an integer of {bits} bits without sign, 0 to {high}", 0, high)
 
 
+def below(count: int) -> Takes:
+    """One of so many things, by its number."""
+    return Takes(f"an integer from 0 to {count - 1}", 0, count - 1)
+
+
 def word(bits: int) -> Takes:
     """So many bits, written with a sign or without."""
     return Takes(f"a word of {bits} bits", -(1 << bits - 1), (1 << bits) - 1)

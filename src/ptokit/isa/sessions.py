@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ptokit.base.entry import public_record
 from ptokit.base.enums import TileType
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec, Violation
@@ -16,6 +17,7 @@ _LEAST_SCRATCH = 8
 _SYNC_IDS = 8
 
 
+@public_record
 @dataclass(frozen=True)
 class SdmaBaseConfig:
     """How a transfer is divided: bytes per entry, an offset to both addresses, queues per core."""

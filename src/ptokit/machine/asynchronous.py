@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ptokit.base.comm_enums import DmaEngine, RdmaBackend
-from ptokit.base.entry import public
+from ptokit.base.entry import public, public_record
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import Pipe
@@ -31,6 +31,7 @@ _TARGET, _SOURCE = gm_out(TO, view=View.STORAGE), gm_in(FROM, view=View.STORAGE)
 _WAITS = "the event of an asynchronous transfer"
 
 
+@public
 class AsyncSession:
     """A channel to a DMA engine; BuildAsyncSession makes it valid."""
 
@@ -168,7 +169,7 @@ class Transfer:
         return False
 
 
-@public
+@public_record
 @dataclass(eq=False, repr=False)
 class AsyncEvent:
     """The completion of one transfer. A handle of 0 means that nothing is pending."""
@@ -203,7 +204,7 @@ class AsyncEvent:
         return f"<async event {self.handle:#x}>"
 
 
-@public
+@public_record
 class PrefetchAsyncContext:
     """Workspace and session of TPREFETCH_ASYNC; a session of its own unless one is given."""
 
