@@ -140,8 +140,7 @@ def _run_command(entry: Entry, program: str) -> list[tuple[str, str]]:
                 words = shlex.split(first)
                 Path(words[-1]).write_text(words[1].replace("\\n", "\n"), "utf-8")
                 continue
-            words = shlex.split(piped or first)[1:]
-            words += ["--json"] if words[0] != "conform" else []  # there it names a file
+            words = [*shlex.split(piped or first)[1:], "--json"]
             done = cli.invoke(app, words, input=text.replace("\\n", "\n"))
             if isinstance(done.exception, PtoError):
                 found += [(d.severity, d.code) for d in done.exception.diagnostics]

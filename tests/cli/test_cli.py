@@ -116,12 +116,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_conform_counts_and_exits(folder: Path) -> None:
-    code, out, err = ptokit("conform", str(folder), "--json", str(folder / "verdicts.json"))
+    code, out, err = ptokit("conform", str(folder), "-o", str(folder / "verdicts.json"))
     assert code == 1, err
     assert out.splitlines()[-1] == "conform: 1 passed, 1 failed, 1 disputed, 1 unsupported of 4"
     assert "64 of 64 differ, first at (0, 0): got np.float64(0.0), expected np.float64(1.0)" in out
     verdicts = json.loads((folder / "verdicts.json").read_text())
     assert [v["status"] for v in verdicts] == ["passed", "failed", "disputed", "unsupported"]
+    code, out, _ = ptokit("conform", str(folder), "--json")
+    assert code == 1
+    assert json.loads(out) == {"exit": 1, "diagnostics": [], "cases": verdicts}
     code, out, _ = ptokit("conform", str(folder), "--only", "TNOSUCH")
     assert code == 1
     assert out.splitlines()[-1].endswith("0 passed, 0 failed, 0 disputed, 1 unsupported of 1")

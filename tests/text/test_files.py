@@ -41,6 +41,7 @@ def test_printing_reads_back_to_the_same_module(path: Path) -> None:
         again = parse(text, "printed")
         assert same_module(module, again), text
         assert print_module(again, generic=generic) == text
+        assert not re.search(r",[^\s]", text), "a space stands behind every comma"
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=name_of)

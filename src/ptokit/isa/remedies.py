@@ -27,7 +27,7 @@ from ptokit.isa.facts import (
     Unknown,
     shown,
 )
-from ptokit.isa.spec import Attr, Insn, Rule
+from ptokit.isa.spec import Attr, Insn, Operand, Rule
 
 MOST_SHOWN = 3
 _TRIALS = 800  # changes tried per rule: a program may break many
@@ -165,7 +165,7 @@ def _turned(
     if knob == "attr":
         return _attribute(next(a for a in insn.attrs if a.name == name), ops, mends)
     if knob == "value" and isinstance(operand, ScalarFacts):
-        return _value(operand, ops, name, mends)
+        return _value(operand, insn.operand(name), ops, mends)
     if not isinstance(operand, TileFacts | GlobalFacts | ConvFacts):
         return []
 
@@ -241,12 +241,12 @@ def _farther(now: int, sign: int, good: Callable[[int], bool], least: int) -> in
     return None
 
 
-def _value(scalar: ScalarFacts, ops: Ops, name: str, mends: Mends) -> list[str]:
-    now = scalar.known
-    if not isinstance(now, int) or isinstance(now, bool):
-        return []
+def _value(scalar: ScalarFacts, declared: Operand, ops: Ops, mends: Mends) -> list[str]:
+    now, name = scalar.known, declared.name
+    if not isinstance(now, int) or isinstance(now, bool) or "pipe" in declared.kinds:
+        return []  # that its number is near makes no pipe a better one
     number = _nearest(now, lambda n: mends(_with(ops, name, replace(scalar, known=n))), 0)
-    return [] if number is None else [f"{name} = {number}"]
+    return [] if number is None else [f"{name} = {declared.written(number)}"]
 
 
 def _size(tile: TileFacts, knob: str, name: str, test: Test) -> list[str]:

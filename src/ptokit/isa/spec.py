@@ -25,7 +25,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.costs import Cost, class_of
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.effects import Effects, InAuto, Pipe, Steps
-from ptokit.isa.facts import Ops, Unknown
+from ptokit.isa.facts import Ops, Unknown, shown
 from ptokit.isa.freedom import Freedom, Freedoms, freedoms, unspecified
 from ptokit.isa.meaning import Body, Form, Meaning
 from ptokit.isa.origins import Origin, origin_of
@@ -85,6 +85,17 @@ class Operand:
     @property
     def writes(self) -> bool:
         return self.role in ("out", "inout", "tmp")
+
+    def written(self, value: Any) -> str:
+        """A number that is given for it as programs write it: PIPE_V, EVENT_ID3."""
+        words = _WORDS.get(self.kinds[0], {}) if isinstance(value, int) else {}
+        return words.get(value) or shown(value)
+
+
+_WORDS = {
+    "pipe": {int(pipe): f"PIPE_{pipe.name}" for pipe in Pipe},
+    "event": {number: f"EVENT_ID{number}" for number in range(8)},
+}
 
 
 @dataclass(frozen=True)

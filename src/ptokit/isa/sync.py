@@ -70,7 +70,7 @@ def _buffer_text(name: str) -> Asm:
 
 
 def _signal_text(name: str, number: str) -> Asm:
-    return Asm(syntax={name: f"@pipe, [?@{number}?][?%{number}?] {{}}"})
+    return Asm(syntax={name: f"@pipe, [?@{number}?] [?%{number}?] {{}}"})
 
 
 def _is_pipe(name: str) -> Rule:
@@ -78,6 +78,7 @@ def _is_pipe(name: str) -> Rule:
         f"{name.replace('_', '-')}",
         f"{name} is a pipe (PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX)",
         lambda o: o[name].value in (*range(6), 7),
+        fix="name one of these pipes",
     )
 
 
@@ -148,7 +149,12 @@ def wait_flag(src_pipe: int, dst_pipe: int, event_id: int) -> None:
     _pipe(),
     effects=lambda o: [Barrier(_at(o))],
     rules=[
-        rule("pipe", "pipe is one of the pipes, or PIPE_ALL", lambda o: o.pipe.value in range(8)),
+        rule(
+            "pipe",
+            "pipe is one of the pipes, or PIPE_ALL",
+            lambda o: o.pipe.value in range(8),
+            fix="name a pipe: PIPE_V, PIPE_MTE2 ...",
+        ),
     ],
     asm=Asm(syntax={"barrier": "@pipe {}"}),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from importlib import resources
@@ -149,7 +149,7 @@ def _check_rule(
         code_of(insn, rule),
         f"{insn.name}: {rule.text}",
         location,
-        tuple(seen.items()),
+        tuple(_as_written(insn, ops, seen)),
         advice(insn, rule, ops, seen),
         ops.target.name,
         notes=(Note(f"otherwise: {rule.unknown}"),) if rule.unknown else (),
@@ -159,6 +159,14 @@ def _check_rule(
     except Unknown:  # how much it matters depends on what only the running program knows
         return []
     return [weighed(found, insn.origin(rule, ops.target.name), otherwise, policy)]
+
+
+def _as_written(insn: Insn, ops: Ops, seen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What a predicate looked at; numbers that are operands by their names alone."""
+    for path, value in seen.items():
+        name, _, fact = path.partition(".")
+        number = fact == "value" and name in insn.names
+        yield (name, insn.operand(name).written(ops[name].value)) if number else (path, value)
 
 
 def outcome(insn: Insn, rule: Rule, ops: Ops) -> str:

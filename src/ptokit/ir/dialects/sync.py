@@ -19,13 +19,13 @@ ID_SET = define(
 CROSS_SET = define(
     "pto.sync.set",
     "event_id_dyn?:index",
-    "@pipe, [?@event_id?][?%event_id_dyn?] {}",
+    "@pipe, [?@event_id?] [?%event_id_dyn?] {}",
     "pipe:pipe event_id:i32",
 )
 CROSS_WAIT = define(
     "pto.sync.wait",
     "event_id_dyn?:index",
-    "@pipe, [?@event_id?][?%event_id_dyn?] {}",
+    "@pipe, [?@event_id?] [?%event_id_dyn?] {}",
     "pipe:pipe event_id:i32",
 )
 CUBE_SECTION = define("pto.section.cube", "", "R {}", core="cube")
