@@ -104,3 +104,64 @@ def test_an_excuse_orders_nothing() -> None:
 
     found = check({"cube": lambda: None, "vector": vector})
     assert {(d.code, d.severity) for d in found} == {("E7", "error")}  # warnings stay behind
+
+
+# ---- one transfer pipe writes twice --------------------------------------------------------------
+
+Mat = Tile[TileType.Mat, half, 32, 32, BLayout.ColMajor, 32, 32, SLayout.RowMajor]
+Corner = Tile[
+    TileType.Mat, half, 32, 32, BLayout.ColMajor, 16, 16, SLayout.RowMajor, 512, PadValue.Zero
+]
+
+
+def filled_then_loaded() -> None:
+    tile = at(Mat(), 0)
+    TEXPANDS(tile, 0.0)
+    TLOAD(tile, GlobalTensor(np.ones((32, 32), np.float16)))
+
+
+def loaded_then_padded() -> None:
+    tile = at(Corner(), 0)
+    TLOAD(tile, GlobalTensor(np.ones((16, 16), np.float16)))
+    TFILLPAD(tile, tile)
+
+
+def copied_then_inserted() -> None:
+    """From the vector core's memory into L1, which A5 does on MTE3."""
+    if get_subblockid():
+        return
+    boxed = BLayout.ColMajor, 32, 32, SLayout.RowMajor
+    whole, tile = at(Tile[TileType.Vec, half, 32, 32, *boxed](), 0), at(Mat(), 0)
+    whole.fill(1)
+    TMOV(tile, whole)
+    TINSERT(tile, whole, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("target", "core", "program"),
+    [
+        ("a2a3", "cube", filled_then_loaded),
+        ("a5", "cube", filled_then_loaded),
+        ("a2a3", "cube", loaded_then_padded),
+        ("a5", "cube", loaded_then_padded),
+        ("a5", "vector", copied_then_inserted),
+    ],
+)
+def test_transfers_of_one_pipe_that_write_one_place(
+    target: str, core: str, program: Callable[[], None]
+) -> None:
+    programs = {"cube": lambda: None, "vector": lambda: None, core: program}
+    assert {(d.code, d.severity) for d in check(programs, target)} <= {("E8", "warning")}
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_a_signal_to_another_core_that_nobody_waits_for(target: str) -> None:
+    def cube() -> None:
+        if target == "a2a3":
+            set_ffts_base_addr(np.zeros(64, np.uint64))
+            ffts_cross_core_sync(PIPE_FIX, 1 | 2 << 4 | 3 << 8)
+        else:
+            set_intra_block(PIPE_FIX, 3)
+
+    found = check({"cube": cube, "vector": lambda: None}, target)
+    assert {(d.code, d.severity) for d in found} == {("E3", "warning")}

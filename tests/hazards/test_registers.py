@@ -128,3 +128,14 @@ def test_these_are_all_registers() -> None:
 @pytest.mark.parametrize(("kind", "races"), [(float32, 1), (half, 0), (int8, 0)])
 def test_only_products_of_f32_heed_the_mode(kind: Any, races: int) -> None:
     assert len(found(lambda: by_mode(kind))) == races
+
+
+@pytest.mark.parametrize(("name", "severity"), [("QUANT_PRE", "warning"), ("FPC", "error")])
+def test_a_scale_that_was_never_set(name: str, severity: str) -> None:
+    """The scale is 0 then; where there is one per column, nobody knows which."""
+
+    def cube() -> None:
+        by_scale(name).use()
+
+    told = {d.code: d.severity for d in check({"cube": cube}, allow=["E10"])}
+    assert told == {"TPUSH.register": severity}

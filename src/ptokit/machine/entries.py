@@ -34,6 +34,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.fifos import FixpipeParams, half
 from ptokit.isa.fixpipe import convert_out
 from ptokit.isa.pipes import TPOP, TPUSH
+from ptokit.isa.services import Beyond, Refused
 from ptokit.isa.spec import Attr, Extent, Insn, Operand, Pipe, View, gm_in, out, src
 from ptokit.machine.calls import part_of, tile_access
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
@@ -61,7 +62,11 @@ def _push(
     Config: FixpipeParams | None,
     ops: Ops,
     registers: dict[str, Any],
+    beyond: Beyond,
 ) -> None:
+    register = _parameters(Config)
+    if register and register not in registers:
+        _not_set(register, ops, beyond)
     values = tile if Config is None else _converted(tile, Config, ops, registers)
     parts = [values] if len(slots) == 1 else np.split(values, SUBBLOCKS, 0 if Split == _UP else 1)
     for slot, part in zip(slots, parts, strict=True):
@@ -78,6 +83,17 @@ def _parameters(config: FixpipeParams | None) -> str:
     if mode in ("NoQuant", "F322F16", "F322BF16"):
         return ""
     return "FPC" if mode.startswith("V") else "QUANT_PRE"
+
+
+def _not_set(register: str, ops: Ops, beyond: Beyond) -> None:
+    """A conversion takes its scale from a register that nothing has set."""
+    vector = register == "FPC"
+    setter = "SET_QUANT_VECTOR(fpTile)" if vector else "SET_QUANT_SCALAR[OutType](scale)"
+    error = Refused("register", f"{register} has been set", fix=f"call {setter} before")
+    if vector:
+        raise error  # it points to no words at all
+    if ops.target.is_device:
+        beyond.lead("tile", np.zeros(0, np.int64), error, "own", "it holds 0, its reset value")
 
 
 def _converted(values: Array, config: FixpipeParams, ops: Ops, registers: dict[str, Any]) -> Array:
