@@ -4,7 +4,7 @@ BIN := .venv/bin
 RUNTIME := .venv/.runtime
 DEV := .venv/.dev
 
-.PHONY: help demo examples test check lint types bench gen conform slow clean mutants fixes mutation fuzz growth
+.PHONY: help demo examples test check lint types bench gen conform slow clean mutants fixes mutation fuzz growth oracle
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -60,6 +60,9 @@ FUZZERS := tests.fuzz:0:2000 tests.fuzz.texts:0:5000
 fuzz: $(DEV) ## Random kernels and mutated texts through every door, with fixed seeds
 	@failed=0; for each in $(FUZZERS); do \
 	  $(BIN)/python -m $${each%%:*} --seeds $${each#*:} || failed=1; done; exit $$failed
+
+oracle: $(DEV) ## The race checker against happens-before by brute force, on random programs
+	@$(BIN)/python -m tests.hazards.oracle --seeds 0:5000
 
 mutation: $(DEV) ## Change the package in some 70 places, one at a time; the tests must notice
 	@$(BIN)/python tools/mutation_run.py
