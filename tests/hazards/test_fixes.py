@@ -214,6 +214,46 @@ def test_the_missing_end_comes_back(gone: int, tmp_path: Path) -> None:
     assert added == removed.split("#")[0].strip()
 
 
+@pytest.mark.parametrize("line", FLAGS[:2] + FLAGS[3:4], ids=["prime", "wait", "forward"])
+@pytest.mark.parametrize("change", [("PIPE_MTE3", "PIPE_V"), ("EVENT_ID", "3 + EVENT_ID")], ids=str)
+def test_ends_that_do_not_fit(line: int, change: tuple[str, str], tmp_path: Path) -> None:
+    """A set and a wait of different pipes or ids become a pair again: one line changes."""
+    lines = LOOP.splitlines(keepends=True)
+    lines[line] = lines[line].replace(*change)
+    fixed = written(tmp_path, "".join(lines)).fix()
+    assert fixed.is_clean, fixed
+    assert len(fixed.remedies) == 1
+    assert str(fixed.remedies[0]).partition(" instead of line ")[1]
+    assert len(fixed.after.splitlines()) == len(lines)
+
+
+EVENTS = """
+from ptokit import *
+
+T = Tile[TileType.Vec, float32, 16, 16]
+
+
+@kernel(target="a5")
+def k(x: float32[16, 16], y: float32[16, 16]):
+    a, b = T(), T()
+    TASSIGN(a, 0)
+    TASSIGN(b, 0x400)
+    loaded = Event[Op.TLOAD, Op.TADDS](TLOAD(a, GlobalTensor(x)))
+    added = Event[Op.TADDS, Op.TSTORE_VEC](TADDS(b, a, 1.0, loaded))
+    TSTORE(GlobalTensor(y), b, added)
+"""
+
+
+def test_an_event_of_other_pipes(tmp_path: Path) -> None:
+    kernel = written(tmp_path, EVENTS.replace("Op.TLOAD, Op.TADDS", "Op.TLOAD, Op.TSTORE_VEC"))
+    with pytest.raises(ProgramError) as caught:
+        kernel[1](array(), array(0))
+    line = "loaded = Event[Op.TLOAD, Op.TADDS](TLOAD(a, GlobalTensor(x))) instead of line 12"
+    assert caught.value.diagnostics[0].fix == line
+    fixed = kernel.fix()
+    assert fixed.after == EVENTS
+
+
 # ---- spelling ------------------------------------------------------------------------------------
 
 SPELLINGS = {

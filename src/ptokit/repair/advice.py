@@ -22,7 +22,7 @@ def _advised(found: Diagnostic) -> Diagnostic:
     if found.evidence is None or at is None:
         return found
     program = _outline("".join(linecache.getlines(at.file)), at.file)
-    remedy = None if program is None else next(remedies(program, found, at.file), None)
+    remedy = None if program is None else next(remedies(program, found, at.file, False), None)
     return found if remedy is None else replace(found, fix=str(remedy))
 
 

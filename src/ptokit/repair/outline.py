@@ -103,12 +103,23 @@ class Outline:
                 found.setdefault(name, []).append(each)
         return found
 
+    def related(self, statement: Statement) -> Iterator[Statement]:
+        """All statements of the functions that one is connected with by calls."""
+        functions = {each.function: each for each in self if each.function}
+        todo, seen = [_function(statement)], set[str]()
+        while todo:
+            name = todo.pop()
+            if name in functions and name not in seen:
+                seen.add(name)
+                yield from functions[name].inside()
+                todo += [_function(call) for call in self._callers.get(name, ())]
+                todo += [called for each in functions[name].inside() for called in each.calls]
+
     def _seen_from(self, statement: Statement, depth: int = 4) -> Iterator[Statement]:
         """A statement, and the calls by which it comes to run."""
         yield statement
-        function = next((s.function for s in statement.around if s.function), "")
         if depth:
-            for call in self._callers.get(function, ()):
+            for call in self._callers.get(_function(statement), ()):
                 yield from self._seen_from(call, depth - 1)
 
     def meetings(self, earlier: Statement, later: Statement) -> Iterator[Meeting]:
@@ -123,6 +134,11 @@ class Outline:
                 if met is not None and (met.earlier.first, met.later.first) not in seen:
                     seen.add((met.earlier.first, met.later.first))
                     yield met
+
+
+def _function(statement: Statement) -> str:
+    """The name of the function that a statement belongs to."""
+    return next((each.function for each in statement.around if each.function), "")
 
 
 def _meeting(one: Statement, other: Statement) -> Meeting | None:

@@ -5,7 +5,8 @@
 * Around a loop: a flag that goes round - primed before the loop, waited for and set in every round,
   drained behind it; where a list of buffers is indexed, with an id for each of them.
 * One pipe that does not keep its order: a barrier.
-* A flag of which one end is missing: that end.
+* A flag of which one end is missing: that end. A set and a wait that were meant for each other and
+  name other pipes or ids: one of them as the other says. An Event of other pipes: the right one.
 
 Remedies come in order of preference. The last ones hold the waiting pipe up until everything before
 has happened: they lose overlap, and cannot be wrong.
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.evidence import Evidence
+from ptokit.isa.opcodes import op_codes
 from ptokit.isa.spec import Pipe
 from ptokit.isa.sync import set_flag, wait_flag
 from ptokit.repair.outline import Meeting, Outline, Statement
@@ -29,12 +31,13 @@ from ptokit.repair.spelling import PythonSpelling, Spelling, TextSpelling, other
 
 @dataclass(frozen=True)
 class Step:
-    """A line to insert before or behind a statement."""
+    """A line to insert before or behind a statement, or to put in its place."""
 
     code: str
     at: Statement
     behind: bool = False
     why: str = ""  # "prime", "drain"
+    instead: bool = False
 
     @property
     def line(self) -> int:
@@ -43,6 +46,7 @@ class Step:
 
     def __str__(self) -> str:
         place = f"behind line {self.at.last}" if self.behind else f"before line {self.at.first}"
+        place = f"instead of line {self.at.first}" if self.instead else place
         return f"{f'{self.why}: ' if self.why else ''}{self.code} {place}"
 
 
@@ -52,6 +56,11 @@ class Remedy:
 
     steps: tuple[Step, ...]
 
+    @property
+    def is_bold(self) -> bool:
+        """Whether it changes what the author wrote: a guess among several."""
+        return any(step.instead for step in self.steps)
+
     def __str__(self) -> str:
         return "; ".join(map(str, self.steps))
 
@@ -59,6 +68,7 @@ class Remedy:
         """The text of the program with the lines in place."""
         lines = program.text.splitlines(keepends=True)
         inserted: dict[int, list[str]] = {}
+        replaced = {step.at.first: step.at.last for step in self.steps if step.instead}
         for step in self.steps:
             inserted.setdefault(step.line, []).append(f"{step.at.block.indent}{step.code}\n")
         heading = spelling_of(program).heading(" ".join(step.code for step in self.steps))
@@ -67,7 +77,7 @@ class Remedy:
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
         for line in sorted(inserted, reverse=True):
-            lines[line - 1 : line - 1] = inserted[line]
+            lines[line - 1 : replaced.get(line, line - 1)] = inserted[line]
         return "".join(lines)
 
 
@@ -76,23 +86,28 @@ def spelling_of(program: Outline) -> Spelling:
     return PythonSpelling(program.text) if program.is_python else TextSpelling()
 
 
-def remedies(program: Outline, found: Diagnostic, file: str) -> Iterator[Remedy]:
-    """What may mend a finding, the best first, each only once."""
-    told: set[tuple[tuple[str, int], ...]] = set()
-    for remedy in _all(program, found, file):
-        key = tuple((step.code, step.line) for step in remedy.steps)
+def remedies(
+    program: Outline, found: Diagnostic, file: str, is_tried: bool = True
+) -> Iterator[Remedy]:
+    """What may mend a finding, the best first, each only once; `is_tried`: also bold guesses."""
+    told: set[tuple[tuple[str, int, bool], ...]] = set()
+    for remedy in _all(program, found, file, is_tried):
+        key = tuple((step.code, step.line, step.instead) for step in remedy.steps)
         if key not in told:
             told.add(key)
             yield remedy
 
 
-def _all(program: Outline, found: Diagnostic, file: str) -> Iterator[Remedy]:
+def _all(program: Outline, found: Diagnostic, file: str, is_tried: bool) -> Iterator[Remedy]:
+    at = found.location
+    near = program.find(at.line) if at is not None and at.file == file else None
+    if near is None:
+        return
+    yield from _mismatched(program, near, is_tried)
     if found.evidence is not None:
         yield from _of_race(program, found.evidence, file)
-    elif found.location is not None and found.location.file == file:
-        flag = program.find(found.location.line)
-        if flag is not None:
-            yield from _of_flag(program, flag)
+    else:
+        yield from _of_flag(program, near)
 
 
 # ---- races ---------------------------------------------------------------------------------------
@@ -121,6 +136,7 @@ def _of_race(program: Outline, evidence: Evidence, file: str) -> Iterator[Remedy
         return
     edge = _Edge(src, dst, evidence.free)
     if one is not None:
+        yield from _wrong_events(program, evidence, one, other)
         yield from _missing_ends(program, edge, one, other)
         for meeting in program.meetings(one, other):
             yield from _flags(spelling, edge, meeting)
@@ -213,15 +229,16 @@ class _Flag:
 
 
 _ENDS = {set_flag.name: True, wait_flag.name: False}
-_CALL = re.compile(rf"\b({'|'.join(_ENDS)})(?:_dyn)?\s*[(\[](.*)[)\]]")
+_CALL = re.compile(rf"(?:\w+\.)*({'|'.join(_ENDS)})(?:_dyn)?\s*[(\[](.*)[)\]]")
 
 
-def _written_flags(program: Outline) -> list[_Flag]:
+def _written_flags(program: Outline, near: Statement) -> list[_Flag]:
+    """The flags of a program: of its function, those that call it and those that are called."""
     found: list[_Flag] = []
-    for each in program:
+    for each in program.related(near):
         if not each.blocks:
             code = program.code(each)
-            call = _CALL.search(code)
+            call = _CALL.match(code)
             if call is not None:
                 found.append(_Flag(each, code, _ENDS[call[1]], re.sub(r"\s", "", call[2])))
     return found
@@ -235,11 +252,53 @@ def _uneven(flags: Iterable[_Flag]) -> dict[str, int]:
     return {what: count for what, count in balance.items() if count}
 
 
+def _mismatched(program: Outline, near: Statement, is_tried: bool) -> Iterator[Remedy]:
+    """Sets without waits and waits without sets: each as the other end of one of the others.
+
+    Those of one block were meant for each other; of others only a trial can tell.
+    """
+    flags = _written_flags(program, near)
+    uneven = _uneven(flags)
+    lonely = [flag for flag in flags if uneven.get(flag.what, 0) * (1 if flag.is_set else -1) > 0]
+    for one in lonely:
+        for other in lonely:
+            if one.is_set != other.is_set and (is_tried or one.at.block is other.at.block):
+                yield Remedy((Step(other_end(other.code), one.at, instead=True),))
+
+
+def _wrong_events(
+    program: Outline, evidence: Evidence, one: Statement, other: Statement
+) -> Iterator[Remedy]:
+    """An Event that stands between two statements, and is not of their pipes: one that is."""
+    if other.node is None:
+        return
+    pair = evidence.earlier, evidence.later
+    classes = [
+        [name for name, code in op_codes().items() if code.pipe.name == each.pipe
+         and f"{name}_".startswith(f"{each.instruction}_")]
+        for each in pair
+    ]  # fmt: skip
+    names = {n.id for n in ast.walk(other.node) if isinstance(n, ast.Name)}
+    for each in program.related(other):
+        code = "" if each.blocks else program.code(each)
+        event = _EVENT.search(code)
+        if event is None or not (each is one or code.split(" ")[0] in names):
+            continue
+        for first in classes[0]:
+            for second in classes[1]:
+                start, stop = event.span()
+                said = f"Event[{event[1]}Op.{first}, {event[1]}Op.{second}"
+                yield Remedy((Step(code[:start] + said + code[stop:], each, instead=True),))
+
+
+_EVENT = re.compile(r"\bEvent\[((?:\w+\.)?)Op\.\w+, (?:\w+\.)?Op\.\w+")
+
+
 def _missing_ends(
     program: Outline, edge: _Edge, one: Statement, other: Statement
 ) -> Iterator[Remedy]:
     """Flags between two pipes of which only one end is written: the other end, where it belongs."""
-    flags = _written_flags(program)
+    flags = _written_flags(program, other)
     uneven = _uneven(flags)
     for flag in flags:
         pipes = [
@@ -260,7 +319,7 @@ def _missing_ends(
 def _of_flag(program: Outline, at: Statement) -> Iterator[Remedy]:
     """A wait that nothing ends, or a flag that stays up: the other end, in each place it may have
     been meant for."""
-    flags = _written_flags(program)
+    flags = _written_flags(program, at)
     flag = next((each for each in flags if each.at is at), None)
     if flag is None:
         return

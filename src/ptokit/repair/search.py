@@ -81,13 +81,20 @@ def repair(text: str, check: Callable[[str], Trial], file: str) -> Repair:
         if program is None:
             break
         for cause in causes(best.found):
+            chosen: tuple[Trial, str, Remedy] | None = None
             for remedy in islice(remedies(program, cause.first, best.file), _MOST_TRIED):
+                if chosen is not None and not remedy.is_bold:
+                    break
                 patched = remedy.applied(program)
                 trial, trials = check(patched), trials + 1
-                if trial.badness < best.badness:
-                    current, best, improved = patched, trial, True
-                    applied.append(remedy)
-                    break
+                if trial.badness < (best if chosen is None else chosen[0]).badness:
+                    chosen = trial, patched, remedy
+                if chosen is not None and (not remedy.is_bold or not chosen[0].found):
+                    break  # of guesses the best is taken, of what was derived the first
+            if chosen is not None:
+                best, current, remedy = chosen
+                applied.append(remedy)
+                improved = True
             if improved or trials >= _MOST_TRIALS:
                 break
     return Repair(file, text, current, tuple(applied), before.found, best.found)
