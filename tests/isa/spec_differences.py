@@ -9,6 +9,8 @@ from __future__ import annotations
 OUTSIDE: dict[str, str] = {
     "TSETHF32MODE": "a register of the cube that the entries of matrix.yaml only mention",
     "TSETTF32MODE": "a register of the cube that the entries of matrix.yaml only mention",
+    "cacheinvalid": "an operation of the text, in text-current.md",
+    "barrier_all": "an operation of the text, in text-current.md",
     "set_ffts_base_addr": "stated in internal-sync.yaml: it has no effect here",
 }
 

@@ -341,6 +341,12 @@ class SyncCoreType(Choice):
     Mix = 2
 
 
+class FenceScope(Choice):
+    LocalMemory = 0
+    GM = 1
+    All = 2
+
+
 class VFImplKind(Choice):
     """Loop shape hint of the A5 vector kernels."""
 

@@ -42,6 +42,11 @@ class Calls(Writer):
                 declared_type = declared_types(insn).get(declared.name, "")
                 given[declared.name] = number_text(declared, number, declared_type)
         attrs = dict(zip((a.name for a in insn.attrs), template_arguments(op), strict=True))
+        if insn.cpp.calls:
+            shown = {n: self._argument(insn, n, v) for n, v in given.items()}
+            for statement in insn.cpp.calls[" ".join(given)]:
+                self._line(f"{statement.format(**shown)};")
+            return
         made = [v for v in op.results if v in given.values() and isinstance(v.type, BufferType)]
         for tile in made:  # another name for storage that there is
             self._make(tile)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
+from ptokit.emit.aggregates import Aggregates
 from ptokit.emit.asynchronous import Asynchronous
 from ptokit.emit.control import ControlFlow
 from ptokit.emit.convs import conv_call
@@ -23,6 +24,7 @@ from ptokit.ir.attributes import BoolAttr, EnumAttr, FloatAttr, IntAttr, StringA
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import (
     Definition,
+    aggregates,
     arith,
     asynchronous,
     conv,
@@ -62,7 +64,7 @@ def emit_cpp(module: Module, target: Target) -> str:
     return "\n".join([HEADER, *heads, *([""] if heads else []), *texts])
 
 
-class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Windows):
+class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
     head: str = ""
 
     def text(self) -> str:
@@ -139,7 +141,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Windows):
     # ---- arithmetic ------------------------------------------------------------------------
 
     def arithmetic(self, op: Op) -> None:
-        name = op.name.removeprefix("arith.")
+        name = op.name.partition(".")[2]
         args = [self._use(v) for v in op.operands]
         if name == "constant":
             self._constant(op)
@@ -322,6 +324,9 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     memory.MAKE_VIEW: _FunctionWriter.make_view,
     memory.PARTITION: _FunctionWriter.partition,
     memory.DECLARE_VIEW: _FunctionWriter.declare_view,
+    **dict.fromkeys(aggregates.DECLARATIONS, _FunctionWriter.declare_aggregate),
+    **dict.fromkeys(aggregates.READS, _FunctionWriter.read_element),
+    **dict.fromkeys(aggregates.WRITES, _FunctionWriter.write_element),
     scf.FOR: _FunctionWriter.loop,
     scf.IF: _FunctionWriter.branch,
     scf.WHILE: _FunctionWriter.while_loop,

@@ -24,7 +24,7 @@ FUNCTIONS = {
 }
 CASTS = (
     "index_cast", "index_castui", "extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp",
-    "fptosi", "fptoui",
+    "fptosi", "fptoui", "unrealized_conversion_cast",
 )  # fmt: skip
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ptokit.base.diagnostics import fail
-from ptokit.engines import async_ops, conv_ops, memory_ops, sync_ops
+from ptokit.engines import aggregate_ops, async_ops, conv_ops, memory_ops, sync_ops
 from ptokit.engines.interpreter import Interpreter
 from ptokit.engines.steps import Handler, Step, arithmetic, handled
 from ptokit.engines.values import Frame, View
@@ -261,6 +261,7 @@ HANDLERS: dict[Definition, Handler] = {
     **sync_ops.HANDLERS,
     **conv_ops.HANDLERS,
     **async_ops.HANDLERS,
+    **aggregate_ops.HANDLERS,
 }
 
 

@@ -25,7 +25,7 @@ from ptokit.base.layout import Array, AxisMap
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
 from ptokit.base.tiles import TileSpec
-from ptokit.engines import async_ops, conv_ops, memory_ops, sync_ops
+from ptokit.engines import aggregate_ops, async_ops, conv_ops, memory_ops, sync_ops
 from ptokit.engines.interpreter import Interpreter
 from ptokit.engines.steps import arithmetic
 from ptokit.engines.values import Frame
@@ -434,7 +434,7 @@ class ReferenceInterpreter(Interpreter):
     def _operation(self, op: Op, frame: Frame) -> None:
         """What makes and reads values, or orders the work of others."""
         handlers = memory_ops.HANDLERS | sync_ops.HANDLERS
-        handlers |= conv_ops.HANDLERS | async_ops.HANDLERS
+        handlers |= conv_ops.HANDLERS | async_ops.HANDLERS | aggregate_ops.HANDLERS
         definition = definition_of(op)
         if definition in handlers:
             handlers[definition](self, op, frame)

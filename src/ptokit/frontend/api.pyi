@@ -2551,6 +2551,23 @@ A2/A3 needs `tmp`, shaped like the destination, and all three tiles apart; with 
 valid columns it also overwrites the byte behind each row of an 8-bit tile. Other targets do not
 touch `tmp` and work in place."""
 
+class _barrier_all(Instruction):
+    def __call__(self, *events: Wait, scope: Any = ...) -> RecordEvent: ...
+
+barrier_all: _barrier_all
+"""Complete the earlier work of every pipe, and what it stored in global memory.
+
+What others are told of behind it, they will find there."""
+
+class _cacheinvalid(Instruction):
+    @overload
+    def __call__(self, *events: Wait) -> RecordEvent: ...
+    @overload
+    def __call__(self, ptr: Pointer | GlobalTensor, *events: Wait) -> RecordEvent: ...
+
+cacheinvalid: _cacheinvalid
+"""Write a line of the scalar data cache back and forget it; without an address all lines."""
+
 class _dcci(Instruction):
     @overload
     def __call__(self, ptr: Pointer | GlobalTensor, scope: int, *events: Wait) -> RecordEvent: ...
@@ -2842,6 +2859,8 @@ __all__ = [
     "TTRI",
     "TXOR",
     "TXORS",
+    "barrier_all",
+    "cacheinvalid",
     "dcci",
     "dsb",
     "ffts_cross_core_sync",

@@ -15,7 +15,7 @@ import numpy as np
 
 from ptokit.ir.attributes import BoolAttr, DenseAttr, FloatAttr, IntAttr
 from ptokit.ir.core import Op
-from ptokit.ir.dialects.arith import CMPI, predicates
+from ptokit.ir.dialects.arith import CMPI, NAMES, predicates
 from ptokit.ir.types import ScalarType, Type
 
 Number = int | float
@@ -34,12 +34,12 @@ def evaluate(op: Op, args: Sequence[Number]) -> tuple[Number, ...] | None:
 
 def meaning(op: Op) -> Meaning | None:
     """What an `arith` operation computes, found once for all its runs; None: something else."""
-    name = op.name.removeprefix("arith.")
+    name = op.name.partition(".")[2]
     if name == "constant":
         value = _constant(op)
         return None if value is None else lambda args: value
     kind = op.results[0].type if op.results else None
-    if not op.name.startswith("arith.") or kind is None:
+    if op.name not in NAMES or kind is None:
         return None
     if name in ("cmpi", "cmpf"):
         number = op.attrs["predicate"]
@@ -262,4 +262,5 @@ _CASTS: dict[str, Callable[[Number, int, Type], Number]] = {
     "fptosi": lambda v, n, to: _to_integer(v, to, True),
     "fptoui": lambda v, n, to: _to_integer(v, to, False),
     "bitcast": _bitcast,
+    "unrealized_conversion_cast": lambda v, n, to: wrap(int(v), bits_of(to)),
 }

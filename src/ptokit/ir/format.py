@@ -11,6 +11,8 @@
 | `{}` | the remaining attributes, left out when there are none |
 | `{a, b:c, d?}` | a dictionary with these keys in this order; `b:c` writes attribute c as b |
 | `[?...?]` | an optional part; printed when its first operand or attribute is there |
+| `[?...?|...?]` | the first part as above, the second where it is not there |
+| `'...'` | one token, such as an attribute that never changes |
 | `M(x)` | a list of integers and operands: integers are the attribute static_x |
 | `R` | a region |
 | `,?` | a comma that may be missing |
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
     from ptokit.ir.printer import Printer
 
 _PIECE = re.compile(
-    r"\s*(?:(?P<open>\[\?)|(?P<close>\?\])|(?P<operand>%\w+(?:\|\w+)*(?:\.\.\.)?)"
+    r"\s*(?:(?P<open>\[\?)|(?P<close>\?\])|(?P<other>\?\|)|(?P<token>'[^']+')"
+    r"|(?P<operand>%\w+(?:\|\w+)*(?:\.\.\.)?)"
     r"|(?P<type>T\(\w+(?:\|\w+)*(?:\.\.\.)?\))|(?P<mixed>M\(\w+\))|(?P<attr>@\w+)|(?P<dict>\{\})"
     r"|(?P<keys>\{\w[\w:?, ]*\})|(?P<region>\bR\b)|(?P<maybe>,\?)|(?P<word>\w+)"
     r"|(?P<mark>->|[^\s\w]))"
@@ -68,6 +71,7 @@ class Piece:
     text: str
     spaced: bool
     inner: tuple[Piece, ...] = ()
+    other: tuple[Piece, ...] = ()  # in the place of `inner` where that is not there
 
     @property
     def is_list(self) -> bool:
@@ -82,6 +86,7 @@ def compile_format(text: str) -> tuple[Piece, ...]:
     """Turn a format string into pieces."""
     stack: list[list[Piece]] = [[]]
     spaces: list[bool] = []
+    first: dict[int, tuple[Piece, ...]] = {}  # parts, by depth, that another may stand for
     at = 0
     while at < len(text.rstrip()):
         match = _PIECE.match(text, at)
@@ -93,9 +98,14 @@ def compile_format(text: str) -> tuple[Piece, ...]:
         if kind == "open":
             stack.append([])
             spaces.append(spaced)
+        elif kind == "other":
+            part, stack[-1] = tuple(stack[-1]), []
+            first[len(stack)] = part
         elif kind == "close":
-            inner = stack.pop()
-            stack[-1].append(Piece("optional", "", spaces.pop(), tuple(inner)))
+            inner = first.pop(len(stack), None)
+            last = tuple(stack.pop())
+            parts = (last, ()) if inner is None else (inner, last)
+            stack[-1].append(Piece("optional", "", spaces.pop(), *parts))
         else:
             stack[-1].append(Piece(kind, _NAME[kind](piece), spaced))
     return tuple(stack[0])
@@ -112,6 +122,7 @@ _NAME: dict[str, Callable[[str], str]] = {
     "maybe": lambda p: ",",
     "word": lambda p: p,
     "mark": lambda p: p,
+    "token": lambda p: p[1:-1],
 }
 
 
@@ -147,7 +158,7 @@ def finish(reader: Reader, head: Head, definition: Definition, draft: Draft) -> 
 
 def _read_piece(reader: Reader, piece: Piece, draft: Draft, definition: Definition) -> None:
     kind = piece.kind
-    if kind in ("word", "mark"):
+    if kind in ("word", "mark", "token"):
         reader.expect(piece.text)
     elif kind == "operand":
         _read_operands(reader, piece, draft, definition)
@@ -161,9 +172,10 @@ def _read_piece(reader: Reader, piece: Piece, draft: Draft, definition: Definiti
     elif kind == "keys":
         _read_keys(reader, piece, draft, definition)
     elif kind == "optional":
-        if _begins(reader, piece.inner[0]) and not _is_type_of_missing(piece, draft, definition):
-            for inner in piece.inner:
-                _read_piece(reader, inner, draft, definition)
+        begins = _begins(reader, piece.inner[0])
+        is_there = begins and not _is_type_of_missing(piece, draft, definition)
+        for inner in piece.inner if is_there else piece.other:
+            _read_piece(reader, inner, draft, definition)
     elif kind == "region":
         draft.regions.append(reader.block())
     elif kind == "maybe":
@@ -278,11 +290,11 @@ def _write_piece(
 ) -> None:
     kind = piece.kind
     if kind == "optional":
-        if _is_there(op, piece.inner):
-            if piece.spaced:
-                out.append(" ")
-            for inner in piece.inner:
-                _write_piece(printer, op, inner, definition, spelled, out)
+        shown = piece.inner if _is_there(op, piece.inner) else piece.other
+        if shown and piece.spaced:
+            out.append(" ")
+        for inner in shown:
+            _write_piece(printer, op, inner, definition, spelled, out)
         return
     text = _piece_text(printer, op, piece, definition, spelled)
     if text is not None:
@@ -293,7 +305,7 @@ def _piece_text(
     printer: Printer, op: Op, piece: Piece, definition: Definition, spelled: set[str]
 ) -> str | None:
     kind = piece.kind
-    if kind in ("word", "mark", "maybe"):
+    if kind in ("word", "mark", "maybe", "token"):
         return piece.text
     if kind == "operand":
         return ", ".join(printer.name(v) for n in piece.labels for v in op.group(n))

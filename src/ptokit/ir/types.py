@@ -178,6 +178,27 @@ class ShapedType:
 
 
 @dataclass(frozen=True)
+class LocalArrayType:
+    """`!pto.local_array`: numbers on the stack of the scalar unit."""
+
+    shape: tuple[int, ...]
+    element: ScalarType
+
+    def __str__(self) -> str:
+        return f"!pto.local_array<{dims_text(self.shape)}{self.element}>"
+
+
+@dataclass(frozen=True)
+class StructType:
+    """`!pto.struct`: numbers and structs on the stack of the scalar unit."""
+
+    fields: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"!pto.struct<{', '.join(map(str, self.fields))}>"
+
+
+@dataclass(frozen=True)
 class OpaqueType:
     """A type without structure of its own: pipes, events, sessions."""
 
@@ -220,6 +241,8 @@ Type = (
     | ConvTileType
     | MultiTileType
     | ShapedType
+    | LocalArrayType
+    | StructType
     | OpaqueType
     | FunctionType
     | ElidedType

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import prod
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import CompactMode
@@ -28,11 +28,13 @@ from ptokit.ir.types import (
     BufferType,
     ConvTileType,
     ElidedType,
+    LocalArrayType,
     MultiTileType,
     OpaqueType,
     PtrType,
     ScalarType,
     ShapedType,
+    StructType,
     TileBufType,
     Type,
     ViewType,
@@ -51,7 +53,17 @@ OPAQUE = (
     *("group", "fmatrix_config", "tpipe", "mask", "vreg", "align", "prefetch_async_context"),
 )
 CONVS = ("conv_tile", "conv_tile_buf")
-NAMES = ("ptr", "tile", "tile_buf", "multi_tile_buf", *CONVS, *VIEWS, *OPAQUE)
+NAMES = (
+    "ptr",
+    "tile",
+    "tile_buf",
+    "multi_tile_buf",
+    "local_array",
+    "struct",
+    *CONVS,
+    *VIEWS,
+    *OPAQUE,
+)
 
 _KEYS = ("loc", "dtype", "rows", "cols", "v_row", "v_col", "blayout", "slayout", "fractal", "pad")
 _POSITIONS = {
@@ -131,11 +143,49 @@ def _dialect_type(text: str) -> Type:
         return PtrType(_element(*element), space[0][0] if space and space[0][0] != "gm" else "")
     if name in VIEWS:
         return _view(name, body, start)
+    if name == "local_array":
+        return _local_array(body, start)
+    if name == "struct":
+        return _struct(body, start)
     if name in OPAQUE:
         return OpaqueType(name, body.strip())
     raise SpellingError(
         f"there is no type !pto.{name}", 0, len(name) + 5, suggestion(f"!pto.{name}", _spellings())
     )
+
+
+def _local_array(body: str, start: int) -> LocalArrayType:
+    shape, element = dims(body.strip(), start + _indent(body))
+    if not shape or min(shape) <= 0 or not _is_storable(element):
+        raise SpellingError(
+            "a local_array has positive sizes and elements that are numbers",
+            start,
+            len(body),
+            "write !pto.local_array<4x8xf32>",
+        )
+    return LocalArrayType(shape, element)
+
+
+def _struct(body: str, start: int) -> StructType:
+    fields: list[Type] = []
+    for part, offset in _parts(body, start):
+        kind = parse_type(part) if part else None
+        if not isinstance(kind, StructType) and not _is_storable(kind):
+            raise SpellingError(
+                f"a field is a number of 8 to 64 bits or a struct, not {part!r}",
+                offset,
+                len(part),
+                "write !pto.struct<f32, !pto.struct<i8, i16>>",
+            )
+        fields.append(kind)
+    return StructType(tuple(fields))
+
+
+_STORABLE = re.compile(r"[su]?i(8|16|32|64)|f(16|32|64)|bf16")
+
+
+def _is_storable(type_: Type | None) -> TypeGuard[ScalarType]:
+    return isinstance(type_, ScalarType) and _STORABLE.fullmatch(type_.name) is not None
 
 
 def _spellings() -> list[str]:

@@ -212,6 +212,8 @@ class Cpp:
     casts: Mapping[str, str] = field(
         default_factory=dict[str, str]
     )  # operand -> type it is cast to
+    # Where there is no such function: operands given -> what is called instead, in order.
+    calls: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 PLAIN_CALL = Cpp()

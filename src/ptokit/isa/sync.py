@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ptokit.base.enums import SyncAllMode, SyncCoreType
+from ptokit.base.enums import FenceScope, SyncAllMode, SyncCoreType
 from ptokit.isa.effects import (
     SIGNAL_BASE,
     Barrier,
@@ -418,6 +418,50 @@ def dcci(ptr: Any, scope: int, out: int | None) -> None:
 )
 def dsb(kind: int) -> None:
     """Wait until earlier scalar stores and cache write-backs have reached memory."""
+
+
+@insn(
+    Operand("ptr", "in", kinds=("pointer", "global"), view=View.OBJECT, optional=True),
+    pipe=None,
+    effects=lambda o: [Clean("" if o.ptr is None else "ptr")],
+    asm=Asm(
+        syntax={
+            "cmo.cacheinvalid": "[?%ptr single_cache_line : T(ptr)"
+            "?|all '#pto.address_space<gm>'?] {}"
+        }
+    ),
+    cpp=Cpp(
+        calls={
+            "ptr": ("dcci({ptr}, SINGLE_CACHE_LINE, CACHELINE_OUT)",),
+            "": ("dcci((__gm__ void *)0, ENTIRE_DATA_CACHE, CACHELINE_OUT)",),
+        }
+    ),
+    forms=["", "ptr"],
+)
+def cacheinvalid(ptr: Any) -> None:
+    """Write a line of the scalar data cache back and forget it; without an address all lines."""
+
+
+@insn(
+    attrs=[Attr("scope", FenceScope, FenceScope.GM)],
+    pipe=None,
+    rules=[
+        rule(
+            "scope",
+            "there is a fence of global memory, and none of local memory alone",
+            lambda o: o.attrs["scope"] != FenceScope.LocalMemory,
+            fix="FenceScope.GM",
+        )
+    ],
+    effects=lambda o: [Barrier(Pipe.ALL), Fence()],
+    asm=Asm(syntax={"fence.barrier_all": "@scope {}"}, types={"scope": ""}),
+    cpp=Cpp(calls={"": ("pipe_barrier(PIPE_ALL)", "dsb(DSB_DDR)")}),
+)
+def barrier_all(scope: FenceScope) -> None:
+    """Complete the earlier work of every pipe, and what it stored in global memory.
+
+    What others are told of behind it, they will find there.
+    """
 
 
 @insn(

@@ -21,6 +21,7 @@ from ptokit.ir.types import BufferType, ScalarType, on_target
 from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
+from ptokit.passes.aggregate_structure import CHECKS as AGGREGATE_CHECKS
 from ptokit.passes.base import Pass
 from ptokit.passes.conv_structure import CONV_CHECKS
 from ptokit.passes.facts import Known
@@ -31,7 +32,7 @@ from ptokit.passes.surroundings import Surroundings, Use
 from ptokit.passes.unbound import unbound
 
 _CHECKS: dict[Definition | None, list[Check]] = {}
-for _table in (CHECKS, CONV_CHECKS):
+for _table in (CHECKS, CONV_CHECKS, AGGREGATE_CHECKS):
     for _definition, _check in _table.items():
         _CHECKS.setdefault(_definition, []).append(_check)
 

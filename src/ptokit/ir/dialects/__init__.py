@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from ptokit.ir.core import Op
 from ptokit.ir.dialects import (
+    aggregates,
     arith,
     asynchronous,
     conv,
@@ -22,7 +23,9 @@ from ptokit.ir.dialects.definition import Definition
 
 _by_name: dict[str, Definition] = {
     name: definition
-    for topic in (func, arith, scf, memory, conv, sync, fifo, asynchronous, system, records)
+    for topic in (
+        *(func, arith, scf, memory, aggregates, conv, sync, fifo, asynchronous, system, records),
+    )
     for definition in topic.DEFINITIONS
     for name in (definition.name, *definition.aliases)
 }

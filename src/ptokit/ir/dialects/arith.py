@@ -146,6 +146,13 @@ _OTHERS = (
         define(f"arith.{n}", "in:any -> out:any", "%in {} : T(in) to T(out)", pure=True)
         for n in _CASTS.split()
     ),
+    # Other signedness, same bits: what conversions between dialects leave of integers.
+    define(
+        "builtin.unrealized_conversion_cast",
+        "in:int -> out:int",
+        "%in {} : T(in) to T(out)",
+        pure=True,
+    ),
     *(
         define(
             f"arith.{n}",
@@ -159,5 +166,6 @@ _OTHERS = (
 )
 
 DEFINITIONS = definitions_in(globals())
+NAMES = frozenset(definition.name for definition in DEFINITIONS)
 
 __all__ = ["DEFINITIONS", "predicates"]

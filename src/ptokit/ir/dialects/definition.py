@@ -23,11 +23,13 @@ from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import (
     BufferType,
     ConvTileType,
+    LocalArrayType,
     MultiTileType,
     OpaqueType,
     PtrType,
     ScalarType,
     ShapedType,
+    StructType,
     TileBufType,
     Type,
     ViewType,
@@ -252,6 +254,8 @@ _KINDS: dict[str, Callable[[Type], bool]] = {
     "buffer": lambda t: isinstance(t, BufferType | ShapedType),
     "tiles": lambda t: isinstance(t, MultiTileType),
     "memref": lambda t: isinstance(t, ShapedType),
+    "local_array": lambda t: isinstance(t, LocalArrayType),
+    "struct": lambda t: isinstance(t, StructType),
     "data": lambda t: isinstance(t, TileBufType | ShapedType | ViewType),
 }
 _ARTICLE = {
@@ -268,6 +272,8 @@ _ARTICLE = {
     "buffer": "a tile or convolution tile",
     "tiles": "a multi_tile_buf",
     "memref": "a memref",
+    "local_array": "a !pto.local_array",
+    "struct": "a !pto.struct",
     "data": "a tile or view",
     "pipe": "a !pto.pipe",
     "async_session": "a !pto.async_session",

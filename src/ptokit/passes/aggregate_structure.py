@@ -1,0 +1,46 @@
+"""Rules of arrays and structs of the scalar unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptokit.base.diagnostics import Diagnostic
+from ptokit.ir.aggregates import element_of, path_of
+from ptokit.ir.core import Op
+from ptokit.ir.dialects import Definition, aggregates
+from ptokit.ir.flow import is_terminator
+from ptokit.ir.types import LocalArrayType
+from ptokit.passes.structure import Check, Scene, complaint
+
+
+def check_element(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """What is read or written is one number, of the type that lies there."""
+    whole, found = op.operands[0].type, element_of(op)
+    moved = op.results[0].type if op.results else op.operands[-1].type
+    if found is None:
+        at = len(op.group("indices")) if isinstance(whole, LocalArrayType) else path_of(op)
+        text = "the indices lead to a number: one for each size, and inside each struct"
+        yield complaint(op, "element-path", text, {"type": whole, "indices": at})
+    elif found != moved:
+        text = "the number has the type of the element"
+        yield complaint(op, "element-type", text, {"element": found, "number": moved})
+    if isinstance(whole, LocalArrayType):
+        for axis, (index, size) in enumerate(zip(op.group("indices"), whole.shape, strict=False)):
+            at = scene.known.number(index)
+            if at is not None and not 0 <= at < size:
+                values = {"axis": axis, "index": at, "size": size}
+                yield complaint(op, "array-bounds", "the indices lie inside the array", values)
+
+
+def check_declaration(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """An array or struct stays in the function, and in the region, that makes it."""
+    for user in scene.function.walk():
+        if is_terminator(user) and op.result in user.operands:
+            text = "an array or struct is not handed on: its elements are"
+            yield complaint(user, "element-escapes", text, {"value": op.result.type})
+
+
+CHECKS: dict[Definition, Check] = {
+    **dict.fromkeys((*aggregates.READS, *aggregates.WRITES), check_element),
+    **dict.fromkeys(aggregates.DECLARATIONS, check_declaration),
+}
