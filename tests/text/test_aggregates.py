@@ -94,17 +94,17 @@ def test_integers_of_another_signedness_have_the_same_bits() -> None:
 DECLARED = f"%t = pto.declare_local_array -> {ARRAY}\n"
 MADE = f"%s = pto.declare_struct -> {STRUCT}\n"
 WRONG = {
-    "element-path": [
+    "local-element": [
         DECLARED + f"%x = pto.local_array_get %t[%c0] : {ARRAY} -> i32",
         MADE + f"%x = pto.struct_get %s[1] : {STRUCT} -> i32",
         MADE + f"%x = pto.struct_get %s[2] : {STRUCT} -> i32",
     ],
-    "element-type": [
+    "local-type": [
         DECLARED + f"pto.local_array_set %t[%c0, %c0], %small : {ARRAY}, i8",
         MADE + f"pto.struct_set %s[1, 0], %a : {STRUCT}, i32",
     ],
-    "array-bounds": [DECLARED + f"pto.local_array_set %t[%c2, %c0], %a : {ARRAY}, i32"],
-    "element-escapes": [
+    "local-bounds": [DECLARED + f"pto.local_array_set %t[%c2, %c0], %a : {ARRAY}, i32"],
+    "local-escapes": [
         f"""{MADE}%r = scf.for %i = %c0 to %c2 step %c1 iter_args(%k = %s) -> ({STRUCT}) {{
           scf.yield %k : {STRUCT}
         }}
@@ -130,7 +130,7 @@ def test_what_is_refused(code: str, lines: str) -> None:
     assert found[0].code == code, found
 
 
-@pytest.mark.parametrize(("n", "code"), [(3, "array-bounds"), (1, "poison-read")])
+@pytest.mark.parametrize(("n", "code"), [(3, "local-bounds"), (1, "poison-read")])
 def test_what_only_a_run_knows(n: int, code: str, engine: str) -> None:
     made = program(DECLARED + f"%x = pto.local_array_get %t[%c1, %n] : {ARRAY} -> i32")
     with pytest.raises(PtoError) as caught:

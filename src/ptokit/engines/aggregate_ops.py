@@ -30,7 +30,7 @@ def _place(op: Op, frame: Frame) -> Place:
     at = tuple(frame[v] for v in op.group("indices"))
     if not all(0 <= n < size for n, size in zip(at, type_.shape, strict=True)):
         raise fail(
-            "array-bounds",
+            "local-bounds",
             f"{op.name}: the indices lie inside the array",
             got=[("indices", at), ("sizes", type_.shape)],
             site=op.location,

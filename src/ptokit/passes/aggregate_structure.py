@@ -20,16 +20,16 @@ def check_element(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     if found is None:
         at = len(op.group("indices")) if isinstance(whole, LocalArrayType) else path_of(op)
         text = "the indices lead to a number: one for each size, and inside each struct"
-        yield complaint(op, "element-path", text, {"type": whole, "indices": at})
+        yield complaint(op, "local-element", text, {"type": whole, "indices": at})
     elif found != moved:
         text = "the number has the type of the element"
-        yield complaint(op, "element-type", text, {"element": found, "number": moved})
+        yield complaint(op, "local-type", text, {"element": found, "number": moved})
     if isinstance(whole, LocalArrayType):
         for axis, (index, size) in enumerate(zip(op.group("indices"), whole.shape, strict=False)):
             at = scene.known.number(index)
             if at is not None and not 0 <= at < size:
                 values = {"axis": axis, "index": at, "size": size}
-                yield complaint(op, "array-bounds", "the indices lie inside the array", values)
+                yield complaint(op, "local-bounds", "the indices lie inside the array", values)
 
 
 def check_declaration(op: Op, scene: Scene) -> Iterator[Diagnostic]:
@@ -37,7 +37,7 @@ def check_declaration(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     for user in scene.function.walk():
         if is_terminator(user) and op.result in user.operands:
             text = "an array or struct is not handed on: its elements are"
-            yield complaint(user, "element-escapes", text, {"value": op.result.type})
+            yield complaint(user, "local-escapes", text, {"value": op.result.type})
 
 
 CHECKS: dict[Definition, Check] = {
