@@ -184,18 +184,20 @@ class Program:
 
     @property
     def source(self) -> str:
-        """The program as Python; line n holds step n."""
-        return "\n".join(self._lines()) + "\n"
+        """The program as Python."""
+        return self.text()
 
-    def _lines(self) -> list[str]:
+    def text(self, *, observed: bool = False) -> str:
+        """A function per core; observed, it stores its on-chip memory to `z` in the end."""
         lines: list[str] = []
         for core in self.cores:
-            lines.append(f"def {core}(x, y, ring):")
+            lines.append(f"def {core}(x, y, z, ring):")
             lines += [f"    {line}" for line in PROLOGUE[core]]
             if self.is_cluster:
                 lines.append(f"    fifo = {FIFO}(ring, 0x8000, 0)")
             lines += [f"    {step.code}" for step in self.steps if step.core == core]
-        return lines
+            lines += [f"    {line}" for line in (EPILOGUE[core] if observed else ())]
+        return "\n".join(lines) + "\n"
 
     def order(self) -> Order:
         """What the oracle looks at: the steps in their order, with the lines they stand on."""
@@ -258,7 +260,7 @@ PROLOGUE = {
     "vector": [
         "tile = [at(F32(), 512 * n) for n in range(6)]",
         "row = [at(Row(), 512 * n) for n in range(6)]",
-        "[t.fill(1) for t in (*tile, at(F32(), 0x8000), at(F32(), 0x8400))]",
+        "[t.fill(n) for n, t in enumerate((*tile, at(F32(), 0x8000), at(F32(), 0x8400)))]",
         "part = lambda a, n: G32(ptr(a, 256 * (n + 8 * get_subblockid())))",
     ],
     "cube": [
@@ -266,13 +268,22 @@ PROLOGUE = {
         "left = [at(TileLeft[half, 16, 16](), 512 * n) for n in range(2)]",
         "right = [at(TileRight[half, 16, 16](), 512 * n) for n in range(2)]",
         "acc = [at(TileAcc[float32, 16, 16](), 1024 * n) for n in range(2)]",
-        "[t.fill(1) for t in (*mat, *left, *right, *acc)]",
+        "[t.fill(n) for n, t in enumerate((*mat, *left, *right, *acc))]",
         "part = lambda a, n: G32(ptr(a, 256 * n))",
-        "halves = GlobalTensor(np.ones((16, 16), np.float16))",
+        "halves = GlobalTensor(np.full((16, 16), 9, np.float16))",
         "set_ffts_base_addr(np.zeros(64, np.uint64))",
     ],
 }
-PIPES = {"vector": ["MTE2", "V", "MTE3", "S"], "cube": ["MTE2", "MTE1", "M", "FIX"]}
+EPILOGUE = {
+    "vector": [
+        "pipe_barrier(PIPE_ALL)",
+        "[TSTORE(part(z, n), tile[m]) for n, m in enumerate((0, 2, 4, 5))]",
+    ],
+    "cube": [
+        "pipe_barrier(PIPE_ALL)",
+        "[TSTORE(part(z, 4 + n), acc[n]) for n in range(2)]",
+    ],
+}
 
 
 def tile(n: int, writes: bool, in_step: bool = True) -> Touch:
@@ -518,16 +529,32 @@ NAMES: dict[str, Any] = {name: getattr(ptokit, name) for name in ptokit.__all__}
 Found = set[tuple[frozenset[int], str]]  # two lines and the severity
 
 
-def checked(program: Program, schedule: Schedule | None = None) -> Found:
-    """The answer of the checker."""
-    name = f"<oracle {program.seed}>"
-    source = program.source
+class Memory(NamedTuple):
+    """The global memory of a program: two arrays, what is observed, and the slots of the FIFO."""
+
+    x: Any
+    y: Any
+    z: Any
+    ring: Any
+
+    @staticmethod
+    def new() -> Memory:
+        numbers = np.arange(4096, dtype=np.float32).reshape(16, 256)
+        return Memory(numbers + 1, -numbers - 1, 0 * numbers, np.zeros((2, 256), np.float32))
+
+
+def cores_of(program: Program, memory: Memory, *, observed: bool = False) -> dict[str, Any]:
+    """The program as functions that a launch takes."""
+    name, source = f"<oracle {program.seed}>", program.text(observed=observed)
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     scope = dict(NAMES)
     exec(compile(source, name, "exec"), scope)
-    x, y = (np.ones((16, 256), np.float32) for _ in range(2))
-    ring = np.zeros((2, 256), np.float32)
-    cores = {core: (lambda core=core: scope[core](x, y, ring)) for core in program.cores}
+    return {core: (lambda core=core: scope[core](*memory)) for core in program.cores}
+
+
+def checked(program: Program, schedule: Schedule | None = None) -> Found:
+    """The answer of the checker."""
+    cores = cores_of(program, Memory.new())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -536,7 +563,7 @@ def checked(program: Program, schedule: Schedule | None = None) -> Found:
             found = error.diagnostics
     others = [each for each in found if each.evidence is None]
     if others:
-        raise AssertionError(f"{name} is no legal program: {others[0]}\n{source}")
+        raise AssertionError(f"no legal program: {others[0]}\n{program.source}")
     return {(_lines_of(each), each.severity) for each in found}
 
 

@@ -98,15 +98,19 @@ class PipeQueue:
         """Whether the head could be executed now."""
         return bool(self.entries) and self.stalled is None
 
-    @property
-    def leading_work(self) -> int:
-        """How many transfers stand at the head without a signal, wait or barrier among them."""
-        count = 0
-        for entry in self.entries:
-            if not isinstance(entry, Work):
+    def free_work(self, *, behind_signals: bool) -> list[int]:
+        """Where transfers stand that may be done before those in front of them.
+
+        No wait or barrier stands before them. A signal holds nobody up, but whoever keeps clocks
+        counts on it that what it announces has been done before what stands behind it.
+        """
+        found: list[int] = []
+        for index, entry in enumerate(self.entries):
+            if isinstance(entry, Work):
+                found.append(index)
+            elif not (behind_signals and isinstance(entry, Give)):
                 break
-            count += 1
-        return count
+        return found
 
     @property
     def stalled(self) -> Take | None:

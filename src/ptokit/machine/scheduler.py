@@ -364,8 +364,9 @@ class Scheduler:
         chosen = self._random.choice(choices)
         if isinstance(chosen, Stream):
             self._resume(chosen)
-        elif chosen.pipe in self.target.overtaken and chosen.leading_work > 1:
-            self.queues.overtake(chosen, self._random.randrange(chosen.leading_work))
+        elif chosen.pipe in self.target.overtaken:
+            places = chosen.free_work(behind_signals=self.clocks is None)
+            self.queues.overtake(chosen, self._random.choice([0, *places]))
         else:
             self.queues.advance(chosen, 1)
         return True
