@@ -100,9 +100,8 @@ def tile_places(spec: TileSpec, valid_rows: int, valid_cols: int, reach: tuple[i
     return box + r % high * wide + c % wide
 
 
-def view_places(tensor: GlobalObject) -> Array:
+def view_places(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
     """The place of every element of a view, counted in elements, a dimension for every axis."""
-    shape, strides = all_axes(tensor.shape, tensor.stride, tensor.spec.layout)
     places = np.zeros(shape, np.int64)
     for index, stride in zip(np.indices(shape), strides, strict=True):
         places += index * stride
@@ -312,19 +311,24 @@ class ReferenceCall:
 
     def view_elements(self, declared: Operand, tensor: GlobalObject, site: Place) -> Elements:
         """The elements of a view where it points to now."""
-        places, view, at = view_places(tensor), self.view(declared), tensor.data()
+        view, at = self.view(declared), tensor.data()
+        axes = all_axes(tensor.shape, tensor.stride, tensor.spec.layout)
         if view is View.STORAGE:  # dense behind the pointer, whatever the strides say
-            places = np.arange(prod(tensor.shape))
+            axes = (prod(tensor.shape),), (1,)
         elif isinstance(view, AxisMap):
-            places = map_places(view)
-        elif view is not View.WHOLE:
+            axes = view.shape, view.strides
+        last = sum((n - 1) * s for n, s in zip(*axes, strict=True)) * (0 not in axes[0])
+        ends = Elements(declared, tensor.spec.dtype, at.buffer, at.offset, np.array([[0, last]]))
+        if at.offset < 0 or at.offset + ends.high > at.buffer.nbytes:  # before they are listed
+            raise faults.outside_array(ends, at.buffer, at.offset, self.insn, tensor.spec, site)
+        places = map_places(view) if isinstance(view, AxisMap) else view_places(*axes)
+        if view is View.VALID:
             rows, cols = ROW_AND_COLUMN_AXES[tensor.spec.layout]
             height = prod(places.shape[axis] for axis in rows)
             width = prod(places.shape[axis] for axis in cols)
             places = places.transpose(rows + cols).reshape(height, width)
         found = Elements(declared, tensor.spec.dtype, at.buffer, at.offset, places)
-        spills = at.offset + found.low < 0 or at.offset + found.high > at.buffer.nbytes
-        if spills or not at.buffer.holds(found.ranges(), -at.buffer.base):
+        if not at.buffer.holds(found.ranges(), -at.buffer.base):
             raise faults.outside_array(found, at.buffer, at.offset, self.insn, tensor.spec, site)
         if found.writes and not at.buffer.writeable:
             raise faults.read_only(found, self.insn, site)

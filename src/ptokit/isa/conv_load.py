@@ -72,6 +72,8 @@ def _sizes(o: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
         sizes = (tile[0], tile[1], tile[3], tile[4])
         return sizes, (n, d, h, w), c, tile[2] * tile[5]
     plane = d * h * w
+    if not plane:
+        return tile, (plane,), 0, 0  # never equal either
     sizes = (tile[0] % plane, tile[1], tile[2])
     return sizes, (0, -(-n // FILTERS), FILTERS), c, tile[0] // plane * tile[3]
 

@@ -22,7 +22,10 @@ COMPARE = {
 
 
 def notify(word: Array, token: Word) -> None:
-    """Write the one word of an array, or add to it; sums wrap around."""
+    """Write the one word of an array, or add to it; sums wrap around.
+
+    That it is aligned (TN-2) is so of every array that is global memory.
+    """
     number = _wrapped(token.number)
     with np.errstate(over="ignore"):
         word[0] = word[0] + number if NotifyOp(token.how) is NotifyOp.AtomicAdd else number

@@ -10,19 +10,18 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ptokit.base.enums import AtomicType
-from ptokit.base.layout import Array
-from ptokit.base.tensors import ROW_AND_COLUMN_AXES, GlobalSpec, global_axis_map
+from ptokit.base.tensors import ROW_AND_COLUMN_AXES, GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import Flag, Signal, Wait
+from ptokit.isa.regions import View
 from ptokit.isa.services import Poison, Refused
-from ptokit.isa.spec import Insn, Pipe, thing
-from ptokit.machine.calls import part_of
+from ptokit.isa.spec import Insn, Operand, Pipe, thing
+from ptokit.machine.calls import bind_global, global_pattern, part_of
 from ptokit.machine.faults import unbound_tile
 from ptokit.machine.objects import GlobalObject, Pointer, TileObject
+from ptokit.machine.regions import Ranges, Region, Rows
 
 if TYPE_CHECKING:
     from ptokit.machine.providers import Services
@@ -172,13 +171,19 @@ class Staging:
 
     def apart(self, name: str, tensor: GlobalObject, other: str, others: GlobalObject) -> None:
         """Refuse views that share memory."""
-        if overlap(tensor, others):
+        regions = [self._region(name, tensor), self._region(other, others)]
+        if all(regions) and Region("GM", regions[0]).overlaps(Region("GM", regions[1])):
             raise Refused(
                 "overlap",
                 f"{name} and {other} share no memory",
                 got=[(name, tensor), (other, others)],
                 fix="copy to a buffer of its own",
             )
+
+    def _region(self, name: str, tensor: GlobalObject) -> Rows | Ranges:
+        """The bytes of a view, all of which lie in its array."""
+        pattern = global_pattern(tensor, View.WHOLE, Operand(name, "in"))
+        return bind_global(pattern, tensor, self._run.call.insn, self._run.site).place
 
 
 def _forget(tile: TileObject, poison: Poison) -> None:
@@ -196,31 +201,6 @@ def same_place(a: GlobalObject, b: GlobalObject) -> bool:
     return _address(a) == _address(b) and (a.shape, a.stride) == (b.shape, b.stride)
 
 
-def overlap(a: GlobalObject, b: GlobalObject) -> bool:
-    """Whether two views have an element in common."""
-    if 0 in a.shape or 0 in b.shape:
-        return False
-    (low_a, high_a), (low_b, high_b) = _span(a), _span(b)
-    if low_a >= high_b or low_b >= high_a:
-        return False
-    return bool(np.intersect1d(_touched(a), _touched(b)).size)
-
-
 def _address(view: GlobalObject) -> int:
     at = view.data()
     return at.buffer.base + at.offset
-
-
-def _span(view: GlobalObject) -> tuple[int, int]:
-    reach = [(n - 1) * s for n, s in zip(view.shape, view.stride, strict=True)]
-    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
-    start, size = _address(view), view.spec.itemsize
-    return start + low * size, start + (high + 1) * size
-
-
-def _touched(view: GlobalObject) -> Array:
-    offsets = global_axis_map(view.shape, view.stride, view.spec.layout).offsets.reshape(-1)
-    if view.spec.dtype.is_packed:
-        return offsets // 2 + _address(view)
-    size = view.spec.itemsize
-    return (offsets[:, None] * size + np.arange(size)).reshape(-1) + _address(view)
