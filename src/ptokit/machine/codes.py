@@ -35,9 +35,11 @@ CODES = {
         "The flag the message names, or a FIFO between cores.",
     ),
     "E7": (
-        "The same for global memory: a store and a load in one core, or two cores, or two blocks. "
+        "The same for global memory: a store and a load in one core, or two cores, two blocks, two "
+        "ranks of a world; or a transfer of a DMA engine whose event nobody has waited for. "
         "A warning where both vector cores of a cluster store equal bytes.",
-        "MTE3 to MTE2 flag; FIFO or cross-core flag; SYNCALL between blocks.",
+        "MTE3 to MTE2 flag; FIFO or cross-core flag; SYNCALL between blocks; TNOTIFY and TWAIT "
+        "between ranks; `event.Wait(session)` behind a transfer.",
     ),
     "E8": (
         "Two instructions of one pipe that depend on each other without a barrier, where the "
@@ -69,7 +71,8 @@ CODES = {
         "Enter it on every core that takes part.",
     ),
     "E14": (
-        "Scalar access to global memory spoilt by the data cache, which is coherent with nobody.",
+        "Scalar access to global memory spoilt by the data cache, which is coherent with nobody. "
+        "A warning where two cores store to different words of one line.",
         "`dcci` and `dsb(DSB_DDR)` behind a store, `dcci` before a load; a line of its own "
         "per core.",
     ),

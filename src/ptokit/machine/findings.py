@@ -200,9 +200,12 @@ class Findings:
             notes=[Note("the set that is still pending", where(pending.tokens[0].site))],
         )
 
-    def stale(self, message: str, site: Place, other: Place, fix: str) -> None:
+    def stale(
+        self, message: str, site: Place, other: Place, fix: str, severity: str = "error"
+    ) -> None:
         """A scalar access that the data cache spoils."""
-        self.add("E14", message, site, fix=fix, notes=[Note("the other access", where(other))])
+        notes = [Note("the other access", where(other))]
+        self.add("E14", message, site, fix=fix, notes=notes, severity=severity)
 
 
 def _owner(core: Core) -> int:

@@ -61,6 +61,7 @@ class ScalarCaches:
                     site,
                     where,
                     "give each core a line of its own",
+                    self._findings.doubtful,
                 )
         key = (core.number, line)
         if writes:
