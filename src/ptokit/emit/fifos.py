@@ -8,13 +8,12 @@ from ptokit.ir.core import Op, Value
 from ptokit.ir.fifos import (
     buffer_address,
     entry_of,
+    fifo_of,
     is_slot,
     pipe_spec,
 )
 from ptokit.ir.instructions import template_arguments
 from ptokit.ir.types import OpaqueType, TileBufType
-
-_FRONT_END = Value("pipe", OpaqueType("pipe"))  # its operations name no pipe: there is one
 
 
 class Fifos(Calls):
@@ -30,7 +29,7 @@ class Fifos(Calls):
 
     def open_pipe(self, op: Op) -> None:
         """The same object in both kinds of cores: memory of the slots, buffers of the consumers."""
-        pipe = op.results[0] if op.results else _FRONT_END
+        pipe = self._pipe(op)
         self.pipes[pipe] = pipe_spec(op, self.function, self.target)
         gm = op.operand("gm_addr") or op.operand("gm_slot_buffer")
         memory = "nullptr" if gm is None else f"(__gm__ void *){self._use(gm)}"
@@ -39,10 +38,18 @@ class Fifos(Calls):
         name = self._declare(pipe)
         self._line(f"{self._pipe_type(self.pipes[pipe])} {name}({memory}, {', '.join(buffers)});")
 
+    def _pipe(self, op: Op) -> Value:
+        """The pipe of an operation; a front end tells pipes apart by numbers."""
+        pipe = fifo_of(op)
+        if isinstance(pipe, Value):
+            return pipe
+        made = Value("pipe" if pipe == 0 else f"pipe{pipe}", OpaqueType("pipe"))
+        return self.front_pipes.setdefault(pipe, made)
+
     def transfer(self, op: Op) -> None:
         insn = op.insn
         assert insn is not None
-        pipe = op.operand("pipe") or _FRONT_END
+        pipe = self._pipe(op)
         if pipe not in self.pipes:
             raise self._refuse(f"{op.name} in a function that opens no pipe", op)
         entry = entry_of(op)

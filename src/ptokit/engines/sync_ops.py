@@ -14,7 +14,7 @@ from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Op
 from ptokit.ir.dialects import Definition, fifo
 from ptokit.ir.dialects import sync as dialect
-from ptokit.ir.fifos import buffer_address, pipe_spec
+from ptokit.ir.fifos import buffer_address, fifo_of, pipe_spec
 from ptokit.ir.instructions import pipe_named, template_arguments
 from ptokit.ir.ordering import effects_of, orders_pipes
 from ptokit.ir.types import OpaqueType, TileBufType
@@ -175,16 +175,15 @@ def _at(error: PtoError, op: Op) -> PtoError:
 
 def _front_pipe(run: Interpreter, op: Op, frame: Frame) -> None:
     gm = op.operand("gm_slot_buffer")
-    c2v, v2c = op.operand("c2v_consumer_buf"), op.operand("v2c_consumer_buf")
-    assert c2v is not None
-    assert v2c is not None
+    buffers = (op.operand("c2v_consumer_buf"), op.operand("v2c_consumer_buf"))
+    c2v, v2c = (0 if buffer is None else frame[buffer] for buffer in buffers)
     memory = None if gm is None else frame[gm]
-    run.pipes[_here(run)] = _open(run, op, memory, frame[c2v], frame[v2c])
+    run.pipes[_here(run, op)] = _open(run, op, memory, c2v, v2c)
 
 
-def _here(run: Interpreter) -> str:
+def _here(run: Interpreter, op: Op) -> str:
     core = run.machine.core
-    return f"{core.kind} {core.block} {core.subblock}"
+    return f"{core.kind} {core.block} {core.subblock} {fifo_of(op)}"
 
 
 def _low_pipe(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -197,11 +196,11 @@ def _low_pipe(run: Interpreter, op: Op, frame: Frame) -> None:
 
 
 def _pipe_here(run: Interpreter, op: Op) -> PipeObject:
-    found = run.pipes.get(_here(run))
+    found = run.pipes.get(_here(run, op))
     if found is None:
         raise fail(
             "pipe-init",
-            f"{op.name}: this core has opened no pipe",
+            f"{op.name}: this core has opened no pipe {fifo_of(op)}",
             fix="initialise the pipe first, in a function of this kind of core",
             site=op.location,
         )
@@ -209,7 +208,7 @@ def _pipe_here(run: Interpreter, op: Op) -> PipeObject:
 
 
 def _transfer(run: Interpreter, op: Op, frame: Frame) -> None:
-    """A transfer as a front end writes it: through the one pipe of the core."""
+    """A transfer as a front end writes it: through the pipe of an id."""
     insn = op.insn
     assert insn is not None
     entry = _popped(run, op, frame) if op.results else next((frame[v] for v in op.operands), None)

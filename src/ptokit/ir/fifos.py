@@ -35,6 +35,13 @@ def entry_of(op: Op) -> Value | None:
     return op.results[0] if op.results else op.operand("tile") or op.operand("gmTensor")
 
 
+def fifo_of(op: Op) -> Value | int:
+    """Which pipe of its function an operation opens or uses: the handle, or a front end's id."""
+    if opens_pipe(op) and op.results:
+        return op.result
+    return op.operand("pipe") or _number(op.attrs.get("id"))
+
+
 def is_slot(value: Value) -> bool:
     """Whether a view is one that a FIFO may point at its slots."""
     return isinstance(value.owner, Op) and DECLARE_VIEW.matches(value.owner)
@@ -64,37 +71,44 @@ def pipe_spec(op: Op, function: Function, target: Target) -> PipeSpec:
         known = ", ".join(f"{number} ({d.name})" for number, d in directions.items())
         raise fail("pipe-direction", f"{op.name}: dir_mask is one of {known}", site=op.location)
     direction = directions[mask]
-    if op.results:
-        slots = _number(op.attrs["slot_num"])
-        local = _number(op.attrs.get("local_slot_num"), slots)
-    else:  # a front end leaves them open: eight slots for one direction, four each for two
-        both = direction == Direction.DIR_BOTH
-        slots = 4 if both else 8
-        is_direct = target.fifos is not None and target.fifos.is_direct
-        local = 2 if is_direct and both else slots
+    # A front end may leave them open: eight slots for one direction, four each for two.
+    both = direction == Direction.DIR_BOTH
+    slots = _number(op.attrs.get("slot_num"), 4 if both else 8)
+    is_direct = target.fifos is not None and target.fifos.is_direct
+    is_open = not op.results and "slot_num" not in op.attrs
+    local = _number(op.attrs.get("local_slot_num"), 2 if is_open and is_direct and both else slots)
     given = op.attrs.get("nosplit")
     if isinstance(given, BoolAttr):
         whole = given.value
     else:  # what is not said follows from the users
         splits = [split_of(user) for user in _users(op, function)]
         whole = bool(splits) and not any(splits)
-    flag, size = _number(op.attrs.get("flag_base")), _number(op.attrs["slot_size"])
+    flag, size = _first_flag(op, function), _number(op.attrs["slot_size"])
     unit_flag = op.attrs.get("unit_flag") == BoolAttr(True)
     return PipeSpec(flag, direction, size, slots, local, whole, unit_flag)
 
 
+def _first_flag(opening: Op, function: Function) -> int:
+    """The first flag of a pipe; those of a front end follow each other by their ids."""
+    if opening.results:
+        return _number(opening.attrs.get("flag_base"))
+    mine = _number(opening.attrs.get("id"))
+    others = {_number(op.attrs.get("id")): op for op in function.walk() if opens_pipe(op)}
+    masks = (_number(op.attrs["dir_mask"]) for id, op in others.items() if id < mine)
+    return sum(4 if mask == Direction.DIR_BOTH else 2 for mask in masks)
+
+
 def _users(opening: Op, function: Function) -> Iterator[Op]:
-    """The transfers through a pipe; those of a front end name none, as there is only one."""
-    handle = opening.results[0] if opening.results else None
-    for op in function.walk():
-        if is_transfer(op) and op.operand("pipe") is handle:
-            yield op
+    """The transfers through a pipe."""
+    mine = fifo_of(opening)
+    return (op for op in function.walk() if is_transfer(op) and fifo_of(op) == mine)
 
 
 def buffer_address(op: Op, function: Function, module: Module) -> int | None:
     """The address of a reserved or imported buffer; None when the peer reserves none.
 
-    One without a base lies behind the tiles of its memory whose addresses are known.
+    Those without a base lie one behind the other, behind the tiles of their memory whose addresses
+    are known.
     """
     peer_name = op.attrs.get("peer_func")
     if isinstance(peer_name, SymbolAttr):
@@ -109,10 +123,17 @@ def buffer_address(op: Op, function: Function, module: Module) -> int | None:
     location = op.attrs["location"]
     assert isinstance(location, EnumAttr)
     ends = [_end(tile, location.value) for tile in function.walk() if allocates(tile)]
-    return -(-max(ends, default=0) // _ALIGNMENT) * _ALIGNMENT
+    at = max(ends, default=0)
+    for other in function.walk():
+        if RESERVE.matches(other) and "base" not in other.attrs:
+            at = -(-at // _ALIGNMENT) * _ALIGNMENT
+            if other is op:
+                break
+            at += _number(other.attrs["size"]) if other.attrs["location"] == location else 0
+    return at
 
 
-_ALIGNMENT = 32  # bytes; what every transfer into UB and L1 asks for
+_ALIGNMENT = 256  # bytes, of a buffer that a tool places
 
 
 def _end(alloc: Op, location: str) -> int:

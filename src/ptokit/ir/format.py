@@ -13,6 +13,7 @@
 | `[?...?]` | an optional part; printed when its first operand or attribute is there |
 | `[?...?|...?]` | the first part as above, the second where it is not there |
 | `'...'` | one token, such as an attribute that never changes |
+| `N(a, b)` | those of the operands that are there, `a = %x : T, b = %y : T`, in any order |
 | `M(x)` | a list of integers and operands: integers are the attribute static_x |
 | `R` | a region |
 | `,?` | a comma that may be missing |
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
 _PIECE = re.compile(
     r"\s*(?:(?P<open>\[\?)|(?P<close>\?\])|(?P<other>\?\|)|(?P<token>'[^']+')"
     r"|(?P<operand>%\w+(?:\|\w+)*(?:\.\.\.)?)"
-    r"|(?P<type>T\(\w+(?:\|\w+)*(?:\.\.\.)?\))|(?P<mixed>M\(\w+\))|(?P<attr>@\w+)|(?P<dict>\{\})"
+    r"|(?P<type>T\(\w+(?:\|\w+)*(?:\.\.\.)?\))|(?P<mixed>M\(\w+\))|(?P<named>N\([\w, ]+\))"
+    r"|(?P<attr>@\w+)|(?P<dict>\{\})"
     r"|(?P<keys>\{\w[\w:?, ]*\})|(?P<region>\bR\b)|(?P<maybe>,\?)|(?P<word>\w+)"
     r"|(?P<mark>->|[^\s\w]))"
 )
@@ -115,6 +117,7 @@ _NAME: dict[str, Callable[[str], str]] = {
     "operand": lambda p: p[1:],
     "type": lambda p: p[2:-1],
     "mixed": lambda p: p[2:-1],
+    "named": lambda p: p[2:-1],
     "attr": lambda p: p[1:],
     "keys": lambda p: p[1:-1],
     "dict": lambda p: "",
@@ -180,6 +183,8 @@ def _read_piece(reader: Reader, piece: Piece, draft: Draft, definition: Definiti
         draft.regions.append(reader.block())
     elif kind == "maybe":
         reader.accept(piece.text)
+    elif kind == "named":
+        _read_named(reader, piece, draft, definition)
     else:
         _read_mixed(reader, piece, draft)
 
@@ -245,10 +250,7 @@ def _read_keys(reader: Reader, piece: Piece, draft: Draft, definition: Definitio
             reader.note("bad-attribute", f"{definition.name} needs {key}", where)
     for key in given:
         listed = ", ".join(k for k, _, _ in keys)
-        newer = "several pipes told apart by an id are a newer dialect" if key == "id" else ""
-        reader.note(
-            "bad-attribute", f"{definition.name} has no {key}; it takes {listed}", where, newer
-        )
+        reader.note("bad-attribute", f"{definition.name} has no {key}; it takes {listed}", where)
 
 
 def _read_mixed(reader: Reader, piece: Piece, draft: Draft) -> None:
@@ -263,6 +265,22 @@ def _read_mixed(reader: Reader, piece: Piece, draft: Draft) -> None:
         else:
             numbers.append(IntAttr(reader.integer(), I64))
     draft.attrs[f"static_{piece.text}"] = ArrayAttr(tuple(numbers))
+
+
+def _read_named(reader: Reader, piece: Piece, draft: Draft, definition: Definition) -> None:
+    known = [name.strip() for name in piece.text.split(",")]
+    while reader.kind == "word":
+        where, name = reader.place(), reader.take("word", "an operand")
+        if name not in known or name in draft.labels:
+            listed = ", ".join(known)
+            message = f"{definition.name} takes each of {listed} once, not {name}"
+            raise reader.fail(message, "operand-count", where)
+        reader.expect("=")
+        draft.add(name, reader.value(), reader.at - 1)
+        reader.expect(":")
+        reader.typed(draft.operands[-1], draft.tokens[-1])
+        if not reader.accept(","):
+            return
 
 
 _DYNAMIC = -(1 << 63)  # MLIR's mark for "see the operand"
@@ -325,6 +343,10 @@ def _piece_text(
         return "{" + ", ".join(given) + "}"
     if kind == "region":
         return printer.block(op.regions[0])
+    if kind == "named":
+        names = [name.strip() for name in piece.text.split(",")]
+        given = [(name, v) for name in names for v in op.group(name)]
+        return ", ".join(f"{name} = {printer.name(v)} : {v.type}" for name, v in given)
     return _mixed_text(printer, op, piece.text)
 
 

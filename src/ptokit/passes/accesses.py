@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Op, Value
-from ptokit.ir.fifos import is_transfer, opens_pipe
+from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
 from ptokit.ir.flow import origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.ordering import orders_pipes
@@ -89,7 +89,7 @@ def _transfer(op: Op, result: Accesses) -> None:
     result.of[op] = [Access(root, writes, not writes, False) for root in roots]
     if writes:
         for root in roots:
-            result.fifos.popped.setdefault(root, set()).add(op.operand("pipe"))
+            result.fifos.popped.setdefault(root, set()).add(fifo_of(op))
 
 
 def is_binding(op: Op) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ptokit.base.enums import TileType
 from ptokit.ir.core import Function, Op, Value
-from ptokit.ir.fifos import entry_of, pipe_spec
+from ptokit.ir.fifos import entry_of, fifo_of, pipe_spec
 from ptokit.ir.types import BufferType
 from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.spec import Pipe
@@ -36,17 +36,17 @@ class Fifos:
     function: Function
     target: Target
     known: Known
-    specs: dict[Value | None, PipeSpec] = field(default_factory=dict[Value | None, PipeSpec])
-    rings: dict[Value | None, list[Ring]] = field(default_factory=dict[Value | None, list[Ring]])
-    popped: dict[Value, set[Value | None]] = field(default_factory=dict[Value, set[Value | None]])
+    specs: dict[Value | int, PipeSpec] = field(default_factory=dict[Value | int, PipeSpec])
+    rings: dict[Value | int, list[Ring]] = field(default_factory=dict[Value | int, list[Ring]])
+    popped: dict[Value, set[Value | int]] = field(default_factory=dict[Value, set[Value | int]])
     # Of a FIFO: the last pop, by its pipe and tile.
-    _pops: dict[Value | None, tuple[Pipe, Value]] = field(
-        default_factory=dict[Value | None, tuple[Pipe, Value]]
+    _pops: dict[Value | int, tuple[Pipe, Value]] = field(
+        default_factory=dict[Value | int, tuple[Pipe, Value]]
     )
 
     def open(self, op: Op) -> None:
         """Note a FIFO where it is made."""
-        handle = op.results[0] if op.results else None
+        handle = fifo_of(op)
         spec = self.specs[handle] = pipe_spec(op, self.function, self.target)
         first = op.operand("c2v_consumer_buf") or op.operand("local_addr")
         second = op.operand("v2c_consumer_buf") or op.operand("peer_local_addr") or first
@@ -65,7 +65,7 @@ class Fifos:
 
         Giving a slot back touches the tile that was popped last: all of a FIFO share its ring.
         """
-        handle, entry = op.operand("pipe"), entry_of(op)
+        handle, entry = fifo_of(op), entry_of(op)
         spec, rules = self.specs.get(handle), self.target.fifos
         is_direct = spec is not None and spec.is_direct(self.target)
         if entry is None:

@@ -10,7 +10,7 @@ from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import definition_of, fifo
 from ptokit.ir.dialects.fifo import IMPORT, RESERVE
 from ptokit.ir.dialects.func import CALL
-from ptokit.ir.fifos import is_transfer, opens_pipe
+from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
 from ptokit.ir.flow import core_of
 from ptokit.ir.types import TileBufType
 from ptokit.passes.structure import complaint
@@ -153,11 +153,11 @@ def _users(function: Function) -> list[Op]:
 
 def _front_end_splits(function: Function) -> Iterator[Diagnostic]:
     """A pipe that says it splits its entries is not used whole."""
-    whole = any(_number(op.attrs.get("split")) == 0 for op in _users(function))
+    whole = {fifo_of(op) for op in _users(function) if _number(op.attrs.get("split")) == 0}
     for op in function.walk():
-        if not opens_pipe(op) or not core_of(op) or not whole:
+        if not opens_pipe(op) or not core_of(op):
             continue
-        if op.attrs.get("nosplit") == BoolAttr(False):
+        if op.attrs.get("nosplit") == BoolAttr(False) and fifo_of(op) in whole:
             yield complaint(
                 op, "pipe-split", "explicit 'nosplit = false' conflicts with a user of split = 0"
             )
@@ -169,16 +169,22 @@ def _peer_splits(module: Module) -> Iterator[Diagnostic]:
         imports = (o for o in function.walk() if IMPORT.matches(o))
         for name in {_symbol(o.attrs.get("peer_func")): None for o in imports}:
             peer = module.function(name)
-            pushed = [o for o in _users(function) if "tpush" in o.name]
-            taken = [] if peer is None else [o for o in _users(peer) if "tpush" not in o.name]
-            kinds = [{bool(_number(o.attrs.get("split"))) for o in ops} for ops in (pushed, taken)]
-            if all(kinds) and len(kinds[0] | kinds[1]) > 1:
-                yield complaint(
-                    taken[0],
-                    "pipe-split",
-                    f"conflicting pipe split usage: @{function.name} and @{name} disagree",
-                    {"pushed with split": pushed[0].attrs.get("split", 0)},
-                )
+            pushed = [o for o in _users(function) if _pushes(o)]
+            taken = [] if peer is None else [o for o in _users(peer) if not _pushes(o)]
+            for pipe in {fifo_of(o): None for o in pushed}:
+                ends = [[o for o in ops if fifo_of(o) == pipe] for ops in (pushed, taken)]
+                kinds = [{bool(_number(o.attrs.get("split"))) for o in ops} for ops in ends]
+                if all(kinds) and len(kinds[0] | kinds[1]) > 1:
+                    yield complaint(
+                        ends[1][0],
+                        "pipe-split",
+                        f"conflicting pipe split usage: @{function.name} and @{name} disagree",
+                        {"pushed with split": ends[0][0].attrs.get("split", 0)},
+                    )
+
+
+def _pushes(op: Op) -> bool:
+    return op.insn is not None and op.insn.end == "producer"
 
 
 # ---- pipes as lowering makes them ----------------------------------------------------------------

@@ -5,17 +5,16 @@ from __future__ import annotations
 from ptokit.ir.dialects.definition import define, definitions_in
 from ptokit.isa.pipes import TFREE, TPOP, TPUSH
 
-_PIPE = "dir_mask:i8 slot_size:i32 slot_num:i32 local_slot_num:i32 flag_base:i32"
-_SPLIT = "split:i8"
+_PIPE = "id:i32 dir_mask:i8 slot_size:i32 slot_num:i32 local_slot_num:i32 flag_base:i32"
+_SPLIT = "id:i32 split:i8"
 _PEERS = {"aiv": "cube", "aic": "vector"}  # who talks to whom
 _SIDE = (
-    "{dir_mask, slot_size, nosplit?} ([?gm_slot_buffer = %gm_slot_buffer : T(gm_slot_buffer), ?]"
-    "c2v_consumer_buf = %c2v_consumer_buf : T(c2v_consumer_buf), "
-    "v2c_consumer_buf = %v2c_consumer_buf : T(v2c_consumer_buf)) {}"
+    "{id?, dir_mask, slot_size, slot_num?, local_slot_num?, nosplit?} "
+    "(N(gm_slot_buffer, c2v_consumer_buf, v2c_consumer_buf)) {}"
 )
-_ENDS = "gm_slot_buffer?:gm c2v_consumer_buf:i32 v2c_consumer_buf:i32"
+_ENDS = "gm_slot_buffer?:gm c2v_consumer_buf?:i32 v2c_consumer_buf?:i32"
 _SIZES = "valid_row?:index valid_col?:index"
-_POP = "[?(%valid_row, %valid_col)?] {split} {} -> T(tile)"
+_POP = "[?(%valid_row, %valid_col)?] {id?, split} {} -> T(tile)"
 
 # ---- buffers shared with the peer function
 RESERVE = define(
@@ -48,9 +47,9 @@ OPENINGS = (AIC_PIPE, AIV_PIPE, GM_PIPE, DIRECT_PIPE)
 TRANSFERS = tuple(
     define(f"pto.{name}{peer}", signature, syntax, _SPLIT, insn=insn, core=_PEERS[peer])
     for name, ends, insn, signature, syntax in (
-        ("tpush_to_", ("aiv", "aic"), TPUSH, "tile:data", "(%tile : T(tile)) {split} {}"),
+        ("tpush_to_", ("aiv", "aic"), TPUSH, "tile:data", "(%tile : T(tile)) {id?, split} {}"),
         ("tpop_from_", ("aic", "aiv"), TPOP, f"{_SIZES} -> tile:data", _POP),
-        ("tfree_from_", ("aic", "aiv"), TFREE, "", "{split} {}"),
+        ("tfree_from_", ("aic", "aiv"), TFREE, "", "{id?, split} {}"),
     )
     for peer in ends
 )
