@@ -13,17 +13,17 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from enum import EnumType
 from fnmatch import fnmatch
 from functools import cache
 from importlib import resources
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import ptokit
-from ptokit.base import enums
 from ptokit.base.convert import to_float64
 from ptokit.base.diagnostics import NotSupported, PtoError, usage_error
 from ptokit.base.dtypes import DType, dtype
@@ -32,7 +32,10 @@ from ptokit.base.enums import (
     CompactMode,
     Direction,
     Layout,
+    PadCustom,
     PadValue,
+    PadValueCustom,
+    PadValueCustom16,
     SLayout,
     TileSplitAxis,
     TileType,
@@ -92,25 +95,48 @@ def load_cases(folder: Path, only: Iterable[str] = ()) -> list[dict[str, Any]]:
     """Read the manifest; `only` keeps the named instructions."""
     manifest = folder / "manifest.json"
     try:
-        cases = json.loads(manifest.read_text("utf-8"))["cases"]
+        cases: Any = json.loads(manifest.read_text("utf-8"))["cases"]
     except FileNotFoundError:
         raise usage_error("conform.manifest", f"there is no manifest.json in {folder}") from None
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise usage_error("conform.manifest", f"{manifest} is not a manifest: {error}") from None
-    wanted = set(only)
-    return [c for c in cases if not wanted or c["instr"] in wanted]
+    except OSError as error:
+        reason = error.strerror
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        reason = f"it is not a manifest: {error}"
+    else:
+        if isinstance(cases, list):
+            wanted = set(only)
+            return [c for c in cast("list[Any]", cases) if not wanted or _told(c)[0] in wanted]
+        reason = "it is not a manifest: its cases are no list"
+    raise usage_error("conform.manifest", f"cannot read {manifest}: {reason}")
 
 
 def run_case(folder: Path, case: dict[str, Any]) -> Verdict:
-    """Run one case on a fresh machine and judge it."""
+    """Run one case on a fresh machine and judge it.
+
+    A case that makes no sense, or that we stumble over, has failed: the others go on.
+    """
+    try:
+        return _judged(folder, case)
+    except Exception as error:
+        return Verdict(*_told(case), "failed", f"{type(error).__name__}: {error}")
+
+
+def _told(case: Any) -> tuple[str, str]:
+    """The names of an instruction and a case, however odd it is."""
+    if not isinstance(case, dict):
+        return "?", "?"
+    return str(case.get("instr", "?")), str(case.get("case", "?"))
+
+
+def _judged(folder: Path, case: dict[str, Any]) -> Verdict:
     name, label = case["instr"], case["case"]
     dispute = case.get("disputed")
     missing = sorted({op for op in _called(case) if op not in INSTRUCTIONS})
     if missing:
         return Verdict(name, label, "unsupported", f"{', '.join(missing)} is not implemented")
     try:
-        with np.load(folder / case["file"]) as arrays, device("cpu", mode="auto"):
-            complaint = _Run(case, dict(arrays)).compare()
+        with device("cpu", mode="auto"):
+            complaint = _Run(case, _arrays(folder, case)).compare()
     except NotSupported as error:
         return Verdict(name, label, "unsupported", error.diagnostics[0].message)
     except PtoError as error:
@@ -120,6 +146,12 @@ def run_case(folder: Path, case: dict[str, Any]) -> Verdict:
     if dispute:
         return Verdict(name, label, "disputed", f"{dispute} ({complaint or 'agrees here'})")
     return Verdict(name, label, "failed" if complaint else "passed", complaint)
+
+
+def _arrays(folder: Path, case: dict[str, Any]) -> dict[str, Array]:
+    """The arrays of a case. Objects of Python are refused: reading them would run their code."""
+    with np.load(folder / case["file"], allow_pickle=False) as recorded:
+        return dict(recorded)
 
 
 def _called(case: dict[str, Any]) -> Iterator[str]:
@@ -148,8 +180,8 @@ def _explained(folder: Path, case: dict[str, Any]) -> str:
     entry = deviation(f"{case['instr']}/{case['case']}")
     if entry is None:
         return ""
-    with np.load(folder / case["file"]) as recorded, device("cpu", mode="auto"):
-        arrays = dict(recorded)
+    with device("cpu", mode="auto"):
+        arrays = _arrays(folder, case)
         packed = next(o for o in case["operands"] if o["name"] == entry["cleared_by"])
         damaged = arrays[f"{entry['damaged']}.in2d"].copy()
         damaged.reshape(-1).view(np.uint8)[: packed["rows"] * packed["cols"] // 2] = 0
@@ -252,7 +284,10 @@ class _Run:
             return self.operands[given["ref"]]
         if "enum" in given:
             kind, member = given["enum"].split(".")
-            return getattr(ptokit, kind)[member if member != "None" else "None_"]
+            chosen = getattr(ptokit, kind)
+            if not isinstance(chosen, EnumType):
+                raise ValueError(f"{kind} is no enumeration")
+            return chosen[member if member != "None" else "None_"]
         if "value" in given:
             return given["value"]
         if "bits" in given:
@@ -339,13 +374,17 @@ class _Run:
 
 
 def _pad(text: str) -> int:
-    """A pad value by name, as a number, or custom: `PadValueCustom16(0x3c00)`."""
+    """A pad value by name, as a number, or custom: `PadValueCustom16(0x3c00)`, `...(-1.5f)`."""
     if text[0].isdigit():
         return int(text, 0)
     name, _, value = text.rstrip(")").partition("(")
     if not value:
         return PadValue[name]
-    return getattr(enums, name)(float(value) if name == "PadCustom" else int(value, 0))
+    if name == "PadCustom" or (set(value) & set(".fF") and "0x" not in value):
+        return PadCustom(float(value.rstrip("fF")))  # a float stands for its bits
+    return {"PadValueCustom": PadValueCustom, "PadValueCustom16": PadValueCustom16}[name](
+        int(value, 0)
+    )
 
 
 def _setup_calls(text: str) -> Iterator[tuple[str, Any]]:
@@ -375,8 +414,12 @@ def _difference(name: str, got: Array, want: Array, kind: DType, exact: bool) ->
     bits_differ = mine != theirs
     if not bits_differ.any():
         return ""
-    a, b = to_float64(got, kind), to_float64(want, kind)
-    differ = bits_differ & ~(np.isnan(a) & np.isnan(b))
+    if kind.is_integer and not kind.stores_codes:  # a double does not hold all of them
+        a, b = (each.astype(object) for each in (got, want))
+        differ = bits_differ
+    else:
+        a, b = to_float64(got, kind), to_float64(want, kind)
+        differ = bits_differ & ~(np.isnan(a) & np.isnan(b))
     if not exact:
         differ &= ~_close(a, b, kind)
     if not differ.any():
@@ -384,7 +427,7 @@ def _difference(name: str, got: Array, want: Array, kind: DType, exact: bool) ->
     where = tuple(int(i) for i in np.argwhere(differ)[0])
     return (
         f"{name}: {int(differ.sum())} of {differ.size} differ, first at {where}: "
-        f"got {a[where]!r}, expected {b[where]!r}"
+        f"got {a[where]}, expected {b[where]}"
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import wraps
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,25 +56,63 @@ def root(
 
 def main() -> None:
     """Entry point of the `ptokit` command."""
-    for name, module in COMMANDS.items():
-        app.command(name)(import_module(module).command)
     warnings.simplefilter("ignore", PtoWarning)  # commands print what they find themselves
     try:
-        app()
-    except PtoError as error:
-        found = error.diagnostics
-        if isinstance(error, UsageError):  # the fault is on the command line, not in a file
-            found = tuple(replace(each, location=None) for each in found)
-        text = "\n".join(each.render() for each in found)
-        sys.exit(failed(text, error.exit_code, found))
-    except Exception as error:
-        if _debug[0]:
-            raise
-        what = (
-            f"internal error: {type(error).__name__}: {error}\n"
-            "  This is a bug of ptokit. Run again with `ptokit --debug ...` and report it."
-        )
-        sys.exit(failed(what, Exit.BUG))
+        try:
+            for name, module in COMMANDS.items():
+                app.command(name)(_stoppable(import_module(module).command))
+            app()
+        finally:
+            sys.stdout.flush()  # a disk that is full says so here
+    except (Exception, KeyboardInterrupt, _Stopped) as error:
+        code = _told(error)
+        with suppress(OSError):  # what cannot be written stays unwritten, also at the very end
+            answers = sys.stdout.fileno()
+            os.dup2(os.open(os.devnull, os.O_WRONLY), answers)
+        sys.exit(code)
+
+
+class _Stopped(BaseException):
+    """Ctrl-C, under a name that the parser of the command line leaves alone."""
+
+
+def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
+    @wraps(command)
+    def run(**options: Any) -> None:
+        try:
+            command(**options)
+        except (KeyboardInterrupt, BrokenPipeError):
+            raise _Stopped from None
+
+    return run
+
+
+def _told(error: BaseException) -> int:
+    """Say why a command ends; gives back its exit code."""
+    match error:
+        case PtoError():
+            found = error.diagnostics
+            if isinstance(error, UsageError):  # the fault is on the command line, not in a file
+                found = tuple(replace(each, location=None) for each in found)
+            text, code = "\n".join(each.render() for each in found), error.exit_code
+        case KeyboardInterrupt() | _Stopped():
+            found, text, code = (), "stopped", Exit.STOPPED
+        case OSError():
+            reason = error.strerror or str(error)
+            found, text, code = (), f"error[file]: cannot write the answer: {reason}", Exit.USAGE
+        case MemoryError():
+            found, text, code = (), "error[memory]: there is not enough memory", Exit.USAGE
+        case _:
+            if _debug[0]:
+                raise error
+            found, code = (), Exit.BUG
+            text = (
+                f"internal error: {type(error).__name__}: {error}\n"
+                "  This is a bug of ptokit. Run again with `ptokit --debug ...` and report it."
+            )
+    with suppress(OSError):
+        failed(text, code, found)
+    return code
 
 
 Defines = Annotated[

@@ -22,6 +22,7 @@ class Exit(IntEnum):
     FOUND = 1  # the program under examination is wrong, or not what was asked for
     USAGE = 2  # the command was called wrongly
     BUG = 3  # of ptokit
+    STOPPED = 130  # by Ctrl-C, or because nobody reads the answer any more
 
 
 class _Wanted:

@@ -10,6 +10,7 @@ import typer
 
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.files import write_text
 from ptokit.cli.sources import load_program
 from ptokit.cli.steps import EnableInsertSync, Place, PtoLevel, Sync, steps
 from ptokit.ir.printer import print_module
@@ -70,5 +71,5 @@ def command(
         text = str(program)
     if output is None:
         answer(text, found=found, text=text)
-    output.write_text(text, "utf-8")
+    write_text(output, text)
     answer(found=found, file=str(output))

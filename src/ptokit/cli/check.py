@@ -20,6 +20,7 @@ from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, unrepeated
 from ptokit.base.evidence import causes
 from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
 from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.files import write_text
 from ptokit.cli.python_file import Checked, Job, Rules, check_python, no_kernel
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_text, shown_name
@@ -87,7 +88,7 @@ def command(
         checked += [(name, each) for each in kernels]
     if sarif_file is not None:
         report = json.dumps(sarif(found, version("ptokit")), indent=1)
-        sarif_file.write_text(report + "\n", "utf-8")
+        write_text(sarif_file, report + "\n")
     lines = _first_of_each_cause(found)
     lines += _table(checked)
     if run and runs:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import track
 
 from ptokit.cli.answer import AsJson, Exit, answer, failed, wants_json
+from ptokit.cli.files import write_text
 from ptokit.conform import Summary, load_cases, run_case
 
 
@@ -32,7 +33,7 @@ def command(
     summary = Summary(tuple(run_case(folder, case) for case in shown))
     rows = [vars(v) | {"id": v.id} for v in summary.verdicts]
     if output is not None:
-        output.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+        write_text(output, json.dumps(rows, indent=1) + "\n")
     quiet = {"passed"} if verbose else {"passed", "disputed"}
     told = [f"{v.status}: {v.id}: {v.reason}" for v in summary.verdicts if v.status not in quiet]
     code = Exit.OK if summary.clean else Exit.FOUND

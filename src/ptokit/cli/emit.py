@@ -9,6 +9,7 @@ import typer
 
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.files import write_text
 from ptokit.cli.sources import load_program
 from ptokit.cli.steps import EnableInsertSync, Place, PtoLevel, Sync, steps
 
@@ -37,5 +38,5 @@ def command(
     source = program.cpp(chosen, rules=rules, allow=allow or (), place=asked.place, sync=asked.sync)
     if out is None:
         answer(source, found=found, text=source)
-    out.write_text(source, "utf-8")
+    write_text(out, source)
     answer(f"{out}: {len(source.splitlines())} lines", found=found, file=str(out))

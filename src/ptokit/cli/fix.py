@@ -16,6 +16,7 @@ from ptokit.base.diagnostics import ProgramError, usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, amount, profile
 from ptokit.cli.answer import AsJson, Exit, answer, wants_json
 from ptokit.cli.check import is_python, targets_of
+from ptokit.cli.files import write_text
 from ptokit.cli.python_file import Job, Rules, check_python
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_text, shown_name
@@ -67,7 +68,7 @@ def command(
             raise usage_error(
                 "file", "standard input cannot be written to", fix="leave out --write"
             )
-        file.write_text(repair.after, "utf-8")
+        write_text(file, repair.after)
     if not wants_json():  # beside the answer: a diff that is piped on stays one
         for line in (*(each.render() for each in repair.remaining), _summary(repair)):
             typer.echo(line, err=True)

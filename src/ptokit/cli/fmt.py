@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.files import write_text
 from ptokit.cli.sources import read_text, shown_name
 from ptokit.from_text import formatted
 
@@ -32,6 +33,6 @@ def command(
             changed.append(name)
             printed.append(f"{'would rewrite' if check else 'rewrote'} {name}\n")
             if not check:
-                path.write_text(text, "utf-8")
+                write_text(path, text)
     code = Exit.FOUND if check and changed else Exit.OK
     answer("".join(printed), code=code, changed=changed, text="".join(printed))

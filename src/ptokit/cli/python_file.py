@@ -33,6 +33,7 @@ from ptokit.base.location import Location, is_ours
 from ptokit.from_python import PythonSource
 from ptokit.frontend.advice import at_the_users_line, meant
 from ptokit.kernels import LISTENERS, Kernel, Launch
+from ptokit.machine.jobs import undisturbed
 from ptokit.repair.search import Repair, Trial, repair
 
 _MOST_CALLS = 16  # of a file, that its kernels are checked with
@@ -100,7 +101,8 @@ def check_python(job: Job, seconds: float, repairs: bool = False) -> Verdict:
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     worker = context.Process(target=_serve, args=(job, theirs, repairs))
-    worker.start()
+    with undisturbed():
+        worker.start()
     theirs.close()
     try:
         _listen(ours, verdict, job, time.monotonic() + seconds, seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -12,6 +13,7 @@ import typer
 from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.files import Fill, make_folder, read_array, write
 from ptokit.cli.sources import load_program
 from ptokit.cli.steps import EnableInsertSync, Place, PtoLevel, Sync, steps
 from ptokit.ir.core import Value
@@ -65,6 +67,8 @@ def command(
     words = args or []
     values = arguments(kernel, words)
     asked = steps(place, sync, enable_insert_sync, pto_level)
+    if out is not None:
+        make_folder(out)
     before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
     found = kernel[grid](
         *values,
@@ -109,13 +113,10 @@ def _argument(param: Value, word: str) -> Any:
             raise usage_error(
                 "arguments", f"%{param.name} is a number of type {type_}, not {word!r}"
             ) from None
-    try:
-        array = np.load(word)
-    except (OSError, ValueError) as error:
-        raise usage_error(
-            "arguments", f"%{param.name}: cannot read {word}: {error}", fix="pass an .npy file"
-        ) from None
-    assert isinstance(type_, PtrType | ViewType | ShapedType)
+    if not isinstance(type_, PtrType | ViewType | ShapedType):
+        what = f"%{param.name} is a {type_}, which no file holds"
+        raise usage_error("arguments", what, fix="call it from a function that takes memory")
+    array = read_array(word, param.name)
     wanted = type_.element.dtype
     if wanted is not None and array.dtype.kind == "V" and array.itemsize == wanted.itemsize:
         array = array.view(wanted.np)  # .npy files cannot name bfloat16 and its kin
@@ -131,23 +132,19 @@ def _report(
     in_place: bool,
     found: Sequence[Diagnostic],
 ) -> NoReturn:
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
+    files: dict[Path, Fill] = {}
     changed: list[dict[str, Any]] = []
     for param, word, value, old in zip(kernel.function.params, words, values, before, strict=True):
         if old is None or value.tobytes() == old.tobytes():
             continue
-        places: list[str] = []
-        if out is not None:
-            np.save(out / f"{param.name}.npy", value)
-            places.append(str(out / f"{param.name}.npy"))
-        if in_place:
-            np.save(word, value)
-            places.append(word)
+        places = [] if out is None else [str(out / f"{param.name}.npy")]
+        places += [word] if in_place else []
+        files |= {Path(place): partial(np.save, arr=value) for place in places}
         where = f" -> {', '.join(places)}" if places else ""
         lines.append(f"%{param.name}: {value.dtype} {'x'.join(map(str, value.shape))}{where}")
         shape = list(value.shape)
         changed.append({"name": param.name, "dtype": str(value.dtype), "shape": shape,
                         "files": places})  # fmt: skip
+    write(files)
     answer("\n".join(lines) or "no array changed", found=found, changed=changed)

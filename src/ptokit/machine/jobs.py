@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import pickle
+import signal
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,24 +41,40 @@ def spread(
     context = multiprocessing.get_context("fork")  # programs are closures, which cannot be sent
     memory = [a for a in {id(a): a for a in arrays}.values() if a.flags.writeable]
     workers: list[tuple[Any, Any]] = []
-    for share in shares(blocks, jobs):
-        ours, theirs = context.Pipe(duplex=False)
-        worker = context.Process(target=_work, args=(run, share, memory, theirs))
-        worker.start()
-        theirs.close()
-        workers.append((worker, ours))
     answers: list[Any] = []
-    for worker, ours in workers:
-        try:
-            answers.append(ours.recv())
-        except EOFError:
-            answers.append(_silent(worker))
-        worker.join()
+    try:
+        with undisturbed():
+            for share in shares(blocks, jobs):
+                ours, theirs = context.Pipe(duplex=False)
+                worker = context.Process(target=_work, args=(run, share, memory, theirs))
+                worker.start()
+                theirs.close()
+                workers.append((worker, ours))
+        for worker, ours in workers:
+            try:
+                answers.append(ours.recv())
+            except EOFError:
+                answers.append(_silent(worker))
+    finally:  # whoever stops the launch stops its processes
+        for worker, _ in workers:
+            if len(answers) < len(workers):
+                worker.kill()
+            worker.join()
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
     _put_together(memory, [changes for changes, _ in answers])
     return [value for _, value in answers]
+
+
+@contextmanager
+def undisturbed() -> Generator[None, None, None]:
+    """Processes started in here do not hear of Ctrl-C: it is for whoever started them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _silent(worker: Any) -> PtoError:
@@ -78,9 +97,21 @@ def _work(run: Callable[[range], Any], share: range, memory: list[Array], answer
         if not isinstance(error, PtoError):  # of the kernel itself, whose frames stay behind
             hide_frames(error)
             error.add_note("".join(traceback.format_tb(error.__traceback__)).rstrip())
-        answer.send(error)
+        answer.send(_sendable(error))
     finally:
         answer.close()
+
+
+def _sendable(error: BaseException) -> BaseException:
+    """An exception as another process can be told of it."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # a class of the kernel's own, which cannot be made there
+        told = RuntimeError(f"{type(error).__name__}: {error}")
+        for note in getattr(error, "__notes__", ()):
+            told.add_note(note)
+        return told
+    return error
 
 
 def _changed(array: Array, before: Array) -> Change:

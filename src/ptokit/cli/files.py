@@ -1,0 +1,90 @@
+"""What commands read and write beside programs: arrays, reports, texts.
+
+An output is written beside its place and renamed when it is complete: whoever stops a command, or
+has no room left, still has the old file. Nothing that is read is executed: `.npy` files may not
+hold objects of Python.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from ptokit.base.diagnostics import PtoError, usage_error
+from ptokit.base.layout import Array
+
+Fill = Callable[[BinaryIO], object]  # writes the contents of a file
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, or leave the old one."""
+    write({path: lambda file: file.write(text.encode("utf-8"))})
+
+
+def write(files: Mapping[Path, Fill]) -> None:
+    """Write several files: all of them, or none."""
+    ready: list[tuple[Path, Path]] = []
+    try:
+        for path, fill in files.items():
+            place = Path(os.path.realpath(path))  # a link stays one
+            if place.exists() and not place.is_file():
+                _fill(place, "wb", path, fill)  # a device, which nothing can replace
+                continue
+            beside = place.with_name(f".{place.name}.{os.getpid()}")
+            ready.append((beside, place))
+            _fill(beside, "xb", path, fill)
+            if place.exists():
+                beside.chmod(stat.S_IMODE(place.stat().st_mode))
+        while ready:
+            os.replace(*ready[0])
+            del ready[0]
+    finally:
+        for beside, _ in ready:
+            with suppress(OSError):
+                beside.unlink()
+
+
+def _fill(place: Path, mode: str, path: Path, fill: Fill) -> None:
+    try:
+        with open(place, mode) as file:
+            fill(cast("BinaryIO", file))
+    except OSError as error:
+        raise _cannot("write", path, error) from None
+
+
+def make_folder(path: Path) -> None:
+    """A folder for what is to be written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot("make the folder", path, error) from None
+
+
+def _cannot(what: str, path: Path, error: OSError) -> PtoError:
+    reason = error.strerror or str(error)
+    missing = isinstance(error, FileNotFoundError)
+    fix = f"mkdir -p {path.parent}" if missing else "choose another place for it"
+    return usage_error("file", f"cannot {what} {path}: {reason}", fix=fix)
+
+
+def read_array(word: str, name: str) -> Array:
+    """The array in an .npy file, which is an argument under a name."""
+    try:
+        found = np.load(word, mmap_mode="r", allow_pickle=False)  # no more than the file has
+        if isinstance(found, np.ndarray):
+            return np.array(found)
+        found.close()
+        reason = "it is an archive of several arrays"
+    except (OSError, ValueError, OverflowError, EOFError, MemoryError) as error:
+        reason = str(getattr(error, "strerror", None) or error)
+    raise usage_error(
+        "arguments",
+        f"%{name}: cannot read {word}: {reason}",
+        fix="pass an .npy file, as np.save writes it",
+    )
