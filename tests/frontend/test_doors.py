@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ptokit
 from ptokit import *
 from ptokit.base.diagnostics import Diagnostic, PtoWarning
 
@@ -93,3 +94,92 @@ def test_what_is_allowed_is_not_told(path: str) -> None:
     for allow, codes in (((), ["tile-overlap"]), (("tile-overlap",), []), ((), ["tile-overlap"])):
         found = overwrites[1](X.copy(), 2, path=path, allow=allow).warnings
         assert [d.code for d in found] == codes
+
+
+# ---- slices --------------------------------------------------------------------------------------
+
+Row = Tile[TileType.Vec, float32, 4, 64]
+Loose = Tile[TileType.Vec, float32, 16, 64, BLayout.RowMajor, DYNAMIC, DYNAMIC]
+
+
+@kernel(mode="auto")
+def part_of_a_part(x: Any, y: Any, n: Any) -> None:
+    t = Row()
+    part = GlobalTensor(x)[4:12, :]
+    TLOAD(t, part[n : n + 4, :])  # here
+    TSTORE(GlobalTensor(y)[0:4, :], t)
+
+
+@kernel(mode="auto")
+def part_of_a_moving_part(x: Any, y: Any, n: Any) -> None:
+    t = Row()
+    part = GlobalTensor(x)[n : n + 6, :]  # here
+    for i in range(2):
+        TLOAD(t, part[i : i + 4, :])
+    TSTORE(GlobalTensor(y)[0:4, :], t)
+
+
+@kernel(mode="auto")
+def all_of_a_growing_part(x: Any, y: Any, n: Any) -> None:
+    t = Row()
+    part = GlobalTensor(x)[2 : 3 + n, :]  # here
+    TLOAD(t, part[0:4, :])  # here
+    TSTORE(GlobalTensor(y)[0:4, :], t)
+
+
+@kernel(mode="auto")
+def as_much_as_there_is(x: Any, y: Any, n: Any) -> None:
+    t = Loose(16 - n, 64)  # here
+    part = GlobalTensor(x)[n:16, :]  # here
+    TLOAD(t, part[0 : 16 - n, :])  # here
+    TSTORE(GlobalTensor(y)[n:, :], t)
+
+
+@kernel(mode="auto")
+def part_of_a_part_of_a_part(x: Any, y: Any, n: Any) -> None:
+    t = Tile[TileType.Vec, float32, 4, 16]()
+    first = GlobalTensor(x)[1:15, 16:64]
+    second = first[n : n + 8, 0:32]  # here
+    TLOAD(t, second[4:8, n : n + 16])  # here
+    TSTORE(GlobalTensor(y)[0:4, 0:16], t)
+
+
+@kernel(mode="auto")
+def part_that_nobody_moves(x: Any, y: Any, n: Any) -> None:
+    part = GlobalTensor(x)[8:12, :]
+    part[n : n + 2, :]  # here
+    t = T()
+    TLOAD(t, GlobalTensor(x))
+    TSTORE(GlobalTensor(y), t)
+
+
+SLICED = (
+    *(part_of_a_part, part_of_a_moving_part, all_of_a_growing_part, as_much_as_there_is),
+    *(part_of_a_part_of_a_part, part_that_nobody_moves),
+)
+
+
+def verdict(run: Callable[[Any, Any], Any]) -> tuple[str, int, bytes]:
+    """The code and line of what is wrong, or the bytes."""
+    x = np.arange(16 * 64, dtype=np.float32).reshape(16, 64)
+    y = np.zeros_like(x)
+    try:
+        run(x, y)
+    except ProgramError as error:
+        found = error.diagnostics[0]
+        return found.code, found.location.line if found.location else 0, b""
+    return "", 0, y.tobytes()
+
+
+@pytest.mark.parametrize("n", range(-2, 19, 2))
+@pytest.mark.parametrize("kernel", SLICED, ids=lambda k: k.name)
+def test_a_slice_lies_in_what_it_is_a_slice_of(kernel: Kernel, n: int) -> None:
+    eager = verdict(lambda x, y: kernel[1](x, y, n))
+    assert eager == verdict(lambda x, y: kernel[1](x, y, n, path="lowered"))
+    assert eager == verdict(lambda x, y: kernel[1](x, y, n, path="lowered", engine="reference"))
+    for form in ("l2", "l3"):
+        text = kernel.text(X, X, n, form=form)
+        code, _, left = verdict(lambda x, y, text=text: ptokit.loads(text)[kernel.name][1](x, y, n))
+        assert (code, left) == (eager[0], eager[2])
+    if eager[1]:
+        assert linecache.getline(__file__, eager[1]).endswith("# here\n")

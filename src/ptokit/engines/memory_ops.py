@@ -85,18 +85,11 @@ def _partition(op: Op) -> Step:
                     ],
                     site=op.location,
                 )
-            if min(extents, default=1) < 0:
-                raise fail(
-                    "view-size",
-                    f"{op.name}: sizes are not negative",
-                    got=[("sizes", extents)],
-                    site=op.location,
-                )
             after = view.form.sized(extents)
             last = view.form, after
         starts = [frame[v] for v in offsets]
         for start, size, extent in zip(starts, extents, view.form.shape, strict=True):
-            if start < 0 or start + size > extent:
+            if start < 0 or size < 0 or start + size > extent:
                 raise _outside(op, starts, extents, view.form.shape)
         frame[result] = view.part(starts, after)
 

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.comm_enums import DmaEngine
-from ptokit.base.enums import Layout
-from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.frontend.arguments import positional
 from ptokit.frontend.asynchronous import (
@@ -49,10 +47,9 @@ from ptokit.frontend.lowering.symbols import (
     as_value,
     cast,
     extreme,
-    layout_attribute,
-    rank_of,
     truth,
 )
+from ptokit.frontend.lowering.views import make_view
 from ptokit.frontend.pipes import TPipe
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import (
@@ -60,17 +57,13 @@ from ptokit.frontend.tensor_types import (
     GlobalTensor,
     Shape,
     Stride,
-    check_dimensions,
     global_class,
     ptr,
 )
 from ptokit.frontend.types import Tile, tile_class
 from ptokit.ir.attributes import StringAttr
-from ptokit.ir.core import Value
-from ptokit.ir.types import F32, F64, I1, I64, INDEX, ScalarType, TileBufType, ViewType
+from ptokit.ir.types import F32, F64, I1, I64, INDEX, TileBufType
 from ptokit.isa.groups import Group
-from ptokit.machine.slices import rank_of as rank_of_view
-from ptokit.machine.slices import window
 
 _LIBRARY = tuple(
     str(Path(p).resolve())
@@ -170,7 +163,7 @@ def _construct(
     if issubclass(kind, ConvTile):
         return _make_conv(emitter, kind, args)
     if issubclass(kind, GlobalTensor):
-        return _make_view(emitter, kind, args)
+        return make_view(emitter, kind, args)
     if issubclass(kind, TPipe) and kind.SPEC is not None:
         return fifos.make_pipe(emitter, current().target, kind.SPEC, args)
     if issubclass(kind, Group) and args and _has_symbol(list(args[0])):
@@ -230,92 +223,6 @@ class _Sizes:
             )
         else:
             self.values = tuple(next(dynamic) if d == DYNAMIC else d for d in kind.dims)
-
-
-def _make_view(emitter: Emitter, kind: Any, args: list[Any]) -> GlobalSymbol:
-    if not args and kind.TYPE is not None:
-        return fifos.declare_slot(emitter, kind.TYPE)
-    if not args or not isinstance(args[0], PointerSymbol):
-        raise emitter.fail(
-            "tensor",
-            "a GlobalTensor in a kernel is made from an array parameter",
-            "GlobalTensor[...](x), where x is a parameter, or x + offset",
-        )
-    at = args[0]
-    spec: GlobalSpec | None = kind.TYPE
-    if spec is None:
-        check_dimensions(at.shape)
-        missing = 5 - len(at.shape)
-        whole = max([n * s for n, s in zip(at.shape, at.strides, strict=True)], default=1)
-        shape: tuple[Any, ...] = (1,) * missing + at.shape
-        stride: tuple[Any, ...] = (whole,) * missing + at.strides
-        spec = GlobalSpec.of(at.dtype, shape, stride, Layout.ND)
-    else:
-        if at.dtype is not spec.dtype:
-            raise emitter.fail(
-                "pointer-type",
-                f"the array holds {at.dtype.name}, the GlobalTensor {spec.dtype.name} (SA-0054)",
-            )
-        sizes, steps = (*args[1:], None, None)[:2]
-        shape = _ones(spec.shape) if sizes is None else sizes.values
-        stride = _ones(spec.stride) if steps is None else steps.values
-    rank = rank_of(spec, shape)
-    values = {
-        "shape": [as_value(emitter, n, INDEX) for n in shape[-rank:]],
-        "strides": [as_value(emitter, n, INDEX) for n in stride[-rank:]],
-    }
-    pairs = [("ptr", at.value), *((k, v) for k, vs in values.items() for v in vs)]
-    element = ScalarType(spec.dtype.mlir)
-    static = _static(shape[-rank:])
-    view = emitter.emit(
-        "pto.make_tensor_view",
-        pairs,
-        [("result", ViewType("tensor_view", static, element))],
-        layout_attribute(spec, stride),
-        hint="view",
-    )
-    made = partition(emitter, spec, view.result, (0,) * 5, shape, stride)
-    made.rank = rank_of_view(shape) if kind.TYPE is not None else len(at.shape)
-    return made
-
-
-def _ones(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(1 if n == DYNAMIC else n for n in sizes)
-
-
-def partition(
-    emitter: Emitter,
-    spec: GlobalSpec,
-    whole: Value,
-    start: tuple[Any, ...],
-    shape: tuple[Any, ...],
-    stride: tuple[Any, ...],
-) -> GlobalSymbol:
-    """A part of a view; sizes that are known are part of its type."""
-    assert isinstance(whole.type, ViewType)
-    rank = len(whole.type.shape)
-    pairs = [("source", whole)]
-    pairs += [("offsets", as_value(emitter, n, INDEX)) for n in start[-rank:]]
-    pairs += [("sizes", as_value(emitter, n, INDEX)) for n in shape[-rank:]]
-    sizes = _static(shape[-rank:])
-    kind = ViewType("partition_tensor_view", sizes, ScalarType(spec.dtype.mlir))
-    op = emitter.emit("pto.partition_view", pairs, [("result", kind)], hint="part")
-    part = GlobalSpec.of(spec.dtype, _static(shape), _static(stride), spec.layout)
-    symbol = GlobalSymbol(part, op.result, whole, start, shape, stride)
-    symbol.lower_item = lambda index: _slice(emitter, symbol, index)
-    return symbol
-
-
-def _static(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(n if isinstance(n, int) else DYNAMIC for n in sizes)
-
-
-def _slice(emitter: Emitter, view: GlobalSymbol, index: Any) -> GlobalSymbol:
-    start, shape = window(index, view.spec, view.shape, view.rank, Number)
-    moved = tuple(a + b for a, b in zip(view.start, start, strict=True))
-    part = partition(emitter, view.spec, view.whole, moved, shape, view.stride)
-    part.rank = view.rank
-    return part
 
 
 # ---- functions with a meaning of their own -----------------------------------------------------
