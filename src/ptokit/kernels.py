@@ -32,6 +32,7 @@ from ptokit.base.diagnostics import (
     tell,
     unrepeated,
     usage_error,
+    with_doubts,
 )
 from ptokit.base.entry import public
 from ptokit.base.evidence import Finding, causes
@@ -633,6 +634,7 @@ class Launch:
             is_auto = asked.steps == OPEN and getattr(kernel.source, "mode", "") == "auto"
             if module is not None and is_auto:
                 _blame_ourselves(error)
+            error.diagnostics = with_doubts(error.diagnostics, ready.doubts if ready else ())
             raise
         if arena is not None:  # after a run that has gone well
             arenas.append(arena)

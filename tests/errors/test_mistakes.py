@@ -88,6 +88,53 @@ def tile_as_number(x: Any) -> None:
     int(TileT())  # here
 
 
+@mistake("tile-operator", "behind the launch arrays hold what TSTORE wrote")
+def tile_as_array(x: Any) -> None:
+    np.asarray(TileT())  # here
+
+
+@mistake("tile-operator", "behind the launch arrays hold what TSTORE wrote")
+def view_as_array(x: Any) -> None:
+    np.array(GlobalTensor(x))  # here
+
+
+@mistake("tile-operator", "tile.GetValidRow() and tile.GetValidCol()")
+def length_of_tile(x: Any) -> None:
+    len(TileT())  # here
+
+
+@mistake("tile-operator", "view.GetShape(dim)")
+def length_of_view(x: Any) -> None:
+    len(GlobalTensor(x))  # here
+
+
+@mistake("gm-array", "np.ascontiguousarray(x) is a copy in its order")
+def view_of_an_array_backwards(x: Any) -> None:
+    GlobalTensor(x[::-1])  # here
+
+
+@mistake("slice-step", "move the whole range")
+def view_backwards(x: Any) -> None:
+    GlobalTensor(x)[::-1, :]  # here
+
+
+@mistake("tile-operator", "ptr(array, offset) is a place inside it")
+def array_plus_number(x: Any) -> None:
+    GlobalTensor[float32, Shape[1, 1, 1, 8, 64], Stride[1, 1, 1, 64, 1]](x + 64)  # here
+
+
+@mistake(
+    "tile-operator", "load it into a tile, TLOAD(tile, GlobalTensor(array)), then write TROWSUM"
+)
+def sum_of_array(x: Any) -> None:
+    np.sum(x)  # here
+
+
+@mistake("unknown-attribute", "it has dtype, ndim, shape, size")
+def transposed_array(x: Any) -> None:
+    x.T  # here
+
+
 @mistake("unknown-name", "did you mean TADD(dst, src0, src1) or")
 def misspelt(x: Any) -> None:
     a = TileT()
@@ -196,6 +243,59 @@ def test_the_mistake_is_named_at_its_line(function: Any, code: str, fix: str, pa
     assert fix in found.fix
     files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert set(files) == {__file__}
+
+
+def placed() -> tuple[Any, Any]:
+    a, b = TileT(), TileT()
+    TASSIGN(a, 0)
+    TASSIGN(b, 4096)
+    return a, b
+
+
+def wrong_waiter(x: Any) -> None:
+    a, b = placed()
+    e = Event[Op.TLOAD, Op.TSTORE_VEC](TLOAD(a, GlobalTensor(x)))
+    TADD(b, a, a, e)  # here
+
+
+def wrong_source(x: Any) -> None:
+    a, b = placed()
+    e = Event[Op.TSTORE_VEC, Op.TADD](TLOAD(a, GlobalTensor(x)))  # here
+    TADD(b, a, a, e)
+
+
+def wrong_but_ordered(x: Any) -> None:
+    a, b = placed()
+    e = Event[Op.TLOAD, Op.TSTORE_VEC](TLOAD(a, GlobalTensor(x)))
+    pipe_barrier(PIPE_ALL)
+    TADD(b, a, a, e)  # here
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (wrong_waiter, "TADD works on PIPE_V, the event it waits for belongs to PIPE_MTE3"),
+        (wrong_source, "TLOAD works on PIPE_MTE2, the event it records belongs to PIPE_MTE3"),
+        (wrong_but_ordered, "put Op.TADD in the place of Op.TSTORE_VEC"),
+    ],
+    ids=lambda v: getattr(v, "__name__", ""),
+)
+def test_an_event_of_other_pipes_is_named(function: Any, says: str, path: str) -> None:
+    made = kernel(function)
+    if function is wrong_but_ordered:
+        found = made[1](np.ones((16, 64), "f4"), path=path).warnings
+        (remark,) = [f"{d.message} {d.fix}" for d in found]
+        assert [d.code for d in found] == ["Event.pipe"]
+        (line,) = [d.location.line for d in found if d.location]
+    else:  # it comes with the race that it leads to
+        with pytest.raises(ProgramError) as caught:
+            made[1](np.ones((16, 64), "f4"), path=path)
+        (found,) = caught.value.diagnostics
+        assert found.code == "E6"
+        remark, line = found.notes[-1].text, found.notes[-1].location.line
+    assert says in remark
+    assert [line] == lines(function)
 
 
 @kernel

@@ -162,6 +162,23 @@ def unrepeated(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     return kept
 
 
+def with_doubts(
+    errors: Iterable[Diagnostic], doubts: Iterable[Diagnostic]
+) -> tuple[Diagnostic, ...]:
+    """Errors, each with what else is said of its lines: it may be the reason."""
+    doubted = [(d, _line(d.location)) for d in doubts if d.location]
+    found: list[Diagnostic] = []
+    for each in errors:
+        lines = {_line(at) for at in (each.location, *(n.location for n in each.notes)) if at}
+        more = (Note(f"{d.message}; {d.fix}", d.location) for d, line in doubted if line in lines)
+        found.append(replace(each, notes=tuple(dict.fromkeys((*each.notes, *more)))))
+    return tuple(found)
+
+
+def _line(at: Location) -> tuple[str, int]:
+    return at.file, at.line
+
+
 def _once(code: str, at: Location | None) -> tuple[Any, ...]:
     return (code, at.file, at.line) if at else (code,)
 

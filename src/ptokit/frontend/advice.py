@@ -111,7 +111,7 @@ def unknown_attribute(error: AttributeError, site: Site | Location) -> PtoError:
     subject, name = error.obj, error.name or ""
     names = [each for each in dir(subject) if each[0] != "_"]
     if isinstance(subject, NotANumber):  # of ours, only what the pages speak of
-        names = [each for each in names if each[0].isupper()]
+        names = [*getattr(subject, "attributes", ())] or [n for n in names if n[0].isupper()]
         message = f"{_kind(subject)} has no attribute {name!r}"
         hint = f"it has {', '.join(names)}"
     near = get_close_matches(name, names, 1)
@@ -137,6 +137,8 @@ def at_the_users_line(error: NameError | AttributeError) -> PtoError | None:
 
 
 def _kind(thing: Any) -> str:
+    if getattr(thing, "operand_kind", None) == "pointer":
+        return "an array of global memory"
     is_view = getattr(thing, "operand_kind", None) == "global" or hasattr(thing, "pointer")
     return "a view of global memory" if is_view else "a tile"
 
@@ -144,11 +146,14 @@ def _kind(thing: Any) -> str:
 def _on_tiles(thing: Any, shown: str, name: str, with_number: bool = False) -> PtoError:
     """The error of an operator or a function that was given a tile or a view."""
     what = _kind(thing)
-    load = "" if what == "a tile" else "load it into a tile, TLOAD(tile, view), then "
+    view = "GlobalTensor(array)" if "array" in what else "view"
+    load = "" if what == "a tile" else f"load it into a tile, TLOAD(tile, {view}), then "
     scalar = f"{name}S"
     chosen = scalar if with_number and scalar in INSTRUCTIONS else name
     known = chosen in INSTRUCTIONS
     written = f"write {call_of(chosen)}" if known else "see `ptokit isa` for what there is"
+    if "array" in what and shown == "+":
+        written += "; ptr(array, offset) is a place inside it"
     return fail(
         "tile-operator",
         f"{shown} does not take {what}: instructions compute, and write the result into a tile",
@@ -210,6 +215,19 @@ def _operator(name: str, shown: str, instruction: str) -> Callable[..., Any]:
     return public(refuse)
 
 
+def _no_len(self: Any) -> int:
+    what = _kind(self)
+    raise fail(
+        "tile-operator",
+        f"{what} has no len()",
+        fix="tile.GetValidRow() and tile.GetValidCol() are its sizes"
+        if what == "a tile"
+        else "view.GetShape(dim) is one of its five sizes, GlobalTensorDim.DIM_3 that of the rows",
+    )
+
+
+setattr(NotANumber, "__len__", public(_no_len))  # noqa: B010 - wrapped, unlike other lengths
+setattr(NotANumber, "__bool__", lambda self: True)  # noqa: B010 - and none is needed for `if`
 for _name, (_shown, _instruction) in OPERATORS.items():
     _forms = [f"__{_name}__"]
     if _name not in _UNARY and _name not in _COMPARISONS:

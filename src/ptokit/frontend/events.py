@@ -78,6 +78,10 @@ class Waitable:
         """Wait until the event has happened."""
         raise _no_type()
 
+    def precede(self, insn: Insn) -> None:
+        """Wait before an instruction."""
+        self.wait()
+
 
 def classes_of(name: str) -> list[str]:
     """The operation classes of an instruction: its own, or one per place its tile may lie in."""
@@ -215,6 +219,8 @@ class Event(Waitable, metaclass=_EventMeta):
             )
         if self._machine.mode == "auto":
             return self
+        if source is not None:
+            self._check_pipe(source.insn, self.SRC, "records")
         src, dst = self.SRC.pipe, self.DST.pipe
         if self.crosses:
             self._named(flag)
@@ -228,6 +234,26 @@ class Event(Waitable, metaclass=_EventMeta):
         elif src is not dst:
             self._call("set_flag", src, dst, self.token)
         return self
+
+    def precede(self, insn: Insn) -> None:
+        self._check_pipe(insn, self.DST, "waits for")
+        self.wait()
+
+    def _check_pipe(self, insn: Insn, named: OpCode, does: str) -> None:
+        """An event acts on the pipes of its classes, whatever instruction it is used with."""
+        pipes = set(insn.ops.values()) or {insn.pipe}
+        if self._machine.mode == "auto" or self.crosses or named.pipe in pipes:
+            return
+        own = next(iter(pipes))
+        if not isinstance(own, Pipe) or own is Pipe.ALL:
+            return  # it depends on the operands
+        (meant, *_) = classes_of(insn.name) or [insn.name]
+        self._machine.remark(
+            "Event.pipe",
+            f"{insn.name} works on PIPE_{own.name}, the event it {does} belongs to "
+            f"PIPE_{named.pipe.name}: nothing is ordered by it here",
+            fix=f"put Op.{meant} in the place of {named}",
+        )
 
     def wait(self, flag: int = _NO_ID) -> None:
         """Hold later work of the destination pipe until the event is recorded; consume it."""

@@ -97,7 +97,7 @@ class Instruction:
                 self._remember(given, operands)
         _check_types(self.insn, types, operands)
         for event in args[count:]:
-            event.wait()
+            event.precede(self.insn)
         return self.execute(operands, attrs)
 
     def _remember(self, args: tuple[Any, ...], operands: tuple[Any, ...]) -> None:

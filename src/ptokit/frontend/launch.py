@@ -12,7 +12,14 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings, tell, usage_error
+from ptokit.base.diagnostics import (
+    Diagnostic,
+    ProgramError,
+    Warnings,
+    tell,
+    usage_error,
+    with_doubts,
+)
 from ptokit.base.entry import public
 from ptokit.base.location import user_frame
 from ptokit.frontend.policies import policy_for
@@ -117,10 +124,11 @@ def _scheduled(programs: Programs, on: Target, mode: str, options: Options) -> O
             try:
                 outcome = scheduler.run(programs)
             except ProgramError as error:
-                raise type(error)(advised(error.diagnostics)) from error.__cause__
+                error.diagnostics = advised(error.diagnostics)
+                raise
     outcome.diagnostics = advised(outcome.diagnostics)
     if outcome.errors:
-        raise ProgramError(outcome.errors)
+        raise ProgramError(with_doubts(outcome.errors, outcome.warnings))
     if outcome.verdict is not None:
         outcome.verdict = advised(outcome.verdict)
     return outcome

@@ -8,6 +8,7 @@ a pointer, slots of a FIFO, a file on the command line - comes through `as_array
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.layout import Array, AxisMap
+from ptokit.base.location import Location
 from ptokit.machine.access import extents
 from ptokit.machine.memory import Storage
 from ptokit.machine.regions import Ranges, Rows, within
@@ -69,8 +71,7 @@ def _check_elements(array: Array, name: str) -> None:
         raise _refused(f"{name} is an array without dimensions", (name, got), fix)
     lies = (f"{short}.strides", array.strides)
     if any(step < 0 for step in array.strides):
-        says = f"{name} goes backwards through memory, as x[::-1] does"
-        raise _refused(says, lies, f"{whole} is a copy in its order")
+        raise backwards(name, [lies])
     if any(step % array.itemsize for step in _steps(array)):
         says = f"the elements of {name} are no whole number of elements apart"
         fix = f"{whole} is a copy without what lies between them, as the other fields of records do"
@@ -79,6 +80,16 @@ def _check_elements(array: Array, name: str) -> None:
         says = f"{name} does not begin at a multiple of its element size"
         at = hex(array.__array_interface__["data"][0])
         raise _refused(says, ("address", at), f"{short}.copy(), and copy the result back")
+
+
+def backwards(
+    name: str, got: Iterable[tuple[str, object]], site: Location | None = None
+) -> PtoError:
+    """An array whose elements come in another order than those of global memory."""
+    says = f"{name} goes backwards through memory, as x[::-1] does"
+    short = "x" if " " in name else name
+    fix = f"np.ascontiguousarray({short}) is a copy in its order"
+    return fail("gm-array", says, got=got, fix=fix, site=site)
 
 
 def _steps(array: Array) -> list[int]:

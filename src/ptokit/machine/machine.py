@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings
-from ptokit.base.location import Location, Site
+from ptokit.base.location import Location, Site, user_site
 from ptokit.base.policy import DEFAULT, Origin, Policy
 from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts
@@ -225,6 +225,12 @@ class Machine:
         for each in found:
             self.warnings.add(each)
         self._judged.add((at, broken.kinds))
+
+    def remark(self, code: str, message: str, fix: str) -> None:
+        """Keep a warning about the line in hand."""
+        found = Diagnostic(code, message, user_site().location, fix=fix, severity="warning")
+        for each in self.policy.judge([found]):
+            self.warnings.add(each)
 
     def tell(self, found: Diagnostic) -> None:
         """Raise, or keep as a warning, what only the running program shows of a rule of ours."""

@@ -38,6 +38,7 @@ from ptokit.frontend.lowering.heap import Symbol
 from ptokit.frontend.lowering.loops import RunTimeRange
 from ptokit.frontend.lowering.statements import Closure, KernelLowering
 from ptokit.frontend.lowering.symbols import (
+    ArraySymbol,
     BufferSymbol,
     GlobalSymbol,
     GroupSymbol,
@@ -111,7 +112,9 @@ def apply(
     name = getattr(function, "__name__", repr(function))
     own = getattr(function, "__self__", None)
     keeps = (_hashable(function) and function in _KEEPING) or isinstance(own, list | dict | deque)
-    sees = any(isinstance(v, Number) for v in values) or not isinstance(function, np.ufunc)
+    # Tiles and arrays answer to NumPy themselves, with what to write instead.
+    is_answered = function is np.asarray or function is np.array or isinstance(function, np.ufunc)
+    sees = any(isinstance(v, Number) for v in values) or not is_answered
     if sees and _has_symbol(values) and _is_compiled(function) and not keeps:
         raise emitter.fail(
             "call",
@@ -317,7 +320,8 @@ def _isinstance(interpreter: KernelLowering, value: Any, kinds: Any) -> bool:
 
 
 def _ptr(interpreter: KernelLowering, array: Any, offset: Any = 0) -> Any:
-    return array if isinstance(offset, int) and offset == 0 else array + offset
+    start = array.pointer if isinstance(array, ArraySymbol) else array
+    return start if isinstance(offset, int) and offset == 0 else start + offset
 
 
 HANDLERS: dict[Any, Handler] = {

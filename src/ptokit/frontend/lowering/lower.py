@@ -17,7 +17,7 @@ from ptokit.frontend.lowering.calls import apply
 from ptokit.frontend.lowering.convs import ConvSymbol
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.statements import KernelLowering
-from ptokit.frontend.lowering.symbols import NeedsConstant, Number, PointerSymbol, TileSymbol
+from ptokit.frontend.lowering.symbols import ArraySymbol, NeedsConstant, Number, TileSymbol
 from ptokit.frontend.lowering.tidy import tidy
 from ptokit.frontend.lowering.tracer import Tracer
 from ptokit.frontend.session import running
@@ -99,7 +99,7 @@ def _parameter(emitter: Emitter, body: Block, name: str, given: Any, here: Locat
     kind = dtype(array.dtype)
     value = declare(PtrType(ScalarType(kind.mlir)))
     strides = tuple(s // array.itemsize for s in array.strides)
-    return PointerSymbol(emitter, value, kind, array.shape, strides)
+    return ArraySymbol(emitter, value, kind, array.shape, strides)
 
 
 def _where(function: FunctionType) -> Location:

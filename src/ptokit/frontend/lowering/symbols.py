@@ -11,6 +11,7 @@ Python computes of integers and literals is an f64. So both paths round alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from ptokit.base.dtypes import DType
@@ -27,6 +28,7 @@ from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects.arith import predicates
 from ptokit.ir.types import F32, F64, I1, I64, INDEX, ScalarType, Type
 from ptokit.isa import INSTRUCTIONS
+from ptokit.machine.gm import backwards
 
 _INT_OPS = {
     "+": "addi",
@@ -528,7 +530,7 @@ class TileSymbol(BufferSymbol):
 
 
 class PointerSymbol(Symbol):
-    """An array parameter, or a place inside one. Shape and strides are those of the array."""
+    """A place inside an array. Shape and strides are those of the array."""
 
     operand_kind = "pointer"
 
@@ -546,27 +548,6 @@ class PointerSymbol(Symbol):
         self.shape = shape
         self.strides = strides  # in elements
 
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        total = 1
-        for extent in self.shape:
-            total *= extent
-        return total
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def lower_item(self, index: Any) -> Any:
-        raise self.emitter.fail(
-            "array",
-            "the elements of an array are known only at run time: a kernel moves them",
-            "load_scalar(x, i) reads one, GlobalTensor(x)[...] is a part to load",
-        )
-
     def __add__(self, elements: Any) -> PointerSymbol:
         offset = as_value(self.emitter, elements, INDEX)
         operands = [("ptr", self.value), ("offset", offset)]
@@ -577,6 +558,39 @@ class PointerSymbol(Symbol):
 
     def __repr__(self) -> str:
         return f"<pointer to {self.dtype.name}>"
+
+
+class ArraySymbol(NotANumber, PointerSymbol):
+    """An array parameter."""
+
+    attributes = ("dtype", "ndim", "shape", "size")
+
+    @property
+    def pointer(self) -> PointerSymbol:
+        """Its first element."""
+        return PointerSymbol(self.emitter, self.value, self.dtype, self.shape, self.strides)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def lower_item(self, index: Any) -> Any:
+        parts = index if isinstance(index, tuple) else (index,)
+        for step in (part.step for part in parts if isinstance(part, slice)):
+            if isinstance(step, int) and step < 0:
+                raise backwards("the array", [("step", step)], self.emitter.location)
+        raise self.emitter.fail(
+            "array",
+            "the elements of an array are known only at run time: a kernel moves them",
+            "load_scalar(x, i) reads one, GlobalTensor(x)[...] is a part to load",
+        )
 
 
 class GlobalSymbol(NotANumber, Symbol):

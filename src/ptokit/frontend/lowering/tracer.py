@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from ptokit.base.diagnostics import ProgramError
+from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.base.dtypes import f32
 from ptokit.base.location import Location, Site
 from ptokit.frontend.instruction import check_operands
@@ -70,6 +70,11 @@ class Tracer:
 
     def place(self, operand: Any) -> None:
         """Placement belongs to a later pass."""
+
+    def remark(self, code: str, message: str, fix: str) -> None:
+        """Note a warning about the line in hand, for whoever judges the program."""
+        where = self.emitter.location
+        self.emitter.remarks.append(Diagnostic(code, message, where, fix=fix, severity="warning"))
 
     def execute(self, insn: Insn, operands: Any, attrs: tuple[Any, ...], site: Place) -> Any:
         """Write the instruction; operands follow the record, None is left out."""
