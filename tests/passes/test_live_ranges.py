@@ -66,3 +66,28 @@ def test_a_tile_that_nothing_wrote_does_not_find_what_another_left(path: str) ->
     with pytest.raises(ProgramError) as caught:
         never_written[1](X, np.zeros_like(X), path=path)
     assert caught.value.codes == ("poison-read",)
+
+
+@kernel(mode="auto")
+def half_written(x: Any, y: Any) -> None:
+    used = T()
+    TLOAD(used, GlobalTensor(x))
+    TSTORE(GlobalTensor(y), used)
+    half = Tile[TileType.Vec, float32, 8, 32, BLayout.RowMajor, 4, 32]()
+    TLOAD(half, GlobalTensor(x)[0:4, :])
+    whole = T()
+    TRESHAPE(whole, half)
+    TSTORE(GlobalTensor(y), whole)
+
+
+def test_a_tile_is_written_when_all_of_it_is() -> None:
+    function, accesses = written(half_written, X, X)
+    (found,) = read_unwritten(function, accesses)
+    assert found.name.startswith("half")
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_the_rest_of_a_tile_does_not_hold_what_another_left(path: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        half_written[1](X, np.zeros_like(X), path=path)
+    assert caught.value.codes == ("poison-read",)

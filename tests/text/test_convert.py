@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 SIMPLE = HERE / "convert" / "simple.pto"
 VIEW = "!pto.partition_tensor_view<16x64xf32>"
 TILE = "!pto.tile_buf<vec, 16x64xf32>"
+WIDE = "!pto.tile_buf<vec, 8x128xf32>"
 
 
 def expectations() -> list[tuple[str, list[str]]]:
@@ -56,7 +57,10 @@ def test_conversions_compose(first: str, second: str) -> None:
     run(loads(str(there), "simple.pto"))
 
 
-def body(lines: str, params: str = f"%px: {VIEW}, %pz: {VIEW}, %c: i1, %n: index") -> Program:
+PARAMS = f"%px: {VIEW}, %pz: {VIEW}, %c: i1, %n: index, %p: !pto.pipe"
+
+
+def body(lines: str, params: str = PARAMS) -> Program:
     return loads(f"func.func @f({params}) {{\n{lines}\n  return\n}}\n", "k.pto")
 
 
@@ -95,6 +99,35 @@ REFUSALS = {
   pto.tstore ins(%t : {TILE}) outs(%pz : {VIEW})""",
         "pto.tstore: the bytes of %t were written under another name",
         7,
+    ),
+    "its source was written afterwards": (
+        f"""  %t = pto.alloc_tile : {TILE}
+  %w = pto.alloc_tile : {WIDE}
+  pto.tload ins(%px : {VIEW}) outs(%t : {TILE})
+  pto.treshape ins(%t : {TILE}) outs(%w : {WIDE})
+  pto.tneg ins(%t : {TILE}) outs(%t : {TILE})
+  pto.tneg ins(%w : {WIDE}) outs(%w : {WIDE})""",
+        "pto.tneg: the bytes of %w were written under another name",
+        7,
+    ),
+    "written under another name in a branch": (
+        f"""  %t = pto.alloc_tile : {TILE}
+  %w = pto.alloc_tile : {WIDE}
+  pto.tload ins(%px : {VIEW}) outs(%t : {TILE})
+  pto.treshape ins(%t : {TILE}) outs(%w : {WIDE})
+  scf.if %c {{
+    pto.tneg ins(%w : {WIDE}) outs(%w : {WIDE})
+  }}
+  pto.tstore ins(%t : {TILE}) outs(%pz : {VIEW})""",
+        "pto.tstore: which value of %t is read depends on the path taken",
+        9,
+    ),
+    "filled by a FIFO": (
+        f"""  %t = pto.alloc_tile : {TILE}
+  pto.tpop(%t, %p : {TILE}, !pto.pipe) {{split = 0}}
+  pto.tstore ins(%t : {TILE}) outs(%pz : {VIEW})""",
+        "pto.tpop: it fills %t; values are results",
+        3,
     ),
     "run-time valid size": (
         "  %t = pto.alloc_tile valid_row = %n valid_col = %n "
