@@ -3,8 +3,9 @@
     python bench/growth.py [--quick]     goals: on/off <= 1.3 everywhere, exponents <= 1.1
 
 Each kernel runs at sizes that double, with the checks on and off in the same round, on the lowered
-path; the best round counts. A first launch is checked access by access (`check="full"`); the next
-one like it comes to the same verdict, which is remembered where no data decides. A size is the work
+path; the best round counts. Of a first launch the trips that repeat what the checker knows are
+passed over; the next one like it comes to the same verdict, which is remembered where no data
+decides; in full (`check="full"`) every access is looked at. A size is the work
 it stands for - tiles, additions, entries - so a program whose time is proportional to its work has
 the exponent 1: the slope of log(time) over log(size) by least squares. Times are those of the
 processor, so that a busy machine does not count.
@@ -30,6 +31,7 @@ import fifo
 from ptokit import *
 
 MOST_FOR_CHECKS, MOST_EXPONENT = 1.3, 1.1
+GOALS = ("first", "again")  # launches for which they are meant
 Wide = Tile[TileType.Vec, float32, 16, 256]
 Square = Tile[TileType.Vec, float32, 16, 16]
 Pass = Callable[[bool | str], None]  # runs a program once; with which checks
@@ -188,8 +190,11 @@ SERIES = (
 )
 
 
-def _run(program, blocks: int, *args, **more) -> None:
-    program[blocks](*args, target="a2a3", path="lowered", **more)
+def _run(program, blocks: int, *args, check, **more) -> None:
+    if check == "first":
+        program._verdicts.clear()
+        check = True
+    program[blocks](*args, target="a2a3", path="lowered", check=check, **more)
 
 
 def seconds(call: Pass, check: bool | str) -> float:
@@ -204,12 +209,13 @@ def exponent(sizes: tuple[int, ...], times: list[float]) -> float:
 
 
 def measure(series: Series, rounds: int) -> tuple[list[float], ...]:
-    """Seconds per size: unchecked, of a first launch, and of another one like it."""
-    best: tuple[list[float], ...] = ([], [], [])
+    """Seconds per size: unchecked, of a first launch, of another like it, and read in full."""
+    best: tuple[list[float], ...] = ([], [], [], [])
     for size in series.sizes:
         call = series.make(size)
         call(True)  # leaves lowering, done once, out of the times
-        ran = [[seconds(call, check) for check in (False, "full", True)] for _ in range(rounds)]
+        ways = (False, "first", True, "full")
+        ran = [[seconds(call, check) for check in ways] for _ in range(rounds)]
         for times, found in zip(best, zip(*ran, strict=True), strict=True):
             times.append(min(found))
     return best
@@ -218,22 +224,24 @@ def measure(series: Series, rounds: int) -> tuple[list[float], ...]:
 def main() -> int:
     quick = "--quick" in sys.argv
     print(f"{'what grows':<24}{'launch':<7}{'on/off at each size':<56}{'exponent':>8}")
-    costs: dict[str, list[float]] = {"first": [], "again": []}
+    costs: dict[str, list[float]] = {"first": [], "again": [], "full": []}
     slopes: list[float] = []
     for series in SERIES:
         sizes = series.sizes[: 3 if quick else None]
         off, *checked = measure(Series(series.name, sizes, series.make), 2 if quick else 3)
         for launch, on in zip(costs, checked, strict=True):
             ratios = [a / b for a, b in zip(on, off, strict=True)]
-            slopes.append(exponent(sizes, on))
+            slope = exponent(sizes, on)
+            slopes += [slope] * (launch in GOALS)
             costs[launch] += ratios
             shown = "  ".join(f"{n}: {r:.2f}" for n, r in zip(sizes, ratios, strict=True))
             name = series.name if launch == "first" else ""
-            print(f"{name:<24}{launch:<7}{shown:<56}{slopes[-1]:>8.2f}")
+            print(f"{name:<24}{launch:<7}{shown:<56}{slope:>8.2f}")
     met = {True: "met", False: "MISSED"}
-    for launch, ratios in costs.items():
-        is_met = met[max(ratios) <= MOST_FOR_CHECKS]
-        print(f"goal: on/off <= {MOST_FOR_CHECKS}, {launch}: {is_met}, at most {max(ratios):.2f}")
+    for launch in GOALS:
+        most = max(costs[launch])
+        is_met = met[most <= MOST_FOR_CHECKS]
+        print(f"goal: on/off <= {MOST_FOR_CHECKS}, {launch}: {is_met}, at most {most:.2f}")
     is_met = met[max(slopes) <= MOST_EXPONENT]
     print(f"goal: exponents <= {MOST_EXPONENT}: {is_met}, at most {max(slopes):.2f}")
     return 0

@@ -54,9 +54,9 @@ class Clocks:
         """Complete the earlier work of an agent before its later work."""
         self.known[agent][agent] = self.count[agent]
 
-    def barrier_all(self, core: Core) -> Clock:
+    def barrier_all(self, core: int) -> Clock:
         """Complete all work of a core before all its later work; return what is known then."""
-        agents = range(core.number * PIPES, (core.number + 1) * PIPES)
+        agents = range(core * PIPES, (core + 1) * PIPES)
         everything = Clock()
         for agent in agents:
             everything.join(self.known[agent])
@@ -90,5 +90,5 @@ class CoreClocks(Clocks):
     def barrier(self, agent: int) -> None:
         """All that is done is complete."""
 
-    def barrier_all(self, core: Core) -> Clock:
-        return self.release(core.number * PIPES)
+    def barrier_all(self, core: int) -> Clock:
+        return self.release(core * PIPES)

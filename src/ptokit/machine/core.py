@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ptokit.base.enums import TileType
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
-from ptokit.machine.flags import Clock, Semaphore
+from ptokit.machine.flags import Semaphore, Token
 from ptokit.machine.memory import Storage
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Core:
         self.calls = 0  # instructions handed to its pipes
         self.engines: dict[Any, Engine] = {}  # that copy for it, by session and peer
         # Numbers that its scalar unit has read from memory, each with what holds once it has come.
-        self.values: deque[tuple[Any, Clock]] = deque(maxlen=_VALUES)
+        self.values: deque[tuple[Any, Token]] = deque(maxlen=_VALUES)
         self.account: Callable[[int], None] | None = None  # told of the bytes of new memories
         self._memories: dict[TileType, Storage] = {}
         self._elsewhere: tuple[Core, TileType] | None = None

@@ -18,6 +18,7 @@ from ptokit.machine.regions import Ranges, Region, Use
 if TYPE_CHECKING:
     from ptokit.machine.core import Core
     from ptokit.machine.executor import Ready
+    from ptokit.machine.hazards import Noted
 
 
 class Touch(NamedTuple):
@@ -46,8 +47,8 @@ class Event:
     """
 
     __slots__ = (
-        "agent", "bound", "call", "insn", "is_told", "left", "name", "outer", "pipe",
-        "signals", "site", "time", "uses", "waits",
+        "agent", "bound", "call", "insn", "is_told", "left", "moment", "name", "noted", "outer",
+        "pipe", "signals", "site", "time", "uses", "waits",
     )  # fmt: skip
 
     def __init__(self, insn: Insn, pipe: Pipe, site: Site | Location) -> None:
@@ -57,7 +58,9 @@ class Event:
         self.bound: Sequence[Any] = ()
 
     call: Ready  # what was executed; of an operation that only orders there is none
+    noted: Noted  # what the journal says of it
     time: int
+    moment: int  # among all that the hazard log has seen
     agent: int
     uses: tuple[Use, ...]
     name: Name

@@ -5,7 +5,7 @@ The codes are explained in docs/guide/races-and-hangs.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from ptokit.base.evidence import Accessed, Evidence, Part
 from ptokit.base.location import Location, Site
 from ptokit.base.policy import DEFAULT, Origin, Policy
 from ptokit.isa.effects import Flag, Pipe
+from ptokit.isa.spec import Insn
 from ptokit.machine.clocks import PIPES
 from ptokit.machine.core import Core, Engine
 from ptokit.machine.events import Event
@@ -37,12 +38,14 @@ class Findings:
         self.schedule = "in order"  # of the run
         self.cores: dict[int, Core] = {}  # by number, for the names in messages
         self.flags: set[Flag] = set()  # that the program uses
+        self.settle: Callable[[], None] = _nothing  # lets the checker read what was noted
         self._found: dict[Any, Diagnostic] = {}
         self._seen: set[Any] = set()
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """All complaints; what names two lines comes before what it leads to."""
+        self.settle()
         found = map(self._with_free_ids, self._found.values())
         return tuple(sorted(found, key=lambda d: _RANK.get(d.code, 0)))
 
@@ -85,6 +88,7 @@ class Findings:
 
         `stops`: the program does not come to its end, and no allowance helps.
         """
+        self.settle()
         location = None if site is None else where(site)
         kept = tuple(notes)
         key = (code, once or message, location, tuple(n.location for n in kept))
@@ -188,14 +192,14 @@ class Findings:
             notes=[Note("the other push", where(earlier.site))],
         )
 
-    def inner_flag(self, event: Event, flag: Flag, pending: Semaphore) -> None:
+    def inner_flag(self, insn: Insn, site: Place, flag: Flag, pending: Semaphore) -> None:
         """An instruction raises a flag by itself that the program has raised already."""
         name = f"PIPE_{flag.src.name}, PIPE_{flag.dst.name}, EVENT_ID{flag.id}"
         self.add(
             "E2",
-            f"{event.insn.name} sets and waits for ({name}) by itself, while the program's own is "
+            f"{insn.name} sets and waits for ({name}) by itself, while the program's own is "
             "pending",
-            event.site,
+            site,
             fix="wait for it before this line, or use another event id",
             notes=[Note("the set that is still pending", where(pending.tokens[0].site))],
         )
@@ -206,6 +210,10 @@ class Findings:
         """A scalar access that the data cache spoils."""
         notes = [Note("the other access", where(other))]
         self.add("E14", message, site, fix=fix, notes=notes, severity=severity)
+
+
+def _nothing() -> None:
+    """Nobody notes anything."""
 
 
 def _owner(core: Core) -> int:

@@ -1,7 +1,7 @@
 """Semaphores: the one thing under every flag, credit, buffer token and barrier round.
 
-A signal leaves a token, a wait takes one. The token remembers who gave it, where in the program,
-and - when happens-before is tracked - what that pipe had finished by then.
+A signal leaves a token, a wait takes one. The token remembers who gave it and where in the program;
+what that pipe had finished by then is known to whoever reads the journal of the run.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ptokit.base.location import Location, Site
+
+ALWAYS = 1 << 62  # how often what stays may be taken
 
 
 class Epoch(dict[int, int]):
@@ -81,15 +83,13 @@ class Clock(dict[int, int]):
 class Token:
     """What a signal carries to the wait that takes it."""
 
-    __slots__ = ("clock", "event", "giver", "site")
+    __slots__ = ("event", "giver", "number", "site")
 
-    def __init__(
-        self, site: Site | Location, giver: str, clock: Clock | None = None, event: Any = None
-    ) -> None:
+    def __init__(self, site: Site | Location, giver: str, event: Any = None) -> None:
         self.site = site
         self.giver = giver
-        self.clock = clock
         self.event = event  # the operation that gave it, where events are followed
+        self.number = -1  # in the journal, which knows what it proves; the others prove nothing
 
 
 class Semaphore:
@@ -98,6 +98,8 @@ class Semaphore:
     __slots__ = (
         "balance", "given", "last_set", "last_taken", "limit", "taken", "title", "tokens", "waiters"
     )  # fmt: skip
+
+    times = 1  # how often a token is taken
 
     def __init__(self, title: str, limit: int = 15) -> None:
         self.title = title  # what is being waited for, in words
@@ -135,6 +137,8 @@ class Latch(Semaphore):
     """A signal that stays: every wait after it passes (a buffer that was released)."""
 
     __slots__ = ()
+
+    times = ALWAYS
 
     def take(self) -> Token:
         self.taken += 1

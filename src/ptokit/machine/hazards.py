@@ -7,27 +7,26 @@ Configuration registers are bytes as well, which only the scalar unit writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from ptokit.base.enums import AtomicType
-from ptokit.base.layout import Array, raw_bytes
-from ptokit.isa.effects import Barrier, Flag, Steps
+from ptokit.base.location import Location, Site
+from ptokit.isa.effects import Steps
 from ptokit.isa.spec import Pipe
+from ptokit.isa.targets import Target
 from ptokit.isa.walks import is_positionwise, walk_of
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.regions import Region, RegionIndex, Rows, Use
-from ptokit.machine.scalar_cache import ScalarCaches
 
 if TYPE_CHECKING:
+    from ptokit.machine.executor import Ready
     from ptokit.machine.findings import Findings
     from ptokit.machine.history import History
-    from ptokit.machine.machine import Machine
 
 
 class Plan(NamedTuple):
@@ -38,8 +37,20 @@ class Plan(NamedTuple):
     handles: frozenset[str]  # operands whose bytes do not matter
     steps: Steps | None  # how it orders its own steps
     registers: frozenset[str]  # on which its meaning depends
-    is_special: bool  # there is more than accesses to look at: steps or registers
-    gives_value: bool = False  # the scalar unit reads a number from memory, and goes on
+    is_special: bool  # there is more than accesses to look at: registers
+
+
+@dataclass(slots=True)
+class Noted:
+    """An instruction as a journal lists it: all that its executions have in common."""
+
+    call: Any
+    site: Site | Location
+    agent: int
+    bound: tuple[Any, ...]  # accesses to global memory, and to scratch beside the operands
+    moves: bool  # these lie where the journal says
+    compared: dict[str, bool]  # of operands: whether another core had written the same bytes
+    changed: tuple[str, ...]  # registers
 
 
 class HazardLog:
@@ -47,24 +58,21 @@ class HazardLog:
 
     def __init__(
         self,
-        machine: Machine,
+        target: Target,
         clocks: Clocks,
         findings: Findings,
         history: History | None = None,
     ) -> None:
-        self.machine = machine
         self.clocks = clocks
         self.findings = findings
-        self.scalar = ScalarCaches(findings)
         self._by_pipe = clocks.is_by_pipe
-        unordered = machine.target.unordered if self._by_pipe else frozenset[Pipe]()
+        unordered = target.unordered if self._by_pipe else frozenset[Pipe]()
         self._barriers = unordered | {Pipe.ALL}  # engines promise no order between two transfers
         self._plans: dict[Any, Plan] = {}  # by call
         self._known: dict[int, RegionIndex] = {}  # by memory; all of GM is one
         self._history = history  # of windows, which other ranks reach as well
-        self._registers: dict[tuple[int, str], tuple[Region, Any]] = {}  # of a core: its value
-        self._overwritten: dict[Region, Array] = {}  # what other cores had written there
-        self.reading: Clock | None = None  # what holds once the number that was read last has come
+        self._registers: dict[tuple[int, str], Region] = {}  # of a core
+        self.moment = 0  # events so far
         self.has_compared = False  # whether the values that are written have had a say
 
     # ---- what an event touches ------------------------------------------------------------------
@@ -72,6 +80,7 @@ class HazardLog:
     def see(self, event: Event) -> None:
         """Check the accesses of an event against earlier ones, and remember them."""
         call = event.call
+        event.moment = self.moment = self.moment + 1
         plan = self._plans.get(call) or self._plan(event)
         uses = plan.uses
         if event.bound:
@@ -80,15 +89,10 @@ class HazardLog:
             return
         clocks = self.clocks
         event.uses = uses
-        event.agent = agent = self.machine.core.number * PIPES
-        if plan.gives_value:  # an agent of its own: its stores are not over when it has a number
-            clocks.acquire((agent + Pipe.ALL,), clocks.release(agent + Pipe.S))
-            event.agent = agent = agent + Pipe.ALL
-        elif self._by_pipe:
-            event.agent = agent = agent + call.pipe
+        agent = event.agent
         event.time = clocks.count[agent] = clocks.count[agent] + 1
         if plan.is_special:
-            self._begin(event, plan)
+            self._registered(event, plan)
         mine = clocks.known[agent]
         complete, at_least = mine.get, mine.base.get  # what it learnt itself, and at meetings
         ordered = -1 if call.pipe in self._barriers else agent  # most pipes keep their own order
@@ -131,26 +135,16 @@ class HazardLog:
                 if region.reads:
                     region.reads = {}
 
-        if plan.gives_value:
-            self.reading = Clock({agent: event.time})
-            clocks.acquire((agent - Pipe.ALL + Pipe.S,), self.reading)
-        if plan.steps is not None:
-            self._end(event, plan.steps)
-        if self._overwritten:
-            self._overwritten.clear()
-
     def _plan(self, event: Event) -> Plan:
         call, insn = event.call, event.call.insn
         handles = frozenset(o.name for o in insn.operands if o.is_handle)
-        is_atomic = AtomicType.AtomicAdd in call.ops.attrs.values()
         if self._by_pipe:
             steps, registers = call.steps, insn.registers(call.ops)
-            is_special = steps is not None or bool(insn.sets or registers)
-            gives = bool(insn.returns) and call.pipe is Pipe.S and steps is None
+            is_special = bool(insn.sets or registers)
             uses = self._tile_uses(event, steps)
-            plan = Plan(uses, is_atomic, handles, steps, registers, is_special, gives)
+            plan = Plan(uses, is_atomic(call), handles, steps, registers, is_special)
         else:
-            plan = Plan((), is_atomic, handles, None, frozenset(), False)
+            plan = Plan((), is_atomic(call), handles, None, frozenset(), False)
         self._plans[call] = plan
         return plan
 
@@ -160,7 +154,7 @@ class HazardLog:
         roles = {operand.name: operand.role for operand in event.insn.operands}
         found: list[Use] = []
         for access in accesses:
-            region = self._region(access)
+            region = self.region(access)
             if region is not None:
                 where = region, access.offset
                 walk = walk_of(event.insn, where, access.shape, access.dtype.itemsize, results)
@@ -171,7 +165,8 @@ class HazardLog:
         written = {(u.region, u.walk) for u in found if u.writes}
         return tuple(u for u in found if u.writes or (u.region, u.walk) not in written)
 
-    def _region(self, access: Any) -> Region | None:
+    def region(self, access: Any) -> Region | None:
+        """The bytes that an access touches; None where there are none."""
         memory = access.memory
         index = self._known.get(memory.uid)
         if index is None:
@@ -186,26 +181,40 @@ class HazardLog:
         """Global memory, and scratch beside the operands."""
         found: list[Use] = []
         for access in event.bound:
-            region = self._region(access)
+            region = self.region(access)
             if region is None or access.operand in plan.handles:
                 continue
             writes, is_global = access.writes, isinstance(access.memory, GmBuffer)
             is_over = plan.steps is not None and plan.steps.scratch_complete and not is_global
             atomic = plan.is_atomic and writes
             found.append(Use(access.operand, writes, region, None, atomic, is_over))
-            if is_global and (self.scalar.busy or event.call.pipe is Pipe.S):
-                self._through_cache(event, access)
         return tuple(found)
 
-    def _through_cache(self, event: Event, access: Any) -> None:
-        core = self.machine.core
-        scalar = event.pipe is Pipe.S
-        self.scalar.access(core, scalar, access.ranges(), access.writes, event.site)
+    # ---- what a window of a journal touches -----------------------------------------------------
 
-    def recycle(self, storages: Any) -> None:
+    def regions_of(self, noted: Noted) -> list[Region]:
+        """The bytes and registers that an instruction touches wherever its views lie."""
+        plan, number = self._plans[noted.call], noted.agent // PIPES
+        found = [use.region for use in plan.uses]
+        if not noted.moves:
+            found += (r for r in map(self.region, noted.bound) if r is not None)
+        names = (*plan.registers, *noted.call.insn.sets) if self._by_pipe else ()
+        return found + [self._register(number, name) for name in names]
+
+    def global_index(self) -> RegionIndex:
+        """All regions of global memory."""
+        return self._known.setdefault(_ALL_GM, RegionIndex("GM"))
+
+    def in_the_way(self, use: Use, noted: Noted) -> list[Region]:
+        """Regions with which an access of an instruction could be in conflict from now on."""
+        agent = noted.agent
+        ordered = -1 if noted.call.pipe in self._barriers else agent
+        return [peer for peer, _, _ in self._suspects(use, self.clocks.of(agent), ordered)]
+
+    def recycle(self, memories: Iterable[int]) -> None:
         """Forget the history of memories that are handed to another block."""
-        for storage in storages:
-            index = self._known.get(storage.uid)
+        for uid in memories:
+            index = self._known.get(uid)
             if index is not None:
                 index.forget()
 
@@ -226,9 +235,14 @@ class HazardLog:
     def _judge(self, use: Use, event: Event, known: Clock, ordered: int) -> None:
         """Report what conflicts among the accesses that may not be complete."""
         suspects = self._suspects(use, known, ordered)
+        if any(peer.sweep is not None for peer, _, _ in suspects):
+            for peer in {peer: None for peer, _, _ in suspects if peer.sweep is not None}:
+                peer.sweep.unfold(self, peer)
+            suspects = self._suspects(use, known, ordered)
         for peer in use.region.peers:
             if all(known.base.get(a.agent, 0) >= a.time for a in peer.additions.values()):
                 peer.settled = known.base
+        suspects.sort(key=lambda each: each[1].moment)
         crossed, agent = False, event.agent
         for peer, earlier, wrote in suspects:
             # What was reported counts as ordered from then on.
@@ -244,10 +258,9 @@ class HazardLog:
         """Two pipes: report the pair, and from then on take it as ordered."""
         excuse = ""
         if wrote and use.writes and use.region is peer:
-            before = self._overwritten.get(use.region)
-            is_same = before is not None and np.array_equal(before, _bytes_of(event, use))
+            is_same = self._is_same(use, event)
             if _are_twins(event, earlier):
-                if before is not None and not is_same:
+                if is_same is False:
                     self.findings.unlike_twins(event, earlier)
                 return False
             here, there = (self.findings.cores[e.agent // PIPES] for e in (event, earlier))
@@ -273,87 +286,49 @@ class HazardLog:
         if not excuse:
             self.clocks.acquire((event.agent,), Clock({earlier.agent: earlier.time}))
 
-    # ---- steps of composite instructions, and registers -----------------------------------------
+    def _is_same(self, use: Use, event: Event) -> bool | None:
+        """Whether it wrote what another core had written there; None where nobody compared."""
+        found = event.noted.compared.get(use.operand)
+        last = use.region.write
+        if found is None or last is None or last.agent // PIPES == event.agent // PIPES:
+            return None
+        if self.clocks.of(event.agent).knows(last.agent) >= last.time:
+            return None
+        self.has_compared = True
+        return found
 
-    def _begin(self, event: Event, plan: Plan) -> None:
-        """Before the first access of an instruction."""
-        steps = plan.steps
-        if steps is not None:
-            self._complete(steps.start, event, event.time - 1)
-            for order in (*steps.start, *steps.between, *steps.end):
-                if isinstance(order, Flag):
-                    own = self.machine.core.flags.get(order)
-                    if own is not None and own.tokens:
-                        self.findings.inner_flag(event, order, own)
-        insn, number, known = event.insn, self.machine.core.number, self._registers
+    # ---- registers ------------------------------------------------------------------------------
+
+    def _register(self, core: int, name: str) -> Region:
+        found = self._registers.get((core, name))
+        if found is None:
+            found = self._registers[core, name] = Region(name, Rows(0, 8, 8, 1))
+        return found
+
+    def _registered(self, event: Event, plan: Plan) -> None:
+        """Registers that an instruction uses, or changes while earlier ones may still use them."""
+        insn, number = event.insn, event.agent // PIPES
         for name in plan.registers:
-            region, _ = known.setdefault((number, name), (_register(name), None))
+            region = self._register(number, name)
             region.reads[event.agent] = event
         for name in insn.sets:
-            region, before = known.setdefault((number, name), (_register(name), None))
-            # A register that there are two of counts as one.
-            registers = self.machine.core.registers
-            value = [registers[each] for each in sorted(registers) if each.startswith(name)]
-            if value != before:
+            region = self._register(number, name)
+            if name in event.noted.changed:
                 event.uses += (Use(name, True, region, None, False),)
                 for earlier in region.reads.values():
                     if self.clocks.of(event.agent).knows(earlier.agent) < earlier.time:
                         earlier.uses += (Use(name, False, region, None, False),)
                         self.findings.race(event.uses[-1], region, earlier, event, False)
-            known[number, name] = region, value
             region.reads = {}
 
-    def _end(self, event: Event, steps: Steps) -> None:
-        """Behind the last access of an instruction."""
-        self._complete(steps.between, event, event.time - 1)
-        self._complete(steps.end, event, event.time)
 
-    def _complete(self, orders: Iterable[Barrier | Flag], event: Event, time: int) -> None:
-        """Barriers and flags inside an instruction; `time` of its own pipe is complete by them."""
-        clocks, first = self.clocks, event.agent - event.pipe
-        for order in orders:
-            pipe = order.src if isinstance(order, Flag) else order.pipe
-            if pipe is Pipe.ALL:
-                clocks.barrier_all(self.machine.core)
-                continue
-            agent = first + pipe
-            upto = time if pipe is event.pipe else clocks.count[agent]
-            if isinstance(order, Flag):
-                proven = clocks.release(agent)
-                proven[agent] = upto
-                if order.dst is Pipe.S:  # whatever is issued behind it comes behind it
-                    self.machine.sync.learn(proven)
-                else:
-                    clocks.acquire((first + order.dst,), proven)
-            else:
-                clocks.acquire((agent,), Clock({agent: upto}))
-
-    def peek(self, call: Any, bound: Sequence[Any]) -> None:
-        """Before an instruction writes to global memory: keep what other cores wrote there."""
-        core = self.machine.core.number
-        for access in bound:
-            if access.writes and isinstance(access.memory, GmBuffer):
-                region = self._region(access)
-                last = None if region is None else region.write
-                if last is not None and last.agent // PIPES != core:
-                    agent = core * PIPES + (call.pipe if self._by_pipe else 0)
-                    if self.clocks.of(agent).knows(last.agent) < last.time:
-                        assert region is not None
-                        self.has_compared = True
-                        self._overwritten[region] = raw_bytes(np.array(access.read()))
-
-
+_ALL_GM = -1  # the number of all its buffers
 _TRANSFERS = (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
 
 
-def _bytes_of(event: Event, use: Use) -> Array:
-    """What an instruction wrote to global memory."""
-    access = next(a for a in event.bound if a.writes and a.operand == use.operand)
-    return raw_bytes(np.array(access.read()))
-
-
-def _register(name: str) -> Region:
-    return Region(name, Rows(0, 8, 8, 1))
+def is_atomic(call: Ready) -> bool:
+    """Whether a call adds to global memory."""
+    return AtomicType.AtomicAdd in call.ops.attrs.values()
 
 
 def _are_twins(event: Event, other: Event) -> bool:

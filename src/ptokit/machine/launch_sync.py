@@ -14,7 +14,7 @@ from ptokit.isa.spec import Insn
 from ptokit.machine.aftermath import flag_clash, odd_ring
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core, Engine
-from ptokit.machine.flags import Clock, Latch, Semaphore, Token
+from ptokit.machine.flags import ALWAYS, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Complete, Give, Learn, PipeQueue, Take, Why, Work
 from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overflow
@@ -55,7 +55,7 @@ class Meeting:
     what: str
     latch: Latch
     arrived: dict[int, Token] = field(default_factory=dict[int, Token])
-    clock: Clock = field(default_factory=Clock)
+    known: Token = field(default_factory=lambda: Token(where(None), ""))  # by all who came
 
 
 class LaunchSync(Sync):
@@ -109,7 +109,7 @@ class LaunchSync(Sync):
             self.block(Take(semaphores, why, site, early))
             for semaphore in semaphores:
                 taken = semaphore.take()
-                queues.learn_all(self.core, taken.clock)
+                queues.learn_all(self.core, taken)
                 if event is not None and token is not None:
                     event.waits.append((token, taken.event))
         else:
@@ -134,11 +134,13 @@ class LaunchSync(Sync):
             return
         flag.balance += 1
         flag.last_set = site
-        queues, source = self.scheduler.queues, flag.source
-        clock = None if queues.clocks is None else queues.clocks.release(source.agent)
-        flag.put(Token(site, source.title, clock))
+        source = flag.source
+        signal = Token(site, source.title)
+        if self.journal is not None:
+            self.journal.give(source.agent, signal)
+        flag.put(signal)
         if flag.waiters:
-            queues.wake(flag)
+            self.scheduler.queues.wake(flag)
 
     def _take_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
         machine = self.machine
@@ -149,9 +151,9 @@ class LaunchSync(Sync):
             super()._take_flag(pipe, token, site, given)
         else:
             flag.balance -= 1
-            clocks, taken = self.scheduler.queues.clocks, flag.take()
-            if clocks is not None:
-                clocks.known[flag.target.agent].join(taken.clock)
+            taken = flag.take()
+            if self.journal is not None:
+                self.journal.take(flag.target.agent, taken)
 
     def block(self, wait: Take, until: Callable[[], bool] | None = None) -> None:
         """Stop the scalar unit of the running core until the wait can pass."""
@@ -179,10 +181,9 @@ class LaunchSync(Sync):
         return super().engine(key, title)
 
     def post(self, engine: Engine, call: Any, operands: Sequence[Any], site: Place) -> Latch:
-        queues, event, clock = self.scheduler.queues, self.machine.operation, self.release()
+        queues, event, begun = self.scheduler.queues, self.machine.operation, self.release(site)
         queue, over = queues.of(engine, Pipe.ALL), Latch(f"a transfer of the {engine.name}", 1)
-        if clock is not None:
-            queues.enqueue(queue, Learn(clock))
+        queues.enqueue(queue, Learn(begun))
         queues.enqueue(queue, Work(call, operands, site, {}, event))
         queues.enqueue(queue, Give((over,), site, event))
         self.scheduler.yield_turn()
@@ -227,8 +228,8 @@ class LaunchSync(Sync):
     def barrier(self, pipe: Pipe, site: Place) -> None:
         if pipe is Pipe.ALL:
             self.drain(self.core, site)
-            if self.scheduler.clocks is not None:
-                self.scheduler.clocks.barrier_all(self.core)
+            if self.journal is not None:
+                self.journal.barrier_all(self.core)
         else:
             queues = self.scheduler.queues
             queues.enqueue(queues.of(self.core, pipe), Complete(self.machine.operation))
@@ -301,12 +302,16 @@ class LaunchSync(Sync):
     def arrive(self, meeting: Meeting, core: Core, token: Token) -> bool:
         """Note an arrival; return whether it was the last."""
         meeting.arrived[core.number] = token
-        if token.clock is not None:
-            meeting.clock.join(token.clock)
-        if len(meeting.arrived) < meeting.total:
-            return False
-        meeting.clock = meeting.clock.shared()
-        return True
+        if self.journal is not None:
+            self.journal.gather(meeting.known, token)
+        return len(meeting.arrived) >= meeting.total
+
+    def shared(self, meeting: Meeting, site: Place, giver: str, event: Any) -> Token:
+        """What everybody takes away who met."""
+        token = Token(site, giver, event)
+        if self.journal is not None:
+            self.journal.share(meeting.known, token)
+        return token
 
     def _arrive(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
         core, event = self.core, self.machine.operation
@@ -326,8 +331,8 @@ class LaunchSync(Sync):
         meeting = self._inside[core.number] = self._round(place, total, "SYNCALL")
         if event is not None:
             event.signals.append(token)
-        if self.arrive(meeting, core, Token(site, core.name, self.release())):
-            meeting.latch.put(Token(site, core.name, meeting.clock, event))
+        if self.arrive(meeting, core, self.release(site)):
+            meeting.latch.put(self.shared(meeting, site, core.name, event))
 
     def _leave(self, pipe: Pipe, token: fx.Meeting, site: Place, given: Given) -> None:
         meeting = self._inside.pop(self.core.number, None)
@@ -345,8 +350,8 @@ class LaunchSync(Sync):
     ) -> None:
         self.block(Take((), lambda: Why(what, "notify it first"), site), ready)
 
-    def learn(self, clock: Clock) -> None:
-        self.scheduler.queues.learn_all(self.core, clock)
+    def learn(self, token: Token) -> None:
+        self.scheduler.queues.learn_all(self.core, token)
 
     # ---- scalar accesses to global memory -------------------------------------------------------
 
@@ -382,6 +387,8 @@ class _Door(Semaphore):
 
     __slots__ = ("_core", "_meeting", "_mine", "_sync")
 
+    times = ALWAYS
+
     def __init__(self, sync: LaunchSync, meeting: Meeting, core: Core, mine: Semaphore) -> None:
         super().__init__(meeting.what)
         self._sync = sync
@@ -392,6 +399,6 @@ class _Door(Semaphore):
 
     def put(self, token: Token) -> None:
         if self._sync.arrive(self._meeting, self._core, token):
-            shared = Token(token.site, token.giver, self._meeting.clock, token.event)
+            shared = self._sync.shared(self._meeting, token.site, token.giver, token.event)
             for semaphore in self._meeting.latch.waiters:
                 self._sync.put(semaphore, shared)

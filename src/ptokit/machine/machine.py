@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings
 from ptokit.base.location import Location, Site, user_site
@@ -28,6 +28,9 @@ from ptokit.machine.executor import Executor, FastExecutor
 from ptokit.machine.faults import misaligned, too_large
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
 from ptokit.machine.sync import Sync
+
+if TYPE_CHECKING:
+    from ptokit.machine.journal import Journal
 
 Subscriber = Callable[[Event], None]
 
@@ -63,7 +66,7 @@ class Machine:
         self.operation: Event | None = None  # what is issued or executed now, where it is followed
         # Asked before an instruction writes to global memory, where somebody wants to look.
         self.peek: Callable[[Any, Sequence[Any]], None] | None = None
-        self._watchers: list[Subscriber] = []
+        self.journal: Journal | None = None  # who notes what is done, where it is checked
         self._followers: list[Subscriber] = []
         self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings
         self.sync = Sync(self)
@@ -85,7 +88,7 @@ class Machine:
         if self.core.values:
             self.sync.take_values(operands)
         if call.phase:
-            self.sync.hand_over(call.pipe)
+            self.sync.hand_over(call.pipe, site)
         if not self.follows or insn.orders or insn.binds:  # names are no work
             value = self.executor.execute(call, operands, site)
         else:
@@ -124,17 +127,10 @@ class Machine:
 
     # ---- events ---------------------------------------------------------------------------------
 
-    def subscribe(self, subscriber: Subscriber, *, accesses_only: bool = False) -> None:
-        """Tell somebody of every event from now on.
-
-        Whoever asks for accesses only is told at the moment they happen, of nothing but what
-        touches memory, and without names, signals and waits.
-        """
-        if accesses_only:
-            self._watchers.append(subscriber)
-        else:
-            self._followers.append(subscriber)
-            self.follows = True
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Tell somebody of every event from now on."""
+        self._followers.append(subscriber)
+        self.follows = True
 
     def begin(self, insn: Insn, pipe: Pipe, site: Site | Location) -> None:
         """An operation is issued whose event somebody wants."""
@@ -158,14 +154,11 @@ class Machine:
 
     def publish(self, call: Any, site: Site | Location, bound: Sequence[Any]) -> None:
         """A call was executed."""
+        if self.journal is not None:
+            self.journal.see(call, site, bound)
         event = self.operation
-        if event is None:
-            if not self._watchers:
-                return
-            event = Event(call.insn, call.pipe, site)
-        event.call, event.bound, event.pipe = call, bound, call.pipe
-        for tell in self._watchers:
-            tell(event)
+        if event is not None:
+            event.call, event.bound, event.pipe = call, bound, call.pipe
 
     def place(self, operand: Any) -> None:
         """In auto mode, give a tile that has no address yet storage of its own."""

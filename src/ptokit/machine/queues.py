@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import Pipe
 from ptokit.isa.effects import Token as TokenKind
-from ptokit.machine.clocks import PIPES, Clocks, agent_of
+from ptokit.machine.clocks import PIPES, agent_of
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
-from ptokit.machine.flags import Clock, Semaphore, Token
+from ptokit.machine.flags import Semaphore, Token
 from ptokit.machine.objects import GlobalObject
 
 if TYPE_CHECKING:
+    from ptokit.machine.journal import Journal
     from ptokit.machine.machine import Machine
 
 Place = Site | Location
@@ -68,7 +69,7 @@ class Take(NamedTuple):
 class Learn(NamedTuple):
     """What the scalar unit found out before it issued the work behind."""
 
-    clock: Clock
+    seen: Token
     event: Event | None = None
 
 
@@ -125,12 +126,11 @@ class Queues:
     def __init__(
         self,
         machine: Machine,
-        clocks: Clocks | None,
         refuse: Callable[[Semaphore, Token], None],
         late: bool,
     ) -> None:
         self.machine = machine
-        self.clocks = clocks
+        self.journal: Journal | None = None
         self._refuse = refuse  # told of a token too many
         self.late = late
         self._queues: dict[int, PipeQueue] = {}  # by agent
@@ -228,9 +228,10 @@ class Queues:
         elif isinstance(entry, Take):
             self.take(queue, entry.semaphores, entry.token, entry.event)
         elif isinstance(entry, Learn):
-            self._learn((queue.agent,), entry.clock)
-        elif self.clocks is not None:
-            self.clocks.barrier(queue.agent)
+            if self.journal is not None:
+                self.journal.take(queue.agent, entry.seen)
+        elif self.journal is not None:
+            self.journal.barrier(queue.agent)
         if entry.event is not None:
             self.machine.finish_part(entry.event)
 
@@ -239,14 +240,14 @@ class Queues:
     def give(
         self,
         queue: PipeQueue,
-        semaphores: Iterable[Semaphore],
+        semaphores: Sequence[Semaphore],
         site: Place,
         event: Event | None = None,
     ) -> None:
         """Leave a token with each semaphore, behind all that the pipe has done."""
-        clocks = self.clocks
-        clock = clocks.release(queue.agent) if clocks is not None else None
-        token = Token(site, queue.title, clock, event)
+        token = Token(site, queue.title, event)
+        if self.journal is not None:
+            self.journal.give(queue.agent, token, sum([s.times for s in semaphores]))
         for semaphore in semaphores:
             if semaphore.waiters or len(semaphore.tokens) >= semaphore.limit:
                 self.put(semaphore, token)
@@ -269,27 +270,29 @@ class Queues:
         event: Event | None = None,
     ) -> None:
         """Take the tokens; the pipe then knows what their givers had done."""
-        clocks = self.clocks
+        journal = self.journal
         for semaphore in semaphores:
             taken = semaphore.take()
-            if clocks is not None and taken.clock is not None:
-                clocks.known[queue.agent].join(taken.clock)
+            if journal is not None:
+                journal.take(queue.agent, taken)
             if event is not None and token is not None:
                 event.waits.append((token, taken.event))
 
-    def _learn(self, agents: Iterable[int], clock: Clock | None) -> None:
-        if self.clocks is not None:
-            self.clocks.acquire(agents, clock)
-
-    def learn_all(self, core: Core, clock: Clock | None) -> None:
-        """The scalar unit has learnt something: it holds for all work issued from now on."""
-        if self.clocks is None or clock is None:
+    def learn_all(self, core: Core, token: Token) -> None:
+        """The scalar unit has seen a token: what it proves holds for all it issues from now on."""
+        journal = self.journal
+        if journal is None:
             return
         behind = {q.pipe: q for q in self.of_core(core) if q.entries}
+        if not behind:
+            journal.learn(core, token)
+            return
+        journal.keep(token)
         for queue in behind.values():
-            queue.entries.append(Learn(clock))
-        first = core.number * PIPES
-        self.clocks.acquire((first + p for p in range(PIPES) if p not in behind), clock)
+            queue.entries.append(Learn(token))
+        for pipe in range(PIPES):
+            if pipe not in behind:
+                journal.take(core.number * PIPES + pipe, token)
 
     def _work(self, core: Core, work: Work) -> None:
         machine = self.machine

@@ -88,7 +88,7 @@ class Region:
 
     __slots__ = (
         "_ranges", "additions", "memory", "peers", "reads", "rows", "settled", "start", "stop",
-        "write",
+        "sweep", "write",
     )  # fmt: skip
 
     def __init__(self, memory: str, place: Rows | Ranges) -> None:
@@ -106,6 +106,7 @@ class Region:
         self.write: Any = None
         self.additions: dict[int, Any] = {}
         self.reads: dict[int, Any] = {}
+        self.sweep: Any = None  # whose hull it is: some of its bytes may not have been touched
         self.settled: Any = None  # an epoch in which all these additions are known to be complete
 
     @property
@@ -148,7 +149,7 @@ class Region:
 
     def forget(self) -> None:
         """Start over: the memory is given to somebody else."""
-        self.write = None
+        self.write = self.sweep = None
         self.additions.clear()
         self.reads.clear()
 
@@ -248,8 +249,25 @@ class RegionIndex:
         """Make the region of this key and connect it; None when it is empty."""
         if not place:
             return None
-        region = Region(self.memory, place)
-        start, stop = region.start, region.stop
+        region = self._known[key] = Region(self.memory, place)
+        self.connect(region)
+        return region
+
+    def connect(self, region: Region) -> None:
+        """Make a region known to those it overlaps, and they to it."""
+        for other in self.near(region):
+            region.peers.append(other)
+            other.peers.append(region)
+        rows = region.rows
+        pitch = rows.pitch if rows and rows.number > 1 else _FLAT
+        plane = self._planes.get(pitch)
+        if plane is None:
+            plane = self._planes[pitch] = Plane(pitch)
+        plane.add(region)
+
+    def near(self, region: Region) -> list[Region]:
+        """The regions that share bytes with one that is not connected."""
+        start, stop, found = region.start, region.stop, list[Region]()
         seen = {region}
         for plane in self._planes.values():
             if stop <= plane.low or plane.high <= start:
@@ -260,16 +278,8 @@ class RegionIndex:
                     continue
                 seen.add(other)
                 if region.overlaps(other):
-                    region.peers.append(other)
-                    other.peers.append(region)
-        rows = region.rows
-        pitch = rows.pitch if rows and rows.number > 1 else _FLAT
-        plane = self._planes.get(pitch)
-        if plane is None:
-            plane = self._planes[pitch] = Plane(pitch)
-        plane.add(region)
-        self._known[key] = region
-        return region
+                    found.append(other)
+        return found
 
     def forget(self) -> None:
         """Forget who touched what; the regions stay known."""

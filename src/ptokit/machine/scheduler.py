@@ -32,7 +32,7 @@ from ptokit.machine.executor import Executor
 from ptokit.machine.faults import unwanted
 from ptokit.machine.findings import Findings
 from ptokit.machine.flags import Clock, Semaphore
-from ptokit.machine.hazards import HazardLog
+from ptokit.machine.journal import Journal, PromptJournal
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine, Subscriber
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
@@ -200,14 +200,14 @@ class Scheduler:
             self.findings.cores = self._history.cores
             self._before = self._history.done_by(self._rank)
         shared = None if self._history is None else self._history.clocks
-        self.clocks = Clocks(shared) if self.careful else None
         self.sync = LaunchSync(self)
         self.machine.sync = self.sync
         self.queued = self.schedule.queued and mode == "manual"
-        self.queues = Queues(self.machine, self.clocks, self.sync.refuse, self.queued)
-        self.log = None
-        if self.clocks is not None:
-            self._watch(self.clocks)
+        self.queues = Queues(self.machine, self.sync.refuse, self.queued)
+        self._skips = options.hazards != "full"
+        self.journal: Journal | None = None
+        if self.careful:
+            self._watch(Clocks(shared))
         self.recording = Recording(options.arrays) if options.events else None
         for told in options.subscribers:
             self.machine.subscribe(told)
@@ -239,8 +239,8 @@ class Scheduler:
         several = self.grid > 1 or len(programs) > 1
         if self._looks and not self.careful and (several or self._history is not None):
             self._watch(CoreClocks(None if self._history is None else self._history.clocks))
-        if self.log is not None and several:
-            self.machine.peek = self.log.peek
+        if self.journal is not None and several:
+            self.machine.peek = self.journal.peek
         import greenlet  # only launches need it
 
         self._hub = greenlet.getcurrent()
@@ -258,21 +258,20 @@ class Scheduler:
                 self._history.launch_ended(self._rank)
         events = None if self.recording is None else self.recording.finish()
         found = (*self.machine.warnings, *self.findings.diagnostics)
-        is_certain = self.log is not None and not self.log.has_compared
+        is_certain = self.journal is not None and not self.journal.has_compared
         return Outcome(
             self.machine, found, events, self.findings.diagnostics if is_certain else None
         )
 
     def _watch(self, clocks: Clocks) -> None:
         """Look for accesses that nothing orders."""
-        self.clocks = self.queues.clocks = clocks
-        self.log = HazardLog(self.machine, clocks, self.findings, self._history)
-        self.sync.log = self.log
-        self.machine.subscribe(self.log.see, accesses_only=True)
+        kind = Journal if self._history is None else PromptJournal
+        journal = kind(self.machine, clocks, self.findings, self._history, skips=self._skips)
+        self.journal = self.sync.journal = self.queues.journal = self.machine.journal = journal
 
     def watch_engines(self) -> None:
         """An engine beside the cores is given work: that nobody orders, in auto mode neither."""
-        if self.log is None and self._looks:
+        if self.journal is None and self._looks:
             self._watch(CoreClocks())
 
     @property
@@ -415,9 +414,9 @@ class Scheduler:
                     face.block, face.number = block, self._numbers
                     face.rank = None if self._history is None else self._rank
             self._numbers += 1
-            if self.clocks is not None:
+            if self.journal is not None and self._before is not None:
                 first = core.number * PIPES
-                self.clocks.acquire(range(first, first + PIPES), self._before)
+                self.journal.log.clocks.acquire(range(first, first + PIPES), self._before)
             self.findings.cores[core.number] = core.twin()
             running = coroutine(partial(self._run_core, core, program), self._fail)
             stream = Stream(core, running)
@@ -473,8 +472,8 @@ class Scheduler:
             memories = core.memories.values()
             for memory in memories:
                 memory.poison()
-            if self.log is not None:
-                self.log.recycle(memories)
+            if self.journal is not None:
+                self.journal.recycle(core)
             core.begin_again()
         cluster.begin_again()
         self._spare.append(cluster)

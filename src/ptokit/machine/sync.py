@@ -27,14 +27,14 @@ from ptokit.machine.clocks import CORES, Clocks, agent_of
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core, Engine
 from ptokit.machine.faults import WouldBlock
-from ptokit.machine.flags import Clock, Latch, Semaphore, Token
+from ptokit.machine.flags import ALWAYS, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Why
 from ptokit.machine.ranks import poll, wait_for_others
 from ptokit.machine.words import Words
 
 if TYPE_CHECKING:
-    from ptokit.machine.hazards import HazardLog
+    from ptokit.machine.journal import Journal
     from ptokit.machine.machine import Machine
 
 UNLIMITED = 1 << 30
@@ -59,7 +59,7 @@ class Sync:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.log: HazardLog | None = None  # who looks for accesses that nothing orders
+        self.journal: Journal | None = None  # for whoever looks for accesses that nothing orders
         self.rows: dict[object, Row] = {}  # of operations that follow each other in a program
         self._signal_of: dict[type, Handler] = {
             fx.Flag: self._raise_flag,
@@ -151,8 +151,10 @@ class Sync:
         event = self.machine.operation
         if event is not None and token is not None:
             event.signals.append(token)
-        clock = None if self.log is None else self.log.clocks.release(agent_of(self.core, pipe))
-        given = Token(site, f"{pipe.name} of the {self.core.name}", clock, event)
+        given = Token(site, f"{pipe.name} of the {self.core.name}", event)
+        if self.journal is not None:
+            times = sum(semaphore.times for semaphore in semaphores)
+            self.journal.give(agent_of(self.core, pipe), given, times)
         for semaphore in semaphores:
             self.put(semaphore, given)
 
@@ -176,10 +178,10 @@ class Sync:
         event = self.machine.operation
         for semaphore in semaphores:
             taken = semaphore.take()
-            if self.log is not None:  # what the scalar unit has seen holds for all later work
-                pipes = tuple(Pipe) if pipe is Pipe.S else (pipe,)
-                agents = (agent_of(self.core, each) for each in pipes)
-                self.log.clocks.acquire(agents, taken.clock)
+            if self.journal is not None and pipe is Pipe.S:
+                self.journal.learn(self.core, taken)  # it holds for all later work
+            elif self.journal is not None:
+                self.journal.take(agent_of(self.core, pipe), taken)
             if event is not None and token is not None:
                 event.waits.append((token, taken.event))
 
@@ -200,8 +202,8 @@ class Sync:
         if found is None:
             number = core.number - core.number % CORES + next(self._engines)
             found = core.engines[key] = Engine(core, title, number)
-            if self.log is not None:
-                self.log.findings.cores[number] = found
+            if self.journal is not None:
+                self.journal.findings.cores[number] = found
         return found
 
     def post(self, engine: Engine, call: Any, operands: Sequence[Any], site: Place) -> Latch:
@@ -209,11 +211,11 @@ class Sync:
 
         It begins behind all that the scalar unit knows to be complete, and nothing waits for it.
         """
-        core, clock, over = self.core, self.release(), Latch(f"a transfer of the {engine.name}", 1)
+        core, over = self.core, Latch(f"a transfer of the {engine.name}", 1)
+        begun = self.release(site)
         self.machine.core = engine
         try:
-            if clock is not None:
-                self.learn(clock)
+            self.learn(begun)
             self.perform(Pipe.ALL, call, operands, site)
             self.signal(Pipe.ALL, (over,), site)
         finally:
@@ -222,19 +224,19 @@ class Sync:
 
     def barrier(self, pipe: Pipe, site: Place) -> None:
         """Order all earlier work of a pipe (ALL: of the core) before all later work."""
-        if self.log is None:
+        if self.journal is None:
             return
         if pipe is Pipe.ALL:
-            self.log.clocks.barrier_all(self.core)
+            self.journal.barrier_all(self.core)
         else:
-            self.log.clocks.barrier(agent_of(self.core, pipe))
+            self.journal.barrier(agent_of(self.core, pipe))
 
-    def hand_over(self, pipe: Pipe) -> None:
+    def hand_over(self, pipe: Pipe, site: Place) -> None:
         """An accumulator goes from the cube unit to the fix pipe or back, by its unit flag."""
-        if self.log is not None:
-            giver = Pipe.FIX if pipe is Pipe.M else Pipe.M
-            clock = self.log.clocks.release(agent_of(self.core, giver))
-            self.log.clocks.acquire((agent_of(self.core, pipe),), clock)
+        if self.journal is not None:
+            given = Token(site, "")
+            self.journal.give(agent_of(self.core, Pipe.FIX if pipe is Pipe.M else Pipe.M), given)
+            self.journal.take(agent_of(self.core, pipe), given)
 
     def complain(self, code: str, message: str, site: Place, **more: Any) -> None:
         """Report what only a checked run reports; eager use lets it pass."""
@@ -420,26 +422,31 @@ class Sync:
 
     @property
     def clocks(self) -> Clocks | None:
-        """What is known to be complete, where somebody looks for races."""
-        return None if self.log is None else self.log.clocks
+        """What is known to be complete by now, where somebody looks for races."""
+        if self.journal is None:
+            return None
+        self.journal.settle()
+        return self.journal.log.clocks
 
-    def release(self) -> Clock | None:
-        """What a signal that the scalar unit gives now proves."""
-        clocks = self.clocks
-        return None if clocks is None else clocks.release(agent_of(self.core, Pipe.S))
+    def release(self, site: Place) -> Token:
+        """What the scalar unit gives now proves what it knows."""
+        token = Token(site, self.core.name)
+        if self.journal is not None:
+            self.journal.give(agent_of(self.core, Pipe.S), token, ALWAYS)
+        return token
 
-    def learn(self, clock: Clock) -> None:
+    def learn(self, token: Token) -> None:
         """The scalar unit has seen such a signal, before all later work of the core."""
-        if self.clocks is not None:
-            self.clocks.acquire((agent_of(self.core, each) for each in Pipe), clock)
+        if self.journal is not None:
+            self.journal.learn(self.core, token)
 
     # ---- numbers read from memory ---------------------------------------------------------------
 
     def give_value(self, value: Any) -> None:
         """An operation returns a number: until it is used it may be on its way."""
-        if self.log is not None and self.log.reading is not None:
-            self.core.values.append((value, self.log.reading))
-            self.log.reading = None
+        if self.journal is not None and self.journal.reading is not None:
+            self.core.values.append((value, self.journal.reading))
+            self.journal.reading = None
 
     def take_values(self, operands: Sequence[Any]) -> None:
         """An instruction is issued. One that takes a number waits until it has been read.
@@ -448,9 +455,9 @@ class Sync:
         """
         values = self.core.values
         for index in range(len(values) - 1, -1, -1):
-            value, clock = values[index]
+            value, come = values[index]
             if any(type(operand) is type(value) and operand == value for operand in operands):
-                self.learn(clock)
+                self.learn(come)
                 for _ in range(index + 1):  # what was read before has come as well
                     values.popleft()
                 return
@@ -465,13 +472,13 @@ class Sync:
 
     def clean_cache(self, at: Pointer | None) -> None:
         """Write back and forget one line of the scalar data cache, or all of them."""
-        if self.log is not None:
-            self.log.scalar.clean(self.core, None if at is None else at.buffer.base + at.offset)
+        if self.journal is not None:
+            self.journal.scalar.clean(self.core, None if at is None else at.buffer.base + at.offset)
 
     def fence(self) -> None:
         """Wait for earlier scalar stores and write-backs."""
-        if self.log is not None:
-            self.log.scalar.fence(self.core)
+        if self.journal is not None:
+            self.journal.scalar.fence(self.core)
 
     def _scalar_access(self, operand: str, writes: bool, site: Place, given: Given) -> Any:
         """Read or write one element of global memory."""

@@ -6,7 +6,7 @@ from ptokit.base.diagnostics import ProgramError
 from ptokit.machine.aftermath import left_flags
 from ptokit.machine.clocks import Clocks, CoreClocks
 from ptokit.machine.findings import Findings
-from ptokit.machine.hazards import HazardLog
+from ptokit.machine.journal import Journal, PromptJournal
 from ptokit.machine.machine import Machine
 from ptokit.machine.ranks import here
 
@@ -24,8 +24,9 @@ class Watch:
         self.findings.cores[core.number] = core
         kind = Clocks if machine.mode == "manual" else CoreClocks
         clocks = kind(None if history is None else history.clocks)
-        log = machine.sync.log = HazardLog(machine, clocks, self.findings, history)
-        machine.subscribe(log.see, accesses_only=True)
+        kept = Journal if history is None else PromptJournal
+        machine.journal = kept(machine, clocks, self.findings, history)
+        machine.sync.journal = machine.journal
 
     def raise_found(self) -> None:
         """At the end of the program, raise what was found; warnings join those of the machine."""

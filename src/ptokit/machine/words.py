@@ -160,12 +160,12 @@ class Words:
         addresses = (offsets + at.buffer.base + at.offset).tolist()
         written = self._written
         found = [written[a] for a in addresses if a in written]
-        clocks, clock = self._sync.clocks, Clock()
-        if clocks is not None:
+        clocks, clock, journal = self._sync.clocks, Clock(), self._sync.journal
+        if clocks is not None and journal is not None:
             agent = agent_of(self._sync.core, Pipe.S)
             for each in found:
                 clock.join(each.seen_by(clocks.of(agent), agent, token))
-            self._sync.learn(clock)
+            self._sync.learn(journal.tell(clock, self._sync.core.name))
         event = self._sync.machine.operation
         if event is not None:  # of words written on other devices nobody here knows by whom
             mine = (each.event for each in found if each.by is self)

@@ -1,0 +1,355 @@
+"""The journal: a run notes what the checker will want to know, and the checker reads it later.
+
+What orders work and what touches memory becomes an entry, a number or two; nothing is worked out
+while the program runs. An entry says which operation it was in a way that does not change from one
+trip of a loop to the next: an instruction at its line on its pipe, a token taken so many signals
+after it was given. Where global memory was touched goes into a list of its own. So trips that do
+the same leave the same numbers, and the checker need not read them all (machine/replay.py).
+
+`settle` reads what was noted so far. It is called whenever somebody asks for findings, or adds one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import where
+from ptokit.base.layout import Array, raw_bytes
+from ptokit.base.location import Location, Site
+from ptokit.isa.effects import Barrier, Flag, Pipe
+from ptokit.machine.clocks import PIPES, Clocks
+from ptokit.machine.core import Core
+from ptokit.machine.flags import ALWAYS, Clock, Token
+from ptokit.machine.gm import GmBuffer
+from ptokit.machine.hazards import HazardLog, Noted, is_atomic
+from ptokit.machine.notes import (
+    BARRIER,
+    GIVE,
+    LEARN,
+    TAKE,
+    Complete,
+    Done,
+    Gather,
+    Meet,
+    Notes,
+    Prove,
+    Recycle,
+    Share,
+    Start,
+    Told,
+)
+from ptokit.machine.replay import Replay
+from ptokit.machine.scalar_cache import ScalarCaches
+
+if TYPE_CHECKING:
+    from ptokit.machine.findings import Findings
+    from ptokit.machine.history import History
+    from ptokit.machine.machine import Machine
+
+Place = Site | Location
+_MOST_ENTRIES = 1 << 18  # read then, whether anybody asks or not
+
+
+class Journal:
+    """What happened in a run, in order."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        clocks: Clocks,
+        findings: Findings,
+        history: History | None = None,
+        *,
+        skips: bool = True,
+    ) -> None:
+        self.machine = machine
+        self.findings = findings
+        self.log = HazardLog(machine.target, clocks, findings, history)
+        self.scalar = ScalarCaches(findings)
+        self._by_pipe = clocks.is_by_pipe
+        self._notes = Notes()
+        self._entries, self._addresses = self._notes.entries, self._notes.addresses
+        self._codes: dict[Any, int] = {}  # of operations that are more than a signal or a wait
+        self._given = 0  # tokens so far
+        self._replay = Replay(self.log, skips=skips)
+        self._is_reading = False
+        self.reading: Token | None = None  # what holds once the number that was read last has come
+        self._registers: dict[tuple[int, str], Any] = {}  # of a core: what it holds
+        self._writers: dict[Any, int] = {}  # place: the core that wrote there last
+        self._before: dict[Any, Array] = {}  # place: what another core had written there
+        findings.settle = self.settle
+
+    def settle(self) -> None:
+        """Let the checker read what was noted."""
+        if self._is_reading or not self._entries:
+            return
+        self._is_reading = True
+        try:
+            self._replay.read(self._notes)
+        finally:
+            self._is_reading = False
+        self._notes.clear()
+        self._codes.clear()
+
+    @property
+    def has_compared(self) -> bool:
+        """Whether the values that are written have had a say; only after all is settled."""
+        return self.log.has_compared
+
+    # ---- order ----------------------------------------------------------------------------------
+
+    def give(self, agent: int, token: Token, times: int = 1) -> None:
+        """A token that proves what an agent has done; it is taken so many times at most."""
+        token.number = given = self._given
+        self._given = given + 1
+        self._entries.append(agent << 2 | GIVE)
+        if times > 1:
+            self._notes.kept[given] = times
+
+    def take(self, agent: int, token: Token) -> None:
+        """An agent goes on behind what a token proves."""
+        if token.number >= 0:
+            self._entries += (agent << 2 | TAKE, self._given - token.number)
+
+    def keep(self, token: Token) -> None:
+        """A token is taken more often than it was thought to be."""
+        self._notes.kept[token.number] = ALWAYS
+
+    def learn(self, core: Core, token: Token) -> None:
+        """All later work of a core comes behind what a token proves."""
+        if token.number >= 0:
+            self._entries += (core.number * PIPES << 2 | LEARN, self._given - token.number)
+
+    def barrier(self, agent: int) -> None:
+        """The earlier work of an agent is complete before its later work."""
+        self._entries.append(agent << 2 | BARRIER)
+
+    def barrier_all(self, core: Core) -> None:
+        """All work of a core is complete before all its later work."""
+        self._note(Meet(core.number))
+
+    def gather(self, into: Token, token: Token) -> None:
+        """Let a token prove what another one does, too."""
+        if token.number >= 0:
+            if into.number < 0:
+                self._count(into)
+                self._note(Start())
+            self._note(Gather())
+            self._entries += (self._given - into.number, self._given - token.number)
+
+    def share(self, gathered: Token, token: Token) -> None:
+        """A token for everybody who met: it proves what was gathered."""
+        if gathered.number >= 0:
+            self._note(Share())
+            self._entries.append(self._given - gathered.number)
+            self._count(token)
+
+    def tell(self, clock: Clock, giver: str) -> Token:
+        """A token that proves what was found out by other means."""
+        token = Token(where(None), giver)
+        self._count(token)
+        self._note(Told(clock))
+        return token
+
+    def recycle(self, core: Core) -> None:
+        """The memories of a core are handed to another block."""
+        self._note(Recycle(tuple(memory.uid for memory in core.memories.values())))
+
+    def _count(self, token: Token, times: int = ALWAYS) -> None:
+        token.number = self._given
+        self._notes.kept[self._given] = times
+        self._given += 1
+
+    def _note(self, operation: Any) -> None:
+        code = self._codes.get(operation)
+        if code is None:
+            code = self._codes[operation] = self._notes.add(operation)
+        self._entries.append(code)
+
+    # ---- instructions ---------------------------------------------------------------------------
+
+    def see(self, call: Any, site: Place, bound: Sequence[Any]) -> None:
+        """An instruction was executed by the core in force."""
+        by_pipe = self._by_pipe
+        if not bound and not by_pipe:
+            return
+        number = self.machine.core.number
+        place: Any = id(site) if site.__class__ is Location else (id(site.code), site.lasti)  # type: ignore[union-attr]
+        touched: Any = ()
+        compared: Any = ()
+        changed: Any = ()
+        moves = False
+        if bound:
+            fixed: Any = getattr(call, "global_patterns", ())
+            if len(fixed) == len(bound) and bound[0].pattern is fixed[0][1]:
+                moves = True
+                for access in bound:
+                    self._addresses.append(access.memory.base + access.offset)
+            else:
+                touched = tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])
+            if self.scalar.busy or call.pipe is Pipe.S:
+                self._through_cache(call, site, bound)
+            if self.machine.peek is not None:
+                compared = self._compare(call, bound)
+        is_special = by_pipe and (call.steps is not None or bool(call.insn.sets))
+        if is_special:
+            self._begin(call, site)
+            changed = self._changed(call.insn.sets)
+        gives_value = by_pipe and call.pipe is Pipe.S and call.steps is None and call.insn.returns
+        if gives_value:
+            self._begin_to_read(number * PIPES, site)
+        key = call, number, place, touched, compared, changed
+        code = self._codes.get(key)
+        if code is None:
+            pipe = Pipe.ALL if gives_value else call.pipe if by_pipe else 0
+            agent = number * PIPES + pipe
+            noted = Noted(call, site, agent, tuple(bound), moves, dict(compared), changed)
+            code = self._codes[key] = self._notes.add(noted)
+        self._entries.append(code)
+        if gives_value:
+            self._read(number * PIPES, site)
+        if is_special:
+            self._end(call, site)
+        if len(self._entries) > _MOST_ENTRIES:
+            self.settle()
+
+    # The scalar unit reads a number from memory, and goes on. That is done by an agent of its own:
+    # its stores are not over when it has a number.
+
+    def _begin_to_read(self, first: int, site: Place) -> None:
+        known = Token(site, "")
+        self.give(first + Pipe.S, known)
+        self.take(first + Pipe.ALL, known)
+
+    def _read(self, first: int, site: Place) -> None:
+        self.reading = come = Token(site, "")
+        self._count(come)
+        self._note(Done(first + Pipe.ALL))
+        self.take(first + Pipe.S, come)
+
+    def _through_cache(self, call: Any, site: Place, bound: Sequence[Any]) -> None:
+        core, is_scalar = self.machine.core, call.pipe is Pipe.S
+        for access in bound:
+            if isinstance(access.memory, GmBuffer):
+                self.scalar.access(core, is_scalar, access.ranges(), access.writes, site)
+
+    def _changed(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The registers among these that hold another value than before."""
+        core, found = self.machine.core, list[str]()
+        for name in names:
+            # A register that there are two of counts as one.
+            value = [
+                core.registers[each] for each in sorted(core.registers) if each.startswith(name)
+            ]
+            if value != self._registers.get((core.number, name)):
+                self._registers[core.number, name] = value
+                found.append(name)
+        return tuple(found)
+
+    # ---- values ---------------------------------------------------------------------------------
+
+    def peek(self, call: Any, bound: Sequence[Any]) -> None:
+        """Before an instruction writes to global memory: keep what another core wrote there."""
+        core = self.machine.core.number
+        for access in bound:
+            if access.writes and isinstance(access.memory, GmBuffer):
+                place = access.signature
+                if self._writers.get(place, core) != core:
+                    self._before[place] = raw_bytes(np.array(access.read()))
+
+    def _compare(self, call: Any, bound: Sequence[Any]) -> tuple[tuple[str, bool], ...]:
+        """Whether what was written is what another core had written there, by operand."""
+        found: tuple[tuple[str, bool], ...] = ()
+        for access in bound:
+            if access.writes and isinstance(access.memory, GmBuffer):
+                place = access.signature
+                before = self._before.get(place)
+                if before is not None:
+                    is_same = np.array_equal(before, raw_bytes(np.array(access.read())))
+                    found += ((access.operand, is_same),)
+                if not is_atomic(call):
+                    self._writers[place] = self.machine.core.number
+        self._before.clear()
+        return found
+
+    # ---- steps of composite instructions --------------------------------------------------------
+
+    def _begin(self, call: Any, site: Place) -> None:
+        """Before the first access of an instruction."""
+        steps, flags = call.steps, self.machine.core.flags
+        if steps is None:
+            return
+        for order in (*steps.start, *steps.between, *steps.end):
+            own = flags.get(order) if isinstance(order, Flag) else None
+            if own is not None and own.tokens:
+                self.findings.inner_flag(call.insn, site, order, own)
+        self._complete(steps.start, call, site, 0)
+
+    def _end(self, call: Any, site: Place) -> None:
+        """Behind the last access of an instruction."""
+        if call.steps is not None:
+            self._complete(call.steps.between, call, site, 1)
+            self._complete(call.steps.end, call, site, 0)
+
+    def _complete(self, orders: Iterable[Barrier | Flag], call: Any, site: Place, but: int) -> None:
+        """Barriers and flags inside an instruction; of its pipe they prove all `but` so much."""
+        core = self.machine.core
+        first = core.number * PIPES
+        for order in orders:
+            pipe = order.src if isinstance(order, Flag) else order.pipe
+            less = but if pipe is call.pipe else 0
+            if pipe is Pipe.ALL:
+                self.barrier_all(core)
+            elif not isinstance(order, Flag):
+                self._note(Complete(first + pipe, less))
+            else:
+                token = Token(site, "")
+                self._count(token, 1)
+                self._note(Prove(first + pipe, less))
+                if order.dst is Pipe.S:  # whatever is issued behind it comes behind it
+                    self.machine.sync.learn(token)
+                else:
+                    self.take(first + order.dst, token)
+
+
+class PromptJournal(Journal):
+    """A journal that is read as it is written.
+
+    The ranks of a world take turns and share what they know: what one has done must be known to the
+    log before another goes on.
+    """
+
+    def give(self, agent: int, token: Token, times: int = 1) -> None:
+        super().give(agent, token, times)
+        self.settle()
+
+    def take(self, agent: int, token: Token) -> None:
+        super().take(agent, token)
+        self.settle()
+
+    def learn(self, core: Core, token: Token) -> None:
+        super().learn(core, token)
+        self.settle()
+
+    def barrier(self, agent: int) -> None:
+        super().barrier(agent)
+        self.settle()
+
+    def barrier_all(self, core: Core) -> None:
+        super().barrier_all(core)
+        self.settle()
+
+    def gather(self, into: Token, token: Token) -> None:
+        super().gather(into, token)
+        self.settle()
+
+    def share(self, gathered: Token, token: Token) -> None:
+        super().share(gathered, token)
+        self.settle()
+
+    def see(self, call: Any, site: Place, bound: Sequence[Any]) -> None:
+        super().see(call, site, bound)
+        self.settle()

@@ -1,0 +1,224 @@
+"""Reading a journal: what was noted in a run, told to the clocks and the log in order.
+
+Where equal stretches follow each other, as the trips of a loop do, they are read until the checker
+is in a steady state (machine/steady.py) and then passed over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptokit.machine.access import Access
+from ptokit.machine.clocks import PIPES
+from ptokit.machine.events import Event
+from ptokit.machine.flags import Clock
+from ptokit.machine.hazards import HazardLog, Noted
+from ptokit.machine.notes import (
+    BARRIER,
+    GIVE,
+    TAKE,
+    Complete,
+    Done,
+    Gather,
+    Meet,
+    Notes,
+    Prove,
+    Recycle,
+    Share,
+    Start,
+    Told,
+)
+from ptokit.machine.steady import Shift, State, Window, regions_of
+from ptokit.machine.sweeps import Sweeps
+
+_LEAST_SAVED = 400  # entries: to find out that a loop is steady costs as much as reading so many
+_MANY = 1 << 32  # operations of a journal, at most
+_MOST_TRIES = 4  # windows after which a loop that is not steady never will be
+
+
+class Replay:
+    """Goes through journals."""
+
+    def __init__(self, log: HazardLog, *, skips: bool) -> None:
+        self.log = log
+        self.clocks = log.clocks
+        self.skips = skips
+        self.notes = Notes()
+        self._address = 0  # how many were read
+        self._given = 0  # tokens so far
+        self._proven: dict[int, Clock | None] = {}  # by tokens
+        self._taken: list[int] = []  # tokens
+        # Where two instructions followed each other last. A single one may stand in a loop inside
+        # the one that repeats, or in several places of it.
+        self._last: dict[int, int] = {}
+        self._quiet = 0  # up to here nothing is passed over
+
+    def read(self, notes: Notes) -> None:
+        """Tell all of it to the log."""
+        self.notes = notes
+        self._address = self._quiet = 0
+        self._last.clear()
+        self._step(0, len(notes.entries))
+        kept = notes.kept
+        for token in self._taken:
+            left = kept.get(token, 1) - 1
+            if left:
+                kept[token] = left
+            else:
+                kept.pop(token, None)
+                self._proven.pop(token, None)
+        self._taken.clear()
+
+    def _step(self, start: int, stop: int) -> None:
+        """Read some entries."""
+        clocks, see, skips, last = self.clocks, self.log.see, self.skips, self._last
+        entries, operations = self.notes.entries, self.notes.operations
+        proven, taken = self._proven, self._taken
+        at, previous = start, 0
+        while at < stop:
+            code = entries[at]
+            at += 1
+            if code < 0:
+                operation = operations[~code]
+                if operation.__class__ is Noted:
+                    if skips:
+                        here, pair = at - 1, code * _MANY + previous
+                        before, last[pair], previous = last.get(pair, here), here, code
+                        behind = here + here - before
+                        if (
+                            before < here >= self._quiet
+                            and behind < stop
+                            and (
+                                entries[behind] == code
+                                and entries[before:here] == entries[here:behind]
+                                and (passed := self._pass(here, here - before, stop)) > here
+                            )
+                        ):
+                            at = passed
+                            continue
+                    see(self._event(operation))
+                else:
+                    at = self._apply(operation, at)
+                continue
+            kind = code & 3
+            if kind == BARRIER:
+                clocks.barrier(code >> 2)
+                continue
+            if kind == GIVE:
+                proven[self._given] = clocks.release(code >> 2)
+                self._given += 1
+                continue
+            token = self._given - entries[at]
+            taken.append(token)
+            at += 1
+            if kind == TAKE:
+                clocks.acquire((code >> 2,), proven[token])
+            else:
+                first = code >> 2
+                clocks.acquire(range(first, first + PIPES), proven[token])
+
+    # ---- what repeats ---------------------------------------------------------------------------
+
+    def _pass(self, start: int, length: int, stop: int) -> int:
+        """Read equal windows until the state is steady, and pass over the rest of them.
+
+        Returns how far that went; what is left is to be read as usual.
+        """
+        entries, log, clocks = self.notes.entries, self.log, self.clocks
+        body, end = entries[start : start + length], start + length
+        while end + length <= stop and entries[end : end + length] == body:
+            end += length
+        if end - start - 2 * length < _LEAST_SAVED:
+            return start
+        self._quiet = end  # unless it is found to be steady
+        window, many = Window(self.notes, start, start + length), (end - start) // length
+        if not window.is_plain or many < window.depth + _MOST_TRIES:
+            return start
+        sweeps = Sweeps(log, window, self.notes, self._address, many)
+        regions = [*regions_of(log, window), *sweeps.regions]
+        at = start
+
+        def state() -> State:
+            told = list(map(self._proven.get, window.pending(self._given)))
+            return State(clocks, window, told, regions)
+
+        before = state()
+        for trip in range(1, _MOST_TRIES):
+            self._step(at, at + length)
+            at += length
+            after, left = state(), many - trip
+            shift = Shift(before, after)
+            if shift.agrees:
+                proven = self._proven_behind(window, shift, left)
+                if None not in proven.values() and sweeps.pass_over(trip, shift.by):
+                    self._proven.update(proven)
+                    shift.apply(log, window, (before, after), left)
+                    self._given += left * window.given
+                    self._address += left * window.addresses
+                    return end
+            before = after
+        return at
+
+    def _proven_behind(self, window: Window, shift: Shift, left: int) -> dict[int, Clock | None]:
+        """What the tokens of the last windows prove, which may be taken behind them."""
+        many, get = window.given, self._proven.get
+        return {
+            number + later * many: shift.of(get(number - 2 * many), get(number - many), later + 1)
+            for later in range(max(0, left - window.depth), left)
+            for number in range(self._given, self._given + many)
+        }
+
+    def _event(self, noted: Noted) -> Event:
+        """The event of an instruction, where its operands lay this time."""
+        call = noted.call
+        event = Event(call.insn, call.pipe, noted.site)
+        event.call, event.agent, event.noted = call, noted.agent, noted
+        if not noted.moves:
+            event.bound = noted.bound
+            return event
+        addresses, at = self.notes.addresses, self._address
+        self._address = at + len(noted.bound)
+        event.bound = tuple(
+            Access(each.pattern, each.memory, addresses[at + i] - each.memory.base)
+            for i, each in enumerate(noted.bound)
+        )
+        return event
+
+    def _apply(self, operation: Any, at: int) -> int:
+        """An operation that orders; returns where the next entry stands."""
+        clocks, proven, entries = self.clocks, self._proven, self.notes.entries
+        match operation:
+            case Meet(core):
+                clocks.barrier_all(core)
+            case Complete(agent, less):
+                clocks.acquire((agent,), Clock({agent: clocks.count[agent] - less}))
+            case Prove(agent, less):
+                clock = clocks.release(agent)
+                clock[agent] = clocks.count[agent] - less
+                self._prove(clock)
+            case Start():
+                self._prove(Clock())
+            case Done(agent):
+                self._prove(Clock({agent: clocks.count[agent]}))
+            case Told(clock):
+                self._prove(clock)
+            case Gather():
+                into, other = (proven[self._given - entries[at + n]] for n in range(2))
+                assert into is not None
+                assert other is not None
+                into.join(other)
+                return at + 2
+            case Share():
+                gathered = proven[self._given - entries[at]]
+                assert gathered is not None
+                self._prove(gathered.shared())
+                return at + 1
+            case Recycle(memories):
+                self.log.recycle(memories)
+            case _:
+                raise AssertionError(operation)
+        return at
+
+    def _prove(self, clock: Clock) -> None:
+        self._proven[self._given] = clock
+        self._given += 1

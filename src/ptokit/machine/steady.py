@@ -1,0 +1,208 @@
+"""Steady loops: trips that leave the checker in the state in which they found it.
+
+A `Window` is a stretch of a journal that is followed by equal ones. Reading it changes what the
+checker knows: how far each agent has come, what each knows to be complete, what the tokens prove
+that are still to be taken, and who touched which bytes last. A `State` holds all of it that the
+window can see. When it is the same before and behind a window, but for all times of an agent having
+gone on by the number of its instructions, every further one has the same outcome:
+
+* The checker adds to times, takes the greater of two times of one agent, and compares them; nothing
+  else. A time that goes on with its agent and one that stands still never change their order, since
+  all that stand still are earlier, and even before the window in front of it, where global memory
+  may have been touched last (`Shift.agrees` asks for both). So each comparison comes out as
+  before, and each time goes on, or stands still, once more; by induction, for all of them.
+* What would be reported has been reported, since the lines are the same.
+* Global memory may be somewhere else in every trip: that is what `machine/sweeps.py` looks at.
+
+So the rest of the windows need not be read: `Shift.apply` puts the state where they would leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import Any
+
+from ptokit.machine.clocks import PIPES, Clocks
+from ptokit.machine.flags import Clock
+from ptokit.machine.hazards import HazardLog, Noted
+from ptokit.machine.notes import GIVE, LEARN, TAKE, Complete, Meet, Notes, Prove
+from ptokit.machine.regions import Region
+
+_FAR = 1 << 62
+
+
+class Window:
+    """What a stretch of a journal does each time."""
+
+    def __init__(self, notes: Notes, start: int, stop: int) -> None:
+        self.instructions: list[Noted] = []
+        self.taken: list[int] = []  # tokens, counted from the first that the window gives
+        self.given = 0  # tokens
+        self.is_plain = True  # nothing happens whose outcome is not looked at
+        cores: set[int] = set()
+        entries, at = notes.entries, start
+        while at < stop:
+            code = entries[at]
+            at += 1
+            if code >= 0:
+                cores.add((code >> 2) // PIPES)
+                kind = code & 3
+                self.given += kind == GIVE
+                if kind in (TAKE, LEARN):
+                    self.taken.append(self.given - entries[at])
+                    at += 1
+                continue
+            operation = notes.operations[~code]
+            if isinstance(operation, Noted):
+                self.instructions.append(operation)
+                cores.add(operation.agent // PIPES)
+            elif isinstance(operation, Meet):
+                cores.add(operation.core)
+            elif isinstance(operation, Prove | Complete):
+                cores.add(operation.agent // PIPES)
+                self.given += isinstance(operation, Prove)
+            else:
+                self.is_plain = False
+                break
+        self.addresses = sum(len(each.bound) for each in self.instructions if each.moves)
+        self.agents = [core * PIPES + pipe for core in sorted(cores) for pipe in range(PIPES)]
+        # Every token is taken, at most that many windows behind the one that gives it.
+        many = self.given
+        self.depth = max((-(back // many) for back in self.taken if many), default=0)
+        self.is_plain &= not many or len({back % many for back in self.taken}) == many
+
+    def pending(self, first: int) -> list[int]:
+        """Tokens given before a window, whose own begin with `first`, and taken in it or later."""
+        return [
+            first + later * self.given + back
+            for later in range(max(self.depth, 1))
+            for back in self.taken
+            if back + later * self.given < 0
+        ]
+
+
+class State:
+    """What the checker knows before a window, as far as the window can see it."""
+
+    def __init__(
+        self,
+        clocks: Clocks,
+        window: Window,
+        told: Sequence[Clock | None],  # by tokens that are still to be taken
+        regions: Iterable[Region],
+    ) -> None:
+        self.count = {agent: clocks.count.get(agent, 0) for agent in window.agents}
+        known = [clocks.known[agent] for agent in window.agents if agent in clocks.known]
+        self.is_known = None not in told
+        self.clocks = [Clock(each, each.base) for each in (*known, *told) if each is not None]
+        self.records: list[tuple[tuple[Region, str, int], Any]] = []  # each with its place
+        for region in regions:
+            self.records.append(((region, "write", 0), region.write))
+            for kind in ("additions", "reads"):
+                held = getattr(region, kind)
+                self.records += (((region, kind, key), each) for key, each in held.items())
+
+
+class Shift:
+    """How one state differs from another: by so many instructions of each agent, or not so."""
+
+    def __init__(self, before: State, after: State) -> None:
+        self.by = {agent: after.count[agent] - time for agent, time in before.count.items()}
+        self._latest = dict.fromkeys(self.by, -1)  # of times that stand still
+        self._earliest = dict.fromkeys(self.by, _FAR)  # of those that go on
+        self._moved: list[tuple[Any, Any]] = []  # records, with their places
+        self.agrees = (
+            before.is_known
+            and after.is_known
+            and len(before.clocks) == len(after.clocks)
+            and all(map(self._clock, before.clocks, after.clocks))
+            and len(before.records) == len(after.records)
+            and all(map(self._record, before.records, after.records))
+            and all(self._latest[agent] < self._earliest[agent] for agent in self.by)
+            and all(
+                self._latest[agent] <= before.count[agent] - step
+                for agent, step in self.by.items()
+                if step
+            )
+        )
+
+    def _time(self, agent: int, before: int, after: int) -> bool:
+        if after == before:
+            if agent in self.by and before > self._latest[agent]:
+                self._latest[agent] = before
+            return True
+        if after - before != self.by.get(agent):
+            return False
+        if before < self._earliest[agent]:
+            self._earliest[agent] = before
+        return True
+
+    def _clock(self, before: Clock, after: Clock) -> bool:
+        if before.base is not after.base or before.keys() != after.keys():
+            return False
+        for agent, step in self.by.items():
+            if step and (met := before.base.get(agent, 0)) > self._latest[agent]:
+                self._latest[agent] = met
+        return all(self._time(agent, time, after[agent]) for agent, time in before.items())
+
+    def _record(self, before: tuple[Any, Any], after: tuple[Any, Any]) -> bool:
+        (place, one), (other, two) = before, after
+        if place != other:
+            return False
+        if one is two:
+            return one is None or self._time(one.agent, one.time, one.time)
+        if one is None or two is None or one.noted is not two.noted:
+            return False
+        self._moved.append((place, two))
+        return two.time - one.time == self.by[two.agent] and self._time(
+            two.agent, one.time, two.time
+        )
+
+    def of(self, before: Clock | None, after: Clock | None, times: int) -> Clock | None:
+        """What a token proves that many windows later, from two that are one window apart."""
+        if before is None or after is None or not self._clock(before, after):
+            return None
+        moved = ((agent, time, time - before[agent]) for agent, time in after.items())
+        return Clock({agent: time + times * step for agent, time, step in moved}, after.base)
+
+    def apply(
+        self, log: HazardLog, window: Window, states: tuple[State, State], times: int
+    ) -> None:
+        """Put the state that many windows further."""
+        clocks, (before, after) = log.clocks, states
+        events = times * len(window.instructions)
+        log.moment += events
+        for agent, step in self.by.items():
+            if step:
+                clocks.count[agent] += times * step
+        ahead = [agent for agent in self.by if agent in clocks.known]
+        for agent, one, two in zip(ahead, before.clocks, after.clocks, strict=False):
+            known = clocks.known[agent]
+            for other, time in two.items():
+                known[other] = time + times * (time - one[other])
+        later: dict[int, Any] = {}
+        for place, event in self._moved:
+            if id(event) not in later:
+                # The event itself stays what it is to the global memory that it touched.
+                later[id(event)] = twin = copy(event)
+                twin.time += times * self.by[event.agent]
+                twin.moment += events
+            _put(place, later[id(event)])
+
+
+def _put(place: tuple[Region, str, int], event: Any) -> None:
+    region, kind, key = place
+    if kind == "write":
+        region.write = event
+    else:
+        getattr(region, kind)[key] = event
+
+
+def regions_of(log: HazardLog, window: Window) -> list[Region]:
+    """The bytes on chip, and the registers, that a window touches, and all that share some."""
+    found: dict[Region, None] = {}
+    for noted in window.instructions:
+        for region in log.regions_of(noted):
+            found.update(dict.fromkeys(region.peers))
+    return list(found)

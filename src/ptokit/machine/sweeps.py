@@ -1,0 +1,270 @@
+"""Sweeps: accesses of a loop that go through global memory, trip by trip.
+
+What a loop does to the same bytes in every trip is part of the state that must be steady. What lies
+elsewhere each time is looked at as a whole, before the trips are passed over: a sweep that writes
+must never come to the same byte twice, two sweeps of one loop must be apart - or at the same place
+in each trip, one of them perhaps a trip later, where the trips that were read have shown their
+order - and whatever was done to these bytes before must be complete for the agent of the sweep as
+it begins, and so for all it does.
+Otherwise all trips are read one by one.
+
+Afterwards the sweep is one region of the log, the `hull` of all its places, touched when the last
+one was. That may be too much and too late, never too little; when somebody later is in conflict
+with it, the sweep is unfolded into what was really touched, and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.layout import Array
+from ptokit.machine.access import Access
+from ptokit.machine.events import Event
+from ptokit.machine.hazards import HazardLog, Noted, is_atomic
+from ptokit.machine.notes import Notes
+from ptokit.machine.regions import Region, Rows, Use
+from ptokit.machine.steady import Window
+
+_READ = 2  # trips that show the order of two sweeps, one of which is a trip behind
+
+
+@dataclass
+class Sweep:
+    """One operand of an instruction, in all trips."""
+
+    noted: Noted
+    access: Access
+    rows: Rows  # behind each address
+    table: Array  # of addresses, for all trips
+    turn: int  # which instruction of its agent it is in a trip, and which of all, from 1 on
+    place: int
+    first: tuple[int, int] = (0, 0)  # the time and the moment before all trips
+    step: tuple[int, int] = (0, 0)  # what a trip adds to them
+    before: tuple[int, ...] = ()  # its last addresses in trips that were read
+    addresses: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the others
+
+    @property
+    def atomic(self) -> bool:
+        return self.access.writes and is_atomic(self.noted.call)
+
+    def hull(self) -> Region | None:
+        """A region that holds all its places; None where rows would go round the edge."""
+        start, width, pitch, number = self.rows
+        if number == 1:
+            low, high = int(self.addresses.min()), int(self.addresses.max())
+            reach = high - low + width
+            return Region("GM", Rows(low + start, reach, reach, 1))
+        row, col = self._corners()
+        top, left = int(row.min()), int(col.min())
+        wide, tall = int(col.max()) + width - left, int(row.max()) + number - top
+        if left + wide > pitch:
+            return None
+        return Region("GM", Rows(self._origin + top * pitch + left, wide, pitch, tall))
+
+    @property
+    def kind(self) -> tuple[int, Rows]:
+        """The same for those of one shape in one array."""
+        return self._origin, self.rows
+
+    @property
+    def _origin(self) -> int:
+        return self.access.memory.base
+
+    def _corners(self) -> tuple[Array, Array]:
+        """The rows and columns, in bytes, at which its places begin."""
+        return np.divmod(self.addresses + self.rows.start - self._origin, self.rows.pitch)
+
+    def is_apart(self) -> bool:
+        """Whether it never comes to the same byte twice."""
+        _, width, _, number = self.rows
+        if number == 1:
+            return _are_apart(self.addresses, width)
+        row, col = self._corners()
+        if (row == row[0]).all():
+            return _are_apart(col, width)
+        if (col == col[0]).all():
+            return _are_apart(row, number)
+        down, right = row - row.min(), col - col.min()
+        if (down % number).any() or (right % width).any():
+            return False
+        cells = down // number * (int(right.max()) + 1) + right
+        return len(np.unique(cells)) == len(cells)
+
+    def may_touch(self, region: Region) -> bool:
+        """Whether it comes to a region, as far as that is seen at once."""
+        other = region.rows
+        if region.sweep is not None or other is None:
+            return True
+        start, width, pitch, number = self.rows
+        if number > 1 and other.number > 1 and pitch != other.pitch:
+            return True
+        pitch = other.pitch if number == 1 else pitch
+        far = other.start - (self.addresses + start)
+        low = (far - width) // pitch + 1
+        high = -(-(far + other.width) // pitch) - 1
+        return bool((np.maximum(low, 1 - other.number) <= np.minimum(high, number - 1)).any())
+
+    def goes_with(self, other: Sweep) -> bool:
+        """Whether two are apart, or at the same place in each trip, or one of them a trip later.
+
+        They must never be there again, and have been so in a trip that was read.
+        """
+        if self.rows != other.rows or not self.is_apart():
+            return False
+        mine, others = self.addresses, other.addresses
+        if np.array_equal(mine, others) or _union((self, other)).is_apart():
+            return True
+        mine, others = (np.append(each.before, each.addresses) for each in (self, other))
+        is_behind = np.array_equal(mine[:-1], others[1:]) or np.array_equal(mine[1:], others[:-1])
+        return len(self.before) == _READ and is_behind
+
+    def unfold(self, log: HazardLog, whole: Region) -> None:
+        """Put what was really touched in the place of a hull."""
+        whole.forget()
+        memory, pattern = self.access.memory, self.access.pattern
+        for trip, address in enumerate(self.addresses.tolist()):
+            access = Access(pattern, memory, address - memory.base)
+            part = log.region(access)
+            assert part is not None
+            event = self.event(part, trip)
+            event.bound = (access,)
+            self.enter(part, event)
+
+    def enter(self, region: Region, event: Event) -> None:
+        """Put what was done among what has been done to the same bytes before and since."""
+        last, moment, agent = region.write, event.moment, event.agent
+        if last is not None and last.moment > moment:
+            return
+        if self.access.writes and not self.atomic:
+            region.write = event
+            region.additions = _since(moment, region.additions)
+            region.reads = _since(moment, region.reads)
+            return
+        among = region.additions if self.atomic else region.reads
+        if agent not in among or among[agent].moment < moment:
+            among[agent] = event
+            region.settled = None
+
+    def event(self, region: Region, trip: int) -> Event:
+        """What was executed in a trip, as far as this operand is concerned."""
+        noted = self.noted
+        event = Event(noted.call.insn, noted.call.pipe, noted.site)
+        event.call, event.noted, event.agent = noted.call, noted, noted.agent
+        event.time, event.moment = (
+            start + trip * step + nth
+            for start, step, nth in zip(self.first, self.step, (self.turn, self.place), strict=True)
+        )
+        event.uses = (Use(self.access.operand, self.access.writes, region, None, self.atomic),)
+        return event
+
+
+class Sweeps:
+    """All that a window does to global memory through views, over many windows."""
+
+    def __init__(self, log: HazardLog, window: Window, notes: Notes, first: int, many: int) -> None:
+        self._log = log
+        self._moving: list[Sweep] = []
+        self._steady: list[tuple[Region, bool]] = []  # the same each time; whether it is written
+        self._is_regular = True
+        width, column = window.addresses, 0
+        listed = notes.addresses[first : first + many * width]
+        table = np.array(listed, np.int64).reshape(many, width)
+        turns: dict[int, int] = {}
+        self._size = len(window.instructions)
+        for place, noted in enumerate(window.instructions, 1):
+            turns[noted.agent] = turns.get(noted.agent, 0) + 1
+            for access in noted.bound if noted.moves else ():
+                self._column(noted, access, table[:, column], (turns[noted.agent], place))
+                column += 1
+
+    def _column(self, noted: Noted, access: Any, addresses: Array, turn: tuple[int, int]) -> None:
+        if (addresses == addresses[0]).all():
+            at = Access(access.pattern, access.memory, int(addresses[0]) - access.memory.base)
+            region = self._log.region(at)
+            if region is not None:
+                self._steady.append((region, access.writes))
+            return
+        rows = access.pattern.extents
+        if isinstance(rows, Rows):
+            self._moving.append(Sweep(noted, access, rows, addresses, *turn))
+        else:
+            self._is_regular &= not rows
+
+    @property
+    def regions(self) -> list[Region]:
+        """What is touched in every window, and all that shares bytes with it."""
+        found = {peer: None for region, _ in self._steady for peer in region.peers}
+        return list(found)
+
+    def pass_over(self, read: int, steps: Mapping[int, int]) -> bool:
+        """Take the windows behind some that were read as done, if nothing can be in conflict."""
+        log, hulls = self._log, list[tuple[Sweep, Region]]()
+        if not self._is_regular:
+            return False
+        for sweep in self._moving:
+            sweep.before = tuple(sweep.table[max(0, read - _READ) : read].tolist())
+            sweep.addresses = sweep.table[read:]
+            hull, agent = sweep.hull(), sweep.noted.agent
+            if hull is None or (sweep.access.writes and not sweep.atomic and not sweep.is_apart()):
+                return False
+            if not self._is_clear(sweep, hull):
+                return False
+            sweep.first = log.clocks.count[agent], log.moment
+            sweep.step = steps[agent], self._size
+            hulls.append((sweep, hull))
+        if not self._are_apart(hulls):
+            return False
+        for sweep, hull in hulls:
+            log.global_index().connect(hull)
+            hull.sweep = sweep
+            last = sweep.event(hull, len(sweep.addresses) - 1)
+            sweep.enter(hull, last)
+        return True
+
+    def _are_apart(self, hulls: Sequence[tuple[Sweep, Region]]) -> bool:
+        """Whether no two sweeps are in conflict, but for what one and the same trip does."""
+        alike: dict[Any, list[Sweep]] = {}  # those of one shape in one array: looked at together
+        for sweep, _ in hulls:
+            alike.setdefault(sweep.kind, []).append(sweep)
+        apart = {
+            kind
+            for kind, members in alike.items()
+            if len(members) > 1 and _union(members).is_apart()
+        }
+        for (one, mine), (two, other) in combinations(hulls, 2):
+            is_conflict = one.access.writes or two.access.writes
+            if not is_conflict or (one.atomic and two.atomic) or not mine.overlaps(other):
+                continue
+            if not (one.kind == two.kind and one.kind in apart) and not one.goes_with(two):
+                return False
+        return True
+
+    def _is_clear(self, sweep: Sweep, hull: Region) -> bool:
+        """Whether nothing that was touched before, or in every window, is in conflict."""
+        log, noted, writes = self._log, sweep.noted, sweep.access.writes
+        if any(hull.overlaps(r) for r, written in self._steady if written or writes):
+            return False
+        hull.peers += log.global_index().near(hull)
+        found = log.in_the_way(Use("", writes, hull, None, sweep.atomic), noted)
+        hull.peers = [hull]
+        return not any(map(sweep.may_touch, found))
+
+
+def _union(sweeps: Sequence[Sweep]) -> Sweep:
+    """Sweeps of one shape in one array as one."""
+    return replace(sweeps[0], addresses=np.concatenate([each.addresses for each in sweeps]))
+
+
+def _since(moment: int, events: dict[int, Any]) -> dict[int, Any]:
+    return {agent: event for agent, event in events.items() if event.moment > moment}
+
+
+def _are_apart(starts: Array, size: int) -> bool:
+    """Whether stretches of one size have nothing in common."""
+    ordered = np.sort(starts)
+    return bool((ordered[:-1] + size <= ordered[1:]).all())
