@@ -33,7 +33,7 @@ from ptokit.isa.targets import Target
 from ptokit.passes.accesses import accesses_of, registers_of, steps_in
 from ptokit.passes.base import Pass
 from ptokit.passes.call_graph import callee, working
-from ptokit.passes.storage import Bytes, bytes_of
+from ptokit.passes.storage import Bytes, Neighbours, bytes_of
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,26 @@ class Touch:
     where: Bytes
     writes: bool
 
-    def conflicts(self, other: Touch) -> bool:
-        return (self.writes or other.writes) and self.where.meets(other.where)
+
+_NOTHING: dict[Touch, int] = {}
+
+
+class Past:
+    """The last accesses to every range, told apart by pipe and by whether they write."""
+
+    def __init__(self, neighbours: Neighbours) -> None:
+        self._neighbours = neighbours
+        self._at: dict[Bytes, dict[Touch, int]] = {}
+
+    def add(self, touch: Touch, index: int) -> None:
+        self._at.setdefault(touch.where, {})[touch] = index
+
+    def conflicts(self, touch: Touch) -> Iterator[tuple[Touch, int]]:
+        """The accesses that conflict with one, with the index of each."""
+        for where in self._neighbours.of(touch.where):
+            for other, index in self._at.get(where, _NOTHING).items():
+                if touch.writes or other.writes:
+                    yield other, index
 
 
 Clock = dict[Pipe, dict[Pipe, int]]  # [q][p]: operations of p up to here are over when q goes on
@@ -138,8 +156,11 @@ class _Inserter:
         self._touches: dict[Op, frozenset[Touch]] = {}
         self._steps: dict[Op, Steps] = {}  # of operations whose accesses are known
         self._unordered = target.unordered
+        self._neighbours = Neighbours(())
 
     def run(self, body: Block) -> None:
+        touched = {touch.where: None for op in body.ops for touch in self.touches(op)}
+        self._neighbours = Neighbours(touched)
         self._block(body, in_loop=False)
 
     def _is_elsewhere(self, op: Op) -> bool:
@@ -241,20 +262,18 @@ class _Inserter:
         """Flags between operations of one block, without those that others imply."""
         edges = Edges([], [])
         known: Clock = {}
-        last: dict[Touch, int] = {}
+        last = Past(self._neighbours)
         for index, op in enumerate(ops):
             mine = self.touches(op)
-            for sink in sorted({t.pipe for t in mine}):
-                needed: dict[Pipe, int] = {}
-                for touch, when in last.items():
-                    if (
-                        touch.pipe != sink
-                        and when > needed.get(touch.pipe, -1)
-                        and any(t.pipe == sink and t.conflicts(touch) for t in mine)
-                    ):
-                        needed[touch.pipe] = when
+            wanted: dict[Pipe, dict[Pipe, int]] = {touch.pipe: {} for touch in mine}
+            for touch in mine:
+                needed = wanted[touch.pipe]
+                for other, when in last.conflicts(touch):
+                    if other.pipe != touch.pipe and when > needed.get(other.pipe, -1):
+                        needed[other.pipe] = when
+            for sink, needed in sorted(wanted.items()):
                 clock = known.setdefault(sink, {})
-                for source, when in sorted(needed.items(), key=lambda item: -item[1]):
+                for source, when in sorted(needed.items(), key=lambda item: (-item[1], item[0])):
                     if clock.get(source, -1) >= when:
                         continue
                     edges.flags.append(Flag(source, sink, when, index))
@@ -263,7 +282,7 @@ class _Inserter:
                         clock[pipe] = max(clock.get(pipe, -1), upto)
             edges.clocks.append({pipe: dict(clock) for pipe, clock in known.items()})
             for touch in mine:
-                last[touch] = index
+                last.add(touch, index)
         return edges
 
     # ---- loops -------------------------------------------------------------------------------
@@ -306,18 +325,21 @@ class _Inserter:
             for touch in self.touches(op):
                 first.setdefault(touch, index)
                 final[touch] = index
+        early = Past(self._neighbours)
+        for touch, index in first.items():
+            early.add(touch, index)
         pairs: dict[tuple[Pipe, Pipe], Flag] = {}
         for late, after in final.items():
-            for early, before in first.items():
-                if early.pipe == late.pipe or after < before or not late.conflicts(early):
+            for touch, before in early.conflicts(late):
+                if touch.pipe == late.pipe or after < before:
                     continue  # an order within the iteration carries over to the next
                 if before == after:
                     return [], True
-                flag = Flag(late.pipe, early.pipe, after, before)
+                flag = Flag(late.pipe, touch.pipe, after, before)
                 known = pairs.setdefault(flag.pair, flag)
                 known.after = max(known.after, after)
                 known.before = min(known.before, before)
-        return list(pairs.values()), False
+        return [pairs[pair] for pair in sorted(pairs)], False
 
     def _same_pipe(
         self, ops: list[Op], edges: Edges, carried: list[Flag], in_loop: bool
@@ -329,27 +351,29 @@ class _Inserter:
         found: dict[int, list[Pipe]] = {}
         for pipe in sorted(self._unordered):
             mine = [[t for t in self.touches(op) if t.pipe == pipe] for op in ops]
-            final = {t: index for index, touches in enumerate(mine) for t in touches}
+            final = Past(self._neighbours)
+            for index, touches in enumerate(mine):
+                for touch in touches:
+                    final.add(touch, index)
             over = -1  # a barrier stands behind this operation
             around = in_loop  # nothing orders this round against the last one yet
-            last: dict[Touch, int] = {}
+            last = Past(self._neighbours)
             for index, touches in enumerate(mine):
                 steps = self._steps.get(ops[index])
                 if steps is not None and _completes(steps.start, pipe):
                     over, around = index - 1, False
                 seen = max(over, edges.clocks[index].get(pipe, {}).get(pipe, -1))
-                meets = any(
-                    when > seen and t.conflicts(s) for t in touches for s, when in last.items()
-                )
+                meets = any(when > seen for t in touches for _, when in last.conflicts(t))
                 wraps = around and any(
-                    t.conflicts(s) and not _went_round(pipe, when, index, carried, edges)
+                    not _went_round(pipe, when, index, carried, edges)
                     for t in touches
-                    for s, when in final.items()
+                    for _, when in final.conflicts(t)
                 )
                 if meets or wraps:
                     found.setdefault(index, []).append(pipe)
                     over, around = index - 1, False
-                last |= dict.fromkeys(touches, index)
+                for touch in touches:
+                    last.add(touch, index)
                 if steps is not None and _completes((*steps.between, *steps.end), pipe):
                     around = False
                     over = index if _completes(steps.end, pipe) else max(over, index - 1)

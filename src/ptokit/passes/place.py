@@ -7,8 +7,8 @@ is. When nothing fits, the error shows the tiles that are live at the worst poin
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from bisect import insort
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from ptokit.base.enums import TileType
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import IntAttr
-from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.flow import allocates
 from ptokit.ir.rewrite import clone
 from ptokit.ir.types import (
@@ -82,12 +82,14 @@ def _place(function: Function, target: Target, floor: Floor, is_apart: bool) -> 
         # Apart as long as there is room; without, what is read unwritten is not noticed.
         alone = [replace(x, start=0) if x.alloc.result in unwritten else x for x in group]
         always = [Live(live.alloc, 0, 0) for live in group]
-        for assumed in (always, alone) if is_apart else (alone,):
-            with suppress(ProgramError):
-                addresses |= _assign(assumed, target.spaces[loc], accesses, target, floor)
-                break
-        else:
-            addresses |= _assign(group, target.spaces[loc], accesses, target, floor)
+        memory = _memory(target.spaces[loc], accesses, target, floor)
+        found, needed = dict[Value, int](), memory.capacity + 1
+        for assumed in (always, alone, group) if is_apart else (alone, group):
+            if needed > memory.capacity:
+                found, needed = _assign(assumed, memory, accesses)
+        if needed > memory.capacity:
+            raise ProgramError([_overflow(group, memory, needed, target)])
+        addresses |= found
     addresses |= {scale: addresses[data] >> 4 for scale, data in scales.items()}
     _rename(accesses, addresses)
     _write(function, addresses)
@@ -206,92 +208,120 @@ _ORDERS: tuple[Callable[[Live, int], tuple[int, ...]], ...] = (
 )
 
 
-def _assign(
-    group: list[Live], space: Space, accesses: Accesses, target: Target, floor: Floor
-) -> dict[Value, int]:
+@dataclass(frozen=True)
+class Memory:
+    """Where tiles go: how much there is, in which steps, and what others have taken of it."""
+
+    name: str
+    capacity: int
+    alignment: int
+    taken: tuple[tuple[int, int], ...]
+
+
+def _memory(space: Space, accesses: Accesses, target: Target, floor: Floor) -> Memory:
+    locs = [loc for loc, each in target.spaces.items() if each.memory == space.memory]
+    taken = [range_ for loc in locs for range_ in accesses.fifos.reserved(loc)]
+    taken += [(s.address, s.address + s.most) for s in accesses.hidden if s.loc in locs]
+    if space.memory in floor:
+        taken.append((0, floor[space.memory]))
+    return Memory(space.memory, space.capacity, space.alignment, tuple(taken))
+
+
+def _assign(group: list[Live], memory: Memory, accesses: Accesses) -> tuple[dict[Value, int], int]:
+    """The tightest addresses of all orders, and how far the tiles reach.
+
+    Orders that cannot do better are not gone through to their end: those that reach as far as
+    the best one, and all that follow one that is as tight as can be.
+    """
     fixed = {
         live.alloc.result: address
         for live in group
         if (address := accesses.known.number(live.alloc.operand("addr"))) is not None
     }
+    sizes = {live.alloc.result: _size(live, memory.alignment) for live in group}
     free = [live for live in group if live.alloc.result not in fixed]
-    locs = _sharing(space, target)
-    taken = [range_ for loc in locs for range_ in accesses.fifos.reserved(loc)]
-    taken += [(s.address, s.address + s.most) for s in accesses.hidden if s.loc in locs]
-    if space.memory in floor:
-        taken.append((0, floor[space.memory]))
-    best: dict[Value, int] | None = None
-    reach = 0
-    for order in _ORDERS:
+    held = [live for live in group if live.alloc.result in fixed]
+    least = max((load for _, load in _loads(free, sizes)), default=0)
+    best, reach = fixed, 0
+    for number, order in enumerate(_ORDERS):
+        busy = _Busy(memory)
+        for live in held:
+            busy.add(live, fixed[live.alloc.result], sizes[live.alloc.result])
         found = dict(fixed)
         top = 0
-        for live in sorted(free, key=lambda live: order(live, _size(live, space.alignment))):
-            size = _size(live, space.alignment)
-            address = _gap(live, size, group, found, space.alignment, taken)
-            found[live.alloc.result] = address
+        for live in sorted(free, key=lambda live: order(live, sizes[live.alloc.result])):
+            size = sizes[live.alloc.result]
+            address = found[live.alloc.result] = busy.hole(live, size)
+            busy.add(live, address, size)
             top = max(top, address + size)
-        if best is None or top < reach:
+            if number and top >= reach:
+                break
+        else:
             best, reach = found, top
-    assert best is not None
-    if reach > space.capacity:
-        raise ProgramError([_overflow(group, space, reach, target, taken)])
-    return best
+        if reach <= least:
+            break
+    return best, reach
 
 
-def _sharing(space: Space, target: Target) -> list[TileType]:
-    """The kinds of tiles that live in a memory."""
-    return [loc for loc, each in target.spaces.items() if each.memory == space.memory]
+class _Busy:
+    """Ranges of a memory that are taken, for good or while a tile lives, by their addresses."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._alignment = memory.alignment
+        self._ranges: list[tuple[int, int, int, int]] = []
+        for start, stop in memory.taken:
+            self._add(start, stop, 0, 1 << 62)
+
+    def add(self, live: Live, address: int, size: int) -> None:
+        self._add(address, address + size, live.start, live.stop)
+
+    def _add(self, start: int, stop: int, born: int, dead: int) -> None:
+        insort(self._ranges, (start, -(-stop // self._alignment) * self._alignment, born, dead))
+
+    def hole(self, live: Live, size: int) -> int:
+        """The smallest hole between what is taken while a tile lives; else behind all of it."""
+        born, dead = live.start, live.stop
+        best, found = 1 << 62, -1
+        cursor = 0
+        for start, stop, first, last in self._ranges:
+            if first <= dead and last >= born:
+                if size <= start - cursor < best:
+                    best, found = start - cursor, cursor
+                if stop > cursor:
+                    cursor = stop
+        return cursor if found < 0 else found
 
 
-def _gap(
-    live: Live,
-    size: int,
-    group: list[Live],
-    placed: dict[Value, int],
-    align: int,
-    taken: list[tuple[int, int]],
-) -> int:
-    """The smallest hole between the tiles that are live at the same time, and what is `taken`."""
-    busy = sorted(
-        [
-            (placed[other.alloc.result], placed[other.alloc.result] + _size(other, align))
-            for other in group
-            if other is not live and other.alloc.result in placed and other.meets(live)
-        ]
-        + taken
-    )
-    holes: list[tuple[int, int]] = []
-    cursor = 0
-    for start, stop in busy:
-        if start - cursor >= size:
-            holes.append((start - cursor, cursor))
-        cursor = max(cursor, -(-stop // align) * align)
-    return min(holes)[1] if holes else cursor
+def _loads(lives: list[Live], sizes: dict[Value, int]) -> Iterator[tuple[int, int]]:
+    """The bytes that are live at every point where that grows, in order."""
+    ends = sorted((live.stop, sizes[live.alloc.result]) for live in lives)
+    load = done = 0
+    for start, size in sorted((live.start, sizes[live.alloc.result]) for live in lives):
+        while ends[done][0] < start:
+            load -= ends[done][1]
+            done += 1
+        load += size
+        yield start, load
 
 
-def _overflow(
-    group: list[Live], space: Space, reach: int, target: Target, taken: list[tuple[int, int]]
-) -> Diagnostic:
+def _overflow(group: list[Live], memory: Memory, reach: int, target: Target) -> Diagnostic:
     """Show the worst point: which tiles are live there and how large they are."""
-    worst: list[Live] = []
-    for point in {live.start for live in group}:
-        there = [live for live in group if live.start <= point <= live.stop]
-        if sum(map(_nbytes, there)) > sum(map(_nbytes, worst)):
-            worst = there
-    need = sum(map(_nbytes, worst))
+    sizes = {live.alloc.result: _nbytes(live) for live in group}
+    point, need = max(_loads(group, sizes), key=lambda at: at[1])
+    worst = [live for live in group if live.start <= point <= live.stop]
     notes = tuple(
         Note(f"{_nbytes(live)} bytes: {_spec(live)}", live.alloc.location)
         for live in sorted(worst, key=lambda live: -_nbytes(live))
     )
     return Diagnostic(
         "place.overflow",
-        f"the tiles do not fit into {space.memory}: {len(worst)} tiles of {need} bytes are live "
+        f"the tiles do not fit into {memory.name}: {len(worst)} tiles of {need} bytes are live "
         "at one point",
-        worst[0].alloc.location if worst else None,
+        worst[0].alloc.location,
         (
             ("needed", f"{reach} bytes"),
-            ("capacity", f"{space.capacity} bytes"),
-            *(("taken by others", f"0x{start:x}..0x{stop:x}") for start, stop in taken),
+            ("capacity", f"{memory.capacity} bytes"),
+            *(("taken by others", f"0x{start:x}..0x{stop:x}") for start, stop in memory.taken),
         ),
         "use smaller tiles, or let one end before the next begins",
         target.name,
@@ -325,22 +355,22 @@ def _offset(op: Op, src: Value, accesses: Accesses) -> int:
 def _write(function: Function, addresses: dict[Value, int]) -> None:
     """Put the addresses on the allocations, as constants at the head of the function."""
     assert function.body is not None
-    constants: dict[int, Value] = {}
-    for op in list(function.walk()):
+    constants: dict[int, Op] = {}
+    for op in function.walk():
         if not allocates(op) or op.operand("addr") is not None:
             continue
         address = addresses.get(op.result)
         if address is None:
             continue
         if address not in constants:
-            constants[address] = _constant(function.body, len(constants), address)
-        op.operands.insert(0, constants[address])
+            constants[address] = _constant(len(constants), address)
+        op.operands.insert(0, constants[address].result)
         op.labels = ("addr", *op.labels)
+    function.body.ops[:0] = constants.values()
 
 
-def _constant(body: Block, index: int, address: int) -> Value:
+def _constant(index: int, address: int) -> Op:
     made = Op("arith.constant", [], (), [Value(f"addr{index}", I64)], ("result",))
     made.attrs["value"] = IntAttr(address, I64)
     made.result.owner = made
-    body.ops.insert(index, made)
-    return made.result
+    return made

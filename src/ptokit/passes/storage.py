@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Value
@@ -25,6 +26,34 @@ class Bytes:
         if self.stop < 0 or other.stop < 0:
             return True
         return self.start < other.stop and other.start < self.stop
+
+
+class Neighbours:
+    """For each of some ranges the ranges that it meets, itself among them."""
+
+    def __init__(self, ranges: Iterable[Bytes]) -> None:
+        self._met: dict[Bytes, list[Bytes]] = {}
+        memories: dict[object, list[Bytes]] = {}
+        for where in ranges:
+            if where not in self._met:
+                self._met[where] = [where]
+                memories.setdefault(where.memory, []).append(where)
+        for listed in memories.values():
+            self._sweep(listed)
+
+    def of(self, where: Bytes) -> list[Bytes]:
+        return self._met[where]
+
+    def _sweep(self, listed: list[Bytes]) -> None:
+        """Go through a memory by addresses, with the ranges that may still be met."""
+        open_: list[Bytes] = []
+        for where in sorted(listed, key=lambda each: (each.stop >= 0, each.start)):
+            open_ = [each for each in open_ if each.stop < 0 or each.stop > where.start]
+            for each in open_:
+                if each.meets(where):
+                    self._met[each].append(where)
+                    self._met[where].append(each)
+            open_.append(where)
 
 
 @dataclass
