@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from ptokit.base.diagnostics import Diagnostic, Note, ProgramError
 from ptokit.base.enums import TileType
 from ptokit.base.tensors import ConvSpec
@@ -208,6 +210,10 @@ _ORDERS: tuple[Callable[[Live, int], tuple[int, ...]], ...] = (
 )
 
 
+_MANY = 64  # tiles from which on arrays are worth it
+_NEVER = 1 << 62
+
+
 @dataclass(frozen=True)
 class Memory:
     """Where tiles go: how much there is, in which steps, and what others have taken of it."""
@@ -244,7 +250,7 @@ def _assign(group: list[Live], memory: Memory, accesses: Accesses) -> tuple[dict
     least = max((load for _, load in _loads(free, sizes)), default=0)
     best, reach = fixed, 0
     for number, order in enumerate(_ORDERS):
-        busy = _Busy(memory)
+        busy = Busy(memory) if len(group) <= _MANY else BusyArrays(memory, len(group))
         for live in held:
             busy.add(live, fixed[live.alloc.result], sizes[live.alloc.result])
         found = dict(fixed)
@@ -263,25 +269,29 @@ def _assign(group: list[Live], memory: Memory, accesses: Accesses) -> tuple[dict
     return best, reach
 
 
-class _Busy:
+class Busy:
     """Ranges of a memory that are taken, for good or while a tile lives, by their addresses."""
 
     def __init__(self, memory: Memory) -> None:
         self._alignment = memory.alignment
         self._ranges: list[tuple[int, int, int, int]] = []
         for start, stop in memory.taken:
-            self._add(start, stop, 0, 1 << 62)
+            self._insert((start, self._aligned(stop), 0, _NEVER))
 
     def add(self, live: Live, address: int, size: int) -> None:
-        self._add(address, address + size, live.start, live.stop)
+        """A tile takes its bytes while it lives."""
+        self._insert((address, self._aligned(address + size), live.start, live.stop))
 
-    def _add(self, start: int, stop: int, born: int, dead: int) -> None:
-        insort(self._ranges, (start, -(-stop // self._alignment) * self._alignment, born, dead))
+    def _aligned(self, address: int) -> int:
+        return -(-address // self._alignment) * self._alignment
+
+    def _insert(self, taken: tuple[int, int, int, int]) -> None:
+        insort(self._ranges, taken)
 
     def hole(self, live: Live, size: int) -> int:
         """The smallest hole between what is taken while a tile lives; else behind all of it."""
         born, dead = live.start, live.stop
-        best, found = 1 << 62, -1
+        best, found = _NEVER, -1
         cursor = 0
         for start, stop, first, last in self._ranges:
             if first <= dead and last >= born:
@@ -290,6 +300,31 @@ class _Busy:
                 if stop > cursor:
                     cursor = stop
         return cursor if found < 0 else found
+
+
+class BusyArrays(Busy):
+    """The same for many tiles: a few steps over arrays instead of one for each range."""
+
+    def __init__(self, memory: Memory, tiles: int) -> None:
+        self._count = 0
+        self._table = np.zeros((4, tiles + len(memory.taken)), np.int64)
+        super().__init__(memory)
+
+    def _insert(self, taken: tuple[int, int, int, int]) -> None:
+        table, count = self._table, self._count
+        at = int(np.searchsorted(table[0, :count], taken[0], "right"))
+        table[:, at + 1 : count + 1] = table[:, at:count].copy()
+        table[:, at] = taken
+        self._count += 1
+
+    def hole(self, live: Live, size: int) -> int:
+        table = self._table[:, : self._count]
+        starts, stops = table[:2, (table[2] <= live.stop) & (table[3] >= live.start)]
+        reached = np.maximum.accumulate(stops)  # behind the ranges so far
+        before = np.concatenate(([0], reached))
+        sizes = np.append(starts, _NEVER) - before  # of the holes; behind all there is any room
+        sizes[sizes < size] = _NEVER
+        return int(before[np.argmin(sizes)])
 
 
 def _loads(lives: list[Live], sizes: dict[Value, int]) -> Iterator[tuple[int, int]]:
