@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 
 import ptokit
 from ptokit.base.diagnostics import InternalError, PtoError
+from ptokit.base.layout import Array
 from ptokit.base.location import Location
 from ptokit.base.tensors import GlobalSpec
 from ptokit.comm import ParallelGroup
@@ -32,13 +34,17 @@ from ptokit.isa.groups import GroupSpec
 from ptokit.isa.samples import Sample, samples
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import TARGETS
+from ptokit.machine import machine as machine_module
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import pointer
+from ptokit.report.paths import gap
+from tests.paths.harness import CHECKS, Example
 from tests.support import contents, random_values, realise, sample_function
 
 Sizes = tuple[int, ...]
 _LEAD = 64  # elements of guard zone on both sides
 _GUARDS = (0x5A, 0xC3)
+_PLAINLY = {"advise": False}
 
 
 @dataclass(frozen=True)
@@ -85,46 +91,39 @@ HOSTILE: dict[str, Callable[[GlobalSpec], Layout]] = {
 }
 
 
+def span(shape: Sizes, stride: Sizes) -> int:
+    """Elements from the first to the last."""
+    return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+
+
 class Zone:
     """The memory of one array: its elements, and guard zones wherever it has none."""
 
-    def __init__(self, spec: GlobalSpec, lies: Layout, rng: np.random.Generator, guard: int):
-        shape, stride = lies.array_shape, lies.array_stride
-        if spec.dtype.is_packed:  # two elements to a byte
-            shape, stride = (-(-self._span(shape, stride) // 2),), (1,)
-        size = spec.dtype.np.itemsize
-        span = self._span(shape, stride)
-        self.memory = np.full((span + 2 * _LEAD) * size, guard, np.uint8)
+    def __init__(self, values: Array, stride: Sizes, guard: int) -> None:
+        """`stride` counts elements."""
+        size, shape = values.itemsize, values.shape
+        self.memory = np.full((span(shape, stride) + 2 * _LEAD) * size, guard, np.uint8)
         is_own = np.zeros_like(self.memory)
         self.array, own = (
             np.lib.stride_tricks.as_strided(
                 each.view(kind)[_LEAD:], shape, [s * size for s in stride]
             )
-            for each, kind in ((self.memory, spec.dtype.np), (is_own, spec.dtype.uint))
+            for each, kind in ((self.memory, values.dtype), (is_own, f"u{size}"))
         )
-        self.array[...] = random_values(spec.dtype, shape, rng)
+        self.array[...] = values
         own[...] = np.iinfo(own.dtype).max
-        if lies.locked:
-            self.array.flags.writeable = False
-        self._guards, self._own = is_own == 0, is_own != 0
-        self._guard, self._before = guard, self.own
-        changed = GlobalSpec.of(spec.dtype, lies.shape, lies.stride, spec.layout)
-        at = pointer(self.array, spec.dtype)
-        at.buffer.title = "guarded"
-        self.view = global_class(changed)(at.moved(lies.moved))
-        self._locked = lies.locked
+        self._is_own, self._guard, self._before = is_own != 0, guard, b""
 
-    @staticmethod
-    def _span(shape: Sizes, stride: Sizes) -> int:
-        return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
+    def lock(self) -> None:
+        self.array.flags.writeable, self._before = False, self.own
 
     @property
     def own(self) -> bytes:
-        return self.memory[self._own].tobytes()
+        return self.memory[self._is_own].tobytes()
 
     def check(self) -> None:
-        assert (self.memory[self._guards] == self._guard).all(), "a guard zone was written"
-        assert not self._locked or self.own == self._before, "a locked array was written"
+        assert (self.memory[~self._is_own] == self._guard).all(), "a guard zone was written"
+        assert self.own == (self._before or self.own), "a locked array was written"
 
 
 def cases(insn: Insn) -> Iterator[Sample]:
@@ -169,8 +168,15 @@ class Guarded:
         exec(sample.insn.setup, {**vars(ptokit), "np": np, **self.operands})
 
     def _zone(self, spec: GlobalSpec, lies: Layout, rng: Any, guard: int) -> Any:
-        self.zones.append(Zone(spec, lies, rng, guard))
-        return self.zones[-1].view
+        shape, stride, kind = lies.array_shape, lies.array_stride, spec.dtype
+        if kind.is_packed:  # two elements to a byte
+            shape, stride = (-(-span(shape, stride) // 2),), (1,)
+        zone = Zone(random_values(kind, shape, rng), stride, guard)
+        self.zones.append(zone)
+        if lies.locked:
+            zone.lock()
+        changed = GlobalSpec.of(kind, lies.shape, lies.stride, spec.layout)
+        return global_class(changed)(pointer(zone.array, kind).moved(lies.moved))
 
 
 def called(sample: Sample, machine: Machine, operands: dict[str, Any], engine: str) -> Any:
@@ -220,7 +226,10 @@ WITH_GLOBAL = [insn for insn in INSTRUCTIONS.values() if next(cases(insn), None)
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("insn", WITH_GLOBAL, ids=lambda insn: insn.name)
-def test_guard_zones(insn: Insn) -> None:
+def test_guard_zones(insn: Insn, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Advice is looked for with every refusal, which is most of the time, and changes no verdict.
+    verify: Any = machine_module.verify
+    monkeypatch.setattr(machine_module, "verify", lambda *of, **by: verify(*of, **by | _PLAINLY))
     done: set[Any] = set()
     for sample in cases(insn):
         for how in HOSTILE:
@@ -233,3 +242,37 @@ def test_guard_zones(insn: Insn) -> None:
     for path in (called, interpreted):  # the test sees something: the samples themselves run
         for engine in ENGINES:
             assert ("as it is", path, engine) in done or insn.effects is not None
+
+
+# ---- every path ----------------------------------------------------------------------------------
+
+
+class GuardedExample(Example):
+    """The example of a page with its arrays in guard zones."""
+
+    guard = _GUARDS[0]
+    zones: list[Zone]
+
+    def operands(self, machine: Machine) -> dict[str, Any]:
+        made = super().operands(machine)
+        self.zones = []
+        for name in self.arrays:
+            values = made[name]
+            zone = Zone(values, tuple(s // values.itemsize for s in values.strides), self.guard)
+            self.zones.append(zone)
+            made[name] = zone.array
+        return made
+
+
+@pytest.mark.parametrize("insn", WITH_GLOBAL, ids=lambda insn: insn.name)
+def test_guard_zones_on_every_path(insn: Insn, tmp_path: Path) -> None:
+    if insn.targets.isdisjoint(TARGETS):
+        return
+    example = GuardedExample(insn, tmp_path)
+    for path, check in CHECKS.items():
+        if gap(insn, path):
+            continue
+        for example.guard in _GUARDS:  # each is compared with what the first has left
+            check(example)
+            for zone in example.zones:
+                zone.check()
