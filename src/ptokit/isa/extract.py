@@ -12,7 +12,7 @@ from ptokit.isa import transfer_rules as paths
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import Scratch, steps
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import in_types, must, separate, when, where
+from ptokit.isa.rules import APART, in_types, must, overlap, when, where
 from ptokit.isa.scalars import unsigned
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, insn, out, rule, scalar, src
@@ -210,6 +210,17 @@ def _word_count(o: Any) -> int:
     return o.dst.vc
 
 
+def _is_part(o: Any) -> bool:
+    """Whether dst already is what is taken: the same elements at the same addresses."""
+    if (o.dst.loc, o.dst.layout, o.dst.dtype) != (o.src.loc, o.src.layout, o.src.dtype):
+        return False
+    if o.src.is_boxed or (o.dst.row_stride != o.src.row_stride and o.dst.vr > 1):
+        return False
+    row, col = index(o, "indexRow"), index(o, "indexCol")
+    offset = row * o.src.row_stride + col * o.src.col_stride
+    return o.dst.lease == o.src.lease and o.dst.addr == o.src.addr + offset * o.src.itemsize
+
+
 def _drops_relu(o: Any) -> bool:
     """Whether ReLU is asked for on the one way out of an accumulator that has none."""
     return (
@@ -260,7 +271,11 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
     ],
     rules=[
         paths.weights_to_right(),
-        separate("dst", "src", on=DEVICES),
+        must("separate", DEVICES)(
+            "dst is the taken part of src, element by element, or shares no storage with it",
+            lambda o: _is_part(o) or not overlap(o.dst, o.src),
+            APART,
+        ),
         paths.paths_exist("space-pair", A2A3_PATHS, "a2a3"),
         paths.paths_exist("space-pair", KIRIN_PATHS, KIRIN),
         paths.paths_exist("space-pair", A5_PATHS, "a5"),

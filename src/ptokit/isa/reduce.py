@@ -31,7 +31,7 @@ from ptokit.isa.pointwise import (
     scratch_held,
 )
 from ptokit.isa.regions import Extent, end_of, pitched
-from ptokit.isa.rules import disjoint, located, must, or_else, same_dtype
+from ptokit.isa.rules import in_place, located, must, or_else, same_dtype, separate
 from ptokit.isa.spec import Asm, Attr, Operand, Rule, family, insn, out, src, tmp, types
 from ptokit.isa.vector_rules import (
     block_tail,
@@ -269,7 +269,7 @@ def _column_rules(*more: Rule, widens: bool = False) -> list[Rule]:
             otherwise="the valid columns of src govern: there is a result for every one of them",
         ),
         arithmetic("src"),
-        disjoint("dst", "src"),
+        in_place("dst", "src", id="disjoint"),
         rows_16bit("src"),
         *more,
     ]
@@ -348,7 +348,7 @@ _FOLD_ORDER = (
         *or_else("the distance of rows in bytes counts", same_dtype("src", "tmp", id="SA-0189")),
         located("Vec", "tmp", id="SA-0211", on="a2a3"),
         plain("tmp", id="SA-0207", on="a2a3"),
-        disjoint("dst", "src", "tmp", id="tmp-apart"),
+        separate("tmp", "dst", "src", id="tmp-apart"),
         must("tree-columns", DEVICES)(
             "isBinary: a row of tmp is as wide as the valid columns of src",
             lambda o: not _by_tree(o) or o.src.vc * o.src.itemsize <= o.tmp.cols * o.tmp.itemsize,

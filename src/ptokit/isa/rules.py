@@ -254,7 +254,7 @@ def static_valid_fits(
 
 # ---- storage -------------------------------------------------------------------------------------
 
-_APART = "use tiles of their own, bound to addresses that do not overlap"
+APART = "use tiles of their own, bound to addresses that do not overlap"
 
 
 def separate(*names: str, id: str = "separate", on: str | None = None) -> Rule:
@@ -262,33 +262,33 @@ def separate(*names: str, id: str = "separate", on: str | None = None) -> Rule:
     first, *others = names
     pairs = tuple((first, other) for other in others)
     text = f"{first} shares no storage with {listed(tuple(others))}"
-    return must(id, on)(text, _none_overlap(pairs), _APART)
+    return must(id, on)(text, _none_overlap(pairs), APART)
 
 
 def in_place(*names: str, id: str = "separate", on: str | None = None) -> Rule:
     """The first tile starts where the second does, or shares no byte with it; nor with the rest."""
     first, second, *others = names
     pairs = tuple((first, other) for other in others)
+    rest = f", and shares none with {listed(tuple(others))}" if others else ""
     return must(id, on)(
-        f"{first} starts where {second} does or shares no storage with it, and shares none with "
-        + listed(tuple(others)),
+        f"{first} starts where {second} does or shares no storage with it{rest}",
         lambda o: (
-            (o[first].addr == o[second].addr or not _overlap(o[first], o[second]))
+            (o[first].addr == o[second].addr or not overlap(o[first], o[second]))
             and _none_overlap(pairs)(o)
         ),
-        _APART,
+        APART,
     )
 
 
 def disjoint(*names: str, id: str = "disjoint", on: str | None = None) -> Rule:
     """No two of the tiles share a byte."""
     pairs = tuple(combinations(names, 2))
-    return must(id, on)(f"no two of {listed(names)} share storage", _none_overlap(pairs), _APART)
+    return must(id, on)(f"no two of {listed(names)} share storage", _none_overlap(pairs), APART)
 
 
 def _none_overlap(pairs: tuple[tuple[str, str], ...]) -> Predicate:
     return lambda o: (
-        not any(o[a] is not None and o[b] is not None and _overlap(o[a], o[b]) for a, b in pairs)
+        not any(o[a] is not None and o[b] is not None and overlap(o[a], o[b]) for a, b in pairs)
     )
 
 
@@ -299,8 +299,7 @@ def whole_overlap(*names: str, id: str = "partial-overlap", on: str | None = Non
         f"{first} is either the same storage as {listed(tuple(others))}, element by element, "
         "or does not overlap it",
         lambda o: all(
-            o[n] is None or _coincide(o[first], o[n]) or not _overlap(o[first], o[n])
-            for n in others
+            o[n] is None or _coincide(o[first], o[n]) or not overlap(o[first], o[n]) for n in others
         ),
         "work in place on one tile, or use tiles bound to addresses that do not overlap",
     )
@@ -322,7 +321,7 @@ def _coincide(a: Any, b: Any) -> bool:
     return [getattr(a, fact) for fact in facts] == [getattr(b, fact) for fact in facts]
 
 
-def _overlap(a: Any, b: Any) -> bool:
+def overlap(a: Any, b: Any) -> bool:
     """Whether the valid regions of two tiles of one memory have a byte in common."""
     if "scalar" in (a.kind, b.kind):
         return False  # a number in the place of a tile

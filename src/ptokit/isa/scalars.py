@@ -55,7 +55,7 @@ class Takes:
             low, high = element.min_value, element.max_value
             words = f"a number that an element of type {element.name} can hold, {low} to {high}"
             return ("", "") if fits else (words, _WITHIN)
-        is_open = is_float and not isfinite(value)
+        is_open = is_float and (bool(self.of) or not isfinite(value))
         if is_open or self.low <= value <= self.high:
             return "", ""
         return self.words, "write it as a float, 1e20" if self.of else _WITHIN
