@@ -19,6 +19,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,6 +75,7 @@ class Order:
         self._gates: dict[str, list[int]] = {}  # core: nodes before all that is issued later
         self._tokens: dict[object, list[int]] = {}  # signals that were not taken yet
         self._values: dict[str, list[int]] = {}  # core: reads whose number nothing has taken yet
+        self._released: dict[tuple[str, int], dict[str, int]] = {}  # buffer of a core: by pipe
 
     # Node 2i is the beginning of entry i, node 2i + 1 its end.
 
@@ -86,7 +88,10 @@ class Order:
             # A signal fires behind what was complete before it, and holds nobody up.
             same = (other.core, other.pipe) == (entry.core, entry.pipe)
             if same and other.kind != "signal":
-                in_order = other.kind != "work" or entry.pipe not in UNORDERED[self.target]
+                # To wait completes nothing, nor does what the scalar unit goes on with: other
+                # pipes know of its accesses by its signals, or by a number that they take.
+                keeps = entry.pipe not in UNORDERED[self.target] | {"S"} and entry.kind == "work"
+                in_order = other.kind != "work" or keeps
                 for node in (2 * i, 2 * i + 1)[: 1 + in_order]:
                     begin |= self._after[node] | 1 << node
         self.entries.append(entry)
@@ -114,6 +119,15 @@ class Order:
         index = self._add(Entry(core, pipe, line, kind="wait"), [given])
         if pipe == "S":  # nothing is issued meanwhile
             self._gates.setdefault(core, []).append(2 * index + 1)
+
+    def acquire(self, core: str, pipe: str, line: int, number: int) -> None:
+        """A buffer comes from the pipes that had it before."""
+        others = [n for p, n in self._released.get((core, number), {}).items() if p != pipe]
+        self._add(Entry(core, pipe, line, kind="wait"), others)
+
+    def release(self, core: str, pipe: str, line: int, number: int) -> None:
+        index = self._add(Entry(core, pipe, line, kind="signal"), self._ends(core, pipe))
+        self._released.setdefault((core, number), {})[pipe] = 2 * index + 1
 
     def barrier(self, core: str, pipe: str, line: int) -> None:
         ends = self._ends(core, "" if pipe == "ALL" else pipe)
@@ -236,6 +250,9 @@ def _apply(order: Order, core: str, line: int, verb: str, args: list[Any]) -> No
         (number,) = args
         for other in ("vector 0", "vector 1") if core == "cube" else ("cube",):
             order.wait(core, "S", line, (other, core, number))
+    elif verb in ("acquire", "release"):
+        pipe, number = args
+        getattr(order, verb)(core, pipe, line, number)
     elif verb == "barrier":
         (pipe,) = args
         order.barrier(core, pipe, line)
@@ -262,6 +279,7 @@ PROLOGUE = {
         "row = [at(Row(), 512 * n) for n in range(6)]",
         "[t.fill(n) for n, t in enumerate((*tile, at(F32(), 0x8000), at(F32(), 0x8400)))]",
         "part = lambda a, n: G32(ptr(a, 256 * (n + 8 * get_subblockid())))",
+        "set_ffts_base_addr(np.zeros(64, np.uint64))",
     ],
     "cube": [
         "mat = [at(Mat(), 256 * n) for n in range(4)]",
@@ -402,6 +420,8 @@ def _edges(rng: random.Random, program: Program, core: str, made: list[tuple[int
             if src == dst or rng.random() < 0.1:
                 pipe = src if src == dst and src != "S" else "ALL"
                 _barrier(program, core, pipe, j - 0.4 + rng.random() * 0.1)
+            elif program.target == "a5" and "S" not in (src, dst) and rng.random() < 0.2:
+                _buffer(program, core, (src, i), (dst, j))
             else:
                 behind, before = i + 0.1 + rng.random() * 0.3, j - 0.4 + rng.random() * 0.3
                 _flag(program, core, src, dst, behind, before)
@@ -418,6 +438,36 @@ def _barrier(program: Program, core: str, pipe: str, place: float) -> None:
 def _flag(program: Program, core: str, src: str, dst: str, behind: float, before: float) -> None:
     for place, what in ((behind, "signal"), (before, "wait")):
         program.steps.append(Step(place, core, "", [("flag", what, src, dst, before)]))
+
+
+def _buffer(program: Program, core: str, *holders: tuple[str, int]) -> None:
+    """Two pipes hold a buffer one after the other."""
+    used = {args[-1] for s in program.steps for verb, *args in s.means if verb == "acquire"}
+    number = next(n for n in range(32) if n not in used)
+    for pipe, at_work in holders:
+        for place, verb, call in (
+            (at_work - 0.05, "acquire", "get_buf"),
+            (at_work + 0.05, "release", "rls_buf"),
+        ):
+            code = f"{call}(PIPE_{pipe}, {number})"
+            program.steps.append(Step(place, core, code, [(verb, pipe, number)]))
+
+
+def _across(rng: random.Random, program: Program, made: dict[str, list[tuple[int, Work]]]) -> None:
+    """Order some of what the cube core and the vector cores do to one part of an array."""
+    careful, free = rng.choice([0.5, 1.0]), list(range(2, 11))
+    for src, dst in (("cube", "vector"), ("vector", "cube")):
+        for (i, earlier), (j, later) in product(made[src], made[dst]):
+            entries = Entry("", "", 0, earlier[2]), Entry("", "", 0, later[2])
+            needs = any(one.memory == "GM" and one.start < RING for one, _ in _pairs(*entries))
+            if i < j and needs and free and earlier[1] != "S" and rng.random() < careful:
+                number, pipe = free.pop(), earlier[1]
+                signal = f"ffts_cross_core_sync(PIPE_{pipe}, {1 | 2 << 4 | number << 8})"
+                program.steps += [
+                    Step(i + 0.45, src, signal, [("reach", pipe, number)]),
+                    Step(j - 0.45, dst, f"wait_flag_dev({number})", [("heed", number)]),
+                ]
+    program.steps.sort(key=lambda step: step.place)
 
 
 def _number_flags(program: Program, core: str) -> None:
@@ -489,6 +539,7 @@ def _cluster(rng: random.Random, seed: int) -> Program:
             use(t) if rng.random() < 0.7 else add("vector", *_as_args(_quiet(rng)))
     for core, works in made.items():
         _edges(rng, program, core, works)
+    _across(rng, program, made)
     return program
 
 
