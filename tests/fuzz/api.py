@@ -63,7 +63,24 @@ class Anything:
 
 def _numbers() -> list[Any]:
     return [
-        *(0, 1, -1, 2, 3, 31, 255, -64, 2**15, 2**31, -(2**31) - 1, 2**63, 2**64, 10**20, 10**400),
+        *(
+            0,
+            1,
+            -1,
+            2,
+            3,
+            31,
+            255,
+            -64,
+            2**15,
+            2**31,
+            -(2**31) - 1,
+            2**63,
+            2**64,
+            10**20,
+            10**400,
+            10**5000,
+        ),
         *(0.5, -0.0, 2.0, 1e39, -1e308, float("nan"), float("inf"), -float("inf"), True, False),
         *(np.float32(1.5), np.int8(-3), np.uint64(2**64 - 1), np.float64("nan"), np.bool_(True)),
         *(np.longdouble("1e4000"), np.complex64(1), 1j, Fraction(1, 3), Decimal("1e30"), Whole(3)),
@@ -97,6 +114,14 @@ def _ours() -> list[Any]:
     made: list[Callable[[], Any]] = [
         lambda: ptokit.Tile[ptokit.TileType.Vec, ptokit.float32, 16, 64](),
         lambda: ptokit.TileAcc[ptokit.float32, 32, 32](),
+        lambda: ptokit.Tile[*_VEC, ptokit.BLayout.RowMajor, -1, -1](8, 32),
+        lambda: ptokit.ConvTile[
+            ptokit.TileType.Mat,
+            ptokit.float16,
+            4096,
+            ptokit.Layout.NC1HWC0,
+            ptokit.ConvTileShape[1, 1, 8, 16, 16],
+        ](),
         lambda: ptokit.GlobalTensor(np.zeros((16, 64), np.float32)),
         lambda: ptokit.ptr(np.zeros(64, np.int32)),
         lambda: ptokit.TPipe[0, ptokit.Direction.DIR_C2V, 4096, 2](np.zeros(8192, np.uint8), 0, 0),
@@ -139,7 +164,8 @@ class Call:
     # ---- what is called ----------------------------------------------------------------------
 
     def run(self) -> None:
-        kinds = [self.instruction] * 6 + [self.function] * 3 + [self.kernel, self.of_kernel]
+        kinds = [self.instruction] * 6 + [self.function] * 3
+        kinds += [self.method] * 2 + [self.view, self.kernel, self.of_kernel]
         target, mode = self.random.choice(list(TARGETS)), self.random.choice(["manual", "auto"])
         with device(target, mode, check=False):
             self.tell(target, mode)
@@ -208,6 +234,27 @@ class Call:
         if self.chance(0.9):
             self.use(thing)
 
+    def method(self, target: str) -> None:
+        """What can be asked of an object of ours."""
+        thing = self.random.choice(_ours())()
+        self.tell(thing)
+        for _ in range(3):
+            thing = self.ask(thing)
+
+    def view(self, target: str) -> None:
+        """An array as global memory, moved to a tile and back."""
+        array = self.random.choice(_arrays()) if self.chance(0.7) else self.hostile()
+        self.tell("GlobalTensor", array)
+        made = ptokit.GlobalTensor(array)
+        if self.chance(0.5):
+            key = tuple(self.hostile() if self.chance(0.4) else slice(0, 4) for _ in range(2))
+            self.tell("key", key)
+            made = made[key]
+        tile = self.random.choice(_ours()[:4])()
+        self.tell(tile)
+        ptokit.TLOAD(tile, made)
+        ptokit.TSTORE(made, tile)
+
     def brackets(self, name: str) -> Iterator[Any]:
         """Template arguments: some that a type could take, some that none does."""
         for each in self.random.choice(_BRACKETS.get(name, [()])):
@@ -227,8 +274,9 @@ class Call:
 
     def ask(self, thing: Any) -> Any:
         """An attribute, an element, an operator or a block."""
-        if not type(thing).__module__.startswith("ptokit"):
-            return None
+        module = type(thing).__module__
+        if not module.startswith("ptokit") or module.startswith("ptokit.base"):
+            return None  # not ours, or what ours is made of
         way = self.random.randrange(5)
         if way == 0:
             key = self.hostile() if self.chance(0.5) else (slice(0, 16), self.hostile())
@@ -242,7 +290,7 @@ class Call:
             other = self.hostile()
             self.tell("+", other)
             return thing + other
-        names = [n for n in dir(thing) if not n.startswith("_")]
+        names = [n for n in dir(thing) if _is_for_users(thing, n)]
         if not names:
             return None
         name = self.random.choice(names)
@@ -250,7 +298,7 @@ class Call:
         member = getattr(thing, name)
         if inspect.isfunction(member):
             return None  # a method of objects, or a function that an object keeps
-        if callable(member):
+        if callable(member) and not isinstance(member, type):
             given = self.some(_arity(member))
             self.tell("(", *given, ")")
             return member(*given)
@@ -351,6 +399,13 @@ def _public(space: Any) -> Iterator[str]:
             yield name
 
 
+def _is_for_users(thing: Any, name: str) -> bool:
+    """Methods of the machine's own objects are for the machine, but for those of the pages."""
+    member = getattr(type(thing), name, None)
+    inner = str(getattr(member, "__module__", "")).startswith("ptokit.machine")
+    return not name.startswith("_") and (name[0].isupper() or not inner)
+
+
 def _parameters(thing: Any) -> list[inspect.Parameter]:
     try:
         found = inspect.signature(thing).parameters.values()
@@ -396,7 +451,7 @@ def outcome(seed: int) -> Outcome:
             warnings.simplefilter("ignore")
             call.run()
     except (Exception, Slow) as error:
-        at = _own_frame(error)
+        at = own_frame(error)
         refused = isinstance(error, (PtoError, *USAGE)) and not isinstance(error, InternalError)
         if not refused or at:
             told = f"{str(error)[:300]}\n    {' '.join(call.told)}"
@@ -407,7 +462,7 @@ def outcome(seed: int) -> Outcome:
     return Outcome(seed, "works")
 
 
-def _own_frame(error: BaseException) -> str:
+def own_frame(error: BaseException) -> str:
     """The last frame of ours that a traceback shows."""
     shown = [f for f, _ in traceback.walk_tb(error.__traceback__) if is_ours(f)]
     if not shown:

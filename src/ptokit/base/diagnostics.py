@@ -238,7 +238,10 @@ def brief(value: object) -> str:
     """A value as a message shows it: whatever it is, of a length that people read."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"an integer of {value.bit_length()} bits"
-    text = " ".join(str(value).split("\n"))
+    try:
+        text = " ".join(str(value).split("\n"))
+    except Exception:  # what holds such an integer, or an object of a class that cannot be shown
+        text = f"a {type(value).__name__}"
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]} ..."
 
 

@@ -54,6 +54,7 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
+    @public_raising(ValueError)
     def __getitem__(self, shape: int | tuple[int, ...]) -> ArrayType:
         """The arrays of this type and shape: `def add(x: float32[256, 64])` declares one."""
         return ArrayType(self, shape if isinstance(shape, tuple) else (shape,))

@@ -7,10 +7,13 @@ stored in a register word or printed in an attribute without a second table.
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from difflib import get_close_matches
 from enum import EnumType, IntEnum
+from operator import index
 from typing import Any
 
+from ptokit.base.diagnostics import fail
 from ptokit.base.entry import public
 
 
@@ -397,16 +400,19 @@ class GridSpan(Choice):
 @public
 def PadCustom(value: float) -> int:
     """Return the pad value that stands for the float ``value`` (its bits in the low half)."""
-    return PadValue.CustomBase | struct.unpack("<I", struct.pack("<f", value))[0]
+    with suppress(OverflowError):
+        return PadValue.CustomBase | struct.unpack("<I", struct.pack("<f", value))[0]
+    what = "a custom pad value is a float of 32 bits"
+    raise fail("argument-range", what, got=[("value", value)], fix="PadValue.Max, PadCustom(1e38)")
 
 
 @public
 def PadValueCustom(bits: int) -> int:
     """Return the pad value that stands for a raw 32-bit pattern."""
-    return PadValue.CustomBase | (bits & 0xFFFF_FFFF)
+    return PadValue.CustomBase | (index(bits) & 0xFFFF_FFFF)
 
 
 @public
 def PadValueCustom16(bits: int) -> int:
     """Return the pad value that stands for a raw 16-bit pattern."""
-    return PadValue.CustomBase | (bits & 0xFFFF)
+    return PadValue.CustomBase | (index(bits) & 0xFFFF)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
@@ -27,6 +28,14 @@ def class_name(self: type) -> str:
 
 def arguments(given: Any) -> tuple[Any, ...]:
     return given if isinstance(given, tuple) else (given,)
+
+
+def index(value: Any) -> int:
+    """A whole number as a template argument holds it."""
+    found = operator.index(value)
+    if not -(1 << 63) <= found < 1 << 64:
+        raise ValueError("a number has at most 64 bits")
+    return found
 
 
 def completed(

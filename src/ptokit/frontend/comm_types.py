@@ -22,7 +22,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
-from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +33,7 @@ from ptokit.base.entry import public, public_record
 from ptokit.base.layout import Array
 from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import DYNAMIC
-from ptokit.frontend.arguments import arguments, template
+from ptokit.frontend.arguments import arguments, index, template
 from ptokit.frontend.session import device
 from ptokit.frontend.tensor_types import GlobalTensor, Shape, Stride, global_class
 from ptokit.isa.groups import Group
@@ -103,7 +102,7 @@ class World:
         """Memory at the same place of every rank: one array of this shape per rank."""
         with template("window", "world.window(shape, dtype)", (shape, kind), "arguments"):
             chosen = dtype(kind)
-        arrays = tuple(np.full(shape, fill, chosen.np) for _ in range(self.size))
+            arrays = tuple(np.full(shape, fill, chosen.np) for _ in range(self.size))
         self._ranks.add_window(arrays)
         return SymmetricWindow(self, arrays, chosen)
 

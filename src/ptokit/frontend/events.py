@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from operator import index
 from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.entry import public
 from ptokit.base.location import Site, user_site
-from ptokit.frontend.arguments import arguments, choice, class_name, completed, template
+from ptokit.frontend.arguments import arguments, choice, class_name, completed, index, template
 from ptokit.frontend.session import current
 from ptokit.isa.effects import SIGNAL_BASE, Reach
 from ptokit.isa.opcodes import OpCode, op_codes

@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from operator import index
 from typing import Any, ClassVar
 
 from ptokit.base.diagnostics import fail
@@ -20,6 +19,7 @@ from ptokit.frontend.arguments import (
     choice,
     class_name,
     completed,
+    index,
     no_such_argument,
     template,
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -27,7 +26,14 @@ from ptokit.base.tensors import (
 )
 from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.advice import NotANumber
-from ptokit.frontend.arguments import arguments, choice, class_name, no_such_argument, template
+from ptokit.frontend.arguments import (
+    arguments,
+    choice,
+    class_name,
+    index,
+    no_such_argument,
+    template,
+)
 from ptokit.frontend.conv_parameters import ConvParameters
 from ptokit.frontend.types import broadcast, contents, reject
 from ptokit.isa.verify import recipe

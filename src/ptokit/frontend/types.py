@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from operator import index
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -21,7 +20,14 @@ from ptokit.base.enums import BLayout, CompactMode, SLayout, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
 from ptokit.frontend.advice import NotANumber
-from ptokit.frontend.arguments import arguments, choice, class_name, no_such_argument, template
+from ptokit.frontend.arguments import (
+    arguments,
+    choice,
+    class_name,
+    index,
+    no_such_argument,
+    template,
+)
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ptokit.base.dtypes import DType, bf16, f16, i8
+from ptokit.base.entry import public_record
 from ptokit.base.enums import (
     AtomicType,
     ClipReluMode_t,
@@ -158,6 +159,7 @@ class Acting(NamedTuple):
         return self.at_cube
 
 
+@public_record
 @dataclass(frozen=True)
 class FixpipeParams:
     """How an accumulator is converted while it is pushed (the TConfig form of TPUSH)."""

@@ -105,7 +105,7 @@ def _extent(part: Any, extent: Any, axis: int, rank: int, symbol: type | None) -
         raise fail(
             "slice-range",
             f"a slice of {what} lies inside the view and has step 1",
-            got=[("slice", str(part)), (what, extent)],
+            got=[("slice", part), (what, extent)],
             fix=f"0 <= start <= stop <= {extent}; negative positions and steps are not taken",
         )
     return start, stop - start
