@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from math import prod
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -42,7 +43,7 @@ from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
 from ptokit.engines.verdicts import question
 from ptokit.frontend.arguments import leaves_of
-from ptokit.frontend.launch import Options, Schedule, run
+from ptokit.frontend.launch import Options, Schedule, progress, run
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import current
 from ptokit.ir.core import Function, Module, Value
@@ -55,7 +56,9 @@ from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.isa.verify import offers_values
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
+from ptokit.machine.explore import Exploration, Explorer, witnesses
 from ptokit.machine.machine import Machine
+from ptokit.machine.objects import as_array
 from ptokit.machine.ranks import here
 from ptokit.machine.recording import Recording
 from ptokit.passes.accesses import accesses_of
@@ -177,6 +180,7 @@ class Run:
     machine: Machine  # of the last block
     events: Recording | None = None  # of every executed operation, when the launch was asked to
     warnings: tuple[Diagnostic, ...] = ()  # rules that were broken without stopping it
+    chosen: Sequence[tuple[int, int]] = ()  # of `Schedule.choices`: what was chosen of how many
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -661,9 +665,56 @@ class Launch:
             outcome.machine,
             outcome.events,
             found,
+            outcome.chosen,
         )
+
+    def explore(
+        self, *args: Any, schedules: int = 500, seed: int = 0, jobs: int = 1, **options: Any
+    ) -> Exploration:
+        """Run the kernel under many schedules, which must all leave the same bytes in its arrays.
+
+        A kernel whose pipes can do their work in at most so many orders is run in all of them;
+        otherwise the schedules are a sample: the worst cases, then random ones from `seed` on.
+        `jobs` spreads a sample over processes. The options are those of a launch. The arrays hold
+        the result of a run in order in the end.
+        """
+        with progress(schedules, "schedules") as done:
+            return self._explorer(args, options).search(schedules, seed, jobs, done or _ignore)
+
+    def witnessed(
+        self, found: Iterable[Diagnostic], *args: Any, **options: Any
+    ) -> tuple[Diagnostic, ...]:
+        """Races with a schedule in which they show, and the values that they change there."""
+        complaints = tuple(found)
+        if not any(each.evidence is not None for each in complaints):
+            return complaints
+        try:
+            return witnesses(self._explorer(args, options), complaints)
+        except PtoError:  # it fails in order as well
+            return complaints
+
+    def _explorer(self, args: tuple[Any, ...], options: dict[str, Any]) -> Explorer:
+        kernel = self.kernel
+        consts = {n: v for n, v in options.items() if n not in _OPTIONS}
+        bound = kernel.source.bind(args, consts)
+        leaves = (leaf for n, v in bound.items() for _, leaf in leaves_of(n, v))
+        arrays = [as_array(leaf) for leaf in leaves if getattr(leaf, "shape", ())]
+        options = {"path": kernel.source.paths[-1], **options, "check": False}
+
+        def attempt(schedule: Schedule) -> Run:
+            with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                return self(*args, schedule=schedule, **options)
+
+        return Explorer(attempt, arrays)
 
     def _interpreted(self, prepared: Runnable, programs: Programs) -> Callable[[], Any]:
         function, args = programs.function, programs.args
         assert function is not None
         return lambda: prepared.run(current(), function, args)
+
+
+def _ignore(_: int) -> None:
+    """Nobody looks at the progress."""
+
+
+_OPTIONS = frozenset(signature(Launch.__call__).parameters)  # of a launch; all others are constants

@@ -34,7 +34,7 @@ def test_a_read_before_the_load_has_run() -> None:
     assert found.code == "E6"
     assert lines_of(found) == {marked(body, "load"), marked(body, "add")}
     assert "TADDS on PIPE_V reads" in found.message
-    assert "set_flag(PIPE_MTE2, PIPE_V, EVENT_IDn)" in found.fix
+    assert "set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0)" in found.fix
     assert check(program(ordered=True), schedule=HELD) == ()
 
 

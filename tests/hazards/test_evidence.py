@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ptokit import *
+from ptokit.base.diagnostics import rendered
 from ptokit.base.evidence import Part, causes
 from tests.hazards.support import *
 
@@ -145,3 +147,26 @@ def test_the_command_line_gives_data(tmp_path: Path) -> None:
     assert place["artifactLocation"]["uri"].endswith("broken.py")
     assert result["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] == 12
     assert run["tool"]["driver"]["rules"] == [{"id": "E6"}]
+
+
+def test_what_one_edge_mends_is_shown_once() -> None:
+    """All rounds of the loop lack the same flags."""
+
+    def program() -> None:
+        for i in range(12):
+            a, b = at(F32(), 0x1000 * i), at(F32(), 0x1000 * i + 0x400)
+            TLOAD(a, G32(array()))
+            TLOAD(b, G32(array()))
+            TADD(a, a, b)
+
+    error = raised(program)
+    text = str(error)
+    assert text.count("more with this cause: line ") == len(error.findings) == 1
+    assert len(error.diagnostics) > text.count("error[E6]") == 1
+
+
+def test_causes_beyond_ten_are_counted() -> None:
+    found = [replace(raised(two_loads()).diagnostics[0], code=f"E{number}") for number in range(12)]
+    text = rendered([*found, found[0]])
+    assert text.count(": error[E") == 10
+    assert text.endswith("2 more causes: `findings` and --json have them all")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import ptokit
 from ptokit import *
 from ptokit.frontend.launch import explore
-from ptokit.machine.explore import schedules
+from ptokit.machine.explore import Explorer, schedules
 from tests.hazards.support import *
 
 
@@ -76,3 +81,131 @@ def test_same_seed_same_run() -> None:
 
     assert order(7) == order(7)
     assert order(8) != order(7)
+
+
+# ---- all orders, or a sample ---------------------------------------------------------------------
+
+
+Block = Tile[TileType.Vec, float32, 16, 16]
+
+
+@ptokit.kernel(mode="manual", target="a5")
+def two_streams(x: Any, y: Any, *, rounds: int, waits: bool = True) -> None:
+    """Blocks that pass through one of two tiles, with a flag around the loop for each."""
+    tiles = [at(Block(), 0), at(Block(), 0x400)]
+    for turn in static_range(2):
+        set_flag(PIPE_MTE3, PIPE_MTE2, turn)
+    for i in static_range(rounds):
+        wait_flag(PIPE_MTE3, PIPE_MTE2, i % 2)
+        TLOAD(tiles[i % 2], GlobalTensor(x)[i * 16 : i * 16 + 16, :])
+        set_flag(PIPE_MTE2, PIPE_MTE3, i % 2)
+        if waits:
+            wait_flag(PIPE_MTE2, PIPE_MTE3, i % 2)
+        TSTORE(GlobalTensor(y)[i * 16 : i * 16 + 16, :], tiles[i % 2])
+        set_flag(PIPE_MTE3, PIPE_MTE2, i % 2)
+    for turn in static_range(2):
+        wait_flag(PIPE_MTE3, PIPE_MTE2, turn)
+
+
+def blocks(rounds: int) -> Any:
+    x = np.arange(rounds * 256, dtype=np.float32).reshape(rounds * 16, 16)
+    return x, np.zeros_like(x)
+
+
+def test_few_orders_are_all_tried() -> None:
+    """The second load comes before the first store or behind it; each pipe keeps its order."""
+    one = two_streams[1].explore(*blocks(1), rounds=1)
+    assert (one.count, one.is_complete, str(one)) == (1, True, "all 1 schedule agree")
+    x, y = blocks(2)
+    two = two_streams[1].explore(x, y, rounds=2)
+    assert (two.count, two.is_complete, str(two)) == (2, True, "all 2 schedules agree")
+    assert np.array_equal(x, y)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_of_many_orders_a_sample_is_tried(jobs: int) -> None:
+    x, y = blocks(8)
+    many = two_streams[1].explore(x, y, rounds=8, schedules=30, jobs=jobs)
+    assert (many.count, many.is_complete) == (30, False)
+    assert str(many) == "sampled 30 schedules: they agree"
+    assert np.array_equal(x, y)
+
+
+@pytest.mark.parametrize(("rounds", "jobs"), [(1, 1), (8, 2)])
+def test_an_order_that_changes_the_result_can_be_run_again(rounds: int, jobs: int) -> None:
+    x, y = blocks(rounds)
+    how = {"rounds": rounds, "waits": False, "allow": ["E2"]}
+    seen = two_streams[1].explore(x, y, schedules=60, jobs=jobs, **how)
+    (found,) = seen.found
+    assert found.code == "schedule-dependent"
+    assert str(seen).startswith("the result depends on the schedule: found after ")
+    told = dict(found.got)["schedule"]
+    again = [*schedules(60), Schedule(choices=()), Schedule(choices=(1,)), Schedule(choices=(2,))]
+    schedule = next((s for s in again if str(s) == told), None)
+    if schedule is not None and "difference" in dict(found.got):
+        other = np.zeros_like(y)
+        two_streams[1](x, other, schedule=schedule, check=False, path="lowered", **how)
+        assert not np.array_equal(other, y)
+
+
+def test_every_order_is_another_one() -> None:
+    """No list of choices is tried twice, and the last one is the last."""
+    seen: list[tuple[int, ...]] = []
+    x, y = blocks(4)
+
+    def run(schedule: Schedule) -> Any:
+        ran = two_streams[1](x, y, rounds=4, schedule=schedule, check=False, path="lowered")
+        if schedule.choices is not None:
+            seen.append(tuple(number for number, _ in ran.chosen))
+        return ran
+
+    assert Explorer(run, [x, y]).search(100).is_complete
+    assert len(seen) == len(set(seen)) == 8, "never more than two loads ahead"
+
+
+def test_a_race_comes_with_its_witness() -> None:
+    x, y = blocks(2)
+    how = {"rounds": 2, "waits": False}
+    with pytest.raises(ProgramError) as caught:
+        two_streams[1](x, y, **how)
+    race, *_ = two_streams[1].witnessed(caught.value.diagnostics, x, y, **how)
+    assert race.evidence is not None
+    assert race.evidence.schedule.startswith("PIPE_MTE2 late")
+    assert race.evidence.changes
+    assert dict(race.got)["changes"] == race.evidence.changes
+    assert dict(race.got)["missing"] == "MTE2->MTE3"
+    assert dict(race.got)["later"] == "TSTORE reads src[0:16, 0:16]"
+
+
+SOURCE = """
+from ptokit import *
+
+T = Tile[TileType.Vec, float32, 16, 16]
+
+
+@kernel(target="a5")
+def k(x: float32[16, 16], y: float32[16, 16]):
+    a = T()
+    TASSIGN(a, 0)
+    TLOAD(a, GlobalTensor(x))
+    PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
+    TSTORE(GlobalTensor(y), a)
+"""
+
+
+def command(*words: str) -> Any:
+    return subprocess.run(
+        [sys.executable, "-m", "ptokit", *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "k.py"
+    file.write_text(SOURCE)
+    told = command("explore", str(file))
+    assert (told.returncode, told.stdout) == (0, "k on a5: all 1 schedule agree\n")
+    file.write_text(SOURCE.replace("    PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()\n", ""))
+    told = command("explore", str(file), "--json")
+    answer = json.loads(told.stdout)
+    assert (told.returncode, answer["diagnostics"][0]["code"]) == (1, "schedule-dependent")
+    assert answer["explored"][0]["kernel"] == "k"

@@ -409,8 +409,9 @@ def tool() -> Any:
 
 
 def test_mutants_of_a_small_example(tool: Any) -> None:
-    outcomes = tool.of_example(ROOT / "examples" / "vector_add.py", 0, 1)
-    assert Counter(each.word for each in outcomes) == {"clean": 4}
+    outcomes = tool.of_example(ROOT / "examples" / "vector_add.py", 0, 3)
+    tally = Counter(each.word for each in outcomes)
+    assert tally["clean"] == tally.total() >= 6
 
 
 def test_random_kernels(tool: Any) -> None:

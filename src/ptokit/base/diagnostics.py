@@ -13,7 +13,7 @@ A wrong call of the command line itself is a `UsageError` (exit code 2).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -183,6 +183,25 @@ def _once(code: str, at: Location | None) -> tuple[Any, ...]:
     return (code, at.file, at.line) if at else (code,)
 
 
+_MOST_CAUSES = 10
+
+
+def rendered(found: Sequence[Diagnostic]) -> str:
+    """What people read: one complaint per cause, of those that have several ten causes at most."""
+    groups = causes(found)
+    is_grouped = len(groups) < len(found)
+    lines: list[str] = []
+    for group in groups[:_MOST_CAUSES] if is_grouped else groups:
+        lines.append(group.first.render())
+        if group.others:
+            places = dict.fromkeys(f"line {d.location.line}" for d in group.others if d.location)
+            lines.append(f"  and {len(group.others)} more with this cause: {', '.join(places)}")
+    if is_grouped and len(groups) > _MOST_CAUSES:
+        more = len(groups) - _MOST_CAUSES
+        lines.append(f"{more} more causes: `findings` and --json have them all")
+    return "\n".join(lines)
+
+
 class PtoError(Exception):
     """Base of every error ptokit raises on purpose; holds all diagnostics found at once."""
 
@@ -197,7 +216,7 @@ class PtoError(Exception):
 
     def __str__(self) -> str:
         # The leading line break keeps the position at the start of a line under a traceback.
-        return "\n" + "\n".join(d.render() for d in self.diagnostics)
+        return "\n" + rendered(self.diagnostics)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -23,6 +23,9 @@ class Part:
     rows: tuple[int, int]
     cols: tuple[int, int]
 
+    def __str__(self) -> str:
+        return f"[{self.rows[0]}:{self.rows[1]}, {self.cols[0]}:{self.cols[1]}]"
+
 
 @dataclass(frozen=True)
 class Accessed:
@@ -47,6 +50,7 @@ class Evidence:
     span: tuple[int, int]  # bytes of the memory, the first stretch they share
     edge: str  # what would order them: "MTE2->V", "barrier V", "between cores", "between ranks" ...
     schedule: str = "in order"  # of the run that showed it
+    changes: str = ""  # the values that it gets wrong there, where somebody looked for them
     # Event ids that the program uses for no flag between the two pipes; None: of two cores.
     free: tuple[int, ...] | None = None
 

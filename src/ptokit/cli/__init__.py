@@ -14,13 +14,22 @@ from typing import Annotated, Any
 
 import typer
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, PtoWarning, UsageError
+from ptokit.base.diagnostics import (
+    Diagnostic,
+    ProgramError,
+    PtoError,
+    PtoWarning,
+    UsageError,
+    rendered,
+)
 from ptokit.base.diagnostics import usage_error as _usage_error
 from ptokit.cli.answer import Exit, failed, wants_json
 
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
-_NAMES = ("asm", "check", "conform", "demo", "emit", "fix", "fmt", "isa", "run", "targets")
+_NAMES = (
+    "asm", "check", "conform", "demo", "emit", "explore", "fix", "fmt", "isa", "run", "targets"
+)  # fmt: skip
 COMMANDS = {name: f"ptokit.cli.{name}" for name in _NAMES}
 
 app = typer.Typer(
@@ -94,7 +103,7 @@ def _told(error: BaseException) -> int:
             found = error.diagnostics
             if isinstance(error, UsageError):  # the fault is on the command line, not in a file
                 found = tuple(replace(each, location=None) for each in found)
-            text, code = "\n".join(each.render() for each in found), error.exit_code
+            text, code = rendered(found), error.exit_code
         case KeyboardInterrupt() | _Stopped():
             found, text, code = (), "stopped", Exit.STOPPED
         case OSError():

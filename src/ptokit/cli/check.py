@@ -16,8 +16,7 @@ from typing import Annotated
 
 import typer
 
-from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, unrepeated
-from ptokit.base.evidence import causes
+from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, rendered, unrepeated
 from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.files import write_text
@@ -31,7 +30,6 @@ from ptokit.isa.targets.defines import parse_defines
 from ptokit.machine.codes import CODES
 from ptokit.report.sarif import sarif
 
-_MOST_SHOWN = 10  # causes
 _IMPORT = re.compile(r"^\s*(import|from)\s+\w", re.MULTILINE)
 
 
@@ -89,7 +87,7 @@ def command(
     if sarif_file is not None:
         report = json.dumps(sarif(found, version("ptokit")), indent=1)
         write_text(sarif_file, report + "\n")
-    lines = _first_of_each_cause(found)
+    lines = [rendered(found)] if found else []
     lines += _table(checked)
     if run and runs:
         lines += _verdicts(found)
@@ -100,19 +98,6 @@ def command(
         code=Exit.FOUND if strict and found else None,
         checked=[{"file": name, **vars(each)} for name, each in checked],
     )
-
-
-def _first_of_each_cause(found: list[Diagnostic]) -> list[str]:
-    """What people read: one complaint per cause, ten causes at most of those that have several."""
-    groups = causes(found)
-    lines: list[str] = []
-    for group in groups[:_MOST_SHOWN] if len(groups) < len(found) else groups:
-        lines.append(group.first.render())
-        if group.others:
-            lines.append(f"  and {len(group.others)} more with the same cause")
-    if len(groups) < len(found) and len(groups) > _MOST_SHOWN:
-        lines.append(f"{len(groups) - _MOST_SHOWN} more causes: --json shows all")
-    return lines
 
 
 def targets_of(words: str) -> list[str]:

@@ -26,9 +26,7 @@ from ptokit.repair.search import Repair
 
 
 def command(
-    file: Annotated[
-        Path, typer.Argument(help="A file of Python or PTO text; - is standard input.")
-    ],
+    file: Annotated[Path, typer.Argument(help="Python or PTO text; - is standard input.")],
     args: Annotated[
         list[str] | None,
         typer.Argument(help="Of a text: a number or an .npy file per parameter, in order."),
@@ -53,8 +51,8 @@ def command(
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
     overrides = parse_defines(define)
     if is_python(file, text):
-        job = Job(name, text, tuple(targets_of(target or "")), overrides, rules)
-        verdict = check_python(job, seconds, repairs=True)
+        job = Job(name, text, tuple(targets_of(target or "")), overrides, rules, "fix")
+        verdict = check_python(job, seconds)
         if verdict.repair is None:
             raise ProgramError(verdict.found)
         repair = verdict.repair

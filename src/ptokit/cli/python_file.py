@@ -56,6 +56,9 @@ class Job:
     targets: tuple[str, ...]  # none: the ones each kernel is for
     defines: Mapping[str, int]
     rules: Rules
+    work: str = "check"  # or "fix", "explore"
+    schedules: int = 0  # to be explored
+    jobs: int = 1  # processes for that
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,17 @@ class Checked:
     errors: int
 
 
+@dataclass(frozen=True)
+class Explored:
+    """A kernel that was run under many schedules on one target."""
+
+    kernel: str
+    target: str
+    verdict: str
+    schedules: int
+    is_complete: bool
+
+
 @dataclass
 class Verdict:
     """What is known of a file."""
@@ -75,6 +89,7 @@ class Verdict:
     checked: list[Checked] = field(default_factory=list[Checked])
     doing: str = "importing it"
     repair: Repair | None = None  # when it was asked for
+    explored: list[Explored] = field(default_factory=list[Explored])
 
 
 @dataclass(frozen=True)
@@ -89,8 +104,8 @@ class Case:
     path: str = "lowered"
 
 
-def check_python(job: Job, seconds: float, repairs: bool = False) -> Verdict:
-    """Examine a file in a process of its own, for so long at most, and repair it if asked to."""
+def check_python(job: Job, seconds: float) -> Verdict:
+    """Do the work on a file in a process of its own, for so long at most."""
     verdict = Verdict()
     _remember_lines(job)
     try:
@@ -100,7 +115,7 @@ def check_python(job: Job, seconds: float, repairs: bool = False) -> Verdict:
         return verdict
     context = get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    worker = context.Process(target=_serve, args=(job, theirs, repairs))
+    worker = context.Process(target=_serve, args=(job, theirs))
     with undisturbed():
         worker.start()
     theirs.close()
@@ -155,6 +170,8 @@ def _listen(ours: Connection, verdict: Verdict, job: Job, until: float, seconds:
                 verdict.found.append(said)
             case Repair():
                 verdict.repair = said
+            case Explored():
+                verdict.explored.append(said)
             case InternalError():
                 raise said
             case _:
@@ -173,13 +190,13 @@ def _stop(worker: process.BaseProcess) -> None:
 # ---- in the process ------------------------------------------------------------------------------
 
 
-def _serve(job: Job, theirs: Connection, repairs: bool) -> None:
+def _serve(job: Job, theirs: Connection) -> None:
     os.setsid()
     os.dup2(2, 1)  # what the file prints is not our answer
     _remember_lines(job)
     warnings.simplefilter("ignore", PtoWarning)  # they are part of the answer
     try:
-        for said in _repair(job) if repairs else _examine(job):
+        for said in _repair(job) if job.work == "fix" else _examine(job):
             theirs.send(said)
     except InternalError as error:
         theirs.send(error)
@@ -205,7 +222,7 @@ def _repair(job: Job) -> Iterator[Repair]:
     yield repair(job.text, check, job.name)
 
 
-def _examine(job: Job) -> Iterator[str | Checked | Diagnostic]:
+def _examine(job: Job) -> Iterator[str | Checked | Explored | Diagnostic]:
     calls: list[Case] = []
     try:
         module = _import(job, calls)
@@ -241,6 +258,10 @@ def _examine(job: Job) -> Iterator[str | Checked | Diagnostic]:
         asked = job.targets or case.targets or (case.kernel.source.target.name,)
         for name in asked:
             if name in (case.targets or asked):
+                if job.work == "explore":
+                    yield f"exploring {case.kernel.name} on {name}"
+                    yield from _explore(case, name, job)
+                    continue
                 yield f"checking {case.kernel.name} on {name}"
                 found = _complaints(case, name, job)
                 yield from found
@@ -305,20 +326,40 @@ def _declared_case(kernel: Kernel) -> Case:
 def _complaints(case: Case, name: str, job: Job) -> list[Diagnostic]:
     """All that is wrong with a kernel on one target: as it stands, placed, ordered, and run."""
     kernel, defines = case.kernel, dict(job.defines)
-    options: dict[str, Any] = {**job.rules, **case.consts}
+    launch = kernel[case.blocks]
+    options: dict[str, Any] = {"defines": defines, **job.rules, **case.consts}
+    how: dict[str, Any] = {"target": name, "path": case.path, **options}
     try:
-        report = kernel.check(name, *case.arguments(), defines=defines, **options)
+        report = kernel.check(name, *case.arguments(), **options)
         if not report:
             return [_at_kernel(found, kernel) for found in report.diagnostics]
-        launch = kernel[case.blocks]
-        run = launch(*case.arguments(), target=name, defines=defines, path=case.path, **options)
-        return [*report.diagnostics, *run.warnings]
+        return [*report.diagnostics, *launch(*case.arguments(), **how).warnings]
     except InternalError:
         raise
     except PtoError as error:
-        return [_at_kernel(found, kernel) for found in error.diagnostics]
+        found = error.diagnostics
+        if job.work == "check":
+            found = launch.witnessed(found, *case.arguments(), **how)
+        return [_at_kernel(each, kernel) for each in found]
     except Exception as error:
         return [_raised(error, job.name, "check.exception", f"running {kernel.name}", name)]
+
+
+def _explore(case: Case, name: str, job: Job) -> Iterator[Explored | Diagnostic]:
+    """What many schedules show of a kernel."""
+    kernel = case.kernel
+    how: dict[str, Any] = {"defines": dict(job.defines), **job.rules, **case.consts}
+    try:
+        found = kernel[case.blocks].explore(
+            *case.arguments(), schedules=job.schedules, jobs=job.jobs, target=name, **how
+        )
+    except InternalError:
+        raise
+    except PtoError as error:
+        yield from (_at_kernel(each, kernel) for each in error.diagnostics)
+        return
+    yield from found.found
+    yield Explored(kernel.name, name, str(found), found.count, found.is_complete)
 
 
 def _missing(error: ImportError) -> str:

@@ -104,9 +104,10 @@ def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
         return scheduled()
     outcomes: list[Outcome] = []
 
-    def explored(order: Schedule) -> None:
+    def explored(order: Schedule) -> Outcome:
         events = options.events and not outcomes
         outcomes.append(scheduled(schedule=order, arena=None, events=events))
+        return outcomes[-1]
 
     found = search(explored, memory, seed=options.schedule.seed or 0)
     if found:
@@ -118,7 +119,7 @@ def _scheduled(programs: Programs, on: Target, mode: str, options: Options) -> O
     """Run blocks under one schedule and raise all that is wrong."""
     blocks = options.grid if options.blocks is None else len(options.blocks)
     budget = options.budget
-    with _progress(blocks) as done, nullcontext() if budget is None else budget.watching():
+    with progress(blocks) as done, nullcontext() if budget is None else budget.watching():
         scheduler = Scheduler(on, mode, replace(options, done=done))
         with running(scheduler.machine):
             try:
@@ -155,14 +156,16 @@ def explore(
 
 
 @contextmanager
-def _progress(blocks: int) -> Generator[Callable[[int], None] | None, None, None]:
-    """A progress bar for long launches in a terminal."""
-    if blocks < SHOWN_FROM or not sys.stderr.isatty():
+def progress(
+    count: int, of_what: str = "blocks"
+) -> Generator[Callable[[int], None] | None, None, None]:
+    """A progress bar for long work in a terminal; of blocks it is told one by one."""
+    if count < SHOWN_FROM or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("blocks", total=blocks)
-        yield lambda _: bar.advance(task)
+        task = bar.add_task(of_what, total=count)
+        yield lambda more: bar.advance(task, 1 if of_what == "blocks" else more)

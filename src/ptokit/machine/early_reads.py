@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Note, PtoError, where
+from ptokit.base.evidence import Accessed, Evidence
 from ptokit.machine.faults import PoisonRead
-from ptokit.machine.findings import remedy
+from ptokit.machine.findings import edge_of, part_of, remedy
 from ptokit.machine.queues import PipeQueue, Work
 
 if TYPE_CHECKING:
@@ -34,19 +35,29 @@ def note_early_read(scheduler: Scheduler, error: PtoError) -> bool:
     by = f"PIPE_{writer.pipe.name}" + ("" if at_home else f" of the {queue.core.name}")
     other = queue.core if at_home else scheduler.machine.core
     same = reader.pipe is writer.pipe and at_home
-    low, high = _span(error.access)
+    access = error.access
+    low, high = span = _span(access)
+    core = queue.core.name
+    mine = next(a for a in writer.accesses if a.writes and a.operand == operand)
+    one = Accessed(writer.insn.name, operand, "writes", writer.pipe.name, core, line,
+                   part_of(mine, span))  # fmt: skip
+    two = Accessed(reader.insn.name, access.operand, "reads", reader.pipe.name, other.name, here,
+                   part_of(access, span))  # fmt: skip
+    edge = edge_of(other, queue.core, writer.pipe.name, reader.pipe.name)
     scheduler.findings.add(
         "E8" if same else "E6",
-        f"{reader.insn.name} on PIPE_{reader.pipe.name} reads {error.access.operand} before "
+        f"{reader.insn.name} on PIPE_{reader.pipe.name} reads {access.operand} before "
         f"{writer.insn.name} on {by} has written the same bytes (RAW)",
         here,
         got=[
-            ("bytes", f"{error.access.memory.name} 0x{low:x}..0x{high:x}"),
-            ("earlier", f"{writer.insn.name} writes {operand}"),
-            ("later", f"{reader.insn.name} reads {error.access.operand}"),
+            ("bytes", f"{access.memory.name} 0x{low:x}..0x{high:x}"),
+            ("earlier", f"{writer.insn.name} writes {operand}{one.part or ''}"),
+            ("later", f"{reader.insn.name} reads {access.operand}{two.part or ''}"),
+            ("missing", edge),
         ],
         fix=remedy(other, queue.core, writer, reader, line, here),
         notes=[Note(f"the other access, {writer.insn.name}", line)],
+        evidence=Evidence(one, two, access.memory.name, span, edge, scheduler.findings.schedule),
     )
     return True
 

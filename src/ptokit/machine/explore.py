@@ -2,23 +2,35 @@
 
 A race shows as soon as two schedules give different bytes. The late schedules hold one pipe back
 until nothing else can move, which is the worst case for whoever forgot to wait for it; random ones
-mix cores and pipes. Every finding names the schedule that reproduces it.
+mix cores and pipes. A program with few orders of its work is run in all of them. Every finding
+names the schedule that reproduces it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, PtoError
+from ptokit.base.evidence import Evidence, causes
 from ptokit.base.layout import Array, raw_bytes
 from ptokit.isa.spec import Pipe
+from ptokit.machine.jobs import spread
 from ptokit.machine.scheduler import Schedule
 
 # PIPE_ALL stands for the engines beside the cores.
 _HELD_BACK = (Pipe.MTE2, Pipe.MTE3, Pipe.V, Pipe.MTE1, Pipe.M, Pipe.FIX, Pipe.ALL)
+
+
+_CHUNK = 8  # schedules of a process at a time: how often a progress bar moves
+_SEEDS = 6  # tried for one that shows a race
+_MOST_SHOWN = 10  # causes for which one is looked for
+_HOPELESS = 1000  # times as many orders as may be tried, to judge by the first one
 
 
 def schedules(count: int, seed: int = 0) -> Iterator[Schedule]:
@@ -31,6 +43,21 @@ def schedules(count: int, seed: int = 0) -> Iterator[Schedule]:
         yield Schedule(seed + number)
 
 
+@dataclass(frozen=True)
+class Exploration:
+    """What many schedules have shown."""
+
+    count: int  # schedules tried
+    is_complete: bool  # whether these were all orders that the work of the pipes can take
+    found: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        tried = f"{self.count:,} schedule{'' if self.count == 1 else 's'}"
+        if self.found:
+            return f"the result depends on the schedule: found after {tried}"
+        return f"all {tried} agree" if self.is_complete else f"sampled {tried}: they agree"
+
+
 def explore(
     run: Callable[[Schedule], Any], arrays: Sequence[Array], count: int = 40, seed: int = 0
 ) -> list[Diagnostic]:
@@ -39,25 +66,133 @@ def explore(
     `arrays` is the global memory of the program. It is set back before every run and holds the
     result of the first one in the end. A first run that fails raises.
     """
-    before = [a.copy() for a in arrays]
-    run(Schedule())
-    expected = [a.copy() for a in arrays]
-    found: list[Diagnostic] = []
-    try:
-        for schedule in schedules(count, seed):
-            _put_back(arrays, before)
-            try:
-                run(schedule)
-            except PtoError as error:
-                found.append(_failed(schedule, error))
-                break
-            different = _difference(arrays, expected)
+    return list(Explorer(run, arrays).sample(list(schedules(count, seed))))
+
+
+class Explorer:
+    """A program with the bytes it leaves in order; whatever was tried, the arrays hold these."""
+
+    def __init__(self, run: Callable[[Schedule], Any], arrays: Sequence[Array]) -> None:
+        self._run = run
+        self._arrays = arrays
+        self._before = [a.copy() for a in arrays]
+        run(Schedule())
+        self._expected = [a.copy() for a in arrays]
+        self._chosen: Sequence[tuple[int, int]] = ()
+
+    def attempt(self, schedule: Schedule) -> Diagnostic | None:
+        """Run under one schedule: what is different then."""
+        _put_back(self._arrays, self._before)
+        try:
+            outcome = self._run(schedule)
+            self._chosen = getattr(outcome, "chosen", ())
+            different = _difference(self._arrays, self._expected)
+            return _differs(schedule, different) if different else None
+        except PtoError as error:
+            return _failed(schedule, error)
+        finally:
+            _put_back(self._arrays, self._expected)
+
+    def sample(self, tried: Sequence[Schedule]) -> Iterator[Diagnostic]:
+        """The first difference among some schedules."""
+        yield from islice(filter(None, map(self.attempt, tried)), 1)
+
+    def search(
+        self,
+        count: int,
+        seed: int = 0,
+        jobs: int = 1,
+        done: Callable[[int], None] = lambda _: None,
+    ) -> Exploration:
+        """Try all orders of the work where there are at most `count`, or else a sample.
+
+        `jobs` spreads a sample over processes; `done` is told how many schedules were tried.
+        """
+        tried = 0
+        for found in self._orders(count):
+            tried += 1
+            done(1)
+            if found is not None:
+                return Exploration(tried, False, (found,))
+        if not self._has_more:
+            return Exploration(tried, True)
+        chosen = list(schedules(count - tried, seed))
+        step = max(1, jobs * _CHUNK)
+        for part in (chosen[i : i + step] for i in range(0, len(chosen), step)):
+            different = self._in_processes(part, jobs) if jobs > 1 else list(self.sample(part))
+            tried += len(part)
+            done(len(part))
             if different:
-                found.append(_differs(schedule, different))
-                break
-    finally:
-        _put_back(arrays, expected)
-    return found
+                return Exploration(tried, False, tuple(different[:1]))
+        return Exploration(tried, False)
+
+    def _in_processes(self, part: Sequence[Schedule], jobs: int) -> list[Diagnostic]:
+        """Each process tries a share; all of them leave the arrays as they are."""
+
+        def share(numbers: range) -> list[Diagnostic]:
+            return list(self.sample([part[n] for n in numbers]))
+
+        found = spread(share, self._arrays, len(part), min(jobs, len(part)))
+        return [each for answer in found for each in answer]
+
+    def _orders(self, most: int) -> Iterator[Diagnostic | None]:
+        """Every order of the work, one after the other, unless there are far too many."""
+        choices: tuple[int, ...] | None = ()
+        self._has_more = True
+        for number in range(most):
+            assert choices is not None
+            yield self.attempt(Schedule(choices=choices))
+            if not number and prod(width for _, width in self._chosen) > _HOPELESS * most:
+                return
+            choices = _next(self._chosen)
+            if choices is None:
+                self._has_more = False
+                return
+
+
+def witnesses(explorer: Explorer, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Races with a schedule in which they show, and what it changes; the first of each cause.
+
+    A pipe that is late shows what nobody waited for; a seed that changes the result too is easier
+    to say.
+    """
+    kept = list(found)
+    seeded: Diagnostic | None = None
+    for number, cause in enumerate(causes(kept)[:_MOST_SHOWN]):
+        if cause.evidence is None:
+            continue
+        if number == 0:
+            seeded = next(explorer.sample([Schedule(seed) for seed in range(_SEEDS)]), None)
+        shown = explorer.attempt(Schedule(late=(Pipe[cause.evidence.earlier.pipe],)))
+        if shown is not None:
+            place = kept.index(cause.first)
+            kept[place] = _with_witness(cause.first, cause.evidence, shown, seeded)
+    return tuple(kept)
+
+
+def _with_witness(
+    found: Diagnostic, evidence: Evidence, shown: Diagnostic, seeded: Diagnostic | None
+) -> Diagnostic:
+    values = dict(shown.got)
+    schedule = values["schedule"]
+    changes = values.get("difference", f"the run fails: {shown.message.partition(': ')[2]}")
+    if seeded is not None:
+        schedule += f" (or seed={dict(seeded.got)['schedule'].removeprefix('seed ')})"
+    return replace(
+        found,
+        got=(*found.got, ("shows with", schedule), ("changes", changes)),
+        evidence=replace(evidence, schedule=schedule, changes=changes),
+    )
+
+
+def _next(chosen: Sequence[tuple[int, int]]) -> tuple[int, ...] | None:
+    """The choices that come behind these, as numbers are counted; None: these were the last."""
+    kept = list(chosen)
+    while kept and kept[-1][0] + 1 == kept[-1][1]:
+        kept.pop()
+    if not kept:
+        return None
+    return (*(number for number, _ in kept[:-1]), kept[-1][0] + 1)
 
 
 def _put_back(arrays: Sequence[Array], contents: Sequence[Array]) -> None:

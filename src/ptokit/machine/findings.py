@@ -146,11 +146,6 @@ class Findings:
         )
         if ring:
             message += ": the local ring of the FIFO comes round"
-        got = [
-            ("bytes", shown),
-            ("earlier", f"{earlier.insn.name} {did} {other}"),
-            ("later", f"{event.insn.name} {does} {use.operand}"),
-        ]
         line = where(earlier.site)
         fix = remedy(here, there, earlier, event, line, where(event.site))
         notes = [Note(f"the other access, {earlier.insn.name}", line)]
@@ -159,14 +154,16 @@ class Findings:
             message, severity = f"{message}; {excuse}", self.doubtful
         once = (kind, code, excuse)
         span = low, high
-        evidence = Evidence(
-            _accessed(earlier, other, did=wrote, core=there, span=span),
-            _accessed(event, use.operand, did=use.writes, core=here, span=span),
-            at,
-            span,
-            _edge(here, there, first.name, second.name),
-            self.schedule,
-        )
+        one = _accessed(earlier, other, did=wrote, core=there, span=span)
+        two = _accessed(event, use.operand, did=use.writes, core=here, span=span)
+        edge = edge_of(here, there, first.name, second.name)
+        evidence = Evidence(one, two, at, span, edge, self.schedule)
+        got = [
+            ("bytes", shown),
+            ("earlier", f"{earlier.insn.name} {did} {other}{one.part or ''}"),
+            ("later", f"{event.insn.name} {does} {use.operand}{two.part or ''}"),
+            ("missing", edge),
+        ]
         self.add(
             code,
             message,
@@ -221,7 +218,7 @@ def _owner(core: Core) -> int:
     return core.owner if isinstance(core, Engine) else core.number
 
 
-def _edge(here: Core, there: Core, first: str, second: str) -> str:
+def edge_of(here: Core, there: Core, first: str, second: str) -> str:
     """What would order two accesses."""
     if isinstance(there, Engine) and _owner(there) == _owner(here):
         return "wait for the event"
@@ -246,11 +243,11 @@ def _accessed(
         event.pipe.name,
         core.name,
         where(event.site),
-        _part(mine, span) if mine else None,
+        part_of(mine, span) if mine else None,
     )
 
 
-def _part(access: Any, span: tuple[int, int]) -> Part | None:
+def part_of(access: Any, span: tuple[int, int]) -> Part | None:
     """The rows and columns of an access that lie in a stretch of bytes."""
     pattern = getattr(access, "pattern", None)
     if pattern is None:

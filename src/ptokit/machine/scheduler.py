@@ -48,19 +48,23 @@ class Schedule:
     """How the scheduler chooses. `seed` None: first come, first served; pipes work at once.
 
     `late` names pipes that move only when nothing else can: the worst case for whoever forgot to
-    wait for them.
+    wait for them. `choices` says which piece of work comes next wherever there are several, by
+    number; behind the last of them it is the first each time.
     """
 
     seed: int | None = None
     late: tuple[Pipe, ...] = ()
+    choices: tuple[int, ...] | None = None
 
     @property
     def queued(self) -> bool:
-        return self.seed is not None or bool(self.late)
+        return self.seed is not None or bool(self.late) or self.choices is not None
 
     def __str__(self) -> str:
         parts = [] if self.seed is None else [f"seed {self.seed}"]
         parts += [f"PIPE_{p.name} late" for p in self.late]
+        if self.choices is not None:
+            parts.append(f"choices {self.choices}")
         return ", ".join(parts) or "in order"
 
 
@@ -95,6 +99,8 @@ class Outcome:
     events: Recording | None = None  # of all operations, when they were asked for
     # What the order of work was found to lack; None: nobody looked, or data had a say in it.
     verdict: tuple[Diagnostic, ...] | None = None
+    # What was chosen where there was a choice, and of how many, when the schedule names choices.
+    chosen: Sequence[tuple[int, int]] = ()
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -217,6 +223,7 @@ class Scheduler:
         self._running: list[Stream] = []  # in order of their start; those that are not parked
         self._parked: dict[Semaphore, list[Stream]] = {}
         self._random = random.Random(self.schedule.seed)
+        self._chosen: list[tuple[int, int]] = []
         self._numbers = 0 if self._history is None else self._history.first_core(self._rank) + 1
         self._in_vain = 0  # how often cores looked for something while nobody did anything else
         self._started = self.blocks.start
@@ -259,9 +266,8 @@ class Scheduler:
         events = None if self.recording is None else self.recording.finish()
         found = (*self.machine.warnings, *self.findings.diagnostics)
         is_certain = self.journal is not None and not self.journal.has_compared
-        return Outcome(
-            self.machine, found, events, self.findings.diagnostics if is_certain else None
-        )
+        verdict = self.findings.diagnostics if is_certain else None
+        return Outcome(self.machine, found, events, verdict, self._chosen)
 
     def _watch(self, clocks: Clocks) -> None:
         """Look for accesses that nothing orders."""
@@ -310,6 +316,8 @@ class Scheduler:
 
     def _loop(self) -> None:
         width = 1 if self.schedule.seed is None else 4
+        if self.schedule.choices is not None:
+            width = self.grid
         while True:
             if self._parked:
                 self._unpark()
@@ -345,6 +353,8 @@ class Scheduler:
                 return False
             self._resume(ready[0])
             return True
+        if self.schedule.choices is not None:
+            return self._choose(ready, self.schedule.choices)
         moving = [q for q in self.queues.pending if q.movable]
         prompt = [q for q in moving if q.pipe not in self.schedule.late]
         if self.schedule.seed is None:  # the late pipes move when nothing else can
@@ -364,10 +374,39 @@ class Scheduler:
         if isinstance(chosen, Stream):
             self._resume(chosen)
         elif chosen.pipe in self.target.overtaken:
-            places = chosen.free_work(behind_signals=self.clocks is None)
+            places = chosen.free_work(behind_signals=self.journal is None)
             self.queues.overtake(chosen, self._random.choice([0, *places]))
         else:
             self.queues.advance(chosen, 1)
+        return True
+
+    def _choose(self, ready: list[Stream], choices: tuple[int, ...]) -> bool:
+        """Let the work go on that the schedule names.
+
+        Programs, signals and waits go on as soon as they can: what they do to the order of work is
+        the same whenever they do it. So each list of choices is another order of the work itself.
+        """
+        if ready:
+            self._resume(ready[0])
+            return True
+        moving = [q for q in self.queues.pending if q.movable]
+        quiet = [q for q in moving if not isinstance(q.entries[0], Work)]
+        if quiet or not moving:
+            for queue in quiet[:1]:
+                self.queues.advance(queue, 1)
+            return bool(quiet)
+        overtaken, free = self.target.overtaken, self.journal is None
+        work = [
+            (queue, index)
+            for queue in moving
+            for index in (queue.free_work(behind_signals=free) if queue.pipe in overtaken else (0,))
+        ]
+        number = 0
+        if len(work) > 1:
+            at = len(self._chosen)
+            number = choices[at] if at < len(choices) else 0
+            self._chosen.append((number, len(work)))
+        self.queues.overtake(*work[number])
         return True
 
     def _look_again(self) -> bool:

@@ -127,7 +127,8 @@ def _of_race(program: Outline, evidence: Evidence, file: str) -> Iterator[Remedy
     one, other = (
         program.find(at.line) if at is not None and at.file == file else None for at in places
     )
-    if other is None or evidence.free is None:
+    is_inside = "->" in evidence.edge or evidence.edge.startswith("barrier ")
+    if other is None or evidence.free is None or not is_inside:  # flags do not leave a core
         return
     spelling = spelling_of(program)
     src, dst = Pipe[evidence.earlier.pipe], Pipe[evidence.later.pipe]

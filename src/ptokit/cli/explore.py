@@ -1,0 +1,68 @@
+"""`ptokit explore FILE`: run the kernels of a file under many schedules and compare the results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ptokit.base.diagnostics import Diagnostic, rendered
+from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, profile
+from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.check import is_python, targets_of
+from ptokit.cli.python_file import Explored, Job, Rules, check_python
+from ptokit.cli.run import arguments
+from ptokit.cli.sources import read_text, shown_name
+from ptokit.from_text import loads
+from ptokit.isa.targets.defines import parse_defines
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="Python or PTO text; - is standard input.")],
+    args: Annotated[
+        list[str] | None,
+        typer.Argument(help="Of a text: a number or an .npy file per parameter, in order."),
+    ] = None,
+    schedules: Annotated[
+        int, typer.Option("--schedules", min=1, help="How many are tried at most.")
+    ] = 500,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes for the schedules.")] = 1,
+    entry: Annotated[str, typer.Option("--entry", help="Of a text: the function to run.")] = "",
+    grid: Annotated[int, typer.Option("--grid", min=1, help="Of a text: number of blocks.")] = 1,
+    target: OnTarget = None,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0, help="Time for a Python file.")
+    ] = 600.0,
+    define: Defines = None,
+    strict: Strict = False,
+    release: Release = False,
+    allow: Allow = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look for schedules that change the result; exit 1 when there is one."""
+    name, text = shown_name(file), read_text(file)
+    rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
+    overrides = parse_defines(define)
+    if is_python(file, text):
+        targets = tuple(targets_of(target or ""))
+        job = Job(name, text, targets, overrides, rules, "explore", schedules, jobs)
+        verdict = check_python(job, seconds)
+        found, explored = verdict.found, verdict.explored
+    else:
+        program = loads(text, name)
+        kernel = program[entry] if entry else program.entry()
+        on = program.target(target, overrides)
+        values = arguments(kernel, args) if args else kernel.source.sampled()[0]
+        seen = kernel[grid].explore(*values, schedules=schedules, jobs=jobs, target=on, **rules)
+        found: list[Diagnostic] = list(seen.found)
+        said = Explored(kernel.name, on.name, str(seen), seen.count, seen.is_complete)
+        explored = [said]
+    lines = [rendered(found)] if found else []
+    lines += [f"{each.kernel} on {each.target}: {each.verdict}" for each in explored]
+    answer(
+        "\n".join(lines),
+        found=found,
+        code=Exit.FOUND if found else Exit.OK,
+        explored=[vars(each) for each in explored],
+    )
