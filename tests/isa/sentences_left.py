@@ -31,19 +31,10 @@ LEFT: dict[str, dict[str, tuple[str, ...]]] = {
         "TQUANT": ("DN interleave:",),
     },
     # ---- an error, because what is stored is unknown ----
-    "the outcome is called unspecified: it stays an error": {
-        "TSORT32": ("TSORT32.A3.2:", "TSORT32.A5.2:", "TSORT32.K9.2:", "TSORT32.KX.2:"),
-        "TSTORE": ("Acc without quantisation:",),
-        "TPUSH": ("C2V UP_DOWN:",),
-    },
-    "only that nothing is asserted is said, not what then happens": {
-        "TQUANT_DN": ("src rows and valid rows", "interleave: valid"),
+    "a push that pushes nothing leaves its consumer waiting": {
         "TPUSH": ("TConfig:",),
     },
     # ---- not modelled ----
-    "an address in front of that of the tile, for whatever uses the register later": {
-        "SET_QUANT_VECTOR": ("base(fpTile) should be",),
-    },
     "convolution tiles are handed over by their dimensions, never by a part of their bytes": {
         "TTRANS": ("ConvTile: N0", "NCHW/GNCHW ->", "-> FRACTAL_Z:", "-> FRACTAL_Z_3D:"),
     },

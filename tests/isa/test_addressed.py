@@ -25,6 +25,7 @@ from ptokit.isa.samples import Sample, samples
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import TARGETS
 from ptokit.isa.verify import verify
+from ptokit.machine.entries import words_behind
 from tests.isa.raw import Raw, tile, warned
 from tests.operands import tensor
 
@@ -147,3 +148,23 @@ def test_the_low_bits_of_the_address_of_words_are_dropped(target: str) -> None:
         TSTORE_FP(GlobalTensor(array), tile("Acc i32 32x32", 0), fp)
         assert (array[0] == 3 * np.arange(1, 33)).all()
         assert warned(machine) == {"TSTORE_FP.word-address"}
+
+
+def test_the_register_of_words_drops_the_low_bits_too() -> None:
+    """A push converts with the words that lie at the multiple of 128 bytes below the tile."""
+    with device("a2a3") as machine:
+        SET_QUANT_VECTOR(tile("Scaling u64 1x32", 128 + 72))
+        assert machine.core.registers["FPC"] == 1 << 8
+        assert warned(machine) == {"SET_QUANT_VECTOR.fpc-alignment"}
+        raw = Raw(TileType.Scaling)
+        found = words_behind(machine.core.registers["FPC_TILE"])
+        assert (found == raw.before[128 : 128 + 256].view("u8")).all()
+
+
+def test_a_store_without_a_conversion_writes_anything() -> None:
+    with device("a2a3") as machine:
+        Raw(TileType.Acc)
+        array = np.full((32, 32), 7, "f2")
+        TSTORE(GlobalTensor(array), tile("Acc i32 32x32", 0))
+        assert warned(machine) == {"TSTORE.plain-result"}
+        assert (array == 7).all()  # whatever else would be as good

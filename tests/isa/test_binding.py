@@ -285,7 +285,7 @@ def test_negative_scales_are_for_the_permissive_profile() -> None:
 
 
 def test_set_quant_vector_points_in_units_of_128_bytes() -> None:
-    with device("a2a3"):
+    with device("a2a3", rules="strict"):
         tile = bound(Tile[TileType.Scaling, uint64, 1, 16], 0x180)
         SET_QUANT_VECTOR(tile)
         assert current().core.registers["FPC"] == 3 << 8

@@ -63,6 +63,27 @@ def test_rows_of_codes_have_a_distance_of_their_own(axis: int, alg: Any) -> None
     assert told - quiet == {f"TQUANT_{'MX' if axis else 'DN'}.shape"}
 
 
+@pytest.mark.parametrize("interleave", [False, True])
+def test_whole_groups_of_rows_are_quantised(interleave: bool) -> None:
+    """What lies in the rows behind the valid ones takes part."""
+    exp = "Vec u8 1x128" if interleave else "Vec u8 2x64"
+    rest = [exp, "Vec f16 2x64", "Vec f16 2x64"]
+    alg = (FP8, True) if interleave else (FP8,)
+    values = numbers("f2", 64 * 64)
+    held, codes = list[Array](), list[set[str]]()
+    for valid in ("", " valid 40x64"):
+        with device("a5") as machine:
+            raw = Raw()
+            raw.put(0x2000, values)
+            tiles = ["Vec i8 64x64", f"Vec f16 64x64{valid}", *rest]
+            TQUANT[0, *alg](*(tile(text, 0x2000 * index) for index, text in enumerate(tiles)))
+            held.append(raw.memory.data.copy())
+            codes.append(warned(machine))
+    assert (held[0] == held[1]).all()
+    own = {"TQUANT_DN.groups"} | ({"TQUANT_DN.interleaved-valid"} if interleave else set())
+    assert codes == [set(), own]
+
+
 # ---- products ----------------------------------------------------------------------------------
 
 

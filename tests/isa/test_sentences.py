@@ -39,8 +39,11 @@ def sentences(insn: Insn, device: str) -> Iterator[Statement]:
 
 
 def done(insn: Insn, device: str) -> set[Statement]:
-    """The sentences whose outcome a rule of the table, or a list of types, tells and models."""
-    ids = [r.id for r in insn.rules if r.otherwise and (r.targets is None or device in r.targets)]
+    """The sentences whose outcome a rule of the table, or a list of types, tells and models.
+
+    Or a rule says that nobody knows, where the sentence says so too.
+    """
+    ids = [r.id for r in insn.rules if (r.otherwise or r.unknown) and r.binds(device)]
     ids += [g.ids.get(device, "dtype") for g in insn.types if g.otherwise]
     return {one for id in ids for one in stated(insn, id, device)}
 

@@ -10,7 +10,8 @@ from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
-from ptokit.isa.rules import located, must, where
+from ptokit.isa.fixpipe import WORDS_STEP
+from ptokit.isa.rules import located, must, on_devices, where
 from ptokit.isa.scalars import ADDRESS, FLOAT, signed
 from ptokit.isa.services import Core, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src
@@ -308,8 +309,9 @@ def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, registers: Registers
         located("Scaling", "fpTile"),
         must("fpc-alignment")(
             "the address of fpTile is a multiple of 128 bytes: lower bits are dropped",
-            lambda o: o.mode == "auto" or o.fpTile.addr % 128 == 0,
+            lambda o: o.mode == "auto" or o.fpTile.addr % WORDS_STEP == 0,
             "bind the Scaling tile to a multiple of 128",
+            on_devices("the lower bits are dropped"),
         ),
     ],
     sets="FPC",

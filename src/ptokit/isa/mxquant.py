@@ -305,9 +305,19 @@ def TQUANT_MX(
 # ---- groups down a column ----------------------------------------------------------------------
 
 
+def _down_rows(o: Any) -> int:
+    """The rows that are quantised: devices process whole groups, interleaved ones in pairs."""
+    step = (2 if o.attrs["interleave"] else 1) * GROUP
+    return -(-o.src.vr // step) * step if o.target.is_device else o.src.vr
+
+
 def _down(o: Any) -> tuple[int, int]:
     """Groups down a column, and columns."""
-    return o.src.vr // GROUP, o.src.vc
+    return _down_rows(o) // GROUP, o.src.vc
+
+
+def _whole_groups(o: Any) -> tuple[int, int]:
+    return _down_rows(o), o.src.vc
 
 
 def _down_exponents(o: Any) -> tuple[int, int]:
@@ -317,7 +327,7 @@ def _down_exponents(o: Any) -> tuple[int, int]:
 
 def _down_pitch(name: str) -> Callable[[Any], int]:
     """Columns of src; one row of groups may have fewer, which makes no difference."""
-    return lambda o: o[name].cols if o.src.vr <= GROUP else o.src.cols
+    return lambda o: o[name].cols if _down_rows(o) <= GROUP else o.src.cols
 
 
 def _exponent_pitch(o: Any) -> int:
@@ -333,8 +343,8 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
 
 
 @insn(
-    out("dst", view=_rows("dst", lambda o: (o.src.vr, o.src.vc), _code_pitch), memory=_UB),
-    _SOURCE,
+    out("dst", view=_rows("dst", _whole_groups, _code_pitch), memory=_UB),
+    src("src", view=_rows("src", _whole_groups, _of_source), memory=_UB),
     out("exp", view=_rows("exp", _down_exponents, _exponent_pitch), memory=_UB),
     out("max", view=_rows("max", _down, _down_pitch("max")), memory=_UB),
     out("scaling", view=_rows("scaling", _down, _down_pitch("scaling")), memory=_UB),
@@ -350,6 +360,7 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
         must("groups")(
             "rows and valid rows of src are multiples of 32",
             lambda o: o.src.rows % GROUP == 0 and o.src.vr % GROUP == 0,
+            otherwise=on_devices("whole groups of 32 rows are read and written"),
         ),
         must("pitch")(
             "max, scaling and a plain exp have the columns of src, unless they have one row",
@@ -361,18 +372,20 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
             ),
         ),
         must("interleaved-groups")(
-            "with interleaved exponents rows and valid rows of src are multiples of 64",
-            lambda o: not o.attrs["interleave"] or (o.src.rows % 64 == 0 and o.src.vr % 64 == 0),
+            "with interleaved exponents rows of src are a multiple of 64",
+            lambda o: not o.attrs["interleave"] or o.src.rows % 64 == 0,
         ),
         must("interleaved-exponents")(
             "an interleaved exp has ceil(src.Rows / 64) rows and 2 * src.Cols columns, rounded up "
-            "to 32, and is valid for 2 bytes per valid column",
-            lambda o: (
-                not o.attrs["interleave"]
-                or (
-                    (o.exp.rows, o.exp.cols) == _interleaved_size(o)
-                    and (o.exp.vr, o.exp.vc) == (-(-o.src.vr // 64), 2 * o.src.vc)
-                )
+            "to 32",
+            lambda o: not o.attrs["interleave"] or (o.exp.rows, o.exp.cols) == _interleaved_size(o),
+        ),
+        must("interleaved-valid", applies=lambda o: o.attrs["interleave"])(
+            "valid rows of src are a multiple of 64, and an interleaved exp is valid for 2 bytes "
+            "per valid column in each of them",
+            lambda o: o.src.vr % 64 == 0 and (o.exp.vr, o.exp.vc) == (o.src.vr // 64, 2 * o.src.vc),
+            otherwise=on_devices(
+                "whole groups of 64 rows are read and written; the valid region of exp is not used"
             ),
         ),
     ],

@@ -246,6 +246,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
                 or (o.tile.rows % 2 == 0 and o.tile.vr % 2 == 0 and o.tile.itemsize == 4)
             ),
             "a5",
+            unknown="rows are split in half by the hardware: where an odd one goes is open",
         ),
         rule(
             "columns-split",

@@ -75,9 +75,10 @@ def must(id: str, on: str | None = None, applies: Predicate | None = None) -> Ca
         otherwise: Words = "",
         *,
         voids: bool = False,
+        unknown: str = "",
     ) -> Rule:
         asked = holds if applies is None else when(applies, holds)
-        return rule(id, text, asked, on, fix, otherwise, voids=voids)
+        return rule(id, text, asked, on, fix, otherwise, voids=voids, unknown=unknown)
 
     return stated
 

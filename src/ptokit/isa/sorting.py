@@ -151,6 +151,7 @@ def _filled_up(o: Any) -> View | Extent:
             ),
             "split the row",
             Told("the last 255 runs of a row are not sorted", lambda o: not _has_tail(o)),
+            unknown="with a tail the count of the last step wraps around: what it sorts is open",
         ),
         must("tmp-size", DEVICES, _has_tail)(
             "tmp holds a row of src filled up to whole runs, or one run for rows of more than 8160 "

@@ -16,7 +16,7 @@ from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
-from ptokit.isa.fixpipe import convert_out, is_accumulator, store_conversions
+from ptokit.isa.fixpipe import WORDS_STEP, convert_out, is_accumulator, store_conversions
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
 from ptokit.isa.rules import (
     Predicate,
@@ -355,7 +355,7 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
             *(moves.no_column, moves.source_columns), "one 64-bit word per column", optional=False
         ),
         memory=TileType.Scaling,
-        grain=128,
+        grain=WORDS_STEP,
     ),
     attrs=[ATOMIC, RELU],
     pipe=Pipe.FIX,

@@ -152,12 +152,13 @@ def _check_rule(
         tuple(_as_written(insn, ops, seen)),
         advice(insn, rule, ops, seen),
         ops.target.name,
-        notes=(Note(f"otherwise: {rule.unknown}"),) if rule.unknown else (),
     )
     try:
         otherwise = outcome(insn, rule, ops)
     except Unknown:  # how much it matters depends on what only the running program knows
         return []
+    if rule.unknown and not otherwise:
+        found = replace(found, notes=(Note(f"otherwise: {rule.unknown}"),))
     return [weighed(found, insn.origin(rule, ops.target.name), otherwise, policy)]
 
 
@@ -172,7 +173,9 @@ def _as_written(insn: Insn, ops: Ops, seen: Mapping[str, str]) -> Iterator[tuple
 def outcome(insn: Insn, rule: Rule, ops: Ops) -> str:
     """What happens where these operands break a rule, in words; empty: nobody knows."""
     said = rule.otherwise if isinstance(rule.otherwise, str) else rule.otherwise(ops)
-    return "" if said and ops.mode == "auto" and _leaves_tiles(insn, ops) else said
+    if said and ops.mode == "auto" and _leaves_tiles(insn, as_addressed(insn, ops)):
+        return ""
+    return said
 
 
 def _leaves_tiles(insn: Insn, ops: Ops) -> bool:

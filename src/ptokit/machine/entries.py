@@ -32,7 +32,7 @@ from ptokit.base.tensors import GlobalSpec
 from ptokit.base.tiles import TileSpec
 from ptokit.isa.facts import Ops
 from ptokit.isa.fifos import FixpipeParams, half
-from ptokit.isa.fixpipe import convert_out
+from ptokit.isa.fixpipe import WORDS_STEP, convert_out
 from ptokit.isa.pipes import TPOP, TPUSH
 from ptokit.isa.services import Beyond, Refused
 from ptokit.isa.spec import Attr, Extent, Insn, Operand, Pipe, View, gm_in, out, src
@@ -102,7 +102,7 @@ def _converted(values: Array, config: FixpipeParams, ops: Ops, registers: dict[s
     register, word = _parameters(config), None
     if register:
         if register == "FPC":
-            vector = tile_access(registers["FPC_TILE"]).read().reshape(-1)
+            vector = words_behind(registers["FPC_TILE"])
             word: Any = vector[: values.shape[1]].astype(np.uint64)
         else:
             word = registers.get(register, 0)
@@ -110,6 +110,13 @@ def _converted(values: Array, config: FixpipeParams, ops: Ops, registers: dict[s
                 word |= 0x3F80_0000  # the public simulator reads an unset scale as 1.0
     relu = config.ReluMode == ReluPreMode.NormalRelu
     return convert_out(values, source, config.result(source), word=word, relu=relu, target=target)
+
+
+def words_behind(tile: Any) -> Array:
+    """The words behind the register, which holds no more than multiples of their step."""
+    access = tile_access(tile)
+    start = access.offset - access.offset % WORDS_STEP
+    return access.pattern.at(access.memory, start).read().reshape(-1)
 
 
 def _area(o: Ops) -> View | Extent:
