@@ -17,6 +17,7 @@ from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, usage_error
 from ptokit.base.entry import public
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
+from ptokit.engines.values import bind_arguments
 from ptokit.frontend.policies import policy_for
 from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
@@ -233,7 +234,9 @@ class TextSource:
                 f"@{self.name} has no option {', '.join(consts)}",
                 fix=f"arguments are given in order: {self}",
             )
-        return {str(index): value for index, value in enumerate(args)}
+        names = [f"%{param.name}" for param in self.function.params]
+        names += [f"argument {index}" for index in range(len(names), len(args))]
+        return dict(zip(names, args, strict=False))
 
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         return ()  # a text is not specialised by its arguments
@@ -249,6 +252,8 @@ class TextSource:
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         assert module is not None
         function = module.function(self.name)
+        assert function is not None
+        bind_arguments(function, tuple(arguments.values()))  # what is wrong with them comes first
         return Programs(_core_kinds(module), "manual", None, function, tuple(arguments.values()))
 
     @property

@@ -57,8 +57,8 @@ from ptokit.isa.verify import offers_values
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
 from ptokit.machine.explore import Exploration, Explorer, witnesses
+from ptokit.machine.gm import as_array, shared_memory
 from ptokit.machine.machine import Machine
-from ptokit.machine.objects import as_array
 from ptokit.machine.ranks import here
 from ptokit.machine.recording import Recording
 from ptokit.passes.accesses import accesses_of
@@ -612,7 +612,8 @@ class Launch:
         if jobs == 1 and check != "explore" and budget is None:  # one run in this process
             arena = arenas.pop() if arenas else Arena(chosen, programs.mode)
         order = schedule or Schedule(seed)
-        leaves = [leaf for n, v in arguments.items() for _, leaf in leaves_of(n, v)]
+        named = [each for n, v in arguments.items() for each in leaves_of(n, v)]
+        shared = shared_memory(named)
         asks = None
         # Ranks of a world meet at memory that others touch as well: there it matters each time.
         is_alone = arena is not None and here() is None
@@ -623,7 +624,7 @@ class Launch:
             self.blocks,
             order,
             check if known is None else False,
-            leaves,
+            [leaf for _, leaf in named],
             jobs,
             arena,
             find_engine(engine).executor,
@@ -653,6 +654,7 @@ class Launch:
             found = kernel._advised(found, chosen, arguments, policy)
         if ready is not None:  # what lies on other paths, and what no single call can see
             found = tuple(unrepeated((*found, *ready.doubts)))
+        found = (*found, *policy.judge(filter(None, [each.told() for each in shared])))
         for each in found:
             tell(each)
         return Run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -240,3 +241,47 @@ def test_a_stride_that_turns_out_negative(path: str, step: int) -> None:
     with pytest.raises(ProgramError, match="view-size"):
         copy[1](x, y, step, path=path)
     assert (y == 0).all()
+
+
+# ---- arguments that share memory -----------------------------------------------------------------
+
+
+def told(door: str, x: Any, y: Any) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [found.message for found in DOORS[door](x, y).warnings]
+
+
+LAUNCHES = [door for door in DOORS if not door.startswith("a ")]
+
+
+@pytest.mark.parametrize("door", LAUNCHES)
+def test_arguments_that_overlap_are_reported(door: str) -> None:
+    z = np.arange(24 * 64, dtype=np.float32).reshape(24, 64)
+    (found,) = told(door, z[:16], z[8:])
+    assert "x and " in found
+    assert "y share" in found
+
+
+@pytest.mark.parametrize("door", LAUNCHES)
+def test_arguments_that_do_not_overlap_or_are_not_written(door: str) -> None:
+    z = np.ones((24, 64), np.float32)
+    assert told(door, z[:16], z[8:]) == []  # what is written changes nothing
+    assert told(door, z[:16], np.zeros((16, 64), np.float32)) == []
+    assert told(door, z[8:], z[8:]) == []  # meant
+
+
+def test_columns_lie_between_each_other_and_share_nothing() -> None:
+    @kernel(mode="auto")
+    def copy(x: Any, y: Any) -> None:
+        t = TileT()
+        TLOAD(t, GlobalTensor(x))
+        TSTORE(GlobalTensor(y), t)
+
+    z = np.arange(16 * 128, dtype=np.float32).reshape(16, 128)
+    assert copy[1](z[:, :64], z[:, 64:]).warnings == ()
+    assert (z[:, :64] == z[:, 64:]).all()
+    z[...] = np.arange(16 * 128).reshape(16, 128)
+    with pytest.warns(match="share"):
+        copy[1](z[:, :64], z[:, 32:96])
+    assert copy[1](z[:, :64], z[:, 48:112], allow=["argument-overlap"]).warnings == ()

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from typing import Any, cast
+from itertools import combinations
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.diagnostics import Diagnostic, PtoError, fail, where
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.layout import Array, AxisMap
 from ptokit.base.location import Location
@@ -157,3 +158,54 @@ class GmBuffer(Storage):
             axes = AxisMap(tuple(shape), steps, (), tuple(range(array.ndim)))
             self._own = extents(axes, array.itemsize)
         return within(place, self._own, offset)
+
+
+# ---- arguments that share memory -----------------------------------------------------------------
+
+
+class Shared(NamedTuple):
+    """Memory that two arguments share without being the same, as it was before the run."""
+
+    names: tuple[str, str]
+    part: Array  # the bytes themselves
+    before: Array
+
+    def told(self) -> Diagnostic | None:
+        """What to say after the run: that one was written, and the other with it."""
+        if np.array_equal(self.part, self.before):
+            return None
+        one, other = self.names
+        return Diagnostic(
+            "argument-overlap",
+            f"the kernel has written bytes that {one} and {other} share",
+            where(None),
+            (("shared", f"up to {self.part.size} bytes"),),
+            f"pass arrays that lie apart, {other}.copy() for one, or the same array twice",
+            severity="warning",
+        )
+
+
+def shared_memory(arguments: Iterable[tuple[str, Any]]) -> list[Shared]:
+    """The pairs of arrays that overlap; an array that is given twice is meant to be one."""
+    arrays = [(name, as_array(each)) for name, each in arguments if getattr(each, "shape", ())]
+    bounds = [np.lib.array_utils.byte_bounds(array) for _, array in arrays]
+    found: list[Shared] = []
+    for i, j in combinations(range(len(arrays)), 2):
+        low, high = max(bounds[i][0], bounds[j][0]), min(bounds[i][1], bounds[j][1])
+        (one, a), (other, b) = arrays[i], arrays[j]
+        if low < high and not _are_one(a, b) and _meet(a, b):
+            part = GmBuffer(a).data[low - bounds[i][0] : high - bounds[i][0]]
+            found.append(Shared((one, other), part, part.copy()))
+    return found
+
+
+def _are_one(a: Array, b: Array) -> bool:
+    starts = [each.__array_interface__["data"][0] for each in (a, b)]
+    return (starts[0], a.shape, a.strides, a.dtype) == (starts[1], b.shape, b.strides, b.dtype)
+
+
+def _meet(a: Array, b: Array) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=cast("Any", 10_000))
+    except np.exceptions.TooHardError:
+        return True
