@@ -33,6 +33,7 @@ HANDED_ON = {
     "v.code": "violations of types (`Violation`)",
     "first.code": "violations of types (`Violation`)",
     "problem.code": "another diagnostic",
+    "found.code": "another diagnostic",
     "code_of(insn, rule)": "the rules of the table",
     "type_code(insn, group, target)": "the element types of the table",
     "error.code": "what bodies refuse (`Refused`)",
