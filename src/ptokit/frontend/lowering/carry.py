@@ -46,7 +46,7 @@ def merged_types(a: Any, b: Any, so_far: Types | None = None) -> Types:
     """The types that leaves must have to hold either value; raises Differ."""
     left, right = taken_apart(a), taken_apart(b)
     if left.shape != right.shape:
-        raise Differ(f"{_shown(a)} or {_shown(b)}")
+        raise _differ(a, b)
     known = so_far or (None,) * len(left.leaves)
     return tuple(
         None if type_ is None and is_same(x, y) else _merged(x, y, type_)
@@ -62,12 +62,12 @@ def own_types(value: Any) -> Types:
 
 def _merged(a: Any, b: Any, so_far: Type | None) -> Type:
     if not all(_can_travel(each) for each in (a, b)):
-        raise Differ(f"{_shown(a)} or {_shown(b)}")
+        raise _differ(a, b)
     types = [_type_of(a), _type_of(b), *([so_far] if so_far is not None else [])]
     if all(t == types[0] for t in types):
         return types[0]
     if not all(isinstance(t, ScalarType) for t in types):
-        raise Differ(f"{_shown(a)} or {_shown(b)}")
+        raise _differ(a, b)
     if any(isinstance(t, ScalarType) and t.is_float for t in types):
         return F32 if F32 in types else F64
     return INDEX
@@ -85,6 +85,11 @@ def _type_of(value: Any) -> Type:
     if isinstance(value, Number | BufferSymbol | EventSymbol):
         return value.value.type
     return I1 if isinstance(value, bool) else INDEX if isinstance(value, int) else F64
+
+
+def _differ(a: Any, b: Any) -> Differ:
+    first, second = _shown(a), _shown(b)
+    return Differ(f"{first} or another one" if first == second else f"{first} or {second}")
 
 
 def _shown(value: Any) -> str:

@@ -547,7 +547,8 @@ class KernelLowering(Loops):
             return self.emitter.fail(
                 "gone",
                 f"what {found.name} is behind the {found.what} cannot be told: {found.why}",
-                f"give {found.name} a number, or tiles of one type, on every path",
+                f"give {found.name} a number, tiles of one type, or a tuple of them on every path; "
+                "a list or dict stays one, and its elements change",
                 [Note(f"the {found.what}", found.location)],
             )
         return self.emitter.fail(
