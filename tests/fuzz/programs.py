@@ -1,23 +1,28 @@
 """Random kernels as people write them: Python source, legal or with one deliberate mistake.
 
 A kernel has tiles in variables and lists, numbers that only a run knows, helpers, loops of every
-kind and branches. In auto mode nothing is placed or ordered; in manual mode every tile has its
-address and a barrier follows every instruction, so that leaving one out is a mistake with a name.
-Some run on a cluster and hand tiles through a FIFO. The same seed always gives the same source.
+kind and branches, parts of parts of arrays, tiles that one round hands to the next. In auto mode
+nothing is placed or ordered; in manual mode every tile has its address and barriers, flags or
+events follow every instruction, so that leaving some out is a mistake with a name. Some run on a
+cluster and hand tiles through a FIFO, to the vector cores or to the cube core. The same seed always
+gives the same source.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 ROWS, COLS, BLOCKS = 8, 32, 4  # of a tile; blocks of an array
 RING = 4 * 32 * 32 * 4  # bytes for the slots of a FIFO on A2/A3
 
-HEADER = '''"""Seed {seed}: {mode} mode{mistake}."""
+ONCE = Path(__file__).parent / "once"  # programs that found something, as they were then
+HEADER = '''"""Seed {seed}: {mode} mode, n = {number}{mistake}."""
 
 from ptokit import *
 
@@ -34,6 +39,9 @@ class Pair:
     def __init__(self, first, second):
         self.first, self.second = first, second
 
+    def swap(self):
+        self.first, self.second = self.second, self.first
+
 
 def part(x, block):
     return GlobalTensor(x)[block * 8 : block * 8 + 8, :]
@@ -49,12 +57,26 @@ def larger(a, b, into):
     return into, a
 
 
+def twice(act):
+    act()
+    act()
+
+
+def scaled(by):
+    def act(tile):
+        TMULS(tile, tile, by)
+
+    return act
+
+
 '''
 
 # What a deliberate mistake is called; most kernels have none.
-MISTAKES = ("", "", "", "", "unwritten", "outside", "types", "capacity", "region", "unordered")
-
-
+MISTAKES = (
+    *("", "", "", "", "", "", "unwritten", "outside", "types", "capacity", "region", "unordered"),
+    *("flags", "overlap", "wrong event"),
+)
+MANUAL = ("unordered", "overlap", "wrong event")  # where the author places and orders
 FIFO_MISTAKES = ("", "", "", "one pop too many", "a slot too few given back", "types")
 
 
@@ -80,18 +102,34 @@ def random_program(seed: int, mode: str = "", mistake: str | None = None) -> Pro
     drawn = chooser.choice(["auto", "auto", "auto", "manual"]), chooser.choice(MISTAKES)
     mode = mode or drawn[0]
     mistake = drawn[1] if mistake is None else mistake
-    if mistake == "unordered" and mode == "auto":
+    if (mistake in MANUAL and mode == "auto") or (mistake == "flags" and mode == "manual"):
         mistake = ""
     writer = _Writer(chooser, mode, mistake)
     if mode == "auto" and chooser.random() < 0.15:
         writer.mistake = mistake = chooser.choice(FIFO_MISTAKES)
-        writer.cluster()
+        writer.cluster() if chooser.random() < 0.6 else writer.to_cube()
     else:
         writer.kernel()
     said = f", mistake: {mistake}" if mistake else ""
-    head = HEADER.format(seed=seed, mode=mode, mistake=said)
     number = chooser.choice([0, 1, 2, 3, 5])
+    head = HEADER.format(seed=seed, mode=mode, number=number, mistake=said)
     return Program(seed, head + "\n".join(writer.lines) + "\n", mode, mistake, number)
+
+
+def kept_programs() -> list[Program]:
+    """Programs that doors once did not agree about."""
+    found: list[Program] = []
+    for path in sorted(ONCE.glob("*.txt")):
+        source = path.read_text("utf-8")
+        said = re.match(r'"""Seed (\d+): (\w+) mode, n = (\d+)(?:, mistake: (.*?))?\."""', source)
+        assert said is not None, path
+        seed, mode, number, mistake = said.groups()
+        found.append(Program(int(seed), source, mode, mistake or "", int(number)))
+    return found
+
+
+# How work of each pipe is followed by that of the others, and a class of each for events.
+_CLASSES = {"MTE2": "TLOAD", "V": "TADD", "MTE3": "TSTORE_VEC"}
 
 
 @dataclass
@@ -116,10 +154,30 @@ class _Writer:
         self.lines.append("    " * self.indent + line)
 
     def do(self, line: str) -> None:
-        """An instruction; in manual mode with the barrier that everything after it needs."""
-        self.write(line)
-        if self.mode == "manual" and not (self.mistake == "unordered" and self.chance(0.2)):
+        """An instruction; in manual mode with the order that everything after it needs."""
+        if self.mode != "manual":
+            self.write(line)
+            return
+        if self.mistake == "unordered" and self.chance(0.2):
+            self.write(line)
+            return
+        way = self.random.choice(["barrier", "barrier", "barrier", "flags", "event"])
+        pipe = {"TLOAD": "MTE2", "TSTORE": "MTE3"}.get(line.partition("(")[0], "V")
+        others = [each for each in _CLASSES if each != pipe]
+        if way == "barrier":
+            self.write(line)
             self.write("pipe_barrier(PIPE_ALL)")
+            return
+        if way == "event":
+            name, first = self.name("v"), others.pop()
+            waits = "TSTORE_MAT" if self.mistake == "wrong event" else _CLASSES[first]
+            self.write(f"{name} = Event[Op.{_CLASSES[pipe]}, Op.{waits}]({line})")
+            self.write(f"{name}.Wait()")
+        else:
+            self.write(line)
+        for each in others:
+            self.write(f"PtoSetWaitFlag[PIPE_{pipe}, PIPE_{each}]()")
+        self.write(f"pipe_barrier(PIPE_{pipe})")
 
     def name(self, stem: str) -> str:
         self.names += 1
@@ -185,8 +243,12 @@ class _Writer:
             self.declare(name, "T()")
             self.do(f"TLOAD({name}, part(x, {self.random.randrange(BLOCKS)}))")
             self.tiles.append(name)
-        for _ in range(self.random.randrange(3, 9)):
+        count = self.random.randrange(3, 10)
+        wrong = self.random.randrange(count)
+        for n in range(count):
             self.statement()
+            if self.mistake and n == wrong:
+                self.wrong()
         for name in self.random.sample(self.tiles, min(2, len(self.tiles))):
             self.do(f"TSTORE(part(y, {self.random.randrange(BLOCKS)}), {name})")
 
@@ -231,6 +293,47 @@ class _Writer:
         self.indent = 2 if self.chance(0.5) else 3
         self.write("TSTORE(GlobalTensor(y)[first : first + 16, :], more)")
 
+    def to_cube(self) -> None:
+        """Tiles of both vector cores, handed to the cube core through a FIFO."""
+        depth = self.random.choice([1, 2, 4])
+        trips = self.random.choice(["n", "n + 1", "3"])
+        self.write('@kernel(mode="auto", core="mix")')
+        self.write("def k(x, y, n, ring):")
+        self.indent = 1
+        self.write("total = 0")
+        self.write(f"pipe = TPipe[0, Direction.DIR_V2C, 4096, {depth}](ring, 0, 0x8000)")
+        self.write("with vector_section():")
+        self.indent = 2
+        self.write("half = Half()")
+        self.write("first = get_subblockid() * 16")
+        self.write("TLOAD(half, GlobalTensor(x)[first : first + 16, :])")
+        more = " + 1" if self.mistake == "one pop too many" else ""
+        self.write(f"for i in range({trips}):")
+        self.counters, self.tiles = ["i"], ["half"]
+        self.indent = 3
+        self.write(f"TADDS(half, half, {self.scalar()})")
+        if self.mistake == "types":
+            self.write("TADD(I(), half, half)")
+        self.write("TPUSH[TileSplitAxis.TILE_UP_DOWN](pipe, half)")
+        self.indent = 1
+        self.write("with cube_section():")
+        self.indent = 2
+        self.write("right, acc = TileRight[float32, 32, 32](), TileAcc[float32, 32, 32]()")
+        self.write("left, popped, b = TileLeft[float32, 32, 32](), Mat(), Mat()")
+        self.write("TLOAD(b, GlobalTensor(x))")
+        self.write("TMOV(right, b)")
+        self.write(f"for j in range({trips}{more}):")
+        self.indent = 3
+        self.write("TPOP[TileSplitAxis.TILE_UP_DOWN](pipe, popped)")
+        self.write("TMOV(left, popped)")
+        if self.mistake == "a slot too few given back":
+            self.write("if j > 0:")
+            self.indent = 4
+        self.write("TFREE[TileSplitAxis.TILE_UP_DOWN](pipe)")
+        self.indent = 3
+        self.write("TMATMUL(acc, left, right)")
+        self.write("TSTORE(GlobalTensor(y), acc)")
+
     def product(self) -> None:
         self.write("a, b = Mat(), Mat()")
         self.write("left, right = TileLeft[float32, 32, 32](), TileRight[float32, 32, 32]()")
@@ -252,9 +355,11 @@ class _Writer:
             *(self.load, self.store, self.binary, self.binary, self.unary, self.fresh, self.swap),
             *(self.count, self.helper, self.column, self.convert, self.listed, self.pair),
             *(self.listed_change, self.either, self.reshaped, self.loose, self.stored_product),
+            *(self.sliced, self.sliced, self.numbers, self.local, self.by_name, self.method),
         ]
         if self.depth < 2:
             kinds += [self.loop, self.loop, self.branch, self.branch, self.while_loop]
+            kinds += [self.handed_on, self.several, self.by_data]
         if self.loops and self.depth:
             kinds += [self.leave]
         if self.mistake:
@@ -351,7 +456,103 @@ class _Writer:
         self.do(f"TADDS({name}, {name}, {self.scalar()})")
         self.do(f"TSTORE(part(y, {self.block()})[0:{rows}, :], {name})")
 
+    def sliced(self) -> None:
+        """A part of a part of an array; only a run tells where it begins."""
+        first, name = self.random.randrange(0, 16), self.name("g")
+        rows = self.random.choice([8, 12, 16])
+        self.write(f"{name} = GlobalTensor(x)[{first} : {first + rows}, :]")
+        counts = [f"{c} % {rows - 7}" for c in self.counters]
+        at = self.random.choice([f"n % {rows - 7}", str(rows - 8), *counts])
+        if self.mistake == "outside" and self.chance(0.4):
+            at = self.random.choice(["n", "n + 4", f"{rows - 6}", "n - 2"])
+        self.do(f"TLOAD({self.tile()}, {name}[{at} : {at} + 8, :])")
+
+    def numbers(self) -> None:
+        """Numbers in a list, which loops and branches change."""
+        name = self.name("q")
+        self.write(f"{name} = [1, n, total]")
+        if self.depth < 2:
+            self.write(f"for {name}_i in range({self.random.choice(['n', '3'])}):")
+            self.write(f"    {name}[{self.random.randrange(3)}] = {name}[0] + {name}_i")
+        if self.chance(0.5):
+            self.write(f"if {self.condition()}:")
+            self.write(f"    {name}[0], {name}[1] = {name}[1], min({name}[0], 4)")
+        self.do(f"TADDS({self.tile()}, {self.tile()}, {name}[{self.random.randrange(3)}])")
+
+    def local(self) -> None:
+        """A function of the kernel's own, or one that another one makes."""
+        if self.mode == "manual":
+            return
+        name, tile = self.name("f"), self.simple()
+        if self.chance(0.5):
+            self.write(f"def {name}():")
+            self.write(f"    TADDS({tile}, {tile}, {self.scalar()})")
+            self.write(f"twice({name})")
+        else:
+            self.write(f"scaled({self.random.choice(['0.5', 'n'])})({tile})")
+
+    def by_name(self) -> None:
+        self.do(f"TADDS(scalar={self.scalar()}, dst={self.tile()}, src={self.tile()})")
+
+    def method(self) -> None:
+        pairs = sorted({t.partition(".")[0] for t in self.tiles if t.endswith(".first")})
+        if pairs:
+            self.write(f"{self.random.choice(pairs)}.swap()")
+
     # ---- control flow ------------------------------------------------------------------------
+
+    def handed_on(self) -> None:
+        """Each round makes a tile of what the last one has left."""
+        if self.mode == "manual":
+            return
+        kept, made = self.name("t"), self.name("m")
+        self.write(f"{kept} = {self.simple()}")
+        self.tiles.append(kept)
+        self.write(f"for {made}_i in range({self.random.choice(['n', '3'])}):")
+        self.counters.append(f"{made}_i")
+        self.loops.append("for")
+
+        def body() -> None:
+            self.write(f"{made} = T()")
+            self.do(f"TADDS({made}, {kept}, {self.scalar()})")
+            self.tiles.append(made)
+            self.statements()
+            self.write(f"{kept} = {made}")
+
+        self.inside(body)
+        self.loops.pop()
+        self.counters.pop()
+
+    def several(self) -> None:
+        """Tiles that are made together, and taken by turns."""
+        name, count = self.name("l"), self.random.choice([2, 3])
+        if self.mode == "manual":
+            items = [self.name("t") for _ in range(count)]
+            for item in items:
+                self.declare(item, "T()")
+            self.write(f"{name} = [{', '.join(items)}]")
+        else:
+            self.write(f"{name} = [T() for _ in range({count})]")
+        for item in range(count):
+            self.do(f"TLOAD({name}[{item}], part(x, {self.block()}))")
+        self.write(f"for {name}_i in range({self.random.choice(['n', '4'])}):")
+        self.indent += 1
+        chosen, next_ = f"{name}[{name}_i % {count}]", f"{name}[({name}_i + 1) % {count}]"
+        self.do(f"TADD({chosen}, {chosen}, {self.random.choice([next_, self.simple()])})")
+        if self.chance(0.5):
+            self.do(f"TSTORE(part(y, {name}_i % {BLOCKS}), {chosen})")
+        self.indent -= 1
+        self.tiles.append(f"{name}[0]")
+
+    def by_data(self) -> None:
+        """What an array or a tile holds decides."""
+        if self.mode == "manual":
+            return
+        name, at = self.name("d"), self.random.randrange(COLS)
+        read = f"load_scalar(x, {at})" if self.chance(0.5) else f"{self.tile()}.GetValue({at})"
+        self.write(f"{name} = {read}")
+        self.write(f"if {name} > {self.random.choice(['0.0', 'n'])}:")
+        self.inside(self.statements)
 
     def statements(self) -> None:
         for _ in range(self.random.randrange(1, 4)):
@@ -415,6 +616,14 @@ class _Writer:
             self.declare(name, "Tile[TileType.Vec, float32, 512, 128]()", 512 * 128 * 4)
             self.do(f"TEXPANDS({name}, 1.0)")
             self.do(f"TADDS({name}, {name}, 1.0)")
+        elif self.mistake == "flags":
+            pipes = self.random.choice(["PIPE_MTE2, PIPE_V", "PIPE_V, PIPE_MTE3"])
+            self.write(f"set_flag({pipes}, EVENT_ID0)")
+            self.write(f"wait_flag({pipes}, EVENT_ID0)")
+        elif self.mistake == "overlap" and self.address:
+            self.write(f"{name} = T()")
+            self.write(f"TASSIGN({name}, {self.random.randrange(0, self.address, 512):#x})")
+            self.do(f"TEXPANDS({name}, 1.0)")
         elif self.mistake == "region":
             self.declare(name, "Loose(4, 32)")
             self.do(f"TEXPANDS({name}, 1.0)")

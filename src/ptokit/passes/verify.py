@@ -103,9 +103,7 @@ class _Checker:
         self._uses, self._broken = [], []
         found = self._block(function.body, scene)
         found += self._advised()
-        if self._mode == "manual":
-            found += overlaps(function, known)
-        return found
+        return found + overlaps(function, known)
 
     def _block(self, block: Block, scene: Scene) -> list[Diagnostic]:
         found: list[Diagnostic] = []
