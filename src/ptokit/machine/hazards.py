@@ -235,8 +235,9 @@ class HazardLog:
     def _judge(self, use: Use, event: Event, known: Clock, ordered: int) -> None:
         """Report what conflicts among the accesses that may not be complete."""
         suspects = self._suspects(use, known, ordered)
-        if any(peer.sweep is not None for peer, _, _ in suspects):
-            for peer in {peer: None for peer, _, _ in suspects if peer.sweep is not None}:
+        sweeps = [peer for peer in use.region.peers if peer.sweep is not None] if suspects else ()
+        if sweeps:  # what is known to be complete among them may have come behind a suspect
+            for peer in sweeps:
                 peer.sweep.unfold(self, peer)
             suspects = self._suspects(use, known, ordered)
         for peer in use.region.peers:
