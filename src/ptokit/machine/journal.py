@@ -53,6 +53,28 @@ Place = Site | Location
 _MOST_ENTRIES = 1 << 18  # read then, whether anybody asks or not
 
 
+class _Kind:
+    """What is known of a call before it is executed, and which numbers stand for it."""
+
+    __slots__ = (
+        "codes", "gives_value", "is_atomic", "is_special", "pattern", "pipe", "reaches", "writes",
+    )  # fmt: skip
+
+    def __init__(self, call: Any, by_pipe: bool) -> None:
+        insn = call.insn
+        fixed: Any = getattr(call, "global_patterns", ())
+        self.codes: dict[Any, int] = {}
+        self.reaches = len(fixed)  # views, whose patterns are those of the call
+        self.pattern = fixed[0][1] if fixed else None
+        views = [pattern for _, pattern in fixed]
+        self.writes = any(each.writes for each in views or insn.operands)
+        self.is_atomic = is_atomic(call)
+        self.is_special = by_pipe and (call.steps is not None or bool(insn.sets))
+        is_scalar = call.pipe is Pipe.S and call.steps is None
+        self.gives_value = bool(by_pipe and is_scalar and insn.returns)
+        self.pipe = Pipe.ALL if self.gives_value else call.pipe if by_pipe else 0
+
+
 class Journal:
     """What happened in a run, in order."""
 
@@ -78,8 +100,9 @@ class Journal:
         self._is_reading = False
         self.reading: Token | None = None  # what holds once the number that was read last has come
         self._registers: dict[tuple[int, str], Any] = {}  # of a core: what it holds
-        self._writers: dict[Any, int] = {}  # place: the core that wrote there last
-        self._before: dict[Any, Array] = {}  # place: what another core had written there
+        self._writers: dict[int, tuple[int, Any]] = {}  # address: who wrote there last, how much
+        self._before: dict[int, Array] = {}  # address: what another core had written there
+        self._kinds: dict[Any, _Kind] = {}  # by call
         findings.settle = self.settle
 
     def settle(self) -> None:
@@ -93,6 +116,7 @@ class Journal:
             self._is_reading = False
         self._notes.clear()
         self._codes.clear()
+        self._kinds.clear()
 
     @property
     def has_compared(self) -> bool:
@@ -173,9 +197,9 @@ class Journal:
 
     def see(self, call: Any, site: Place, bound: Sequence[Any]) -> None:
         """An instruction was executed by the core in force."""
-        by_pipe = self._by_pipe
-        if not bound and not by_pipe:
+        if not bound and not self._by_pipe:
             return
+        kind = self._kinds.get(call) or self._kind(call)
         number = self.machine.core.number
         place: Any = id(site) if site.__class__ is Location else (id(site.code), site.lasti)  # type: ignore[union-attr]
         touched: Any = ()
@@ -183,8 +207,7 @@ class Journal:
         changed: Any = ()
         moves = False
         if bound:
-            fixed: Any = getattr(call, "global_patterns", ())
-            if len(fixed) == len(bound) and bound[0].pattern is fixed[0][1]:
+            if len(bound) == kind.reaches and bound[0].pattern is kind.pattern:
                 moves = True
                 for access in bound:
                     self._addresses.append(access.memory.base + access.offset)
@@ -192,29 +215,30 @@ class Journal:
                 touched = tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])
             if self.scalar.busy or call.pipe is Pipe.S:
                 self._through_cache(call, site, bound)
-            if self.machine.peek is not None:
-                compared = self._compare(call, bound)
-        is_special = by_pipe and (call.steps is not None or bool(call.insn.sets))
-        if is_special:
+            if kind.writes and self.machine.peek is not None:
+                compared = self._compare(kind, bound)
+        if kind.is_special:
             self._begin(call, site)
             changed = self._changed(call.insn.sets)
-        gives_value = by_pipe and call.pipe is Pipe.S and call.steps is None and call.insn.returns
-        if gives_value:
+        if kind.gives_value:
             self._begin_to_read(number * PIPES, site)
-        key = call, number, place, touched, compared, changed
-        code = self._codes.get(key)
+        key = number, place, touched, compared, changed
+        code = kind.codes.get(key)
         if code is None:
-            pipe = Pipe.ALL if gives_value else call.pipe if by_pipe else 0
-            agent = number * PIPES + pipe
+            agent = number * PIPES + kind.pipe
             noted = Noted(call, site, agent, tuple(bound), moves, dict(compared), changed)
-            code = self._codes[key] = self._notes.add(noted)
+            code = kind.codes[key] = self._notes.add(noted)
         self._entries.append(code)
-        if gives_value:
+        if kind.gives_value:
             self._read(number * PIPES, site)
-        if is_special:
+        if kind.is_special:
             self._end(call, site)
         if len(self._entries) > _MOST_ENTRIES:
             self.settle()
+
+    def _kind(self, call: Any) -> _Kind:
+        found = self._kinds[call] = _Kind(call, self._by_pipe)
+        return found
 
     # The scalar unit reads a number from memory, and goes on. That is done by an agent of its own:
     # its stores are not over when it has a number.
@@ -253,26 +277,29 @@ class Journal:
 
     def peek(self, call: Any, bound: Sequence[Any]) -> None:
         """Before an instruction writes to global memory: keep what another core wrote there."""
-        core = self.machine.core.number
+        kind = self._kinds.get(call) or self._kind(call)
+        if not kind.writes:
+            return
+        core, writers = self.machine.core.number, self._writers
         for access in bound:
             if access.writes and isinstance(access.memory, GmBuffer):
-                place = access.signature
-                if self._writers.get(place, core) != core:
-                    self._before[place] = raw_bytes(np.array(access.read()))
+                address = access.memory.base + access.offset
+                last = writers.get(address)
+                if last is not None and last[0] != core and last[1] == access.signature[1]:
+                    self._before[address] = raw_bytes(np.array(access.read()))
 
-    def _compare(self, call: Any, bound: Sequence[Any]) -> tuple[tuple[str, bool], ...]:
+    def _compare(self, kind: _Kind, bound: Sequence[Any]) -> tuple[tuple[str, bool], ...]:
         """Whether what was written is what another core had written there, by operand."""
         found: tuple[tuple[str, bool], ...] = ()
         for access in bound:
             if access.writes and isinstance(access.memory, GmBuffer):
-                place = access.signature
-                before = self._before.get(place)
+                address = access.memory.base + access.offset
+                before = self._before.pop(address, None)
                 if before is not None:
                     is_same = np.array_equal(before, raw_bytes(np.array(access.read())))
                     found += ((access.operand, is_same),)
-                if not is_atomic(call):
-                    self._writers[place] = self.machine.core.number
-        self._before.clear()
+                if not kind.is_atomic:
+                    self._writers[address] = self.machine.core.number, access.signature[1]
         return found
 
     # ---- steps of composite instructions --------------------------------------------------------

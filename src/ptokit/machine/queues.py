@@ -247,7 +247,9 @@ class Queues:
         """Leave a token with each semaphore, behind all that the pipe has done."""
         token = Token(site, queue.title, event)
         if self.journal is not None:
-            self.journal.give(queue.agent, token, sum([s.times for s in semaphores]))
+            is_one = len(semaphores) == 1
+            times = semaphores[0].times if is_one else sum([s.times for s in semaphores])
+            self.journal.give(queue.agent, token, times)
         for semaphore in semaphores:
             if semaphore.waiters or len(semaphore.tokens) >= semaphore.limit:
                 self.put(semaphore, token)
