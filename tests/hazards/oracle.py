@@ -1,8 +1,9 @@
 """A second opinion on races: happens-before by brute force over small random programs.
 
-It shares nothing with the checker but the rules (the memory model of the specification, MM-01 to
-MM-10b, and the steps of a FIFO): every queue entry is one or two nodes of a graph, order is a path,
-and two accesses race when no path leads from the end of one to the beginning of the other.
+It shares nothing with the checker but the rules: the memory model of the specification (MM-01 to
+MM-10b, MM-26 to MM-32) and the steps of a FIFO. Every queue entry is one or two nodes of a graph,
+order is a path, and two accesses race when no path leads from the end of one to the beginning of
+the other.
 
     python -m tests.hazards.oracle --seeds 0:2000
 
@@ -17,14 +18,15 @@ import linecache
 import random
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import count, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import ptokit
+from ptokit import comm
 from ptokit.base.diagnostics import Diagnostic, PtoError
 from ptokit.frontend.launch import Schedule, launch
 from tests.hazards.support import at
@@ -178,23 +180,32 @@ class Step(NamedTuple):
     """One line of a core's program, and what it is to the oracle."""
 
     place: float  # in the order of the program
-    core: str  # "vector" or "cube"
+    core: str  # "vector", "cube", or one of the ranks
     code: str
     means: list[tuple[Any, ...]]  # calls of `Order`, without core and line
 
 
 @dataclass
 class Program:
-    """A random program for a vector core, a cube core, or a cluster."""
+    """A random program for a vector core, a cube core, a cluster, or a world of two ranks."""
 
     seed: int
     target: str
     steps: list[Step] = field(default_factory=list[Step])
-    is_cluster: bool = False
+    shape: str = "vector"
 
     @property
-    def cores(self) -> list[str]:
-        return ["cube", "vector"] if self.is_cluster else sorted({s.core for s in self.steps})
+    def is_cluster(self) -> bool:
+        return self.shape == "cluster"
+
+    @property
+    def is_world(self) -> bool:
+        return self.shape == "world"
+
+    @property
+    def cores(self) -> tuple[str, ...]:
+        several = {"cluster": ("cube", "vector"), "world": RANKS}
+        return several.get(self.shape, (self.shape,))
 
     @property
     def source(self) -> str:
@@ -223,8 +234,8 @@ class Program:
                     number += 1
                     numbers[id(step)] = number
         for step in self.steps:
-            both = ("vector 0", "vector 1") if self.is_cluster else ("vector 0",)
-            for name in ("cube",) if step.core == "cube" else both:
+            both = step.core == "vector" and self.is_cluster
+            for name in ("vector 0", "vector 1") if both else (step.core,):
                 for verb, *args in step.means:
                     _apply(order, name, numbers[id(step)], verb, args)
         return order
@@ -250,6 +261,11 @@ def _apply(order: Order, core: str, line: int, verb: str, args: list[Any]) -> No
         (number,) = args
         for other in ("vector 0", "vector 1") if core == "cube" else ("cube",):
             order.wait(core, "S", line, (other, core, number))
+    elif verb == "notify":  # at once, whatever the pipes do; behind it they are drained
+        order.signal(core, "S", line, args[0])
+        order.barrier(core, "ALL", line)
+    elif verb == "hear":
+        order.wait(core, "S", line, args[0])
     elif verb in ("acquire", "release"):
         pipe, number = args
         getattr(order, verb)(core, pipe, line, number)
@@ -273,7 +289,7 @@ FIFO = "TPipe[0, Direction.DIR_C2V, 1024, 2]"
 SLOTS = 2
 X, Y = 0, 1 << 20  # where the two arrays lie for the oracle
 
-PROLOGUE = {
+PROLOGUE: dict[str, list[str]] = {
     "vector": [
         "tile = [at(F32(), 512 * n) for n in range(6)]",
         "row = [at(Row(), 512 * n) for n in range(6)]",
@@ -292,6 +308,8 @@ PROLOGUE = {
         "set_ffts_base_addr(np.zeros(64, np.uint64))",
     ],
 }
+RANKS = ("rank0", "rank1")  # x lies in the window of the first, y in that of the second
+PROLOGUE.update(dict.fromkeys(RANKS, PROLOGUE["vector"]))
 EPILOGUE = {
     "vector": [
         "pipe_barrier(PIPE_ALL)",
@@ -375,20 +393,23 @@ def cube_work(rng: random.Random) -> Work:
     return rng.choices(choices, [2, 2, 2, 3, 1, 2])[0]
 
 
-WORK = {"vector": vector_work, "cube": cube_work}
+WORK = {"vector": vector_work, "cube": cube_work, **dict.fromkeys(RANKS, vector_work)}
 
 
 # ---- random programs -----------------------------------------------------------------------------
 
 
 def random_program(seed: int) -> Program:
-    """One core or a cluster, five to twelve works, and some of the order they need."""
+    """Five to twelve works of one core, a cluster or two ranks, and some of the order they need."""
     rng = random.Random(seed)
-    shape = rng.choice(["vector", "vector", "cube", "cluster"])
+    shape = rng.choice(["vector", "vector", "cube", "cluster", "world"])
     if shape == "cluster":
         return _cluster(rng, seed)
-    program = Program(seed, rng.choice(["a2a3", "a5"]))
-    _core(rng, program, shape, rng.randint(5, 12))
+    program = Program(seed, rng.choice(["a2a3", "a5"]), shape=shape)
+    if program.is_world:
+        _world(rng, program)
+    else:
+        _core(rng, program, shape, rng.randint(5, 12))
     return program
 
 
@@ -436,8 +457,9 @@ def _barrier(program: Program, core: str, pipe: str, place: float) -> None:
 
 
 def _flag(program: Program, core: str, src: str, dst: str, behind: float, before: float) -> None:
+    key = object()  # until it has a number
     for place, what in ((behind, "signal"), (before, "wait")):
-        program.steps.append(Step(place, core, "", [("flag", what, src, dst, before)]))
+        program.steps.append(Step(place, core, "", [("flag", what, src, dst, key)]))
 
 
 def _buffer(program: Program, core: str, *holders: tuple[str, int]) -> None:
@@ -473,7 +495,13 @@ def _across(rng: random.Random, program: Program, made: dict[str, list[tuple[int
 def _number_flags(program: Program, core: str) -> None:
     """Give flags their event ids; where a pair has none left, a barrier takes the place."""
     free: dict[tuple[str, str], list[int]] = {}
-    ids: dict[tuple[str, str, float], int | None] = {}
+    ids: dict[object, int | None] = {}
+    for step in program.steps:
+        for verb, *args in step.means if step.core == core and step.code else ():
+            if verb == "flag":
+                _, src, dst, number = args
+                pool = free.setdefault((src, dst), list(range(8)))
+                pool[:] = [n for n in pool if n != number]
     steps: list[Step] = []
     for step in program.steps:
         if step.core != core or step.code:
@@ -482,8 +510,8 @@ def _number_flags(program: Program, core: str) -> None:
         ((_, what, src, dst, key),) = step.means
         pool = free.setdefault((src, dst), list(range(8)))
         if what == "signal":
-            ids[src, dst, key] = pool.pop(0) if pool else None
-        number = ids[src, dst, key]
+            ids[key] = pool.pop(0) if pool else None
+        number = ids[key]
         if number is None:
             if what == "wait":
                 steps.append(
@@ -498,7 +526,7 @@ def _number_flags(program: Program, core: str) -> None:
 
 def _cluster(rng: random.Random, seed: int) -> Program:
     """A cube core pushes accumulators through global memory, both vector cores pop them."""
-    program = Program(seed, "a2a3", is_cluster=True)
+    program = Program(seed, "a2a3", shape="cluster")
     pushes = rng.randint(1, 4)
     period, place = SLOTS, 0
     made: dict[str, list[tuple[int, Work]]] = {"cube": [], "vector": []}
@@ -543,6 +571,35 @@ def _cluster(rng: random.Random, seed: int) -> Program:
     return program
 
 
+def _world(rng: random.Random, program: Program) -> None:
+    """Two ranks that take turns at both windows, and tell each other now and then."""
+    made: dict[str, list[tuple[int, Work]]] = {rank: [] for rank in RANKS}
+    for place in range(rng.randint(4, 9)):
+        core, work = rng.choice(RANKS), _quiet(rng)
+        made[core].append((place, work))
+        program.steps.append(Step(place, core, work[0], [("work", *work[1:])]))
+    for core, works in made.items():
+        _edges(rng, program, core, works)
+    careful, words = rng.choice([0.5, 1.0]), count()
+    for src, dst in (RANKS, RANKS[::-1]):
+        for (i, earlier), (j, later) in product(made[src], made[dst]):
+            entries = Entry("", "", 0, earlier[2]), Entry("", "", 0, later[2])
+            needs = any(one.memory == "GM" for one, _ in _pairs(*entries))
+            if i < j and needs and rng.random() < careful:
+                word = next(words)
+                if earlier[1] != "S" and rng.random() < 0.8:  # else the store may be under way
+                    _flag(program, src, earlier[1], "S", i + 0.43, i + 0.44)
+                told = f"TNOTIFY(word({RANKS.index(dst)}, {word}), 1, NotifyOp.Set)"
+                heard = f"TWAIT(word({RANKS.index(dst)}, {word}), 1, WaitCmp.EQ)"
+                program.steps += [
+                    Step(i + 0.45, src, told, [("notify", word)]),
+                    Step(j - 0.45, dst, heard, [("hear", word)]),
+                ]
+    program.steps.sort(key=lambda step: step.place)
+    for core in RANKS:
+        _number_flags(program, core)
+
+
 def _as_args(work: Work) -> tuple[Any, ...]:
     return (*work, [], [])
 
@@ -557,7 +614,9 @@ def _quiet(rng: random.Random) -> Work:
 
 # ---- the two answers -----------------------------------------------------------------------------
 
-NAMES: dict[str, Any] = {name: getattr(ptokit, name) for name in ptokit.__all__} | {
+NAMES: dict[str, Any] = {
+    **{name: getattr(ptokit, name) for name in ptokit.__all__},
+    **{name: getattr(comm, name) for name in ("TNOTIFY", "TWAIT", "NotifyOp", "WaitCmp")},
     "np": np,
     "at": at,
     "NO": ptokit.TileSplitAxis.TILE_NO_SPLIT,
@@ -594,22 +653,42 @@ class Memory(NamedTuple):
         return Memory(numbers + 1, -numbers - 1, 0 * numbers, np.zeros((2, 256), np.float32))
 
 
-def cores_of(program: Program, memory: Memory, *, observed: bool = False) -> dict[str, Any]:
+def cores_of(
+    program: Program, memory: Memory, *, observed: bool = False, word: Any = None
+) -> dict[str, Any]:
     """The program as functions that a launch takes."""
     name, source = f"<oracle {program.seed}>", program.text(observed=observed)
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
-    scope = dict(NAMES)
+    scope = NAMES | {"word": word}
     exec(compile(source, name, "exec"), scope)
     return {core: (lambda core=core: scope[core](*memory)) for core in program.cores}
 
 
+def on_ranks(program: Program, seed: int | None) -> Sequence[Diagnostic]:
+    """Run the ranks of a world and return the warnings; raises its errors."""
+    world = comm.World(2, program.target)
+    window, words = world.window((16, 256)), world.signals(256)
+    memory = Memory.new()._replace(x=window[0], y=window[1])
+    cores = cores_of(program, memory, word=lambda rank, n: words.signal(rank, n))
+    world.run(lambda rank: cores[RANKS[rank]](), seed=seed)
+    told: list[Diagnostic] = []
+    for rank in range(2):
+        with world.rank(rank) as machine:
+            told += machine.warnings
+    return told
+
+
 def checked(program: Program, schedule: Schedule | None = None) -> Found:
     """The answer of the checker."""
-    cores = cores_of(program, Memory.new())
+    chosen = schedule or Schedule()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = launch(cores, program.target, schedule=schedule or Schedule()).diagnostics
+            if program.is_world:
+                found = on_ranks(program, chosen.seed)
+            else:
+                cores = cores_of(program, Memory.new())
+                found = launch(cores, program.target, schedule=chosen).diagnostics
         except PtoError as error:
             found = error.diagnostics
     others = [each for each in found if each.evidence is None]

@@ -277,7 +277,7 @@ def shows(program: Program) -> bool:
 def test_a_program_without_races_never_changes(first: int) -> None:
     for seed in range(first, first + 12):
         program = random_program(seed)
-        if not expected(program):
+        if not expected(program) and not program.is_world:
             assert not shows(program), program.source
 
 
@@ -289,6 +289,8 @@ def test_most_races_of_random_programs_show() -> None:
 
 
 def _is_between_pipes(program: Program) -> bool:
+    if program.is_world:
+        return False
     order = program.order()
     pipes = {entry.line: entry.pipe for entry in order.entries if entry.touches}
     return any(
