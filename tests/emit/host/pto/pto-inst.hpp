@@ -1,5 +1,6 @@
-// What the programs of tests/frontend/constructs.py need of the instruction set, on the host: tiles
-// over one memory, transfers, and a few vector instructions, one after the other. Flags do nothing.
+// What the programs of tests/frontend/constructs.py and random kernels need of the instruction set,
+// on the host: tiles over one memory, transfers, and a few vector instructions, one after the other.
+// Flags do nothing.
 #pragma once
 
 #include <cmath>
@@ -104,21 +105,37 @@ template <typename T> void TEXPANDS(T &dst, typename T::DType scalar)
 {
     each(dst, [&](int64_t r, int64_t c) { dst(r, c) = scalar; });
 }
-template <typename T> void TADDS(T &dst, T &src, typename T::DType scalar)
+#define BINARY(NAME, EXPRESSION)                                                         \
+    template <typename T> void NAME(T &dst, T &first, T &second)                         \
+    {                                                                                    \
+        each(dst, [&](int64_t r, int64_t c) {                                            \
+            const auto a = first(r, c), b = second(r, c);                                \
+            dst(r, c) = EXPRESSION;                                                      \
+        });                                                                              \
+    }                                                                                    \
+    template <typename T> void NAME##S(T &dst, T &first, typename T::DType b)            \
+    {                                                                                    \
+        each(dst, [&](int64_t r, int64_t c) {                                            \
+            const auto a = first(r, c);                                                  \
+            dst(r, c) = EXPRESSION;                                                      \
+        });                                                                              \
+    }
+BINARY(TADD, a + b)
+BINARY(TSUB, a - b)
+BINARY(TMUL, a * b)
+BINARY(TMAX, a > b ? a : b)
+BINARY(TMIN, a < b ? a : b)
+#undef BINARY
+
+template <typename D, typename S, typename W> void TROWMAX(D &dst, S &src, W &)
 {
-    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = src(r, c) + scalar; });
+    each(src, [&](int64_t r, int64_t c) {
+        if (c == 0 || dst(r, 0) < src(r, c)) dst(r, 0) = src(r, c);
+    });
 }
-template <typename T> void TADD(T &dst, T &a, T &b)
+template <typename D, typename S, typename R> void TROWEXPANDSUB(D &dst, S &src, R &row)
 {
-    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = a(r, c) + b(r, c); });
-}
-template <typename T> void TMAX(T &dst, T &a, T &b)
-{
-    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = a(r, c) > b(r, c) ? a(r, c) : b(r, c); });
-}
-template <typename T> void TSUB(T &dst, T &a, T &b)
-{
-    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = a(r, c) - b(r, c); });
+    each(dst, [&](int64_t r, int64_t c) { dst(r, c) = src(r, c) - row(r, 0); });
 }
 template <typename T> void TNEG(T &dst, T &src)
 {
