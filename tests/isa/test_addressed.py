@@ -144,7 +144,7 @@ def test_the_low_bits_of_the_address_of_words_are_dropped(target: str) -> None:
         words = machine.core.memory(TileType.Scaling).data.view("u8")
         words[16:48] = np.arange(1, 33).astype("f4").view("u4")
         array = np.zeros((32, 32), "i1")
-        fp = tile("Scaling u64 1x32", 128 + 72)
+        fp = tile("Scaling u64 1x32", 128 + 64)
         TSTORE_FP(GlobalTensor(array), tile("Acc i32 32x32", 0), fp)
         assert (array[0] == 3 * np.arange(1, 33)).all()
         assert warned(machine) == {"TSTORE_FP.word-address"}
@@ -153,7 +153,7 @@ def test_the_low_bits_of_the_address_of_words_are_dropped(target: str) -> None:
 def test_the_register_of_words_drops_the_low_bits_too() -> None:
     """A push converts with the words that lie at the multiple of 128 bytes below the tile."""
     with device("a2a3") as machine:
-        SET_QUANT_VECTOR(tile("Scaling u64 1x32", 128 + 72))
+        SET_QUANT_VECTOR(tile("Scaling u64 1x32", 128 + 64))
         assert machine.core.registers["FPC"] == 1 << 8
         assert warned(machine) == {"SET_QUANT_VECTOR.fpc-alignment"}
         raw = Raw(TileType.Scaling)
