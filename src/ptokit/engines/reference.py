@@ -294,8 +294,7 @@ class ReferenceCall:
                 sizes = view
             rows, cols = (s if isinstance(s, slice) else slice(0, s) for s in sizes)
             places = tile_places(spec, tile.vr, tile.vc, (rows.stop, cols.stop))
-        if min(rows.start, cols.start or 0) < 0:
-            raise faults.before_tile(self.insn, name, rows, cols, spec, site)
+        assert min(rows.start, cols.start or 0) >= 0, f"{name} begins before its tile"
         if tile.storage is None:
             raise faults.unbound_tile(tile, self.insn, name, site)
         whole = Elements(declared, kind, tile.storage, tile.address, places)

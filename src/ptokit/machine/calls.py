@@ -30,7 +30,6 @@ from ptokit.machine.access import Access, AccessPattern
 from ptokit.machine.core import Core
 from ptokit.machine.faults import (
     Spill,
-    before_tile,
     outside_array,
     outside_memory,
     read_only,
@@ -143,9 +142,9 @@ class Call:
             elif isinstance(value, GlobalObject):
                 self.global_patterns.append((index, global_pattern(value, view, declared)))
             else:
-                tiles.append((index, self._tile_pattern(declared, view, value, site)))
+                tiles.append((index, self._tile_pattern(declared, view, value)))
                 for part, kept in self._beside(declared):
-                    region = self._region(declared, part, value, site)
+                    region = self._region(declared, part, value)
                     pattern = AccessPattern(declared.name, *region, writes=True)
                     beside.append((index, pattern, kept))
         patterns = [pattern for _, pattern in tiles]
@@ -167,10 +166,8 @@ class Call:
                     (part, kept) for part in (parts if isinstance(parts, list) else [parts])
                 )
 
-    def _tile_pattern(
-        self, declared: Operand, view: View | Extent, value: Any, site: Place
-    ) -> AccessPattern:
-        kind, axis_map, rows, cols = self._region(declared, view, value, site)
+    def _tile_pattern(self, declared: Operand, view: View | Extent, value: Any) -> AccessPattern:
+        kind, axis_map, rows, cols = self._region(declared, view, value)
         array = None
         if view is View.STORAGE or isinstance(view, slice):
             array = (cols.stop - cols.start,), (1,)
@@ -200,7 +197,7 @@ class Call:
         return declared.role == "tmp" if declared.lost is None else declared.lost(self.ops)
 
     def _region(
-        self, declared: Operand, view: View | Extent, value: Any, site: Place
+        self, declared: Operand, view: View | Extent, value: Any
     ) -> tuple[DType, AxisMap, slice, slice]:
         """The elements of a view: their type, where they lie, and which of them it takes."""
         kind, sizes = value.spec.dtype, None
@@ -220,8 +217,7 @@ class Call:
         else:
             axis_map = value.spec.axis_map(value.vr, value.vc)
             rows, cols = _extent(view, (value.vr, value.vc), axis_map)
-        if min(rows.start, cols.start) < 0:
-            raise before_tile(self.insn, declared.name, rows, cols, value.spec, site)
+        assert min(rows.start, cols.start) >= 0, f"{declared.name} begins before its tile"
         return kind, axis_map.covering(rows.stop, cols.stop), rows, cols
 
     def region(

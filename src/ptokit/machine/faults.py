@@ -202,23 +202,6 @@ def read_only(pattern: Any, insn: Insn, site: Place) -> PtoError:
     )
 
 
-def before_tile(
-    insn: Insn, name: str, rows: slice, cols: slice, spec: Any, site: Place
-) -> PtoError:
-    """An instruction is to access rows or columns with negative numbers."""
-    return fail(
-        "tile-bounds",
-        f"{insn.name}: the part of {name} that is accessed does not begin before the tile",
-        got=[
-            ("rows", f"{rows.start}..{rows.stop}"),
-            ("cols", f"{cols.start}..{cols.stop}"),
-            ("tile", spec),
-        ],
-        site=site,
-        kind=OutOfBounds,
-    )
-
-
 def refusal(insn: Insn, error: Refused, site: Place, target: str) -> PtoError:
     """What a body refused, as an error at the instruction's line."""
     known = error.code[:3] in ("SA-", "PA-", "CA-")
