@@ -82,7 +82,7 @@ def test_behind_a_pipe_that_waits_for_another_core(missing: str) -> None:
     if missing:
         src, dst = missing.split("->")
         assert [d.code for d in found] == ["E6"]
-        assert f"set_flag(PIPE_{src}, PIPE_{dst}, EVENT_IDn)" in found[0].fix
+        assert f"set_flag(PIPE_{src}, PIPE_{dst}, EVENT_ID0)" in found[0].fix
     else:
         assert found == ()
         assert np.array_equal(result, np.eye(32))

@@ -244,6 +244,12 @@ def k(x: float32[16, 16], y: float32[16, 16]):
 """
 
 
+@pytest.mark.parametrize("gone", [", loaded", ", added"])
+def test_an_event_that_nobody_waits_for(gone: str, tmp_path: Path) -> None:
+    (added,) = clean(written(tmp_path, EVENTS.replace(f"{gone})", ")")))
+    assert added == f"{gone.removeprefix(', ')}.Wait()"
+
+
 def test_an_event_of_other_pipes(tmp_path: Path) -> None:
     kernel = written(tmp_path, EVENTS.replace("Op.TLOAD, Op.TADDS", "Op.TLOAD, Op.TSTORE_VEC"))
     with pytest.raises(ProgramError) as caught:

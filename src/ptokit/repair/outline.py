@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -104,22 +104,33 @@ class Outline:
         return found
 
     def related(self, statement: Statement) -> Iterator[Statement]:
-        """All statements of the functions that one is connected with by calls."""
+        """All statements that run with one: of its function, its callers, and what they call."""
         functions = {each.function: each for each in self if each.function}
-        todo, seen = [_function(statement)], set[str]()
-        while todo:
-            name = todo.pop()
-            if name in functions and name not in seen:
-                seen.add(name)
-                yield from functions[name].inside()
-                todo += [_function(call) for call in self._callers.get(name, ())]
-                todo += [called for each in functions[name].inside() for called in each.calls]
+
+        def closure(names: Iterable[str], more: Callable[[str], Iterable[str]]) -> list[str]:
+            todo, seen = list(names), dict[str, None]()
+            while todo:
+                name = todo.pop()
+                if name in functions and name not in seen:
+                    seen[name] = None
+                    todo += more(name)
+            return list(seen)
+
+        callers = closure([_function(statement)], lambda name: map(_function, self._calls_of(name)))
+        everyone = closure(
+            callers, lambda name: [c for s in functions[name].inside() for c in s.calls]
+        )
+        for name in everyone:
+            yield from functions[name].inside()
+
+    def _calls_of(self, name: str) -> list[Statement]:
+        return self._callers.get(name, [])
 
     def _seen_from(self, statement: Statement, depth: int = 4) -> Iterator[Statement]:
         """A statement, and the calls by which it comes to run."""
         yield statement
         if depth:
-            for call in self._callers.get(_function(statement), ()):
+            for call in self._calls_of(_function(statement)):
                 yield from self._seen_from(call, depth - 1)
 
     def meetings(self, earlier: Statement, later: Statement) -> Iterator[Meeting]:

@@ -105,7 +105,7 @@ def _all(program: Outline, found: Diagnostic, file: str, is_tried: bool) -> Iter
         return
     yield from _mismatched(program, near, is_tried)
     if found.evidence is not None:
-        yield from _of_race(program, found.evidence, file)
+        yield from _of_race(program, found.evidence, file, is_tried)
     else:
         yield from _of_flag(program, near)
 
@@ -122,7 +122,7 @@ class _Edge:
     free: Sequence[int]  # event ids that nobody uses for this pair
 
 
-def _of_race(program: Outline, evidence: Evidence, file: str) -> Iterator[Remedy]:
+def _of_race(program: Outline, evidence: Evidence, file: str, is_tried: bool) -> Iterator[Remedy]:
     places = evidence.earlier.location, evidence.later.location
     one, other = (
         program.find(at.line) if at is not None and at.file == file else None for at in places
@@ -137,7 +137,7 @@ def _of_race(program: Outline, evidence: Evidence, file: str) -> Iterator[Remedy
         return
     edge = _Edge(src, dst, evidence.free)
     if one is not None:
-        yield from _wrong_events(program, evidence, one, other)
+        yield from _wrong_events(program, evidence, one if is_tried else None, other)
         yield from _missing_ends(program, edge, one, other)
         for meeting in program.meetings(one, other):
             yield from _flags(spelling, edge, meeting)
@@ -268,9 +268,10 @@ def _mismatched(program: Outline, near: Statement, is_tried: bool) -> Iterator[R
 
 
 def _wrong_events(
-    program: Outline, evidence: Evidence, one: Statement, other: Statement
+    program: Outline, evidence: Evidence, one: Statement | None, other: Statement
 ) -> Iterator[Remedy]:
-    """An Event that stands between two statements, and is not of their pipes: one that is."""
+    """An Event that one statement waits for, or is recorded by the other, and is not of their
+    pipes: one that is."""
     if other.node is None:
         return
     pair = evidence.earlier, evidence.later
@@ -279,26 +280,52 @@ def _wrong_events(
          and f"{name}_".startswith(f"{each.instruction}_")]
         for each in pair
     ]  # fmt: skip
-    names = {n.id for n in ast.walk(other.node) if isinstance(n, ast.Name)}
+    loads = (n for n in ast.walk(other.node) if isinstance(n, ast.Name))
+    awaited = {n.id for n in loads if isinstance(n.ctx, ast.Load)}
     for each in program.related(other):
         code = "" if each.blocks else program.code(each)
         event = _EVENT.search(code)
-        if event is None or not (each is one or code.split(" ")[0] in names):
+        if event is None or not (each is one or code.split(" ")[0] in awaited):
             continue
+        start, stop = event.span()
         for first in classes[0]:
             for second in classes[1]:
-                start, stop = event.span()
                 said = f"Event[{event[1]}Op.{first}, {event[1]}Op.{second}"
-                yield Remedy((Step(code[:start] + said + code[stop:], each, instead=True),))
+                if _pipes_of(event) != [Pipe[access.pipe] for access in pair]:
+                    yield Remedy((Step(code[:start] + said + code[stop:], each, instead=True),))
 
 
-_EVENT = re.compile(r"\bEvent\[((?:\w+\.)?)Op\.\w+, (?:\w+\.)?Op\.\w+")
+def _pipes_of(event: re.Match[str]) -> list[Pipe]:
+    """The pipes of the two classes of an Event."""
+    return [op_codes()[name].pipe for name in event.groups()[1:] if name in op_codes()]
+
+
+_EVENT = re.compile(r"\bEvent\[((?:\w+\.)?)Op\.(\w+), (?:\w+\.)?Op\.(\w+)")
+
+
+def _unwaited(program: Outline, edge: _Edge, other: Statement) -> Iterator[Remedy]:
+    """Events between two pipes that are recorded and never waited for: the wait.
+
+    Around a loop it stands behind the record: the event of the last round is another one.
+    """
+    codes = [(each, program.code(each)) for each in program.related(other) if not each.blocks]
+    for each, code in codes:
+        made, event = re.match(r"(\w+) = ", code), _EVENT.search(code)
+        if made is None or event is None or "](" not in code:
+            continue
+        users = [c for s, c in codes if s is not each and re.search(rf"\b{made[1]}\b", c)]
+        if _pipes_of(event) == [edge.src, edge.dst] and not users:
+            for met in program.meetings(each, other):
+                if met.earlier is each:
+                    at = met.later if met.is_forward else each
+                    yield Remedy((Step(f"{made[1]}.Wait()", at, behind=not met.is_forward),))
 
 
 def _missing_ends(
     program: Outline, edge: _Edge, one: Statement, other: Statement
 ) -> Iterator[Remedy]:
     """Flags between two pipes of which only one end is written: the other end, where it belongs."""
+    yield from _unwaited(program, edge, other)
     flags = _written_flags(program, other)
     uneven = _uneven(flags)
     for flag in flags:
