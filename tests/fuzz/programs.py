@@ -4,7 +4,8 @@ A kernel has tiles in variables and lists, numbers that only a run knows, helper
 kind and branches, parts of parts of arrays, tiles that one round hands to the next. In auto mode
 nothing is placed or ordered; in manual mode every tile has its address and barriers, flags or
 events follow every instruction, so that leaving some out is a mistake with a name. Some run on a
-cluster and hand tiles through a FIFO, to the vector cores or to the cube core. The same seed always
+cluster and hand tiles through a FIFO, to the vector cores, to the cube core, or both ways. Seeds
+from `WIDER` on also draw more reductions, conversions and products of halves. The same seed always
 gives the same source.
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 ROWS, COLS, BLOCKS = 8, 32, 4  # of a tile; blocks of an array
+WIDER = 10_000  # the first seed that draws from more instructions
 RING = 4 * 32 * 32 * 4  # bytes for the slots of a FIFO on A2/A3
 
 ONCE = Path(__file__).parent / "once"  # programs that found something, as they were then
@@ -33,6 +35,11 @@ Wide = Tile[TileType.Vec, float32, 4, 64]
 Loose = Tile[TileType.Vec, float32, 8, 32, BLayout.RowMajor, DYNAMIC, DYNAMIC]
 Mat = Tile[TileType.Mat, float32, 32, 32, BLayout.ColMajor, 32, 32, SLayout.RowMajor]
 Half = Tile[TileType.Vec, float32, 16, 32]
+R = Tile[TileType.Vec, float32, 1, 32]
+H = Tile[TileType.Vec, half, 8, 32]
+Mat16 = Tile[TileType.Mat, half, 32, 32, BLayout.ColMajor, 32, 32, SLayout.RowMajor]
+Half16 = Tile[TileType.Vec, half, 16, 32]
+UP = TileSplitAxis.TILE_UP_DOWN
 
 
 class Pair:
@@ -104,10 +111,13 @@ def random_program(seed: int, mode: str = "", mistake: str | None = None) -> Pro
     mistake = drawn[1] if mistake is None else mistake
     if (mistake in MANUAL and mode == "auto") or (mistake == "flags" and mode == "manual"):
         mistake = ""
-    writer = _Writer(chooser, mode, mistake)
+    writer = _Writer(chooser, mode, mistake, is_wider=seed >= WIDER)
     if mode == "auto" and chooser.random() < 0.15:
         writer.mistake = mistake = chooser.choice(FIFO_MISTAKES)
         writer.cluster() if chooser.random() < 0.6 else writer.to_cube()
+    elif writer.is_wider and mode == "auto" and chooser.random() < 0.15:
+        writer.mistake = mistake = chooser.choice(("", "", "", "one pop too many", "types"))
+        writer.round_trip()
     else:
         writer.kernel()
     said = f", mistake: {mistake}" if mistake else ""
@@ -139,6 +149,7 @@ class _Writer:
     random: random.Random
     mode: str
     mistake: str
+    is_wider: bool = False
     lines: list[str] = field(default_factory=list[str])
     indent: int = 0
     tiles: list[str] = field(default_factory=list[str])  # expressions that are tiles with contents
@@ -334,6 +345,54 @@ class _Writer:
         self.write("TMATMUL(acc, left, right)")
         self.write("TSTORE(GlobalTensor(y), acc)")
 
+    def round_trip(self) -> None:
+        """Vector cores prepare an operand of the cube core, and take the product back."""
+        depth, trips = self.random.choice([1, 2, 4]), self.random.choice(["n", "n + 1", "3"])
+        self.write('@kernel(mode="auto", core="mix")')
+        self.write("def k(x, y, n, ring):")
+        self.indent = 1
+        self.write("total = 0")
+        self.write(f"back = TPipe[0, Direction.DIR_V2C, 2048, {depth}](ring, 0, 0x8000)")
+        self.write(
+            f"pipe = TPipe[2, Direction.DIR_C2V, 4096, {min(depth, 2)}](ptr(ring, 8192), 0x8000, 0)"
+        )
+        self.write("with vector_section():")
+        self.indent = 2
+        self.write("first = get_subblockid() * 16")
+        self.write("mine, given, popped = Half(), Half16(), Half()")
+        self.write("TLOAD(mine, GlobalTensor(x)[first : first + 16, :])")
+        self.write(f"for j in range({trips}):")
+        self.counters, self.tiles = ["j"], ["mine"]
+        self.indent = 3
+        if self.chance(0.5):
+            self.write(f"if {self.condition()}:")
+            self.write(f"    TADDS(mine, mine, {self.scalar()})")
+        self.write(
+            f"TCVT({'I()' if self.mistake == 'types' else 'given'}, mine, {self.rounding()})"
+        )
+        self.write("TPUSH[UP](back, given)")
+        self.write("TPOP[UP](pipe, popped)")
+        self.write("TADD(mine, popped, mine)" if self.chance(0.5) else "TADDS(mine, popped, 0.5)")
+        self.write("TFREE[UP](pipe)")
+        self.indent = 2
+        self.write("TSTORE(GlobalTensor(y)[first : first + 16, :], mine)")
+        self.indent = 1
+        self.write("with cube_section():")
+        self.indent = 2
+        self.write("taken = Mat16()")
+        self.write("left, right = TileLeft[half, 32, 32](), TileRight[half, 32, 32]()")
+        self.write("acc = TileAcc[float32, 32, 32]()")
+        self.write(
+            f"for i in range({trips}{' + 1' if self.mistake == 'one pop too many' else ''}):"
+        )
+        self.indent = 3
+        self.write("TPOP[UP](back, taken)")
+        self.write("TMOV(left, taken)")
+        self.write("TMOV(right, taken)")
+        self.write("TFREE[UP](back)")
+        self.write("TMATMUL(acc, left, right)")
+        self.write("TPUSH[UP](pipe, acc)")
+
     def product(self) -> None:
         self.write("a, b = Mat(), Mat()")
         self.write("left, right = TileLeft[float32, 32, 32](), TileRight[float32, 32, 32]()")
@@ -357,6 +416,8 @@ class _Writer:
             *(self.listed_change, self.either, self.reshaped, self.loose, self.stored_product),
             *(self.sliced, self.sliced, self.numbers, self.local, self.by_name, self.method),
         ]
+        if self.is_wider:
+            kinds += [self.rows, self.columns, self.halves, self.whole, self.half_product]
         if self.depth < 2:
             kinds += [self.loop, self.loop, self.branch, self.branch, self.while_loop]
             kinds += [self.handed_on, self.several, self.by_data]
@@ -418,6 +479,54 @@ class _Writer:
         self.declare(name, "I()")
         self.do(f"TCVT({name}, {self.tile()}, RoundMode.CAST_RINT)")
         self.do(f"TCVT({self.tile()}, {name}, RoundMode.CAST_RINT)")
+
+    def rounding(self) -> str:
+        return "RoundMode.CAST_" + self.random.choice(["RINT", "ROUND", "FLOOR", "CEIL", "TRUNC"])
+
+    def rows(self) -> None:
+        """A reduction along the rows, and what it gives spread over them again."""
+        name, scratch, source = self.name("c"), self.name("s"), self.tile()
+        self.declare(name, "C()", 32)
+        self.declare(scratch, "T()")
+        self.do(
+            f"{self.random.choice(['TROWSUM', 'TROWMIN', 'TROWMAX'])}({name}, {source}, {scratch})"
+        )
+        self.do(f"TROWEXPANDADD({source}, {source}, {name})")
+
+    def columns(self) -> None:
+        name, source = self.name("r"), self.tile()
+        self.declare(name, "R()", 128)
+        self.do(f"{self.random.choice(['TCOLSUM', 'TCOLMIN', 'TCOLMAX'])}({name}, {source})")
+        self.do(f"TCOLEXPANDADD({source}, {source}, {name})")
+
+    def halves(self) -> None:
+        """A conversion that rounds, and back."""
+        name = self.name("h")
+        self.declare(name, "H()", 512)
+        self.do(f"TCVT({name}, {self.tile()}, {self.rounding()})")
+        self.do(f"TCVT({self.tile()}, {name}, RoundMode.CAST_NONE)")
+
+    def whole(self) -> None:
+        """To integers that wrap or saturate, and back."""
+        name = self.name("i")
+        self.declare(name, "I()")
+        self.do(f"TCVT({name}, {self.tile()}, {self.rounding()})")
+        self.do(f"TADDS({name}, {name}, {self.random.choice(['1', '-3', 'n'])})")
+        self.do(f"TCVT({self.tile()}, {name}, RoundMode.CAST_RINT)")
+
+    def half_product(self) -> None:
+        """A product whose operands the fix pipe has rounded."""
+        if self.mode == "manual":
+            return  # its tiles have no addresses
+        self.product()
+        self.write("a16, b16 = Mat16(), Mat16()")
+        self.write("l16, r16 = TileLeft[half, 32, 32](), TileRight[half, 32, 32]()")
+        self.write("TMOV(a16, acc)")
+        self.write("TMOV(b16, acc)")
+        self.write("TMOV(l16, a16)")
+        self.write("TMOV(r16, b16)")
+        self.write("TMATMUL(acc, l16, r16)")
+        self.write("TSTORE(GlobalTensor(y), acc)")
 
     def listed(self) -> None:
         name, count = self.name("l"), self.random.choice([2, 3])
