@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ptokit.base.diagnostics import Note, fail, where
-from ptokit.base.enums import TileType
 from ptokit.machine.cluster import Cluster
 from ptokit.machine.core import Core
 from ptokit.machine.findings import Findings
@@ -29,16 +28,15 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
             site=site,
             target=core.target.name,
         )
-    if len(core.pipes) != core.slots[0]:
-        core.slots = len(core.pipes), _slots(core)
-    slots = core.slots[1]
-    if not slots or call.insn.pipe is None:
+    pipes = [pipe for pipe in core.pipes if pipe.local]
+    if not pipes or call.insn.pipe is None:
         return
     for operand in operands:
         if isinstance(operand, TileObject) and operand.storage is not None and not operand.in_ring:
             start, stop = operand.address, operand.address + operand.spec.nbytes
-            for pipe, loc, low, high in slots:
-                if loc == operand.spec.loc and start < high and low < stop:
+            for pipe in pipes:
+                low, high = pipe.reserved(core, operand.spec.loc)
+                if start < high and low < stop:
                     findings.add(
                         "E16",
                         f"{call.insn.name} uses a tile that lies in the local slots of {pipe.spec}",
@@ -48,17 +46,6 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
                         "the TPipe)",
                         notes=[Note("the FIFO", pipe.site)],
                     )
-
-
-def _slots(core: Core) -> list[tuple[Any, TileType, int, int]]:
-    """The bytes of a core that its FIFOs use for slots."""
-    found: list[tuple[Any, TileType, int, int]] = []
-    for pipe in core.pipes:
-        for loc in (TileType.Vec, TileType.Mat):
-            low, high = pipe.reserved(core, loc)
-            if low < high:
-                found.append((pipe, loc, low, high))
-    return found
 
 
 def left_flags(findings: Findings, core: Core) -> None:

@@ -37,7 +37,6 @@ class Core:
         self.flags: dict[tuple[Any, ...], Semaphore] = {}  # (source pipe, waiting pipe, id)
         self.buffers: dict[tuple[int, Pipe], Semaphore] = {}  # (buffer id, pipe): last acquisition
         self.pipes: list[Any] = []  # the FIFOs this core opened
-        self.slots: tuple[int, list[Any]] = 0, []  # of how many of them, and where they lie
         self.events: dict[tuple[int, int], int] = {}  # next event id per pair of pipes
         self.cluster: Cluster | None = None
         self.number = 0  # among all cores of a launch, and of the other ranks of a world
@@ -86,7 +85,6 @@ class Core:
         for table in (self.registers, self.flags, self.buffers, self.events, self.engines):
             table.clear()
         self.pipes.clear()
-        self.slots = 0, []
         self.issued = self.calls = 0
         self.values.clear()
 

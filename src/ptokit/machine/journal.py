@@ -205,6 +205,15 @@ class Journal:
         touched: Any = ()
         compared: Any = ()
         changed: Any = ()
+        if kind.is_special:
+            self._begin(call, site)
+            changed = self._changed(call.insn.sets)
+        if kind.gives_value:
+            self._begin_to_read(number * PIPES, site)
+        if bound and (self.scalar.busy or call.pipe is Pipe.S):
+            self._through_cache(call, site, bound)
+        # Whatever is said before this is settled, with all that was listed so far.
+        kind = self._kinds.get(call) or self._kind(call)
         moves = False
         if bound:
             if len(bound) == kind.reaches and bound[0].pattern is kind.pattern:
@@ -213,15 +222,8 @@ class Journal:
                     self._addresses.append(access.memory.base + access.offset)
             else:
                 touched = tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])
-            if self.scalar.busy or call.pipe is Pipe.S:
-                self._through_cache(call, site, bound)
             if kind.writes and self.machine.peek is not None:
                 compared = self._compare(kind, bound)
-        if kind.is_special:
-            self._begin(call, site)
-            changed = self._changed(call.insn.sets)
-        if kind.gives_value:
-            self._begin_to_read(number * PIPES, site)
         key = number, place, touched, compared, changed
         code = kind.codes.get(key)
         if code is None:
