@@ -12,6 +12,7 @@ where a line has no `=` behind its first names; writing to the same name again m
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -230,12 +231,12 @@ def print_asm(module: Module, comments: Sequence[Comment] = ()) -> str:
     lines = [(a.location.line, f".arg {names[a]} : {a.type};") for a in body.args]
     ops = [op for op in body.ops if not RETURN.matches(op)]
     lines += [(op.location.line, _line(op, names)) for op in ops]
-    left = list(comments)
+    left = deque(comments)
     found: list[str] = []
     for number, text in lines:
         while left and (left[0].line < number or (left[0].line == number and left[0].is_own_line)):
-            found.append(left.pop(0).text)
-        behind = f"  {left.pop(0).text}" if left and left[0].line == number else ""
+            found.append(left.popleft().text)
+        behind = f"  {left.popleft().text}" if left and left[0].line == number else ""
         found.append(text + behind)
     return "\n".join([*found, *(c.text for c in left)]) + "\n"
 
@@ -244,13 +245,14 @@ def _names(body: Block) -> dict[Value, str]:
     """Names this form can spell: letters, digits, underscores and dots."""
     names: dict[Value, str] = {}
     taken: set[str] = set()
+    free: dict[str, int] = {}  # of a wish: all numbers before this one are taken
     for value in [*body.args, *(r for op in body.ops for r in op.results)]:
         wish = re.sub(r"[^\w.]", "_", value.name)
         wish = wish if re.match(r"[A-Za-z_]", wish) else f"v{wish}"
-        name, number = wish, 0
-        while name in taken:
+        number = free.get(wish, 0)
+        while (name := f"{wish}_{number}" if number else wish) in taken:
             number += 1
-            name = f"{wish}_{number}"
+        free[wish] = number + 1
         taken.add(name)
         names[value] = f"%{name}"
     return names

@@ -36,6 +36,8 @@ class Printer:
         self._comments = deque(comments)
         self._names: dict[Value, str] = {}
         self._taken: set[str] = set()
+        self._free: dict[str, int] = {}  # of a wish: all numbers before this one are taken
+        self._declared: list[tuple[str, str, int]] = []  # name, wish, and what was free before
         self._depth = 0
 
     # ---- names -------------------------------------------------------------------------------
@@ -49,21 +51,24 @@ class Printer:
         wish = value.name or "0"
         if wish[0].isdigit() and not wish.isdigit():
             wish = f"_{wish}"  # a name that starts with a digit is a number
-        name = wish
-        number = 0
-        while name in self._taken:
+        before = number = self._free.get(wish, 0)
+        while (name := _numbered(wish, number)) in self._taken:
             number += 1
-            name = f"{wish}_{number}" if not wish.isdigit() else str(int(wish) + number)
         self._taken.add(name)
+        self._free[wish] = number + 1
+        self._declared.append((name, wish, before))
         self._names[value] = f"%{name}"
         return self._names[value]
 
     @contextmanager
     def scope(self) -> Generator[None]:
         """Names declared inside are free again outside."""
-        taken = set(self._taken)
+        known = len(self._declared)
         yield
-        self._taken = taken
+        while len(self._declared) > known:
+            name, wish, before = self._declared.pop()
+            self._taken.discard(name)
+            self._free[wish] = before
 
     # ---- comments ----------------------------------------------------------------------------
 
@@ -106,7 +111,7 @@ class Printer:
 
     def function(self, function: Function) -> str:
         """A function, at the current indentation."""
-        self._names, self._taken = {}, set()
+        self._names, self._taken, self._free, self._declared = {}, set(), {}, []
         private = "private " if function.is_private else ""
         if function.body is None:
             params = ", ".join(map(str, function.inputs))
@@ -158,6 +163,12 @@ class Printer:
         """The attributes with a space in front, or nothing."""
         rest = {k: v for k, v in op.attrs.items() if k not in without}
         return f" {lead}{dict_text(rest)}" if rest else ""
+
+
+def _numbered(wish: str, number: int) -> str:
+    if not number:
+        return wish
+    return str(int(wish) + number) if wish.isdigit() else f"{wish}_{number}"
 
 
 def _results(types: tuple[Type, ...]) -> str:

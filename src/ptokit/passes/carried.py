@@ -26,43 +26,61 @@ def _rotate_in(block: Block, mentioned: set[Value]) -> None:
             _rotate_in(region, mentioned)
         if not is_loop(op) or not any(passes_on(op)):
             continue
+        names: _Names | None = None
         for alloc in [each for region in op.regions for each in region.walk()]:
             if allocates(alloc) and alloc.operand("addr") is None:
-                rounds = _rounds_kept(alloc, op, mentioned)
+                names = names or _Names(op, mentioned)
+                rounds = names.rounds_kept(alloc)
                 if rounds:
                     _rotate(alloc, op, block, rounds + 1)
+                    names = None  # the loop hands on more than before
 
 
-def _rounds_kept(alloc: Op, loop: Op, mentioned: set[Value]) -> int:
-    """How many rounds after its own a tile may still be used, there or behind the loop."""
-    inside = [op for region in loop.regions for op in region.walk()]
-    own = list(passes_on(loop))
-    edges = own + [edge for op in inside for edge in (*passes_on(op), *renames(op))]
-    if any(edge.name is alloc.result for edge in edges):
-        return 0  # a name for the memory of another tile
-    reached = {alloc.result: 0}  # names it may have, and how many rounds later at most
-    used = _used(inside, edges, {result for result in loop.results if result in mentioned})
-    work = [alloc.result]
-    while work:
-        value = work.pop()
+class _Names:
+    """Under which names the tiles of a loop go on, in the same round and in later ones."""
+
+    def __init__(self, loop: Op, mentioned: set[Value]) -> None:
+        self._loop = loop
+        inside = [op for region in loop.regions for op in region.walk()]
+        self._own = set(passes_on(loop))
+        others = (edge for op in inside for edge in (*passes_on(op), *renames(op)))
+        edges = list(dict.fromkeys((*passes_on(loop), *others)))
+        self._of: dict[Value, list[Edge]] = {}
+        self._for: dict[Value, list[Value]] = {}  # a name, and what it may stand for
         for edge in edges:
-            if edge.value is value and edge.name in used:
-                later = reached[value] + (edge.is_next_round and edge in own)
-                if later > len(own):  # more rounds than there are names: it went in a circle
-                    raise _refusal(alloc, loop, "is kept for any number of rounds")
+            self._of.setdefault(edge.value, []).append(edge)
+            self._for.setdefault(edge.name, []).append(edge.value)
+        self._used = self._looked_at(inside, {r for r in loop.results if r in mentioned})
+
+    def rounds_kept(self, alloc: Op) -> int:
+        """How many rounds after its own a tile may still be used, there or behind the loop."""
+        if alloc.result in self._for:
+            return 0  # a name for the memory of another tile
+        reached = {alloc.result: 0}  # names it may have, and how many rounds later at most
+        work = [alloc.result]
+        while work:
+            value = work.pop()
+            for edge in self._of.get(value, ()):
+                if edge.name not in self._used:
+                    continue
+                later = reached[value] + (edge.is_next_round and edge in self._own)
+                if later > len(self._own):  # more rounds than there are names: it goes in a circle
+                    raise _refusal(alloc, self._loop, "is kept for any number of rounds")
                 if later > reached.get(edge.name, -1):
                     reached[edge.name] = later
                     work.append(edge.name)
-    return max(reached.values())
+        return max(reached.values())
 
-
-def _used(inside: list[Op], edges: list[Edge], behind: set[Value]) -> set[Value]:
-    """Values that an operation looks at, under whatever name, inside a loop or `behind` it."""
-    lookers = (op for op in inside if not is_terminator(op) and not any(passes_on(op)))
-    used = behind | {value for op in lookers for value in op.operands}
-    while more := {edge.value for edge in edges if edge.name in used} - used:
-        used |= more
-    return used
+    def _looked_at(self, inside: list[Op], behind: set[Value]) -> set[Value]:
+        """What an operation looks at, under whatever name, inside a loop or `behind` it."""
+        lookers = (op for op in inside if not is_terminator(op) and not any(passes_on(op)))
+        used = behind | {value for op in lookers for value in op.operands}
+        work = list(used)
+        while work:
+            more = [value for value in self._for.get(work.pop(), ()) if value not in used]
+            used.update(more)
+            work += more
+        return used
 
 
 def _rotate(alloc: Op, loop: Op, outside: Block, count: int) -> None:

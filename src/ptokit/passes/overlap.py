@@ -6,6 +6,7 @@ one tile and read afterwards through another.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 from ptokit.base.diagnostics import Diagnostic, Note
@@ -68,11 +69,13 @@ def _collect(block: Block, known: Known, lives: dict[Value, _Life], clock: list[
 def _clash(victim: _Life, other: _Life) -> list[Diagnostic]:
     """A write to `other` between a write to `victim` and a later read of it."""
     for when, writer in other.writes:
-        before = [w for w in victim.writes if w[0] < when]
-        after = [r for r in victim.reads if r[0] > when]
-        if not before or not after:
+        written = bisect_left(victim.writes, when, key=_when)
+        anew = bisect_right(victim.writes, when, key=_when)
+        read = bisect_right(victim.reads, when, key=_when)
+        if not written or read == len(victim.reads):
             continue
-        if any(before[-1][0] < w[0] < after[0][0] and w[0] > when for w in victim.writes):
+        before, after = victim.writes[written - 1], victim.reads[read]
+        if anew < len(victim.writes) and victim.writes[anew][0] < after[0]:
             continue  # written anew before it is read
         return [
             Diagnostic(
@@ -87,9 +90,13 @@ def _clash(victim: _Life, other: _Life) -> list[Diagnostic]:
                 "give the tiles addresses apart, or read the first one before",
                 severity="warning",
                 notes=(
-                    Note("written here", before[-1][1].location),
-                    Note("read here", after[0][1].location),
+                    Note("written here", before[1].location),
+                    Note("read here", after[1].location),
                 ),
             )
         ]
     return []
+
+
+def _when(access: tuple[int, Op]) -> int:
+    return access[0]
