@@ -48,7 +48,7 @@ bench: $(DEV) ## Speed: instructions, whole kernels, lowering, text (bench/READM
 	@$(BIN)/python bench/lowering.py
 	@$(BIN)/python bench/text.py
 
-growth: $(DEV) ## How the cost of the checks grows with widths, blocks, trips and entries
+growth: $(DEV) ## How the cost of the checks, and of all that comes before a run, grows
 	@$(BIN)/python bench/growth.py
 
 gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)

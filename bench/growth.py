@@ -27,6 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
 import fifo
+import growth_passes
 
 from ptokit import *
 
@@ -221,6 +222,18 @@ def measure(series: Series, rounds: int) -> tuple[list[float], ...]:
     return best
 
 
+def before_a_run(quick: bool) -> list[float]:
+    """Print the rows of reading, lowering, verifying, placing and ordering; their exponents."""
+    slopes: list[float] = []
+    name = ""
+    for what, step, sizes, times in growth_passes.rows(quick):
+        slopes.append(exponent(sizes, times))
+        shown = "  ".join(f"{n}: {t * 1e3:.0f} ms" for n, t in zip(sizes, times, strict=True))
+        print(f"{what if what != name else '':<24}{step:<7}{shown:<56}{slopes[-1]:>8.2f}")
+        name = what
+    return slopes
+
+
 def main() -> int:
     quick = "--quick" in sys.argv
     print(f"{'what grows':<24}{'launch':<7}{'on/off at each size':<56}{'exponent':>8}")
@@ -237,6 +250,7 @@ def main() -> int:
             shown = "  ".join(f"{n}: {r:.2f}" for n, r in zip(sizes, ratios, strict=True))
             name = series.name if launch == "first" else ""
             print(f"{name:<24}{launch:<7}{shown:<56}{slope:>8.2f}")
+    slopes += before_a_run(quick)
     met = {True: "met", False: "MISSED"}
     for launch in GOALS:
         most = max(costs[launch])
