@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Op, Value
+from ptokit.ir.dialects.memory import GET_TILE
 from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
 from ptokit.ir.flow import origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
@@ -36,6 +37,7 @@ class Access:
     reads: bool
     is_memory: bool  # global memory
     declared: Operand | None = None  # which may be an address in another memory
+    slot: int | None = None  # of several tiles that were allocated together, where it is known
 
 
 @dataclass
@@ -158,6 +160,15 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
         if declared.is_handle:
             continue
         reads = declared.reads or declared.role == "tmp"
+        slot = _slot(value, result.known)
         for root in result.stands_for(value):
             is_memory = not isinstance(root.type, BufferType)
-            yield Access(root, declared.writes, reads, is_memory, declared)
+            yield Access(root, declared.writes, reads, is_memory, declared, slot)
+
+
+def _slot(value: Value, known: Known) -> int | None:
+    """Which of several tiles a handle is, where that is a constant."""
+    made = value.owner
+    return (
+        known.number(made.operands[1]) if isinstance(made, Op) and GET_TILE.matches(made) else None
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Value
 from ptokit.ir.flow import allocates
-from ptokit.ir.types import PlacedType
+from ptokit.ir.types import MultiTileType, PlacedType
 from ptokit.ir.types import bytes_of as size_of
 from ptokit.passes.accesses import Access, Accesses
 
@@ -64,8 +64,11 @@ class Map:
 
     def of(self, access: Access) -> Bytes:
         """The bytes of an allocation, or the whole array behind a pointer."""
-        root = access.root
+        root, kind = access.root, access.root.type
         found = self.places.get(root)
+        if found is not None and access.slot is not None and isinstance(kind, MultiTileType):
+            first = found.start + access.slot * kind.stride
+            found = Bytes(found.memory, first, first + kind.spec.nbytes)
         if found is None and not access.is_memory and isinstance(root.type, PlacedType):
             found = Bytes(root.type.spec.loc)  # somewhere in its memory
         used = access.declared
