@@ -23,6 +23,7 @@ from ptokit.ir.asmform import looks_like, print_asm
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
 from ptokit.ir.dialects.system import SUBBLOCK_IDX, SUBBLOCK_NUM
+from ptokit.ir.entries import is_entry, kind_of, with_clusters
 from ptokit.ir.flow import core_of
 from ptokit.ir.lexer import Source, comments_of
 from ptokit.ir.limits import TextLimits
@@ -35,7 +36,6 @@ from ptokit.isa.targets.defines import Defines
 from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.passes.finish import KEEP, Steps, finish
 from ptokit.passes.from_memrefs import with_tiles
-from ptokit.passes.functions import is_entry, kind_of
 from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.scales import with_scale_memories
 from ptokit.passes.spell_out import spelled_out
@@ -71,6 +71,7 @@ class Program:
 
     def __init__(self, module: Module, text: str = "") -> None:
         self.module = module
+        self._launchable = with_clusters(module)
         self._text = text
         self._kernels: dict[str, Kernel] = {}
 
@@ -83,12 +84,12 @@ class Program:
     @property
     def kernels(self) -> list[str]:
         """The names of the functions that can be launched."""
-        return [f.name for f in self.module.functions if is_entry(f, self.module)]
+        return [f.name for f in self._launchable.functions if is_entry(f, self._launchable)]
 
     def __getitem__(self, name: str) -> Kernel:
-        function = self.module.function(name)
+        function = self._launchable.function(name)
         if function is None:
-            names = [f.name for f in self.module.functions]
+            names = [f.name for f in self._launchable.functions]
             raise usage_error(
                 "unknown-function",
                 f"there is no function @{name}",
@@ -136,7 +137,7 @@ class Program:
     def executable(self, on: Target) -> Module:
         """The module as it is checked and run: assembly lines get views for their arguments, and
         scale tiles the memory their use asks for."""
-        module = self.module
+        module = self._launchable
         if level_of(module) == "sync":
             module = ConvertLevel("l1").run(module, on)
         return with_scale_memories(with_tiles(module))

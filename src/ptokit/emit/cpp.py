@@ -36,6 +36,7 @@ from ptokit.ir.dialects import (
     sync,
     system,
 )
+from ptokit.ir.entries import is_entry
 from ptokit.ir.fifos import is_transfer, leaves_core_idle
 from ptokit.ir.flow import core_of
 from ptokit.ir.ordering import lacks_signal_base
@@ -72,9 +73,8 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         if function.results:
             raise self._refuse("a function that returns values", function)
         params = [self._parameter(p) for p in function.params]
-        others = [f for f in self.module.functions if f.body is not None and f is not function]
-        is_entry = "pto.entry" in function.attrs or not others
-        if is_entry and self.target.needs_signal_base and lacks_signal_base(self.module):
+        is_kernel = is_entry(function, self.module)
+        if is_kernel and self.target.needs_signal_base and lacks_signal_base(self.module):
             base = self._declare(Value("ffts", I64))
             params.insert(0, f"__gm__ uint64_t *{base}")
             self._line(f"set_ffts_base_addr((uint64_t){base});")
@@ -84,7 +84,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
             self._guarded(kind.value, function.body)
         else:
             self._block(function.body)
-        word = 'extern "C" __global__ AICORE void' if is_entry else "AICORE void"
+        word = 'extern "C" __global__ AICORE void' if is_kernel else "AICORE void"
         self.head = f"{word} {function.name}({', '.join(params)})"
         return "\n".join([self.head, "{", *self.aliases(), *self.lines, "}", ""])
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptokit.base.diagnostics import Diagnostic
-from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, StringAttr, SymbolAttr
+from ptokit.ir.attributes import Attribute, BoolAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import definition_of, fifo
 from ptokit.ir.dialects.fifo import IMPORT, RESERVE
 from ptokit.ir.dialects.func import CALL
+from ptokit.ir.entries import is_entry, kind_of
 from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
 from ptokit.ir.flow import core_of
 from ptokit.ir.types import TileBufType
@@ -31,18 +32,6 @@ def check_functions(module: Module) -> Iterator[Diagnostic]:
         yield from _low_level_pipes(function, module)
     yield from _peer_splits(module)
     yield from _recursion(module)
-
-
-def is_entry(function: Function, module: Module) -> bool:
-    """Whether a function is a kernel: it says so, or it is the only one."""
-    defined = [f for f in module.functions if f.body is not None]
-    return "pto.entry" in function.attrs or defined == [function]
-
-
-def kind_of(function: Function) -> str:
-    """`cube`, `vector`, or the empty string when the function does not say."""
-    given = function.attrs.get("pto.kernel_kind")
-    return given.value if isinstance(given, EnumAttr) else ""
 
 
 def _entry(function: Function, module: Module) -> Iterator[Diagnostic]:

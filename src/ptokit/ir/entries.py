@@ -1,0 +1,68 @@
+"""What can be launched: the kernels of a module, and the clusters that two of them make.
+
+A front end writes the two halves of a kernel for a cluster as two functions, `X_aic` for the cube
+core and `X_aiv` for the vector cores, with the same parameters. Launching them together needs a
+function that calls both; it is made here where the module does not have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ptokit.ir.attributes import EnumAttr, SymbolAttr, UnitAttr
+from ptokit.ir.builder import Builder
+from ptokit.ir.core import Block, Function, Module, Value
+from ptokit.ir.dialects.func import CALL, RETURN
+
+# Attributes that make a function a kernel: today's, and those it had before.
+_MARKS = ("pto.entry", "pto.kernel", "pto.aicore", "hacc.entry")
+_HALVES = {"_aic": "cube", "_aiv": "vector"}
+
+
+def is_entry(function: Function, module: Module) -> bool:
+    """Whether a function is a kernel: it says so, or no other is there for others to call."""
+    if any(mark in function.attrs for mark in _MARKS):
+        return True
+    defined = [f for f in module.functions if f.body is not None]
+    if any(mark in f.attrs for f in defined for mark in _MARKS):
+        return False
+    return defined == [function] or [f for f in defined if not f.is_private] == [function]
+
+
+def kind_of(function: Function) -> str:
+    """`cube`, `vector`, or the empty string when the function does not say."""
+    given = function.attrs.get("pto.kernel_kind")
+    return given.value if isinstance(given, EnumAttr) else ""
+
+
+def with_clusters(module: Module) -> Module:
+    """The module with a kernel for each pair of halves; the same one where there is none."""
+    made = list(_clusters(module))
+    return Module([*made, *module.functions], module.attrs, module.location) if made else module
+
+
+def _clusters(module: Module) -> Iterator[Function]:
+    cube, vector = _HALVES
+    for function in module.functions:
+        name = function.name.removesuffix(cube)
+        peer = module.function(name + vector)
+        if name == function.name or peer is None or module.function(name) is not None:
+            continue
+        halves = (function, peer)
+        is_pair = function.input_types == peer.input_types and all(
+            half.body is not None and kind_of(half) == kind and not is_entry(half, module)
+            for half, kind in zip(halves, _HALVES.values(), strict=True)
+        )
+        if is_pair:
+            yield _calling(name, halves)
+
+
+def _calling(name: str, halves: tuple[Function, Function]) -> Function:
+    """A kernel that runs each half on its kind of core."""
+    place = halves[0].location
+    block = Block([Value(p.name, p.type, None, place) for p in halves[0].params])
+    builder = Builder(block, place)
+    for half in halves:
+        builder.op(CALL.name, {"operands": block.args}, attrs={"callee": SymbolAttr(half.name)})
+    builder.op(RETURN.name)
+    return Function(name, block, attrs={_MARKS[0]: UnitAttr()}, location=place)
