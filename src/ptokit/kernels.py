@@ -62,7 +62,7 @@ from ptokit.machine.machine import Machine
 from ptokit.machine.ranks import here
 from ptokit.machine.recording import Recording
 from ptokit.passes.accesses import accesses_of
-from ptokit.passes.finish import OPEN, Steps
+from ptokit.passes.finish import OPEN, VERDICT, Steps
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
 from ptokit.passes.verify import Verify
@@ -487,7 +487,7 @@ class Kernel:
                 raise
             self._unlowered.add(key)
             return None
-        return self._ready(asked, arguments)
+        return self._ready(asked._replace(steps=VERDICT), arguments)
 
     def _prepare(self, engine: str, module: Module) -> Runnable:
         """The module ready to run."""

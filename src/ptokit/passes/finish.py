@@ -42,6 +42,7 @@ class Steps:
 
     place: bool | None = None
     sync: str | None = None
+    is_verdict: bool = False  # only what is wrong is asked for: ordering the pipes adds nothing
 
     def __post_init__(self) -> None:
         if self.sync not in (None, INSERT, KEEP) or self.place not in (None, True, False):
@@ -56,10 +57,12 @@ class Steps:
         return Steps(
             usual.place if self.place is None else self.place,
             usual.sync if self.sync is None else self.sync,
+            self.is_verdict,
         )
 
 
 OPEN = Steps()
+VERDICT = Steps(is_verdict=True)
 FINISHED = Steps(place=True, sync=INSERT)
 AS_WRITTEN = Steps(place=False, sync=KEEP)
 
@@ -84,7 +87,7 @@ def finish(
         module = Place(is_apart=is_kept).run(module, target)
         # Rules about addresses could not be asked before: two operands may turn out to be one.
         found = Verify(is_manual=True, policy=policy).warnings(module, target)
-    if inserted:
+    if inserted and not steps.is_verdict:
         module = InsertSync(is_one_core, inserted).run(module, target)
     if told is not None:
         told += found
