@@ -55,6 +55,7 @@ UNFILLED = ("unbound-tile", "unbound-tensor", "poison-read")  # what an entry wa
 FAR = ("register", "rank", "cross-core", "unit flag")  # the partner is elsewhere, or there is none
 WORDS = ("found", "misplaced", "harmless", "MISSED", "false alarm")
 MOST_CASES = 2  # of a kernel and a target, for each mutant that lacks a statement; others have one
+MOST_OF_CHANGED = 4  # kernels and targets, for each mutant that has something changed
 MOST_OF_TEXT = 60  # mutants of one text, spread over it
 TEXTS = ("a2a3", "a5")  # targets for which texts are made
 
@@ -208,7 +209,12 @@ def judge_mutants(path: Path, first: int, step: int, proof: int, line: int = 0) 
             changed.write_text(mutant.source, "utf-8")
             cases = [c for c in manual_cases(load(changed)) if mutant.reaches(c[0].kernel.name)]
             most, tries = (MOST_CASES, proof) if mutant.how == "without" else (1, proof // 2)
-            for case, target in _some(cases, number, most):
+            some = list(_some(cases, number, most))
+            if mutant.how != "without":
+                some = [
+                    some[(number + n) % len(some)] for n in range(min(MOST_OF_CHANGED, len(some)))
+                ]
+            for case, target in some:
                 found.append(judge(mutant, case, target, expected[case.name, target], tries))
     return found
 

@@ -40,8 +40,20 @@ is broken in one place.
 """
 
 EXPLORED = """
-`schedule-dependent` is what exploration reports: it runs the program under many schedules - one
-pipe as late as legal, random ones - and compares the bytes.
+`schedule-dependent` is what exploration reports: `ptokit explore kernel.py`, or
+`k[grid].explore(...)`, runs a kernel under many schedules - all orders in which its pipes can do
+their work, where these are few; otherwise one pipe as late as legal, then random ones - and
+compares the bytes. `ptokit check` does so for every race it finds, and shows a value that comes
+out wrong.
+
+## The repair
+
+The advice of a race inside a core is the repair itself, derived from the blocks and loops around
+both lines: a flag is set and waited for in a block that both are in, so that it is set as often as
+waited for; around a loop it is primed before and drained behind; a list of buffers that is indexed
+gets an id for each. `ptokit fix kernel.py` prints all of them as one diff, `--write` puts it into
+the file, and `print(k.fix(x, y))` does the same in Python. Every change is tried with the checkers
+on before it is kept, and what remains is said.
 
 """
 

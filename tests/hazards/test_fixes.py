@@ -376,6 +376,20 @@ def test_the_advice_of_a_race_is_its_repair() -> None:
     ]  # fmt: skip
 
 
+def test_the_advice_of_a_session_is_the_repair_too() -> None:
+    def copied() -> None:
+        with device("a5"):
+            a = at(T(), 0)
+            PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
+            TLOAD(a, GlobalTensor(array()))
+            TSTORE(GlobalTensor(array(0)), a)
+
+    with pytest.raises(ProgramError) as caught:
+        copied()
+    (found,) = caught.value.diagnostics
+    assert found.fix.startswith("set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID1) behind line ")
+
+
 # ---- outlines ------------------------------------------------------------------------------------
 
 

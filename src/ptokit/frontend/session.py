@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any
 
-from ptokit.base.diagnostics import Warnings, tell, usage_error
+from ptokit.base.diagnostics import ProgramError, Warnings, tell, usage_error
 from ptokit.base.entry import public
 from ptokit.base.location import user_frame
 from ptokit.frontend.policies import policy_for
@@ -20,6 +20,7 @@ from ptokit.isa.targets.defines import Defines
 from ptokit.machine.machine import Machine
 from ptokit.machine.ranks import here
 from ptokit.machine.watch import Watch
+from ptokit.repair.advice import advised
 
 MODES = ("manual", "auto")
 
@@ -69,7 +70,10 @@ class device:  # noqa: N801 - used as a function in a with statement
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         _current.reset(self._tokens.pop())
         if kind is None and self._watch is not None and not self._tokens:
-            self._watch.raise_found()
+            try:
+                self._watch.raise_found()
+            except ProgramError as error:
+                raise ProgramError(advised(error.diagnostics)) from None
 
 
 def current() -> Machine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ptokit.base.diagnostics import ProgramError
+from ptokit.isa.effects import Flag
 from ptokit.machine.aftermath import left_flags
 from ptokit.machine.clocks import Clocks, CoreClocks
 from ptokit.machine.findings import Findings
@@ -17,7 +18,8 @@ class Watch:
     def __init__(self, machine: Machine) -> None:
         self._machine, core, rank = machine, machine.core, here()
         history = None if rank is None else rank.ranks.history
-        self.findings = Findings(machine.target.name, machine.policy)
+        target = machine.target
+        self.findings = Findings(target.name, machine.policy, target.event_ids)
         if rank is not None and history is not None:
             core.number, core.rank = history.first_core(rank.number), rank.number
             self.findings.cores = history.cores
@@ -30,7 +32,9 @@ class Watch:
 
     def raise_found(self) -> None:
         """At the end of the program, raise what was found; warnings join those of the machine."""
-        left_flags(self.findings, self._machine.core)
+        core = self._machine.core
+        left_flags(self.findings, core)
+        self.findings.flags.update(flag for flag in core.flags if isinstance(flag, Flag))
         if self.findings.errors:
             raise ProgramError(self.findings.errors)
         for each in self.findings.diagnostics:

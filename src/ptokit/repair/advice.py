@@ -14,16 +14,24 @@ from ptokit.repair.remedies import remedies
 
 def advised(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Findings whose advice is the repair itself, where the source of their lines can be read."""
-    return tuple(map(_advised, found))
+    texts: dict[str, str] = {}
+    kept: list[Diagnostic] = []
+    for each in found:
+        at = each.location
+        if each.evidence is not None and at is not None:
+            if at.file not in texts:
+                texts[at.file] = "".join(linecache.getlines(at.file))
+            fix = _fix(texts[at.file], at.file, each)
+            each = replace(each, fix=fix) if fix else each
+        kept.append(each)
+    return tuple(kept)
 
 
-def _advised(found: Diagnostic) -> Diagnostic:
-    at = found.location
-    if found.evidence is None or at is None:
-        return found
-    program = _outline("".join(linecache.getlines(at.file)), at.file)
-    remedy = None if program is None else next(remedies(program, found, at.file, False), None)
-    return found if remedy is None else replace(found, fix=str(remedy))
+@lru_cache(maxsize=256)  # a launch that is repeated has the same to say
+def _fix(text: str, file: str, found: Diagnostic) -> str:
+    program = _outline(text, file)
+    remedy = None if program is None else next(remedies(program, found, file, False), None)
+    return "" if remedy is None else str(remedy)
 
 
 @lru_cache(maxsize=8)
