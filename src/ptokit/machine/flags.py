@@ -56,8 +56,9 @@ class Clock(dict[int, int]):
         """Learn what another clock knows."""
         if other.base is not self.base:
             self._adopt(other.base)
+        get = self.get
         for agent, time in other.items():
-            if time > self.get(agent, 0):
+            if time > get(agent, 0):
                 self[agent] = time
 
     def _adopt(self, base: Epoch) -> None:

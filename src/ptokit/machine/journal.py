@@ -11,6 +11,7 @@ the same leave the same numbers, and the checker need not read them all (machine
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -110,10 +111,15 @@ class Journal:
         if self._is_reading or not self._entries:
             return
         self._is_reading = True
+        # What the log remembers stays: to look for garbage in it again and again is in vain.
+        collects = gc.isenabled()
+        gc.disable()
         try:
             self._replay.read(self._notes)
         finally:
             self._is_reading = False
+            if collects:
+                gc.enable()
         self._notes.clear()
         self._codes.clear()
         self._kinds.clear()

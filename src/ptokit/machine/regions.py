@@ -253,10 +253,11 @@ class RegionIndex:
         self.connect(region)
         return region
 
-    def connect(self, region: Region) -> None:
-        """Make a region known to those it overlaps, and they to it."""
-        for other in self.near(region):
-            region.peers.append(other)
+    def connect(self, region: Region, near: list[Region] | None = None) -> None:
+        """Make a region known to those it overlaps, and they to it; `near` are those, if known."""
+        peers = self.near(region) if near is None else near
+        region.peers += peers
+        for other in peers:
             other.peers.append(region)
         rows = region.rows
         pitch = rows.pitch if rows and rows.number > 1 else _FLAT

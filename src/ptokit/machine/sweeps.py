@@ -46,6 +46,7 @@ class Sweep:
     first: tuple[int, int] = (0, 0)  # the time and the moment before all trips
     step: tuple[int, int] = (0, 0)  # what a trip adds to them
     before: tuple[int, ...] = ()  # its last addresses in trips that were read
+    near: list[Region] = field(default_factory=list[Region])  # what its hull meets
     addresses: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the others
 
     @property
@@ -219,8 +220,11 @@ class Sweeps:
             hulls.append((sweep, hull))
         if not self._are_apart(hulls):
             return False
+        known: list[Region] = []
         for sweep, hull in hulls:
-            log.global_index().connect(hull)
+            near = sweep.near + [other for other in known if hull.overlaps(other)]
+            log.global_index().connect(hull, near)
+            known.append(hull)
             hull.sweep = sweep
             last = sweep.event(hull, len(sweep.addresses) - 1)
             sweep.enter(hull, last)
@@ -249,7 +253,8 @@ class Sweeps:
         log, noted, writes = self._log, sweep.noted, sweep.access.writes
         if any(hull.overlaps(r) for r, written in self._steady if written or writes):
             return False
-        hull.peers += log.global_index().near(hull)
+        sweep.near = near = log.global_index().near(hull)
+        hull.peers = near
         found = log.in_the_way(Use("", writes, hull, None, sweep.atomic), noted)
         hull.peers = [hull]
         return not any(map(sweep.may_touch, found))
