@@ -137,9 +137,9 @@ class Order:
         if pipe == "ALL":
             self._gates.setdefault(core, []).append(2 * index + 1)
 
-    def take(self, core: str, count: int) -> None:
-        """The next instruction takes a number: reads up to that one are over before it."""
-        self._gates.setdefault(core, []).extend(self._values.get(core, [])[:count])
+    def take(self, core: str) -> None:
+        """The next instruction takes the number that was read last: all reads are over then."""
+        self._gates.setdefault(core, []).extend(self._values.pop(core, []))
 
     def races(self) -> Iterator[tuple[int, int, str]]:
         """Lines of accesses that nothing orders, with the severity."""
@@ -193,6 +193,9 @@ class Program:
     target: str
     steps: list[Step] = field(default_factory=list[Step])
     shape: str = "vector"
+    trips: int = 1  # of a loop around all steps
+    lead: list[Step] = field(default_factory=list[Step])  # before it
+    tail: list[Step] = field(default_factory=list[Step])  # and behind it
 
     @property
     def is_cluster(self) -> bool:
@@ -208,6 +211,10 @@ class Program:
         return several.get(self.shape, (self.shape,))
 
     @property
+    def is_loop(self) -> bool:
+        return self.trips > 1
+
+    @property
     def source(self) -> str:
         """The program as Python."""
         return self.text()
@@ -220,7 +227,11 @@ class Program:
             lines += [f"    {line}" for line in PROLOGUE[core]]
             if self.is_cluster:
                 lines.append(f"    fifo = {FIFO}(ring, 0x8000, 0)")
-            lines += [f"    {step.code}" for step in self.steps if step.core == core]
+            lines += [f"    {step.code}" for step in self.lead]
+            lines += [f"    for _ in range({self.trips}):"] * self.is_loop
+            inner = "    " * (1 + self.is_loop)
+            lines += [f"{inner}{step.code}" for step in self.steps if step.core == core]
+            lines += [f"    {step.code}" for step in self.tail]
             lines += [f"    {line}" for line in (EPILOGUE[core] if observed else ())]
         return "\n".join(lines) + "\n"
 
@@ -229,11 +240,13 @@ class Program:
         order, number, numbers = Order(self.target), 0, dict[int, int]()
         for core in self.cores:
             number += 1 + len(PROLOGUE[core]) + self.is_cluster
-            for step in self.steps:
-                if step.core == core:
+            for step in (*self.lead, None, *self.steps, *self.tail):
+                if step is None:
+                    number += self.is_loop
+                elif step.core == core:
                     number += 1
                     numbers[id(step)] = number
-        for step in self.steps:
+        for step in (*self.lead, *self.steps * self.trips, *self.tail):
             both = step.core == "vector" and self.is_cluster
             for name in ("vector 0", "vector 1") if both else (step.core,):
                 for verb, *args in step.means:
@@ -273,7 +286,7 @@ def _apply(order: Order, core: str, line: int, verb: str, args: list[Any]) -> No
         (pipe,) = args
         order.barrier(core, pipe, line)
     else:
-        order.take(core, *args)
+        order.take(core)
 
 
 def _moved(touch: Touch, shift: int) -> Touch:
@@ -293,7 +306,7 @@ PROLOGUE: dict[str, list[str]] = {
     "vector": [
         "tile = [at(F32(), 512 * n) for n in range(6)]",
         "row = [at(Row(), 512 * n) for n in range(6)]",
-        "[t.fill(n) for n, t in enumerate((*tile, at(F32(), 0x8000), at(F32(), 0x8400)))]",
+        "[t.fill(n + 1) for n, t in enumerate((*tile, at(F32(), 0x8000), at(F32(), 0x8400)))]",
         "part = lambda a, n: G32(ptr(a, 256 * (n + 8 * get_subblockid())))",
         "set_ffts_base_addr(np.zeros(64, np.uint64))",
     ],
@@ -302,7 +315,7 @@ PROLOGUE: dict[str, list[str]] = {
         "left = [at(TileLeft[half, 16, 16](), 512 * n) for n in range(2)]",
         "right = [at(TileRight[half, 16, 16](), 512 * n) for n in range(2)]",
         "acc = [at(TileAcc[float32, 16, 16](), 1024 * n) for n in range(2)]",
-        "[t.fill(n) for n, t in enumerate((*mat, *left, *right, *acc))]",
+        "[t.fill(n + 1) for n, t in enumerate((*mat, *left, *right, *acc))]",
         "part = lambda a, n: G32(ptr(a, 256 * n))",
         "halves = GlobalTensor(np.full((16, 16), 9, np.float16))",
         "set_ffts_base_addr(np.zeros(64, np.uint64))",
@@ -345,7 +358,7 @@ def vector_work(rng: random.Random) -> Work:
     choices: list[Work] = [
         (f"TLOAD(tile[{a}], part({name}, {n}))", "MTE2", [part(array, n, False), tile(a, True)]),
         (f"TSTORE(part({name}, {n}), tile[{a}])", "MTE3", [tile(a, False), part(array, n, True)]),
-        (f"TADDS(tile[{b}], tile[{a}], 0.5)", "V", [tile(a, False), tile(b, True)]),
+        (f"TADDS(tile[{b}], tile[{a}], 0.71)", "V", [tile(a, False), tile(b, True)]),
         (f"TEXPANDS(tile[{a}], 0.25)", "V", [tile(a, True)]),
         (
             f"TCOLEXPANDADD(tile[{b}], tile[{a}], row[{c}])",
@@ -421,11 +434,13 @@ def _core(rng: random.Random, program: Program, core: str, count: int, first: in
         means: list[tuple[Any, ...]] = [("work", pipe, touches)]
         read = [p for p, w in made if w[0].startswith("number")]
         if code.startswith("TADDS") and read and rng.random() < 0.5:
-            code = code.replace("0.5", "number")
-            means.insert(0, ("take", len(read)))
+            code = code.replace("0.71", "number")
+            means.insert(0, ("take",))
         made.append((place, work))
         program.steps.append(Step(place, core, code, means))
     _edges(rng, program, core, made)
+    if rng.random() < 0.4:
+        _round(rng, program, core, made)
 
 
 def _edges(rng: random.Random, program: Program, core: str, made: list[tuple[int, Work]]) -> None:
@@ -448,6 +463,36 @@ def _edges(rng: random.Random, program: Program, core: str, made: list[tuple[int
                 _flag(program, core, src, dst, behind, before)
     program.steps.sort(key=lambda step: step.place)
     _number_flags(program, core)
+
+
+def _round(rng: random.Random, program: Program, core: str, made: list[tuple[int, Work]]) -> None:
+    """Put it all into a loop, and order some of what one trip does to the next."""
+    program.trips = rng.choice([2, 3, 5, 9])
+    careful = rng.choice([0.7, 1.0])
+    if rng.random() < 0.2:
+        _barrier(program, core, "ALL", -1)
+    for (i, first), (j, last) in product(made, made):
+        src, dst = last[1], first[1]
+        needs = any(_pairs(Entry("", "", 0, last[2]), Entry("", "", 0, first[2])))
+        if i > j or not needs or rng.random() >= careful:
+            continue
+        used = {
+            a[3] for s in program.steps for v, *a in s.means if v == "flag" and a[1:3] == [src, dst]
+        }
+        free = [number for number in range(8) if number not in used]
+        if src == dst or not free:
+            _barrier(program, core, src if src == dst and src != "S" else "ALL", i - 0.48)
+            continue
+        pair = f"(PIPE_{src}, PIPE_{dst}, {free[0]})"
+        for steps, place, what in (
+            (program.lead, 0, "signal"),
+            (program.steps, i - 0.48, "wait"),
+            (program.steps, j + 0.48, "signal"),
+            (program.tail, 0, "wait"),
+        ):
+            code = f"{'set_flag' if what == 'signal' else 'wait_flag'}{pair}"
+            steps.append(Step(place, core, code, [("flag", what, src, dst, free[0])]))
+    program.steps.sort(key=lambda step: step.place)
 
 
 def _barrier(program: Program, core: str, pipe: str, place: float) -> None:
@@ -556,7 +601,7 @@ def _cluster(rng: random.Random, seed: int) -> Program:
     def use(t: int) -> None:
         n = rng.randrange(6)
         local = Touch("UB", 0x8000 + TILE * (t % 2), 0x8000 + TILE * (t % 2 + 1), False, True)
-        add("vector", f"TADDS(tile[{n}], got, 0.5)", "V", [local, tile(n, True)], [], [])
+        add("vector", f"TADDS(tile[{n}], got, 0.71)", "V", [local, tile(n, True)], [], [])
 
     for t in range(pushes):
         for _ in range(rng.randint(0, 2)):

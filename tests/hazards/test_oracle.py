@@ -31,6 +31,7 @@ def test_the_programs_are_of_all_kinds() -> None:
     }
     assert sum(p.is_cluster for p in programs) > 30
     assert sum(p.is_world for p in programs) > 30
+    assert sum(p.is_loop for p in programs) > 30
     text = "".join(p.source for p in programs)
     for what in ("TMATMUL_ACC", "TPOP", "number)", "TCOLEXPANDADD", "get_buf", "wait_flag_dev"):
         assert what in text
