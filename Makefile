@@ -55,9 +55,9 @@ gen: $(DEV) ## Rewrite the generated files (API, instruction pages, error index)
 	@$(BIN)/python tools/gen.py
 	@$(BIN)/python tools/races_page.py
 
-FUZZERS := tests.fuzz:0:2000 tests.fuzz.texts:0:5000
+FUZZERS := tests.fuzz:0:2000 tests.fuzz.texts:0:5000 tests.fuzz.api:0:5000
 
-fuzz: $(DEV) ## Random kernels and mutated texts through every door, with fixed seeds
+fuzz: $(DEV) ## Random kernels, mutated texts and hostile calls, with fixed seeds
 	@failed=0; for each in $(FUZZERS); do \
 	  $(BIN)/python -m $${each%%:*} --seeds $${each#*:} || failed=1; done; exit $$failed
 

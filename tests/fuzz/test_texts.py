@@ -89,6 +89,24 @@ def test_attributes_are_read_like_those_of_any_instruction(line: str) -> None:
         ptokit.loads(f"func.func @f() {{\n  {line}\n  return\n}}")
 
 
+NOT_IN_CPP = {
+    "func.func @f(%p: !pto.ptr<index>) { return }": "elements of type index",
+    'func.func @"f g"() { return }': "a function with the name 'f g'",
+    """func.func @f(%n: i32) attributes {pto.entry} {
+      %m = func.call @g(%n) : (i32) -> i32
+      %k = arith.addi %m, %n : i32
+      return
+    }
+    func.func @g(%n: i32) -> i32 { return %n : i32 }""": "a call of @g, which returns values",
+}
+
+
+@pytest.mark.parametrize("text", NOT_IN_CPP)
+def test_what_cpp_cannot_say_is_refused(text: str) -> None:
+    with pytest.raises(ptokit.NotSupported, match=NOT_IN_CPP[text]):
+        ptokit.loads(text).cpp()
+
+
 def test_a_reshaped_tile_is_declared_in_cpp() -> None:
     loose = "!pto.tile_buf<vec, 16x16xf32, valid=?x?, blayout=col_major>"
     text = f"""func.func @f() {{

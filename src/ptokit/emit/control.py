@@ -19,6 +19,8 @@ class ControlFlow(Writer):
         callee_body = self.module.function(callee.name)
         if callee_body is None or callee_body.body is None:
             raise self._refuse(f"a call of @{callee.name}, which is declared but not defined", op)
+        if op.results:
+            raise self._refuse(f"a call of @{callee.name}, which returns values", op)
         self._line(f"{callee.name}({', '.join(self._use(v) for v in op.operands)});")
 
     def loop(self, op: Op) -> None:

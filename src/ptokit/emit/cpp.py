@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
 from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.aggregates import Aggregates
@@ -72,6 +73,8 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         function = self.function
         if function.results:
             raise self._refuse("a function that returns values", function)
+        if not function.name.isidentifier():
+            raise self._refuse(f"a function with the name {function.name!r}", function)
         params = [self._parameter(p) for p in function.params]
         is_kernel = is_entry(function, self.module)
         if is_kernel and self.target.needs_signal_base and lacks_signal_base(self.module):
@@ -96,10 +99,16 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         if isinstance(kind, ShapedType) and (kind.space != "gm" or _is_used(param, self.function)):
             raise self._refuse(f"a parameter of type {kind}", self.function)
         if isinstance(kind, PtrType | ShapedType):
-            element = kind.element.dtype
-            assert element is not None
-            return f"__gm__ {element.cpp} *{name}"
+            return f"{self._pointer(kind, self.function)} *{name}"
         raise self._refuse(f"a parameter of type {kind}", self.function)
+
+    def _pointer(self, kind: PtrType | ShapedType, where: Op | Function) -> str:
+        return f"__gm__ {self._dtype(kind, where).cpp}"
+
+    def _dtype(self, kind: PtrType | ShapedType | ViewType, where: Op | Function) -> DType:
+        if kind.element.dtype is None:
+            raise self._refuse(f"elements of type {kind.element}", where)
+        return kind.element.dtype
 
     # ---- blocks ----------------------------------------------------------------------------
 
@@ -224,14 +233,12 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
     def addptr(self, op: Op) -> None:
         base, offset = (self._use(v) for v in op.operands)
         assert isinstance(op.result.type, PtrType)
-        element = op.result.type.element.dtype
-        assert element is not None
-        self._line(f"__gm__ {element.cpp} *{self._declare(op.result)} = {base} + {offset};")
+        kind = self._pointer(op.result.type, op)
+        self._line(f"{kind} *{self._declare(op.result)} = {base} + {offset};")
 
     def make_view(self, op: Op, pointer: str = "") -> None:
         assert isinstance(op.result.type, ViewType)
-        element = op.result.type.element.dtype
-        assert element is not None
+        element = self._dtype(op.result.type, op)
         given = op.attrs.get("layout")
         layout = Layout[given.value.upper()] if isinstance(given, EnumAttr) else Layout.ND
         self.views[op.result] = GlobalView(
