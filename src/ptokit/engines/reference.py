@@ -278,7 +278,7 @@ class ReferenceCall:
         if isinstance(view, Reach):
             kind, cut, view = view.dtype or kind, view.sizes or cut, view.places
         if isinstance(view, slice):
-            cols, places = view, np.arange(view.stop)
+            cols, places = view, np.arange(view.start, view.stop)
         elif isinstance(tile, ConvObject):
             places = np.arange(prod(tile.shape)).reshape(tile.shape)
         elif view is View.STORAGE:
@@ -301,9 +301,8 @@ class ReferenceCall:
         if tile.address < 0 or tile.address + whole.high > tile.storage.nbytes:
             raise faults.outside_memory(whole, tile.storage, tile.address, self.insn, site)
         if isinstance(view, slice):
-            found = whole.part(rows, cols)
-            found.array_shape = found.array_shape[1:]
-            return found
+            whole.first = (0, view.start)
+            return whole
         if isinstance(tile, ConvObject) or view is View.STORAGE or isinstance(view, AxisMap):
             return whole
         return whole.part(rows, cols)

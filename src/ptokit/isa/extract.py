@@ -67,7 +67,20 @@ OPERAND_RULES = [
     *paths.weight_rules("a2a3 kirinx90 a5 kirin9030"),
 ]
 
-# The window lies in the source; A5 leaves that to the author on the way to the cube.
+
+def _stays(o: Any) -> bool:
+    """Whether all that is read lies in the source."""
+    rows, cols = _source(o)
+    return rows.stop <= o.src.rows and cols.stop <= o.src.cols
+
+
+_WINDOW = "the window lies inside src"
+WINDOW_RULES = [
+    *along(f"{CUBE} Mat>ScaleLeft Mat>ScaleRight", NEW)(  # where the makers ask for nothing
+        must("window")(_WINDOW, _stays, otherwise=paths.where_it_lies("src"))
+    ),
+    *where(lambda o: o.src.kind == "tile", "cpu")(must("window")(_WINDOW, _stays)),
+]
 CORNER_RULES = [
     *along(f"{CUBE} {DRAINS}", OLD)(
         must("PA-0041")(
@@ -283,6 +296,7 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
         paths.same_type("SA-0159", NEW),
         OPERAND_RULES,
         CORNER_RULES,
+        WINDOW_RULES,
         VECTOR_RULES,
         paths.needs_accumulator("accumulator-source", DEVICES),
         paths.drain_rules(),
@@ -404,6 +418,7 @@ def _two_windows(dst: Array, dst1: Array, src: Array, o: Ops, poison: Poison) ->
         paths.paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
         paths.drain_rules("fp"),
         CORNER_RULES,
+        inside("window", "dst", "src", "cpu"),
     ],
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={

@@ -62,6 +62,7 @@ _ACCUMULATOR_RULES = [
     ),
     *along("Acc>Vec", A5_FAMILY)(inside("acc-window", "src", "dst")),
 ]
+_WINDOW = inside("window", "src", "dst", "cpu")  # the devices have it by path
 
 
 def _as_one(o: Any) -> bool:
@@ -132,6 +133,7 @@ _VECTOR_RULES = [
         paths.same_type("same-dtype", DEVICES),
         _ACCUMULATOR_RULES,
         _VECTOR_RULES,
+        _WINDOW,
         paths.needs_accumulator("accumulator-source", DEVICES),
         paths.drain_rules(),
         paths.mode_rules(),
@@ -208,6 +210,7 @@ def TINSERT(
         paths.paths_exist("accumulator", "Acc>Mat Acc>Vec", DEVICES),
         paths.drain_rules("fp"),
         _ACCUMULATOR_RULES,
+        _WINDOW,
     ],
     asm=Asm(forms=frozenset({"l1", "l2"})),
     example={
