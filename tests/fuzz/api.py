@@ -165,7 +165,7 @@ class Call:
 
     def run(self) -> None:
         kinds = [self.instruction] * 6 + [self.function] * 3
-        kinds += [self.method] * 2 + [self.view, self.kernel, self.of_kernel]
+        kinds += [self.method] * 2 + [self.view, self.kernel, self.of_kernel, self.of_text]
         target, mode = self.random.choice(list(TARGETS)), self.random.choice(["manual", "auto"])
         with device(target, mode, check=False):
             self.tell(target, mode)
@@ -275,7 +275,7 @@ class Call:
     def ask(self, thing: Any) -> Any:
         """An attribute, an element, an operator or a block."""
         module = type(thing).__module__
-        if not module.startswith("ptokit") or module.startswith("ptokit.base"):
+        if not module.startswith("ptokit") or module.startswith(("ptokit.base", "ptokit.isa")):
             return None  # not ours, or what ours is made of
         way = self.random.randrange(5)
         if way == 0:
@@ -332,6 +332,17 @@ class Call:
         launched = _kernel(_GOOD, "auto")
         self.launch(launched, target, args, {})
 
+    def of_text(self, target: str) -> None:
+        """A program in text, asked for something, or its kernel launched."""
+        program = ptokit.loads(_TEXT)
+        if self.chance(0.5):
+            self.tell("program")
+            self.ask(program)
+            return
+        args: list[Any] = [np.zeros((16, 64), np.float32), 3]
+        args[self.random.randrange(2)] = self.hostile()
+        self.launch(program["f"], target, args, {})
+
     def launch(self, kernel: Any, target: str, args: list[Any], consts: dict[str, Any]) -> None:
         way = self.random.choice(["eager", "lowered", "lowered", "text", "cpp", "check", "grid"])
         self.tell(way, *args, consts)
@@ -345,10 +356,13 @@ class Call:
         elif way == "check":
             del options["target"]
             kernel.check("all", *args, **options, **consts)
-        elif way == "grid":
-            kernel[self.small()](*args, **options, **consts)
         else:
-            kernel[1](*args, path=way, **options, **consts)
+            more = {n: self.small() for n in _RUN_OPTIONS if self.chance(0.05)}
+            self.tell(more)
+            if way == "grid":
+                kernel[self.small()](*args, **options, **more, **consts)
+            else:
+                kernel[1](*args, path=way, **options, **more, **consts)
 
     def small(self) -> Any:
         """A grid: a large one is legal and takes its time."""
@@ -357,11 +371,21 @@ class Call:
 
 
 _OPTIONS = ("target", "defines", "rules", "allow", "place", "sync")
+_RUN_OPTIONS = ("seed", "schedule", "jobs", "check", "engine", "max_steps", "max_seconds")
 _GOOD = """def k(x, y, s):
     a = Tile[TileType.Vec, float32, 16, 64]()
     TLOAD(a, GlobalTensor(x))
     TADDS(a, a, s)
     TSTORE(GlobalTensor(y), a)
+"""
+_TEXT = """func.func @f(%x: !pto.ptr<f32, gm>, %n: i32) {
+  %c0 = arith.constant 0 : index
+  %v = pto.load_scalar %x[%c0] : !pto.ptr<f32, gm> -> f32
+  %t = pto.alloc_tile : !pto.tile_buf<vec, 8x32xf32>
+  pto.texpands ins(%v : f32) outs(%t : !pto.tile_buf<vec, 8x32xf32>)
+  pto.tadds ins(%t, %n : !pto.tile_buf<vec, 8x32xf32>, i32) outs(%t : !pto.tile_buf<vec, 8x32xf32>)
+  return
+}
 """
 _VEC = (ptokit.TileType.Vec, ptokit.float32, 16, 64)
 _BRACKETS: dict[str, list[tuple[Any, ...]]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,10 @@ ONCE_WRONG: list[Callable[[], Any]] = [
     lambda: getFFTSMsg("x", 1),  # type: ignore[arg-type]
     lambda: supports(ARRAY),  # type: ignore[arg-type]
     lambda: loads(3),  # type: ignore[arg-type]
+    lambda: subblock(Fraction(1, 3)),  # type: ignore[arg-type]
+    lambda: VEC().fill(10**400),
+    lambda: Tile[TileType.Vec, int8, 16, 32]().fill(300),
+    lambda: load(2),  # type: ignore[arg-type]
     lambda: load(print),  # type: ignore[arg-type]
     lambda: kernel(3),  # type: ignore[call-overload]
     lambda: Event(),
@@ -57,6 +62,7 @@ ONCE_WRONG: list[Callable[[], Any]] = [
     lambda: comm.SymmetricWindow(1, 2, 3),  # type: ignore[arg-type]
     lambda: comm.World(2).window((10**20,)),
     lambda: comm.World(2).window((1 << 45,)),
+    lambda: comm.World(2).remote(np.ma.masked_array(ARRAY, True), 0),
     lambda: FixpipeParams(ARRAY),  # type: ignore[arg-type]
     lambda: device("a2a3", allow=ARRAY),  # type: ignore[arg-type]
     lambda: device("a2a3", allow=[1]),  # type: ignore[list-item]
@@ -84,6 +90,14 @@ def test_calls_that_once_leaked_are_refused(call: int) -> None:
     assert not isinstance(caught.value, InternalError)
     assert not own_frame(caught.value)
     assert len(str(caught.value)) < 3000
+
+
+def test_an_address_that_matters_and_is_missing_is_asked_for() -> None:
+    with device("a2a3"):
+        mask = Tile[TileType.Vec, uint8, 16, 32]()
+        TASSIGN(mask, 0)
+        with pytest.raises(PtoError, match=r"unbound-tile.*src0 has no address"):
+            TCMPS[CmpMode.GE](mask, VEC(), 1)
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ class World:
         _check_rank(number, self.size)
         is_pointer = isinstance(view, Pointer)
         tensor = _word(view) if is_pointer else view
-        found = self._ranks.locate(tensor)
+        found = self._ranks.locate(tensor) if isinstance(tensor, GlobalObject) else None
         if found is None:
             raise fail(
                 "remote",

@@ -181,7 +181,7 @@ def mpipe_class(args: tuple[Any, ...]) -> type[TMPipe]:
 @public
 def subblock(number: int) -> AbstractContextManager[None]:
     """Act as a vector core: `with subblock(1): TPOP(pipe, tile)` (interactive use)."""
-    if not 0 <= number < SUBBLOCKS:
+    if not 0 <= index(number) < SUBBLOCKS:
         raise fail(
             "subblock", f"vector cores are numbered 0 to {SUBBLOCKS - 1}", got=[("number", number)]
         )

@@ -74,12 +74,13 @@ def broadcast(values: Any, element: DType, shape: tuple[int, ...]) -> Array:
     """Values for a tile, in its element type and shape."""
     try:
         return np.broadcast_to(np.asarray(values, element.np), shape)
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError) as error:
+        found = values.shape if isinstance(values, np.ndarray) else values
         raise fail(
             "fill-shape",
-            "the values have the shape of the valid region, or are one number",
-            got=[("values", np.shape(values)), ("valid region", shape)],
-            fix="shape the array like the tile",
+            f"the values are {element.name}, in the shape of the valid region or one for all",
+            got=[("values", found), ("valid region", shape)],
+            fix="shape the array like the tile, and convert it to its element type",
         ) from error
 
 

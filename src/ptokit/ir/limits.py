@@ -91,7 +91,7 @@ DEFAULT = TextLimits()
 def read_source(path: str | Path, limits: TextLimits) -> str:
     """The text of a file; raises an error that says where it cannot be read, and why."""
     try:
-        with open(path, "rb") as file:
+        with open(os.fspath(path), "rb") as file:  # a number would be a file that is open already
             data = file.read(limits.size + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ptokit.machine.core import Core
 
 _AGAIN = 0.05  # seconds until a run is asked again whose time is over
+_LONGEST = 1e8  # seconds that a timer takes
 
 
 class OverBudget(ProgramError):  # noqa: N818 - named after what happened
@@ -111,7 +112,7 @@ class Budget:
                 raise self._over("seconds", Location(frame.f_code.co_filename, frame.f_lineno))
 
         handler = signal.signal(signal.SIGALRM, over)
-        left = max(self._end - monotonic(), _AGAIN)
+        left = min(max(self._end - monotonic(), _AGAIN), _LONGEST)
         timer, _ = signal.setitimer(signal.ITIMER_REAL, left, _AGAIN)
         try:
             yield

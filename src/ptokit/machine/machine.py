@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, Warnings
+from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError, Warnings
 from ptokit.base.location import Location, Site, user_site
 from ptokit.base.policy import DEFAULT, Origin, Policy
 from ptokit.isa.effects import Pipe
-from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts
+from ptokit.isa.facts import Facts, ObjectFacts, Ops, ScalarFacts, Unknown
 from ptokit.isa.regions import View
 from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
@@ -25,7 +25,7 @@ from ptokit.machine.calls import NOTHING, NUMBERS, Broken
 from ptokit.machine.core import Core
 from ptokit.machine.events import Event
 from ptokit.machine.executor import Executor, FastExecutor
-from ptokit.machine.faults import misaligned, too_large
+from ptokit.machine.faults import misaligned, too_large, unbound_tile
 from ptokit.machine.objects import Bound, ConvObject, GlobalObject, TileObject
 from ptokit.machine.sync import Sync
 
@@ -80,7 +80,11 @@ class Machine:
         site: Site | Location,
     ) -> Any:
         """Execute one instruction. `operands` and `attrs` follow the record; None is left out."""
-        return self.enqueue(self.executor.call(insn, operands, attrs, site), operands, site)
+        try:
+            call = self.executor.call(insn, operands, attrs, site)
+        except Unknown:  # of what runs only an address can be
+            raise _unplaced(insn, operands, site) from None
+        return self.enqueue(call, operands, site)
 
     def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
         """Give a verified call to its pipe, which here is done with all that came before."""
@@ -237,6 +241,13 @@ class Machine:
 def _point(site: Site) -> tuple[Any, ...]:
     """A point in Python code; code objects of two files may be equal."""
     return site.code.co_filename, site.code, site.lasti
+
+
+def _unplaced(insn: Insn, operands: Sequence[Any], site: Site | Location) -> PtoError:
+    """The error of a tile whose address matters and is not known."""
+    named = zip(insn.names, operands, strict=True)
+    name, tile = next((n, o) for n, o in named if isinstance(o, Bound) and o.storage is None)
+    return unbound_tile(tile, insn, name, site)
 
 
 def facts_of(value: Any) -> Facts | None:

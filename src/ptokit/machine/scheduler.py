@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from operator import index
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, PtoError
@@ -222,7 +223,8 @@ class Scheduler:
         self._of_block: dict[int, list[Stream]] = {}  # what runs, or waits, of each block
         self._running: list[Stream] = []  # in order of their start; those that are not parked
         self._parked: dict[Semaphore, list[Stream]] = {}
-        self._random = random.Random(self.schedule.seed)
+        seed = self.schedule.seed
+        self._random = random.Random(seed if seed is None else index(seed))
         self._chosen: list[tuple[int, int]] = []
         self._numbers = 0 if self._history is None else self._history.first_core(self._rank) + 1
         self._in_vain = 0  # how often cores looked for something while nobody did anything else
