@@ -423,7 +423,7 @@ def test_an_outline_of_text() -> None:
 @pytest.fixture(scope="module")
 def tool() -> Any:
     before = list(sys.path)
-    sys.path.insert(0, str(ROOT / "tools"))
+    sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "examples")]
     yield importlib.import_module("fixes")
     sys.path[:] = before
 

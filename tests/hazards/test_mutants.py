@@ -22,7 +22,7 @@ EXAMPLES = ROOT / "examples"
 @pytest.fixture(scope="module")
 def tool() -> Any:
     before = list(sys.path)
-    sys.path.insert(0, str(ROOT / "tools"))
+    sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "examples")]
     yield importlib.import_module("mutants")
     sys.path[:] = before
 
