@@ -344,6 +344,13 @@ def test_a_text_in_python() -> None:
     assert (y == x).all()
 
 
+def test_a_kernel_without_a_file_cannot_be_rewritten() -> None:
+    names: dict[str, Any] = {}
+    exec("from ptokit import *\n@kernel\ndef k(x): TPRINT(x)", names)
+    with pytest.raises(PtoError, match="the source of k cannot be found"):
+        names["k"].fix(array())
+
+
 def test_what_remains_is_said(tmp_path: Path) -> None:
     """No flag mends an array that is too small."""
     file = tmp_path / "k.py"

@@ -8,6 +8,9 @@ from itertools import count
 from types import FunctionType
 from typing import Any
 
+from ptokit.base.diagnostics import usage_error
+from ptokit.base.location import Location
+
 _numbers = count(1)
 
 
@@ -15,7 +18,8 @@ def reread(function: FunctionType, text: str) -> FunctionType:
     """The function as a changed text of its file defines it.
 
     Functions beside it in the file are read again too; nothing else of the file is run. Lines are
-    found under the name of the new function's code.
+    found under the name of the new function's code. Where the text defines no such function the
+    call is a usage error.
     """
     file = f"{function.__code__.co_filename} (changed {next(_numbers)})"
     linecache.cache[file] = len(text), None, text.splitlines(True), file
@@ -26,9 +30,18 @@ def reread(function: FunctionType, text: str) -> FunctionType:
         if isinstance(node, ast.FunctionDef) and isinstance(around.get(node.name), FunctionType):
             _define(node, (), file, around)
     node: Any = tree
-    for name in path:
+    for name in path:  # what is not found is a class around it
         nested = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef) and n.name == name]
-        node = nested[0]
+        line = function.__code__.co_firstlineno
+        node = min(nested, key=lambda n: abs(n.lineno - line), default=node)
+    if node is tree:
+        raise usage_error(
+            "lower.source",
+            f"the source of {function.__name__} cannot be found, so it cannot be rewritten",
+            got=[("file", function.__code__.co_filename)],
+            fix="define kernels and their helpers in a file, not with exec",
+            site=Location(function.__code__.co_filename, 0),
+        )
     names = function.__code__.co_freevars
     _define(node, names, file, around)
     made = around[node.name]
