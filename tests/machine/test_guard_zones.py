@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import ptokit
+from ptokit import Direction, TPipe
 from ptokit.base.diagnostics import InternalError, PtoError
 from ptokit.base.layout import Array
 from ptokit.base.location import Location
@@ -276,3 +277,42 @@ def test_guard_zones_on_every_path(insn: Insn, tmp_path: Path) -> None:
             check(example)
             for zone in example.zones:
                 zone.check()
+
+
+# ---- slots of FIFOs ------------------------------------------------------------------------------
+
+SLOTS, SIZE = 3, 32 * 64
+
+
+def pushed_and_popped(memory: Any, values: Array) -> Array:
+    """An accumulator through a ring of slots in global memory, round after round."""
+    with ptokit.device("a2a3"):
+        pipe = TPipe[0, Direction.DIR_C2V, SIZE * 4, SLOTS](memory, 0x1000, 0)
+        for _ in range(2 * SLOTS + 1):
+            source = ptokit.TileAcc[ptokit.float32, 32, 64]()
+            ptokit.TASSIGN(source, 0)
+            source.fill(values)
+            ptokit.TPUSH(pipe, source)
+            for core in (0, 1):
+                with ptokit.subblock(core):
+                    tile = ptokit.Tile[ptokit.TileType.Vec, ptokit.float32, 32, 64]()
+                    ptokit.TPOP(pipe, tile)
+                    found = tile.numpy()
+                    ptokit.TFREE(pipe)
+    return found
+
+
+@pytest.mark.parametrize("guard", _GUARDS)
+def test_guard_zones_around_slots(guard: int) -> None:
+    values = np.arange(SIZE, dtype=np.float32).reshape(32, 64)
+    zone = Zone(np.zeros(SLOTS * SIZE, np.float32), (1,), guard)
+    assert np.array_equal(pushed_and_popped(zone.array, values), values)
+    zone.check()
+
+
+@pytest.mark.parametrize(("count", "step"), [(SLOTS * SIZE - 1, 1), (SLOTS * SIZE, 2)])
+def test_slots_that_are_too_small_or_scattered(count: int, step: int) -> None:
+    zone = Zone(np.zeros(count, np.float32), (step,), _GUARDS[0])
+    with pytest.raises(PtoError, match="E10"):
+        pushed_and_popped(zone.array, np.ones((32, 64), np.float32))
+    zone.check()

@@ -125,13 +125,13 @@ class PipeObject:
             given = cluster_of(self.machine.core).ring(self.spec, need)
         at = pointer(given)
         room = at.buffer.nbytes - at.offset
-        if room < need:
+        if room < need or not at.buffer.holds(((0, need),), at.offset):
             raise fail(
                 "E10",
                 "GM_SLOT_BUFFER holds all slots: SlotNum * SlotSize bytes, twice that for both "
                 "directions",
-                got=[("bytes", room), ("needed", need)],
-                fix="make the buffer larger, or the ring smaller",
+                got=[("bytes", at.buffer.owner.nbytes - at.offset), ("needed", need)],
+                fix="make the buffer larger and contiguous, or the ring smaller",
                 target=self.target.name,
                 site=self.site,
             )
