@@ -84,8 +84,9 @@ def type_of(spec: Spec | None, operand: Operand, is_value: bool) -> Type | None:
         return I32
     if isinstance(spec, GroupSpec) or operand.name == "parallelGroup":
         return ViewType("partition_tensor_view", (16, 64), ScalarType("f32"))
-    if operand.is_object:
-        return OpaqueType("pipe")
+    if operand.is_object:  # those of other operations are handles, which no line of text makes
+        made = {"fifo", "async_session", "prefetch_async_context"}.intersection(operand.kinds)
+        return None if made else OpaqueType("pipe")
     if "tile" in operand.kinds:
         where = TileType[operand.space] if operand.space else TileType.Vec
         return TileBufType(TileSpec.of(where, dtype("f32"), 16, 64), is_value)
