@@ -22,14 +22,22 @@ from ptokit.machine.access import extents
 from ptokit.machine.memory import Storage
 from ptokit.machine.regions import Ranges, Rows, within
 
+_KNOWN: set[np.dtype[Any]] = set()  # element types that were found to be ours
+
 
 def as_array(value: Any, name: str = "the array") -> Array:
     """Turn anything that carries an array (NumPy, DLPack, buffer protocol) into one, uncopied.
 
     Raises unless global memory can be made of it; `name` is what the message calls it.
     """
+    # Most arrays are whole, and asked about several times in a launch.
+    if value.__class__ is np.ndarray and value.dtype in _KNOWN:
+        flags = value.flags
+        if flags.c_contiguous and flags.aligned and value.ndim and min(value.strides) > 0:
+            return value
     array = _carried(value, name)
     _check_elements(array, name)
+    _KNOWN.add(array.dtype)
     return array
 
 

@@ -46,7 +46,7 @@ class Replay:
         self.notes = Notes()
         self._address = 0  # how many were read
         self._given = 0  # tokens so far
-        self._proven: dict[int, Clock | None] = {}  # by tokens
+        self._proven: dict[int, Clock] = {}  # by tokens
         self._taken: list[int] = []  # tokens
         # Where two instructions followed each other last. A single one may stand in a loop inside
         # the one that repeats, or in several places of it.
@@ -114,8 +114,7 @@ class Replay:
             if kind == TAKE:
                 clocks.acquire((code >> 2,), proven[token])
             else:
-                first = code >> 2
-                clocks.acquire(range(first, first + PIPES), proven[token])
+                clocks.learn((code >> 2) // PIPES, proven[token])
 
     # ---- what repeats ---------------------------------------------------------------------------
 
@@ -150,7 +149,7 @@ class Replay:
             shift = Shift(before, after)
             if shift.agrees:
                 proven = self._proven_behind(window, shift, left)
-                if None not in proven.values() and sweeps.pass_over(trip, shift.by):
+                if proven is not None and sweeps.pass_over(trip, shift.by):
                     self._proven.update(proven)
                     shift.apply(log, window, (before, after), left)
                     self._given += left * window.given
@@ -159,14 +158,19 @@ class Replay:
             before = after
         return at
 
-    def _proven_behind(self, window: Window, shift: Shift, left: int) -> dict[int, Clock | None]:
-        """What the tokens of the last windows prove, which may be taken behind them."""
-        many, get = window.given, self._proven.get
-        return {
-            number + later * many: shift.of(get(number - 2 * many), get(number - many), later + 1)
-            for later in range(max(0, left - window.depth), left)
-            for number in range(self._given, self._given + many)
-        }
+    def _proven_behind(self, window: Window, shift: Shift, left: int) -> dict[int, Clock] | None:
+        """What the tokens of the last windows prove, which may be taken behind them.
+
+        None where two windows do not tell it.
+        """
+        many, get, found = window.given, self._proven.get, dict[int, Clock]()
+        for later in range(max(0, left - window.depth), left):
+            for number in range(self._given, self._given + many):
+                clock = shift.of(get(number - 2 * many), get(number - many), later + 1)
+                if clock is None:
+                    return None
+                found[number + later * many] = clock
+        return found
 
     def _event(self, noted: Noted) -> Event:
         """The event of an instruction, where its operands lay this time."""
@@ -204,13 +208,10 @@ class Replay:
                 self._prove(clock)
             case Gather():
                 into, other = (proven[self._given - entries[at + n]] for n in range(2))
-                assert into is not None
-                assert other is not None
                 into.join(other)
                 return at + 2
             case Share():
                 gathered = proven[self._given - entries[at]]
-                assert gathered is not None
                 self._prove(gathered.shared())
                 return at + 1
             case Recycle(memories):
