@@ -383,8 +383,9 @@ def main() -> int:
                 rate = done / (time.monotonic() - began)
                 print(f"\r{done}, {rate:.0f}/s", end="", file=sys.stderr)
     of = options.folder or "our texts"
+    seeds = "as they are" if options.unchanged else f"of seeds {first}:{last}"
     said = f"{loaded} loaded, {taken} through every door, {bugs.total()} bugs of {len(bugs)} kinds"
-    print(f"fuzz.texts: {done} texts of seeds {first}:{last} from {of}: {said}")
+    print(f"fuzz.texts: {done} texts {seeds} from {of}: {said}")
     return 1 if bugs else 0
 
 

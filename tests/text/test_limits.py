@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,12 @@ def test_the_deepest_nesting_that_can_be_asked_for_is_read_and_used() -> None:
     assert formatted(str(program.convert("l3")), limits=TextLimits(nesting=100))
     assert program.cpp()
     program["f"][1](True, 3)
+
+
+def test_the_guide_lists_the_limits() -> None:
+    page = Path(__file__).parents[2] / "docs" / "guide" / "command-line.md"
+    listed = re.findall(r"^\| `(\w+)` \| ([\d,]+) \|", page.read_text("utf-8"), re.MULTILINE)
+    assert {name: int(n.replace(",", "")) for name, n in listed} == asdict(TextLimits())
 
 
 HOSTILE = {

@@ -138,10 +138,27 @@ def _scales(function: Function, accesses: Accesses) -> dict[Value, Value]:
             if scale_loc in by_loc and data_loc in by_loc:
                 (data, *others) = accesses.stands_for(by_loc[data_loc])
                 for scale in accesses.stands_for(by_loc[scale_loc]):
+                    if not all(_is_placed_here(tile, accesses) for tile in (scale, data)):
+                        raise ProgramError([_foreign(op)])
                     many = others or isinstance(data.type, MultiTileType)
                     if many or found.setdefault(scale, data) is not data:
                         raise ProgramError([_torn(op)])
     return found
+
+
+def _is_placed_here(tile: Value, accesses: Accesses) -> bool:
+    """Whether a tile is made in this function, and not by a pop, whose FIFO places it."""
+    is_made = isinstance(tile.owner, Op) and allocates(tile.owner)
+    return is_made and tile not in accesses.fifos.popped
+
+
+def _foreign(op: Op) -> Diagnostic:
+    return Diagnostic(
+        "place.scales",
+        "scale tiles, and the Left or Right tiles they belong to, are placed together",
+        op.location,
+        fix="make both tiles in this function: they are no parameters, and not popped",
+    )
 
 
 def _torn(op: Op) -> Diagnostic:
