@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, usage_error
+from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, unrepeated, usage_error
 from ptokit.base.entry import public
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
@@ -34,7 +34,7 @@ from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.kernels import Asked, Kernel, Programs
-from ptokit.passes.finish import KEEP, Steps, finish
+from ptokit.passes.finish import Steps, finish
 from ptokit.passes.from_memrefs import with_tiles
 from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.scales import with_scale_memories
@@ -128,10 +128,14 @@ class Program:
         policy = policy_for(self.module.location.file, rules, allow)
         found = Verify(level, policy=policy).check(self.executable(chosen), chosen)
         if not any(each.severity == "error" for each in found):
+            placed: list[Diagnostic] = []
             try:
-                self.finished(chosen, Steps(None if level < 3 else False, KEEP), policy)
+                self.finished(
+                    chosen, Steps(None if level < 3 else False, None, True), policy, placed
+                )
             except ProgramError as error:
-                found += error.diagnostics
+                placed += error.diagnostics
+            found = unrepeated((*found, *placed))
         return found
 
     def executable(self, on: Target) -> Module:

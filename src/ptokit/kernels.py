@@ -335,11 +335,9 @@ class Kernel:
         for name in names:
             asked = self._asked(name, defines, rules, allow, place, sync)
             try:
-                module = self._ready(asked, self.source.bind(args, consts)).module
+                found[name] = self._ready(asked, self.source.bind(args, consts)).doubts
             except ProgramError as error:
                 found[name] = error.diagnostics
-            else:  # what remains are warnings, such as tiles that overlap while both are live
-                found[name] = tuple(Verify(policy=asked.policy).check(module, asked.target))
         return Report(self.name, found)
 
     def fix(self, *args: Any, grid: int = 1, rules: str | None = None, **options: Any) -> Repair:

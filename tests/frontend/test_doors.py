@@ -96,6 +96,33 @@ def test_what_is_allowed_is_not_told(path: str) -> None:
         assert [d.code for d in found] == codes
 
 
+@kernel
+def reshaped(x: Any, n: Any) -> None:
+    """The tile that TRESHAPE binds has no address of its own; the others are placed by hand."""
+    a, wide = T(), Tile[TileType.Vec, float32, 16, 128]()
+    TASSIGN(a, 0)
+    TLOAD(a, GlobalTensor(x))
+    pipe_barrier(PIPE_ALL)
+    if n > 5:
+        TRESHAPE(wide, a)  # here
+        TADDS(wide, wide, 1.0)
+        pipe_barrier(PIPE_ALL)
+    TSTORE(GlobalTensor(x), a)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_refuses_what_another_path_breaks(door: str) -> None:
+    if door == "check":
+        found = reshaped.check("a2a3", X, 2).diagnostics
+    else:
+        with pytest.raises(ProgramError) as caught:
+            DOORS[door](reshaped)
+        found = caught.value.diagnostics
+    assert [d.code for d in found] == ["SA-0305"]
+    lines = [linecache.getline(d.location.file, d.location.line) for d in found if d.location]
+    assert all(line.endswith("# here\n") for line in lines)
+
+
 # ---- slices --------------------------------------------------------------------------------------
 
 Row = Tile[TileType.Vec, float32, 4, 64]

@@ -65,7 +65,8 @@ class Verify(Pass):
 
     def check(self, module: Module, target: Target) -> list[Diagnostic]:
         """Every complaint that is not silenced, in program order."""
-        checker = _Checker(module, target, self.level, self.policy)
+        mode = "manual" if self.is_manual or has_addresses(module) else "auto"
+        checker = _Checker(module, target, self.level, mode, self.policy)
         found = [*module.remarks, *check_functions(module)]
         for function in module.functions:
             if function.body is not None:
@@ -85,12 +86,14 @@ _MOST_ADVISED = 64  # lines of a program: the search for values that would do ta
 
 
 class _Checker:
-    def __init__(self, module: Module, target: Target, level: int, policy: Policy) -> None:
+    def __init__(
+        self, module: Module, target: Target, level: int, mode: str, policy: Policy
+    ) -> None:
         self._module = module
         self._target = target
         self._level = level
         self._policy = policy
-        self._mode = "manual" if has_addresses(module) else "auto"
+        self._mode = mode
         # Most lines of a kernel repeat: the same instruction on operands of the same types.
         self._verdicts: dict[tuple[Any, ...], tuple[Ops, bool]] = {}
         self._uses: list[Use] = []
