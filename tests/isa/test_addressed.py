@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ptokit import *
-from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.diagnostics import Diagnostic, PtoWarning
 from ptokit.base.layout import Array
 from ptokit.base.location import Location
 from ptokit.base.tiles import TileSpec
@@ -168,3 +168,30 @@ def test_a_store_without_a_conversion_writes_anything() -> None:
         TSTORE(GlobalTensor(array), tile("Acc i32 32x32", 0))
         assert warned(machine) == {"TSTORE.plain-result"}
         assert (array == 7).all()  # whatever else would be as good
+
+
+# ---- several cores -----------------------------------------------------------------------------
+
+
+@kernel(core="mix")
+def both_vector_cores(y: Any) -> None:
+    with vector_section():
+        elsewhere, here = (
+            Tile[TileType.Mat, float32, 16, 64](),
+            Tile[TileType.Vec, float32, 16, 64](),
+        )
+        TASSIGN(elsewhere, 0x1000)
+        TASSIGN(here, 0x1000)
+        TTRI(elsewhere, 0)
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        first = get_subblockid() * 16
+        TSTORE(GlobalTensor(y)[first : first + 16, :], here)
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_each_core_uses_the_address_in_a_memory_of_its_own(path: str) -> None:
+    """The tile is declared in a memory that both share: it is not where they write."""
+    y = np.full((32, 64), 7, "f4")
+    with pytest.warns(PtoWarning, match=r"TTRI\.location"):
+        both_vector_cores[1](y, path=path)
+    assert (y.reshape(2, 16, 64) == np.tri(16, 64)).all()
