@@ -240,5 +240,6 @@ def everything(file: Path) -> None:
     program = load(file)
     program.check()
     program.convert("l3")
-    program.cpp()
+    with pytest.raises(PtoError, match="a function with the name"):
+        program.cpp()
     formatted(file.read_text())
