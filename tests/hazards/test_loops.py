@@ -174,3 +174,35 @@ def test_a_race_that_comes_late_is_found() -> None:
         assert found == codes(program, hazards="full")
     assert any(passed)
     assert found
+
+
+def late(kind: str) -> Any:
+    """A loop that is steady on chip, and comes to bytes in a late trip that it must not touch."""
+    x = np.zeros((96, 16 * 64), np.float32)
+
+    def program() -> None:
+        a, b = at(F32(), 0), at(F32(), 0x400)
+        TEXPANDS(a, 1.0)
+        pipe_barrier(PIPE_ALL)
+        if kind == "before":
+            TSTORE(part(x, 0, 16 * 40), a)
+        for i in range(110 if kind == "again" else 50):
+            if kind == "again":
+                j = i if i < 90 else i - 30
+                TSTORE(part(x, 16 * (j // 16), 16 * (j % 16)), a)
+                continue
+            TLOAD(b, part(x, 0, 16 * i))
+            pipe_barrier(PIPE_MTE2)
+            if kind == "backwards":
+                TSTORE(part(x, 0, 16 * (59 - i)), a)
+                pipe_barrier(PIPE_MTE3)
+
+    return program
+
+
+@pytest.mark.parametrize("kind", ["before", "backwards", "again"])
+def test_bytes_that_a_late_trip_must_not_touch(kind: str) -> None:
+    with eagerly():
+        found = codes(late(kind))
+        assert found == codes(late(kind), hazards="full")
+    assert set(found) == {"E8" if kind == "again" else "E7"}
