@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -217,14 +218,19 @@ def children(pid: int) -> list[str]:
 def test_a_stopped_run_says_so_and_its_processes_say_nothing(tmp_path: Path) -> None:
     (tmp_path / "long.pto").write_text(LONG)
     words = ("run", str(tmp_path / "long.pto"), "1", "--jobs", "2", "--grid", "2")
-    process = started(*words)
-    until = time.monotonic() + 60
-    while len(children(process.pid)) < 2 and time.monotonic() < until:
-        time.sleep(0.1)
-    workers = children(process.pid)
-    assert len(workers) == 2
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    # Whoever tests in the background has Ctrl-C ignored, and would hand that on.
+    process = started(*words, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    try:
+        until = time.monotonic() + 60
+        while len(children(process.pid)) < 2 and time.monotonic() < until:
+            time.sleep(0.1)
+        workers = children(process.pid)
+        assert len(workers) == 2
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     assert (process.returncode, out, err) == (130, "", "stopped\n")
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
