@@ -50,9 +50,10 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
     ("passes/carried.py", "_rotate_in", "rounds + 1", "rounds"),
     ("passes/carried.py", "_rotate", "[*args[1:], args[0]] if is_last else args", "args"),
     # Tiles share bytes while both are in use.
-    ("passes/liveness.py", "meets", "self.start <= other.stop", "self.start < other.stop"),
-    ("passes/place.py", "_gap", "start - cursor >= size", "start - cursor > 0"),
-    ("passes/place.py", "_gap", "+ taken", ""),
+    ("passes/place.py", "hole", "first <= dead and last >= born", "first < dead and last >= born"),
+    ("passes/place.py", "hole", "size <= start - cursor < best", "0 < start - cursor < best"),
+    ("passes/place.py", "hole", "sizes[sizes < size] = _NEVER", "pass"),
+    ("passes/place.py", "__init__", "in memory.taken", "in ()"),
     ("passes/place.py", "_place", "_live_together(lives, scales)", "pass"),
     # Pipes go on too early.
     ("passes/insert_sync.py", "_carried", "after < before", "after <= before"),
@@ -70,10 +71,9 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
         "return None",
     ),
     # Compiler and checker disagree about the order inside a pipe.
-    ("isa/walks.py", "stays_behind", "later is not None and later == earlier", "False"),
     ("isa/walks.py", "walk_of", "insn.streams and shape in results", "insn.streams"),
     # An engine mixes up what a loop or branch hands on.
     ("engines/fast.py", "_while", "zip(after.args, passed", "zip(after.args, carried"),
     ("engines/fast.py", "_switch", "1 + numbers.index(chosen)", "numbers.index(chosen)"),
-    ("engines/conv_ops.py", "_set_params", "dict(tile.parameters)", "tile.parameters"),
+    ("engines/conv_ops.py", "_set_param", "dict(tile.parameters)", "tile.parameters"),
 )

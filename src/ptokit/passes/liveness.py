@@ -26,9 +26,6 @@ class Live:
     start: int
     stop: int
 
-    def meets(self, other: Live) -> bool:
-        return self.start <= other.stop and other.start <= self.stop
-
 
 @dataclass
 class Order:
