@@ -12,11 +12,16 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
     ("machine/access.py", "poison", "self.memory.epoch += 1", "pass"),
     ("machine/access.py", "_forget", "self.memory.epoch += 1", "pass"),
     # Transfers of one pipe always complete in order.
-    ("machine/scheduler.py", "_step", "chosen.leading_work > 1", "chosen.leading_work > 9"),
+    ("machine/scheduler.py", "_step", "chosen.pipe in self.target.overtaken", "False"),
     # The checker forgets, or knows too much.
     ("machine/clocks.py", "release", "clock[agent] = self.count[agent]", "pass"),
     ("machine/clocks.py", "barrier_all", "everything[agent] = self.count[agent]", "pass"),
-    ("machine/hazards.py", "see", "region.reads[agent] = event", "pass"),
+    (
+        "machine/hazards.py",
+        "see",
+        "region.reads[agent if use.walk is None else ~agent] = event",
+        "pass",
+    ),
     ("machine/hazards.py", "see", "if writes and peer.reads:", "if False:"),
     # What a loop carries, or a branch yields, is forgotten.
     ("ir/flow.py", "origins", "work += names.get(name, [])", "pass"),
