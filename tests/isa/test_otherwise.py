@@ -18,6 +18,7 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CmpMode, TileType
 from ptokit.base.layout import Array
 from ptokit.base.tiles import TileSpec
+from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.frontend.types import Tile
 from ptokit.isa import INSTRUCTIONS
@@ -668,7 +669,8 @@ def with_scratch() -> Iterator[Any]:
 def test_of_scratch_only_the_address_counts(insn: Insn, legal: Any, lives: bool) -> None:
     """A tile of 32 bytes will do where nothing lies behind it; what lives there is lost."""
     declared_tmp = legal.operands["tmp"]
-    pitch = any(r.id == "tmp-pitch" for r in insn.rules) and legal.operands["src"].cols > 128
+    ids = {rule.id for rule in insn.rules}
+    pitch = "tree-pitch" in ids or ("tmp-pitch" in ids and legal.operands["src"].cols > 128)
     # Where the distance of its rows counts as well, it has one row.
     small = TileSpec.of(
         V, declared_tmp.dtype, 1, declared_tmp.cols if pitch else 32 // declared_tmp.itemsize
@@ -688,7 +690,12 @@ def test_of_scratch_only_the_address_counts(insn: Insn, legal: Any, lives: bool)
                 if declared.name == "tmp" and not lives:
                     memory().shadow[STEP * index + spec.nbytes : STEP * (index + 1)] = 0
             named = [o.name for o in insn.operands if legal.operands.get(o.name) is not None]
-            call(insn.name, *given)
+            chosen = {
+                a.name: legal.attrs[a.name]
+                for a in insn.attrs
+                if a.argument and legal.attrs[a.name] != a.default
+            }
+            Instruction(insn)(*given, **chosen)
             results = [
                 tile.numpy()
                 for name, tile in zip(named, given, strict=True)

@@ -315,9 +315,11 @@ class ReferenceCall:
             axes = (prod(tensor.shape),), (1,)
         elif isinstance(view, AxisMap):
             axes = view.shape, view.strides
-        last = sum((n - 1) * s for n, s in zip(*axes, strict=True)) * (0 not in axes[0])
+        is_empty = 0 in axes[0]  # nothing of it lies anywhere
+        last = sum((n - 1) * s for n, s in zip(*axes, strict=True))
         ends = Elements(declared, tensor.spec.dtype, at.buffer, at.offset, np.array([[0, last]]))
-        if at.offset < 0 or at.offset + ends.high > at.buffer.nbytes:  # before they are listed
+        # Before they are listed: there may be very many.
+        if not is_empty and (at.offset < 0 or at.offset + ends.high > at.buffer.nbytes):
             raise faults.outside_array(ends, at.buffer, at.offset, self.insn, tensor.spec, site)
         places = map_places(view) if isinstance(view, AxisMap) else view_places(*axes)
         if view is View.VALID:

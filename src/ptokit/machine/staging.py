@@ -50,10 +50,15 @@ class Staging:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
             return
-        for src, dst, id in sorted(self._pending):
+        raised = sorted(self._pending)
+        for src, dst, id in raised:
             self.take(src, dst, id)
         for which in self._last:
             self._run.machine.perform(_FORGET, (self.tiles[which],), (), self._run.site)
+        # Whoever waited for the last stores also finds the tiles given back.
+        for src, dst, id in raised:
+            if src == _FORGET.pipe:
+                self.order(src, dst, id)
 
     # ---- whole chunks ----------------------------------------------------------------------------
 
