@@ -178,3 +178,23 @@ def test_the_name_that_an_instruction_had(form: str) -> None:
     assert body is not None
     assert [op.insn.name for op in body.ops if op.insn is not None] == ["TSUBVIEW"]
     assert "pto.tsubview ins(" in str(made)
+
+
+@pytest.mark.parametrize(("row", "col"), [(0, 0), (8, 16), (2, 24), (12, 40)])
+def test_a_subset_covers_what_is_valid_of_its_tile(row: int, col: int) -> None:
+    """Where only the run knows its place, its valid sizes are found when it gets there."""
+    parent = "!pto.tile_buf<vec, 16x64xf32, valid=10x40>"
+    window = "!pto.tile_buf<vec, 4x24xf32, valid=?x?>"
+    made = program(
+        f"""  %q = pto.alloc_tile : {TILE}
+        pto.tload ins(%px : {VIEW}) outs(%q : {TILE})
+        %p = pto.treshape %q : {TILE} -> {parent}
+        %s = pto.subset %p[%i, %j] sizes [4, 24] : {parent}
+        pto.tneg ins(%s : {window}) outs(%s : {window})
+        pto.tstore ins(%q : {TILE}) outs(%pz : {VIEW})""",
+        ", %i: index, %j: index",
+    )
+    x, z = np.ones((16, 64), "f4"), np.zeros((16, 64), "f4")
+    made["f"][1](x, z, row, col, allow="TNEG.non-empty")
+    x[row : min(row + 4, 10), col : min(col + 24, 40)] *= -1
+    assert np.array_equal(z, x)
