@@ -17,6 +17,7 @@ import numpy as np
 from ptokit.isa.walks import Walk
 
 Ranges = tuple[tuple[int, int], ...]
+_MANY_ROWS = 256  # to be compared one by one
 _FLAT = 1 << 62  # the pitch of the plane that is one row: all addresses
 _MOST_ROWS = 64  # looked up one by one in another plane; more are taken as one stretch
 
@@ -265,6 +266,13 @@ class RegionIndex:
         if plane is None:
             plane = self._planes[pitch] = Plane(pitch)
         plane.add(region)
+
+    def is_costly(self, region: Region) -> bool:
+        """Whether comparing a region takes long: many rows, and others at another distance."""
+        rows = region.rows
+        if rows is None or rows.number <= _MANY_ROWS:
+            return False
+        return any(pitch not in (rows.pitch, _FLAT) for pitch in self._planes)
 
     def near(self, region: Region) -> list[Region]:
         """The regions that share bytes with one that is not connected."""

@@ -253,6 +253,8 @@ class Sweeps:
         log, noted, writes = self._log, sweep.noted, sweep.access.writes
         if any(hull.overlaps(r) for r, written in self._steady if written or writes):
             return False
+        if log.global_index().is_costly(hull):
+            return False
         sweep.near = near = log.global_index().near(hull)
         hull.peers = near
         found = log.in_the_way(Use("", writes, hull, None, sweep.atomic), noted)
