@@ -37,3 +37,10 @@ def test_a_transfer_names_a_pipe_that_was_opened() -> None:
     x = np.zeros((16, 16), "f4")
     with pytest.raises(PtoError, match="pipe 7"):
         loads(text, "k.pto")["both"][1](x, x.copy(), x.copy())
+
+
+def test_a_pipe_has_a_buffer_for_each_direction() -> None:
+    text = two_pipes(0, 1).replace("(c2v_consumer_buf = %near1 : i32)", "()")
+    found = [d for d in loads(text, "k.pto").check() if d.code == "pipe-address"]
+    assert len(found) == 1
+    assert "aiv_initialize_pipe" in found[0].location.text

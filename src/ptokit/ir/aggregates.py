@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import prod
 
 from ptokit.ir.attributes import ArrayAttr, IntAttr
 from ptokit.ir.core import Op
@@ -34,10 +33,3 @@ def element_of(op: Op) -> Type | None:
         return type_.element if is_whole else None
     found = field_at(type_, path_of(op))
     return found if isinstance(found, ScalarType) else None
-
-
-def size_of(type_: Type) -> int:
-    """How many numbers an array or struct holds."""
-    if isinstance(type_, LocalArrayType):
-        return prod(type_.shape)
-    return sum(map(size_of, type_.fields)) if isinstance(type_, StructType) else 1

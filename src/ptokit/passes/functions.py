@@ -29,6 +29,7 @@ def check_functions(module: Module) -> Iterator[Diagnostic]:
         yield from _reserved(function, module)
         yield from _pops(function)
         yield from _front_end_splits(function)
+        yield from _front_end_buffers(function)
         yield from _low_level_pipes(function, module)
     yield from _peer_splits(module)
     yield from _recursion(module)
@@ -150,6 +151,21 @@ def _front_end_splits(function: Function) -> Iterator[Diagnostic]:
             yield complaint(
                 op, "pipe-split", "explicit 'nosplit = false' conflicts with a user of split = 0"
             )
+
+
+_BUFFERS = ((1, "c2v_consumer_buf"), (2, "v2c_consumer_buf"))  # by the bit of their direction
+
+
+def _front_end_buffers(function: Function) -> Iterator[Diagnostic]:
+    """A pipe names the buffer of the consumer for each direction it has."""
+    for op in function.walk():
+        if not opens_pipe(op) or not core_of(op):
+            continue
+        mask = _number(op.attrs.get("dir_mask"))
+        for bit, name in _BUFFERS:
+            if mask & bit and op.operand(name) is None:
+                text = f"a pipe of this direction has a {name}"
+                yield complaint(op, "pipe-address", text, {"dir_mask": mask}, f"write {name} = %x")
 
 
 def _peer_splits(module: Module) -> Iterator[Diagnostic]:
