@@ -16,6 +16,7 @@ from ptokit.ir.attributes import Attribute, OpaqueAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS
 from ptokit.ir.dialects.func import CALL, RETURN
+from ptokit.ir.extents import broken_extents
 from ptokit.ir.insntext import read_instruction
 from ptokit.ir.instructions import forms_of, mnemonics
 from ptokit.ir.lexer import Source
@@ -329,6 +330,8 @@ class Parser(Reader):
             op = self.operation(head)
         self.skip_location()
         self.check_attributes(op)
+        for what, fix in broken_extents(op):
+            self.note("view-extents", f"{op.name}: {what}", op.location, fix)
         if CALL.matches(op):
             self._calls.append(op)
         return op

@@ -74,7 +74,7 @@ def _text(name: str) -> Asm:
     operands, types = (", ".join(f"{o}{n}{c}" for n in shown) for o, c in (("%", ""), ("T(", ")")))
     own = name.lower()
     syntax = {own: f"({operands} : {types}) {{}} -> T(result)"}
-    return Asm(syntax=syntax, aliases=(own.removeprefix("comm."),))
+    return Asm(syntax=syntax, aliases=(own.removeprefix("comm."),), extents="flat")
 
 
 def _transfer(name: str, dst: str, src: str, doc: str) -> Insn:

@@ -90,7 +90,7 @@ def staged_text(name: str, fixed: str, tiles: str, ping: str, pong: str) -> Asm:
     names = fixed.split()
     listed = ", ".join([*(f"%{n}" for n in names), f"{tiles}(%{ping}[?, %{pong}?])"])
     types = ", ".join([*(f"T({n})" for n in names), f"T({ping})[?, T({pong})?]"])
-    return Asm(syntax={name.lower(): f"({listed} : {types}) {{}}"})
+    return Asm(syntax={name.lower(): f"({listed} : {types}) {{}}"}, extents="alike")
 
 
 def collective_text(
@@ -100,7 +100,12 @@ def collective_text(
     (syntax,) = staged_text(name, fixed, "recv", ping, pong).syntax.values()
     listed, _, types = syntax.removesuffix(") {}").partition(" : ")
     whole = f"{listed}, group(%parallelGroup...) : {types}, T(parallelGroup...)) {{}}"
-    return Asm(syntax={name.lower(): whole}, types={"root": "i32"}, attrs={"op": "reduceOp"})
+    return Asm(
+        syntax={name.lower(): whole},
+        types={"root": "i32"},
+        attrs={"op": "reduceOp"},
+        extents="static",
+    )
 
 
 def moved_types(name: str, *also: Types) -> Types:

@@ -26,7 +26,12 @@ def _text(
     name: str, signal: str, number: str, attrs: dict[str, str] | None = None, result: str = ""
 ) -> Asm:
     syntax = f"(%{signal}, %{number} : T({signal}), T({number})) {{}}{result}"
-    return Asm(syntax={f"comm.{name}": syntax}, types={number: "i32"}, attrs=attrs or {})
+    return Asm(
+        syntax={f"comm.{name}": syntax},
+        types={number: "i32"},
+        attrs=attrs or {},
+        extents="static",
+    )
 
 
 def _is_i32(name: str, id: str) -> Rule:

@@ -80,6 +80,7 @@ def _is_dense(o: Any) -> bool:
     ],
     asm=Asm(
         syntax={"tprefetch_async": "(%src, %context : T(src), T(context)) {} -> T(result)"},
+        extents="flat",
     ),
     returns="async_event",
     in_auto=InAuto.VANISHES,

@@ -178,6 +178,9 @@ class Asm:
     # ir/format.py; an operation may have several names, which differ in what is an attribute.
     syntax: Mapping[str, str] = field(default_factory=dict[str, str])
     types: Mapping[str, str] = field(default_factory=dict[str, str])  # key -> type or enumeration
+    # What a text asks of the types of views: "static" sizes; "alike", the same ones known; "flat",
+    # one row of them. C++ asks less, and a kernel in Python may have what a text may not.
+    extents: str = ""
     is_stable: bool = True  # else the spelling is ours: the public reference has settled on none
 
     def __post_init__(self) -> None:
