@@ -248,6 +248,7 @@ module_core_type dotted -  AIC=1 AIV=2 MIX=3
 padmode          dotted -  PadNull PadFirstElem PadValue
 acc_to_vec_mode  dotted AccToVecMode  single_mode_vec0 single_mode_vec1 dual_mode_split_m \
 dual_mode_split_n
+tinsert_mode     dotted TInsertMode  split2=2 split4=3
 fence_scope      dotted FenceScope  local_memory gm all
 mask_pattern     dotted MaskPattern  P0101=1 P1010=2 P0001=3 P0010=4 P0100=5 P1000=6 P1111=7
 blayout          dotted BLayout  row_major col_major

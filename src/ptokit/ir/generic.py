@@ -196,10 +196,13 @@ def _whole_order(insn: Insn) -> list[str]:
 
 
 def _unlisted(insn: Insn) -> list[str]:
-    """Temporaries that only our text has: they come last, so that the other places stay."""
-    if insn.asm is None or insn.asm.ins is None:
+    """Operands that only our text has: they come last, so that the other places stay."""
+    if insn.asm is None:
         return []
-    return [o.name for o in insn.operands if o.role == "tmp" and o.name not in insn.asm.ins]
+    if insn.asm.order is not None:
+        return [o.name for o in insn.operands if o.name not in insn.asm.order]
+    listed = insn.asm.ins
+    return [o.name for o in insn.operands if o.role == "tmp" and o.name not in (listed or [o.name])]
 
 
 def _no_form(reader: Reader, head: Head, forms: list[Form], raw: Raw) -> Abandon:
@@ -309,8 +312,8 @@ def _sizes(op: Op) -> list[int] | None:
         extra = _unlisted(op.insn)
         if not any(name in op.labels for name in extra):
             whole = [n for n in whole if n not in extra]
-        optional = [o for o in op.insn.operands if o.name in whole and o.optional]
-        return [int(n in op.labels) for n in whole] if optional else None
+        needed = {o.name for o in op.insn.operands if not o.optional}
+        return [int(n in op.labels) for n in whole] if needed < set(whole) else None
     slots = definition.operands
     if sum(s.optional or s.is_list for s in slots) < 2:
         return None

@@ -34,6 +34,7 @@ class Listed:
     values: list[Value] = field(default_factory=list[Value])
     tokens: list[int] = field(default_factory=list[int])
     indices: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
+    clauses: dict[int, str] = field(default_factory=dict[int, str])  # operand -> word before it
 
     def read(self, reader: Reader) -> None:
         if reader.sees("@tile"):
@@ -109,7 +110,18 @@ def _read_list(
     if listed.values:
         reader.expect(":")
         _read_types(reader, listed)
+    while reader.kind == "word" or (listed.clauses and reader.accept(",")):
+        _read_clause(reader, listed)
     reader.expect(")")
+
+
+def _read_clause(reader: Reader, listed: Listed) -> None:
+    """`word %x : T`, or `%x : T` behind another clause."""
+    if reader.kind == "word":
+        listed.clauses[len(listed.values)] = reader.take("word", "a clause")
+    listed.read(reader)
+    reader.expect(":")
+    reader.typed(listed.values[-1], listed.tokens[-1])
 
 
 def _read_types(reader: Reader, listed: Listed) -> None:
@@ -224,18 +236,22 @@ def build(
     extra = [v for indices in ins.indices for v in indices]
     spread = [*ins.types, *(v.type for v in extra)]
     written: list[Type | None] = [*outs.types, *results]
+    if ins.clauses:
+        forms = [form.with_clauses(ins.clauses) for form in forms]
     if results:  # lines with results hide their temporaries, unless the page shows them
         forms = [*(f.without_scratch for f in forms if f.hides_scratch), *forms]
     form = (
         find_form(forms, ins.types, written, attrs)
         or find_form(forms, ins.types, list(outs.types), attrs)
         or find_form([f.with_memory_as_operand for f in forms], ins.types, written, attrs)
+        or find_form([f.as_before for f in forms], ins.types, written, attrs)
     )
     spread_form = None if form or not extra else find_form(forms, spread, written)
     if spread_form is not None:
         form = spread_form
     if form is None:
         raise _no_form(reader, head, forms, ins, outs, results)
+    _check_clauses(reader, head, form, ins)
     operands, labels = _label(form, ins, extra, spread_form is None)
     operands += outs.values
     labels += [o.name for o in form.outs[: len(outs.values)]]
@@ -257,6 +273,17 @@ def build(
         head.location,
         insn,
     )
+
+
+def _check_clauses(reader: Reader, head: Head, form: Form, ins: Listed) -> None:
+    """Operands that follow a word are those which the word stands for."""
+    words = form.insn.asm.clauses if form.insn.asm else {}
+    for place, word in ins.clauses.items():
+        if words.get(form.ins[place].name) != word:
+            known = " or ".join(words.values()) or "none"
+            where = reader.place(ins.tokens[place] - 1)
+            message = f"{head.name} has no clause {word} here; its clauses: {known}"
+            reader.note("operand-count", message, where)
 
 
 def _label(
@@ -347,10 +374,14 @@ def _listed(printer: Printer, op: Op, form: Form, inside: str) -> str:
     if not ins:
         return f" ins({inside.strip(', ')})" if inside else ""
     asm = form.insn.asm
-    if asm is not None and asm.is_paired and not inside:
+    if asm is not None and asm.is_paired and not inside and not asm.clauses:
         return " ins(" + ", ".join(f"{printer.name(v)} : {v.type}" for v in ins) + ")"
-    names = ", ".join(printer.name(v) for v in ins)
-    return f" ins({names}{inside} : {', '.join(str(v.type) for v in ins)})"
+    words = asm.clauses if asm is not None else {}
+    said = {v: words[o.name] for o in form.ins if (v := op.operand(o.name)) and o.name in words}
+    behind = "".join(f" {word} {printer.name(v)} : {v.type}" for v, word in said.items())
+    plain = [v for v in ins if v not in said]
+    names = ", ".join(printer.name(v) for v in plain)
+    return f" ins({names}{inside} : {', '.join(str(v.type) for v in plain)}{behind})"
 
 
 def _split_attrs(op: Op, form: Form) -> tuple[str, dict[str, Attribute]]:

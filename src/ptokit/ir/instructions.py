@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import IntEnum
 from functools import cache
 from typing import Any, get_type_hints
@@ -45,8 +45,10 @@ from ptokit.ir.types import (
 from ptokit.ir.typetext import is_local, is_scalar
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.opcodes import OpCode, class_pipe
+from ptokit.isa.scalars import word
 from ptokit.isa.spec import Asm, Attr, Insn, Operand, Pipe
 
+WORD = word(64)  # bits that mean something by themselves: no index has them
 RETURNED = "result"  # the label of a number that an instruction returns
 FOREIGN_KEYS = ("layout", "operandSegmentSizes")  # keys lowering leaves behind on any instruction
 
@@ -67,6 +69,22 @@ class Form:
         return Form(self.insn, self.mnemonic, kept, self.outs)
 
     @property
+    def as_before(self) -> Form:
+        """The same form with its operands in the order of the record, as it was without clauses."""
+        places = [o.name for o in self.insn.operands]
+        order = sorted(self.ins, key=lambda o: places.index(o.name))
+        return Form(self.insn, self.mnemonic, tuple(order), self.outs)
+
+    def with_clauses(self, words: Mapping[int, str]) -> Form:
+        """The same form where words say what operands are for: rules judge their memory."""
+        own = self.insn.asm.clauses if self.insn.asm else {}
+        ins = (
+            replace(o, space="") if n in words and own.get(o.name) == words[n] else o
+            for n, o in enumerate(self.ins)
+        )
+        return Form(self.insn, self.mnemonic, tuple(ins), self.outs)
+
+    @property
     def hides_scratch(self) -> bool:
         """Whether it has temporaries that lines with results leave out."""
         asm = self.insn.asm
@@ -83,6 +101,8 @@ class Form:
     def accepts(self, operand: Operand, type_: Type) -> bool:
         """Whether an operand of this form may have a type."""
         if isinstance(type_, ScalarType) and self.insn.asm is not None:
+            if type_.name == "index" and operand.takes == WORD:
+                return False
             is_number = "scalar" in operand.kinds or is_plain_number(operand)
             return is_number or operand.name in self.insn.asm.numbers
         return accepts(operand, type_)

@@ -122,10 +122,14 @@ def _level2(insn: Insn, names: tuple[str, ...], name: str) -> str:
     parts = [name]
     for word, side in (("ins", ins), ("outs", outs)):
         if side:
-            listed = ", ".join(f"%{o.name}" for o in side)
+            words = _asm(insn).clauses if word == "ins" else {}
+            plain = [o for o in side if o.name not in words]
+            said = [f" {words[o.name]} %{o.name} : {_type(o, 'tile_buf')}" for o in side
+                    if o.name in words]  # fmt: skip
+            listed = ", ".join(f"%{o.name}" for o in plain)
             inside = _attributes(insn, names) if word == "ins" else ""
-            types = ", ".join(_type(o, "tile_buf") for o in side)
-            parts.append(f"{word}({listed}{inside} : {types})")
+            types = ", ".join(_type(o, "tile_buf") for o in plain)
+            parts.append(f"{word}({listed}{inside} : {types}{''.join(said)})")
     return " ".join(parts)
 
 

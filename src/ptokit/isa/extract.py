@@ -313,6 +313,7 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
             "it is dropped",
         ),
     ],
+    asm=moves.window_text("fp", "indexRow1 indexCol1"),
     steps=[
         paths.one_element("dst"),
         steps("a2a3", _off_blocks, start="V->S", end="S->V", complete=True),

@@ -146,6 +146,7 @@ _VECTOR_RULES = [
             lambda o: o.attrs["mode"] is None or (path(o) == "Vec>Mat" and o.src.layout == "NZ"),
         ),
     ],
+    asm=moves.window_text("fp preQuantScalar", attrs={"mode": "tinsertMode"}),
     steps=[paths.one_element("src")],
     example={"dst": "Vec f32 16x64", "src": "Vec f32 8x32", "indexRow": "3", "indexCol": "8"},
     more_examples="""

@@ -165,6 +165,9 @@ class Asm:
     # Template name -> the operand without which the attribute says nothing.
     beside: Mapping[str, str] = field(default_factory=dict[str, str])
     suffixes: Mapping[str, str] = field(default_factory=dict[str, str])  # operand given -> ".acc"
+    # Operand -> the word with which Level 2 writes it behind the types of the others:
+    # `ins(%a, %b : T, T word %operand : T)`.
+    clauses: Mapping[str, str] = field(default_factory=dict[str, str])
     aliases: tuple[str, ...] = ()  # further mnemonics that are read, never printed
     is_paired: bool = False  # `ins(%a : T, %b : T)` instead of `ins(%a, %b : T, T)`
     order: tuple[str, ...] | None = None  # operands of the generic form, when not ins then outs

@@ -38,6 +38,7 @@ from ptokit.isa.transfer import RELU
 
 ATOMIC = Attr("atomicType", AtomicType, AtomicType.AtomicNone, "add to what is there")
 PHASE = Attr("stPhase", STPhase, STPhase.Unspecified, "unit-flag phase of an accumulator's drain")
+_ORDER = ("src", "dst", "fp", "preQuantScalar")
 _TEXT = {a.name: a.name for a in (PHASE, ATOMIC, RELU)}
 
 _FIX_LAYOUT = "declare tile and view with the same layout"
@@ -311,7 +312,7 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
             "do it on the tile first (TQUANT, TRELU)",
         ),
     ],
-    asm=Asm(attrs=_TEXT, is_paired=True, order=("src", "dst", "preQuantScalar"), indexed="dst"),
+    asm=Asm(attrs=_TEXT, is_paired=True, order=_ORDER, indexed="dst"),
     more_examples="""
         dst                       | src              | preQuantScalar | on
         GM f32 32x16 DN           | Vec f32 32x16 DN |                |
@@ -391,7 +392,14 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
         memory.same_extent("src", "dst", lambda o: True, "CA-0002", "cpu"),
     ],
     steps=[steps("a2a3", start="FIX")],  # behind the register that names the words
-    asm=Asm(name="tstore_fp", attrs=_TEXT, indexed="dst"),
+    asm=Asm(
+        name="tstore",
+        attrs=_TEXT,
+        clauses={"fp": "fp"},
+        order=_ORDER,
+        indexed="dst",
+        aliases=("tstore_fp",),
+    ),
     example={"dst": "GM i8 32x32", "src": "Acc i32 32x32", "fp": "Scaling u64 1x32"},
     cpp=Cpp(("", "src dst fp @atomicType @reluPreMode")),
 )

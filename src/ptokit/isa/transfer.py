@@ -23,7 +23,7 @@ from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out, is_accumulator
 from ptokit.isa.scalars import word
 from ptokit.isa.services import Core, Poison, Refused
-from ptokit.isa.spec import Attr, Operand, Pipe, scalar, src
+from ptokit.isa.spec import Asm, Attr, Operand, Pipe, scalar, src
 
 DUAL = (AccToVecMode.DualModeSplitM, AccToVecMode.DualModeSplitN)
 
@@ -68,6 +68,23 @@ PARTS = (
     "dst src @accToVecMode @reluPreMode",
 )
 PARTS_FP = ("", "dst src fp @reluPreMode")
+
+
+_CLAUSES = {"fp": "fp", "preQuantScalar": "pre_quant"}
+
+
+def window_text(clauses: str, more: str = "", **others: Any) -> Asm:
+    """The text of a move of a window: its first element follows the source, words come last.
+
+    Those among `clauses` are written behind a word of their own: `fp %x : T`, `pre_quant %x : i64`.
+    """
+    place = ("src", "indexRow", "indexCol")
+    return Asm(
+        ins=(*place, *more.split(), *_CLAUSES),
+        order=(*place, "dst", *_CLAUSES),
+        clauses={operand: _CLAUSES[operand] for operand in clauses.split()},
+        **others,
+    )
 
 
 # ---- paths -------------------------------------------------------------------------------------
