@@ -100,7 +100,8 @@ def _run_text(entry: Entry, program: str) -> list[tuple[str, str]]:
 
     asked = re.search(r"// run\((.*?)\)", program)
     on = re.search(r"// target (\w+)", program)
-    target, level = on[1] if on else None, 3 if "// level 3" in program else 0
+    at = re.search(r"// level (\d)", program)
+    target, level = on[1] if on else None, int(at[1]) if at else 0
     try:
         text = loads(program, f"{entry.page}.pto")
         found = [(d.severity, d.code) for d in text.check(target, level)]
@@ -128,9 +129,9 @@ def _run_command(entry: Entry, program: str) -> list[tuple[str, str]]:
 
     from ptokit.cli import COMMANDS, app
 
-    if not app.registered_commands:
-        for name, module in COMMANDS.items():
-            app.command(name)(import_module(module).command)
+    there = {each.name for each in app.registered_commands}
+    for name in COMMANDS.keys() - there:
+        app.command(name)(import_module(COMMANDS[name]).command)
     cli, found = CliRunner(), []
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for line in program.splitlines():

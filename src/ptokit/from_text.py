@@ -24,11 +24,12 @@ from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Function, Module
 from ptokit.ir.dialects.system import SUBBLOCK_IDX, SUBBLOCK_NUM
 from ptokit.ir.entries import is_entry, kind_of, with_clusters
-from ptokit.ir.flow import core_of
+from ptokit.ir.flow import allocates, core_of
 from ptokit.ir.lexer import Source, comments_of
 from ptokit.ir.limits import TextLimits
 from ptokit.ir.parser import parse, parse_file, parse_source
 from ptokit.ir.printer import print_module
+from ptokit.ir.retired import Dialect, dialect_of
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
@@ -82,6 +83,20 @@ class Program:
         return self._text or (file.read_text("utf-8") if file.is_file() else str(self))
 
     @property
+    def dialect(self) -> Dialect:
+        """The state of the language that the program is written in."""
+        return dialect_of(self.text, self.module.location.file)
+
+    @property
+    def level(self) -> str:
+        """The level that the program is written for, and why."""
+        made = [op for op in self.module.walk() if allocates(op)]
+        placed = sum(op.operand("addr") is not None for op in made)
+        if placed and placed < len(made):
+            return f"2 and 3 ({placed} of {len(made)} tiles have an address)"
+        return "3 (all tiles have an address)" if placed else "2 (no tile has an address)"
+
+    @property
     def kernels(self) -> list[str]:
         """The names of the functions that can be launched."""
         return [f.name for f in self._launchable.functions if is_entry(f, self._launchable)]
@@ -122,17 +137,24 @@ class Program:
         defines: Defines | None = None,
         rules: str | None = None,
         allow: Iterable[str] = (),
+        sync: str | None = None,
+        dialect: str = "",
     ) -> list[Diagnostic]:
-        """Every complaint of the verifier, and what stands in the way of placing the tiles."""
+        """Every complaint of the verifier, and what stands in the way of placing the tiles.
+
+        `level` 1 and 2 forbid addresses, 3 demands them; 0 takes both. `sync="insert"`: what stands
+        in the way of ordering the pipes as well. `dialect`: the language that it must be written
+        in (`ir/retired.py`).
+        """
         chosen = self.target(on, defines)
         policy = policy_for(self.module.location.file, rules, allow)
-        found = Verify(level, policy=policy).check(self.executable(chosen), chosen)
+        found = [*self.dialect.missing(dialect)] if dialect else []
+        found += Verify(level, policy=policy).check(self.executable(chosen), chosen)
         if not any(each.severity == "error" for each in found):
             placed: list[Diagnostic] = []
             try:
-                self.finished(
-                    chosen, Steps(None if level < 3 else False, None, True), policy, placed
-                )
+                steps = Steps(None if level < 3 else False, sync, True)
+                self.finished(chosen, steps, policy, placed)
             except ProgramError as error:
                 placed += error.diagnostics
             found = unrepeated((*found, *placed))

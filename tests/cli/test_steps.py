@@ -43,12 +43,17 @@ def test_emit_finishes_a_program(
         assert done.output.count(words) == 1
 
 
-@pytest.mark.parametrize("words", [("--no-place",), ("--pto-level", "level3")])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("--no-place",), "unbound-tile"), (("--pto-level", "level3"), "level3-addr")],
+)
 @pytest.mark.parametrize("command", ["emit", "asm"])
-def test_or_refuses(invoke: Invoke, tmp_path: Path, command: str, words: tuple[str, ...]) -> None:
+def test_or_refuses(
+    invoke: Invoke, tmp_path: Path, command: str, words: tuple[str, ...], code: str
+) -> None:
     done = invoke(command, text(tmp_path, placed=False, ordered=False), *words)
     assert isinstance(done.exception, ProgramError)
-    assert done.exception.codes == ("unbound-tile",)
+    assert done.exception.codes == (code,)
 
 
 @pytest.mark.parametrize(

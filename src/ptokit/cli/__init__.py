@@ -70,7 +70,8 @@ def main() -> None:
         try:
             for name, module in COMMANDS.items():
                 app.command(name)(_stoppable(import_module(module).command))
-            app()
+            switches = import_module("ptokit.cli.steps").switches
+            app([*switches(sys.argv[1:])])
         finally:
             sys.stdout.flush()  # a disk that is full says so here
     except (Exception, KeyboardInterrupt, _Stopped) as error:

@@ -12,7 +12,7 @@ from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.files import write_text
 from ptokit.cli.sources import load_program
-from ptokit.cli.steps import EnableInsertSync, Place, PtoLevel, Sync, steps
+from ptokit.cli.steps import Asked, finishing
 from ptokit.ir.printer import print_module
 from ptokit.passes.finish import INSERT, KEEP, OPEN, Steps
 
@@ -26,6 +26,7 @@ class Level(StrEnum):
     l3 = "l3"
 
 
+@finishing
 def command(
     file: Annotated[Path, typer.Argument(help="A PTO text file, in any form; - is stdin.")],
     to: Annotated[Level | None, typer.Option("--to", help="The form to convert to.")] = None,
@@ -34,15 +35,13 @@ def command(
     generic: Annotated[
         bool, typer.Option("--generic", help="Print the generic form of MLIR.")
     ] = False,
-    place: Place = None,
-    sync: Sync = None,
-    enable_insert_sync: EnableInsertSync = False,
-    pto_level: PtoLevel = None,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
     as_json: AsJson = False,
+    *,
+    asked: Asked,
 ) -> None:
     """Print a program in another form: assembly lines, Level 1, 2 or 3.
 
@@ -50,20 +49,23 @@ def command(
     is asked for is done: `--place`, `--sync=insert`, or both.
     """
     program = load_program(file)
-    chosen = program.target(target, define)
+    chosen = asked.on(program.target(target, define))
     rules = profile(strict, release)
-    found = pass_or_refuse(program.check(chosen, rules=rules, allow=allow or ()), strict)
-    asked = steps(place, sync, enable_insert_sync, pto_level)
-    if to is None and asked != OPEN:
-        to, asked = Level.l3, asked.over(Steps(None if asked.sync == INSERT else False, KEEP))
+    complaints = program.check(chosen, asked.level, rules=rules, allow=allow or ())
+    found = pass_or_refuse(complaints, strict)
+    steps = asked.steps
+    if to is None and asked.prints_text:
+        to = Level.l3
+    elif to is None and steps != OPEN:
+        to, steps = Level.l3, steps.over(Steps(None if steps.sync == INSERT else False, KEEP))
     if to is not None:
         program = program.convert(
             to.value,
             chosen,
             rules=rules,
             allow=allow or (),
-            place=asked.place,
-            sync=asked.sync,
+            place=steps.place,
+            sync=steps.sync,
         )
     if generic:
         text = print_module(program.executable(chosen), generic=True)

@@ -8,22 +8,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, rendered, unrepeated
+from ptokit.base.diagnostics import (
+    Diagnostic,
+    PtoError,
+    UsageError,
+    rendered,
+    unrepeated,
+    usage_error,
+)
 from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.files import write_text
 from ptokit.cli.python_file import Checked, Job, Rules, check_python, no_kernel
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_text, shown_name
+from ptokit.cli.steps import Asked, finishing
 from ptokit.from_text import Program, loads
+from ptokit.ir.retired import DIALECTS
 from ptokit.isa.devices import TARGETS as DEVICES
 from ptokit.isa.targets import target
 from ptokit.isa.targets.defines import parse_defines
@@ -33,13 +43,18 @@ from ptokit.report.sarif import sarif
 _IMPORT = re.compile(r"^\s*(import|from)\s+\w", re.MULTILINE)
 
 
+@finishing
 def command(
     files: Annotated[
         list[Path], typer.Argument(help="Files of Python or PTO text; - is standard input.")
     ],
     targets: Annotated[
         str,
-        typer.Option("--target", help="Targets, with commas, or all; default: what a file is for."),
+        typer.Option(
+            "--target",
+            "--pto-arch",
+            help="Targets, with commas, or all; default: what a file is for.",
+        ),
     ] = "",
     level: Annotated[
         int, typer.Option("--level", min=0, max=3, help="3: every tile needs an address.")
@@ -61,13 +76,34 @@ def command(
     sarif_file: Annotated[
         Path | None, typer.Option("--sarif", help="Write the findings here as SARIF, for reviews.")
     ] = None,
+    dialect: Annotated[
+        str, typer.Option("--dialect", help=f"The language of texts: {' or '.join(DIALECTS)}.")
+    ] = "",
+    verbose: Annotated[
+        bool, typer.Option("-v", help="Say what each text is taken for: dialect, level, target.")
+    ] = False,
     as_json: AsJson = False,
+    *,
+    asked: Asked,
 ) -> None:
     """Check programs against the rules; exit 1 when one breaks a rule or cannot be checked."""
     names = targets_of(targets)
+    for name in names:
+        asked.on(target(name))
+    if dialect and dialect not in DIALECTS:
+        raise usage_error("dialect", f"there is no dialect {dialect!r}", fix=" or ".join(DIALECTS))
     overrides = parse_defines(define)
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
+    check = partial(
+        Program.check,
+        level=asked.level or level,
+        defines=overrides,
+        sync=asked.steps.sync,
+        dialect=dialect,
+        **rules,
+    )
     found: list[Diagnostic] = []
+    said: list[str] = []
     checked: list[tuple[str, Checked]] = []
     runs = 0
     for path in files:
@@ -77,7 +113,8 @@ def command(
             complaints, kernels = verdict.found, verdict.checked
             runs += len(kernels)
         else:
-            complaints, kernels = _check_text(path, text, names, level, overrides, rules)
+            complaints, kernels, taken_for = _check_text(path, text, names, asked, check)
+            said += [f"{name}: {taken_for}"] if verbose and taken_for else []
             if run and not _errors(complaints):
                 program = loads(text, name)
                 complaints += _run_text(program, names, arg or [], overrides, rules, seconds)
@@ -88,7 +125,7 @@ def command(
         report = json.dumps(sarif(found, version("ptokit")), indent=1)
         write_text(sarif_file, report + "\n")
     lines = [rendered(found)] if found else []
-    lines += _table(checked)
+    lines += said + _table(checked)
     if run and runs:
         lines += _verdicts(found)
     lines.append(f"{amount(len(files), 'file')}, {counted(found)}")
@@ -151,22 +188,30 @@ def _verdicts(found: list[Diagnostic]) -> list[str]:
 
 
 def _check_text(
-    path: Path, text: str, names: list[str], level: int, overrides: dict[str, int], rules: Rules
-) -> tuple[list[Diagnostic], list[Checked]]:
+    path: Path,
+    text: str,
+    names: list[str],
+    asked: Asked,
+    check: Callable[[Program, str], list[Diagnostic]],
+) -> tuple[list[Diagnostic], list[Checked], str]:
+    """What is wrong with a text, its kernels, and what it is taken for."""
+    name = shown_name(path)
     try:
-        program = loads(text, shown_name(path))
+        program = loads(text, name)
     except PtoError as error:
-        return list(error.diagnostics), []
+        return list(error.diagnostics), [], ""
     if not program.module.functions:
-        return [no_kernel(shown_name(path), "a program consists of functions: func.func @name")], []
+        return [no_kernel(name, "a program consists of functions: func.func @name")], [], ""
     found: list[Diagnostic] = []
     checked: list[Checked] = []
-    for name in names or [program.target().name]:
-        complaints = program.check(name, level, defines=overrides, **rules)
+    targets = names or [asked.on(program.target()).name]
+    for on in targets:
+        complaints = check(program, on)
         found += complaints
         for kernel in program.kernels:
-            checked.append(Checked(kernel, name, _errors(complaints)))
-    return found, checked
+            checked.append(Checked(kernel, on, _errors(complaints)))
+    level = f"{asked.level}" if asked.level else program.level
+    return found, checked, f"dialect {program.dialect}, level {level}, for {', '.join(targets)}"
 
 
 def _run_text(

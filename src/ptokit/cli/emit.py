@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ptokit.base.diagnostics import usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.files import write_text
 from ptokit.cli.sources import load_program
-from ptokit.cli.steps import EnableInsertSync, Place, PtoLevel, Sync, steps
+from ptokit.cli.steps import Asked, BackEnd, finishing
 
 
+@finishing
 def command(
     file: Annotated[Path, typer.Argument(help="A PTO text file; - is standard input.")],
     cpp: Annotated[bool, typer.Option("--cpp", help="PTO C++ (the only output so far).")] = True,
     target: OnTarget = None,
     out: Annotated[Path | None, typer.Option("-o", help="Write here instead of printing.")] = None,
-    place: Place = None,
-    sync: Sync = None,
-    enable_insert_sync: EnableInsertSync = False,
-    pto_level: PtoLevel = None,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
     as_json: AsJson = False,
+    *,
+    asked: Asked,
 ) -> None:
     """Write a program as PTO C++ for the real tool chain."""
     program = load_program(file)
-    chosen = program.target(target, define)
+    chosen = asked.on(program.target(target, define))
     rules = profile(strict, release)
-    found = pass_or_refuse(program.check(chosen, rules=rules, allow=allow or ()), strict)
-    asked = steps(place, sync, enable_insert_sync, pto_level)
-    source = program.cpp(chosen, rules=rules, allow=allow or (), place=asked.place, sync=asked.sync)
+    if asked.backend != BackEnd.emitc and not asked.prints_text:
+        raise usage_error("steps", "there is no --pto-backend=vpto here: C++ is what is emitted")
+    complaints = program.check(chosen, asked.level, rules=rules, allow=allow or ())
+    found = pass_or_refuse(complaints, strict)
+    write = partial(program.convert, "l3") if asked.prints_text else program.cpp
+    source = str(
+        write(
+            chosen,
+            rules=rules,
+            allow=allow or (),
+            place=asked.steps.place,
+            sync=asked.steps.sync,
+        )
+    )
     if out is None:
         answer(source, found=found, text=source)
     write_text(out, source)

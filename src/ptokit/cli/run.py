@@ -15,12 +15,13 @@ from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.files import Fill, make_folder, read_array, write
 from ptokit.cli.sources import load_program
-from ptokit.cli.steps import EnableInsertSync, Place, PtoLevel, Sync, steps
+from ptokit.cli.steps import Asked, finishing
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.kernels import Kernel
 
 
+@finishing
 def command(
     file: Annotated[Path, typer.Argument(help="A PTO text file; - is standard input.")],
     args: Annotated[
@@ -51,34 +52,34 @@ def command(
         int | None,
         typer.Option("--max-bytes", min=1, help="Stop at so many bytes of simulated memory."),
     ] = None,
-    place: Place = None,
-    sync: Sync = None,
-    enable_insert_sync: EnableInsertSync = False,
-    pto_level: PtoLevel = None,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
     as_json: AsJson = False,
+    *,
+    asked: Asked,
 ) -> None:
     """Run a program; say which arrays it changed, and write them out on request."""
     program = load_program(file)
     kernel = program[entry] if entry else program.entry()
     words = args or []
     values = arguments(kernel, words)
-    asked = steps(place, sync, enable_insert_sync, pto_level)
+    rules = profile(strict, release)
+    chosen = asked.on(program.target(target, define))
+    if asked.level:
+        pass_or_refuse(program.check(chosen, asked.level, rules=rules, allow=allow or ()), strict)
     if out is not None:
         make_folder(out)
     before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
     found = kernel[grid](
         *values,
-        target=target,
-        defines=define,
+        target=chosen,
         seed=schedule,
         jobs=jobs,
-        place=asked.place,
-        sync=asked.sync,
-        rules=profile(strict, release),
+        place=asked.steps.place,
+        sync=asked.steps.sync,
+        rules=rules,
         allow=allow or (),
         max_steps=max_steps,
         max_seconds=max_seconds,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.enums import CompactMode, Layout
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
-from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr
+from ptokit.ir.attributes import ArrayAttr, Attribute, BoolAttr, EnumAttr, IntAttr
 from ptokit.ir.core import Function, Module, Op, Value
-from ptokit.ir.dialects import DEFINITIONS, Definition, asynchronous, memory
+from ptokit.ir.dialects import DEFINITIONS, Definition, asynchronous, fifo, memory, scf
 from ptokit.ir.dialects.asynchronous import config_of, group_of, sync_id
 from ptokit.ir.fifos import entry_of, is_slot
 from ptokit.ir.types import (
@@ -43,7 +43,12 @@ class Scene:
     function: Function
     known: Known
     target: Target
-    level: int
+    level: int  # 0: none is asked for
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the level leaves all addresses to the tool."""
+        return self.level in (1, 2)
 
 
 Check = Callable[[Op, Scene], Iterator[Diagnostic]]
@@ -96,6 +101,9 @@ def _check_made(op: Op, spec: TileSpec, scene: Scene) -> Iterator[Diagnostic]:
     yield from check_address(op, TileFacts(on_target(spec, scene.target.left_layout)), scene)
 
 
+_PLANNED = "pto.multi_buffer_addrs"
+
+
 def check_alloc_tiles(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """`alloc_multi_tile`: as many tiles as there may be, each a legal one."""
     type_ = op.result.type
@@ -106,6 +114,9 @@ def check_alloc_tiles(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         )
     if type_.spec.compact is CompactMode.RowPlusOne:
         yield complaint(op, "tile-slot-type", "a slot has no row_plus_one compaction")
+    if _PLANNED in op.attrs:
+        text = f"the attribute {_PLANNED} is reserved for what a planner writes"
+        yield complaint(op, "reserved-attribute", text, fix="leave it out")
     yield from _check_made(op, type_.spec, scene)
     address, space = scene.known.number(op.operand("addr")), scene.target.spaces[type_.spec.loc]
     if address is not None and address + bytes_of(type_) > space.capacity:
@@ -152,11 +163,19 @@ def _valid_in_capacity(
 
 def check_address(op: Op, facts: TileFacts | ConvFacts, scene: Scene) -> Iterator[Diagnostic]:
     """A known address has the alignment of its memory; what is valid of the tile lies in it."""
-    if scene.level == 3 and op.operand("addr") is None:
+    given = op.operand("addr")
+    if scene.level == 3 and given is None:
         yield complaint(
             op, "level3-addr", "Level 3 requires 'addr' operand", fix="write addr = %address"
         )
-    address = scene.known.number(op.operand("addr"))
+    elif scene.is_planned and given is not None:
+        yield complaint(
+            op,
+            "level-addr",
+            f"Level {scene.level} takes no addr: tiles are placed for the program",
+            fix="leave addr out, or ask for --pto-level=level3",
+        )
+    address = scene.known.number(given)
     if address is None:
         return
     space, end = scene.target.spaces[facts.spec.loc], address + _reach(facts.spec)
@@ -182,6 +201,46 @@ def _reach(spec: TileSpec | ConvSpec) -> int:
     cols = spec.cols if spec.valid_col == DYNAMIC else spec.valid_col
     elements = spec.axis_map(rows, cols).covering(rows, cols).span
     return -(-elements // 2) if spec.dtype.is_packed else elements * spec.itemsize
+
+
+def check_bound(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`tassign`: a level that leaves addresses to the program, and an address that may be one."""
+    tile = op.operands[0].type
+    if op.operand("addr") is None or not isinstance(tile, TileBufType):
+        return
+    if scene.is_planned:
+        yield complaint(
+            op,
+            "level-addr",
+            f"Level {scene.level} places the tiles itself and binds none while it runs",
+            fix="give the tile no address, or ask for --pto-level=level3",
+        )
+    unplanned = replace(scene, level=0)
+    yield from check_address(
+        op, TileFacts(on_target(tile.spec, scene.target.left_layout)), unplanned
+    )
+
+
+def check_reserved(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`reserve_buffer`: who chooses its address is who chooses those of the tiles."""
+    is_auto, has_base = op.attrs.get("autoAlloc") == BoolAttr(True), "base" in op.attrs
+    wrong = ""
+    if scene.level == 3 and (is_auto or not has_base):
+        wrong = "Level 3 requires 'auto = false' and a base"
+    elif scene.is_planned and not is_auto:
+        wrong = f"an explicit base (auto = false) is not supported at Level {scene.level}"
+    elif scene.is_planned and has_base:
+        wrong = f"unexpected 'base': Level {scene.level} places what is reserved with auto = true"
+    if wrong:
+        fix = "auto = false, base = ..." if scene.level == 3 else "auto = true, and no base"
+        yield complaint(op, "level-reserved", wrong, fix=f"write {fix}")
+
+
+def check_loop(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`for`: a constant step leads to the end."""
+    step = scene.known.number(op.operand("step"))
+    if step is not None and step <= 0:
+        yield complaint(op, "loop-step", "a constant step operand must be positive", {"step": step})
 
 
 def check_declared(op: Op, scene: Scene) -> Iterator[Diagnostic]:
@@ -478,6 +537,8 @@ def check_entry(op: Op, scene: Scene) -> Iterator[Diagnostic]:
 
 
 CHECKS: dict[Definition, Check] = {
+    fifo.RESERVE: check_reserved,
+    scf.FOR: check_loop,
     **{d: check_entry for d in DEFINITIONS.values() if d.insn and d.insn.moves_entries},
     memory.ALLOC: check_alloc,
     memory.ALLOC_TILES: check_alloc_tiles,

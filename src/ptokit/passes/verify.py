@@ -27,7 +27,7 @@ from ptokit.passes.conv_structure import CONV_CHECKS
 from ptokit.passes.facts import Known
 from ptokit.passes.functions import check_functions
 from ptokit.passes.overlap import overlaps
-from ptokit.passes.structure import CHECKS, Check, Scene, complaint, tile_type
+from ptokit.passes.structure import CHECKS, Check, Scene, check_bound, complaint, tile_type
 from ptokit.passes.surroundings import Surroundings, Use
 from ptokit.passes.unbound import unbound
 
@@ -129,6 +129,7 @@ class _Checker:
             if isinstance(r.type, BufferType)
             for d in tile_type(op, r.type.spec, scene)
         ]
+        made += check_bound(op, scene) if insn.binds else ()
         named: dict[str, Facts | None] = {}
         values = run_time_operands(op)
         known = scene.known.operands(op)
