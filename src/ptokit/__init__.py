@@ -48,6 +48,7 @@ from ptokit.frontend.types import *
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 
 if TYPE_CHECKING:
+    from ptokit.folders.runs import run_folder
     from ptokit.from_python import kernel
     from ptokit.from_text import load, loads
     from ptokit.ir.limits import TextLimits
@@ -59,6 +60,7 @@ _LATE = {
     "kernel": "ptokit.from_python",
     "load": "ptokit.from_text",
     "loads": "ptokit.from_text",
+    "run_folder": "ptokit.folders.runs",
     "TextLimits": "ptokit.ir.limits",
 }
 
@@ -93,6 +95,7 @@ __all__ = [
     "Kernel",
     "load",
     "loads",
+    "run_folder",
     "TextLimits",
     "static_range",
     "cube_section",

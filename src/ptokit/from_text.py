@@ -72,7 +72,7 @@ class Program:
 
     def __init__(self, module: Module, text: str = "") -> None:
         self.module = module
-        self._launchable = with_clusters(module)
+        self.launchable = with_clusters(module)  # the module with all that can be launched
         self._text = text
         self._kernels: dict[str, Kernel] = {}
 
@@ -99,12 +99,12 @@ class Program:
     @property
     def kernels(self) -> list[str]:
         """The names of the functions that can be launched."""
-        return [f.name for f in self._launchable.functions if is_entry(f, self._launchable)]
+        return [f.name for f in self.launchable.functions if is_entry(f, self.launchable)]
 
     def __getitem__(self, name: str) -> Kernel:
-        function = self._launchable.function(name)
+        function = self.launchable.function(name)
         if function is None:
-            names = [f.name for f in self._launchable.functions]
+            names = [f.name for f in self.launchable.functions]
             raise usage_error(
                 "unknown-function",
                 f"there is no function @{name}",
@@ -163,7 +163,7 @@ class Program:
     def executable(self, on: Target) -> Module:
         """The module as it is checked and run: assembly lines get views for their arguments, and
         scale tiles the memory their use asks for."""
-        module = self._launchable
+        module = self.launchable
         if level_of(module) == "sync":
             module = ConvertLevel("l1").run(module, on)
         return with_scale_memories(with_tiles(module))

@@ -21,6 +21,7 @@ from ptokit import cli, conform, load
 from ptokit.base.diagnostics import PtoError, UsageError
 from ptokit.base.dtypes import dtype
 from ptokit.cli import files, targets
+from ptokit.folders.arrays import read_array
 from ptokit.frontend.launch import launch
 
 COPY = """func.func @copy(%x: !pto.ptr<f32, gm>, %y: !pto.ptr<f32, gm>) {
@@ -97,14 +98,14 @@ HOSTILE = {
 def test_an_array_that_is_none_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "x.npy").write_bytes(HOSTILE[name])
     with pytest.raises(UsageError, match=r"(?s)%x: cannot read .*np\.save"):
-        files.read_array(str(tmp_path / "x.npy"), "x")
+        read_array(str(tmp_path / "x.npy"), "x")
 
 
 @pytest.mark.parametrize("shape", [(16, 64), (0, 4), ()])
 def test_an_array_is_read_as_it_was_written(shape: tuple[int, ...], tmp_path: Path) -> None:
     value = np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
     np.save(tmp_path / "x.npy", value)
-    found = files.read_array(str(tmp_path / "x.npy"), "x")
+    found = read_array(str(tmp_path / "x.npy"), "x")
     assert found.shape == shape
     assert found.flags.writeable
     assert (found == value).all()

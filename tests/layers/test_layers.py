@@ -24,6 +24,7 @@ LAYERS = [
     ["report"],
     ["kernels", "comm"],
     ["from_python", "from_text"],
+    ["folders"],
     ["__init__"],  # the public names
     ["conform"],
     ["cli"],

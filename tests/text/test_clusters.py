@@ -35,8 +35,23 @@ def test_halves_of_a_cluster_are_one_kernel() -> None:
     assert 'extern "C" __global__ AICORE void mul(' in made.cpp()
 
 
+def test_the_vector_half_may_ask_for_the_number_of_its_core() -> None:
+    own = "    %core = pto.get_subblock_idx\n"
+    text = halves("%x: !pto.ptr<f32>, %z: !pto.ptr<f32>, %core: i32")
+    made = loads(text.replace(own, "").replace("%core : i64", "%core : i32"), "k.pto")
+    assert own in text
+    assert made.kernels == ["mul"]
+    assert [p.name for p in made.entry().function.params] == ["x", "z"]
+    x = np.random.default_rng(0).integers(-4, 4, (16, 16)).astype("f4")
+    z = np.zeros_like(x)
+    made.entry()[1](x, z)
+    assert np.array_equal(z, x @ x)
+    assert loads(str(made), "k.pto").kernels == ["mul"]
+
+
 def test_halves_have_the_same_parameters() -> None:
-    assert loads(halves("%z: !pto.ptr<f32>"), "k.pto").kernels == []
+    for other in ("%z: !pto.ptr<f32>", "%x: !pto.ptr<f32>, %z: !pto.ptr<f32>, %n: i64"):
+        assert loads(halves(other), "k.pto").kernels == []
 
 
 @pytest.mark.parametrize("mark", ["pto.entry", "pto.kernel", "pto.aicore", "hacc.entry"])

@@ -1,8 +1,7 @@
-"""What commands read and write beside programs: arrays, reports, texts.
+"""What commands write: arrays, reports, texts.
 
 An output is written beside its place and renamed when it is complete: whoever stops a command, or
-has no room left, still has the old file. Nothing that is read is executed: `.npy` files may not
-hold objects of Python.
+has no room left, still has the old file.
 """
 
 from __future__ import annotations
@@ -14,10 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
-import numpy as np
-
 from ptokit.base.diagnostics import PtoError, usage_error
-from ptokit.base.layout import Array
 
 Fill = Callable[[BinaryIO], object]  # writes the contents of a file
 
@@ -71,20 +67,3 @@ def _cannot(what: str, path: Path, error: OSError) -> PtoError:
     missing = isinstance(error, FileNotFoundError)
     fix = f"mkdir -p {path.parent}" if missing else "choose another place for it"
     return usage_error("file", f"cannot {what} {path}: {reason}", fix=fix)
-
-
-def read_array(word: str, name: str) -> Array:
-    """The array in an .npy file, which is an argument under a name."""
-    try:
-        found = np.load(word, mmap_mode="r", allow_pickle=False)  # no more than the file has
-        if isinstance(found, np.ndarray):
-            return np.array(found)
-        found.close()
-        reason = "it is an archive of several arrays"
-    except (OSError, ValueError, OverflowError, EOFError, MemoryError) as error:
-        reason = str(getattr(error, "strerror", None) or error)
-    raise usage_error(
-        "arguments",
-        f"%{name}: cannot read {word}: {reason}",
-        fix="pass an .npy file, as np.save writes it",
-    )

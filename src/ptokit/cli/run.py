@@ -1,4 +1,4 @@
-"""`ptokit run FILE ARG...`: execute a program on arrays from .npy files."""
+"""`ptokit run FILE ARG...`: execute a program on arrays from .npy files, or a folder of them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import typer
 
 from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
-from ptokit.cli.answer import AsJson, answer
-from ptokit.cli.files import Fill, make_folder, read_array, write
+from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.files import Fill, make_folder, write
 from ptokit.cli.sources import load_program
 from ptokit.cli.steps import Asked, finishing
+from ptokit.folders.arrays import read_array
+from ptokit.folders.runs import Outcomes, Status, run_folder
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.kernels import Kernel
@@ -23,7 +25,9 @@ from ptokit.kernels import Kernel
 
 @finishing
 def command(
-    file: Annotated[Path, typer.Argument(help="A PTO text file; - is standard input.")],
+    file: Annotated[
+        Path, typer.Argument(help="A PTO text file, or a folder of them; - is standard input.")
+    ],
     args: Annotated[
         list[str] | None, typer.Argument(help="A number or an .npy file per parameter, in order.")
     ] = None,
@@ -34,7 +38,15 @@ def command(
         int | None,
         typer.Option("--schedule", help="Seed of a random, repeatable order of cores and pipes."),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes for the blocks.")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=1, help="Processes for the blocks, or for the programs.")
+    ] = 1,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", min=0, help="Draw arguments that nobody gives. Default of a folder: 0."
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the arrays the kernel changed.")
     ] = None,
@@ -60,12 +72,36 @@ def command(
     *,
     asked: Asked,
 ) -> None:
-    """Run a program; say which arrays it changed, and write them out on request."""
+    """Run a program; say which arrays it changed, and write them out on request.
+
+    Of a folder run every program in it: as its runs.toml says, or on random arguments.
+    """
+    words, rules = args or [], profile(strict, release)
+    if file.is_dir() or seed is not None:
+        given = (words, entry, out, in_place, schedule, max_steps, max_bytes, define, allow)
+        if any(given):
+            raise usage_error(
+                "arguments",
+                "ARG, --entry, --out, --in-place, --schedule, --max-steps, --max-bytes, -D and "
+                "--allow are for one program on arguments that are given",
+                fix="say it in a runs.toml beside the programs, or run the programs one by one",
+            )
+        told = run_folder(
+            file,
+            seed=seed or 0,
+            grid=grid,
+            target=target,
+            place_tiles=asked.steps.place,
+            sync=asked.steps.sync,
+            rules=rules,
+            jobs=jobs,
+            max_seconds=max_seconds,
+        )
+        runs = [each.to_json() for each in told]
+        answer(str(told), code=_code(told), runs=runs, counts=told.counts)
     program = load_program(file)
     kernel = program[entry] if entry else program.entry()
-    words = args or []
     values = arguments(kernel, words)
-    rules = profile(strict, release)
     chosen = asked.on(program.target(target, define))
     if asked.level:
         pass_or_refuse(program.check(chosen, asked.level, rules=rules, allow=allow or ()), strict)
@@ -87,6 +123,14 @@ def command(
     ).warnings
     pass_or_refuse(found, strict)
     _report(kernel, words, values, before, out, in_place, found)
+
+
+def _code(told: Outcomes) -> Exit:
+    """The exit code of a folder: that of the worst of its runs."""
+    found = {each.status for each in told}
+    if Status.LEFT_OUT in found:
+        return Exit.STOPPED
+    return Exit.BUG if Status.BUG in found else Exit.OK if told.is_clean else Exit.FOUND
 
 
 def arguments(kernel: Kernel, words: list[str], given_as: str = "") -> list[Any]:
@@ -117,11 +161,7 @@ def _argument(param: Value, word: str) -> Any:
     if not isinstance(type_, PtrType | ViewType | ShapedType):
         what = f"%{param.name} is a {type_}, which no file holds"
         raise usage_error("arguments", what, fix="call it from a function that takes memory")
-    array = read_array(word, param.name)
-    wanted = type_.element.dtype
-    if wanted is not None and array.dtype.kind == "V" and array.itemsize == wanted.itemsize:
-        array = array.view(wanted.np)  # .npy files cannot name bfloat16 and its kin
-    return np.ascontiguousarray(array)
+    return read_array(word, param.name, type_.element.dtype)
 
 
 def _report(

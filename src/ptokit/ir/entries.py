@@ -2,7 +2,8 @@
 
 A front end writes the two halves of a kernel for a cluster as two functions, `X_aic` for the cube
 core and `X_aiv` for the vector cores, with the same parameters. Launching them together needs a
-function that calls both; it is made here where the module does not have it.
+function that calls both; it is made here where the module does not have it. The vector half may
+take one i32 more: the number of its core within the cluster, which only the launch knows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from ptokit.ir.attributes import EnumAttr, SymbolAttr, UnitAttr
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Function, Module, Value
 from ptokit.ir.dialects.func import CALL, RETURN
+from ptokit.ir.dialects.system import SUBBLOCK_IDX
+from ptokit.ir.types import I32, I64, Type
 
 # Attributes that make a function a kernel: today's, and those it had before.
 _MARKS = ("pto.entry", "pto.kernel", "pto.aicore", "hacc.entry")
@@ -49,12 +52,17 @@ def _clusters(module: Module) -> Iterator[Function]:
         if name == function.name or peer is None or module.function(name) is not None:
             continue
         halves = (function, peer)
-        is_pair = function.input_types == peer.input_types and all(
+        is_pair = peer.input_types in _fitting(function) and all(
             half.body is not None and kind_of(half) == kind and not is_entry(half, module)
             for half, kind in zip(halves, _HALVES.values(), strict=True)
         )
         if is_pair:
             yield _calling(name, halves)
+
+
+def _fitting(cube: Function) -> tuple[tuple[Type, ...], ...]:
+    """The parameters that the other half of a cube function may have."""
+    return cube.input_types, (*cube.input_types, I32)
 
 
 def _calling(name: str, halves: tuple[Function, Function]) -> Function:
@@ -63,6 +71,10 @@ def _calling(name: str, halves: tuple[Function, Function]) -> Function:
     block = Block([Value(p.name, p.type, None, place) for p in halves[0].params])
     builder = Builder(block, place)
     for half in halves:
-        builder.op(CALL.name, {"operands": block.args}, attrs={"callee": SymbolAttr(half.name)})
+        given = list(block.args)
+        if len(half.params) > len(given):
+            core = builder.op(SUBBLOCK_IDX.name, results=[I64]).result
+            given.append(builder.op("arith.trunci", {"in": core}, [I32]).result)
+        builder.op(CALL.name, {"operands": given}, attrs={"callee": SymbolAttr(half.name)})
     builder.op(RETURN.name)
     return Function(name, block, attrs={_MARKS[0]: UnitAttr()}, location=place)

@@ -1,0 +1,1 @@
+"""Folders of programs: what is run, on which inputs, and what came of it."""

@@ -1,0 +1,60 @@
+"""Arrays in files, and how two of them differ."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from ptokit.base.diagnostics import usage_error
+from ptokit.base.dtypes import DType
+from ptokit.base.layout import Array
+
+
+def read_array(word: str, name: str, kind: DType | None = None) -> Array:
+    """The array in an .npy file, which is an argument under a name, of this element type.
+
+    Nothing in it is executed: it may not hold objects of Python.
+    """
+    try:
+        found = np.load(word, mmap_mode="r", allow_pickle=False)  # no more than the file has
+        if isinstance(found, np.ndarray):
+            return _as_written(np.array(found), kind)
+        found.close()
+        reason = "it is an archive of several arrays"
+    except (OSError, ValueError, OverflowError, EOFError, MemoryError) as error:
+        reason = str(getattr(error, "strerror", None) or error)
+    raise usage_error(
+        "arguments",
+        f"%{name}: cannot read {word}: {reason}",
+        fix="pass an .npy file, as np.save writes it",
+    )
+
+
+def _as_written(array: Array, kind: DType | None) -> Array:
+    """.npy files cannot name bfloat16 and its kin: their elements are bytes without a type."""
+    is_bare = kind is not None and array.dtype.kind == "V" and array.itemsize == kind.itemsize
+    return np.ascontiguousarray(array.view(kind.np) if kind is not None and is_bare else array)
+
+
+def difference(
+    got: Array, expected: Array, kind: DType, rtol: float | None = None, atol: float | None = None
+) -> str:
+    """How two arrays differ, in a sentence; the empty string where they agree.
+
+    Without a tolerance whole numbers must be equal, and others agree to half the digits they have.
+    """
+    if got.size != expected.size:
+        return f"{expected.size} elements are expected, not {got.size}"
+    usual = float(ml_dtypes.finfo(kind.np).eps) ** 0.5 if kind.is_float else 0.0
+    a, b = (each.reshape(-1).astype(np.float64) for each in (got, expected))
+    is_close = np.isclose(
+        a, b, usual if rtol is None else rtol, usual if atol is None else atol, equal_nan=True
+    )
+    if is_close.all():
+        return ""
+    with np.errstate(invalid="ignore"):
+        gap = np.where(is_close, -1, np.nan_to_num(np.abs(a - b), nan=np.inf))
+    worst = int(np.argmax(gap))
+    place = [int(n) for n in np.unravel_index(worst, got.shape)]
+    count = int(np.count_nonzero(~is_close))
+    return f"{count} of {a.size} differ, most at {place}: {a[worst]:g}, not {b[worst]:g}"

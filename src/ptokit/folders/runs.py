@@ -1,0 +1,309 @@
+"""Running all programs of a folder, each by itself: one that fails does not stop the others."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from ptokit.base.diagnostics import (
+    Diagnostic,
+    InternalError,
+    ProgramError,
+    PtoError,
+    PtoWarning,
+    usage_error,
+)
+from ptokit.base.dtypes import DType
+from ptokit.base.entry import public
+from ptokit.folders.arrays import difference, read_array
+from ptokit.folders.inputs import MISLED, attempts, element_of, is_memory
+from ptokit.folders.manifest import Case, cases_in
+from ptokit.from_text import Program, load
+from ptokit.frontend.launch import progress
+from ptokit.ir.core import Function
+from ptokit.kernels import Kernel
+from ptokit.machine.jobs import undisturbed
+
+
+class Status(StrEnum):
+    """What became of a run."""
+
+    AGREES = "agrees"  # with the arrays that were expected
+    RAN = "ran"  # nothing was expected
+    DIFFERS = "differs"
+    STOPPED = "stopped"  # by an error while it ran
+    REFUSED = "refused"  # it cannot be read, or breaks a rule
+    BUG = "bug"  # of ptokit
+    LEFT_OUT = "left out"  # somebody stopped the whole
+
+
+GOOD = frozenset({Status.AGREES, Status.RAN})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one run."""
+
+    program: str
+    kernel: str
+    target: str
+    status: Status
+    seconds: float = 0.0  # of the launch, its checks included
+    reason: str = ""
+    inputs: str = ""  # what random arguments were drawn from
+    changed: tuple[str, ...] = ()  # the arrays that the kernel has written
+    diagnostics: tuple[Diagnostic, ...] = ()  # of what stopped it, or its warnings
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for tools."""
+        data = {k: v for k, v in vars(self).items() if k != "diagnostics"}
+        return {**data, "status": self.status.value, "changed": list(self.changed),
+                "diagnostics": [d.to_json() for d in self.diagnostics]}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcomes(Sequence[Outcome]):
+    """What became of every run of a folder, in the order of the programs."""
+
+    outcomes: tuple[Outcome, ...]
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.outcomes[place]
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many runs ended in which way; those that none did are left out."""
+        found = Counter(each.status for each in self.outcomes)
+        return {status.value: found[status] for status in Status if found[status]}
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether all of them ran, and agree with what was expected."""
+        return all(each.status in GOOD for each in self.outcomes)
+
+    def __str__(self) -> str:
+        """A table, and a line that counts."""
+        rows = [
+            (each.status.value, f"{each.seconds:.3f}", each.target, each.program, each.kernel)
+            for each in self.outcomes
+        ]
+        widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
+        lines: list[str] = []
+        for each, row in zip(self.outcomes, rows, strict=True):
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            lines.append(f"{'  '.join(cells)}  {each.reason}".rstrip())
+        told = ", ".join(f"{count} {status}" for status, count in self.counts.items())
+        seconds = sum(each.seconds for each in self.outcomes)
+        return "\n".join([*lines, f"{len(self)} runs: {told}; {seconds:.1f} s"])
+
+
+@public
+def run_folder(
+    place: str | Path,
+    *,
+    seed: int = 0,
+    grid: int = 1,
+    target: str | None = None,
+    sync: str | None = None,
+    place_tiles: bool | None = None,
+    rules: str | None = None,
+    jobs: int = 1,
+    max_seconds: float | None = None,
+) -> Outcomes:
+    """Run every program of a folder, and of the folders in it, as its `runs.toml` says.
+
+    Arguments that no manifest gives are drawn from `seed`: arrays as long as the views over them.
+    The other options hold where a manifest says nothing. `jobs` runs so many programs at a time,
+    each in a process of its own. Ctrl-C ends the whole; what was not run yet is `left out`.
+    """
+    options: dict[str, Any] = {"seed": seed, "grid": grid, "target": target, "sync": sync,
+               "place": place_tiles, "rules": rules, "max_seconds": max_seconds}  # fmt: skip
+    root = Path(place)
+    cases = cases_in(root, options)
+    found: dict[int, list[Outcome]] = {}
+    with progress(len(cases), "programs") as done, suppress(KeyboardInterrupt):
+        for number, outcomes in _apart(cases, jobs) if jobs > 1 else _here(cases):
+            found[number] = outcomes
+            if done is not None:
+                done(1)
+    base = root if root.is_dir() else root.parent
+    every = [o for n, case in enumerate(cases) for o in found.get(n) or [_left_out(case)]]
+    return Outcomes(tuple(replace(o, program=_short(o.program, base)) for o in every))
+
+
+def _left_out(case: Case) -> Outcome:
+    return Outcome(str(case.program), case.kernel, case.target or "", Status.LEFT_OUT)
+
+
+def _short(program: str, base: Path) -> str:
+    return str(Path(program).relative_to(base))
+
+
+# ---- one run -------------------------------------------------------------------------------------
+
+
+def run_case(case: Case) -> list[Outcome]:
+    """Run a program as a case says: one outcome per kernel; raises nothing but Ctrl-C."""
+    started = time.perf_counter()
+    made = Outcome(str(case.program), case.kernel, case.target or "", Status.RAN)
+    try:
+        program = load(case.program)
+        made = replace(made, target=program.target(case.target).name)
+        kernels = [case.kernel] if case.kernel else program.kernels or [program.entry().name]
+    except Exception as error:
+        return [_failed(made, error, Status.REFUSED, started)]
+    return [_run(replace(made, kernel=name), case, program) for name in kernels]
+
+
+def _run(made: Outcome, case: Case, program: Program) -> Outcome:
+    started = time.perf_counter()
+    status = Status.REFUSED
+    try:
+        kernel = program[made.kernel]
+        options: dict[str, Any] = {"target": case.target, "sync": case.sync, "place": case.place,
+                   "rules": case.rules}  # fmt: skip
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            kernel.lower(*[None] * len(kernel.function.params), **options)
+            status = Status.STOPPED
+            return _launched(made, case, kernel, program, options)
+    except Exception as error:
+        return _failed(made, error, status, started)
+
+
+def _launched(
+    made: Outcome, case: Case, kernel: Kernel, program: Program, options: Mapping[str, Any]
+) -> Outcome:
+    """Run a kernel on what is given, and on random inputs for the rest."""
+    params = [p.name for p in kernel.function.params]
+    _check_names(case, kernel.function)
+    kinds = {p.name: element_of(p) for p in kernel.function.params if is_memory(p)}
+    given = {
+        name: read_array(value, name, kinds.get(name)) if isinstance(value, str) else value
+        for name, value in case.args.items()
+    }
+    first: PtoError | None = None
+    for within, drawn in attempts(program.launchable, kernel.function, case.seed, given):
+        before = {n: v.copy() for n, v in zip(params, drawn, strict=True) if hasattr(v, "copy")}
+        started = time.perf_counter()
+        try:
+            run = kernel[case.grid](*drawn, **options, max_seconds=case.max_seconds)
+        except ProgramError as error:
+            first = first or error
+            if set(given) == set(params) or not MISLED.intersection(error.codes):
+                raise
+            continue
+        after = dict(zip(params, drawn, strict=True))
+        made = replace(
+            made,
+            seconds=time.perf_counter() - started,
+            inputs="" if set(given) == set(params) else str(within),
+            changed=tuple(n for n, old in before.items() if old.tobytes() != after[n].tobytes()),
+            diagnostics=run.warnings,
+        )
+        return _compared(made, case, after, kinds)
+    assert first is not None
+    raise first
+
+
+def _check_names(case: Case, function: Function) -> None:
+    """Refuse values for what the kernel does not take, or not as such."""
+    kinds = {p.name: is_memory(p) for p in function.params}
+    for name, value in (*case.args.items(), *case.expected.items()):
+        listed = ", ".join(f"%{p.name}: {p.type}" for p in function.params)
+        if name not in kinds:
+            raise usage_error("manifest", f"there is no parameter %{name}", fix=f"one of {listed}")
+        if kinds[name] != isinstance(value, str | dict):
+            what = "an .npy file or a table" if kinds[name] else "a number"
+            raise usage_error("manifest", f"%{name} is given as {what}", fix=listed)
+
+
+def _compared(
+    made: Outcome, case: Case, after: Mapping[str, Any], kinds: Mapping[str, DType]
+) -> Outcome:
+    """The outcome of a run that has ended, held against what was expected."""
+    if not case.expected:
+        return made
+    reasons: list[str] = []
+    for name, given in case.expected.items():
+        if isinstance(given, str):
+            wanted = read_array(given, name, kinds[name])
+        else:
+            wanted = np.full(after[name].shape, given["fill"], kinds[name].np)
+        found = difference(after[name], wanted, kinds[name], case.rtol, case.atol)
+        reasons += [f"%{name}: {found}"] if found else []
+    status = Status.DIFFERS if reasons else Status.AGREES
+    return replace(made, status=status, reason="; ".join(reasons))
+
+
+def _failed(made: Outcome, error: Exception, status: Status, started: float) -> Outcome:
+    """The outcome of a run that an error has ended."""
+    seconds = time.perf_counter() - started
+    found = error.diagnostics if isinstance(error, PtoError) else ()
+    if isinstance(error, InternalError) or not isinstance(error, PtoError):
+        status = Status.BUG
+    reason = f"{type(error).__name__}: {error}"
+    if found:
+        first = next((d for d in found if d.severity == "error"), found[0])
+        at = f"{first.location.line}: " if first.location else ""
+        reason = f"{at}{first.code}: {first.message}"
+    elif not isinstance(error, MemoryError):
+        reason += "".join(traceback.format_tb(error.__traceback__)[-1:]).replace("\n", " ")
+    return replace(made, status=status, seconds=seconds, reason=reason, diagnostics=tuple(found))
+
+
+# ---- many runs -----------------------------------------------------------------------------------
+
+
+def _here(cases: Sequence[Case]) -> Iterator[tuple[int, list[Outcome]]]:
+    for number, case in enumerate(cases):
+        yield number, run_case(case)
+
+
+def _apart(cases: Sequence[Case], jobs: int) -> Iterator[tuple[int, list[Outcome]]]:
+    """So many at a time, each in a process of its own: what one breaks, the others do not see."""
+    context = multiprocessing.get_context("fork")
+    waiting = list(enumerate(cases))[::-1]
+    running: dict[Any, tuple[int, Any]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                number, case = waiting.pop()
+                ours, theirs = cast("tuple[Any, Any]", context.Pipe(duplex=False))
+                worker = context.Process(target=_work, args=(case, theirs.send))
+                with undisturbed():
+                    worker.start()
+                theirs.close()
+                running[ours] = number, worker
+            for ours in cast("list[Any]", wait(list(running))):
+                number, worker = running.pop(ours)
+                try:
+                    outcomes = ours.recv()
+                except EOFError:
+                    worker.join()
+                    reason = f"its process ended with code {worker.exitcode}"
+                    outcomes = [replace(_left_out(cases[number]), status=Status.BUG, reason=reason)]
+                worker.join()
+                yield number, outcomes
+    finally:
+        for _, worker in running.values():
+            worker.kill()
+            worker.join()
+
+
+def _work(case: Case, send: Callable[[list[Outcome]], None]) -> None:
+    send(run_case(case))
