@@ -50,7 +50,7 @@ from ptokit.isa.sort_records import MrgSortExecutedNumList
 if TYPE_CHECKING:
     from ptokit.folders.runs import run_folder
     from ptokit.from_python import kernel
-    from ptokit.from_text import load, loads
+    from ptokit.from_text import load, load_parts, loads
     from ptokit.ir.limits import TextLimits
     from ptokit.kernels import Kernel
 
@@ -59,6 +59,7 @@ _LATE = {
     "Kernel": "ptokit.kernels",
     "kernel": "ptokit.from_python",
     "load": "ptokit.from_text",
+    "load_parts": "ptokit.from_text",
     "loads": "ptokit.from_text",
     "run_folder": "ptokit.folders.runs",
     "TextLimits": "ptokit.ir.limits",
@@ -94,6 +95,7 @@ __all__ = [
     "kernel",
     "Kernel",
     "load",
+    "load_parts",
     "loads",
     "run_folder",
     "TextLimits",

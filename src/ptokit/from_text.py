@@ -15,6 +15,7 @@ import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, tell, unrepeated, usage_error
 from ptokit.base.entry import public
+from ptokit.base.location import Location
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines.values import bind_arguments
@@ -26,10 +27,11 @@ from ptokit.ir.dialects.system import SUBBLOCK_IDX, SUBBLOCK_NUM
 from ptokit.ir.entries import is_entry, kind_of, with_clusters
 from ptokit.ir.flow import allocates, core_of
 from ptokit.ir.lexer import Source, comments_of
-from ptokit.ir.limits import TextLimits
-from ptokit.ir.parser import parse, parse_file, parse_source
+from ptokit.ir.limits import TextLimits, read_source
+from ptokit.ir.parser import parse, parse_source
 from ptokit.ir.printer import print_module
 from ptokit.ir.retired import Dialect, dialect_of
+from ptokit.ir.sections import pieces, sections
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import Target, target
@@ -46,20 +48,57 @@ _LONG = 1 << 20  # elements of an array that nobody gave
 
 
 @public
-def load(path: str | Path, *, limits: TextLimits | None = None) -> Program:
-    """Read a program from a file, in any of the text forms. Nothing in it is executed."""
-    return Program(parse_file(path, limits))
+def load(path: str | Path, *, part: str = "", limits: TextLimits | None = None) -> Program:
+    """Read a program from a file, in any of the text forms. Nothing in it is executed.
+
+    `part` is the name of one where lines such as `//--- name` cut the file into several.
+    """
+    limits = TextLimits.in_force(limits)
+    text = read_source(path, limits)
+    return loads(text, str(path), part=part, limits=limits)
 
 
 @public
-def loads(text: str, name: str = "<text>", *, limits: TextLimits | None = None) -> Program:
+def loads(
+    text: str, name: str = "<text>", *, part: str = "", limits: TextLimits | None = None
+) -> Program:
     """Read a program from a string."""
-    return Program(parse(text, name, limits), text)
+    chosen = one_part(text, name, part)
+    return Program(parse(chosen, name, limits), chosen)
+
+
+def one_part(text: str, name: str, part: str = "") -> str:
+    """The program in a text that has this name, or the only one."""
+    found = sections(text)
+    if part not in found:
+        raise usage_error(
+            "which-part",
+            f"there is no part {part!r}" if part else "the file holds several programs",
+            got=[("parts", ", ".join(found) if "" not in found else "none")],
+            fix=suggestion(part, found)
+            or "name the one to read: load(path, part=...), or FILE#PART of a command",
+            site=Location(name, 1, source=""),
+        )
+    return found[part]
+
+
+@public
+def load_parts(path: str | Path, *, limits: TextLimits | None = None) -> dict[str, Program]:
+    """The programs of a file by the names of its parts; the only one of a file has none."""
+    limits = TextLimits.in_force(limits)
+    text = read_source(path, limits)
+    return {n: Program(parse(t, str(path), limits), t) for n, t in sections(text).items()}
 
 
 @public
 def formatted(text: str, name: str = "<text>", *, limits: TextLimits | None = None) -> str:
     """The canonical form of a text, with its comments."""
+    if "" not in sections(text):
+        return "".join(
+            f"{cut.rstrip()}{chr(10) if cut else ''}"
+            + (formatted(body, name, limits=limits) if part else body.lstrip("\n"))
+            for part, cut, body in pieces(text)
+        )
     source = Source(text, name, TextLimits.in_force(limits))
     module = parse_source(source)
     write = print_asm if looks_like(source.text) else print_module

@@ -197,7 +197,11 @@ MISTAKES: dict[str, list[Callable[[], Any]]] = {
         lambda: copy.memory_map(X),
         lambda: too_big.lower(np.zeros((256, 512), np.float32)),
     ],
-    "load": [lambda: ptokit.load("/no/such/file.pto")],
+    "load": [
+        lambda: ptokit.load("/no/such/file.pto"),
+        lambda: ptokit.loads(TEXT, part="x"),
+    ],
+    "load_parts": [lambda: ptokit.load_parts("/no/such/file.pto")],
     "TextLimits": [
         lambda: TextLimits(depth=3),
         lambda: loads("", limits=TextLimits(nesting=0)),

@@ -34,6 +34,7 @@ from ptokit.cli.sources import read_text, shown_name
 from ptokit.cli.steps import Asked, finishing
 from ptokit.from_text import Program, loads
 from ptokit.ir.retired import DIALECTS
+from ptokit.ir.sections import sections
 from ptokit.isa.devices import TARGETS as DEVICES
 from ptokit.isa.targets import target
 from ptokit.isa.targets.defines import parse_defines
@@ -113,12 +114,16 @@ def command(
             complaints, kernels = verdict.found, verdict.checked
             runs += len(kernels)
         else:
-            complaints, kernels, taken_for = _check_text(path, text, names, asked, check)
-            said += [f"{name}: {taken_for}"] if verbose and taken_for else []
-            if run and not _errors(complaints):
-                program = loads(text, name)
-                complaints += _run_text(program, names, arg or [], overrides, rules, seconds)
-                runs += 1
+            complaints, kernels = [], []
+            for part in sections(text).values():
+                wrong, seen, taken_for = _check_text(path, part, names, asked, check)
+                said += [f"{name}: {taken_for}"] if verbose and taken_for else []
+                if run and not _errors(wrong):
+                    program = loads(part, name)
+                    wrong += _run_text(program, names, arg or [], overrides, rules, seconds)
+                    runs += 1
+                complaints += wrong
+                kernels += seen
         found += unrepeated(_merged(complaints))
         checked += [(name, each) for each in kernels]
     if sarif_file is not None:

@@ -5,21 +5,28 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ptokit.from_text import Program, loads
+from ptokit.from_text import Program, loads, one_part
 from ptokit.ir.limits import TextLimits, decoded, read_source
 
 
 def read_text(path: Path) -> str:
-    """The contents of a file, or of standard input."""
+    """The contents of a file, of a part of it (`FILE#PART`), or of standard input."""
     limits = TextLimits.in_force()
     if str(path) == "-":
         return decoded(sys.stdin.buffer.read(limits.size + 1), shown_name(path), limits)
-    return read_source(path, limits)
+    file, part = _part_of(path)
+    text = read_source(file, limits)
+    return one_part(text, str(file), part) if part else text
+
+
+def _part_of(path: Path) -> tuple[Path, str]:
+    file, mark, part = str(path).rpartition("#")
+    return (Path(file), part) if mark and not path.exists() else (path, "")
 
 
 def shown_name(path: Path) -> str:
     """How diagnostics call it."""
-    return "<stdin>" if str(path) == "-" else str(path)
+    return "<stdin>" if str(path) == "-" else str(_part_of(path)[0])
 
 
 def load_program(path: Path) -> Program:

@@ -90,6 +90,17 @@ class Block:
 
 
 @dataclass(eq=False, slots=True)
+class Unit:
+    """A module inside the program's: who lies in it knows the names there, and what others export.
+
+    Names of definitions are those of the whole program (`ir/linking.py`); an import has the name of
+    what it stands for.
+    """
+
+    attrs: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+
+
+@dataclass(eq=False, slots=True)
 class Function:
     """A function; `body` is None for a declaration."""
 
@@ -100,6 +111,7 @@ class Function:
     inputs: tuple[Type, ...] = ()  # parameter types of a declaration
     is_private: bool = False
     location: Location = NOWHERE
+    unit: Unit | None = None  # the module inside the program's that it lies in
 
     @property
     def params(self) -> list[Value]:
@@ -127,7 +139,9 @@ class Module:
     remarks: tuple[Diagnostic, ...] = ()  # of whoever made it: what is not in the program any more
 
     def function(self, name: str) -> Function | None:
-        return next((f for f in self.functions if f.name == name), None)
+        """The function of this name: the one with a body, where others import it."""
+        found = [f for f in self.functions if f.name == name]
+        return next((f for f in found if f.body is not None), found[0] if found else None)
 
     def walk(self) -> Iterator[Op]:
         """Every operation of every function."""

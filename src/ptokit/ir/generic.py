@@ -16,7 +16,7 @@ from ptokit.ir.attributes import (
     TypeAttr,
     dict_text,
 )
-from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
 from ptokit.ir.dialects import DEFINITIONS, Definition, definition_of
 from ptokit.ir.dialects.scf import IF
 from ptokit.ir.instructions import Form, alias_labels, form_of, forms_of
@@ -215,22 +215,22 @@ def _no_form(reader: Reader, head: Head, forms: list[Form], raw: Raw) -> Abandon
     )
 
 
-def read_module(parser: Parser, module: Module) -> None:
+def read_module(parser: Parser, module: Module, own: Unit) -> None:
     """`"builtin.module"() ({...}) {attrs} : () -> ()`."""
     parser.string()
     parser.expect("(")
     parser.expect(")")
-    _properties(parser, module.attrs)
+    _properties(parser, own.attrs)
     parser.expect("(")
     parser.expect("{")
     if parser.kind == "label":
         parser.at += 1
         parser.expect(":")
     while not parser.accept("}"):
-        module.functions.append(read_function(parser))
+        parser.symbol_or_module(module)
     parser.expect(")")
     if parser.sees("{"):
-        module.attrs.update(parser.attr_dict())
+        own.attrs.update(parser.attr_dict())
     parser.expect(":")
     parser.function_type()
 
@@ -336,6 +336,14 @@ def write_function(printer: Printer, function: Function) -> str:
     }
     if function.is_private:
         properties["sym_visibility"] = StringAttr("private")
-    body = printer.block(function.body, labelled=True) if function.body else "{\n  }"
+    body = (
+        printer.block(function.body, labelled=True) if function.body else f"{{{printer.newline()}}}"
+    )
     attrs = f" {dict_text(function.attrs)}" if function.attrs else ""
     return f'"func.func"() <{dict_text(properties)}> ({body}){attrs} : () -> ()'
+
+
+def write_module(attrs: dict[str, Attribute], bodies: str, start: str = "\n") -> str:
+    """Print a module around what stands in it."""
+    shown = f" {dict_text(attrs)}" if attrs else ""
+    return f'"builtin.module"() ({{{bodies}{start}}}){shown} : () -> ()'

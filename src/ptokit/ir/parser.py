@@ -13,7 +13,7 @@ from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.base.location import Location
 from ptokit.ir import generic
 from ptokit.ir.attributes import Attribute, OpaqueAttr, SymbolAttr
-from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
 from ptokit.ir.dialects import DEFINITIONS
 from ptokit.ir.dialects.func import CALL, RETURN
 from ptokit.ir.extents import broken_extents
@@ -21,6 +21,7 @@ from ptokit.ir.insntext import read_instruction
 from ptokit.ir.instructions import forms_of, mnemonics
 from ptokit.ir.lexer import Source
 from ptokit.ir.limits import TextLimits, read_source
+from ptokit.ir.linking import link
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import ElidedType, Type, same_type
 from ptokit.ir.typetext import suggestion
@@ -65,7 +66,8 @@ class Parser(Reader):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._calls: list[Op] = []
+        self._modules: list[Unit] = []  # of the file, in order
+        self._unit: Unit | None = None  # the one that is being read
 
     # ---- file --------------------------------------------------------------------------------
 
@@ -78,45 +80,52 @@ class Parser(Reader):
                 self._top_level(module)
             except Abandon:
                 self._recover_at_top(start)
+        link(self, module, self._modules)
         self._check_calls(module)
         return module
 
     def _top_level(self, module: Module) -> None:
         if self.kind in ("type", "attr") and self.texts[self.at + 1] == "=":
             self._alias()
-        elif self.accept("module"):
-            if self.kind == "symbol":
-                self.symbol()
-            if self.accept("attributes"):
-                module.attrs.update(self.attr_dict())
-            self._module_body(module)
-        elif self.kind == "string" and self.text == '"builtin.module"':
-            generic.read_module(self, module)
         else:
-            self._function(module)
+            self.symbol_or_module(module)
 
-    def _module_body(self, module: Module) -> None:
+    def symbol_or_module(self, module: Module) -> None:
+        """What stands in a module: a function, or a module."""
+        is_generic = self.kind == "string" and self.text == '"builtin.module"'
+        if not is_generic and not self.sees("module"):
+            self._function(module)
+            return
+        self.enter()
+        outer, own = self._unit, Unit(dict(self._unit.attrs) if self._unit else {})
+        self._unit = own
+        if outer is None:
+            self._modules.append(own)
+        try:
+            if is_generic:
+                generic.read_module(self, module, own)
+            else:
+                self._module(module, own)
+        finally:
+            self.depth -= 1
+            self._unit = outer
+
+    def _module(self, module: Module, own: Unit) -> None:
+        self.expect("module")
+        if self.kind == "symbol":
+            self.symbol()
+        if self.accept("attributes"):
+            own.attrs.update(self.attr_dict())
         self.expect("{")
         while not self.accept("}"):
             if self.kind == "end":
                 raise self.unexpected("'}' to close the module")
             start = self.at
             try:
-                if self.sees("module"):
-                    self._inner_module(module)
-                else:
-                    self._function(module)
+                self.symbol_or_module(module)
             except Abandon:
                 self._recover_at_top(start)
         self.skip_location()
-
-    def _inner_module(self, module: Module) -> None:
-        """A module in a module: its functions are those of the outer one."""
-        self.enter()
-        try:
-            self._top_level(module)
-        finally:
-            self.depth -= 1
 
     def _alias(self) -> None:
         name = self.text
@@ -140,7 +149,7 @@ class Parser(Reader):
 
     def _function(self, module: Module) -> None:
         if self.kind == "string" and self.text == '"func.func"':
-            module.functions.append(generic.read_function(self))
+            self._keep(module, generic.read_function(self))
             return
         if not self.sees("func.func"):
             near = suggestion(self.text, ("func.func", "module"))
@@ -162,11 +171,16 @@ class Parser(Reader):
         attrs: dict[str, Attribute] = self.attr_dict() if self.accept("attributes") else {}
         body = self.block(params) if self.sees("{") else None
         function = Function(name, body, results, attrs, inputs, private, place)
-        if module.function(name) is not None:
-            self.note("redefined-function", f"@{name} is defined twice", place)
         self.check_return(function)
-        module.functions.append(function)
+        self._keep(module, function)
         self.skip_location()
+
+    def _keep(self, module: Module, function: Function) -> None:
+        function.unit = self._unit
+        if any(f.name == function.name and f.unit is self._unit for f in module.functions):
+            what = f"@{function.name} is defined twice"
+            self.note("redefined-function", what, function.location)
+        module.functions.append(function)
 
     def _parameters(self) -> tuple[list[tuple[str, Value]], tuple[Type, ...]]:
         params: list[tuple[str, Value]] = []
@@ -209,17 +223,20 @@ class Parser(Reader):
             )
 
     def _check_calls(self, module: Module) -> None:
-        names = {f.name: f for f in module.functions}
-        for call in self._calls:
+        scopes: dict[Unit | None, dict[str, Function]] = {}
+        for function in module.functions:
+            scopes.setdefault(function.unit, {})[function.name] = function
+        calls = ((f.unit, op) for f in module.functions for op in f.walk() if CALL.matches(op))
+        for unit, call in calls:
             callee = call.attrs["callee"]
             assert isinstance(callee, SymbolAttr)
-            function = names.get(callee.name)
+            function = scopes[unit].get(callee.name)
             if function is None:
                 self.note(
                     "unknown-function",
                     f"there is no function @{callee.name}",
                     call.location,
-                    suggestion(callee.name, names),
+                    suggestion(callee.name, scopes[unit]),
                 )
                 continue
             got = tuple(v.type for v in call.operands)
@@ -332,8 +349,6 @@ class Parser(Reader):
         self.check_attributes(op)
         for what, fix in broken_extents(op):
             self.note("view-extents", f"{op.name}: {what}", op.location, fix)
-        if CALL.matches(op):
-            self._calls.append(op)
         return op
 
     def operation(self, head: Head) -> Op:

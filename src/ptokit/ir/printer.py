@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 
 from ptokit.ir import generic
 from ptokit.ir.attributes import SymbolAttr, dict_text
@@ -94,20 +95,39 @@ class Printer:
         """The whole text, with a line break at the end."""
         self._depth = 1
         if self._generic:
-            bodies = [self.newline() + generic.write_function(self, f) for f in module.functions]
-            attrs = f" {dict_text(module.attrs)}" if module.attrs else ""
-            return f'"builtin.module"() ({{{"".join(bodies)}\n}}){attrs} : () -> ()\n'
+            return generic.write_module(module.attrs, self._units(module)) + "\n"
         attrs = f" attributes {dict_text(module.attrs)}" if module.attrs else ""
         first = module.location.line if module.location.col else 0
         self._depth = 0
         head = self._comments_before(first).lstrip("\n")
         self._depth = 1
-        bodies = [
-            self._comments_before(f.location.line) + self.newline() + self.function(f)
-            for f in module.functions
-        ]
+        bodies = self._units(module)
         rest = self._comments_before(1 << 60)
-        return f"{head}{chr(10) if head else ''}module{attrs} {{{''.join(bodies)}{rest}\n}}\n"
+        return f"{head}{chr(10) if head else ''}module{attrs} {{{bodies}{rest}\n}}\n"
+
+    def _units(self, module: Module) -> str:
+        """The functions, those of an inner module inside it."""
+        found: list[str] = []
+        for unit, functions in groupby(module.functions, key=lambda f: f.unit):
+            if unit is None:
+                found += map(self._placed, functions)
+                continue
+            start = self.newline()
+            self._depth += 1
+            bodies = "".join(map(self._placed, functions))
+            self._depth -= 1
+            if self._generic:
+                found.append(start + generic.write_module(unit.attrs, bodies, start))
+            else:
+                attrs = f" attributes {dict_text(unit.attrs)}" if unit.attrs else ""
+                found.append(f"{start}module{attrs} {{{bodies}{start}}}")
+        return "".join(found)
+
+    def _placed(self, function: Function) -> str:
+        if self._generic:
+            return self.newline() + generic.write_function(self, function)
+        before = self._comments_before(function.location.line)
+        return before + self.newline() + self.function(function)
 
     def function(self, function: Function) -> str:
         """A function, at the current indentation."""

@@ -26,6 +26,7 @@ class Cloner:
             function.inputs,
             function.is_private,
             function.location,
+            function.unit,
         )
 
     def block(self, block: Block) -> Block:
