@@ -344,3 +344,70 @@ def test_loading_a_text_imports_nothing(tmp_path: Path) -> None:
     assert load(tmp_path / "copy.pto")["copy"].name == "copy"
     with pytest.raises(PtoError):
         load(tmp_path / "copy.py")
+
+
+# ---- the gates -----------------------------------------------------------------------------------
+
+NUMBER = """func.func @number(%n: i32, %b: i8) {
+  return
+}
+"""
+BEYOND = {  # the limits are lowered to what these break
+    "size": ("size=10", COPY),
+    "line": ("line=20", COPY),
+    "nesting": ("nesting=1", LONG),
+    "digits": ("digits=3", LONG),
+    "results": ("results=3", "func.func @f() {\n  %a:9 = func.call @f() : () -> ()\n}\n"),
+}
+READERS = ("asm", "check", "emit", "explore", "fix", "fmt", "run")
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("broken", BEYOND)
+def test_every_command_reads_through_the_gate_of_text(
+    ptokit: Any, command: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit, text = BEYOND[broken]
+    path = tmp_path / "k.pto"
+    path.write_text(text)
+    monkeypatch.setenv("PTOKIT_LIMITS", limit)
+    status, out, err = ptokit(command, str(path))
+    assert status == 1
+    assert "text-limit" in out + err
+    assert path.read_text() == text
+    raised = re.search(r"PTOKIT_LIMITS=(\w+=\d+)", out + err)
+    assert raised is not None
+    monkeypatch.setenv("PTOKIT_LIMITS", raised[1])
+    _, out, err = ptokit(command, str(path), *(["--max-steps", "9"] if command == "run" else []))
+    assert "text-limit" not in out + err
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        ("99999999999999999999", "1"),
+        ("1", "300"),
+        ("nan", "1"),
+        ("1.5", "1"),
+        ("1", "0x"),
+        ("", "1"),
+    ],
+)
+def test_numbers_of_the_command_line_pass_the_gate_of_scalars(
+    ptokit: Any, numbers: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "n.pto").write_text(NUMBER)
+    assert ptokit("run", str(tmp_path / "n.pto"), "7", "8")[0] == 0
+    assert ptokit("run", str(tmp_path / "n.pto"), *numbers)[0] in (1, 2)
+
+
+@pytest.mark.parametrize("kind", [">f4", "<f8", "<i4", "|S4", "<c8", "?"])
+def test_arrays_of_the_command_line_pass_the_gate_of_memory(
+    ptokit: Any, kind: str, program: Path, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "good.npy", np.zeros(64, "<f4"))
+    np.save(tmp_path / "bad.npy", np.zeros(64, kind))
+    good, bad = str(tmp_path / "good.npy"), str(tmp_path / "bad.npy")
+    assert ptokit("run", str(program), good, good)[0] == 0
+    status, out, err = ptokit("run", str(program), good, bad)
+    assert status in (1, 2), out + err

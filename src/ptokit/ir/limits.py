@@ -93,18 +93,20 @@ def read_source(path: str | Path, limits: TextLimits) -> str:
     try:
         with open(os.fspath(path), "rb") as file:  # a number would be a file that is open already
             data = file.read(limits.size + 1)
+            size = max(len(data), os.fstat(file.fileno()).st_size)  # of a pipe nothing is known
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         place = Location(str(path), 0)
         raise usage_error("file", f"cannot read {path}: {reason}", site=place) from None
-    return decoded(data, str(path), limits)
+    return decoded(data, str(path), limits, size)
 
 
-def decoded(data: bytes, name: str, limits: TextLimits) -> str:
-    """UTF-8, with or without the mark some editors put in front."""
-    if len(data) > limits.size:
+def decoded(data: bytes, name: str, limits: TextLimits, size: int = 0) -> str:
+    """UTF-8, with or without the mark some editors put in front; `size` of a file read in part."""
+    size = max(size, len(data))
+    if size > limits.size:
         what = "bytes of the file"
-        raise ProgramError([limits.exceeded("size", what, len(data), Location(name, 0))])
+        raise ProgramError([limits.exceeded("size", what, size, Location(name, 0))])
     encoding = next((named for mark, named in _BOMS.items() if data.startswith(mark)), None)
     if encoding is not None:
         raise _not_utf8(name, 1, f"it is {encoding}")

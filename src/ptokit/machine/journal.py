@@ -331,14 +331,11 @@ class Journal:
 
     def _complete(self, orders: Iterable[Barrier | Flag], call: Any, site: Place, but: int) -> None:
         """Barriers and flags inside an instruction; of its pipe they prove all `but` so much."""
-        core = self.machine.core
-        first = core.number * PIPES
+        first = self.machine.core.number * PIPES
         for order in orders:
             pipe = order.src if isinstance(order, Flag) else order.pipe
             less = but if pipe is call.pipe else 0
-            if pipe is Pipe.ALL:
-                self.barrier_all(core)
-            elif not isinstance(order, Flag):
+            if not isinstance(order, Flag):
                 self._note(Complete(first + pipe, less))
             else:
                 token = Token(site, "")
