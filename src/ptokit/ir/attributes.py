@@ -259,12 +259,28 @@ cmp              angle  CmpMode  eq ne lt le gt ge
 round_mode       angle  RoundMode  NONE RINT ROUND FLOOR CEIL TRUNC ODD CAST_RINT=7
 saturation_mode  angle  SaturationMode  ON OFF
 st_phase         angle  STPhase  unspecified=0 partial=2 final=3
+acc_phase        angle  AccPhase  unspecified=0 partial=2 final=3
+div_precision    angle  DivAlgorithm  default high_precision
+exp_precision    angle  ExpAlgorithm  default high_precision
+log_precision    angle  LogAlgorithm  default high_precision
+pow_precision    angle  PowAlgorithm  default high_precision
+recip_precision  angle  RecipAlgorithm  default high_precision
+rem_precision    angle  RemAlgorithm  default high_precision
+fmod_precision   angle  FmodAlgorithm  default high_precision
+sqrt_precision   angle  SqrtAlgorithm  default high_precision
+rsqrt_precision  angle  RsqrtAlgorithm  default high_precision
+print_format     angle  PrintFormat  width8_precision4 width8_precision2 width10_precision6
 atomic_type      angle  AtomicType  atomic_none atomic_add
 relu_pre_mode    angle  ReluPreMode  no_relu normal_relu
 gather_oob       angle  GatherOOB  undefined clamp wrap zero
 scatter_atomic_op angle ScatterAtomicOp  none add max min
 scatter_oob      angle  ScatterOOB  undefined skip clamp wrap
-quant_type       angle  QuantType  INT8_SYM INT8_ASYM
+scatter_conflict angle  ScatterConflict  default last
+coalesce         angle  Coalesce  row elem
+quant_type       angle  QuantType  INT8_SYM INT8_ASYM MXFP8 MXFP4_E2M1
+quant_scale_alg  angle  QuantScaleAlg  ocp nv
+mx_group_axis    angle  -  axis0 axis1
+vec_store_mode   angle  VecStoreMode  nd nz
 notify_op        angle  NotifyOp  atomic_add set
 wait_cmp         angle  WaitCmp  eq ne gt ge lt le
 reduce_op        angle  ReduceOp  sum max min
@@ -275,11 +291,12 @@ sync_core_type   dotted SyncCoreType  aiv_only aic_only mix
 
 def _listed() -> dict[str, Enumeration]:
     found: dict[str, Enumeration] = {}
+    kinds = vars(enums) | vars(comm_enums) | enumerations()
     for line in _TABLE.strip().replace("\\\n", "").splitlines():
         name, spelling, of, *members = line.split()
         numbers = {m.partition("=")[0]: i for i, m in enumerate(members)}
         numbers |= {m.partition("=")[0]: int(m.partition("=")[2]) for m in members if "=" in m}
-        kind = None if of == "-" else getattr(comm_enums if hasattr(comm_enums, of) else enums, of)
+        kind = None if of == "-" else kinds[of]
         found[name] = Enumeration(name, spelling == "dotted", numbers, kind)
     return found
 
@@ -324,12 +341,15 @@ def enum_names() -> frozenset[str]:
 
 @cache
 def _of_instructions() -> dict[str, type[IntEnum]]:
-    """Enumerations of template arguments, and of their fields, that the table does not list."""
+    """Enumerations of template arguments, and of their fields, by the names of their classes.
+
+    Those that the table lists have this name beside the one they are printed with.
+    """
     kinds = {attr.type for insn in INSTRUCTIONS.values() for attr in insn.attrs}
     inside = {f for kind in kinds if is_dataclass(kind) for f in get_type_hints(kind).values()}
     own = [kind for kind in inside if isinstance(kind, type) and issubclass(kind, IntEnum)]
     every = [*enumerations().values(), *own]
-    return {_snake(kind.__name__): kind for kind in every if kind not in _BY_CLASS}
+    return {_snake(kind.__name__): kind for kind in every}
 
 
 # ---- spelling ----------------------------------------------------------------------------------

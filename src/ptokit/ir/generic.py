@@ -19,6 +19,7 @@ from ptokit.ir.attributes import (
 from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
 from ptokit.ir.dialects import DEFINITIONS, Definition, definition_of
 from ptokit.ir.dialects.scf import IF
+from ptokit.ir.insntext import under_own_keys
 from ptokit.ir.instructions import Form, alias_labels, form_of, forms_of
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import FunctionType, ScalarType, Type, same_type
@@ -171,7 +172,7 @@ def _instruction(
                 tuple(labels),
                 values,
                 tuple(made or alias_labels(form, values)),
-                raw.attrs,
+                under_own_keys(reader, head, form.insn, raw.attrs),
                 [],
                 head.location,
                 form.insn,

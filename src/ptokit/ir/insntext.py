@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ptokit.ir.attributes import Attribute, EnumAttr, FloatAttr, IntAttr, dict_text
 from ptokit.ir.core import Op, Value
 from ptokit.ir.instructions import (
-    FOREIGN_KEYS,
     RETURNED,
     Form,
     alias_labels,
     attr_keys,
+    attribute_for,
     declared_types,
     find_form,
     form_of,
     forms_of,
     literal_keys,
+    other_keys,
+    template_value,
+    text_key,
 )
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import BufferType, ElidedType, FunctionType, Type, same_type
 from ptokit.ir.typetext import suggestion
+from ptokit.isa.spec import Asm, Insn
 
 if TYPE_CHECKING:
     from ptokit.ir.printer import Printer
@@ -75,13 +80,13 @@ def _read_dps(reader: Reader, head: Head, forms: list[Form]) -> Op:
     attrs: dict[str, Attribute] = {}
     ins, outs = Listed(), Listed()
     if reader.accept("ins"):
-        _read_list(reader, ins, attrs, keys)
+        _read_list(reader, ins, attrs, keys, forms)
     results: list[Type] = []
     if reader.accept("outs"):
         if reader.accept(":"):
             results = reader.type_list()
         else:
-            _read_list(reader, outs, attrs, keys)
+            _read_list(reader, outs, attrs, keys, forms)
     if reader.sees("{"):
         attrs.update(reader.attr_dict(keys))
     while reader.kind == "word" and reader.texts[reader.at + 1] == "=":
@@ -94,7 +99,11 @@ def _read_dps(reader: Reader, head: Head, forms: list[Form]) -> Op:
 
 
 def _read_list(
-    reader: Reader, listed: Listed, attrs: dict[str, Attribute], keys: dict[str, str]
+    reader: Reader,
+    listed: Listed,
+    attrs: dict[str, Attribute],
+    keys: dict[str, str],
+    forms: list[Form],
 ) -> None:
     """`(%a, %b {attrs} : T, T)` or `(%a : T, %b : T)`."""
     reader.expect("(")
@@ -105,11 +114,13 @@ def _read_list(
             listed.read(reader)
         if not reader.accept(","):
             break
+    if reader.kind == "word" and any(reader.text == _asm(form).missing for form in forms):
+        reader.at += 1
     if reader.sees("{"):
         attrs.update(reader.attr_dict(keys))
     if listed.values:
         reader.expect(":")
-        _read_types(reader, listed)
+        _read_types(reader, listed, attrs, forms)
     while reader.kind == "word" or (listed.clauses and reader.accept(",")):
         _read_clause(reader, listed)
     reader.expect(")")
@@ -124,9 +135,14 @@ def _read_clause(reader: Reader, listed: Listed) -> None:
     reader.typed(listed.values[-1], listed.tokens[-1])
 
 
-def _read_types(reader: Reader, listed: Listed) -> None:
+def _read_types(
+    reader: Reader, listed: Listed, attrs: dict[str, Attribute], forms: list[Form]
+) -> None:
     done = 0
     while True:
+        if reader.kind == "string" and done == len(listed.values):
+            _read_word(reader, attrs, forms)
+            break
         if reader.kind == "value":  # each name with its type
             listed.read(reader)
             reader.expect(":")
@@ -145,6 +161,28 @@ def _read_types(reader: Reader, listed: Listed) -> None:
             reader.place(listed.tokens[0]),
             "write one type per operand, in the same order",
         )
+
+
+def _read_word(reader: Reader, attrs: dict[str, Attribute], forms: list[Form]) -> None:
+    """`"row"`: a template argument that stands behind the types."""
+    place, word = reader.place(), reader.string()
+    known: list[str] = []
+    for form in forms:
+        for name, words in _asm(form).words.items():
+            attr = next(a for a in form.insn.attrs if a.name == name)
+            known += [w for w in words if w not in known]
+            if word in words:
+                value = attr.type(words.index(word))
+                if value != attr.default:
+                    attrs[text_key(form.insn, attr)] = attribute_for(attr, value)
+                return
+    what = f"{word!r} is none of the words {', '.join(known)}" if known else "expected a type"
+    raise reader.fail(what, location=place)
+
+
+def _asm(form: Form) -> Asm:
+    assert form.insn.asm is not None
+    return form.insn.asm
 
 
 def _declared(forms: list[Form]) -> dict[str, str]:
@@ -259,6 +297,7 @@ def build(
     values = reader.make_results(head, results)
     if not names and values:
         names = alias_labels(form, values)
+    attrs = under_own_keys(reader, head, form.insn, attrs)
     _check_attrs(reader, head, form, attrs)
     insn = form.insn
     name = f"pto.{form.mnemonic}"
@@ -320,6 +359,25 @@ def _no_form(
     )
 
 
+def under_own_keys(
+    reader: Reader, head: Head, insn: Insn, attrs: dict[str, Attribute]
+) -> dict[str, Attribute]:
+    """The attributes under the keys that are printed, those under another key spelled anew."""
+    others = other_keys(insn)
+    if others.keys().isdisjoint(attrs):
+        return attrs
+    found = {key: value for key, value in attrs.items() if key not in others}
+    for key in attrs.keys() & others.keys():
+        own, value = others[key], attrs[key]
+        attr = attr_keys(insn)[own]
+        with suppress(ValueError):  # what is no value of it is said as of any other
+            value = attribute_for(attr, template_value(attr, value), declared_types(insn)[own])
+        if found.setdefault(own, value) != value:
+            what = f"{head.name}: {key} is {own}, which is given with another value"
+            reader.note("bad-attribute", what, head.location, f"leave {key} out")
+    return found
+
+
 def _check_attrs(reader: Reader, head: Head, form: Form, attrs: dict[str, Attribute]) -> None:
     known = attr_keys(form.insn)
     literals = literal_keys(form.insn)
@@ -330,14 +388,14 @@ def _check_attrs(reader: Reader, head: Head, form: Form, attrs: dict[str, Attrib
                 what = f"{key} is a number, given once: as an attribute or as an operand"
                 reader.note("bad-attribute", f"{head.name}: {what}", head.location)
             continue
-        if attr is None and key not in FOREIGN_KEYS and "." not in key:
-            listed = ", ".join(known) or "none"
+        # Any other key is somebody's own: it is kept and means nothing, unless it is a slip.
+        if attr is None and (meant := suggestion(key, known, at_least=_SLIP)):
             reader.note(
-                "bad-attribute",
-                f"{head.name} has no attribute {key}",
-                head.location,
-                suggestion(key, known) or f"its attributes: {listed}",
+                "bad-attribute", f"{head.name} has no attribute {key}", head.location, meant
             )
+
+
+_SLIP = 0.8  # how alike two keys are of which one is a misspelling
 
 
 # ---- printing ----------------------------------------------------------------------------------
@@ -348,8 +406,8 @@ def write_instruction(printer: Printer, op: Op) -> str:
     if _is_ssa(op):
         return _write_ssa(printer, op)
     form = form_of(op)
-    inside, behind = _split_attrs(op, form)
-    text = _listed(printer, op, form, inside)
+    inside, word, behind = _split_attrs(op, form)
+    text = _listed(printer, op, form, inside, word)
     outs = [v for v in (op.operand(o.name) for o in form.outs) if v is not None]
     if op.results:
         text += f" outs : {', '.join(str(r.type) for r in op.results)}"
@@ -369,7 +427,7 @@ def _is_ssa(op: Op) -> bool:
     )
 
 
-def _listed(printer: Printer, op: Op, form: Form, inside: str) -> str:
+def _listed(printer: Printer, op: Op, form: Form, inside: str, word: str) -> str:
     ins = [v for v in (op.operand(o.name) for o in form.ins) if v is not None]
     if not ins:
         return f" ins({inside.strip(', ')})" if inside else ""
@@ -378,25 +436,47 @@ def _listed(printer: Printer, op: Op, form: Form, inside: str) -> str:
         return " ins(" + ", ".join(f"{printer.name(v)} : {v.type}" for v in ins) + ")"
     words = asm.clauses if asm is not None else {}
     said = {v: words[o.name] for o in form.ins if (v := op.operand(o.name)) and o.name in words}
-    behind = "".join(f" {word} {printer.name(v)} : {v.type}" for v, word in said.items())
+    behind = "".join(f" {clause} {printer.name(v)} : {v.type}" for v, clause in said.items())
     plain = [v for v in ins if v not in said]
     names = ", ".join(printer.name(v) for v in plain)
-    return f" ins({names}{inside} : {', '.join(str(v.type) for v in plain)}{behind})"
+    left_out = f" {asm.missing}" if asm is not None and asm.missing and _lacks_scratch(op) else ""
+    types = ", ".join(str(v.type) for v in plain)
+    return f" ins({names}{left_out}{inside} : {types}{word}{behind})"
 
 
-def _split_attrs(op: Op, form: Form) -> tuple[str, dict[str, Attribute]]:
-    """The dictionary inside `ins` as text, and the attributes behind `outs`."""
+def _lacks_scratch(op: Op) -> bool:
+    """Whether the operands are those of an overload, but for its temporaries."""
+    insn = op.insn
+    assert insn is not None
+    given = {o.name for o in insn.operands if op.bound(o.name) is not None}
+    scratch = {o.name for o in insn.operands if o.role == "tmp"}
+    return any(set(names) - scratch == given for names in insn.forms if scratch & set(names))
+
+
+def _split_attrs(op: Op, form: Form) -> tuple[str, str, dict[str, Attribute]]:
+    """The dictionary inside `ins`, the word behind its types, and the attributes behind `outs`."""
     asm = form.insn.asm
     assert asm is not None
     if not asm.place:
-        return "", op.attrs
-    places = {key: asm.place.get(a.name, "") for key, a in attr_keys(form.insn).items()}
-    inner = {k: v for k, v in op.attrs.items() if places.get(k)}
-    outer = {k: v for k, v in op.attrs.items() if not places.get(k)}
+        return "", "", op.attrs
+    keys = attr_keys(form.insn)
+    places = {
+        key: asm.place.get(a.name, "")
+        for key, a in keys.items()
+        if a.name not in asm.beside or op.bound(asm.beside[a.name]) is not None
+    }
+    is_whole = "ins" in places.values()
+    inner = {k: v for k, v in op.attrs.items() if is_whole or places.get(k)}
+    outer = {k: v for k, v in op.attrs.items() if k not in inner}
     if not inner:
-        return "", outer
-    comma = "," if any(places[k].endswith(",") for k in inner) else ""
-    return f"{comma} {dict_text(inner)}", outer
+        return "", "", outer
+    word = ""
+    if not is_whole and any(places[k].endswith(",") for k in inner):
+        for key, attr in keys.items():
+            if attr.name in asm.words:
+                word = f', "{asm.words[attr.name][template_value(attr, outer.pop(key, None))]}"'
+        return f", {dict_text(inner)}", word, outer
+    return f" {dict_text(inner)}", word, outer
 
 
 def _write_ssa(printer: Printer, op: Op) -> str:

@@ -278,11 +278,21 @@ def _objects() -> tuple[str, ...]:
 
 def text_key(insn: Insn, attr: Attr) -> str:
     """The key under which a template argument is written."""
+    return _spellings(insn, attr)[0]
+
+
+def _spellings(insn: Insn, attr: Attr) -> list[str]:
     assert insn.asm is not None
-    return insn.asm.attrs.get(attr.name) or attr.name[0].lower() + attr.name[1:]
+    return (insn.asm.attrs.get(attr.name) or attr.name[0].lower() + attr.name[1:]).split()
 
 
 @cache
+def other_keys(insn: Insn) -> Mapping[str, str]:
+    """Further keys under which template arguments are read, with the one that is printed."""
+    found = [_spellings(insn, attr) for attr in insn.attrs]
+    return {other: key for key, *others in found for other in others}
+
+
 @cache
 def attr_keys(insn: Insn) -> Mapping[str, Attr]:
     """Template arguments by their key in the text."""
@@ -298,7 +308,6 @@ def is_plain_number(operand: Operand) -> bool:
     return not PLAIN_NUMBERS.isdisjoint(operand.kinds)
 
 
-@cache
 @cache
 def literal_keys(insn: Insn) -> Mapping[str, Operand]:
     """Operands that may be written as attributes, by their key; the first of an operand is ours."""
@@ -365,13 +374,19 @@ def declared_types(insn: Insn) -> dict[str, str]:
     """What the reader is told about each key: the enumeration or type of its value."""
     assert insn.asm is not None
     numbers = {k: "pipe" if "pipe" in o.kinds else "i32" for k, o in literal_keys(insn).items()}
-    return {k: _declared(a) for k, a in attr_keys(insn).items()} | numbers | dict(insn.asm.types)
+    found = {k: _declared(a) for k, a in attr_keys(insn).items()} | numbers | dict(insn.asm.types)
+    return found | {other: found[key] for other, key in other_keys(insn).items()}
 
 
 def _declared(attr: Attr) -> str:
     if issubclass(attr.type, IntEnum):
         return enumeration_of(attr.type).name
     return "" if attr.type is bool else "i32"
+
+
+def text_default(insn: Insn, attr: Attr) -> Any:
+    """What a text that leaves a template argument out means."""
+    return attr.default if insn.asm is None else insn.asm.absent.get(attr.name, attr.default)
 
 
 def template_value(attr: Attr, given: Attribute | None) -> Any:
@@ -402,23 +417,35 @@ def _argument(kind: type, given: Attribute) -> Any:
         return None if pipe is None else OpCode(given.value, pipe)
     if kind is bool:
         return given.value if isinstance(given, BoolAttr) else None
+    if kind is int and isinstance(given, EnumAttr):
+        return given.number
     return given.value if kind is int and isinstance(given, IntAttr) else None
 
 
 def template_arguments(op: Op) -> tuple[Any, ...]:
     """The template arguments of an instruction, in the order of its record."""
-    assert op.insn is not None
-    if not op.attrs or not op.insn.attrs:
-        return tuple(attr.default for attr in op.insn.attrs)
+    insn = op.insn
+    assert insn is not None
+    if not op.attrs or not insn.attrs:
+        return _text_defaults(insn)
     return tuple(
-        template_value(attr, op.attrs.get(key)) for key, attr in attr_keys(op.insn).items()
+        template_value(attr, op.attrs[key]) if key in op.attrs else default
+        for (key, attr), default in zip(attr_keys(insn).items(), _text_defaults(insn), strict=True)
     )
+
+
+@cache
+def _text_defaults(insn: Insn) -> tuple[Any, ...]:
+    return tuple(text_default(insn, attr) for attr in insn.attrs)
 
 
 def attribute_for(attr: Attr, value: Any, declared: str = "") -> Attribute:
     """The attribute that writes a template argument; `declared` is the type its place asks for."""
-    if is_scalar(declared) and declared != "i32":
+    if is_scalar(declared) and (declared != "i32" or isinstance(value, IntEnum)):
         return IntAttr(int(value), ScalarType(declared))
+    if attr.type is int and declared in ENUMERATIONS:
+        members = {number: name for name, number in ENUMERATIONS[declared].members.items()}
+        return EnumAttr(declared, members[value])
     if isinstance(value, OpCode) and value.name in ENUMERATIONS[declared].members:
         return EnumAttr(declared, value.name)
     return _attribute(value)

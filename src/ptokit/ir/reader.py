@@ -529,7 +529,7 @@ class Reader:
                 suggestion(word, found.members) or f"one of {listed}",
             )
             member = next(iter(found.members))
-        return EnumAttr(name, member)
+        return EnumAttr(found.name, member)
 
     def _dialect_attribute(self, text: str) -> Attribute:
         at = self.at - 1

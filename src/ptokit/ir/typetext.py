@@ -88,11 +88,11 @@ class SpellingError(ValueError):
 _LONGEST_WORD = 80  # comparing takes time with the product of the lengths
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """A did-you-mean clause, or the empty string."""
+def suggestion(word: str, known: Iterable[str], at_least: float = 0.6) -> str:
+    """A did-you-mean clause for a word that is alike enough, or the empty string."""
     if len(word) > _LONGEST_WORD:
         return ""
-    close = difflib.get_close_matches(word, list(known), 1)
+    close = difflib.get_close_matches(word, list(known), 1, at_least)
     return f"did you mean {close[0]!r}?" if close else ""
 
 

@@ -129,6 +129,8 @@ def _level2(insn: Insn, names: tuple[str, ...], name: str) -> str:
             listed = ", ".join(f"%{o.name}" for o in plain)
             inside = _attributes(insn, names) if word == "ins" else ""
             types = ", ".join(_type(o, "tile_buf") for o in plain)
+            if word == "ins" and not any(insn.operand(n).optional for n in names):
+                inside, types = inside + _own_attribute(insn), types + _word(insn)
             parts.append(f"{word}({listed}{inside} : {types}{''.join(said)})")
     return " ".join(parts)
 
@@ -137,12 +139,23 @@ def _attributes(insn: Insn, names: tuple[str, ...]) -> str:
     """The attributes a line shows: those with a place among the operands."""
     asm = _asm(insn)
     shown = [
-        (asm.attrs.get(a.name, a.name), a.default)
+        (asm.attrs.get(a.name, a.name).split()[0], a.default)
         for a in insn.attrs
-        if a.name in asm.place and a.default is not None
+        if asm.place.get(a.name, ",")[-1] != "," and a.default is not None
         if a.name not in asm.beside or asm.beside[a.name] in names
     ]
     return f" {{{', '.join(f'{key} = {_elided(value)}' for key, value in shown)}}}" * bool(shown)
+
+
+def _own_attribute(insn: Insn) -> str:
+    """The attribute that stands alone behind a comma, where no further operand says more."""
+    asm = _asm(insn)
+    chosen = next((a for a in insn.attrs if asm.place.get(a.name) == "own,"), None)
+    return f", {{{chosen.name} = {_elided(chosen.default)}}}" if chosen else ""
+
+
+def _word(insn: Insn) -> str:
+    return "".join(f', "{words[0]}"' for words in _asm(insn).words.values())
 
 
 def _elided(value: object) -> str:

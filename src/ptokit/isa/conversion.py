@@ -323,8 +323,10 @@ _apart = separate("dst", "src").holds
         steps("a2a3", through_i32, between="V", end="V", complete=True),
     ],
     asm=Asm(
-        attrs={"mode": "rmode", "satMode": "sat_mode"},
+        attrs={"mode": "rmode", "satMode": "sat_mode satmode"},
         place={"mode": "ins", "satMode": "ins"},
+        absent={"satMode": SaturationMode.OFF},
+        spelled={"satMode": saturation_of},
         order=("src", "tmp", "dst"),
     ),
     example={"tmp": "Vec u8 1x256"},
@@ -346,9 +348,10 @@ def TCVT(
 
     What exceeds the destination is clamped when saturation is on. When it is off, integers keep
     their low bits (NaN and -inf become 0, +inf all ones) and floats become infinite. By default
-    saturation is off for f32 and i32 to i16, f16 to i16, i8 and u8, and i64 to i32. `satMode`
-    overrules this, except that A2/A3 without `tmp` heeds it only for these pairs, Kirin always
-    saturates integer to integer, and fp8, hif8 and fp4 always saturate.
+    saturation is off for f32 and i32 to i16, f16 to i16, i8 and u8, and i64 to i32; a text without
+    `sat_mode` asks for OFF. `satMode` overrules this, except that A2/A3 without `tmp` heeds it only
+    for these pairs, Kirin always saturates integer to integer, and fp8, hif8 and fp4 always
+    saturate.
 
     In place the elements may stay as wide or become narrower; A2/A3 converts what is behind whole
     256-byte repeats last, which is too late for several rows of narrower elements. A5 clears the

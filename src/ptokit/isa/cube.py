@@ -25,6 +25,7 @@ LIMIT = 4095  # of m, k and n
 FRACTAL = 16  # rows and columns of an accumulator box
 
 PHASE = Attr("Phase", AccPhase, AccPhase.Unspecified, "unit flag for the store that follows")
+PHASE_KEY = {"Phase": "accPhase phase"}
 FREEDOM = reassociates(
     "The order of summation along K and the rounding inside the cube are not stated by any source. "
     "The reference multiplies in float32 (float64 for integers that need it and for MX), lets the "

@@ -96,10 +96,9 @@ def _sequence(o: Any) -> View | Extent:
         separate("tmp", "dst", on="a2a3"),
     ],
     asm=Asm(
-        ins=("start",),
-        tmp=frozenset(),
+        ins=("start", "tmp"),
+        tmp=frozenset({"l2"}),
         attrs={"descending": "descending"},
-        place={"descending": "ins"},
     ),
     example={"dst": "Vec {T} 1x64", "start": "3", "tmp": "Vec i32 1x512"},
     cpp=Cpp(("dst tmp dst.T @descending", "dst dst.T @descending")),

@@ -88,7 +88,7 @@ def _bins(o: Any) -> Extent:
             ),
         ),
     ],
-    asm=Asm(forms=frozenset({"l2"}), attrs={"byte": "isMSB"}),
+    asm=Asm(forms=frozenset({"l2"}), attrs={"byte": "byte isMSB"}, types={"byte": "i32"}),
     example={
         "dst": "Vec u32 16x256",
         "src": "Vec u16 16x64",

@@ -164,7 +164,7 @@ def _product(name: str, doc: str) -> None:
     operands = [sizes.result(c, "inout" if start == "ACC" else "out"), sizes.left(), sizes.right()]
     rules = _rules(sizes, c)
     example = {(c if n == "c" else n): text for n, text in _OPERANDS[base].items()}
-    asm = Asm(name=f"{base}.{start}".lower() if start else None)
+    asm = Asm(name=f"{base}.{start}".lower() if start else None, attrs=cube.PHASE_KEY)
     more: dict[str, Any] = {}
     if start == "ACC":
         operands.insert(1, sizes.old_result(c, "the storage of cOutMatrix"))

@@ -259,6 +259,7 @@ def _product(sizes: cube.Sizes, name: str, doc: str, rules: list[Rule], rows: in
             ins=("cInMatrix", *_SCALED.split(), "biasData"),
             outs=("cMatrix",),
             suffixes={"cInMatrix": ".acc", "biasData": ".bias"},
+            attrs=cube.PHASE_KEY,
         ),
         example=example("{T}", "{T}") | cpu,
         more_examples=[

@@ -146,7 +146,7 @@ def _source_is_reachable(o: Any) -> bool:
             ),
         ),
     ],
-    asm=Asm(ins=("src",), outs=(), tmp=frozenset()),
+    asm=Asm(ins=("src", "tmp"), outs=(), attrs={"Format": "printFormat format"}),
     example={"src": "Vec {T} 16x64", "tmp": "GM {T} 16x64"},
 )
 def TPRINT(src: Any, tmp: Array | None, Format: PrintFormat, ops: Ops, poison: Poison) -> None:

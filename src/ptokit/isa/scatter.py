@@ -173,7 +173,11 @@ _BY_SRC = behind(
         rows_16bit("indexes"),
         separate("dst", "src", "indexes"),
     ],
-    asm=Asm(ins=("src", "indexes")),
+    asm=Asm(
+        ins=("src", "indexes"),
+        place={"maskPattern": "own,"},
+        words={"ScatterType": ("row", "col")},
+    ),
     example={"dst": "Vec {T} 16x64", "src": "Vec {T} 16x32", "maskPattern": "P1010"},
     more_examples="""
         dst           | src           | indexes      | maskPattern | ScatterType | on

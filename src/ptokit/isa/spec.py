@@ -158,9 +158,19 @@ class Asm:
     outs: tuple[str, ...] | None = None
     forms: frozenset[str] = frozenset({"sync", "l1", "l2"})
     tmp: frozenset[str] = frozenset({"l2"})  # forms that spell out the temporaries
-    attrs: Mapping[str, str] = field(default_factory=dict[str, str])  # template name -> text key
+    # Template name -> text key; further keys, divided by spaces, are read as well.
+    attrs: Mapping[str, str] = field(default_factory=dict[str, str])
+    # Template name -> what a text that leaves it out means, where a call would mean something else.
+    absent: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    # Template name -> how a call that leaves it out is then written.
+    spelled: Mapping[str, Callable[[Ops], Any]] = field(
+        default_factory=dict[str, Callable[[Ops], Any]]
+    )
+    # Template name -> its values as strings, one of which stands behind the types in `ins` where
+    # an attribute is placed there after a comma: `ins(%s, {maskPattern = ...} : T, "row")`.
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     # Where Level 2 writes an attribute: behind `outs(...)` unless listed here as "ins" (inside the
-    # parentheses) or "ins," (inside, after a comma).
+    # parentheses, with all others), "own" (inside, alone) or "own," (the same after a comma).
     place: Mapping[str, str] = field(default_factory=dict[str, str])  # template name -> place
     # Template name -> the operand without which the attribute says nothing.
     beside: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -193,6 +203,7 @@ class Asm:
     numbers: frozenset[str] = frozenset()  # tiles for which one number may stand, the same for all
     # Optional temporaries that files do not write although a target wants one: they are supplied.
     supplied: frozenset[str] = frozenset()
+    missing: str = ""  # the word behind the operands that says that the temporaries are left out
 
 
 @dataclass(frozen=True)

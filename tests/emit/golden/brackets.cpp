@@ -33,7 +33,7 @@ extern "C" __global__ AICORE void brackets(__gm__ float *x, __gm__ float *y, __g
     TQUANT<QuantType::INT8_ASYM>(codes, block, scale, &offset);
     TCI<Tile3, uint32_t, false>(count, 7);
     TGATHER<Tile3, Tile4, MaskPattern::P1010, GatherAxis::GATHER_ROW>(count, pairs);
-    TCVT(each, each, RoundMode::CAST_FLOOR);
+    TCVT(each, each, RoundMode::CAST_FLOOR, SaturationMode::ON);
     GlobalTensor<float, Shape<1, 1, 1, -1, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part_1(z, Shape<1, 1, 1, -1, 64>(n), Stride<1, 1, 1, 64, 1>());
     TSTORE<Tile5, decltype(part_1), AtomicType::AtomicAdd>(part_1, each);
 }

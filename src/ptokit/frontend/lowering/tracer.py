@@ -41,6 +41,7 @@ from ptokit.ir.instructions import (
     literal_attribute,
     literal_keys,
     operands_in,
+    text_default,
     text_key,
 )
 from ptokit.ir.types import F32, F64, I1, I32, I64, INDEX, OpaqueType, ScalarType, Type
@@ -95,7 +96,7 @@ class Tracer:
         fifos.take_slot(self.emitter, insn, given)
         name, shown = self._spelling(insn, given, template)
         pairs: list[tuple[str, Value]] = []
-        written = self._attributes(insn, template, name)
+        written = self._attributes(insn, operands, template, name)
         for declared in insn.operands:
             value = given.get(declared.name)
             if value is None:
@@ -165,18 +166,25 @@ class Tracer:
         )
 
     def _attributes(
-        self, insn: Insn, template: Mapping[str, Any], name: str
+        self, insn: Insn, operands: Any, template: Mapping[str, Any], name: str
     ) -> dict[str, Attribute]:
-        """Template arguments that differ from their default, or that the text always shows."""
+        """Template arguments that a text would take for others, or that it always shows."""
+        assert insn.asm is not None
         definition = DEFINITIONS.get(f"pto.{name}")
         always = definition.needed_attrs if definition else frozenset[str]()
         types = declared_types(insn)
+        values = dict(template)
+        if insn.asm.spelled:
+            facts = {o.name: _facts(v) for o, v in zip(insn.operands, operands, strict=True)}
+            ops = Ops(facts, values, self.target, self.mode)
+            spelled = insn.asm.spelled.items()
+            values |= {each: said(ops) for each, said in spelled if values[each] is None}
         return {
-            key: attribute_for(attr, template[attr.name], types.get(key, ""))
+            key: attribute_for(attr, values[attr.name], types.get(key, ""))
             for attr in insn.attrs
             for key in [text_key(insn, attr)]
-            if template[attr.name] != attr.default
-            or (key in always and template[attr.name] is not None)
+            if values[attr.name] != text_default(insn, attr)
+            or (key in always and values[attr.name] is not None)
         }
 
     def _results(self, insn: Insn, given: Mapping[str, Any]) -> list[tuple[str, Type]]:
@@ -310,6 +318,8 @@ def _facts(value: Any) -> Any:
         return ScalarFacts(f32 if value.is_float else value.type.dtype)
     if isinstance(value, int | float):
         return ScalarFacts(None, value)
+    if value is None:
+        return None
     return SimpleNamespace(dtype=getattr(getattr(value, "spec", value), "dtype", None))
 
 

@@ -17,6 +17,7 @@ enum class TileType { Vec };
 enum class BLayout { RowMajor, ColMajor };
 enum class Layout { ND, DN };
 enum class RoundMode { CAST_RINT, CAST_CEIL };
+enum class SaturationMode { ON, OFF };
 enum { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX, PIPE_ALL };
 enum { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
 
@@ -145,7 +146,7 @@ template <typename T> void TMOV(T &dst, T &src)
 {
     each(dst, [&](int64_t r, int64_t c) { dst(r, c) = src(r, c); });
 }
-template <typename D, typename S> void TCVT(D &dst, S &src, RoundMode mode)
+template <typename D, typename S> void TCVT(D &dst, S &src, RoundMode mode, SaturationMode)
 {
     each(dst, [&](int64_t r, int64_t c) {
         const double value = src(r, c);
