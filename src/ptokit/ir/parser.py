@@ -96,18 +96,20 @@ class Parser(Reader):
         if not is_generic and not self.sees("module"):
             self._function(module)
             return
-        self.enter()
         outer, own = self._unit, Unit(dict(self._unit.attrs) if self._unit else {})
-        self._unit = own
-        if outer is None:
+        is_inner = outer is not None
+        if is_inner:
+            self.enter()
+        else:
             self._modules.append(own)
+        self._unit = own
         try:
             if is_generic:
                 generic.read_module(self, module, own)
             else:
                 self._module(module, own)
         finally:
-            self.depth -= 1
+            self.depth -= is_inner
             self._unit = outer
 
     def _module(self, module: Module, own: Unit) -> None:
