@@ -236,6 +236,14 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         kind = self._pointer(op.result.type, op)
         self._line(f"{kind} *{self._declare(op.result)} = {base} + {offset};")
 
+    def cast_pointer(self, op: Op) -> None:
+        """A pointer as a number, or a number as a pointer."""
+        made = op.result.type
+        is_pointer = isinstance(made, PtrType)
+        kind = f"{self._pointer(made, op)} *" if is_pointer else "int64_t "
+        value = self._use(op.operands[0])
+        self._line(f"{kind}{self._declare(op.result)} = ({kind.strip()}){value};")
+
     def make_view(self, op: Op, pointer: str = "") -> None:
         assert isinstance(op.result.type, ViewType)
         element = self._dtype(op.result.type, op)
@@ -328,6 +336,8 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     memory.SET_VALID: _FunctionWriter.set_validshape,
     memory.GET_VALID: _FunctionWriter.get_validshape,
     memory.ADDPTR: _FunctionWriter.addptr,
+    memory.PTR_TO_INT: _FunctionWriter.cast_pointer,
+    memory.INT_TO_PTR: _FunctionWriter.cast_pointer,
     memory.MAKE_VIEW: _FunctionWriter.make_view,
     memory.PARTITION: _FunctionWriter.partition,
     memory.DECLARE_VIEW: _FunctionWriter.declare_view,

@@ -22,8 +22,9 @@ from ptokit.ir.instructions import root_of
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import ConvTileType, TileBufType, on_target
 from ptokit.isa.groups import ViewGroup
+from ptokit.machine.gm import GmBuffer
 from ptokit.machine.machine import Machine
-from ptokit.machine.objects import ConvObject, TileObject
+from ptokit.machine.objects import ConvObject, Pointer, TileObject
 
 Made = TypeVar("Made", TileObject, ConvObject)
 
@@ -36,6 +37,7 @@ class Interpreter(ABC):
         self.machine = machine
         self.pipes: dict[str, Any] = {}
         self.function: Function | None = None  # the one that is running
+        self.arrays: list[GmBuffer] = []  # behind the pointers that the kernel was given, in order
 
     @abstractmethod
     def block(self, block: Block, frame: Frame) -> list[Any]:
@@ -47,7 +49,9 @@ class Interpreter(ABC):
         before, machine.is_quiet = machine.is_quiet, not machine.defers
         try:
             with np.errstate(all="ignore"):  # once, instead of for every instruction
-                self.call(function, bind_arguments(function, args))
+                values = bind_arguments(function, args)
+                self.arrays = [v.buffer for v in values if isinstance(v, Pointer)]
+                self.call(function, values)
         finally:
             machine.is_quiet = before
 

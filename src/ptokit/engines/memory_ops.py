@@ -32,6 +32,38 @@ def _addptr(run: Interpreter, op: Op, frame: Frame) -> None:
     frame[op.result] = frame[op.operands[0]] + frame[op.operands[1]]
 
 
+_SPAN = 1 << 40  # addresses between two arrays: the same in every run, wherever they really lie
+
+
+def _ptrtoint(run: Interpreter, op: Op, frame: Frame) -> None:
+    pointer: Pointer = frame[op.operands[0]]
+    at = pointer.buffer.base + pointer.offset
+    for number, array in enumerate(run.arrays, 1):
+        if array.base <= at <= array.base + array.data.size:
+            frame[op.result] = number * _SPAN + at - array.base
+            return
+    raise _nowhere(op, repr(pointer))
+
+
+def _inttoptr(run: Interpreter, op: Op, frame: Frame) -> None:
+    address: int = frame[op.operands[0]]
+    number, offset = divmod(address, _SPAN)
+    if not 1 <= number <= len(run.arrays):
+        raise _nowhere(op, hex(address))
+    element = element_of(op.result.type, op.location)
+    frame[op.result] = Pointer(run.arrays[number - 1], element, offset)
+
+
+def _nowhere(op: Op, got: str) -> PtoError:
+    return fail(
+        "int-address",
+        f"{op.name}: no array that the kernel was given lies there",
+        got=[("address", got)],
+        fix="take the address of an argument: pto.ptrtoint %pointer",
+        site=op.location,
+    )
+
+
 # ---- views -------------------------------------------------------------------------------------
 
 
@@ -316,6 +348,8 @@ def _constant(op: Op) -> Step:
 PREPARED: dict[Definition, Prepare] = {arith.CONSTANT: _constant, memory.PARTITION: _partition}
 HANDLERS: dict[Definition, Handler] = {
     memory.ADDPTR: _addptr,
+    memory.PTR_TO_INT: _ptrtoint,
+    memory.INT_TO_PTR: _inttoptr,
     memory.MAKE_VIEW: _tensor_view,
     memory.DECLARE_VIEW: _declare_view,
     memory.VIEW_DIM: _dimension,

@@ -122,6 +122,31 @@ def _element(text: str, offset: int) -> ScalarType:
         raise SpellingError(str(error), offset, len(text)) from None
 
 
+# The memories that a pointer may name, by today's words and by those of tiles.
+_SPACES = {word: word for word in ("ub", "l1", "l0a", "l0b", "l0c", "bt", "fb")} | {
+    "vec": "ub",
+    "mat": "l1",
+    "left": "l0a",
+    "right": "l0b",
+    "acc": "l0c",
+    "bias": "bt",
+    "scaling": "fb",
+    "gm": "",
+}
+
+
+def _space(word: str, start: int) -> str:
+    if word not in _SPACES:
+        listed = ", ".join(_SPACES)
+        raise SpellingError(
+            f"the address space of a pointer must be one of {listed}",
+            start,
+            len(word),
+            suggestion(word, _SPACES),
+        )
+    return _SPACES[word]
+
+
 def _dialect_type(text: str) -> Type:
     name = text[1:].partition("<")[0].strip()
     if not name.startswith("pto."):
@@ -140,7 +165,7 @@ def _dialect_type(text: str) -> Type:
         return _conv_tile(name, body, start)
     if name == "ptr":
         element, *space = _parts(body, start)
-        return PtrType(_element(*element), space[0][0] if space and space[0][0] != "gm" else "")
+        return PtrType(_element(*element), _space(*space[0]) if space else "")
     if name in VIEWS:
         return _view(name, body, start)
     if name == "local_array":

@@ -16,7 +16,7 @@ from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
 from ptokit.ir.flow import origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.ordering import orders_pipes
-from ptokit.ir.types import BufferType
+from ptokit.ir.types import BufferType, ScalarType
 from ptokit.isa.effects import Scratch, Steps
 from ptokit.isa.facts import Ops, Unknown
 from ptokit.isa.spec import Operand, Pipe
@@ -49,10 +49,18 @@ class Accesses:
     pipes: dict[Op, Pipe] = field(default_factory=dict[Op, Pipe])
     of: dict[Op, list[Access]] = field(default_factory=dict[Op, list[Access]])
     roots: dict[Value, tuple[Value, ...]] = field(default_factory=dict[Value, tuple[Value, ...]])
+    arrays: tuple[Value, ...] = ()  # the pointers and views that the function is given
     fifos: Fifos = field(init=False)
     hidden: set[Scratch] = field(default_factory=set[Scratch])  # bytes used beside the operands
     # Handles that only rename storage: destination of a reshape or subview -> (source, operation).
     renamed: dict[Value, tuple[Value, Op]] = field(default_factory=dict[Value, tuple[Value, Op]])
+
+    def memory_behind(self, value: Value) -> tuple[Value, ...]:
+        """As `stands_for`; a number of unknown origin may be an address in any array."""
+        roots = self.stands_for(value)
+        return (
+            (*roots, *self.arrays) if any(isinstance(r.type, ScalarType) for r in roots) else roots
+        )
 
     def stands_for(self, value: Value) -> tuple[Value, ...]:
         """The allocations or pointers a handle may stand for."""
@@ -62,6 +70,7 @@ class Accesses:
 def accesses_of(function: Function, target: Target) -> Accesses:
     """Collect the accesses of every instruction."""
     result = Accesses(target, Known(target))
+    result.arrays = tuple(p for p in function.params if not isinstance(p.type, ScalarType))
     result.fifos = Fifos(function, target, result.known)
     for op in function.walk():
         if is_binding(op) and (bound := rebound(op)) is not None:
@@ -161,7 +170,7 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
             continue
         reads = declared.reads or declared.role == "tmp"
         slot = _slot(value, result.known)
-        for root in result.stands_for(value):
+        for root in result.memory_behind(value):
             is_memory = not isinstance(root.type, BufferType)
             yield Access(root, declared.writes, reads, is_memory, declared, slot)
 

@@ -491,6 +491,23 @@ def check_scalar_access(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         )
 
 
+def check_made_pointer(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """`inttoptr`: nobody knows which memory it points to, so only single elements go there."""
+    made = op.result.type
+    if isinstance(made, PtrType) and made.element.dtype is None:
+        text = "a pointer points to elements that memory holds"
+        yield complaint(op, "element-type", text, {"element": made.element})
+    for user in scene.function.walk():
+        if op.result in user.operands and not (user.insn and _is_scalar(user.insn)):
+            yield complaint(
+                user,
+                "made-pointer",
+                "the result of pto.inttoptr may only be used as the pointer operand of "
+                "pto.load_scalar and pto.store_scalar",
+                fix="make the view from a pointer that the kernel was given",
+            )
+
+
 def _is_scalar(insn: Insn) -> bool:
     """Whether an instruction reads or writes one element behind a pointer."""
     return insn.returns == "ptr" or {"ptr", "value"} <= {o.name for o in insn.operands}
@@ -552,6 +569,7 @@ CHECKS: dict[Definition, Check] = {
     memory.DECLARE_VIEW: check_tensor_view,
     memory.PARTITION: check_partition,
     **{d: check_scalar_access for d in DEFINITIONS.values() if d.insn and _is_scalar(d.insn)},
+    memory.INT_TO_PTR: check_made_pointer,
     asynchronous.BUILD: check_session,
     asynchronous.MAKE_CONTEXT: check_context,
 }

@@ -239,14 +239,21 @@ def _spelled(pieces: tuple[Piece, ...], needed: bool = False) -> list[str]:
 
 # ---- kinds -------------------------------------------------------------------------------------
 
+
+def _is_global(type_: Type) -> bool:
+    if isinstance(type_, PtrType):
+        return not type_.space
+    return isinstance(type_, ShapedType | ViewType)
+
+
 _KINDS: dict[str, Callable[[Type], bool]] = {
     "any": lambda t: True,
     "num": lambda t: isinstance(t, ScalarType),
     "int": lambda t: isinstance(t, ScalarType) and not t.is_float,
     "float": lambda t: isinstance(t, ScalarType) and t.is_float,
     "ptr": lambda t: isinstance(t, PtrType),
-    "gm": lambda t: isinstance(t, PtrType | ShapedType),
-    "memory": lambda t: isinstance(t, PtrType | ShapedType | ViewType),
+    "gm": lambda t: _is_global(t) and not isinstance(t, ViewType),
+    "memory": lambda t: _is_global(t),
     "view": lambda t: isinstance(t, ViewType | ShapedType),
     "part": lambda t: isinstance(t, ViewType | ShapedType),
     "tile": lambda t: isinstance(t, TileBufType | ShapedType),

@@ -103,6 +103,20 @@ ADDPTR = define(
     pure=True,
     renames="ptr",
 )
+PTR_TO_INT = define(
+    "pto.ptrtoint",
+    "ptr:gm -> result:i64",
+    "%ptr {} : T(ptr) -> T(result)",
+    pure=True,
+    renames="ptr",  # who makes a pointer of the number means the same memory
+)
+INT_TO_PTR = define(
+    "pto.inttoptr",
+    "address:i64 -> result:gm",
+    "%address {} : T(address) -> T(result)",
+    pure=True,
+    renames="address",
+)
 # ---- views
 MAKE_VIEW = define(
     "pto.make_tensor_view",
