@@ -22,13 +22,13 @@ from ptokit.ir.instructions import forms_of, mnemonics
 from ptokit.ir.lexer import Source
 from ptokit.ir.limits import TextLimits, read_source
 from ptokit.ir.linking import link
+from ptokit.ir.micro import micro_group
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import ElidedType, Type, same_type
 from ptokit.ir.typetext import suggestion
 
 _SHORT = {"return": RETURN.name, "call": CALL.name}
 _NESTING = {"{": 1, "(": 1, "[": 1, "}": -1, ")": -1, "]": -1}
-_MICRO = re.compile(r"pto\.(castptr|v[a-z0-9_]+|p(set|lt|ge|and|or|not|sts|lds)\w*|vecscope\b.*)")
 
 
 def parse(text: str, file: str = "<text>", limits: TextLimits | None = None) -> Module:
@@ -372,10 +372,9 @@ class Parser(Reader):
 
     def unknown_operation(self, head: Head) -> Abandon:
         """Nothing has this name; say what may have been meant."""
-        if _MICRO.fullmatch(head.name):
+        if group := micro_group(head.name):
             return self.fail(
-                f"{head.name} is a micro-instruction of the vector unit; "
-                "ptokit works on whole tiles",
+                f"{head.name} is a micro-instruction of {group}; ptokit works on whole tiles",
                 "not-supported",
                 head.location,
                 "write this part with tile instructions",
