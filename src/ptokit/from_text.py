@@ -40,6 +40,7 @@ from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.passes.finish import Steps, finish
 from ptokit.passes.from_memrefs import with_tiles
 from ptokit.passes.levels import ConvertLevel, level_of
+from ptokit.passes.run_time_sizes import with_run_time_sizes
 from ptokit.passes.scales import with_scale_memories
 from ptokit.passes.spell_out import spelled_out
 from ptokit.passes.verify import Verify
@@ -200,12 +201,12 @@ class Program:
         return found
 
     def executable(self, on: Target) -> Module:
-        """The module as it is checked and run: assembly lines get views for their arguments, and
-        scale tiles the memory their use asks for."""
+        """The module as it is checked and run: assembly lines get views for their arguments, scale
+        tiles the memory their use asks for, tiles the sizes that C++ must not know."""
         module = self.launchable
         if level_of(module) == "sync":
             module = ConvertLevel("l1").run(module, on)
-        return with_scale_memories(with_tiles(module))
+        return with_run_time_sizes(with_scale_memories(with_tiles(module)), on)
 
     def finished(
         self, on: Target, steps: Steps, policy: Policy, told: list[Diagnostic] | None = None

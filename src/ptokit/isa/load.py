@@ -305,8 +305,18 @@ _NEW_RULES = [
         _SAME,
     ),
     *where(both(_vec, _nd_to_nd), NEW, "ND to ND, sizes known statically: ")(
-        rule("SA-0108", "ValidCol of dst == S4 of src", _static_columns_agree, fix=FIX_VIEW),
-        rule("SA-0109", "ValidRow of dst == S0*S1*S2*S3 of src", _static_rows_agree, fix=FIX_VIEW),
+        must("SA-0108")(
+            "ValidCol of dst == S4 of src",
+            _static_columns_agree,
+            FIX_VIEW,
+            in_text=lambda o: o.dst.vc <= o.src.shape[4] <= o.dst.cols,
+        ),
+        must("SA-0109")(
+            "ValidRow of dst == S0*S1*S2*S3 of src",
+            _static_rows_agree,
+            FIX_VIEW,
+            in_text=lambda o: o.dst.vr <= prod(o.src.shape[:4]) <= o.dst.rows,
+        ),
     ),
     must("SA-0110", NEW, both(_tile, _nz))(
         "NZ: dimensions 3 and 4 of src are 16 and 32/sizeof (64 for 4-bit types), statically",

@@ -73,12 +73,10 @@ def must(id: str, on: str | None = None, applies: Predicate | None = None) -> Ca
         holds: Predicate,
         fix: str | Callable[[Any], str] = "",
         otherwise: Words = "",
-        *,
-        voids: bool = False,
-        unknown: str = "",
+        **more: Any,
     ) -> Rule:
         asked = holds if applies is None else when(applies, holds)
-        return rule(id, text, asked, on, fix, otherwise, voids=voids, unknown=unknown)
+        return rule(id, text, asked, on, fix, otherwise, **more)
 
     return stated
 

@@ -143,6 +143,9 @@ class Rule:
     otherwise: str | Callable[[Any], str] = ""
     voids: bool = False  # what the instruction writes is undefined where the rule is broken
     unknown: str = ""  # why nobody can say what happens otherwise; the record leaves it open
+    # For an assertion about sizes that C++ knows when it is compiled: what a text must keep, whose
+    # assembler makes no difference between such sizes and others.
+    in_text: Callable[[Any], bool] | None = None
 
     def binds(self, target: str) -> bool:
         """Whether it holds on a target."""
@@ -716,6 +719,7 @@ def rule(
     *,
     voids: bool = False,
     unknown: str = "",
+    in_text: Callable[[Any], bool] | None = None,
 ) -> Rule:
     """A legality rule; `on` lists the targets it holds on ("a2a3 a5"), None means all of them.
 
@@ -725,7 +729,18 @@ def rule(
     `otherwise` says what happens where the rule is broken: the body then does it, and what follows
     from the rule's origin decides whether that is a warning (base/policy.py). A function of the
     operands gives "" for those whose outcome is not known. `voids`: what the instruction writes is
-    then undefined. `unknown` says why nothing can be said, which makes it an error.
+    then undefined. `unknown` says why nothing can be said, which makes it an error. `in_text`: what
+    a text must keep where the rule is about sizes that C++ knows when it is compiled.
     """
     targets = None if on is None else frozenset(on.split())
-    return Rule(id, text, holds, targets, fix, otherwise=otherwise, voids=voids, unknown=unknown)
+    return Rule(
+        id,
+        text,
+        holds,
+        targets,
+        fix,
+        otherwise=otherwise,
+        voids=voids,
+        unknown=unknown,
+        in_text=in_text,
+    )
