@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import multiprocessing
 import os
 import re
 import subprocess
@@ -23,10 +24,10 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -35,6 +36,7 @@ from rich.progress import track
 import ptokit
 from ptokit.base.diagnostics import PtoError
 
+FORK = multiprocessing.get_context("fork")
 STANDIN = Path(__file__).parent / "standin"
 QUALIFIERS = ("__gm__", "__global__", "AICORE")
 ELEMENTS = {
@@ -58,6 +60,17 @@ class Verdict:
     status: str
     reason: str = ""
     seconds: float = 0.0
+
+
+class Said(NamedTuple):
+    """What came of a launch: "ran", or a status and the reason."""
+
+    status: str
+    why: str
+
+    @property
+    def ran(self) -> bool:
+        return self.status == "ran"
 
 
 def tests(root: Path) -> list[Path]:
@@ -105,21 +118,20 @@ class Host:
     """A host program at work; `said` is what came of the launches of the case in hand."""
 
     def __init__(self, library: ctypes.CDLL, program: Any, seconds: float) -> None:
-        self.said: tuple[str, str] = ("", "")
+        self.said = Said("", "")
         self._library = library
         self._program = program
         self._seconds = seconds
         self._callback = Launched(self._launched)
         library.standin_connect(self._callback)
 
-    def run(self, case: str) -> tuple[str, str]:
+    def run(self, case: str) -> Said:
         """Run one case in the current folder: "ran", or why not."""
-        self.said = ("unread", "the host program launches no kernel for it")
+        self.said = Said("unread", "the host program launches no kernel for it")
         words = [b"host", case.encode()]
         code = self._library.main(2, (ctypes.c_char_p * 2)(*words))
-        if code and self.said[0] == "ran":
-            self.said = ("unread", f"the host program ends with {code}")
-        return self.said
+        said = self.said  # by launches, meanwhile
+        return Said("unread", f"the host program ends with {code}") if code and said.ran else said
 
     def _launched(self, name: bytes, blocks: int, count: int, given: Any) -> None:
         try:
@@ -129,11 +141,11 @@ class Host:
                 for index, param in enumerate(kernel.function.params)
             ]
             kernel[blocks](*values, rules="release", max_seconds=self._seconds)
-            self.said = ("ran", "")
+            self.said = Said("ran", "")
         except PtoError as error:
-            self.said = ("refused", reason(error))
+            self.said = Said("refused", reason(error))
         except Exception as error:  # a callback has nobody to raise to
-            self.said = ("crashed", repr(error))
+            self.said = Said("crashed", repr(error))
 
 
 def _value(type_: Any, given: Argument) -> Any:
@@ -212,31 +224,38 @@ def reason(error: PtoError) -> str:
 # ---- all of them -------------------------------------------------------------------------------
 
 
-def _silent() -> None:
-    """What host programs print is of no use here."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
 def run_all(
     folders: list[Path], scratch: Path, jobs: int, seconds: float, console: Console
 ) -> Iterator[Verdict]:
-    """Every case of every test, in the order of the tests, in processes of their own."""
-    with ProcessPoolExecutor(jobs, initializer=_silent) as pool:
-        running = [pool.submit(run_test, f, scratch / f.name, seconds) for f in folders]
-        for folder, each in track(
-            list(zip(folders, running, strict=True)),
-            "suite",
-            console=console,
-            disable=not console.is_terminal,
-        ):
-            try:
-                yield from each.result()
-            except Exception as error:
-                yield Verdict(folder.name, "*", "crashed", repr(error))
+    """Every case of every test, in the order of the tests."""
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(_apart, f, scratch / f.name, seconds) for f in folders]
+        shown = track(running, "suite", console=console, disable=not console.is_terminal)
+        for each in shown:
+            yield from each.result()
+
+
+def _apart(folder: Path, scratch: Path, seconds: float) -> list[Verdict]:
+    """The verdicts of a test that runs in a process of its own: it may take that one down."""
+    ours, theirs = FORK.Pipe(duplex=False)
+    process = FORK.Process(target=_child, args=(theirs, folder, scratch, seconds))
+    process.start()
+    theirs.close()
+    try:
+        return ours.recv()
+    except EOFError:
+        return [Verdict(folder.name, "*", "crashed", "the host program took its process down")]
+    finally:
+        process.join()
+
+
+def _child(to: Any, folder: Path, scratch: Path, seconds: float) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the host programs print
+    to.send(run_test(folder, scratch, seconds))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--run-scripts", action="store_true", help="the folder's code may run here")
     parser.add_argument("--only", default="", help="names of tests, with commas")

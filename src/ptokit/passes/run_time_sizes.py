@@ -7,7 +7,6 @@ is a size like any other. A tile that meets such an assertion gets its valid siz
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from ptokit.base.tiles import DYNAMIC
@@ -17,7 +16,7 @@ from ptokit.ir.dialects import memory
 from ptokit.ir.instructions import template_arguments
 from ptokit.ir.rewrite import clone
 from ptokit.ir.types import TileBufType
-from ptokit.isa.facts import Ops, Unknown
+from ptokit.isa.facts import Ops, Recorder, Unknown
 from ptokit.isa.spec import Rule
 from ptokit.isa.targets import Target
 from ptokit.passes.facts import Known
@@ -39,28 +38,37 @@ def with_run_time_sizes(module: Module, target: Target) -> Module:
 def _asserted(function: Function, target: Target) -> set[Value]:
     """The tiles of which only C++ would say that their static sizes are wrong."""
     found: set[Value] = set()
+    wrong: set[Value] = set()  # in a text too; and what a loop or a window passes on keeps its type
     known = Known(target)
     for op in function.walk():
         known.see(op)
-        if op.insn is not None:
-            rules = [r for r in op.insn.rules if r.in_text and r.binds(target.name)]
-            if rules and _breaks(op, rules, known):
-                found.update(v for v in op.operands if _is_static(v))
-    others = {v for op in function.walk() if op.insn is None for v in op.operands}
-    return found - others  # what a loop or a window passes on keeps its type
+        if op.insn is None:
+            wrong.update(op.operands)
+            continue
+        rules = [r for r in op.insn.rules if r.in_text and r.binds(target.name)]
+        for rule in rules:
+            keeps, asked = _instead(op, rule, known)
+            (found if keeps else wrong).update(filter(_is_static, asked))
+    return found - wrong
 
 
-def _breaks(op: Op, rules: Iterable[Rule], known: Known) -> bool:
-    """Whether the operands break one of the rules and keep what texts have instead."""
+def _instead(op: Op, rule: Rule, known: Known) -> tuple[bool, list[Value]]:
+    """Whether a line that breaks a rule keeps what texts have instead, and the operands whose valid
+    sizes the rule is about; none where the line does not break it."""
     assert op.insn is not None
+    assert rule.in_text is not None
     facts = zip(op.insn.operands, known.operands(op), strict=True)
     chosen = zip(op.insn.attrs, template_arguments(op), strict=True)
     ops = Ops({o.name: f for o, f in facts}, {a.name: v for a, v in chosen}, known.target, "auto")
+    seen: dict[str, str] = {}
     try:
-        broken = [r.in_text for r in rules if r.in_text and not r.holds(ops)]
-        return bool(broken) and all(keeps(ops) for keeps in broken)
+        if rule.holds(Recorder(ops, seen)):
+            return True, []
+        keeps = rule.in_text(ops)
     except Unknown:
-        return False
+        return True, []
+    asked = {path.partition(".")[0] for path in seen if ".valid_" in path}
+    return keeps, [v for v, label in zip(op.operands, op.labels, strict=True) if label in asked]
 
 
 def _is_static(value: Value) -> bool:
