@@ -16,13 +16,14 @@ from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
 from ptokit.ir.flow import origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.ordering import orders_pipes
-from ptokit.ir.types import BufferType, ScalarType
+from ptokit.ir.types import BufferType, MultiTileType, ScalarType
 from ptokit.isa.effects import Scratch, Steps
 from ptokit.isa.facts import Ops, Unknown
 from ptokit.isa.spec import Operand, Pipe
 from ptokit.isa.targets import Target
 from ptokit.passes.facts import Known
 from ptokit.passes.fifo_accesses import Fifos
+from ptokit.passes.turns import Turn, turn_of, varying
 
 # Kinds of operands with memory behind them; a session stands for its scratch tile.
 _HAS_MEMORY = {"tile", "conv", "global", "async_session"}
@@ -37,7 +38,7 @@ class Access:
     reads: bool
     is_memory: bool  # global memory
     declared: Operand | None = None  # which may be an address in another memory
-    slot: int | None = None  # of several tiles that were allocated together, where it is known
+    slot: int | Turn | None = None  # of several tiles that were allocated together
 
 
 @dataclass
@@ -54,6 +55,8 @@ class Accesses:
     hidden: set[Scratch] = field(default_factory=set[Scratch])  # bytes used beside the operands
     # Handles that only rename storage: destination of a reshape or subview -> (source, operation).
     renamed: dict[Value, tuple[Value, Op]] = field(default_factory=dict[Value, tuple[Value, Op]])
+
+    varying: set[Value] = field(default_factory=set[Value])  # from round to round of a loop
 
     def memory_behind(self, value: Value) -> tuple[Value, ...]:
         """As `stands_for`; a number of unknown origin may be an address in any array."""
@@ -77,6 +80,7 @@ def accesses_of(function: Function, target: Target) -> Accesses:
             result.renamed[bound.name] = (bound.value, op)
     handles = (edge for op in function.walk() for edge in (*passes_on(op), *renames(op)))
     result.roots = origins(handles)
+    result.varying = varying(function)
     for op in function.walk():
         result.known.see(op)
         if opens_pipe(op):
@@ -169,15 +173,31 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
         if declared.is_handle:
             continue
         reads = declared.reads or declared.role == "tmp"
-        slot = _slot(value, result.known)
+        writes = declared.writes or _is_destroyed(declared, op, result.known)
+        slot = _slot(value, result)
         for root in result.memory_behind(value):
             is_memory = not isinstance(root.type, BufferType)
-            yield Access(root, declared.writes, reads, is_memory, declared, slot)
+            yield Access(root, writes, reads, is_memory, declared, slot)
 
 
-def _slot(value: Value, known: Known) -> int | None:
-    """Which of several tiles a handle is, where that is a constant."""
+def _is_destroyed(source: Operand, op: Op, known: Known) -> bool:
+    """Whether an instruction leaves nothing in what it reads, as far as that is known."""
+    if source.lost is None:
+        return False
+    try:
+        return source.lost(facts_of(op, known))
+    except Unknown:
+        return True
+
+
+def _slot(value: Value, result: Accesses) -> int | Turn | None:
+    """Which of several tiles a handle is: a number, or what it is computed from."""
     made = value.owner
+    if not isinstance(made, Op) or not GET_TILE.matches(made):
+        return None
+    tiles, slot = made.operands
+    assert isinstance(tiles.type, MultiTileType)
+    number = result.known.number(slot)
     return (
-        known.number(made.operands[1]) if isinstance(made, Op) and GET_TILE.matches(made) else None
+        turn_of(slot, tiles.type.count, result.known, result.varying) if number is None else number
     )

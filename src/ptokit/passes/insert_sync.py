@@ -5,35 +5,40 @@ that is set right behind it. Loops and branches count as one operation whose acc
 their bodies, so a flag is set and waited for equally often on every path.
 
 A loop whose next iteration conflicts with this one gets a flag that goes round: set once before
-the loop, waited for and set again in every iteration, drained behind the loop. A wait that earlier
-waits already imply is left out. There are eight event ids per pair of pipes, and an id may be set
-again only when its last wait is known to be over; where ids run out, a barrier over all pipes
-takes the place of the flag.
+the loop, waited for and set again in every iteration, drained behind the loop. There are two ways
+to go about nested loops and branches: such flags go round the innermost loop, or round all of them,
+those of branches too. Both are tried, what other flags imply is left out (`reduce_sync.py`), and
+the cheaper one stays.
+
+There are eight event ids per pair of pipes, and an id may be set again only when its last wait is
+known to be over; where ids run out, a barrier over all pipes takes the place of the flag.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from ptokit.ir.core import Block, Function, Module, Op
+from ptokit.ir.core import NOWHERE, Block, Function, Module, Op
 from ptokit.ir.dialects import definition_of
 from ptokit.ir.dialects.asynchronous import BUILD, sync_id
 from ptokit.ir.flow import core_of, is_loop
 from ptokit.ir.ordering import effects_of, orders_pipes, written
 from ptokit.ir.rewrite import clone
 from ptokit.isa.comm_rules import STAGES
-from ptokit.isa.effects import Barrier, Signal, Steps, Wait
+from ptokit.isa.effects import Barrier, Signal, Wait
 from ptokit.isa.effects import Flag as EventFlag
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.isa.sync import pipe_barrier, set_flag, wait_flag
 from ptokit.isa.targets import Target
-from ptokit.passes.accesses import accesses_of, registers_of, steps_in
 from ptokit.passes.base import Pass
 from ptokit.passes.call_graph import callee, working
-from ptokit.passes.storage import Bytes, Neighbours, bytes_of
+from ptokit.passes.pending import Proof
+from ptokit.passes.reduce_sync import cost, implied, remove
+from ptokit.passes.storage import Neighbours
+from ptokit.passes.touches import Past, Touch, Touches
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,7 @@ class InsertSync(Pass):
     name: ClassVar[str] = "insert-sync"
     is_one_core: bool = False
     only: frozenset[str] | None = None  # the functions meant; None: all
+    is_reduced: bool = True  # without what other flags and barriers imply
 
     def run(self, module: Module, target: Target) -> Module:
         module = clone(module)
@@ -59,42 +65,48 @@ class InsertSync(Pass):
             # Each kind of core has pipes and flags of its own.
             kinds = {core_of(op) for op in function.walk() if op.regions} - {""}
             for kind in [""] if self.is_one_core else sorted(kinds) or [""]:
-                _Inserter(function, target, kind, busy).run(body)
+                self._order(function, body, Touches(function, target, kind), busy)
             end = body.ops.pop()
             # Nothing may still be under way when the kernel ends.
             body.ops += [_barrier(Pipe.ALL, end), end]
         return module
 
+    def _order(self, function: Function, body: Block, touches: Touches, busy: set[str]) -> None:
+        """Try the ways to go about loops, and keep what costs least."""
+        has_loops = any(is_loop(op) for op in function.walk())
+        as_written, best = _layout(body), None
+        for is_far in (False, True) if has_loops else (False,):
+            _restore(as_written)
+            inserter = _Inserter(function, touches, busy, is_far)
+            inserter.run(body)
+            if is_far and inserter.ran_out:
+                break
+            gone: set[Op] = set()
+            if self.is_reduced:
+                proof = Proof.of(function, touches, busy)
+                gone = implied(proof, inserter.made.by_cost)
+                if proof.found and best is not None:
+                    break
+            remove(body, gone)
+            price = cost(body)
+            if best is None or price < best[0]:
+                best = price, _layout(body)
+        assert best is not None
+        _restore(best[1])
 
-@dataclass(frozen=True)
-class Touch:
-    """An access: on which pipe, to which bytes, and whether it writes."""
 
-    pipe: Pipe
-    where: Bytes
-    writes: bool
+def _layout(body: Block) -> dict[Block, list[Op]]:
+    """The operations of every block."""
+    regions = (region for op in body.walk() for region in op.regions)
+    return {block: list(block.ops) for block in (body, *regions)}
 
 
-_NOTHING: dict[Touch, int] = {}
+def _restore(layout: dict[Block, list[Op]]) -> None:
+    for block, ops in layout.items():
+        block.ops = list(ops)
 
 
-class Past:
-    """The last accesses to every range, told apart by pipe and by whether they write."""
-
-    def __init__(self, neighbours: Neighbours) -> None:
-        self._neighbours = neighbours
-        self._at: dict[Bytes, dict[Touch, int]] = {}
-
-    def add(self, touch: Touch, index: int) -> None:
-        self._at.setdefault(touch.where, {})[touch] = index
-
-    def conflicts(self, touch: Touch) -> Iterator[tuple[Touch, int]]:
-        """The accesses that conflict with one, with the index of each."""
-        for where in self._neighbours.of(touch.where):
-            for other, index in self._at.get(where, _NOTHING).items():
-                if touch.writes or other.writes:
-                    yield other, index
-
+_RESERVE = 4  # event ids of a pair of pipes that are kept for flags between loops
 
 Clock = dict[Pipe, dict[Pipe, int]]  # [q][p]: operations of p up to here are over when q goes on
 
@@ -113,6 +125,41 @@ class Flag:
         return self.source, self.sink
 
 
+class Held(NamedTuple):
+    """An event id in use; its wait stands before an operation of the block, or in it."""
+
+    source: Pipe
+    sink: Pipe
+    number: int
+    before: int
+
+
+class Round(NamedTuple):
+    """The ends of a flag that goes round a loop; one that is far goes round those around it too."""
+
+    held: Held
+    before: Op
+    behind: Op
+    is_far: bool
+    group: list[Op]  # all its operations
+
+
+@dataclass
+class Arms:
+    """The regions of a branch: what they touch, and the flags that they have in common."""
+
+    touches: frozenset[Touch] = frozenset()
+    rounds: dict[tuple[Pipe, Pipe], Round] = field(default_factory=dict[tuple[Pipe, Pipe], Round])
+
+
+@dataclass
+class Left:
+    """What a block leaves: flags to be begun and ended outside, and ids that may not be over."""
+
+    rounds: list[Round]
+    spent: list[Held] = field(default_factory=list[Held])
+
+
 @dataclass
 class Ids:
     """Event ids of each pair of pipes: busy between set and wait, spent until known to be over."""
@@ -127,8 +174,11 @@ class Ids:
                 return number
         return None
 
-    def release(self, pair: tuple[Pipe, Pipe], number: int) -> None:
-        self.busy.discard((*pair, number))
+    def free(self, pair: tuple[Pipe, Pipe]) -> int:
+        return sum((*pair, number) not in self.busy for number in range(self.count))
+
+    def release(self, held: Held) -> None:
+        self.busy.discard((held.source, held.sink, held.number))
 
 
 @dataclass
@@ -139,123 +189,141 @@ class Edges:
     clocks: list[Clock]
 
 
+@dataclass
+class Made:
+    """What was inserted, in groups that only make sense together."""
+
+    flags: list[tuple[Op, ...]] = field(default_factory=list[tuple[Op, ...]])
+    rounds: list[list[Op]] = field(default_factory=list[list[Op]])  # around loops
+    barriers: list[tuple[Op, ...]] = field(default_factory=list[tuple[Op, ...]])
+
+    def barrier(self, op: Op) -> Op:
+        self.barriers.append((op,))
+        return op
+
+    @property
+    def by_cost(self) -> list[Sequence[Op]]:
+        """What one would most like to be without comes first: barriers of all pipes, then loops."""
+        full = written(pipe_barrier, (Pipe.ALL,), NOWHERE).attrs
+        barriers = sorted(self.barriers, key=lambda group: group[0].attrs != full)
+        return [*barriers, *self.rounds, *self.flags]
+
+
 class _Inserter:
     """Orders the pipes of one kind of core, whose code stands in sections of that kind.
 
     Without a kind it is the only core there is.
     """
 
-    def __init__(self, function: Function, target: Target, kind: str, busy: set[str]) -> None:
-        self.target = target
-        self.kind = kind
-        self._inside = not kind  # what is inserted here runs only where it should
-        self.accesses = accesses_of(function, target)
-        self.bytes = bytes_of(function, self.accesses)
-        self.ids = Ids(target.event_ids, set(_written_ids(function, target)))
+    def __init__(
+        self, function: Function, touches: Touches, busy: set[str], is_far: bool = False
+    ) -> None:
+        self.touches = touches
+        self._inside = not touches.kind  # what is inserted here runs only where it should
+        target = touches.target
+        self.ids = Ids(target.event_ids, set(_written_ids(function, target, touches)))
+        self.ran_out = False
+        self._is_far = is_far  # flags go round all loops, and not only round the innermost one
         self._busy = busy  # functions that give work to pipes
-        self._touches: dict[Op, frozenset[Touch]] = {}
-        self._steps: dict[Op, Steps] = {}  # of operations whose accesses are known
         self._unordered = target.unordered
         self._neighbours = Neighbours(())
+        self.made = Made()
 
     def run(self, body: Block) -> None:
-        touched = {touch.where: None for op in body.ops for touch in self.touches(op)}
+        touched = {touch.where: None for op in body.ops for touch in self.touches.of(op)}
         self._neighbours = Neighbours(touched)
         self._block(body, in_loop=False)
-
-    def _is_elsewhere(self, op: Op) -> bool:
-        """Whether an operation runs on the other kind of core."""
-        return bool(self.kind) and core_of(op) not in ("", self.kind)
 
     def _guarded(self, ops: list[Op]) -> list[Op]:
         """Operations that must not run on the other kind of core."""
         if self._inside or not ops:
             return ops
-        name = f"pto.section.{self.kind}"
+        name = f"pto.section.{self.touches.kind}"
         return [Op(name, regions=[Block(ops=ops)], location=ops[0].location)]
-
-    def touches(self, op: Op) -> frozenset[Touch]:
-        """All accesses of an operation, those of its regions included."""
-        found = self._touches.get(op)
-        if found is None:
-            pipe = self.accesses.pipes.get(op, Pipe.S)
-            own = {Touch(pipe, self.bytes.of(a), a.writes) for a in self.accesses.of.get(op, [])}
-            if op.insn is not None:  # a register is memory to whoever must keep its order
-                own |= {Touch(pipe, Bytes(name), True) for name in op.insn.sets}
-                used = registers_of(op, self.accesses.known)
-                own |= {Touch(pipe, Bytes(name), False) for name in used}
-            steps = steps_in(op, self.accesses.known)
-            if steps is not None:
-                self._steps[op] = steps
-            if steps is not None and steps.scratch is not None:
-                own.add(Touch(pipe, Bytes("hidden scratch"), True))
-            regions = [] if self._is_elsewhere(op) else op.regions
-            inner = [self.touches(each) for region in regions for each in region.ops]
-            found = self._touches[op] = frozenset(own.union(*inner))
-        return found
 
     # ---- one block ---------------------------------------------------------------------------
 
-    def _block(self, block: Block, in_loop: bool) -> tuple[list[Op], list[Op]]:
-        """Insert into a block; returns what belongs before and behind the loop around it."""
+    def _block(self, block: Block, in_loop: bool, arms: Arms | None = None) -> Left:
+        """Insert into a block; returns what the blocks around it still have to care for.
+
+        `arms`: it is one of several, of which each round of the loops around takes one.
+        """
         ops = list(block.ops)
         lead: list[list[Op]] = [[] for _ in ops]
         trail: list[list[Op]] = [[] for _ in ops]
         edges = self._forward(ops)
-        carried, is_tangled = self._carried(ops) if in_loop else ([], False)
-        # A tangled round begins with a barrier over all pipes: nothing of the last one is left.
-        barriers = self._same_pipe(ops, edges, carried, in_loop and not is_tangled)
-        before, behind, held = self._round(ops, carried, is_tangled, lead, trail)
+        arms = arms or Arms()
+        carried, is_tangled = self._carried(ops, arms.touches) if in_loop else ([], False)
+        barriers = self._same_pipe(ops, edges, carried, in_loop)
+        left = Left(self._round(ops, carried, is_tangled, lead, trail, arms))
         sets: dict[int, list[Flag]] = {}
         for flag in edges.flags:
             sets.setdefault(flag.after, []).append(flag)
-        waits: dict[int, list[tuple[Flag, int]]] = {}
-        spent: list[tuple[Flag, int]] = []  # waited for, but the source may not know it yet
+        waits: dict[int, list[tuple[Held, Op]]] = {}
+        drained: set[int] = set()  # before these all pipes meet, because there is no id left
         for index, op in enumerate(ops):
-            for flag, number in waits.get(index, []):
-                lead[index].append(_flag(wait_flag, flag, number, op))
-                spent.append((flag, number))
-            lead[index] += [_barrier(pipe, op) for pipe in barriers.get(index, ())]
+            if index in drained:
+                for held in left.spent:
+                    self.ids.release(held)
+                left.spent = []
+            for held, given in waits.get(index, []):
+                lead[index].append(_flag(wait_flag, held, op))
+                self.made.flags.append((given, lead[index][-1]))
+                left.spent.append(held)
+            for pipe in barriers.get(index, ()):
+                lead[index].append(self.made.barrier(_barrier(pipe, op)))
             # What it touches is its own affair; a function drains all at its end.
             if callee(op) in self._busy or _crosses(op):
                 lead[index].append(_barrier(Pipe.ALL, op))
             if _crosses(op):
                 trail[index].append(_barrier(Pipe.ALL, op))
-            for region in [] if self._is_elsewhere(op) else op.regions:
+            inner_arms = Arms() if is_loop(op) else Arms(self.touches.of(op))
+            for region in [] if self.touches.is_elsewhere(op) else op.regions:
                 outside = self._inside
-                self._inside = outside or core_of(op) == self.kind
-                first, last = self._block(region, is_loop(op))
+                self._inside = outside or core_of(op) == self.touches.kind
+                goes_round = is_loop(op) or (in_loop and self._is_far)
+                inner = self._block(region, goes_round, inner_arms)
                 self._inside = outside
-                lead[index] += first
-                trail[index] += last
-            spent = self._recycle(spent, edges.clocks, index)
+                for round_ in inner.rounds:
+                    if in_loop and (round_.is_far or not is_loop(op)):
+                        left.rounds.append(round_)  # it goes on in the next round of this block
+                        continue
+                    lead[index].append(round_.before)
+                    trail[index].append(round_.behind)
+                    inner.spent.append(round_.held)
+                left.spent += (held._replace(before=index) for held in inner.spent)
+            left.spent = self._recycle(left.spent, edges.clocks, index)
             for flag in sets.get(index, []):
-                number = self.ids.take(flag.pair)
+                number = self._take(flag)
                 if number is None:
-                    lead[flag.before].append(_barrier(Pipe.ALL, ops[flag.before]))
+                    if flag.before not in drained:
+                        full = self.made.barrier(_barrier(Pipe.ALL, ops[flag.before]))
+                        lead[flag.before].append(full)
+                        drained.add(flag.before)
                 else:
-                    trail[index].append(_flag(set_flag, flag, number, op))
-                    waits.setdefault(flag.before, []).append((flag, number))
-        for flag, number in (*spent, *held):
-            self.ids.release(flag.pair, number)
+                    held = Held(*flag.pair, number, flag.before)
+                    trail[index].append(_flag(set_flag, held, op))
+                    waits.setdefault(flag.before, []).append((held, trail[index][-1]))
         block.ops = [
             each
             for first, op, last in zip(lead, ops, trail, strict=True)
             for each in (*self._guarded(first), op, *self._guarded(last))
         ]
-        return before, behind
+        return left
 
-    def _recycle(
-        self, spent: list[tuple[Flag, int]], clocks: list[Clock], index: int
-    ) -> list[tuple[Flag, int]]:
+    def _take(self, flag: Flag) -> int | None:
+        number = self.ids.take(flag.pair)
+        self.ran_out |= number is None
+        return number
+
+    def _recycle(self, spent: list[Held], clocks: list[Clock], index: int) -> list[Held]:
         """Give back ids whose wait the setting pipe knows to be over; returns the others."""
-        kept: list[tuple[Flag, int]] = []
-        for flag, number in spent:
-            seen = clocks[index].get(flag.source, {}).get(flag.sink, -1)
-            if seen >= flag.before:
-                self.ids.release(flag.pair, number)
+        kept: list[Held] = []
+        for held in spent:
+            if clocks[index].get(held.source, {}).get(held.sink, -1) >= held.before:
+                self.ids.release(held)
             else:
-                kept.append((flag, number))
+                kept.append(held)
         return kept
 
     def _forward(self, ops: list[Op]) -> Edges:
@@ -264,7 +332,7 @@ class _Inserter:
         known: Clock = {}
         last = Past(self._neighbours)
         for index, op in enumerate(ops):
-            mine = self.touches(op)
+            mine = self.touches.of(op)
             wanted: dict[Pipe, dict[Pipe, int]] = {touch.pipe: {} for touch in mine}
             for touch in mine:
                 needed = wanted[touch.pipe]
@@ -294,52 +362,74 @@ class _Inserter:
         is_tangled: bool,
         lead: list[list[Op]],
         trail: list[list[Op]],
-    ) -> tuple[list[Op], list[Op], list[tuple[Flag, int]]]:
-        """Flags that go round a loop; returns what stands before and behind it, and ids held."""
-        before: list[Op] = []
-        behind: list[Op] = []
-        held: list[tuple[Flag, int]] = []
-        for flag in carried:
-            number = self.ids.take(flag.pair)
-            if number is None:
-                is_tangled = True
-                continue
-            held.append((flag, number))
-            lead[flag.before].append(_flag(wait_flag, flag, number, ops[flag.before]))
-            trail[flag.after].append(_flag(set_flag, flag, number, ops[flag.after]))
-            before.append(_flag(set_flag, flag, number, ops[flag.before]))
-            behind.append(_flag(wait_flag, flag, number, ops[flag.after]))
-        if is_tangled and ops:
-            lead[0].append(_barrier(Pipe.ALL, ops[0]))
-        return before, behind, held
+        arms: Arms,
+    ) -> list[Round]:
+        """Flags that go round a loop; returns what stands before and behind it.
 
-    def _carried(self, ops: list[Op]) -> tuple[list[Flag], bool]:
-        """One flag per pair of pipes that conflict across iterations.
+        Where there are ids enough, a flag goes round all loops there are: what was set last in an
+        inner one is waited for when it is entered again. The arms of a branch have one flag in
+        common, which each of them waits for and sets again.
+        """
+        made: list[Round] = []
+        for flag in carried:
+            first, last = ops[flag.before], ops[flag.after]
+            round_ = arms.rounds.get(flag.pair)
+            if round_ is None:
+                number = self._take(flag)
+                if number is None:
+                    is_tangled = True
+                    continue
+                held = Held(*flag.pair, number, flag.before)
+                ends = _flag(set_flag, held, first), _flag(wait_flag, held, last)
+                is_far = self._is_far and self.ids.free(flag.pair) >= _RESERVE
+                round_ = arms.rounds[flag.pair] = Round(held, *ends, is_far, list(ends))
+                made.append(round_)
+                self.made.rounds.append(round_.group)
+            lead[flag.before].append(_flag(wait_flag, round_.held, first))
+            trail[flag.after].append(_flag(set_flag, round_.held, last))
+            round_.group.extend((lead[flag.before][-1], trail[flag.after][-1]))
+        if is_tangled and ops:
+            lead[0].append(self.made.barrier(_barrier(Pipe.ALL, ops[0])))
+        return made
+
+    def _carried(self, ops: list[Op], others: frozenset[Touch]) -> tuple[list[Flag], bool]:
+        """One flag per pair of pipes that conflict across iterations, also with `others`, which
+        may be touched instead.
 
         A nested loop or branch that conflicts with itself on two pipes is tangled: whether its
-        pipes meet inside depends on the path, so only a barrier orders two of its rounds.
+        pipes meet inside depends on the path, so a barrier orders two of its rounds, unless it
+        turns out that what stands inside does.
         """
         first: dict[Touch, int] = {}
         final: dict[Touch, int] = {}
         for index, op in enumerate(ops):
-            for touch in self.touches(op):
+            for touch in self.touches.of(op):
                 first.setdefault(touch, index)
                 final[touch] = index
-        early = Past(self._neighbours)
+        early, elsewhere = Past(self._neighbours), Past(self._neighbours)
         for touch, index in first.items():
             early.add(touch, index)
-        pairs: dict[tuple[Pipe, Pipe], Flag] = {}
+        for touch in others:
+            if touch not in first:
+                elsewhere.add(touch, 0)
+        spans: dict[tuple[Pipe, Pipe], tuple[list[int], list[int]]] = {}
+        is_tangled = False
         for late, after in final.items():
             for touch, before in early.conflicts(late):
                 if touch.pipe == late.pipe or after < before:
                     continue  # an order within the iteration carries over to the next
                 if before == after:
-                    return [], True
-                flag = Flag(late.pipe, touch.pipe, after, before)
-                known = pairs.setdefault(flag.pair, flag)
-                known.after = max(known.after, after)
-                known.before = min(known.before, before)
-        return [pairs[pair] for pair in sorted(pairs)], False
+                    is_tangled = True
+                    continue
+                befores, afters = spans.setdefault((late.pipe, touch.pipe), ([], []))
+                befores.append(before)
+                afters.append(after)
+            for touch, _ in elsewhere.conflicts(late):
+                if touch.pipe != late.pipe:
+                    spans.setdefault((late.pipe, touch.pipe), ([], []))[1].append(after)
+                    at = first[late]
+                    spans.setdefault((touch.pipe, late.pipe), ([], []))[0].append(at)
+        return [_span(*pair, *spans[pair]) for pair in sorted(spans)], is_tangled
 
     def _same_pipe(
         self, ops: list[Op], edges: Edges, carried: list[Flag], in_loop: bool
@@ -350,7 +440,7 @@ class _Inserter:
         """
         found: dict[int, list[Pipe]] = {}
         for pipe in sorted(self._unordered):
-            mine = [[t for t in self.touches(op) if t.pipe == pipe] for op in ops]
+            mine = [[t for t in self.touches.of(op) if t.pipe == pipe] for op in ops]
             final = Past(self._neighbours)
             for index, touches in enumerate(mine):
                 for touch in touches:
@@ -359,15 +449,19 @@ class _Inserter:
             around = in_loop  # nothing orders this round against the last one yet
             last = Past(self._neighbours)
             for index, touches in enumerate(mine):
-                steps = self._steps.get(ops[index])
+                steps = self.touches.steps.get(ops[index])
                 if steps is not None and _completes(steps.start, pipe):
                     over, around = index - 1, False
                 seen = max(over, edges.clocks[index].get(pipe, {}).get(pipe, -1))
-                meets = any(when > seen for t in touches for _, when in last.conflicts(t))
-                wraps = around and any(
-                    not _went_round(pipe, when, index, carried, edges)
+                meets = any(
+                    when > seen and not other.is_over
                     for t in touches
-                    for _, when in final.conflicts(t)
+                    for other, when in last.conflicts_now(t)
+                )
+                wraps = around and any(
+                    not other.is_over and not _went_round(pipe, when, index, carried, edges)
+                    for t in touches
+                    for other, when in final.conflicts(t)
                 )
                 if meets or wraps:
                     found.setdefault(index, []).append(pipe)
@@ -378,6 +472,12 @@ class _Inserter:
                     around = False
                     over = index if _completes(steps.end, pipe) else max(over, index - 1)
         return found
+
+
+def _span(source: Pipe, sink: Pipe, befores: list[int], afters: list[int]) -> Flag:
+    """A flag that goes round: waited for before all of one end, and set behind all of the other."""
+    before = min(befores or afters)
+    return Flag(source, sink, max(before, *(afters or befores)), before)
 
 
 def _completes(orders: Iterable[Barrier | EventFlag], pipe: Pipe) -> bool:
@@ -400,9 +500,19 @@ def _went_round(pipe: Pipe, when: int, index: int, carried: list[Flag], edges: E
     )
 
 
-def _written_ids(function: Function, target: Target) -> Iterator[tuple[Pipe, Pipe, int]]:
-    """The event ids that the program uses itself; all of a pair where one is a run-time value."""
+def _written_ids(
+    function: Function, target: Target, touches: Touches
+) -> Iterator[tuple[Pipe, Pipe, int]]:
+    """The event ids that the program uses itself; all of a pair where one is a run-time value.
+
+    Those that an instruction raises and takes inside must not be under way around it.
+    """
     for op in function.walk():
+        touches.own(op)
+        steps = touches.steps.get(op)
+        for order in () if steps is None else (*steps.start, *steps.between, *steps.end):
+            if isinstance(order, EventFlag):
+                yield order
         for effect in effects_of(op) if orders_pipes(op) else ():
             if isinstance(effect, Signal | Wait) and isinstance(effect.token, EventFlag):
                 source, sink, number = effect.token
@@ -420,8 +530,8 @@ def _crosses(op: Op) -> bool:
     return op.insn is not None and op.insn.pipe is None and "world" in op.insn.services
 
 
-def _flag(insn: Insn, flag: Flag, number: int, near: Op) -> Op:
-    return written(insn, (flag.source, flag.sink, number), near.location)
+def _flag(insn: Insn, held: Held, near: Op) -> Op:
+    return written(insn, (held.source, held.sink, held.number), near.location)
 
 
 def _barrier(pipe: Pipe, near: Op) -> Op:

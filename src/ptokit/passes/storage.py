@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ptokit.ir.core import Function, Value
 from ptokit.ir.flow import allocates
 from ptokit.ir.types import MultiTileType, PlacedType
 from ptokit.ir.types import bytes_of as size_of
 from ptokit.passes.accesses import Access, Accesses
+from ptokit.passes.turns import Turn
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,20 @@ class Bytes:
     memory: object
     start: int = 0
     stop: int = -1
+    turn: Turn | None = None  # which of several buffers in the range it is, in each round
+
+    def is_apart(self, other: Bytes) -> bool:
+        """Whether both are in turn one of the same buffers, and never the same one."""
+        mine, its = self.turn, other.turn
+        if mine is None or its is None or (self.start, self.stop) != (other.start, other.stop):
+            return False
+        same = (mine.base, mine.factor, mine.count) == (its.base, its.factor, its.count)
+        return same and (mine.offset - its.offset) % mine.count != 0
 
     def meets(self, other: Bytes) -> bool:
         if self.memory != other.memory:
+            return False
+        if self.turn is not None and self.turn.is_fixed and self.is_apart(other):
             return False
         if self.stop < 0 or other.stop < 0:
             return True
@@ -66,8 +78,11 @@ class Map:
         """The bytes of an allocation, or the whole array behind a pointer."""
         root, kind = access.root, access.root.type
         found = self.places.get(root)
-        if found is not None and access.slot is not None and isinstance(kind, MultiTileType):
-            first = found.start + access.slot * kind.stride
+        slot = access.slot
+        if found is not None and isinstance(slot, Turn):
+            found = replace(found, turn=slot)
+        elif found is not None and isinstance(slot, int) and isinstance(kind, MultiTileType):
+            first = found.start + slot * kind.stride
             found = Bytes(found.memory, first, first + kind.spec.nbytes)
         if found is None and not access.is_memory and isinstance(root.type, PlacedType):
             found = Bytes(root.type.spec.loc)  # somewhere in its memory

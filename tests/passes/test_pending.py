@@ -1,0 +1,84 @@
+"""The static proof of order: it never says more than the checker finds in a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptokit.base.diagnostics import ProgramError
+from ptokit.ir.core import Block, Module, Op
+from ptokit.ir.ordering import orders_pipes
+from ptokit.isa.targets import target
+from ptokit.passes.call_graph import working
+from ptokit.passes.insert_sync import InsertSync
+from ptokit.passes.pending import Proof
+from ptokit.passes.place import Place
+from ptokit.passes.touches import Touches
+from tests.passes.programs import random_program
+from tests.passes.test_auto_mode import run
+
+
+def placed(seed: int, on: str, **options) -> Module | None:
+    try:
+        return Place().run(random_program(seed, on, **options), target(on))
+    except ProgramError:
+        return None  # it keeps a tile of a loop for ever
+
+
+def is_proven(module: Module, on: str) -> bool:
+    (function,) = module.functions
+    proof = Proof.of(function, Touches(function, target(on)), working(module))
+    proof.run()
+    return not proof.found
+
+
+def places(module: Module) -> list[tuple[Block, Op]]:
+    body = module.functions[0].body
+    assert body is not None
+    blocks = [body, *(r for op in module.walk() for r in op.regions)]
+    return [(block, op) for block in blocks for op in block.ops if orders_pipes(op)]
+
+
+def is_balanced(op: Op) -> bool:
+    """Whether it can go by itself: a flag without its other half only says that."""
+    return op.name == "pto.barrier"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_was_inserted_is_proven(seed: int) -> None:
+    on = ("a2a3", "a5")[seed % 2]
+    module = placed(seed, on)
+    if module is not None:
+        assert is_proven(InsertSync(is_reduced=False).run(module, target(on)), on)
+        assert is_proven(InsertSync().run(module, target(on)), on)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_where_the_checker_complains_there_is_no_proof(seed: int) -> None:
+    on = ("a2a3", "a5")[seed % 2]
+    module = placed(seed, on)
+    if module is None:
+        return
+    ordered = InsertSync().run(module, target(on))
+    for block, op in [each for each in places(ordered) if is_balanced(each[1])][:3]:
+        index = block.ops.index(op)
+        del block.ops[index]
+        try:
+            run(ordered, on, "manual")
+        except ProgramError:
+            assert not is_proven(ordered, on)
+        block.ops.insert(index, op)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nothing_more_is_waited_for_than_before(seed: int) -> None:
+    on = ("a2a3", "a5")[seed % 2]
+    module = placed(seed, on)
+    if module is None:
+        return
+    every = places(InsertSync(is_reduced=False).run(module, target(on)))
+    fewer = places(InsertSync().run(module, target(on)))
+    assert len(fewer) <= len(every)
+    sets, waits = (
+        sum(op.name == f"pto.{what}_flag" for _, op in fewer) for what in ("set", "wait")
+    )
+    assert sets == waits
