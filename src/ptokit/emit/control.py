@@ -58,6 +58,14 @@ class ControlFlow(Writer):
         for result in op.results:
             self._bind(result)
 
+    def transparent(self, op: Op) -> None:
+        """A region that runs once, where it stands: its results are what it hands on."""
+        (body,) = op.regions
+        self._block(body)
+        for result, value in zip(op.results, body.ops[-1].group("args"), strict=True):
+            self.names[result] = self._use(value)
+            self.slots |= {result: self.slots[value]} if value in self.slots else {}
+
     def switch(self, op: Op) -> None:
         for result in op.results:
             self._carry(op, result, None)

@@ -17,7 +17,7 @@ from ptokit.engines.steps import Handler, Step, arithmetic, handled
 from ptokit.engines.values import Frame, View
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
-from ptokit.ir.dialects import Definition, definition_of, func, scf, sync
+from ptokit.ir.dialects import Definition, cf, definition_of, func, scf, sync
 from ptokit.ir.flow import core_of, is_terminator
 from ptokit.ir.instructions import (
     RETURNED,
@@ -234,6 +234,10 @@ def _execute(run: Interpreter, op: Op, frame: Frame) -> None:
     frame.update(zip(op.results, run.block(op.regions[0], frame), strict=True))
 
 
+def _blocks(run: Interpreter, op: Op, frame: Frame) -> None:
+    frame.update(zip(op.results, run.blocks(op, frame), strict=True))
+
+
 def _call(run: Interpreter, op: Op, frame: Frame) -> None:
     callee = op.attrs["callee"]
     assert isinstance(callee, SymbolAttr)
@@ -254,6 +258,8 @@ HANDLERS: dict[Definition, Handler] = {
     scf.WHILE: _while,
     scf.SWITCH: _switch,
     scf.EXECUTE: _execute,
+    scf.FUSION: _execute,
+    cf.BLOCKS: _blocks,
     func.CALL: _call,
     sync.CUBE_SECTION: _section,
     sync.VECTOR_SECTION: _section,

@@ -17,6 +17,7 @@ from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.engines.values import Frame, bind_arguments
 from ptokit.ir.attributes import EnumAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
+from ptokit.ir.dialects.cf import jumps, taken
 from ptokit.ir.fifos import leaves_core_idle
 from ptokit.ir.instructions import root_of
 from ptokit.ir.scratch import scratch_types
@@ -73,6 +74,21 @@ class Interpreter(ABC):
             return self.block(function.body, frame)
         finally:
             self.function = caller
+
+    def blocks(self, op: Op, frame: Frame) -> list[Any]:
+        """Run blocks that jump to each other, and return what the last of them hands on."""
+        at, args = 0, list[Any]()
+        while True:
+            self.count(op.location)
+            block = op.regions[at]
+            frame.update(zip(block.args, args, strict=True))
+            handed = self.block(block, frame)
+            end = block.ops[-1]
+            ways = jumps(end)
+            if not ways:
+                return handed
+            at, which = ways[taken(end, handed[0] if handed else 0)]
+            args = handed[which]
 
     def count(self, site: Location) -> None:
         """Take a step of the run's budget, where it has one."""

@@ -32,7 +32,7 @@ from ptokit.engines.values import Frame
 from ptokit.engines.values import View as ViewValue
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op
-from ptokit.ir.dialects import definition_of, func, scf, sync
+from ptokit.ir.dialects import cf, definition_of, func, scf, sync
 from ptokit.ir.flow import core_of, is_terminator
 from ptokit.ir.instructions import (
     RETURNED,
@@ -503,6 +503,8 @@ class ReferenceInterpreter(Interpreter):
                 numbers = [c.value for c in cases.items if isinstance(c, IntAttr)]
                 which = 1 + numbers.index(given[0]) if given[0] in numbers else 0
                 return self.block(op.regions[which], frame)
+            case cf.BLOCKS:
+                return self.blocks(op, frame)
             case func.CALL:
                 callee = op.attrs["callee"]
                 assert isinstance(callee, SymbolAttr)

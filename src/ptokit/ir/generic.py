@@ -17,7 +17,7 @@ from ptokit.ir.attributes import (
     dict_text,
 )
 from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
-from ptokit.ir.dialects import DEFINITIONS, Definition, definition_of
+from ptokit.ir.dialects import DEFINITIONS, Definition, cf, definition_of
 from ptokit.ir.dialects.scf import IF
 from ptokit.ir.insntext import under_own_keys
 from ptokit.ir.instructions import Form, alias_labels, form_of, forms_of
@@ -52,7 +52,7 @@ def _read_raw(reader: Reader, head: Head) -> Raw:
         if operands:
             reader.expect(",")
         operands.append(reader.value())
-    attrs: dict[str, Attribute] = {}
+    attrs: dict[str, Attribute] = cf.read_successors(reader)
     if reader.accept("<"):
         attrs.update(reader.attr_dict())
         reader.expect(">")
@@ -291,7 +291,7 @@ def write_op(printer: Printer, op: Op) -> str:
         if key in attrs:
             properties[key] = attrs.pop(key)
     names = ", ".join(printer.name(v) for v in operands)
-    text = f'"{op.name}"({names})'
+    text = f'"{op.name}"({names}){cf.write_successors(op, attrs)}'
     if properties:
         text += f" <{dict_text(properties)}>"
     regions = list(op.regions)

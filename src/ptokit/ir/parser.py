@@ -14,7 +14,7 @@ from ptokit.base.location import Location
 from ptokit.ir import generic
 from ptokit.ir.attributes import Attribute, OpaqueAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
-from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects import DEFINITIONS, cf
 from ptokit.ir.dialects.func import CALL, RETURN
 from ptokit.ir.extents import broken_extents
 from ptokit.ir.insntext import read_instruction
@@ -272,18 +272,33 @@ class Parser(Reader):
             value.owner = block
             self.define(name, value, value.location)
             block.args.append(value)
-        if self.kind == "label":
+        first = self.text if self.kind == "label" else ""
+        if first:
             self._label(block)
         while not self.accept("}"):
             if self.kind == "end":
                 raise self.unexpected("'}'")
             if self.kind == "label":
-                raise self.fail(
-                    "branches between blocks are not supported",
-                    "not-supported",
-                    fix="use scf.for, scf.while and scf.if",
-                )
+                self._blocks(block, first)
+                return
             self._statement(block)
+
+    def _blocks(self, block: Block, first: str) -> None:
+        """What follows are more blocks: all of them become one operation of the first."""
+        current = Block(ops=block.ops)
+        names = {first: current}
+        while not self.accept("}"):
+            if self.kind == "end":
+                raise self.unexpected("'}'")
+            if self.kind != "label":
+                self._statement(current)
+                continue
+            name, current = self.text, Block()
+            if name in names:
+                self.note("redefined-block", f"{name} is defined twice")
+            self._label(current)
+            names[name] = current
+        block.ops = cf.joined(self, names)
 
     def _label(self, block: Block) -> None:
         self.at += 1

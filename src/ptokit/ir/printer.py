@@ -4,7 +4,7 @@ other MLIR tools."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 
@@ -12,6 +12,7 @@ from ptokit.ir import generic
 from ptokit.ir.attributes import SymbolAttr, dict_text
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS
+from ptokit.ir.dialects.cf import BLOCKS
 from ptokit.ir.dialects.func import RETURN
 from ptokit.ir.dialects.scf import YIELD
 from ptokit.ir.insntext import write_instruction
@@ -154,16 +155,32 @@ class Printer:
                 args = ", ".join(f"{self.declare(a)}: {a.type}" for a in block.args)
                 lines.append(f"{self.newline()}^bb0({args}):" if args else "")
             self._depth += 1
-            start = self.newline()
-            for op in block.ops:
-                if self._generic or not YIELD.matches(op) or op.operands or op.attrs:
-                    line = op.location.line
-                    before = self._comments_before(line)
-                    behind = "" if op.regions else self._comment_behind(line)
-                    lines.append(f"{before}{start}{self.statement(op)}{behind}")
+            if block.ops and BLOCKS.matches(block.ops[0]):
+                lines += self._blocks(block.ops[0].regions)
+            else:
+                lines += self._lines(block.ops)
             lines.append(self._comments_before(block.end))
             self._depth -= 1
         return "{" + "".join(lines) + self.newline() + "}"
+
+    def _lines(self, ops: list[Op]) -> Iterator[str]:
+        start = self.newline()
+        for op in ops:
+            if self._generic or not YIELD.matches(op) or op.operands or op.attrs:
+                line = op.location.line
+                before = self._comments_before(line)
+                behind = "" if op.regions else self._comment_behind(line)
+                yield f"{before}{start}{self.statement(op)}{behind}"
+
+    def _blocks(self, blocks: list[Block]) -> Iterator[str]:
+        """Blocks that jump to each other: what one defines, those behind it may use."""
+        for number, block in enumerate(blocks):
+            if number:
+                args = ", ".join(f"{self.declare(a)}: {a.type}" for a in block.args)
+                self._depth -= 1
+                yield f"{self.newline()}^bb{number}{f'({args})' if args else ''}:"
+                self._depth += 1
+            yield from self._lines(block.ops)
 
     def statement(self, op: Op) -> str:
         """One operation with its results."""

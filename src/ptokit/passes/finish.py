@@ -28,6 +28,7 @@ from ptokit.ir.flow import allocates
 from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.types import BufferType
 from ptokit.isa.targets import Target
+from ptokit.passes.blocks import refuse_jumps
 from ptokit.passes.call_graph import callees, callers_first
 from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.place import Place
@@ -83,10 +84,12 @@ def finish(
     place, inserted = decided(module, steps)
     found = Verify(is_manual=not place, policy=policy).warnings(module, target)
     if place and _loose(module):
+        refuse_jumps(module, "placing tiles")
         is_kept = len(inserted) < sum(f.body is not None for f in module.functions)
         module = Place(is_apart=is_kept).run(module, target)
         # Rules about addresses could not be asked before: two operands may turn out to be one.
         found = Verify(is_manual=True, policy=policy).warnings(module, target)
+    refuse_jumps(module, "ordering pipes", inserted)
     if inserted and not steps.is_verdict:
         module = InsertSync(is_one_core, inserted).run(module, target)
     if told is not None:

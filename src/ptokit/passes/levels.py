@@ -20,6 +20,7 @@ from ptokit.ir.rewrite import clone
 from ptokit.ir.types import BufferType, ViewType
 from ptokit.isa.targets import Target
 from ptokit.passes.base import Pass
+from ptokit.passes.blocks import refuse_jumps
 from ptokit.passes.finish import OPEN, Steps, finish
 from ptokit.passes.to_asm import to_asm
 from ptokit.passes.to_level1 import to_level1
@@ -64,6 +65,8 @@ class ConvertLevel(Pass):
         module = clone(module)
         if found == self.to != "l3":
             return module
+        if found != self.to:
+            refuse_jumps(module, f"conversion to {self.to}")
         if found == "sync":
             module, found = from_asm(module), "l1"
         if found == "l1" and self.to in ("l2", "l3"):

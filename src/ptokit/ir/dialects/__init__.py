@@ -10,6 +10,7 @@ from ptokit.ir.dialects import (
     aggregates,
     arith,
     asynchronous,
+    cf,
     conv,
     fifo,
     func,
@@ -24,7 +25,20 @@ from ptokit.ir.dialects.definition import Definition
 _by_name: dict[str, Definition] = {
     name: definition
     for topic in (
-        *(func, arith, scf, memory, aggregates, conv, sync, fifo, asynchronous, system, records),
+        *(
+            func,
+            arith,
+            scf,
+            cf,
+            memory,
+            aggregates,
+            conv,
+            sync,
+            fifo,
+            asynchronous,
+            system,
+            records,
+        ),
     )
     for definition in topic.DEFINITIONS
     for name in (definition.name, *definition.aliases)

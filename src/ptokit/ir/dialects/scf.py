@@ -240,6 +240,55 @@ def _write_execute(printer: Printer, op: Op) -> str:
     return f"{results} {printer.block(op.regions[0])}"
 
 
+def _read_fusion(reader: Reader, head: Head, definition: Definition) -> Op:
+    draft = Draft()
+    block = reader.block()
+    draft.regions.append(block)
+    if reader.sees("{"):
+        draft.attrs.update(reader.attr_dict())
+    types: list[Type] = reader.type_list() if reader.accept(":") else []
+    draft.types["results"] = types
+    if block.args:
+        what = "the body of a fusion region has no arguments"
+        raise reader.fail(what, "fusion-region", head.location, "use the values around it")
+    if not block.ops or not FUSION_YIELD.matches(block.ops[-1]):
+        what = "the body of a fusion region terminates with pto.yield"
+        fix = "end it with pto.yield(%results...) : (T...) -> ()"
+        raise reader.fail(what, "fusion-region", head.location, fix)
+    _check_yield(reader, block, types, head.name)
+    return finish(reader, head, definition, draft)
+
+
+def _write_fusion(printer: Printer, op: Op) -> str:
+    types = f" : {_types(op.results)}" if op.results else ""
+    return f" {printer.block(op.regions[0])}{printer.attr_dict(op)}{types}"
+
+
+def _read_fusion_yield(reader: Reader, head: Head, definition: Definition) -> Op:
+    draft = Draft()
+    reader.expect("(")
+    while not reader.accept(")"):
+        if draft.operands:
+            reader.expect(",")
+        draft.add("args", reader.value(), reader.at - 1)
+    if reader.sees("{"):
+        draft.attrs.update(reader.attr_dict())
+    reader.expect(":")
+    reader.expect("(")
+    for number, value in enumerate(draft.operands):
+        if number:
+            reader.expect(",")
+        reader.typed(value, draft.tokens[number])
+    for mark in (")", "->", "(", ")"):
+        reader.expect(mark)
+    return finish(reader, head, definition, draft)
+
+
+def _write_fusion_yield(printer: Printer, op: Op) -> str:
+    names = ", ".join(printer.name(v) for v in op.operands)
+    return f"({names}){printer.attr_dict(op)} : ({_types(op.operands)}) -> ()"
+
+
 # ---- how values travel ---------------------------------------------------------------------------
 
 
@@ -312,6 +361,21 @@ EXECUTE = define(
     read=_read_execute,
     write=_write_execute,
     flow=_flow_of_branches,
+)
+# A group of tile operations that a compiler may fuse; it means what its operations mean.
+FUSION = define(
+    "pto.fusion_region",
+    "-> results*:any",
+    read=_read_fusion,
+    write=_write_fusion,
+    flow=_flow_of_branches,
+)
+FUSION_YIELD = define(
+    "pto.yield",
+    "args*:any",
+    read=_read_fusion_yield,
+    write=_write_fusion_yield,
+    is_terminator=True,
 )
 YIELD = define("scf.yield", "args*:any", "[?%args... : T(args...)?] {}", is_terminator=True)
 CONDITION = define(
