@@ -43,6 +43,7 @@ from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.run_time_sizes import with_run_time_sizes
 from ptokit.passes.scales import with_scale_memories
 from ptokit.passes.spell_out import spelled_out
+from ptokit.passes.unfold import unfolded
 from ptokit.passes.verify import Verify
 
 _LONG = 1 << 20  # elements of an array that nobody gave
@@ -206,7 +207,8 @@ class Program:
         module = self.launchable
         if level_of(module) == "sync":
             module = ConvertLevel("l1").run(module, on)
-        return with_run_time_sizes(with_scale_memories(with_tiles(module)), on)
+        module = with_scale_memories(with_tiles(module))
+        return with_run_time_sizes(unfolded(module, on), on)
 
     def finished(
         self, on: Target, steps: Steps, policy: Policy, told: list[Diagnostic] | None = None

@@ -11,6 +11,10 @@ OUTSIDE: dict[str, str] = {
     "TSETTF32MODE": "a register of the cube that the entries of matrix.yaml only mention",
     "cacheinvalid": "an operation of the text, in text-current.md",
     "barrier_all": "an operation of the text, in text-current.md",
+    "sync_set": "an operation of the text, in text-current.md",
+    "sync_wait": "an operation of the text, in text-current.md",
+    "set_cross_block": "an operation of the text, in text-current.md",
+    "wait_cross_block": "an operation of the text, in text-current.md",
     "set_ffts_base_addr": "stated in internal-sync.yaml: it has no effect here",
 }
 

@@ -44,6 +44,7 @@ class Calls(Writer):
         attrs = dict(zip((a.name for a in insn.attrs), template_arguments(op), strict=True))
         if insn.cpp.calls:
             shown = {n: self._argument(insn, n, v) for n, v in given.items()}
+            shown |= {n: template_text(v) for n, v in attrs.items() if v is not None}
             for statement in insn.cpp.calls[" ".join(given)]:
                 self._line(f"{statement.format(**shown)};")
             return

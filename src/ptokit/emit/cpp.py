@@ -256,6 +256,8 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
             [self._use(v) for v in op.group("strides")],
             layout,
         )
+        if not pointer and _is_used(op.result, self.function):
+            self._tensor(op.result, self.views[op.result])
 
     def view_dim(self, op: Op) -> None:
         view, at = op.operands
@@ -270,7 +272,9 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
     def declare_view(self, op: Op) -> None:
         """A view without memory; TALLOC or TPOP points it at a slot."""
         self.make_view(op, "nullptr")
-        self._tensor(op.result, self.views[op.result])
+        view = self.views[op.result]
+        self._tensor(op.result, view)
+        view.pointer = f"{self._use(op.result)}.data()"
 
     def partition(self, op: Op) -> None:
         whole = self.views[op.operands[0]]

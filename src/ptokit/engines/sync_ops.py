@@ -10,34 +10,21 @@ from ptokit.base.location import Location
 from ptokit.base.tiles import DYNAMIC
 from ptokit.engines.steps import Frame, Handler, Step
 from ptokit.engines.values import View
-from ptokit.ir.attributes import Attribute, EnumAttr, IntAttr
 from ptokit.ir.core import Op
 from ptokit.ir.dialects import Definition, fifo
 from ptokit.ir.dialects import sync as dialect
 from ptokit.ir.fifos import buffer_address, fifo_of, pipe_spec
-from ptokit.ir.instructions import pipe_named, template_arguments
+from ptokit.ir.instructions import template_arguments
 from ptokit.ir.ordering import effects_of, orders_pipes
 from ptokit.ir.types import OpaqueType, TileBufType
-from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.effects import SIGNAL_BASE, Effect, Pipe, Reach
+from ptokit.isa.effects import Effect
 from ptokit.isa.spec import Insn
-from ptokit.isa.sync import cross_core_message
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.objects import TileObject
 from ptokit.machine.sync import NO_OPERANDS
 
 if TYPE_CHECKING:
     from ptokit.engines.interpreter import Interpreter
-
-
-def _pipe(op: Op) -> Pipe:
-    attr = op.attrs["pipe"]
-    assert isinstance(attr, EnumAttr)
-    return pipe_named(attr, op)
-
-
-def _number(attr: Attribute | None, default: int = 0) -> int:
-    return attr.value if isinstance(attr, IntAttr) else default
 
 
 # ---- inside a core -----------------------------------------------------------------------------
@@ -105,36 +92,6 @@ def _id_get(run: Interpreter, op: Op, frame: Frame) -> None:
 def _id_set(run: Interpreter, op: Op, frame: Frame) -> None:
     array, index = _slot(op, frame)
     array[index] = frame[op.operands[2]]
-
-
-# ---- between cores -----------------------------------------------------------------------------
-
-
-def _cross_id(op: Op, frame: Frame) -> int:
-    dynamic = op.operand("event_id_dyn")
-    return _number(op.attrs.get("event_id")) if dynamic is None else frame[dynamic]
-
-
-def _cross_set(run: Interpreter, op: Op, frame: Frame) -> None:
-    flag = _cross_id(op, frame)
-    if run.machine.target.core_signals is Reach.CORE:
-        _signal(run, op, "set_intra_block", id=flag)
-    else:
-        mode = _number(op.attrs.get("ffts_mode"), Reach.CLUSTER.value)
-        _signal(run, op, "ffts_cross_core_sync", msg=cross_core_message(mode, flag))
-
-
-def _cross_wait(run: Interpreter, op: Op, frame: Frame) -> None:
-    is_direct = run.machine.target.core_signals is Reach.CORE
-    name = "wait_intra_block" if is_direct else "wait_flag_dev"
-    _signal(run, op, name, id=_cross_id(op, frame))
-
-
-def _signal(run: Interpreter, op: Op, name: str, **given: int) -> None:
-    machine, insn = run.machine, INSTRUCTIONS[name]
-    machine.core.registers.setdefault(SIGNAL_BASE, 0)  # whoever launches a text has set it
-    named = {"pipe": _pipe(op), **given}
-    machine.execute(insn, [named.get(o.name) for o in insn.operands], (), op.location)
 
 
 # ---- pipes -------------------------------------------------------------------------------------
@@ -235,8 +192,6 @@ HANDLERS: dict[Definition, Handler] = {
     dialect.ID_ARRAY: _id_array,
     dialect.ID_GET: _id_get,
     dialect.ID_SET: _id_set,
-    dialect.CROSS_SET: _cross_set,
-    dialect.CROSS_WAIT: _cross_wait,
     fifo.RESERVE: _buffer,
     fifo.IMPORT: _buffer,
     fifo.AIC_PIPE: _front_pipe,

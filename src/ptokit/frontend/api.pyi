@@ -2636,6 +2636,12 @@ class _rls_buf(Instruction):
 rls_buf: _rls_buf
 """Release a numbered buffer, behind the work of the pipe so far; once per get_buf."""
 
+class _set_cross_block(Instruction):
+    def __call__(self, pipe: int, event_id: int, *events: Wait) -> RecordEvent: ...
+
+set_cross_block: _set_cross_block
+"""Signal all cores of the kind, behind the earlier work of a pipe."""
+
 class _set_ffts_base_addr(Instruction):
     def __call__(self, addr: int | Pointer | GlobalTensor, *events: Wait) -> RecordEvent: ...
 
@@ -2673,6 +2679,30 @@ store_scalar: _store_scalar
 """Write one element of global memory through the scalar data cache.
 
 Others see it after dcci of its line and dsb(DSB_DDR)."""
+
+class _sync_set(Instruction):
+    def __call__(
+        self, pipe: int, event_id: int, *events: Wait, ffts_mode: Any = ...
+    ) -> RecordEvent: ...
+
+sync_set: _sync_set
+"""Signal other cores, behind the earlier work of a pipe: ffts_cross_core_sync of texts."""
+
+class _sync_wait(Instruction):
+    def __call__(
+        self, pipe: int, event_id: int, *events: Wait, ffts_mode: Any = ...
+    ) -> RecordEvent: ...
+
+sync_wait: _sync_wait
+"""Stop the scalar unit until other cores have signalled: wait_flag_dev of texts.
+
+The mode is that of the signal; a wait is the same for all of them."""
+
+class _wait_cross_block(Instruction):
+    def __call__(self, pipe: int, event_id: int, *events: Wait) -> RecordEvent: ...
+
+wait_cross_block: _wait_cross_block
+"""Stop the scalar unit until all cores of the kind have signalled."""
 
 class _wait_flag(Instruction):
     def __call__(
@@ -2869,10 +2899,14 @@ __all__ = [
     "load_scalar",
     "pipe_barrier",
     "rls_buf",
+    "set_cross_block",
     "set_ffts_base_addr",
     "set_flag",
     "set_intra_block",
     "store_scalar",
+    "sync_set",
+    "sync_wait",
+    "wait_cross_block",
     "wait_flag",
     "wait_flag_dev",
     "wait_intra_block",

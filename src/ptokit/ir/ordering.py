@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ptokit.base.location import Location
 from ptokit.ir.core import Module, Op
-from ptokit.ir.dialects.sync import CROSS_SET, CROSS_WAIT
 from ptokit.ir.fifos import is_transfer
 from ptokit.ir.instructions import literal, literal_attribute, template_arguments
 from ptokit.isa.effects import (
@@ -55,20 +54,15 @@ def orders_pipes(op: Op) -> bool:
 
 def lacks_signal_base(module: Module) -> bool:
     """Whether cores signal each other, and nothing says where they keep their signals."""
-    if not any(_reaches_cores(op) for op in module.walk()):
-        return False
-    loads = (
+    transfers = any(is_transfer(op) for op in module.walk())
+    loads = [
         effect
         for op in module.walk()
         if op.insn is not None and op.insn.effects is not None and not is_transfer(op)
         for effect in effects_of(op)
-        if isinstance(effect, Load)
-    )
-    return all(load.register != SIGNAL_BASE for load in loads)
-
-
-def _reaches_cores(op: Op) -> bool:
-    return is_transfer(op) or CROSS_SET.matches(op) or CROSS_WAIT.matches(op)
+        if isinstance(effect, Load) and effect.register == SIGNAL_BASE
+    ]
+    return bool(transfers or loads) and not any(load.operand for load in loads)
 
 
 def written(insn: Insn, numbers: Sequence[int], location: Location) -> Op:

@@ -448,7 +448,7 @@ class Reader:
             self.at += 1
             return self._dialect_attribute(text)
         if kind == "string":
-            return StringAttr(self.string())
+            return self._quoted(self.string(), declared)
         if kind == "number":
             return self._number(declared)
         if kind == "symbol":
@@ -466,6 +466,14 @@ class Reader:
         if text == "{":
             return DictAttr(tuple(self.attr_dict().items()))
         raise self.unexpected("an attribute value")
+
+    def _quoted(self, text: str, declared: str) -> Attribute:
+        """A string, or a member of the enumeration that the place asks for; of pipes anywhere."""
+        for name in (declared, "pipe") if declared in enum_names() else ():
+            member = enumeration(name).spelling(text)
+            if member is not None:
+                return EnumAttr(name, member)
+        return StringAttr(text)
 
     def _word(self, text: str, declared: str) -> Attribute:
         self.at += 1

@@ -171,7 +171,10 @@ SIGNAL_BASE = "FFTS_BASE"  # the register with the address of the signals betwee
 
 
 class Load(NamedTuple):
-    """A configuration register of the core takes the value of an operand."""
+    """A configuration register of the core takes the value of an operand.
+
+    Without one, whoever launches the program has set it, unless the program has.
+    """
 
     register: str
     operand: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any
 
 from ptokit.base.enums import FenceScope, SyncAllMode, SyncCoreType
@@ -62,15 +63,23 @@ def _flag_text(name: str, by_class: str) -> Asm:
 
 
 def _buffer_text(name: str) -> Asm:
+    """In brackets, which are what we print, or without."""
+
+    def syntax(id: str) -> str:
+        given = f"@op_type, {id}[?, @mode?]"
+        return f"[?[{given}]?|{given}?] {{}}"
+
     return Asm(
-        syntax={name: "[@op_type, @buf_id] {}", f"{name}_dyn": "[@op_type, %buf_id] {}"},
+        syntax={name: syntax("@buf_id"), f"{name}_dyn": syntax("%buf_id")},
         literals={"pipe": "op_type"},
         types={"op_type": "pipe_event_type"},
     )
 
 
-def _signal_text(name: str, number: str) -> Asm:
-    return Asm(syntax={name: f"@pipe, [?@{number}?] [?%{number}?] {{}}"})
+def _signal_text(name: str, number: str, key: str = "") -> Asm:
+    """A number that is known is an attribute, by default of its own name."""
+    syntax = f"@pipe, [?@{key or number}?] [?%{number}?] {{}}"
+    return Asm(syntax={name: syntax}, literals={number: key} if key else {})
 
 
 def _is_pipe(name: str) -> Rule:
@@ -311,7 +320,7 @@ def wait_flag_dev(pipe: int | None, id: int) -> None:
     targets="a5",
     rules=[_is_pipe("pipe"), _between("id", 31, "the flag")],
     effects=lambda o: [Signal(_at(o), CoreFlag(o.id.value, Reach.CORE))],
-    asm=_signal_text("set_intra_block", "id"),
+    asm=_signal_text("set_intra_block", "id", "event_id"),
 )
 def set_intra_block(pipe: int, id: int) -> None:
     """Signal one core of the cluster, behind the earlier work of a pipe.
@@ -327,10 +336,102 @@ def set_intra_block(pipe: int, id: int) -> None:
     targets="a5",
     rules=[_is_pipe("pipe"), _between("id", 31, "the flag")],
     effects=lambda o: [Wait(_at(o), CoreFlag(o.id.value, Reach.CORE))],
-    asm=_signal_text("wait_intra_block", "id"),
+    asm=_signal_text("wait_intra_block", "id", "event_id"),
 )
 def wait_intra_block(pipe: int, id: int) -> None:
     """Hold one pipe until a core of the cluster has signalled, and take the signal."""
+
+
+# ---- signals as texts write them: whoever launches them has set the base ------------------------
+
+SIGNAL_PIPES = (Pipe.FIX, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.V)
+_BASED = Load(SIGNAL_BASE, "")
+
+
+def _signal_rules(on: str) -> list[Rule]:
+    names = ", ".join(f"PIPE_{pipe.name}" for pipe in SIGNAL_PIPES)
+    return [
+        rule(
+            "pipe",
+            f"cores signal each other from {names}",
+            lambda o: o.pipe.value in SIGNAL_PIPES,
+            on,
+            fix="name one of these pipes",
+        ),
+        _between("event_id", 15, "the cross-core flag"),
+    ]
+
+
+def _text_signal(name: str, on: str, *attrs: Attr, **more: Any) -> Any:
+    """An operation of texts with a pipe and a flag."""
+    return _intrinsic(
+        _pipe(),
+        number("event_id", "event", note="0..15"),
+        attrs=list(attrs),
+        targets="a2a3 a5",
+        asm=_signal_text(name, "event_id"),
+        rules=[*_signal_rules(on), *more.pop("rules", ())],
+        **more,
+    )
+
+
+_MODE = Attr("ffts_mode", int, 2, "0: all cores of the kind, 1: the vector cores of a pair, 2: all")
+_MODE_RULE = rule("mode", "ffts_mode is 0, 1 or 2", lambda o: o.attrs["ffts_mode"] in (0, 1, 2))
+_WAITS: dict[str, Any] = {
+    "effects": lambda o: [_BASED, Wait(Pipe.S, CoreFlag(o.event_id.value, Reach.CLUSTER))],
+    "cpp": Cpp(calls={"pipe event_id": ("wait_flag_dev({event_id})",)}),
+    "example": {"pipe": "1"},
+}
+
+
+@_text_signal(
+    "sync.set",
+    "a5",
+    _MODE,
+    rules=[_MODE_RULE],
+    effects=lambda o: [
+        _BASED,
+        Signal(_at(o), CoreFlag(o.event_id.value, Reach(o.attrs["ffts_mode"]))),
+    ],
+    cpp=Cpp(
+        calls={
+            "pipe event_id": ("ffts_cross_core_sync({pipe}, getFFTSMsg({ffts_mode}, {event_id}))",)
+        }
+    ),
+    example={"pipe": "1"},
+)
+def sync_set(pipe: int, event_id: int, ffts_mode: int) -> None:
+    """Signal other cores, behind the earlier work of a pipe: ffts_cross_core_sync of texts."""
+
+
+@_text_signal("sync.wait", "a5", _MODE, rules=[_MODE_RULE], **_WAITS)
+def sync_wait(pipe: int, event_id: int, ffts_mode: int) -> None:
+    """Stop the scalar unit until other cores have signalled: wait_flag_dev of texts.
+
+    The mode is that of the signal; a wait is the same for all of them.
+    """
+
+
+@_text_signal(
+    "set_cross_block",
+    "a2a3 a5",
+    effects=lambda o: [_BASED, Signal(_at(o), CoreFlag(o.event_id.value, Reach.KIND))],
+    cpp=Cpp(calls={"pipe event_id": ("ffts_cross_core_sync({pipe}, getFFTSMsg(0, {event_id}))",)}),
+    example={"pipe": "1"},
+)
+def set_cross_block(pipe: int, event_id: int) -> None:
+    """Signal all cores of the kind, behind the earlier work of a pipe."""
+
+
+@_text_signal("wait_cross_block", "a2a3 a5", **_WAITS)
+def wait_cross_block(pipe: int, event_id: int) -> None:
+    """Stop the scalar unit until all cores of the kind have signalled."""
+
+
+# ---- cores that meet -----------------------------------------------------------------------------
+
+
+WORKSPACE_WORDS = 16  # a line of the cache, which the counter shares with nothing
 
 
 def _meeting(o: Any) -> list[Effect]:
@@ -366,6 +467,18 @@ def _meeting(o: Any) -> list[Effect]:
             ),
             fix="pass a workspace of 16 int32, zero before its first use",
         ),
+        rule(
+            "workspace-size",
+            f"the workspace of a soft barrier has at least {WORKSPACE_WORDS} int32: a line",
+            lambda o: o.gmWorkspace is None or prod(o.gmWorkspace.shape) >= WORKSPACE_WORDS,
+            fix=f"make it {WORKSPACE_WORDS} elements long",
+        ),
+        rule(
+            "hard",
+            "a hard barrier counts nowhere: it takes no workspace",
+            lambda o: o.attrs["Mode"] == SyncAllMode.Soft or o.gmWorkspace is None,
+            fix="leave the operands out, or ask for the soft one",
+        ),
     ],
     effects=_meeting,
     in_auto=InAuto.VANISHES,
@@ -375,7 +488,7 @@ def _meeting(o: Any) -> list[Effect]:
             "mode = @mode, core_type = @core_type {}"
         },
         attrs={"Mode": "mode", "CoreType": "core_type"},
-        types={"mode": "", "core_type": "", "usedCores": "i32"},
+        types={"mode": "", "core_type": "", "usedCores": "i32", "gmWorkspace": "memory"},
     ),
 )
 def SYNCALL(

@@ -134,6 +134,8 @@ class Sync:
                 self.clean_cache(at.data() if isinstance(at, GlobalObject) else at)
             case fx.Fence():
                 self.fence()
+            case fx.Load(register, ""):
+                self.core.registers.setdefault(register, 0)
             case fx.Load(register, operand):
                 self.core.registers[register] = given[operand]
             case fx.Cached(operand, writes):

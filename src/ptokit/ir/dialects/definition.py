@@ -233,7 +233,9 @@ def _spelled(pieces: tuple[Piece, ...], needed: bool = False) -> list[str]:
         elif piece.kind == "keys":
             found += [attr for _, attr, must in keys_of(piece.text) if must or not needed]
         if piece.inner and not needed:
-            found += _spelled(piece.inner)
+            found += _spelled(piece.inner) + _spelled(piece.other)
+        elif piece.other:  # shown, whichever of the two it is
+            found += set(_spelled(piece.inner, True)) & set(_spelled(piece.other, True))
     return found
 
 

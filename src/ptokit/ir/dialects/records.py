@@ -27,9 +27,11 @@ _KINDS = {
 }
 
 
-def _slot(operand: Operand, syntax: str) -> Slot:
+def _slot(operand: Operand, syntax: str, stated: str = "") -> Slot:
     is_list = f"%{operand.name}..." in syntax
-    if is_plain_number(operand):
+    if stated == "memory":  # a pointer where the call has a view
+        kind = stated
+    elif is_plain_number(operand):
         kind = "int" if len(operand.kinds) == 1 else "any"
     elif set(operand.kinds) == {"pointer", "global"}:
         kind = "memory"
@@ -45,7 +47,8 @@ def definition_of(insn: Insn, name: str, syntax: str) -> Definition:
     own = {operand.name: operand for operand in insn.operands}
     names = insn.asm.order or operands_in(syntax)
     more = Slot("events", "any", is_list=True)  # what the text lists and the call waits for
-    operands = tuple(_slot(own[n], syntax) if n in own else more for n in names)
+    stated = insn.asm.types
+    operands = tuple(_slot(own[n], syntax, stated.get(n, "")) if n in own else more for n in names)
     returned = "any" if insn.returns in own else insn.returns
     results = (Slot(RETURNED, returned),) if insn.returns else ()
     types, before = declared_types(insn), tuple(f"pto.{a}" for a in insn.asm.aliases)

@@ -1,4 +1,4 @@
-"""Ordering that is no single instruction: arrays of event ids, cross-core signals, sections."""
+"""Ordering that is no single instruction: arrays of event ids, sections."""
 
 from __future__ import annotations
 
@@ -14,19 +14,6 @@ ID_SET = define(
     "pto.eventid_array_set",
     "array:eventid_array index:index value:index",
     "%array[%index], %value {} : T(array)",
-)
-# ---- between the cores of a cluster
-CROSS_SET = define(
-    "pto.sync.set",
-    "event_id_dyn?:index",
-    "@pipe, [?@event_id?] [?%event_id_dyn?] {}",
-    "pipe:pipe event_id:i32",
-)
-CROSS_WAIT = define(
-    "pto.sync.wait",
-    "event_id_dyn?:index",
-    "@pipe, [?@event_id?] [?%event_id_dyn?] {}",
-    "pipe:pipe event_id:i32",
 )
 CUBE_SECTION = define("pto.section.cube", "", "R {}", core="cube")
 VECTOR_SECTION = define("pto.section.vector", "", "R {}", core="vector")
