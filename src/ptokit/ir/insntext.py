@@ -428,18 +428,17 @@ def _is_ssa(op: Op) -> bool:
 
 
 def _listed(printer: Printer, op: Op, form: Form, inside: str, word: str) -> str:
-    ins = [v for v in (op.operand(o.name) for o in form.ins) if v is not None]
+    ins = {o.name: v for o in form.ins if (v := op.operand(o.name)) is not None}
     if not ins:
         return f" ins({inside.strip(', ')})" if inside else ""
-    asm = form.insn.asm
-    if asm is not None and asm.is_paired and not inside and not asm.clauses:
-        return " ins(" + ", ".join(f"{printer.name(v)} : {v.type}" for v in ins) + ")"
-    words = asm.clauses if asm is not None else {}
-    said = {v: words[o.name] for o in form.ins if (v := op.operand(o.name)) and o.name in words}
-    behind = "".join(f" {clause} {printer.name(v)} : {v.type}" for v, clause in said.items())
-    plain = [v for v in ins if v not in said]
+    asm = _asm(form)
+    if asm.is_paired and not inside and not asm.clauses:
+        return " ins(" + ", ".join(f"{printer.name(v)} : {v.type}" for v in ins.values()) + ")"
+    said = [(clause, ins[name]) for name, clause in asm.clauses.items() if name in ins]
+    behind = "".join(f" {clause} {printer.name(v)} : {v.type}" for clause, v in said)
+    plain = [v for name, v in ins.items() if name not in asm.clauses]
     names = ", ".join(printer.name(v) for v in plain)
-    left_out = f" {asm.missing}" if asm is not None and asm.missing and _lacks_scratch(op) else ""
+    left_out = f" {asm.missing}" if asm.missing and _lacks_scratch(op) else ""
     types = ", ".join(str(v.type) for v in plain)
     return f" ins({names}{left_out}{inside} : {types}{word}{behind})"
 
