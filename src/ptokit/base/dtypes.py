@@ -34,7 +34,7 @@ class DType:
     cpp: str
     """Spelling in PTO C++."""
     mlir: str
-    """Spelling in the text forms. MLIR has no name for hif8, e1m2 and hif4: those are ours."""
+    """Spelling in the text forms. e1m2 and hif4 as single elements have none but ours."""
     bits: int
     """Width of one element."""
     itemsize: int
@@ -182,19 +182,21 @@ f32 = float32 = _float(
 )
 
 # "f8E4M3" in MLIR proper is a format with infinities; PTO files use it for the finite one.
-_E4M3_NAMES = "float8_e4m3 float8_e4m3fn f8E4M3 e4m3"
+# The other formats with these bits are not PTO's either: they name the device's own.
+_E4M3_NAMES = "float8_e4m3 float8_e4m3fn f8E4M3 e4m3 f8E4M3FNUZ f8E4M3B11FNUZ"
 f8e4m3 = float8_e4m3 = float8_e4m3_t = _float(
     "f8e4m3", "float8_e4m3_t", "f8E4M3FN", 8, ml_dtypes.float8_e4m3fn, 448.0, _E4M3_NAMES
 )
+_E5M2_NAMES = "float8_e5m2 e5m2 f8E5M2FNUZ"
 f8e5m2 = float8_e5m2 = float8_e5m2_t = _float(
-    "f8e5m2", "float8_e5m2_t", "f8E5M2", 8, ml_dtypes.float8_e5m2, 57344.0, "float8_e5m2 e5m2"
+    "f8e5m2", "float8_e5m2_t", "f8E5M2", 8, ml_dtypes.float8_e5m2, 57344.0, _E5M2_NAMES
 )
-_E8M0_NAMES = "float8_e8m0 float8_e8m0fnu f8E8M0 e8m0"
+_E8M0_NAMES = "float8_e8m0 float8_e8m0fnu f8E8M0 f8E8M0FNU e8m0"
 f8e8m0 = float8_e8m0 = float8_e8m0_t = _float(
-    "f8e8m0", "float8_e8m0_t", "f8E8M0FNU", 8, ml_dtypes.float8_e8m0fnu, 2.0**127, _E8M0_NAMES
+    "f8e8m0", "float8_e8m0_t", "!pto.f8E8M0", 8, ml_dtypes.float8_e8m0fnu, 2.0**127, _E8M0_NAMES
 )
 hif8 = hifloat8 = hifloat8_t = _float(
-    "hif8", "hifloat8_t", "hif8", 8, numpy.uint8, 32768.0, "hifloat8"
+    "hif8", "hifloat8_t", "!pto.hif8", 8, numpy.uint8, 32768.0, "hifloat8"
 )
 _E2M1_NAMES = "float4_e2m1x2 float4_e2m1fn f4E2M1 e2m1x2"
 f4e2m1x2 = float4_e2m1x2 = float4_e2m1x2_t = _float(

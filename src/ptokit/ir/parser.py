@@ -23,8 +23,9 @@ from ptokit.ir.lexer import Source
 from ptokit.ir.limits import TextLimits, read_source
 from ptokit.ir.linking import link
 from ptokit.ir.micro import micro_group
+from ptokit.ir.pairs import count_singles
 from ptokit.ir.reader import Abandon, Head, Reader
-from ptokit.ir.types import ElidedType, Type, same_type
+from ptokit.ir.types import SINGLES_OF, ElidedType, Type, same_type
 from ptokit.ir.typetext import suggestion
 
 _SHORT = {"return": RETURN.name, "call": CALL.name}
@@ -58,7 +59,8 @@ def parse_with_errors(source: Source) -> tuple[Module, list[Diagnostic]]:
         return asmform.read(source)
     parser = Parser(source)
     module = parser.module()
-    return module, parser.errors
+    more = count_singles(module) if any(pair in source.text for pair in SINGLES_OF) else []
+    return module, [*parser.errors, *more]
 
 
 class Parser(Reader):

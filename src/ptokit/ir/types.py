@@ -53,6 +53,12 @@ COMPACTS = {
 LAYOUTS = {each.name.lower(): each for each in Layout if each != Layout.MAX}  # of convolution tiles
 
 
+# 4-bit floats of which files count pairs -> single ones, which are counted here and printed.
+SINGLES_OF = {"!pto.f4E2M1x2": "f4E2M1FN", "!pto.f4E1M2x2": "f4E1M2FN"}
+REGISTER_PAIRS = {"!pto.hif8x2": "!pto.hif8", "!pto.bf16x2": "bf16"}  # no tile holds these
+_PAIR_BITS = dict.fromkeys(SINGLES_OF, 8) | {"!pto.hif8x2": 16, "!pto.bf16x2": 32}
+
+
 @dataclass(frozen=True)
 class ScalarType:
     """`index`, an integer or a float."""
@@ -73,6 +79,8 @@ class ScalarType:
         if self.name == "index":
             return 64
         found = self.dtype
+        if self.name in _PAIR_BITS:
+            return _PAIR_BITS[self.name]
         return found.bits if found else int("".join(c for c in self.name if c.isdigit()) or "0")
 
     @cached_property

@@ -14,7 +14,7 @@ from math import prod
 from typing import TypeGuard, TypeVar
 
 from ptokit.base.dtypes import DType, dtype
-from ptokit.base.enums import CompactMode
+from ptokit.base.enums import BLayout, CompactMode, SLayout
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.types import (
@@ -24,6 +24,8 @@ from ptokit.ir.types import (
     LOCATIONS,
     MEMORY_NAMES,
     PADS,
+    REGISTER_PAIRS,
+    SINGLES_OF,
     SLAYOUTS,
     BufferType,
     ConvTileType,
@@ -44,7 +46,8 @@ T = TypeVar("T")
 
 _SCALAR = re.compile(r"index|[su]?i\d{1,3}|b?f\d{1,3}(E\dM\d\w*)?|tf32|hif[48]|none", re.ASCII)
 _PART = re.compile(r"\s*([^,<>]*(?:<(?:[^<>]|<[^<>]*>)*>[^,<>]*)*)")
-_DIMS = re.compile(r"((?:(?:\d+|\?|-1)x)*)([A-Za-z]\w*)", re.ASCII)
+_DIMS = re.compile(r"((?:(?:\d+|\?|-1)x)*)((?:!pto\.)?[A-Za-z]\w*)", re.ASCII)
+_SPACED = re.compile(r"(?<=[\d?])\s*x\s+")  # sizes may stand apart: 8 x 64 x f32
 _BODY = re.compile(r"<(.*)>", re.DOTALL)
 
 VIEWS = ("tensor_view", "partition_tensor_view", "memref", "global", "tile_view")
@@ -114,8 +117,11 @@ def parse_type(text: str) -> Type:
 
 
 def _element(text: str, offset: int) -> ScalarType:
-    if _SCALAR.fullmatch(text):
-        return ScalarType(text)
+    found = ScalarType(text)
+    if found.dtype is not None and found.dtype.mlir[0] == "!":  # which have one spelling
+        return ScalarType(found.dtype.mlir)
+    if _SCALAR.fullmatch(text) or text in SINGLES_OF or text in REGISTER_PAIRS:
+        return found
     try:
         return ScalarType(dtype(text).mlir)
     except ValueError as error:
@@ -147,6 +153,18 @@ def _space(word: str, start: int) -> str:
     return _SPACES[word]
 
 
+def _stored(element: ScalarType, offset: int) -> ScalarType:
+    """An element type that memory holds by itself: pairs of others belong to registers."""
+    if element.name in REGISTER_PAIRS:
+        raise SpellingError(
+            f"{element} is a pair of elements, which micro-instructions work on",
+            offset,
+            len(element.name),
+            f"use the elements: twice as many {REGISTER_PAIRS[element.name]}",
+        )
+    return element
+
+
 def _dialect_type(text: str) -> Type:
     name = text[1:].partition("<")[0].strip()
     if not name.startswith("pto."):
@@ -174,9 +192,15 @@ def _dialect_type(text: str) -> Type:
         return _struct(body, start)
     if name in OPAQUE:
         return OpaqueType(name, body.strip())
+    if not match and _is_element(f"!pto.{name}"):
+        return _element(f"!pto.{name}", 0)
     raise SpellingError(
         f"there is no type !pto.{name}", 0, len(name) + 5, suggestion(f"!pto.{name}", _spellings())
     )
+
+
+def _is_element(text: str) -> bool:
+    return text in SINGLES_OF or text in REGISTER_PAIRS or ScalarType(text).dtype is not None
 
 
 def _local_array(body: str, start: int) -> LocalArrayType:
@@ -236,12 +260,13 @@ def _view(name: str, body: str, start: int) -> Type:
     if rest:
         return OpaqueType(name, " ".join(body.split()))
     shape, element = dims(*first)
-    return ViewType("partition_tensor_view" if name == "tile_view" else name, shape, element)
+    kind = "partition_tensor_view" if name == "tile_view" else name
+    return ViewType(kind, shape, _stored(element, first[1]))
 
 
 def dims(text: str, offset: int) -> tuple[tuple[int, ...], ScalarType]:
     """`16x?xf32` as sizes and element type."""
-    match = _DIMS.fullmatch(text)
+    match = _DIMS.fullmatch(_SPACED.sub("x", text))
     if match is None:
         raise SpellingError(
             f"{text!r} is not a shape with an element type",
@@ -323,7 +348,7 @@ def _name_bare_parts(
     bare: list[tuple[str, int]], keyed: dict[str, tuple[str, int]], start: int
 ) -> None:
     """Give parts without a key theirs: the compact and the positional spellings."""
-    shaped = next((p for p in bare if _DIMS.fullmatch(p[0]) and re.match(r"[\d?]+x", p[0])), None)
+    shaped = next((p for p in bare if re.match(r"[\d?]+\s*x", p[0])), None)
     if shaped is not None:
         (rows, cols), element = _two(dims(*shaped), shaped)
         keyed["rows"], keyed["cols"] = (str(rows), shaped[1]), (str(cols), shaped[1])
@@ -386,21 +411,48 @@ def _tile_spec(keyed: dict[str, tuple[str, int]], start: int) -> TileSpec:
             raise SpellingError("valid is rows x columns", offset, len(value), "valid=8x?")
         keyed["v_row"], keyed["v_col"] = (both[0], offset), (both[1], offset)
     _name_memory(keyed)
-    element = _dtype(keyed)
     rows, cols = _number(keyed, "rows"), _number(keyed, "cols")
+    sizes = [rows, cols, _number(keyed, "v_row", rows), _number(keyed, "v_col", cols)]
+    blayout = _word(keyed, "blayout", BLAYOUTS, "row_major")
+    slayout = _word(keyed, "slayout", SLAYOUTS, "none_box")
+    element = _tile_element(keyed, sizes, blayout, slayout)
     return TileSpec.of(
         _word(keyed, "loc", LOCATIONS, "vec"),
         element,
-        rows,
-        cols,
-        _word(keyed, "blayout", BLAYOUTS, "row_major"),
-        _number(keyed, "v_row", rows),
-        _number(keyed, "v_col", cols),
-        _word(keyed, "slayout", SLAYOUTS, "none_box"),
+        sizes[0],
+        sizes[1],
+        blayout,
+        sizes[2],
+        sizes[3],
+        slayout,
         512 if keyed.get("fractal", ("None", 0))[0] == "None" else _number(keyed, "fractal"),
         _number_or_word(keyed, "pad", PADS),
         CompactMode(_number_or_word(keyed, "compact", COMPACTS)),
     )
+
+
+def _tile_element(
+    keyed: dict[str, tuple[str, int]], sizes: list[int], blayout: BLayout, slayout: SLayout
+) -> DType:
+    """The elements of a tile of `sizes`, rows and columns, then what is valid of them.
+
+    Where they count pairs, single elements are counted: along the rows as they lie. Boxed tiles do
+    so anyway, because products and the scales beside them are sized by them.
+    """
+    name, offset = keyed["dtype"]
+    if slayout == SLayout.NoneBox and name in SINGLES_OF:
+        along = slice(int(blayout == BLayout.RowMajor), None, 2)
+        if DYNAMIC in sizes[along]:
+            lone = SINGLES_OF[name]
+            raise SpellingError(
+                f"how many pairs of {lone} are valid is written in the type",
+                offset,
+                len(name),
+                f"write dtype={lone}, and count single elements",
+            )
+        sizes[along] = [2 * n for n in sizes[along]]
+    _stored(ScalarType(name), offset)
+    return _dtype({"dtype": (SINGLES_OF.get(name, name), offset)})
 
 
 def _name_memory(keyed: dict[str, tuple[str, int]]) -> None:

@@ -1,0 +1,87 @@
+"""Element types of few bits: their spellings, and what of them is counted."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ptokit.base.convert import convert
+from ptokit.base.diagnostics import PtoError
+from ptokit.base.dtypes import bf16, dtype
+from ptokit.base.enums import RoundMode
+from ptokit.from_text import loads
+from ptokit.ir.typetext import parse_type
+from tests.text.kernels import kernel, ran, tile
+
+PAIRS = ["f4E2M1x2", "f4E1M2x2"]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "printed"),
+    [
+        ("!pto.hif8", "!pto.hif8"),
+        ("hif8", "!pto.hif8"),
+        ("!pto.f8E8M0", "!pto.f8E8M0"),
+        ("f8E8M0FNU", "!pto.f8E8M0"),
+        ("f8E4M3FN", "f8E4M3FN"),
+        ("f8E4M3FNUZ", "f8E4M3FN"),
+        ("f8E5M2FNUZ", "f8E5M2"),
+        ("si8", "i8"),
+        ("ui16", "ui16"),
+    ],
+)
+def test_elements_of_tiles_and_views(spelling: str, printed: str) -> None:
+    for given in (f"vec, 16x32x{spelling}", f"loc=vec, dtype={spelling}, rows=16, cols=32"):
+        assert f"dtype={printed}, rows=16, cols=32" in str(parse_type(f"!pto.tile_buf<{given}>"))
+    for kind in ("partition_tensor_view<16x32x%s>", "ptr<%s>", "tensor_view<?x32x%s>"):
+        found = parse_type(f"!pto.{kind % spelling}")
+        assert parse_type(str(found)) == found
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_sizes_count_pairs_where_elements_lie_side_by_side(pair: str) -> None:
+    single = str(parse_type(f"!pto.tile_buf<vec, 16x32x!pto.{pair}>"))
+    assert f"dtype={pair[:-2]}FN, rows=16, cols=64, v_row=16, v_col=64" in single
+    column = str(parse_type(f"!pto.tile_buf<vec, 32x4x!pto.{pair}, blayout=col_major>"))
+    assert "rows=64, cols=4, v_row=64" in column
+    boxed = f"!pto.tile_buf<left, 16x64x!pto.{pair}, blayout=col_major, slayout=row_major>"
+    assert "rows=16, cols=64" in str(parse_type(boxed))
+    with pytest.raises(PtoError, match="count single elements"):
+        loads(f"func.func @f(%t: !pto.tile_buf<vec, 16x32x!pto.{pair}, valid=16x?>) {{ return }}")
+
+
+@pytest.mark.parametrize("pair", ["hif8x2", "bf16x2"])
+def test_pairs_in_registers_are_no_elements_of_tiles(pair: str) -> None:
+    made = loads(f"func.func @f(%x: !pto.{pair}) {{\n return }}")
+    assert f"%x: !pto.{pair}" in str(made)
+    with pytest.raises(PtoError, match="micro-instructions"):
+        loads(f"func.func @f(%t: !pto.tile_buf<vec, 16x32x!pto.{pair}>) {{\n return }}")
+
+
+@pytest.mark.parametrize("name", ["!pto.hif8", "!pto.f8E8M0", "f8E4M3FN", "ui8"])
+def test_data_is_moved_unchanged(name: str, engine: str) -> None:
+    t = tile(f"16x32x{name}")
+    made = kernel(f"pto.tmov ins(%a : {t}) outs(%b : {t})", {"a": t}, {"b": t})
+    kind = dtype(name)
+    data = np.random.default_rng(2).integers(0, 256, (16, 32), dtype="u1").view(kind.np)
+    result = np.zeros_like(data)
+    ran(made, [data, result], engine)
+    assert (result.view("u1") == data.view("u1")).all()
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_numbers_become_pairs(pair: str, engine: str) -> None:
+    wide, narrow = tile("16x64xbf16"), tile(f"16x32x!pto.{pair}")
+    made = kernel(
+        f"pto.tcvt ins(%a {{rmode = #pto<round_mode RINT>}} : {wide}) outs(%b : {narrow})",
+        {"a": wide},
+        {"b": narrow},
+    )
+    values = np.linspace(-8, 8, 16 * 64).reshape(16, 64).astype(ml_dtypes.bfloat16)
+    result = np.zeros((16, 32), "u1")
+    ran(made, [values, result], engine)
+    codes = convert(values, bf16, dtype(f"{pair[:-2]}FN"), RoundMode.CAST_RINT)
+    assert (result == (codes[:, ::2] | codes[:, 1::2] << 4)).all()
+    assert "float4_e" in made.cpp()
+    assert "16, 64" in made.cpp()
