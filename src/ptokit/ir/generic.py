@@ -5,6 +5,7 @@ Every operation has one, and other MLIR tools read it without knowing the dialec
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from ptokit.ir.attributes import (
 )
 from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
 from ptokit.ir.dialects import DEFINITIONS, Definition, cf, definition_of
+from ptokit.ir.dialects.definition import Slot
 from ptokit.ir.dialects.scf import IF
 from ptokit.ir.insntext import under_own_keys
 from ptokit.ir.instructions import Form, alias_labels, form_of, forms_of
@@ -121,7 +123,7 @@ def _segments(attrs: dict[str, Attribute]) -> list[int] | None:
 def _labels(
     reader: Reader, head: Head, definition: Definition, raw: Raw, sizes: list[int] | None
 ) -> tuple[str, ...]:
-    slots = definition.operands
+    slots = _slots(definition)
     if sizes is None:
         single = sum(not (s.optional or s.is_list) for s in slots)
         rest = len(raw.operands) - single
@@ -133,7 +135,17 @@ def _labels(
             head.location,
             f"give one size per operand in {_SEGMENTS}" if len(slots) > 1 else "",
         )
-    return tuple(s.label for s, n in zip(slots, sizes, strict=True) for _ in range(n))
+    labels = [s.label for s, n in zip(slots, sizes, strict=True) for _ in range(n)]
+    return tuple(definition.settled(labels))
+
+
+def _slots(definition: Definition) -> list[Slot]:
+    """The places of an operation: one for operands that exclude each other, two for a pair."""
+    found: list[Slot] = []
+    for slot in definition.operands:
+        if slot.label not in definition.instead:
+            found += [slot] * slot.places
+    return found
 
 
 def _order(form: Form) -> list[str]:
@@ -152,12 +164,8 @@ def _instruction(
         if outs and len(made) != len(results):
             continue
         operands = [n for n in _order(form) if n not in made]
-        if sizes is not None:
-            whole = _whole_order(form.insn)
-            if len(sizes) not in (len(whole), len(whole) - len(_unlisted(form.insn))):
-                continue
-            if [n for n, size in zip(whole, sizes, strict=False) if size] != operands:
-                continue
+        if sizes is not None and sizes != (_counts(form.insn, operands) or sizes):
+            continue
         if len(operands) != len(raw.operands):
             continue
         pairs = zip(operands, raw.operands, strict=True)
@@ -185,15 +193,20 @@ def _with_variants(forms: list[Form]) -> list[Form]:
     return [*forms, *(b for b, f in zip(bare, forms, strict=True) if b.ins != f.ins)]
 
 
-def _whole_order(insn: Insn) -> list[str]:
-    """All operands the instruction's text forms have, in generic order."""
+def _places(insn: Insn) -> list[tuple[str, ...]]:
+    """The places for operands in the generic form, in order, with the operands they take."""
     asm = insn.asm
     assert asm is not None
     if asm.order is not None:
-        return [*asm.order, *_unlisted(insn)]
+        return [tuple(place.split("+")) for place in asm.order]
     ins = asm.ins or [o.name for o in insn.operands if o.role in ("in", "tmp")]
     outs = [o.name for o in insn.operands if o.role in ("out", "inout") and o.name not in ins]
-    return [*ins, *(outs if asm.outs is None else asm.outs), *_unlisted(insn)]
+    return [(name,) for name in (*ins, *(outs if asm.outs is None else asm.outs))]
+
+
+def _whole_order(insn: Insn) -> list[str]:
+    """All operands the instruction's text forms have, in generic order."""
+    return [name for place in _places(insn) for name in place] + _unlisted(insn)
 
 
 def _unlisted(insn: Insn) -> list[str]:
@@ -201,9 +214,27 @@ def _unlisted(insn: Insn) -> list[str]:
     if insn.asm is None:
         return []
     if insn.asm.order is not None:
-        return [o.name for o in insn.operands if o.name not in insn.asm.order]
-    listed = insn.asm.ins
-    return [o.name for o in insn.operands if o.role == "tmp" and o.name not in (listed or [o.name])]
+        listed = [name for place in _places(insn) for name in place]
+        return [o.name for o in insn.operands if o.name not in listed]
+    own = insn.asm.ins
+    return [o.name for o in insn.operands if o.role == "tmp" and o.name not in (own or [o.name])]
+
+
+def _counts(insn: Insn, present: Container[str]) -> list[int] | None:
+    """How many operands each place has, where the generic form says so.
+
+    Of a name with a suffix, the operand that the suffix stands for is always there.
+    """
+    assert insn.asm is not None
+    places = [p for p in _places(insn) if p[0] not in insn.asm.suffixes or p[0] in present]
+    extra = _unlisted(insn)
+    has_extra = any(name in present for name in extra)
+    places += [(name,) for name in extra] if has_extra else []
+    named = {name for place in places for name in place} - insn.asm.suffixes.keys()
+    optional = [o for o in insn.operands if o.optional and o.name in named]
+    if not insn.asm.is_counted and not has_extra and len(optional) < 2:
+        return None
+    return [sum(name in present for name in place) for place in places]
 
 
 def _no_form(reader: Reader, head: Head, forms: list[Form], raw: Raw) -> Abandon:
@@ -309,16 +340,14 @@ def _sizes(op: Op) -> list[int] | None:
     definition = DEFINITIONS.get(op.name)
     if definition is None:
         assert op.insn is not None
-        whole = _whole_order(op.insn)
-        extra = _unlisted(op.insn)
-        if not any(name in op.labels for name in extra):
-            whole = [n for n in whole if n not in extra]
-        needed = {o.name for o in op.insn.operands if not o.optional}
-        return [int(n in op.labels) for n in whole] if needed < set(whole) else None
-    slots = definition.operands
+        return _counts(op.insn, op.labels)
+    slots = _slots(definition)
     if sum(s.optional or s.is_list for s in slots) < 2:
         return None
-    return [op.labels.count(s.label) for s in slots]
+    counts = {s.label: op.labels.count(s.label) // s.places for s in slots}
+    for other, label in definition.instead.items():
+        counts[label] += op.labels.count(other)
+    return [counts[s.label] for s in slots]
 
 
 def _generic_operands(op: Op) -> tuple[list[Value], list[Type]]:

@@ -101,7 +101,8 @@ _ON_KIRIN = on(KIRIN)
         words={"gatherType": ("row", "col")},
         literals={"offset": "offset"},
         numbers=frozenset({"k_value"}),
-        order=("src0", "dst", "cdst", "src1", "tmp", "k_value", "offset"),
+        order=("src0", "dst", "cdst", "src1", "tmp", "k_value"),
+        is_counted=True,
     ),
     example={"dst": "Vec {T} 16x64", "src0": "Vec {T} 16x64", "maskPattern": "P0101"},
     more_examples="""

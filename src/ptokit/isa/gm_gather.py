@@ -130,6 +130,7 @@ _MAT_RULES = [
         ins=("src", "indexes"),
         outs=("dst",),
         attrs={"gatherOob": "gatherOob", "coalesce": "coalesce"},
+        order=("src", "indexes", "dst", "scratch"),
     ),
     example={"indexes": "Vec i32 16x64", "coalesce": "Elem"},
     more_examples="""

@@ -371,7 +371,18 @@ _NEW_RULES = [
     gm_in("src", view=_taken),
     pipe=Pipe.MTE2,
     pointwise=_tile,
-    asm=Asm(indexed="src"),
+    asm=Asm(
+        indexed="src",
+        order=(
+            "src",
+            "dst",
+            "pad_value",
+            "left_padding_num",
+            "right_padding_num",
+            "init_condition",
+        ),
+        is_counted=True,
+    ),
     types=memory.moved_types("dst", "i4", "SA-0010", "SA-0009"),
     rules=[
         memory.same_bits("dst", "src", "same-element-size"),

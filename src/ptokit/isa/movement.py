@@ -392,7 +392,8 @@ OPS = {
         outs=("dst",),
         attrs={"accToVecMode": "accToVecMode", "reluPreMode": "reluPreMode"},
         is_paired=True,
-        order=("src", "dst", "fp", "preQuantScalar"),
+        order=("src", "dst", "fp+tmp", "preQuantScalar"),
+        is_counted=True,
         aliases=tuple(name.lower().replace("_", ".") for name in OPS),  # tmov.m2l ...
     ),
     more_examples="""

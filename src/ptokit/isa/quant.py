@@ -159,6 +159,8 @@ _PARAMETER_RULES = [
         forms=frozenset({"l1", "l2"}),
         attrs={"quant_type": "quant_type"},
         supplied=frozenset({"tmp"}),
+        order=("src", "scale", "offset", "tmp", "dst"),
+        is_counted=True,
     ),
     example={
         "dst": "Vec i8 16x64",

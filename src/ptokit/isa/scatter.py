@@ -175,6 +175,7 @@ _BY_SRC = behind(
     ],
     asm=Asm(
         ins=("src", "indexes"),
+        order=("src", "dst", "indexes"),
         place={"maskPattern": "own,"},
         words={"ScatterType": ("row", "col")},
     ),

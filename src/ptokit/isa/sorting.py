@@ -419,7 +419,8 @@ _apart = separate("dst", "src0").holds
         place={"exhausted": "own"},
         missing="no_tmp",
         beside={"exhausted": "src1"},
-        order=(*_LISTS, "blockLen", "dst", "tmp", "executedNumList"),
+        order=("+".join(_LISTS), "blockLen", "dst", "tmp", "executedNumList"),
+        is_counted=True,
     ),
     example={"dst": "Vec {T} 1x512", "src0": "Vec {T} 1x512", "blockLen": "64"},
     more_examples=[

@@ -183,7 +183,10 @@ class Asm:
     clauses: Mapping[str, str] = field(default_factory=dict[str, str])
     aliases: tuple[str, ...] = ()  # further mnemonics that are read, never printed
     is_paired: bool = False  # `ins(%a : T, %b : T)` instead of `ins(%a, %b : T, T)`
-    order: tuple[str, ...] | None = None  # operands of the generic form, when not ins then outs
+    # Operands of the generic form, when not ins then outs: `a+b` is one place for both, and a name
+    # that is no operand of ours a place that stays empty.
+    order: tuple[str, ...] | None = None
+    is_counted: bool = False  # the generic form says how many operands each place has
     # Forms whose types are one plain list, operands then results: `%a, %b : T, U`, no arrow.
     plain: frozenset[str] = frozenset()
     indexed: str = ""  # the memory operand that assembly lines write with a place: %src[%row, %col]

@@ -312,7 +312,7 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
             "do it on the tile first (TQUANT, TRELU)",
         ),
     ],
-    asm=Asm(attrs=_TEXT, is_paired=True, order=_ORDER, indexed="dst"),
+    asm=Asm(attrs=_TEXT, is_paired=True, order=_ORDER, is_counted=True, indexed="dst"),
     more_examples="""
         dst                       | src              | preQuantScalar | on
         GM f32 32x16 DN           | Vec f32 32x16 DN |                |
@@ -397,6 +397,7 @@ def TSTORE(dst: Array, src: Array, preQuantScalar: int | None, ops: Ops, pipe: P
         attrs=_TEXT,
         clauses={"fp": "fp"},
         order=_ORDER,
+        is_counted=True,
         indexed="dst",
         aliases=("tstore_fp",),
     ),

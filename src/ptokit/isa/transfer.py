@@ -82,6 +82,7 @@ def window_text(clauses: str, more: str = "", **others: Any) -> Asm:
     return Asm(
         ins=(*place, *more.split(), *_CLAUSES),
         order=(*place, "dst", *_CLAUSES),
+        is_counted=True,
         clauses={operand: _CLAUSES[operand] for operand in clauses.split()},
         **others,
     )

@@ -3,8 +3,8 @@
     define("pto.addptr", "ptr:ptr offset:index -> result:ptr", "%ptr, %offset {} : T(ptr) -> ...")
 
 The signature lists operands in the order of the generic form: `x:kind`, `x?:kind` when it may be
-left out, `x*:kind` for a list. A kind in capitals is a type variable: everything under the same
-letter has one type.
+left out, `x*:kind` for a list, `x*2:kind` for one of two or none. A kind in capitals is a type
+variable: everything under the same letter has one type.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Slot:
     kind: str
     optional: bool = False
     is_list: bool = False
+    places: int = 1  # of the generic form: a list that is empty or has so many may have as many
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,8 @@ class Definition:
     insn: Insn | None = None  # the instruction that the operation writes
     aliases: tuple[str, ...] = ()  # names it had before: they are read, never printed
     properties: tuple[str, ...] = ()  # attributes that the generic form keeps apart from others
+    # Operands for which the generic form has no place of their own -> whose they take.
+    instead: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def __str__(self) -> str:
         return self.name
@@ -304,7 +307,7 @@ def fits(type_: Type, kind: str) -> bool:
 
 # ---- making records ----------------------------------------------------------------------------
 
-_SLOT = re.compile(r"(\w+)([?*]?):(\w+)")
+_SLOT = re.compile(r"(\w+)([?*]?)(\d?):(\w+)")
 
 
 def define(
@@ -364,5 +367,6 @@ def definitions_in(names: Mapping[str, object]) -> list[Definition]:
 
 def _slots(text: str) -> tuple[Slot, ...]:
     return tuple(
-        Slot(label, kind, mark == "?", mark == "*") for label, mark, kind in _SLOT.findall(text)
+        Slot(label, kind, mark == "?", mark == "*", int(places or 1))
+        for label, mark, places, kind in _SLOT.findall(text)
     )

@@ -178,7 +178,7 @@ SUBSET = define(
 )
 SUBVIEW = define(
     "pto.subview",
-    "source:tile offsets*:index valid*:index -> result:tile",
+    "source:tile offsets*:index valid*2:index -> result:tile",
     "%source[%offsets...] sizes @sizes [?valid [%valid...]?] {} : T(source) [?-> T(result)?]",
     infer=_subview_type,
     pure=True,

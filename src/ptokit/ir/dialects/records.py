@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ptokit.ir.dialects.definition import Definition, Slot
@@ -52,7 +53,19 @@ def definition_of(insn: Insn, name: str, syntax: str) -> Definition:
     returned = "any" if insn.returns in own else insn.returns
     results = (Slot(RETURNED, returned),) if insn.returns else ()
     types, before = declared_types(insn), tuple(f"pto.{a}" for a in insn.asm.aliases)
-    return Definition(f"pto.{name}", operands, results, syntax, types, insn=insn, aliases=before)
+    # One place of the text may be for either of two operands: the generic form has one for both.
+    choices = (each.split("|") for each in re.findall(r"%(\w+(?:\|\w+)+)", syntax))
+    instead = {other: first for first, *others in choices for other in others}
+    return Definition(
+        f"pto.{name}",
+        operands,
+        results,
+        syntax,
+        types,
+        insn=insn,
+        aliases=before,
+        instead=instead,
+    )
 
 
 def _all() -> Iterator[Definition]:
