@@ -114,3 +114,13 @@ def test_words_that_contradict_each_other(
     done = invoke("asm", text(tmp_path, placed=True, ordered=False), *words)
     assert isinstance(done.exception, UsageError)
     assert "contradict" in str(done.exception)
+
+
+def test_waits_are_counted(invoke: Invoke, tmp_path: Path) -> None:
+    """`asm -v`: what orders each function."""
+    path = text(tmp_path, placed=True, ordered=False)
+    done = invoke("asm", path, "-v", "--sync=insert")
+    assert done.exit_code == 0, done.output
+    assert "@f: 2 waits, 0 barriers, 1 of all pipes" in done.stderr
+    done = invoke("asm", path, "-v", "--sync=barrier-all")
+    assert "@f: 0 waits, 0 barriers, 4 of all pipes" in done.stderr

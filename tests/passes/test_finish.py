@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,8 @@ from ptokit.frontend.launch import Schedule
 from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.rewrite import same_module
 from ptokit.isa.targets import target
-from ptokit.passes.finish import INSERT, OPEN, Steps, finish
+from ptokit.passes.finish import OPEN, finish
+from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.verify import has_addresses
 from tests.passes.programs import random_program
 from tests.passes.test_auto_mode import run as execute
@@ -97,15 +96,6 @@ def test_hand_written_flags_are_checked_at_every_level(placed: bool, gone: str) 
     (found,) = caught.value.diagnostics
     lines = {"first": {12, 13}, "second": {15, 16}}[gone]  # the load or the sum, and what follows
     assert {found.location.line, found.notes[0].location.line} == lines
-
-
-def test_asked_to_insert_it_takes_event_ids_that_nobody_uses() -> None:
-    made = program(placed=True, ordered=True)
-    module = made.convert("l3", sync="insert").module
-    ids = [re.findall(r"EVENT_ID\d", str(op.attrs)) for op in module.walk() if orders_pipes(op)]
-    pairs = [str(op.attrs) for op in module.walk() if op.name == "pto.set_flag"]
-    assert len(pairs) == len(set(pairs)), ids
-    assert (ran(made["f"], sync="insert") == 1).all()
 
 
 def test_one_step_alone() -> None:
@@ -269,7 +259,7 @@ def test_manual_kernels_can_be_finished_too() -> None:
 def test_steps_need_a_program_that_is_rewritten() -> None:
     with pytest.raises(UsageError, match='path="lowered"'):
         ran(bound, sync="insert", path="eager")
-    with pytest.raises(UsageError, match='"insert" or "keep"'):
+    with pytest.raises(UsageError, match="no such way to order"):
         ran(bound, sync="yes")
 
 
@@ -284,7 +274,7 @@ def test_what_is_inserted_beside_written_flags_does_not_meet_them(seed: int) -> 
     if once is None:
         return  # it keeps a tile of a loop for ever
     assert same_module(finish(once, target(on), OPEN), once)
-    twice = finish(once, target(on), Steps(sync=INSERT))
+    twice = InsertSync().run(once, target(on))
     assert sum(map(orders_pipes, twice.walk())) > sum(map(orders_pipes, once.walk()))
     wanted = execute(once, on, "manual")
     for schedule in (None, Schedule(seed)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,8 +15,12 @@ from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.files import write_text
 from ptokit.cli.sources import load_program
 from ptokit.cli.steps import Asked, finishing
+from ptokit.frontend.policies import policy_for
+from ptokit.ir.core import Module
 from ptokit.ir.printer import print_module
-from ptokit.passes.finish import INSERT, KEEP, OPEN, Steps
+from ptokit.passes.finish import OPEN, Steps
+from ptokit.passes.reduce_sync import count
+from ptokit.passes.sync_modes import KEEP
 
 
 class Level(StrEnum):
@@ -34,6 +40,9 @@ def command(
     output: Annotated[Path | None, typer.Option("-o", help="Write here.")] = None,
     generic: Annotated[
         bool, typer.Option("--generic", help="Print the generic form of MLIR.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", help="Count the waits and barriers of each function (stderr).")
     ] = False,
     define: Defines = None,
     strict: Strict = False,
@@ -57,7 +66,8 @@ def command(
     if to is None and asked.prints_text:
         to = Level.l3
     elif to is None and steps != OPEN:
-        to, steps = Level.l3, steps.over(Steps(None if steps.sync == INSERT else False, KEEP))
+        to, steps = Level.l3, steps.over(Steps(False if steps.sync in (None, KEEP) else None, KEEP))
+    written = program
     if to is not None:
         program = program.convert(
             to.value,
@@ -67,6 +77,11 @@ def command(
             place=steps.place,
             sync=steps.sync,
         )
+    if verbose:
+        policy = policy_for(program.module.location.file, rules, allow or ())
+        every = written.finished(chosen, replace(steps, is_reduced=False), policy)
+        for line in _counted(program.module, every):
+            typer.echo(line, err=True)
     if generic:
         text = print_module(program.executable(chosen), generic=True)
     else:
@@ -75,3 +90,14 @@ def command(
         answer(text, found=found, text=text)
     write_text(output, text)
     answer(found=found, file=str(output))
+
+
+def _counted(module: Module, every: Module) -> Iterator[str]:
+    """What orders each function, and how much less that is than where nothing was left out."""
+    for function in module.functions:
+        whole = every.function(function.name)
+        if function.body is not None and whole is not None:
+            found = count(function)
+            fewer = sum(count(whole)) - sum(found)
+            more = f"; {fewer} more {'was' if fewer == 1 else 'were'} implied" if fewer > 0 else ""
+            yield f"@{function.name}: {found}{more}"

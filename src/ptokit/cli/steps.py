@@ -19,14 +19,9 @@ import typer
 from ptokit.base.diagnostics import usage_error
 from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.targets import Target
-from ptokit.passes.finish import INSERT, KEEP, Steps
-
-
-class Order(StrEnum):
-    """Who orders the pipes."""
-
-    insert = INSERT
-    keep = KEEP
+from ptokit.passes import sync_modes
+from ptokit.passes.finish import Steps
+from ptokit.passes.sync_modes import MODES
 
 
 class Level(StrEnum):
@@ -100,11 +95,13 @@ def read(
         ),
     ] = None,
     sync: Annotated[
-        Order | None,
+        str,
         typer.Option(
-            "--sync", help="Order the pipes, or not. Default: where the program does not."
+            "--sync",
+            help=f"Order the pipes, or not: {', '.join(MODES)}. Default: where the program does "
+            "not.",
         ),
-    ] = None,
+    ] = "",
     pto_level: Annotated[
         str,
         _flag("--pto-level", "level1, level2: no tile has an address; level3: all have."),
@@ -112,12 +109,12 @@ def read(
     insert_sync: Annotated[bool, _flag(INSERT_SYNC, "The same as --sync=insert.")] = False,
     bufid_sync: Annotated[bool, _flag(BUFID_SYNC, "Order the pipes with buffer ids (A5).")] = False,
     barrier_all: Annotated[bool, _flag(BARRIER_ALL, "Order the pipes, whatever it costs.")] = False,
-    graph_solver: Annotated[bool, _flag(GRAPH_SOLVER, "The same as --sync=insert.")] = False,
+    graph_solver: Annotated[bool, _flag(GRAPH_SOLVER, "The same as --sync=graph-solver.")] = False,
     graph_ids: Annotated[
         int,
-        typer.Option("--graph-sync-solver-event-id-max", min=1, help="Event ids to use."),
+        typer.Option("--graph-sync-solver-event-id-max", min=1, max=8, help="Event ids to use."),
     ] = 8,
-    canonical: Annotated[bool, _flag(CANONICAL, "The same as --sync=insert.")] = False,
+    canonical: Annotated[bool, _flag(CANONICAL, "The same as --sync=canonical.")] = False,
     canonical_ids: Annotated[
         int,
         typer.Option("--canonical-sync-event-id-max", min=1, max=8, help="Event ids to use."),
@@ -142,24 +139,24 @@ def read(
     """What the command line asks for."""
     level = _level(pto_level)
     modes = {
-        INSERT_SYNC: insert_sync,
-        BUFID_SYNC: bufid_sync,
-        BARRIER_ALL: barrier_all,
-        GRAPH_SOLVER: graph_solver,
-        CANONICAL: canonical,
+        INSERT_SYNC: (insert_sync, sync_modes.INSERT),
+        BUFID_SYNC: (bufid_sync, sync_modes.BUFID),
+        BARRIER_ALL: (barrier_all, sync_modes.BARRIER_ALL),
+        GRAPH_SOLVER: (graph_solver, f"{sync_modes.GRAPH_SOLVER}:{graph_ids}"),
+        CANONICAL: (canonical, f"{sync_modes.CANONICAL}:{canonical_ids}"),
     }
-    given = [word for word, is_given in modes.items() if is_given]
+    given = [word for word, (is_given, _) in modes.items() if is_given]
     if len(given) > 1:
         raise usage_error("steps", f"{' and '.join(given)} are mutually exclusive", fix="keep one")
-    if given and sync is Order.keep:
-        raise usage_error("steps", f"{given[0]} and --sync=keep contradict each other")
+    if given and sync not in ("", modes[given[0]][1]):
+        raise usage_error("steps", f"{given[0]} and --sync={sync} contradict each other")
     by_level = None if level is None else level is not Level.level3
     if place is not None and by_level not in (None, place):
         word = "--place" if place else "--no-place"
         raise usage_error("steps", f"--pto-level={level} and {word} contradict each other")
-    order = Order.insert if given else sync
+    order = modes[given[0]][1] if given else sync
     return Asked(
-        Steps(by_level if place is None else place, None if order is None else order.value),
+        Steps(by_level if place is None else place, order or None),
         0 if level is None else level.number,
         given[0] if given else "",
         backend,

@@ -9,8 +9,10 @@ same program and the same complaints:
 | nothing said | tiles without an address get one | functions that do not order their pipes |
 | `place=True` | the same, and addresses that are bound while it runs are no reason not to | |
 | `place=False` | none: a tile without an address is an error | |
-| `sync="insert"` | | always, beside the order that is written |
+| `sync="insert"` | | all functions but those that set or wait for flags |
 | `sync="keep"` | | never: the order is the author's, and is checked when the program runs |
+
+Other ways to order them are in `sync_modes.py`.
 
 A program that binds addresses while it runs (TASSIGN) is its author's in both respects: nothing
 can be inserted around tiles that lie wherever a register says.
@@ -19,7 +21,7 @@ can be inserted around tiles that lie wherever a register says.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, usage_error
 from ptokit.base.policy import DEFAULT, Policy
@@ -30,11 +32,9 @@ from ptokit.ir.types import BufferType
 from ptokit.isa.targets import Target
 from ptokit.passes.blocks import refuse_jumps
 from ptokit.passes.call_graph import callees, callers_first
-from ptokit.passes.insert_sync import InsertSync
 from ptokit.passes.place import Place
+from ptokit.passes.sync_modes import INSERT, KEEP, Mode
 from ptokit.passes.verify import Verify
-
-INSERT, KEEP = "insert", "keep"
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,13 @@ class Steps:
     place: bool | None = None
     sync: str | None = None
     is_verdict: bool = False  # only what is wrong is asked for: ordering the pipes adds nothing
+    is_reduced: bool = True  # without the flags that others imply
 
     def __post_init__(self) -> None:
-        if self.sync not in (None, INSERT, KEEP) or self.place not in (None, True, False):
-            raise usage_error(
-                "steps",
-                'place is True or False, sync "insert" or "keep"',
-                got=[("place", self.place), ("sync", self.sync)],
-            )
+        if self.place not in (None, True, False):
+            raise usage_error("steps", "place is True or False", got=[("place", self.place)])
+        if self.sync is not None:
+            Mode.of(self.sync)
 
     def over(self, usual: Steps) -> Steps:
         """These steps, and the usual ones where nothing was asked for."""
@@ -59,6 +58,7 @@ class Steps:
             usual.place if self.place is None else self.place,
             usual.sync if self.sync is None else self.sync,
             self.is_verdict,
+            self.is_reduced,
         )
 
 
@@ -91,7 +91,10 @@ def finish(
         found = Verify(is_manual=True, policy=policy).warnings(module, target)
     refuse_jumps(module, "ordering pipes", inserted)
     if inserted and not steps.is_verdict:
-        module = InsertSync(is_one_core, inserted).run(module, target)
+        left: list[Diagnostic] = []
+        mode = replace(Mode.of(steps.sync or INSERT), is_reduced=steps.is_reduced)
+        module = mode.order(module, target, inserted, is_one_core, left)
+        found += policy.judge(left)
     if told is not None:
         told += found
     return module
@@ -101,11 +104,11 @@ def decided(module: Module, steps: Steps) -> tuple[bool, frozenset[str]]:
     """Whether tiles are placed, and the functions whose pipes are ordered."""
     bound = next(_bound(module), None)
     place = bound is None if steps.place is None else steps.place
-    if steps.sync == INSERT and bound is not None:
+    if steps.sync not in (None, KEEP) and bound is not None:
         raise ProgramError([_moving(bound)])
     if steps.sync == KEEP or bound is not None:
         return place, frozenset()
-    kept = set[str]() if steps.sync == INSERT else _ordered(module)
+    kept = _ordered(module) if steps.sync is None else set[str]()
     names = (f.name for f in module.functions if f.body is not None)
     return place, frozenset(name for name in names if name not in kept)
 

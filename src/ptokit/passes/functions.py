@@ -14,6 +14,7 @@ from ptokit.ir.entries import is_entry, kind_of
 from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
 from ptokit.ir.flow import core_of
 from ptokit.ir.types import TileBufType
+from ptokit.passes.function_attributes import check_function
 from ptokit.passes.structure import complaint
 
 _OF_PIPES = frozenset(fifo.DEFINITIONS)
@@ -23,6 +24,7 @@ def check_functions(module: Module) -> Iterator[Diagnostic]:
     """Every rule that looks at more than one operation."""
     for function in module.functions:
         yield from _entry(function, module)
+        yield from check_function(function)
         if not any(definition_of(op) in _OF_PIPES or is_transfer(op) for op in function.walk()):
             continue
         yield from _kernel_kind(function)

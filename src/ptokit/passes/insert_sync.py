@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import ClassVar, NamedTuple
 
+from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.ir.core import NOWHERE, Block, Function, Module, Op
 from ptokit.ir.dialects import definition_of
 from ptokit.ir.dialects.asynchronous import BUILD, sync_id
@@ -34,7 +35,9 @@ from ptokit.isa.spec import Insn, Pipe
 from ptokit.isa.sync import pipe_barrier, set_flag, wait_flag
 from ptokit.isa.targets import Target
 from ptokit.passes.base import Pass
-from ptokit.passes.call_graph import callee, working
+from ptokit.passes.buffer_ids import guard, is_guarded
+from ptokit.passes.call_graph import callee, callees, working
+from ptokit.passes.function_attributes import Tail, tail_of
 from ptokit.passes.pending import Proof
 from ptokit.passes.reduce_sync import cost, implied, remove
 from ptokit.passes.storage import Neighbours
@@ -53,10 +56,14 @@ class InsertSync(Pass):
     is_one_core: bool = False
     only: frozenset[str] | None = None  # the functions meant; None: all
     is_reduced: bool = True  # without what other flags and barriers imply
+    event_ids: int = 8  # of each pair of pipes, if the target has as many
+    with_buffers: bool = False  # buffer ids order what shares on-chip memory
+    is_canonical: bool = False  # arrays may overlap, and ids that do not suffice are an error
 
     def run(self, module: Module, target: Target) -> Module:
         module = clone(module)
         busy = working(module)
+        called = {name for function in module.functions for name in callees(function)}
         for function in module.functions:
             body = function.body
             is_meant = self.only is None or function.name in self.only
@@ -65,10 +72,17 @@ class InsertSync(Pass):
             # Each kind of core has pipes and flags of its own.
             kinds = {core_of(op) for op in function.walk() if op.regions} - {""}
             for kind in [""] if self.is_one_core else sorted(kinds) or [""]:
-                self._order(function, body, Touches(function, target, kind), busy)
+                touches = Touches(function, target, kind, self.is_canonical)
+                self._order(function, body, touches, busy)
             end = body.ops.pop()
-            # Nothing may still be under way when the kernel ends.
-            body.ops += [_barrier(Pipe.ALL, end), end]
+            # Nothing may still be under way when a function ends that others call.
+            hint = tail_of(function) if function.name not in called else Tail.BARRIER
+            if hint is Tail.STORES:
+                held = Held(*_STORES, 0)
+                body.ops += (_flag(insn, held, end) for insn in (set_flag, wait_flag))
+            else:
+                body.ops.append(_barrier(Pipe.ALL, end))
+            body.ops.append(end)
         return module
 
     def _order(self, function: Function, body: Block, touches: Touches, busy: set[str]) -> None:
@@ -77,21 +91,24 @@ class InsertSync(Pass):
         as_written, best = _layout(body), None
         for is_far in (False, True) if has_loops else (False,):
             _restore(as_written)
-            inserter = _Inserter(function, touches, busy, is_far)
+            guards = guard(body, touches) if self.with_buffers else []
+            inserter = _Inserter(function, touches, busy, self, is_far)
+            inserter.made.guards = guards
             inserter.run(body)
-            if is_far and inserter.ran_out:
-                break
+            if inserter.ran_out and (is_far or self.is_canonical):
+                continue
             gone: set[Op] = set()
             if self.is_reduced:
                 proof = Proof.of(function, touches, busy)
                 gone = implied(proof, inserter.made.by_cost)
                 if proof.found and best is not None:
-                    break
+                    continue
             remove(body, gone)
             price = cost(body)
             if best is None or price < best[0]:
                 best = price, _layout(body)
-        assert best is not None
+        if best is None:
+            raise ProgramError([_scarcity(function, self.event_ids)])
         _restore(best[1])
 
 
@@ -106,6 +123,7 @@ def _restore(layout: dict[Block, list[Op]]) -> None:
         block.ops = list(ops)
 
 
+_STORES = Pipe.MTE3, Pipe.S, 0  # the flag for which a function waits at its end, if asked to
 _RESERVE = 4  # event ids of a pair of pipes that are kept for flags between loops
 
 Clock = dict[Pipe, dict[Pipe, int]]  # [q][p]: operations of p up to here are over when q goes on
@@ -196,6 +214,7 @@ class Made:
     flags: list[tuple[Op, ...]] = field(default_factory=list[tuple[Op, ...]])
     rounds: list[list[Op]] = field(default_factory=list[list[Op]])  # around loops
     barriers: list[tuple[Op, ...]] = field(default_factory=list[tuple[Op, ...]])
+    guards: list[tuple[Op, ...]] = field(default_factory=list[tuple[Op, ...]])  # buffer ids
 
     def barrier(self, op: Op) -> Op:
         self.barriers.append((op,))
@@ -206,7 +225,7 @@ class Made:
         """What one would most like to be without comes first: barriers of all pipes, then loops."""
         full = written(pipe_barrier, (Pipe.ALL,), NOWHERE).attrs
         barriers = sorted(self.barriers, key=lambda group: group[0].attrs != full)
-        return [*barriers, *self.rounds, *self.flags]
+        return [*barriers, *self.rounds, *self.flags, *self.guards]
 
 
 class _Inserter:
@@ -216,12 +235,14 @@ class _Inserter:
     """
 
     def __init__(
-        self, function: Function, touches: Touches, busy: set[str], is_far: bool = False
+        self, function: Function, touches: Touches, busy: set[str], asked: InsertSync, is_far: bool
     ) -> None:
         self.touches = touches
+        self._has_guards = asked.with_buffers
         self._inside = not touches.kind  # what is inserted here runs only where it should
         target = touches.target
-        self.ids = Ids(target.event_ids, set(_written_ids(function, target, touches)))
+        count = min(target.event_ids, asked.event_ids)
+        self.ids = Ids(count, set(_written_ids(function, target, touches)))
         self.ran_out = False
         self._is_far = is_far  # flags go round all loops, and not only round the innermost one
         self._busy = busy  # functions that give work to pipes
@@ -326,6 +347,10 @@ class _Inserter:
                 kept.append(held)
         return kept
 
+    def _needs_flag(self, one: Touch, other: Touch) -> bool:
+        is_guarded_ = self._has_guards and is_guarded(one, other)
+        return one.pipe != other.pipe and not is_guarded_
+
     def _forward(self, ops: list[Op]) -> Edges:
         """Flags between operations of one block, without those that others imply."""
         edges = Edges([], [])
@@ -337,7 +362,7 @@ class _Inserter:
             for touch in mine:
                 needed = wanted[touch.pipe]
                 for other, when in last.conflicts(touch):
-                    if other.pipe != touch.pipe and when > needed.get(other.pipe, -1):
+                    if self._needs_flag(other, touch) and when > needed.get(other.pipe, -1):
                         needed[other.pipe] = when
             for sink, needed in sorted(wanted.items()):
                 clock = known.setdefault(sink, {})
@@ -416,7 +441,7 @@ class _Inserter:
         is_tangled = False
         for late, after in final.items():
             for touch, before in early.conflicts(late):
-                if touch.pipe == late.pipe or after < before:
+                if not self._needs_flag(late, touch) or after < before:
                     continue  # an order within the iteration carries over to the next
                 if before == after:
                     is_tangled = True
@@ -425,7 +450,7 @@ class _Inserter:
                 befores.append(before)
                 afters.append(after)
             for touch, _ in elsewhere.conflicts(late):
-                if touch.pipe != late.pipe:
+                if self._needs_flag(late, touch):
                     spans.setdefault((late.pipe, touch.pipe), ([], []))[1].append(after)
                     at = first[late]
                     spans.setdefault((touch.pipe, late.pipe), ([], []))[0].append(at)
@@ -505,8 +530,11 @@ def _written_ids(
 ) -> Iterator[tuple[Pipe, Pipe, int]]:
     """The event ids that the program uses itself; all of a pair where one is a run-time value.
 
-    Those that an instruction raises and takes inside must not be under way around it.
+    Those that an instruction raises and takes inside must not be under way around it, nor that of
+    the last stores of a function when it ends.
     """
+    if tail_of(function) is Tail.STORES:
+        yield _STORES
     for op in function.walk():
         touches.own(op)
         steps = touches.steps.get(op)
@@ -523,6 +551,16 @@ def _written_ids(
             numbers = (sync_id(op),) if is_session else range(STAGES)
             for source, sink in permutations((Pipe.V, Pipe.MTE2, Pipe.MTE3), 2):
                 yield from ((source, sink, each) for each in numbers)
+
+
+def _scarcity(function: Function, count: int) -> Diagnostic:
+    return Diagnostic(
+        "sync.canonical",
+        "the canonical mode of synchronisation needs more event ids than there are",
+        function.location,
+        (("function", f"@{function.name}"), ("ids of each pair of pipes", str(count))),
+        'allow more ids, or use barriers where they run out: sync="insert"',
+    )
 
 
 def _crosses(op: Op) -> bool:

@@ -8,8 +8,9 @@ before. So the result is never weaker, and none of what remains can be left out 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from ptokit.ir.core import Block, Op
+from ptokit.ir.core import Block, Function, Op
 from ptokit.ir.flow import core_of, is_loop
 from ptokit.ir.ordering import effects_of, orders_pipes
 from ptokit.isa.effects import Barrier, Pipe, Wait
@@ -44,6 +45,30 @@ def _spoilt(proof: Proof, groups: Sequence[Sequence[Op]]) -> set[Op]:
         proof.run()
     proof.without = set()
     return gone
+
+
+class Count(NamedTuple):
+    """How often the pipes of a function wait, as it is written."""
+
+    waits: int = 0  # for a flag or a buffer
+    barriers: int = 0  # of one pipe
+    meetings: int = 0  # of all pipes
+
+    def __str__(self) -> str:
+        waits, barriers = _amount(self.waits, "wait"), _amount(self.barriers, "barrier")
+        return f"{waits}, {barriers}, {self.meetings} of all pipes"
+
+
+def count(function: Function) -> Count:
+    """The waits and barriers of a function."""
+    effects = [e for op in function.walk() if orders_pipes(op) for e in effects_of(op)]
+    barriers = [e.pipe for e in effects if isinstance(e, Barrier)]
+    full = barriers.count(Pipe.ALL)
+    return Count(sum(isinstance(e, Wait) for e in effects), len(barriers) - full, full)
+
+
+def _amount(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 _PRICES = {Pipe.ALL: 16}

@@ -10,6 +10,7 @@ PASSES = {
     "verify": "ptokit.passes.verify:Verify",
     "convert-level": "ptokit.passes.levels:ConvertLevel",
     "place": "ptokit.passes.place:Place",
+    "barrier-all": "ptokit.passes.barrier_all:BarrierAll",
     "insert-sync": "ptokit.passes.insert_sync:InsertSync",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from ptokit.base.enums import TileType
 from ptokit.ir.core import Function, Value
 from ptokit.ir.flow import allocates
 from ptokit.ir.types import MultiTileType, PlacedType
@@ -22,6 +23,13 @@ class Bytes:
     stop: int = -1
     turn: Turn | None = None  # which of several buffers in the range it is, in each round
 
+    array: Value | None = None  # of global memory, where arrays may overlap
+    promised: frozenset[Value] = frozenset()  # the arrays that it does not overlap
+
+    @property
+    def is_on_chip(self) -> bool:
+        return isinstance(self.memory, TileType)
+
     def is_apart(self, other: Bytes) -> bool:
         """Whether both are in turn one of the same buffers, and never the same one."""
         mine, its = self.turn, other.turn
@@ -32,6 +40,8 @@ class Bytes:
 
     def meets(self, other: Bytes) -> bool:
         if self.memory != other.memory:
+            return False
+        if other.array in self.promised or self.array in other.promised:
             return False
         if self.turn is not None and self.turn.is_fixed and self.is_apart(other):
             return False
@@ -70,9 +80,13 @@ class Neighbours:
 
 @dataclass
 class Map:
-    """The bytes of every allocation."""
+    """The bytes of every allocation.
+
+    Where arrays may overlap, `promises` has for each of them those that it does not.
+    """
 
     places: dict[Value, Bytes] = field(default_factory=dict[Value, Bytes])
+    promises: dict[Value, frozenset[Value]] | None = None
 
     def of(self, access: Access) -> Bytes:
         """The bytes of an allocation, or the whole array behind a pointer."""
@@ -87,6 +101,8 @@ class Map:
         if found is None and not access.is_memory and isinstance(root.type, PlacedType):
             found = Bytes(root.type.spec.loc)  # somewhere in its memory
         used = access.declared
+        if found is None and access.is_memory and self.promises is not None:
+            return Bytes("GM", array=root, promised=self.promises.get(root, frozenset()))
         if found is None or used is None or used.memory is None:
             return found or Bytes(root)
         is_there = isinstance(root.type, PlacedType) and root.type.spec.loc == used.memory
@@ -94,9 +110,13 @@ class Map:
         return Bytes(memory, found.start - found.start % used.grain, found.stop)
 
 
-def bytes_of(function: Function, accesses: Accesses) -> Map:
+def bytes_of(
+    function: Function,
+    accesses: Accesses,
+    promises: dict[Value, frozenset[Value]] | None = None,
+) -> Map:
     """Collect the addresses of the allocations."""
-    result = Map()
+    result = Map(promises=promises)
     for op in function.walk():
         if not allocates(op) or not isinstance(op.result.type, PlacedType):
             continue

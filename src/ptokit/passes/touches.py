@@ -14,6 +14,7 @@ from ptokit.isa.effects import Steps
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.passes.accesses import accesses_of, registers_of, steps_in
+from ptokit.passes.function_attributes import promised
 from ptokit.passes.storage import Bytes, Neighbours, bytes_of
 
 
@@ -57,13 +58,19 @@ class Past:
 
 
 class Touches:
-    """The accesses of one function, as one kind of core sees them; no kind: the only core."""
+    """The accesses of one function, as one kind of core sees them; no kind: the only core.
 
-    def __init__(self, function: Function, target: Target, kind: str = "") -> None:
+    Arrays that are passed as different arguments are apart, unless they `may_alias`.
+    """
+
+    def __init__(
+        self, function: Function, target: Target, kind: str = "", may_alias: bool = False
+    ) -> None:
         self.target = target
         self.kind = kind
         self.accesses = accesses_of(function, target)
-        self._bytes = bytes_of(function, self.accesses)
+        promises = promised(function) if may_alias else None
+        self._bytes = bytes_of(function, self.accesses, promises)
         self._own: dict[Op, frozenset[Touch]] = {}
         self._all: dict[Op, frozenset[Touch]] = {}
         self.steps: dict[Op, Steps] = {}  # of operations whose accesses are known

@@ -99,6 +99,7 @@ class Target:
         default_factory=lambda: PIPES_OF  # of each kind of core
     )
     event_ids: int = 8  # per ordered pair of pipes
+    has_buffer_ids: bool = False  # a compiler may order pipes with get_buf and rls_buf
     core_flags: int = 16  # counters of a core that other cores raise
     reserved_flags: range = range(11, 15)  # those of them that SYNCALL uses
     writes_whole_blocks: bool = False  # vector moves fill up the last 32-byte block of a row
@@ -223,6 +224,7 @@ A5 = Target(
     overtaken=_TRANSFERS,
     fifos=FifoRules(_ANY, is_direct=True, packs_local_slots=True, leaves_index=True),
     core_signals=Reach.CORE,
+    has_buffer_ids=True,
     tf32_bits=10,
     register_sets=2,
 )
