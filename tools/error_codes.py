@@ -61,7 +61,11 @@ _FRAMES = {"lower.*", "*.*"}
 
 def rule_codes() -> set[str]:
     """The codes of the instruction table: its rules and its element types."""
-    found = {code_of(insn, rule) for insn in INSTRUCTIONS.values() for rule in insn.rules}
+    found = {
+        code_of(insn, rule)
+        for insn in INSTRUCTIONS.values()
+        for rule in (*insn.rules, *insn.text_rules)
+    }
     for insn in INSTRUCTIONS.values():
         found |= {id for group in insn.types for id in type_codes(insn, group)}
         found |= {operand.refused for operand in insn.operands if operand.refused}

@@ -125,7 +125,7 @@ def errors_page() -> str:
     """Every diagnostic code: those with a program each, then the rules of the instructions."""
     found: dict[str, dict[str, set[str]]] = {}
     for insn in INSTRUCTIONS.values():
-        for rule in insn.rules:
+        for rule in (*insn.rules, *insn.text_rules):
             entry = found.setdefault(code_of(insn, rule), {})
             entry.setdefault(rule.text, set()).add(insn.name)
         for group in insn.types:

@@ -190,7 +190,7 @@ class Program:
         chosen = self.target(on, defines)
         policy = policy_for(self.module.location.file, rules, allow)
         found = [*self.dialect.missing(dialect)] if dialect else []
-        found += Verify(level, policy=policy).check(self.executable(chosen), chosen)
+        found += Verify(level, policy=policy, in_text=True).check(self.executable(chosen), chosen)
         if not any(each.severity == "error" for each in found):
             placed: list[Diagnostic] = []
             try:
@@ -217,7 +217,7 @@ class Program:
 
         `told` takes the warnings.
         """
-        module = Verify(policy=policy).run(self.executable(on), on)
+        module = Verify(policy=policy, in_text=True).run(self.executable(on), on)
         if level_of(module) == "l1":
             module = ConvertLevel("l2").run(module, on)
         return finish(spelled_out(module, on), on, steps, policy, told=told)

@@ -10,7 +10,7 @@ import pytest
 from ptokit.from_text import load, loads
 from ptokit.ir.instructions import Form, literal
 from ptokit.ir.printer import print_module
-from ptokit.ir.scratch import missing_scratch
+from ptokit.ir.scratch import missing_scratch, scratch_types
 from ptokit.isa.targets import TARGETS, Target
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.spell_out import spelled_out
@@ -49,7 +49,7 @@ def test_level2_spells_them_out(form: Form, target: Target) -> None:
     module = module_of(form.without_scratch, is_value=True, target=target)
     assert module is not None
     (op, _) = module.functions[0].walk()
-    missing = {o.name for o in missing_scratch(op)}
+    missing = set(scratch_types(op, target))
     lowered = ConvertLevel("l2").run(module, target)
     made = next(o for o in lowered.walk() if o.insn is form.insn)
     assert missing <= set(made.labels)

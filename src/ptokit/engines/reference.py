@@ -243,7 +243,7 @@ class ReferenceCall:
             if view is View.OBJECT:
                 continue
             found = self.handed[declared.name] = self._elements(declared, view, value, site)
-            lost = declared.role == "tmp" if declared.lost is None else declared.lost(ops)
+            lost = declared.is_lost(ops)
             is_result = declared.role in ("out", "inout")
             lost = lost or (is_result and insn.leaves_open(ops))
             found.writes = lost or is_result

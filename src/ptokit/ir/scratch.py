@@ -2,21 +2,24 @@
 
 The pages of several instructions hide their scratch tile, and files of other tools leave some out.
 Whoever checks, runs or lowers such a line supplies a tile of its own; its type is the first of a
-few likely ones that the rules of the instruction accept.
+few likely ones that the rules of the instruction accept. Where the target only asks for the operand
+and does not touch it, that is a tile of one block, a placeholder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import product
+from typing import NamedTuple
 
-from ptokit.base.dtypes import u8
+from ptokit.base.dtypes import f32, u8
 from ptokit.base.enums import BLayout, TileType
 from ptokit.base.tiles import BLOCK_BYTES, DYNAMIC, TileSpec
 from ptokit.ir.core import Op
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.types import ConvTileType, ScalarType, TileBufType, on_target
-from ptokit.isa.facts import ConvFacts, Facts, Ops, ScalarFacts, TileFacts
+from ptokit.isa.facts import ConvFacts, Facts, Ops, ScalarFacts, TileFacts, Unknown
 from ptokit.isa.spec import Insn, Operand
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify
@@ -25,8 +28,11 @@ _LONGER = (0, 1)  # rows that a temporary may have more than a tile of the opera
 _WIDER = (1, 2, 4, 8)  # how many times as wide as a tile of the operation a temporary may be
 
 
-def missing_scratch(op: Op) -> list[Operand]:
-    """The temporaries that were left out and must be supplied."""
+def missing_scratch(op: Op, *, in_text: bool = False) -> list[Operand]:
+    """The temporaries that were left out and must be supplied.
+
+    `in_text`: with those that only texts leave out, which may then have to be.
+    """
     insn = op.insn
     assert insn is not None
     assert insn.asm is not None
@@ -43,44 +49,75 @@ def missing_scratch(op: Op) -> list[Operand]:
         if set(form) - others == names - others and not is_overload
         for name in form
     }
-    return [o for o in left_out if not o.optional or o.name in insn.asm.supplied or o.name in asked]
+    asked |= {*insn.asm.supplied} if in_text else set()
+    return [o for o in left_out if not o.optional or o.name in asked]
 
 
-def scratch_types(
-    op: Op, target: Target, named: dict[str, Facts | None] | None = None
-) -> dict[str, TileBufType]:
-    """A type for each temporary that was left out; `named` are the facts of the other operands."""
-    missing = missing_scratch(op)
+class Supplied(NamedTuple):
+    """A temporary that was left out: a type for it, and whether the target does touch it."""
+
+    type: TileBufType
+    is_used: bool
+
+
+def scratch_types(op: Op, target: Target) -> dict[str, TileBufType]:
+    """A type for each temporary that was left out and is needed."""
+    return {name: each.type for name, each in supplied(op, target).items()}
+
+
+def supplied(
+    op: Op,
+    target: Target,
+    named: dict[str, Facts | None] | None = None,
+    *,
+    in_text: bool = False,
+) -> dict[str, Supplied]:
+    """The temporaries that were left out and are needed; `named` are the facts of the others."""
+    missing = missing_scratch(op, in_text=in_text)
     if not missing:
         return {}
     insn = op.insn
     assert insn is not None
     facts = _facts(op, target) if named is None else named
-    candidates = list(_candidates([*_tiles(facts)]))
-    template = zip((a.name for a in insn.attrs), template_arguments(op), strict=True)
-    attrs = dict(template)
-    is_free = insn.asm is not None and all(o.name in insn.asm.supplied for o in missing)
-    if is_free and _is_legal(insn, Ops(facts, attrs, target, "auto")):
-        return {}  # this target does without
-    best, fewest = candidates[0], -1
-    for spec in candidates:
+    attrs = dict(zip((a.name for a in insn.attrs), template_arguments(op), strict=True))
+    missing = [o for o in missing if _is_needed(insn, o, Ops(facts, attrs, target, "auto"))]
+    if not missing:
+        return {}
+    tiles = [*_tiles(facts)]
+    best: tuple[int, TileSpec, Ops] | None = None
+    for spec in (*_placeholders(tiles), *_candidates(tiles)):
         mine = TileFacts(on_target(spec, target.left_layout))
-        known = facts | {o.name: mine for o in missing}
-        if facts is not named and any(
-            known[o.name] is None for o in insn.operands if not o.optional
-        ):
-            break  # an operand of a kind whose facts only the whole program tells
-        broken = len(verify(insn, Ops(known, attrs, target, "auto"), advise=False))
-        if fewest < 0 or broken < fewest:
-            best, fewest = spec, broken
-        if not broken:
+        ops = Ops(facts | {o.name: mine for o in missing}, attrs, target, "auto")
+        if spec.nbytes == BLOCK_BYTES and any(_is_used(o, ops) for o in missing):
+            continue  # no placeholder
+        is_told = facts is named or all(
+            ops[o.name] is not None for o in insn.operands if not o.optional
+        )
+        broken = len(verify(insn, ops, advise=False)) if is_told else 0
+        if best is None or broken < best[0]:
+            best = broken, spec, ops
+        if not broken:  # or an operand is of a kind whose facts only the whole program tells
             break
-    return {o.name: TileBufType(best) for o in missing}
+    assert best is not None
+    _, spec, ops = best
+    return {o.name: Supplied(TileBufType(spec), _is_used(o, ops)) for o in missing}
 
 
-def _is_legal(insn: Insn, ops: Ops) -> bool:
-    is_known = all(ops[o.name] is not None for o in insn.operands if not o.optional)
-    return is_known and not verify(insn, ops, advise=False)
+def _is_needed(insn: Insn, declared: Operand, ops: Ops) -> bool:
+    """Whether a temporary is to be supplied; where sizes decide that are not known, it is."""
+    assert insn.asm is not None
+    needs = insn.asm.supplied.get(declared.name)
+    with suppress(Unknown):
+        return needs is None or needs(ops)
+    return True
+
+
+def _is_used(temporary: Operand, ops: Ops) -> bool:
+    """Whether a call touches it, as far as it is known."""
+    with suppress(Unknown):
+        leaves = None if temporary.unspecified is None else temporary.unspecified(ops)
+        return temporary.is_lost(ops) or leaves is not None
+    return True
 
 
 def _facts(op: Op, target: Target) -> dict[str, Facts | None]:
@@ -111,6 +148,12 @@ def _tiles(facts: dict[str, Facts | None]) -> Iterator[TileSpec]:
             yield TileSpec.of(each.loc, each.dtype, -(-each.spec.buffer_size // line), line)
 
 
+def _placeholders(tiles: list[TileSpec]) -> Iterator[TileSpec]:
+    """Tiles of one block with the element types of others."""
+    for element in dict.fromkeys((*(s.dtype for s in tiles), u8)):
+        yield TileSpec.of(TileType.Vec, element, 1, BLOCK_BYTES // element.itemsize)
+
+
 def _candidates(tiles: list[TileSpec]) -> Iterator[TileSpec]:
     """Row-major tiles with the shapes and element types of others, the largest first."""
     tiles = [s for s in tiles if s.loc == TileType.Vec] or tiles
@@ -130,3 +173,4 @@ def _candidates(tiles: list[TileSpec]) -> Iterator[TileSpec]:
                 if spec not in seen:
                     seen.add(spec)
                     yield spec
+    yield TileSpec.of(TileType.Vec, f32, 1, 512)  # whatever the others are: a sequence of numbers

@@ -20,6 +20,7 @@ from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.expr import Expr, given, on
 from ptokit.isa.facts import Ops
 from ptokit.isa.freedom import unspecified
+from ptokit.isa.language import covers, filled, in_text, is_open, single
 from ptokit.isa.meaning import ArgReduce, at_the_same_places
 from ptokit.isa.pointwise import arithmetic, not_empty, on_a2a3, plain, scratch, scratch_held
 from ptokit.isa.regions import Extent, Region, View, pitched
@@ -78,6 +79,33 @@ def _row_scratch(o: Any) -> int:
     return ceil_to(2 * registers, block) + ceil_to(registers, block)
 
 
+def _pairs(o: Any) -> int:
+    """Elements of scratch that texts ask for, beside the columns in the type of src."""
+    registers, block = -(-o.src.valid_col // lanes(o.src)), per_block(o.src)
+    return ceil_to(2 * registers, block) + ceil_to(registers, block)
+
+
+def _typed_scratch(columns: Callable[[Any], int]) -> Rule:
+    """What texts ask of a temporary that is written and not like src."""
+
+    def wanted(o: Any) -> int | None:
+        is_free = is_open(o.src.valid_col) or o.tmp.layout == "DN"
+        return None if is_free or _like_src(o) else columns(o)
+
+    return in_text(
+        "tmp-valid",
+        "tmp has the valid region of src, or as many valid columns as pairs of value and index "
+        "for each 256 bytes of a row, and the values once more, take in whole blocks",
+        covers("tmp", "valid_col", wanted),
+        "a2a3",
+        "declare tmp with the type and shape of src",
+    )
+
+
+def _like_src(o: Any) -> bool:
+    return (o.tmp.valid_row, o.tmp.valid_col) == (o.src.valid_row, o.src.valid_col)
+
+
 def _is_wide(o: Any) -> bool:
     return o.src.vc > lanes(o.src)
 
@@ -127,6 +155,7 @@ _ROW_RULES: list[Rule] = [
         "with dstVal two elements per valid row of src; for more than 256 bytes per row as many "
         "rows as src has valid ones",
     ),
+    _typed_scratch(lambda o: 2 if o.src.valid_col <= lanes(o.src) else _pairs(o)),
 ]
 
 
@@ -250,6 +279,9 @@ _COLUMN_RULES: list[Rule] = [
     disjoint("dstVal", "dstIdx", "src"),
     separate("tmp", "dstVal", "dstIdx", "src", id="tmp-apart", on="a2a3"),
     same_dtype("tmp", "src", id="tmp-type", on="a2a3"),
+    single("dstIdx", "valid_row"),
+    filled("src"),
+    _typed_scratch(_pairs),
     scratch_held(
         "tmp",
         _column_room,

@@ -16,6 +16,7 @@ from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.folds import REGISTER_BYTES
+from ptokit.isa.language import agree, in_text
 from ptokit.isa.meaning import at_the_same_places
 from ptokit.isa.pointwise import GOVERNED, plain, scratch, scratch_held
 from ptokit.isa.regions import Extent, View
@@ -156,14 +157,18 @@ def saturation_of(o: Any) -> SaturationMode:
     return SaturationMode.ON if ignored else asked
 
 
-def through_i32(o: Any) -> bool:
-    """Whether the conversion takes the detour that needs tmp."""
+def wraps_narrower(o: Any) -> bool:
+    """Whether an integer keeps its low bits, for which the target takes a detour if it has tmp."""
     return (
         DETOURS[o.target]
-        and o.tmp is not None
         and (o.src.dtype, o.dst.dtype) in THROUGH_I32
         and saturation_of(o) == SaturationMode.OFF
     )
+
+
+def through_i32(o: Any) -> bool:
+    """Whether the conversion takes the detour that needs tmp."""
+    return o.tmp is not None and wraps_narrower(o)
 
 
 def tmp_bytes(o: Any) -> int:
@@ -175,6 +180,11 @@ def tmp_bytes(o: Any) -> int:
     half = min(cols, 64)
     blocks = 32 * -(-half // 8)
     return blocks if o.dst.dtype is i16 else max(blocks, 128 + 32 * -(-half // 16))
+
+
+def _is_low(tile: Any) -> bool:
+    """Whether the elements are floats of a byte or less."""
+    return tile.dtype.is_float and tile.itemsize == 1
 
 
 def to_fp4(o: Any) -> bool:
@@ -313,6 +323,25 @@ _apart = separate("dst", "src").holds
             "256 at most for f16, for f32 at most those of src",
         ),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
+        in_text(
+            "same-shape",
+            "dst and src have the same rows and columns",
+            agree("dst", "src", facts="rows cols"),
+            fix="declare both tiles with one shape",
+        ),
+        in_text(
+            "same-valid",
+            "dst and src have the same valid rows and columns",
+            agree("dst", "src"),
+            fix="give the tiles the same valid region",
+        ),
+        in_text(
+            "dtype",
+            "the target converts between these types of 8 bits and less",
+            lambda o: not (_is_low(o.src) or _is_low(o.dst)) or o.target.name in pair_of(o).targets,
+            DEVICES,
+            "convert by way of f32",
+        ),
     ],
     streams=True,
     steps=[
@@ -328,6 +357,7 @@ _apart = separate("dst", "src").holds
         absent={"satMode": SaturationMode.OFF},
         spelled={"satMode": saturation_of},
         order=("src", "tmp", "dst"),
+        supplied={"tmp": wraps_narrower},
     ),
     example={"tmp": "Vec u8 1x256"},
 )

@@ -22,6 +22,7 @@ from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.effects import SCRATCH_IN_USE, UNTIL_DONE
 from ptokit.isa.expr import ON_DEVICE, Expr, given, select
 from ptokit.isa.freedom import ulp, unspecified
+from ptokit.isa.language import covers, in_text, known, remainder_room
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import (
     floored_remainder,
@@ -48,7 +49,7 @@ from ptokit.isa.pointwise import (
     scratch,
     scratch_held,
 )
-from ptokit.isa.rules import must, or_else, same_dtype, separate
+from ptokit.isa.rules import both, must, or_else, same_dtype, separate
 from ptokit.isa.spec import family, insn, out, rule, src, types
 
 elementwise = partial(insn, means=Each())
@@ -158,6 +159,7 @@ def _remainder_scratch(o: Any) -> int:
             ONLY_ADDRESS,
         ),
         scratch_held("tmp", _remainder_scratch, "a row of dst, and 64 elements (i32: a row) more"),
+        remainder_room(2),
         separate("dst", "src0", "src1", "tmp", on="a2a3"),
         separate("tmp", "src0", "src1", id="tmp-separate", on="a2a3"),
     ],
@@ -286,6 +288,16 @@ def TRELU(src: Expr) -> Expr:
         ),
         separate("dst", "src0", on="a2a3"),
         separate("tmp", "dst", "src0", "src1", id="tmp-separate", on="a2a3"),
+        in_text(
+            "tmp-rows",
+            "tmp has a row more than dst has valid ones, and a valid column for every eight",
+            both(
+                covers("tmp", "rows", lambda o: known(o.dst.valid_row, plus=1)),
+                covers("tmp", "valid_col", lambda o: known(o.dst.valid_col, per=8)),
+            ),
+            "a2a3",
+            "declare tmp with one row more than dst",
+        ),
     ],
     example={"tmp": "Vec u8 17x32"},
     steps=[SCRATCH_IN_USE],

@@ -20,6 +20,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import IN_STEPS, Scratch, steps
 from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import ulp, unspecified
+from ptokit.isa.language import filled, in_text
 from ptokit.isa.meaning import Each, at_the_same_places
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import (
@@ -214,6 +215,13 @@ def _with_row_value_rules(
             voids=True,
         ),
         scratch_held("tmp", _spread, "256 for every 8 valid rows of dst, 7680 from 256 rows on"),
+        in_text(
+            shape,
+            "with tmp, the per-row source is a column",
+            lambda o: o.tmp is None or not (o.src0.is_row_major and o.src1.is_row_major),
+            "a2a3",
+            "leave tmp out",
+        ),
         must("row-groups", "a2a3")(
             "from 256 valid rows on, rows come in groups of 240: when the last group lacks at most "
             "7, dst and the full source have room for all of it",
@@ -311,6 +319,7 @@ def _first_column(o: Any) -> View | Extent:
         one_vector_of_i64("dst"),
         rows_16bit("dst"),
         separate("dst", "src"),
+        filled("dst", "src", marker="dst"),
     ],
     example={"dst": "Vec {T} 32x64", "src": "Vec {T} 32x1 DN"},
     steps=[steps(when=_by_scalar_unit, start="V->S", between="V->S S->V")],

@@ -12,6 +12,7 @@ from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import convert_out
+from ptokit.isa.language import in_text
 from ptokit.isa.rules import must, row_major, separate, unboxed, where, whole_overlap
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Extent, Pipe, Rule, insn, out, rule, src
@@ -201,6 +202,12 @@ _SOURCE = "Vec f32 16x64 valid 13x50"
         where(lambda o: not _is_mat(o))(_VEC),
         *map(_form, TFillPadMode),
         _MAT,
+        in_text(
+            "mat-type",
+            "src and dst in Mat have one type: its sizes, its valid sizes and its pad value",
+            lambda o: not _is_mat(o) or o.src.spec == o.dst.spec,
+            fix="pad the tile in place, or in Vec, where the types may differ",
+        ),
     ],
     example={"dst": "Vec f32 16x64 pad Zero", "src": _SOURCE},
     more_examples="""

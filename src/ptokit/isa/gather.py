@@ -27,6 +27,7 @@ from ptokit.isa.gather_forms import (
     src0_region,
 )
 from ptokit.isa.lane_masks import selected
+from ptokit.isa.language import in_text
 from ptokit.isa.pointwise import COPIED, narrow, plain
 from ptokit.isa.rules import Told, located, must, on_devices, same_size, separate
 from ptokit.isa.scalars import element_of
@@ -92,6 +93,13 @@ _ON_KIRIN = on(KIRIN)
         COMPARISON_RULES,
         separate("dst", "src0", "src1", "k_value", "cdst"),
         separate("tmp", "dst", "src0", "src1", "k_value", "cdst", id="tmp-apart", on="a2a3"),
+        in_text(
+            "index-tmp",
+            "by index or by comparison: tmp is written out",
+            lambda o: o.tmp is not None or (o.src1 is None and o.k_value is None),
+            "a2a3",
+            "write tmp behind the indices, a tile of their type and shape",
+        ),
     ],
     asm=Asm(
         ins=("src0", "src1", "k_value", "tmp", "offset"),

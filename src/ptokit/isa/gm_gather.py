@@ -131,6 +131,7 @@ _MAT_RULES = [
         outs=("dst",),
         attrs={"gatherOob": "gatherOob", "coalesce": "coalesce"},
         order=("src", "indexes", "dst", "scratch"),
+        mandatory={"coalesce": ()},
     ),
     example={"indexes": "Vec i32 16x64", "coalesce": "Elem"},
     more_examples="""
@@ -233,6 +234,7 @@ def _picks(o: Any) -> bool:
         attrs={
             name: name for name in ("scatterAtomicOp", "scatterOob", "coalesce", "scatterConflict")
         },
+        mandatory={"coalesce": ("scatterAtomicOp", "scatterOob", "scatterConflict")},
     ),
     example={"indexes": "Vec i32 16x64", "coalesce": "Elem"},
     more_examples="""

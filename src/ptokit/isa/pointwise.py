@@ -9,6 +9,7 @@ from typing import Any
 from ptokit.base.dtypes import i64, u64
 from ptokit.base.enums import TileType
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
+from ptokit.isa.language import one_region
 from ptokit.isa.regions import first_bytes
 from ptokit.isa.rules import (
     listed,
@@ -17,7 +18,6 @@ from ptokit.isa.rules import (
     or_else,
     same_dtype,
     same_place,
-    same_valid_shape,
     static_valid_fits,
     verb,
     whole_overlap,
@@ -70,7 +70,7 @@ def pointwise(
     return [
         *or_else(AS_DST, same_dtype(*names)),
         arithmetic(names[0]),
-        *or_else(GOVERNED, same_valid_shape(*names, rows=valid_rows, cols=valid_cols)),
+        *or_else(GOVERNED, one_region(*names, rows=valid_rows, cols=valid_cols)),
         *static_valid_fits(*names, rows=static_rows, cols=static_cols),
         *(
             [plain(*names)]
@@ -97,7 +97,7 @@ def with_scalar(*, silent: bool = False) -> list[Rule]:
     return [
         *or_else(AS_DST, same_dtype(*tiles)),
         arithmetic("src"),
-        *or_else(idle, same_valid_shape(*tiles, rows="PA-0020", cols="PA-0017")),
+        *or_else(idle, one_region(*tiles, rows="PA-0020", cols="PA-0017")),
         not_empty("dst", on="a2a3"),
         *static_valid_fits(*tiles),
         *or_else(_by_row_stride, plain(*tiles, on="a2a3")),

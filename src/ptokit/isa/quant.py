@@ -11,8 +11,10 @@ from ptokit.base.convert import convert, to_float32
 from ptokit.base.dtypes import dtype, f32
 from ptokit.base.enums import QuantType, TileType
 from ptokit.base.layout import Array, AxisMap
+from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import A5_FAMILY, on
+from ptokit.isa.language import agree, in_text
 from ptokit.isa.rules import (
     USED_AS_UB,
     Told,
@@ -96,6 +98,34 @@ _PARAMETER_RULES = [
     ),
 ]
 
+_IN_TEXT = [
+    in_text(
+        "offset",
+        "INT8_SYM takes no offset",
+        lambda o: o.attrs["quant_type"] != _SYM or o.offset is None,
+        fix="leave the offset out, or ask for INT8_ASYM",
+    ),
+    in_text("same-valid", "dst and src have the same valid rows and columns", agree("dst", "src")),
+    in_text(
+        "parameter-shape",
+        "scale and offset are column-major",
+        lambda o: not any(t.is_row_major for t in _parameters(o)),
+        "a2a3",
+        "declare them as columns: blayout=col_major",
+    ),
+    in_text(
+        "tmp",
+        "tmp has the shape of src; one that is left out needs static sizes in the type of src",
+        lambda o: (
+            DYNAMIC not in (o.src.valid_row, o.src.valid_col)
+            if o.tmp is None
+            else agree("src", "tmp", facts="rows cols valid_row valid_col")(o)
+        ),
+        "a2a3",
+        "write a tmp with the shape of src",
+    ),
+]
+
 
 @insn(
     out("dst", view=_by_rows("dst"), memory=_UB),
@@ -153,14 +183,15 @@ _PARAMETER_RULES = [
         separate("dst", "src", "scale", "offset", "tmp", on="a2a3 cpu"),
         in_place("dst", "src", "scale", "offset", on=A5_FAMILY),
         separate("tmp", "src", "scale", "offset", id="separate-tmp", on="a2a3"),
+        *_IN_TEXT,
     ],
     asm=Asm(
         ins=("src", "scale", "offset"),
         forms=frozenset({"l1", "l2"}),
         attrs={"quant_type": "quant_type"},
-        supplied=frozenset({"tmp"}),
         order=("src", "scale", "offset", "tmp", "dst"),
         is_counted=True,
+        supplied={"tmp": _ON_A2A3},
     ),
     example={
         "dst": "Vec i8 16x64",

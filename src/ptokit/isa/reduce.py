@@ -383,6 +383,7 @@ _FOLD_ORDER = (
         attrs={"isBinary": "isBinary"},
         place={"isBinary": "ins"},
         beside={"isBinary": "tmp"},
+        supplied={"tmp": lambda o: o.attrs["isBinary"]},
     ),
     more_examples=[
         {"dst": "Vec f32 1x64", "src": "Vec f32 16x64", "tmp": "Vec f32 16x64", "isBinary": "True"}

@@ -163,7 +163,11 @@ def _filled_up(o: Any) -> View | Extent:
         separate("dst", "src", "idx"),
         *where(_has_tail)(separate("tmp", "dst", "src", "idx", id="tmp-apart")),
     ],
-    asm=Asm(ins=("src", "idx", "tmp"), outs=("dst",)),
+    asm=Asm(
+        ins=("src", "idx", "tmp"),
+        outs=("dst",),
+        supplied={"tmp": lambda o: o.src.valid_col % RUN != 0},  # or it is open
+    ),
     example={
         "dst": "Vec {T} 4x256",
         "src": "Vec {T} 4x64",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -77,6 +77,10 @@ class Operand:
     def is_object(self) -> bool:
         """Whether it is neither data nor a number: a TPipe, a group, a session."""
         return not (NUMBERS | DATA).intersection(self.kinds)
+
+    def is_lost(self, ops: Ops) -> bool:
+        """Whether the contents do not survive such a call; of a temporary: whether it is used."""
+        return self.role == "tmp" if self.lost is None else self.lost(ops)
 
     @property
     def reads(self) -> bool:
@@ -146,6 +150,9 @@ class Rule:
     # For an assertion about sizes that C++ knows when it is compiled: what a text must keep, whose
     # assembler makes no difference between such sizes and others.
     in_text: Callable[[Any], bool] | None = None
+    # What the verifier of texts asks instead, of the types that are written: there it is an error.
+    typed: Callable[[Any], bool] | None = None
+    is_of_texts: bool = False  # nobody else states it
 
     def binds(self, target: str) -> bool:
         """Whether it holds on a target."""
@@ -207,9 +214,13 @@ class Asm:
             object.__setattr__(self, "forms", frozenset({"l2"}))
 
     numbers: frozenset[str] = frozenset()  # tiles for which one number may stand, the same for all
-    # Optional temporaries that files do not write although a target wants one: they are supplied.
-    supplied: frozenset[str] = frozenset()
     missing: str = ""  # the word behind the operands that says that the temporaries are left out
+    # Template name -> the others of which one calls for it; none: a text always writes it.
+    mandatory: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    # Optional temporaries that are supplied where a text leaves them out -> when they are needed.
+    supplied: Mapping[str, Callable[[Ops], bool]] = field(
+        default_factory=dict[str, Callable[[Ops], bool]]
+    )
 
 
 @dataclass(frozen=True)
@@ -287,6 +298,7 @@ class Insn:
     streams: bool  # walks its operands element by element: two in a row need no barrier
     end: str  # of a FIFO at which it acts: "producer", "consumer" or none
     steps: tuple[Steps, ...]  # how it orders its own steps; the first that applies counts
+    text_rules: tuple[Rule, ...]  # what the verifier of texts demands beside the rules
 
     @property
     def orders(self) -> bool:
@@ -371,6 +383,14 @@ class Insn:
         return f"<{self.name}>"
 
 
+def _text_rules(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """The rules that the verifier of texts states, as it states them."""
+    for each in rules:
+        if each.typed is not None:
+            static = Origin("static")
+            yield replace(each, holds=each.typed, origin=static, otherwise="", voids=False)
+
+
 def _nothing(*_: Any, **__: Any) -> None:
     """The body of what leaves its results undefined."""
 
@@ -433,7 +453,8 @@ def insn(
     With `means` the function is one of single elements (meaning.py), of which the body is made.
     `helpers` are functions users reach through the instruction, such as `TTRANS.tmp_bytes(dst,
     src)`. `effects`, `binds`, `streams` and `steps` say how it takes part in the order of work
-    (effects.py); what only orders has no body beside them.
+    (effects.py); what only orders has no body beside them. Rules of the language of texts stand
+    among the others (language.py).
     """
 
     def define(body: Callable[..., Any]) -> Insn:
@@ -442,7 +463,8 @@ def insn(
         names = tuple(o.name for o in operands)
         orders, fifo = effects is not None, any("fifo" in o.kinds for o in operands)
         meaning, given = None, operands
-        stated = tuple(flat(rules))
+        every = tuple(flat(rules))
+        stated = tuple(each for each in every if not each.is_of_texts)
         if means is None:
             asked = _parameters(body, operands)
         else:
@@ -486,6 +508,7 @@ def insn(
             streams=streams or (means is not None and means.streams),
             end=end,
             steps=tuple(steps),
+            text_rules=tuple(_text_rules(every)),
         )
         _check(record)
         _table[full] = record

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.enums import AtomicType, Layout, ReluPreMode, STPhase, TileType
 from ptokit.base.layout import Array
+from ptokit.base.tiles import DYNAMIC
 from ptokit.isa import memory
 from ptokit.isa import transfer as moves
 from ptokit.isa.bursts import drained, moved
@@ -17,6 +19,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import WORDS_STEP, convert_out, is_accumulator, store_conversions
+from ptokit.isa.language import in_text
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
 from ptokit.isa.rules import (
     Predicate,
@@ -289,6 +292,16 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
         dst[...] = values
 
 
+def _same_count(o: Any) -> bool:
+    """Whether view and valid region have the same number of elements, in their types.
+
+    An empty region says that nothing is stored.
+    """
+    sizes = (0,) if o.src.kind != "tile" else (o.src.valid_row, o.src.valid_col)
+    is_told = 0 not in sizes and DYNAMIC not in (*sizes, *o.dst.static_shape)
+    return not is_told or prod(sizes) == prod(o.dst.static_shape)
+
+
 @insn(
     gm_out("dst", view=_reached),
     src("src", kinds=("tile", "conv"), view=_stored),
@@ -310,6 +323,12 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
             "only an accumulator is quantised or passed through ReLU on the way out",
             lambda o: o.preQuantScalar is None and o.attrs["reluPreMode"] == ReluPreMode.NoRelu,
             "do it on the tile first (TQUANT, TRELU)",
+        ),
+        in_text(
+            "static-count",
+            "the view has as many elements as the tile has valid ones",
+            _same_count,
+            fix="give the view the valid sizes of the tile",
         ),
     ],
     asm=Asm(attrs=_TEXT, is_paired=True, order=_ORDER, is_counted=True, indexed="dst"),

@@ -19,6 +19,7 @@ from ptokit.isa.elementwise import MOD_BY_ZERO, REM_BY_ZERO
 from ptokit.isa.expr import ON_DEVICE, Arg, Condition, Const, Expr, given, on, undefined
 from ptokit.isa.facts import TileFacts
 from ptokit.isa.freedom import ulp, unspecified
+from ptokit.isa.language import remainder_room
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import (
     floored_remainder,
@@ -46,6 +47,7 @@ from ptokit.isa.pointwise import (
     with_scalar,
 )
 from ptokit.isa.rules import (
+    Predicate,
     disjoint,
     located,
     must,
@@ -166,10 +168,15 @@ def _in_either_order(rules: list[Rule]) -> list[Rule]:
     """The rules asked of whichever source is the tile; silent when there is no telling."""
 
     def adapted(one: Rule) -> Rule:
-        holds, outcome = one.holds, one.otherwise
+        outcome = one.otherwise
+
+        def either(holds: Predicate) -> Predicate:
+            return lambda o: not _tile_and_scalar(o) or holds(_EitherOrder(o))
+
         return replace(
             one,
-            holds=lambda o: not _tile_and_scalar(o) or holds(_EitherOrder(o)),
+            holds=either(one.holds),
+            typed=None if one.typed is None else either(one.typed),
             otherwise=outcome if isinstance(outcome, str) else lambda o: outcome(_EitherOrder(o)),
         )
 
@@ -293,6 +300,7 @@ _SHARES_CORRECTION = Condition(
             "declare tmp with one row as wide as dst",
             ONLY_ADDRESS,
         ),
+        remainder_room(1),
         must("correction-lanes", "a2a3")(
             "at most 64 valid columns: the sign is corrected by a mask of 64 lanes",
             lambda o: not _SHARES_CORRECTION.holds(o),

@@ -23,6 +23,7 @@ from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import ON_SCALAR_UNIT, steps
 from ptokit.isa.expr import Condition, Const, Expr, given
 from ptokit.isa.freedom import ulp
+from ptokit.isa.language import agree, in_text
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import exact, power, quotient
 from ptokit.isa.pointwise import (
@@ -216,6 +217,19 @@ def _own(exponent: Operand, *tiles: str) -> dict[str, Any]:
             _for_f32(same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
             *or_else(ONLY_ADDRESS, _for_f32(same_valid("dst", "tmp", id="tmp-valid", on="a2a3"))),
             _for_f32(plain("tmp", id="tmp-layout", on="a2a3")),
+            in_text(
+                "tmp-integer",
+                "integers are raised without tmp",
+                lambda o: o.tmp is None or o.dst.dtype.is_float,
+                fix="leave tmp out",
+            ),
+            in_text(
+                "tmp-valid",
+                "dst and tmp have the same valid rows and columns",
+                agree("dst", "tmp"),
+                "a2a3",
+                "declare tmp with the type and shape of dst",
+            ),
             _for_f32(disjoint(*tiles, "tmp", on="a2a3")),
         ],
         "more_examples": [sample | {"PrecisionType": "HIGH_PRECISION", "on": "a5"}],

@@ -7,6 +7,7 @@ from typing import Any
 
 from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.folds import BLOCK_BYTES, REGISTER_BYTES
+from ptokit.isa.language import agree, filled, in_text, single
 from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector, plain
 from ptokit.isa.rules import (
     USED_AS_UB,
@@ -112,6 +113,24 @@ def row_reduction(*outs: str) -> list[Rule]:
         disjoint(*outs, "src"),
         separate("tmp", *outs, "src", id="tmp-apart", on="a2a3"),
         rows_16bit("src"),
+        *_typed_column(outs[-1], marker=outs[-1] if len(outs) == 1 else ""),
+    ]
+
+
+def _typed_column(result: str, marker: str) -> list[Rule]:
+    """What texts state of a column of results; an empty one stands for a line without effect."""
+    return [
+        single(result, "valid_col", marker),
+        filled("src", marker=marker),
+        in_text(
+            "PA-0032",
+            f"{result} has as many valid rows as src",
+            lambda o: (
+                agree(result, "src", facts="valid_row")(o)
+                or (marker != "" and o[result].valid_row == o[result].valid_col == 0)
+            ),
+            fix="give it the valid rows of src",
+        ),
     ]
 
 

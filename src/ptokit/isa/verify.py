@@ -55,6 +55,19 @@ def verify(
     return found
 
 
+def verify_text(insn: Insn, ops: Ops) -> list[Diagnostic]:
+    """Return a diagnostic for every rule of texts that a line breaks.
+
+    The operands are those that are written; each is an error, as the verifier of texts makes it.
+    """
+    found: list[Diagnostic] = []
+    advice = partial(_advice, elsewhere=None)
+    for rule in insn.text_rules:
+        if rule.binds(ops.target.name):
+            found += _check_rule(insn, rule, ops, None, DEFAULT, advice)
+    return found
+
+
 def as_addressed(insn: Insn, ops: Ops) -> Ops:
     """The operands with the memories in which a device uses their addresses."""
     moved: dict[str, Facts | None] = {}
@@ -272,5 +285,6 @@ __all__ = [
     "shown",
     "type_code",
     "verify",
+    "verify_text",
     "weighed",
 ]

@@ -194,7 +194,7 @@ class Call:
         """Whether the contents of an operand do not survive."""
         if self._is_open and declared.role in ("out", "inout"):
             return True
-        return declared.role == "tmp" if declared.lost is None else declared.lost(self.ops)
+        return declared.is_lost(self.ops)
 
     def _region(
         self, declared: Operand, view: View | Extent, value: Any

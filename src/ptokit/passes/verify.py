@@ -6,21 +6,23 @@ say before it runs (a dynamic size) is left to the run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError
+from ptokit.base.location import Location
 from ptokit.base.policy import DEFAULT, Policy
 from ptokit.ir.core import Block, Function, Module, Op
 from ptokit.ir.dialects import Definition, definition_of
 from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
-from ptokit.ir.scratch import scratch_types
+from ptokit.ir.scratch import supplied
 from ptokit.ir.types import BufferType, ScalarType, on_target
 from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
 from ptokit.isa.targets import Target
-from ptokit.isa.verify import verify
+from ptokit.isa.verify import verify, verify_text
 from ptokit.passes.aggregate_structure import CHECKS as AGGREGATE_CHECKS
 from ptokit.passes.base import Pass
 from ptokit.passes.conv_structure import CONV_CHECKS
@@ -42,13 +44,15 @@ class Verify(Pass):
     """Checks a module against a target.
 
     `level` 3 demands an address for every tile; `is_manual` one for every tile that is used, from
-    wherever it comes.
+    wherever it comes. `in_text`: it was written as text, whose verifier has rules of its own, and
+    leaves temporaries to the tool.
     """
 
     name: ClassVar[str] = "verify"
     level: int = 0
     is_manual: bool = False
     policy: Policy = DEFAULT
+    in_text: bool = False
 
     def run(self, module: Module, target: Target) -> Module:
         """Return the module, or raise with everything that is wrong."""
@@ -66,7 +70,7 @@ class Verify(Pass):
     def check(self, module: Module, target: Target) -> list[Diagnostic]:
         """Every complaint that is not silenced, in program order."""
         mode = "manual" if self.is_manual or has_addresses(module) else "auto"
-        checker = _Checker(module, target, self.level, mode, self.policy)
+        checker = _Checker(module, target, mode, self)
         found = [*module.remarks, *check_functions(module)]
         for function in module.functions:
             if function.body is not None:
@@ -85,19 +89,28 @@ def has_addresses(module: Module) -> bool:
 _MOST_ADVISED = 64  # lines of a program: the search for values that would do takes its time
 
 
+class _Verdict(NamedTuple):
+    """What is known of all lines with an instruction on operands of the same types."""
+
+    ops: Ops
+    is_broken: bool
+    hidden: list[str]  # the temporaries that it leaves to the tool
+    said: list[Diagnostic]  # by the verifier of texts
+
+
 class _Checker:
-    def __init__(
-        self, module: Module, target: Target, level: int, mode: str, policy: Policy
-    ) -> None:
+    def __init__(self, module: Module, target: Target, mode: str, asked: Verify) -> None:
         self._module = module
         self._target = target
-        self._level = level
-        self._policy = policy
+        self._level = asked.level
+        self._policy = asked.policy
+        self._in_text = asked.in_text
         self._mode = mode
         # Most lines of a kernel repeat: the same instruction on operands of the same types.
-        self._verdicts: dict[tuple[Any, ...], tuple[Ops, bool]] = {}
+        self._verdicts: dict[tuple[Any, ...], _Verdict] = {}
         self._uses: list[Use] = []
         self._broken: list[Use] = []
+        self._refused: set[tuple[str, Location]] = set()  # by the verifier of texts
 
     def function(self, function: Function) -> list[Diagnostic]:
         assert function.body is not None
@@ -144,12 +157,22 @@ class _Checker:
         verdict = self._verdicts.get(key)
         if verdict is None:
             chosen = {a.name: v for a, v in zip(insn.attrs, arguments, strict=True)}
-            for name, type_ in scratch_types(op, self._target, named).items():
-                named[name] = TileFacts(on_target(type_.spec, self._target.left_layout))
+            stated = Ops(dict(named), chosen, self._target, self._mode)
+            tiles = supplied(op, self._target, named, in_text=self._in_text)
+            for name, made_of in tiles.items():
+                named[name] = TileFacts(on_target(made_of.type.spec, self._target.left_layout))
             ops = Ops(named, chosen, self._target, self._mode)
-            verdict = ops, bool(verify(insn, ops, policy=self._policy, advise=False))
+            is_broken = bool(verify(insn, ops, policy=self._policy, advise=False))
+            said = verify_text(insn, stated) if self._in_text else []
+            hidden = [name for name, each in tiles.items() if each.is_used]
+            verdict = _Verdict(ops, is_broken, hidden, said)
             self._verdicts[key] = verdict
-        ops, is_broken = verdict
+        ops, is_broken, hidden, said = verdict
+        made += _unwritten(op) if self._in_text else ()
+        made += (replace(each, location=op.location) for each in said)
+        self._refused |= {(each.code, op.location) for each in said}
+        if scene.level == 3:
+            made += (_unplaced(op, name) for name in hidden)
         use = Use(insn, tuple(values), ops, op.location)
         self._uses.append(use)
         if is_broken:
@@ -171,7 +194,11 @@ class _Checker:
                     advise=len(verdicts) < _MOST_ADVISED,
                     elsewhere=partial(around.take, use),
                 )
-            found += [replace(d, location=use.location) for d in verdicts[key]]
+            found += [
+                replace(d, location=use.location)
+                for d in verdicts[key]
+                if (d.code, use.location) not in self._refused
+            ]
         return found
 
     def _scalar(
@@ -182,3 +209,22 @@ class _Checker:
                 complaint(op, "scalar-type", f"{name} is no element type", {"type": type_})
             )
         return facts
+
+
+def _unplaced(op: Op, name: str) -> Diagnostic:
+    text = f"Level 3 requires an explicit {name}: nobody places one for the program"
+    fix = f"write a tile with an address as {name}"
+    return complaint(op, "level3-tmp", text, fix=fix)
+
+
+def _unwritten(op: Op) -> Iterator[Diagnostic]:
+    """Attributes that a text writes out, always or beside others."""
+    asm = None if op.insn is None else op.insn.asm
+    if asm is None:
+        return
+    for name, others in asm.mandatory.items():
+        key, *rest = (asm.attrs.get(each, each) for each in (name, *others))
+        given = [each for each in rest if each in op.attrs]
+        if key not in op.attrs and (given or not rest):
+            text = f"a text writes {key}" + f" beside {' and '.join(given)}" * bool(given)
+            yield complaint(op, "mandatory-attribute", text, fix=f"add {{{key} = ...}}")

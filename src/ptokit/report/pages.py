@@ -143,6 +143,13 @@ def markdown(insn: Insn) -> str:
             cells = code_of(insn, rule), rule.text, rule_targets(rule), when_broken(insn, rule)
             lines.append(f"| {' | '.join(map(cell, cells))} |")
         lines.append("")
+    if insn.text_rules:
+        lines += ["In PTO text, whose verifier looks at types, these are errors:", ""]
+        lines += ["| id | rule | targets |", "|---|---|---|"]
+        for rule in insn.text_rules:
+            cells = code_of(insn, rule), rule.text, rule_targets(rule)
+            lines.append(f"| {' | '.join(map(cell, cells))} |")
+        lines.append("")
     lines += _meaning(insn)
     if insn.freedom:
         lines += ["## Freedom", "", " ".join(each.text for each in insn.freedom), ""]

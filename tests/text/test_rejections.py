@@ -1,0 +1,120 @@
+"""What the verifier of texts refuses: one line for each condition, and its legal neighbour."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptokit.from_text import loads
+from tests.text.lines import program
+
+V, COLUMN, ROW = "{16x64xf32}", "{16x1xf32 col}", "{1x64xf32}"
+INDEX, INDEX_ROW = "{16x1xui32 col}", "{1x64xui32}"
+HALF = "{16x64xf32 valid=8x64}"
+NARROW = "{16x64xf32 valid=16x32}"
+EMPTY = "{16x64xf32 valid=0x64}"
+NOTHING = "{16x64xf32 valid=0x0}"
+
+# Targets, code, a line that is refused, a line that is not.
+CASES = [
+    ("a2a3 a5", "PA-0020", f"pto.tadds ins({HALF}, {{f32}}) outs({V})",
+     f"pto.tadds ins({HALF}, {{f32}}) outs({HALF})"),
+    ("a2a3 a5", "PA-0017", f"pto.tadd ins({V}, {V}) outs({NARROW})",
+     f"pto.tadd ins({V}, {V}) outs({V})"),
+    ("a2a3 a5", "PA-0027", f"pto.texp ins({V}) outs({HALF})",
+     f"pto.texp ins({NOTHING}) outs({NOTHING})"),
+    ("a2a3 a5", "PA-0020", f"pto.tdivs ins({{f32}}, {V}) outs({HALF})",
+     f"pto.tdivs ins({{f32}}, {V}) outs({V})"),
+    ("a2a3 a5", "TROWMAX.one-column",
+     f"pto.trowmax ins({V}, {V}) outs({{16x1xf32 col valid=16x0}})",
+     f"pto.trowmax ins({V}, {V}) outs({COLUMN})"),
+    ("a5", "TROWMAX.not-empty", f"pto.trowmax ins({EMPTY}, {V}) outs({COLUMN})",
+     f"pto.trowmax ins({EMPTY}, {V}) outs({{16x1xf32 col valid=0x0}})"),
+    ("a2a3 a5", "PA-0032", f"pto.trowsum ins({HALF}, {V}) outs({COLUMN})",
+     f"pto.trowsum ins({HALF}, {V}) outs({{16x1xf32 col valid=8x1}})"),
+    ("a5", "TROWARGMAX.not-empty", f"pto.trowargmax ins({EMPTY}, {V}) outs({INDEX})",
+     f"pto.trowargmax ins({V}, {V}) outs({INDEX})"),
+    ("a2a3 a5", "TCOLARGMAX.one-row",
+     f"pto.tcolargmax ins({V}, {V}) outs({{1x64xui32 valid=0x64}})",
+     f"pto.tcolargmax ins({V}, {V}) outs({INDEX_ROW})"),
+    ("a5", "TROWEXPAND.not-empty",
+     f"pto.trowexpand ins({COLUMN}) outs({{16x64xf32 valid=16x0}})",
+     f"pto.trowexpand ins({{16x1xf32 col valid=0x1}}) outs({NOTHING})"),
+    ("a2a3", "TROWARGMAX.tmp-valid",
+     f"pto.trowargmax ins({{16x128xf32}}, {{16x8xf32}}) outs({INDEX})",
+     f"pto.trowargmax ins({{16x128xf32}}, {{16x16xf32}}) outs({INDEX})"),
+    ("a2a3", "TCOLARGMIN.tmp-valid",
+     f"pto.tcolargmin ins({V}, {{16x64xf32 valid=16x8}}) outs({INDEX_ROW})",
+     f"pto.tcolargmin ins({V}, {{16x64xf32 valid=8x16}}) outs({INDEX_ROW})"),
+    ("a2a3", "TREM.tmp-columns", f"pto.trem ins({V}, {V}, {{1x256xf32}}) outs({V})",
+     f"pto.trem ins({V}, {V}, {{2x128xf32}}) outs({V})"),
+    ("a2a3", "TREMS.tmp-columns",
+     f"pto.trems ins({V}, {{f32}}, {{1x64xf32 valid=0x64}}) outs({V})",
+     f"pto.trems ins({V}, {{f32}}, {{1x64xf32}}) outs({V})"),
+    ("a2a3", "TPRELU.tmp-rows", f"pto.tprelu ins({V}, {V}, {{16x32xui8}}) outs({V})",
+     f"pto.tprelu ins({V}, {V}, {{17x32xui8}}) outs({V})"),
+    ("a2a3", "TPRELU.tmp-rows", f"pto.tprelu ins({V}, {V}, {{17x32xui8 valid=17x7}}) outs({V})",
+     f"pto.tprelu ins({V}, {V}, {{17x32xui8 valid=17x8}}) outs({V})"),
+    ("a2a3", "TROWEXPANDADD.per-row-source",
+     f"pto.trowexpandadd ins({V}, {{16x8xf32}}, {{1x2048xf32}}) outs({V})",
+     f"pto.trowexpandadd ins({V}, {COLUMN}, {{1x2048xf32}}) outs({V})"),
+    ("a2a3 a5", "TPOW.tmp-integer",
+     "pto.tpow ins({16x64xi32}, {16x64xi32}, {16x64xi32}) outs({16x64xi32})",
+     "pto.tpow ins({16x64xi32}, {16x64xi32}) outs({16x64xi32})"),
+    ("a2a3 a5", "TPOWS.tmp-integer",
+     "pto.tpows ins({16x64xi32}, {i32}, {16x64xi32}) outs({16x64xi32})",
+     "pto.tpows ins({16x64xi32}, {i32}) outs({16x64xi32})"),
+    ("a2a3", "TPOW.tmp-valid", f"pto.tpow ins({V}, {V}, {HALF}) outs({V})",
+     f"pto.tpow ins({V}, {V}, {V}) outs({V})"),
+    ("a2a3", "TGATHER.index-tmp", f"pto.tgather ins({V}, {{16x64xi32}}) outs({V})",
+     f"pto.tgather ins({V}, {{16x64xi32}}, {{16x64xi32}}) outs({V})"),
+    ("a2a3 a5", "TCVT.same-shape", f"pto.tcvt ins({V}) outs({{16x128xf16 valid=16x64}})",
+     f"pto.tcvt ins({V}) outs({{16x64xf16}})"),
+    ("a2a3 a5", "TCVT.same-valid", f"pto.tcvt ins({V}) outs({{16x64xf16 valid=8x64}})",
+     f"pto.tcvt ins({HALF}) outs({{16x64xf16 valid=8x64}})"),
+    ("a2a3", "TCVT.dtype", f"pto.tcvt ins({V}) outs({{16x64xf8E4M3FN}})",
+     f"pto.tcvt ins({V}) outs({{16x64xbf16}})"),
+    ("a5", "TCVT.dtype", "pto.tcvt ins({16x64xf16}) outs({16x64xf8E4M3FN})",
+     f"pto.tcvt ins({V}) outs({{16x64xf8E4M3FN}})"),
+    ("a2a3 a5", "TSTORE.static-count", f"pto.tstore ins({V}) outs({{gm 8x64xf32}})",
+     f"pto.tstore ins({HALF}) outs({{gm 8x64xf32}})"),
+    ("a2a3", "TFILLPAD.mat-type",
+     "pto.tfillpad ins({32x64xf16 mat nz valid=20x50}) outs({32x64xf16 mat nz})",
+     "pto.tfillpad ins({32x64xf16 mat nz valid=20x50 =a}) "
+     "outs({32x64xf16 mat nz valid=20x50 =a})"),
+    ("a2a3 a5", "TQUANT.same-valid",
+     f"pto.tquant ins({V}, {COLUMN}) outs({{16x64xi8 valid=8x64}}) SYM",
+     f"pto.tquant ins({V}, {COLUMN}) outs({{16x64xi8}}) SYM"),
+    ("a2a3", "TQUANT.parameter-shape", f"pto.tquant ins({V}, {{16x8xf32}}) outs({{16x64xi8}}) SYM",
+     f"pto.tquant ins({V}, {COLUMN}) outs({{16x64xi8}}) SYM"),
+    ("a2a3", "TQUANT.tmp",
+     f"pto.tquant ins({{16x64xf32 valid=?x?}}, {COLUMN}) outs({{16x64xi8 valid=?x?}}) SYM",
+     f"pto.tquant ins({V}, {COLUMN}) outs({{16x64xi8}}) SYM"),
+    ("a2a3 a5", "mandatory-attribute",
+     f"pto.mgather ins({{gm 16x64xf32}}, {{1x16xi32}}) outs({V})",
+     f"pto.mgather ins({{gm 16x64xf32}}, {{1x16xi32}}) outs({V}) "
+     "{coalesce = #pto<coalesce row>}"),
+    ("a5", "mandatory-attribute",
+     f"pto.mscatter ins({V}, {{1x16xi32}}) outs({{gm 16x64xf32}}) "
+     "{scatterAtomicOp = #pto<scatter_atomic_op add>}",
+     f"pto.mscatter ins({V}, {{1x16xi32}}) outs({{gm 16x64xf32}})"),
+]  # fmt: skip
+PARAMS = [
+    pytest.param(target, code, wrong, right, id=f"{code}-{target}-{n}")
+    for n, (targets, code, wrong, right) in enumerate(CASES)
+    for target in targets.split()
+]
+
+
+def complaints(line: str, target: str) -> list[tuple[str, int, str]]:
+    line = line.replace(" SYM", " {quant_type = #pto<quant_type INT8_SYM>}")
+    text = program(line)
+    at = text.splitlines().index(f"  {text.splitlines()[-3].strip()}") + 1
+    found = loads(text, "k.pto").check(target)
+    return [(d.code, d.location.line - at if d.location else -1, d.severity) for d in found]
+
+
+@pytest.mark.parametrize(("target", "code", "wrong", "right"), PARAMS)
+def test_a_condition_is_refused_at_its_line(target: str, code: str, wrong: str, right: str) -> None:
+    assert (code, 0, "error") in complaints(wrong, target)
+    left = [each for each in complaints(right, target) if each[2] == "error"]
+    assert not left
