@@ -34,7 +34,7 @@ from ptokit.ir.retired import Dialect, dialect_of
 from ptokit.ir.sections import pieces, sections
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.ir.typetext import suggestion
-from ptokit.isa.targets import Target, target
+from ptokit.isa.targets import TILE_LIBRARY, Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.passes.finish import Steps, finish
@@ -115,6 +115,7 @@ class Program:
         self.module = module
         self.launchable = with_clusters(module)  # the module with all that can be launched
         self._text = text
+        self._finished: dict[tuple[Target, Steps, Policy], tuple[Module, list[Diagnostic]]] = {}
         self._kernels: dict[str, Kernel] = {}
 
     @property
@@ -215,12 +216,20 @@ class Program:
     ) -> Module:
         """The module as it runs: checked, with all its operands, placed and ordered.
 
-        `told` takes the warnings.
+        `told` takes the warnings. Kernels of one program share what was made for them once.
         """
-        module = Verify(policy=policy, in_text=True).run(self.executable(on), on)
-        if level_of(module) == "l1":
-            module = ConvertLevel("l2").run(module, on)
-        return finish(spelled_out(module, on), on, steps, policy, told=told)
+        key = on, steps, policy
+        if key not in self._finished:
+            module = Verify(policy=policy, in_text=True).run(self.executable(on), on)
+            if level_of(module) == "l1":
+                module = ConvertLevel("l2").run(module, on)
+            found: list[Diagnostic] = []
+            module = finish(spelled_out(module, on), on, steps, policy, told=found)
+            self._finished[key] = module, found
+        module, found = self._finished[key]
+        if told is not None:
+            told += found
+        return module
 
     def _shown(self, on: Target, steps: Steps, policy: Policy) -> Module:
         """The module as it runs, after its warnings were shown."""
@@ -356,7 +365,15 @@ class TextSource:
 
 
 def _asked_for(module: Module) -> Target:
-    """The target a module asks for; A2/A3 when it does not say."""
+    """The target a module asks for, with the library of the back end it names."""
+    found = _device_of(module)
+    backend = module.attrs.get("pto.backend")
+    is_own = isinstance(backend, StringAttr) and backend.value == "vpto"
+    return found.override({TILE_LIBRARY: 1}) if is_own and found.tile_library is False else found
+
+
+def _device_of(module: Module) -> Target:
+    """The device a module asks for; A2/A3 when it does not say."""
     arch = module.attrs.get("pto.target_arch")
     if isinstance(arch, StringAttr):
         return target("a5" if arch.value.lower() == "a5" else "a2a3")

@@ -98,6 +98,16 @@ def _written_mask(o: Any) -> Extent:
     )
 
 
+def _mask_of_scalar(o: Any) -> Extent:
+    """The same for TCMPS: in the assembler's library the rows of its mask follow one another,
+    whatever the columns of `dst`, and those of a tile without padding are one run of bits."""
+    if not o.target.tile_library:
+        return _written_mask(o)
+    is_run = o.src0.vc == o.src0.cols and o.src0.vc % 8 == 0
+    width = o.src0.vc // 8 if is_run else _stored_bytes(o)
+    return pitched(o.src0.vr, width, width, u8)
+
+
 def _compares_behind(o: Any) -> bool:
     """Whether A2/A3 compares, in whole registers, what lies behind the rows of its sources.
 
@@ -197,7 +207,7 @@ def _mask_rules(name: str, of: str, outcome: str) -> list[Rule]:
 
 
 _ALL, _KIRIN = NUMBERS["a5"], NUMBERS["kirin"]
-_DST = out("dst", view=_written_mask, unspecified=_undefined_tail, note="packed mask")
+_dst = partial(out, "dst", unspecified=_undefined_tail, note="packed mask")
 _MASK_TYPES = types(
     "dst",
     a2a3="u8 i8",
@@ -255,7 +265,7 @@ def _comparison(mode: str, *sources: str, rows: Mapping[str, str], fix: str) -> 
 
 
 @insn(
-    _DST,
+    _dst(view=_written_mask),
     _source("src0", _mixed_places),
     _source("src1", _mixed_places),
     means=_means(places=_mixed_places),
@@ -308,7 +318,7 @@ def TCMP(src0: Expr, src1: Expr, cmpMode: CmpMode) -> Expr:
 
 
 @insn(
-    _DST,
+    _dst(view=_mask_of_scalar),
     _source("src0", _plain_places),
     Operand(
         "scalar",

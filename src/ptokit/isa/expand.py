@@ -85,7 +85,10 @@ def _full(o: Any) -> Any:
 
 
 def _from_column(o: Any) -> bool:
-    """Whether the per-row operand is taken as a column, which a2a3 spreads out first."""
+    """Whether the per-row operand is taken as a column, which a2a3 spreads out first; the
+    assembler's library takes the first column of any operand."""
+    if o.target.tile_library:
+        return True
     return not o[_per_row(o)].is_row_major or (on_a2a3(o) and o.tmp is not None)
 
 

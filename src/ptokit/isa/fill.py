@@ -166,8 +166,11 @@ def _same_bits(values: Array, o: Any) -> Array:
 def _pad_value(o: Any) -> Any:
     given = o.attrs.get("PadVal")
     pad = o.dst.pad if not _is_mat(o) else PadValue.Zero if given is None else given
-    bits = o.dst.dtype.pad_bits(pad)
-    return np.array(bits, o.dst.dtype.uint).view(o.dst.dtype.np)
+    kind = o.dst.dtype
+    if o.target.tile_library and kind.is_float and pad in (PadValue.Max, PadValue.Min):
+        finite = kind.max_value if pad == PadValue.Max else kind.min_value
+        return np.array(finite, kind.np)  # the others fill with infinities
+    return np.array(kind.pad_bits(pad), kind.uint).view(kind.np)
 
 
 # ---- the instructions --------------------------------------------------------------------------

@@ -296,9 +296,12 @@ class Partial(Form):
     """f where all sources are valid, a copy where one of a result's two is, 0 where none is."""
 
     sources: Mapping[str, tuple[str, str]]  # of each result
+    nothing: Callable[[DType], float] | None = None  # instead of 0, in the assembler's library
 
     def code(self, meaning: Meaning, ops: Ops, exprs: tuple[Expr, ...]) -> Body:
         function = function_of(meaning.name, meaning.parameters, *exprs)
+        nothing = self.nothing if ops.target.tile_library else None
+        rest = {name: nothing(ops[name].dtype) if nothing else 0 for name in meaning.outs}
 
         def body(*operands: Array) -> None:
             tiles = dict(zip(meaning.operands, operands, strict=True))
@@ -309,7 +312,7 @@ class Partial(Form):
             for name, values in zip(
                 meaning.outs, found if len(exprs) > 1 else [found], strict=True
             ):
-                result = np.zeros((rows, cols), tiles[name].dtype)
+                result = np.full((rows, cols), rest[name], tiles[name].dtype)
                 for source in self.sources[name]:
                     part = tiles[source][:rows, :cols]
                     result[: part.shape[0], : part.shape[1]] = part

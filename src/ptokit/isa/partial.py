@@ -78,8 +78,11 @@ def _touched(o: Any, dst: str, src0: str, src1: str) -> dict[str, Sizes]:
     fewer. A2/A3 does nothing when the regions do not agree.
     """
     target, first, second = o[dst], o[src0], o[src1]
-    if _is_empty(target) or (on_a2a3(o) and not _agree(o, dst, src0, src1)):
+    agree = _agree(o, dst, src0, src1)
+    if _is_empty(target) or (on_a2a3(o) and not agree):
         return dict.fromkeys((dst, src0, src1), (0, 0))
+    if o.target.tile_library and not agree:  # each source counts where it is valid
+        return {n: (min(o[n].vr, target.vr), min(o[n].vc, target.vc)) for n in (dst, src0, src1)}
     width = one_vector(o, dst)[1]
     for empty, other in ((src0, src1), (src1, src0)):
         if _is_empty(o[empty]):
@@ -165,6 +168,10 @@ def _copied(o: Any) -> str:
     """What happens to two sources of which none has the region of dst."""
     if on_a2a3(o):
         return "nothing is written"
+    if o.target.tile_library:
+        return (
+            "where no source is valid dst is 0, of TPARTMAX the smallest, of TPARTMIN the largest"
+        )
     return "what is left of dst is a copy of the storage of the bigger source, valid or not"
 
 
@@ -261,6 +268,7 @@ def TPARTMUL(src0: Expr, src1: Expr) -> Expr:
 
 
 _MAX_TYPES = by_target("SA-0293", "SA-0290", lambda i, on: _same(id=i, on=on))
+_extreme = partial(Partial, {"dst": ("src0", "src1")})
 family(
     partial(_part, freedom=STRICT),
     """Take the [larger|smaller] element where both tiles are defined; copy where only one is.
@@ -268,12 +276,21 @@ family(
     The regions are as for TPARTADD. The result is one of the elements, bit for bit; keep the data
     free of NaN.
     """,
-    TPARTMAX=(larger, _numbers("SA-0291", covers="PA-0052", same=_MAX_TYPES, major="SA-0292")),
+    TPARTMAX=(
+        larger,
+        {
+            **_numbers("SA-0291", covers="PA-0052", same=_MAX_TYPES, major="SA-0292"),
+            "means": _extreme(nothing=lambda kind: kind.min_value),
+        },
+    ),
     TPARTMIN=(
         smaller,
-        _numbers(
-            {"a2a3": "SA-0294"}, covers="PA-0053", same=[_same(id="SA-0296")], major="SA-0295"
-        ),
+        {
+            **_numbers(
+                {"a2a3": "SA-0294"}, covers="PA-0053", same=[_same(id="SA-0296")], major="SA-0295"
+            ),
+            "means": _extreme(nothing=lambda kind: kind.max_value),
+        },
     ),
 )
 

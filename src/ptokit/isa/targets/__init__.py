@@ -77,6 +77,9 @@ PIPES_OF: Mapping[str, tuple[Pipe, ...]] = MappingProxyType(
 )
 
 
+TILE_LIBRARY = "PTO_TILE_LIBRARY"  # the macro that chooses between them
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """One device, or the permissive profile."""
@@ -105,6 +108,9 @@ class Target:
     writes_whole_blocks: bool = False  # vector moves fill up the last 32-byte block of a row
     register_sets: int = 1  # of the image-to-column engine's repeat and padding registers
     is_device: bool = True  # else the permissive profile
+    # Whether the assembler's own library of tile operations is compiled in instead of the C++ one;
+    # None: it has none for this device. They agree but in what is not asserted.
+    tile_library: bool | None = None
     overrides: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @cached_property
@@ -129,7 +135,11 @@ class Target:
 def _overridden(target: Target, values: tuple[tuple[str, int], ...]) -> Target:
     spaces = dict(target.spaces)
     macros = {m for s in spaces.values() for m in (s.size_macro, s.align_macro)}
+    library = target.tile_library
     for macro, value in values:
+        if macro == TILE_LIBRARY and library is not None:
+            library = bool(value)
+            continue
         if macro not in macros:
             near = difflib.get_close_matches(macro, macros, 1)
             raise fail(
@@ -146,7 +156,7 @@ def _overridden(target: Target, values: tuple[tuple[str, int], ...]) -> Target:
             elif space.align_macro == macro:
                 spaces[tile_type] = replace(space, alignment=value)
     merged = MappingProxyType({**target.overrides, **dict(values)})
-    return replace(target, spaces=MappingProxyType(spaces), overrides=merged)
+    return replace(target, spaces=MappingProxyType(spaces), tile_library=library, overrides=merged)
 
 
 # Capacities in KiB. The permissive profile has room for whatever fits some device.
@@ -215,6 +225,7 @@ A2A3 = Target(
 )
 A5 = Target(
     name="a5",
+    tile_library=False,
     title="Ascend 950",
     spaces=_spaces("a5"),
     left_layout="NZ",
