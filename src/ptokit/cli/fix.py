@@ -19,7 +19,7 @@ from ptokit.cli.check import is_python, targets_of
 from ptokit.cli.files import write_text
 from ptokit.cli.python_file import Job, Rules, check_python
 from ptokit.cli.run import arguments
-from ptokit.cli.sources import read_text, shown_name
+from ptokit.cli.sources import read_own_text, shown_name
 from ptokit.from_text import loads
 from ptokit.isa.targets.defines import parse_defines
 from ptokit.repair.search import Repair
@@ -47,7 +47,7 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Repair races and flags without a partner; exit 1 when something remains."""
-    name, text = shown_name(file), read_text(file)
+    name, text = shown_name(file), read_own_text(file)
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
     overrides = parse_defines(define)
     if is_python(file, text):

@@ -9,7 +9,7 @@ import typer
 
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.files import write_text
-from ptokit.cli.sources import read_text, shown_name
+from ptokit.cli.sources import read_own_text, shown_name
 from ptokit.from_text import formatted
 
 
@@ -25,7 +25,7 @@ def command(
     printed: list[str] = []
     changed: list[str] = []
     for path in files:
-        before, name = read_text(path), shown_name(path)
+        before, name = read_own_text(path), shown_name(path)
         text = formatted(before, name)
         if stdout or (name != str(path) and not check):  # what came in goes out
             printed.append(text)

@@ -5,8 +5,25 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ptokit.base.diagnostics import usage_error
+from ptokit.base.location import Location
 from ptokit.from_text import Program, loads, one_part
+from ptokit.ir.bytecode import MAGIC, is_bytecode
 from ptokit.ir.limits import TextLimits, decoded, read_source
+
+
+def read_own_text(path: Path) -> str:
+    """As `read_text`, of a file that is written again afterwards: of bytecode there is no text."""
+    if path.is_file():
+        with path.open("rb") as file:
+            if is_bytecode(file.read(len(MAGIC))):
+                raise usage_error(
+                    "file",
+                    f"{path} is bytecode, which is not rewritten",
+                    fix=f"write its text to a file: ptokit asm {path} -o k.pto",
+                    site=Location(str(path), 0),
+                )
+    return read_text(path)
 
 
 def read_text(path: Path) -> str:

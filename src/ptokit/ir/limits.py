@@ -102,11 +102,18 @@ def read_source(path: str | Path, limits: TextLimits) -> str:
 
 
 def decoded(data: bytes, name: str, limits: TextLimits, size: int = 0) -> str:
-    """UTF-8, with or without the mark some editors put in front; `size` of a file read in part."""
+    """UTF-8, with or without the mark some editors put in front; `size` of a file read in part.
+
+    Bytecode becomes the text of its program.
+    """
+    from ptokit.ir import bytecode
+
     size = max(size, len(data))
     if size > limits.size:
         what = "bytes of the file"
         raise ProgramError([limits.exceeded("size", what, size, Location(name, 0))])
+    if bytecode.is_bytecode(data):
+        return bytecode.as_text(data, name, limits.size)
     encoding = next((named for mark, named in _BOMS.items() if data.startswith(mark)), None)
     if encoding is not None:
         raise _not_utf8(name, 1, f"it is {encoding}")
