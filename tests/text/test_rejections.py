@@ -97,6 +97,25 @@ CASES = [
      f"pto.mscatter ins({V}, {{1x16xi32}}) outs({{gm 16x64xf32}}) "
      "{scatterAtomicOp = #pto<scatter_atomic_op add>}",
      f"pto.mscatter ins({V}, {{1x16xi32}}) outs({{gm 16x64xf32}})"),
+    ("a2a3", "TPOW.precision",
+     f"pto.tpow ins({V}, {V}) outs({V}) {{precisionType = #pto<pow_precision high_precision>}}",
+     f"pto.tpow ins({V}, {V}) outs({V}) {{precisionType = #pto<pow_precision default>}}"),
+    ("a5", "TRSQRT.precision-tmp",
+     f"pto.trsqrt ins({V}) outs({V}) {{precisionType = #pto<rsqrt_precision high_precision>}}",
+     f"pto.trsqrt ins({V}, {ROW}) outs({V}) "
+     "{precisionType = #pto<rsqrt_precision high_precision>}"),
+    ("a5", "TROWEXPANDDIV.precision-tmp",
+     f"pto.trowexpanddiv ins({V}, {COLUMN}) outs({V}) "
+     "{precisionType = #pto<div_precision high_precision>}",
+     f"pto.trowexpanddiv ins({V}, {COLUMN}) outs({V})"),
+    ("a2a3", "TPREFETCH.dtype",
+     "pto.tprefetch ins({gm 16x32x!pto.hif8}) outs({16x32xi8})",
+     "pto.tprefetch ins({gm 16x32xi8}) outs({16x32xi8})"),
+    ("a2a3 a5", "mandatory-attribute", f"pto.tscatter ins({V}) outs({V})",
+     f"pto.tscatter ins({V}, {{16x64xi32}}) outs({V})"),
+    ("a2a3", "mandatory-attribute",
+     "pto.tfillpad ins({16x64xf32}) outs({16x64xf32 pad=1}) {mode = \"expand\"}",
+     "pto.tfillpad ins({16x64xf32}) outs({16x64xf32 pad=1})"),
 ]  # fmt: skip
 PARAMS = [
     pytest.param(target, code, wrong, right, id=f"{code}-{target}-{n}")

@@ -19,15 +19,26 @@ from ptokit.ir.types import I32, I64, Type
 
 # Attributes that make a function a kernel: today's, and those it had before.
 _MARKS = ("pto.entry", "pto.kernel", "pto.aicore", "hacc.entry")
+_HELPERS = ("pto.tileop.helper", "pto.ptodsl.subkernel_helper")
 _HALVES = {"_aic": "cube", "_aiv": "vector"}
+
+
+def is_marked(function: Function) -> bool:
+    """Whether a function says that it is a kernel."""
+    return any(mark in function.attrs for mark in _MARKS)
+
+
+def is_helper(function: Function) -> bool:
+    """Whether a front end has made a function of micro-code that tiles are handed to."""
+    return any(mark in function.attrs for mark in _HELPERS)
 
 
 def is_entry(function: Function, module: Module) -> bool:
     """Whether a function is a kernel: it says so, or no other is there for others to call."""
-    if any(mark in function.attrs for mark in _MARKS):
+    if is_marked(function):
         return True
     defined = [f for f in module.functions if f.body is not None]
-    if any(mark in f.attrs for f in defined for mark in _MARKS):
+    if any(map(is_marked, defined)):
         return False
     return defined == [function] or [f for f in defined if not f.is_private] == [function]
 

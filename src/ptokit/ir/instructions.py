@@ -426,11 +426,25 @@ def template_arguments(op: Op) -> tuple[Any, ...]:
     """The template arguments of an instruction, in the order of its record."""
     insn = op.insn
     assert insn is not None
+    defaults = _text_defaults(insn) if insn.asm is None or not insn.asm.inferred else _inferred(op)
     if not op.attrs or not insn.attrs:
-        return _text_defaults(insn)
+        return defaults
     return tuple(
         template_value(attr, op.attrs[key]) if key in op.attrs else default
-        for (key, attr), default in zip(attr_keys(insn).items(), _text_defaults(insn), strict=True)
+        for (key, attr), default in zip(attr_keys(insn).items(), defaults, strict=True)
+    )
+
+
+def _inferred(op: Op) -> tuple[Any, ...]:
+    """What an operation means that leaves out what follows from its tiles."""
+    assert op.insn is not None
+    assert op.insn.asm is not None
+    values = zip((*op.labels, *op.result_labels), (*op.operands, *op.results), strict=True)
+    tiles = {label: v.type.spec for label, v in values if isinstance(v.type, TileBufType)}
+    found = op.insn.asm.inferred
+    return tuple(
+        found[attr.name](tiles) if attr.name in found else default
+        for attr, default in zip(op.insn.attrs, _text_defaults(op.insn), strict=True)
     )
 
 

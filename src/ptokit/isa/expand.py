@@ -20,7 +20,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import IN_STEPS, Scratch, steps
 from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import ulp, unspecified
-from ptokit.isa.language import filled, in_text
+from ptokit.isa.language import filled, in_text, precise_with_tmp
 from ptokit.isa.meaning import Each, at_the_same_places
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import (
@@ -218,6 +218,7 @@ def _with_row_value_rules(
             voids=True,
         ),
         scratch_held("tmp", _spread, "256 for every 8 valid rows of dst, 7680 from 256 rows on"),
+        precise_with_tmp(),
         in_text(
             shape,
             "with tmp, the per-row source is a column",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,13 @@ _MAT = where(_is_mat, DEVICES)(
 )
 
 
+def _by_size(tiles: Mapping[str, Any]) -> TFillPadMode:
+    """The form that a text means; where dst starts with src, what is copied is there already."""
+    dst, src = tiles["dst"], tiles["src"]
+    is_larger = (dst.rows, dst.cols) != (src.rows, src.cols) and dst.loc == TileType.Vec
+    return TFillPadMode.Expand if is_larger else TFillPadMode.Normal
+
+
 def _form(mode: TFillPadMode) -> list[Rule]:
     chosen = where(lambda o: not _is_mat(o) and o.attrs["mode"] == mode)
     return chosen(_FORMS[mode])
@@ -196,6 +204,7 @@ _SOURCE = "Vec f32 16x64 valid 13x50"
     pipe=lambda o: Pipe.MTE2 if _is_mat(o) else Pipe.V,
     ops={"TFILLPAD_VEC": Pipe.V, "TFILLPAD_MAT": Pipe.MTE2},
     targets=DEVICES,
+    asm=Asm(inferred={"mode": _by_size}),
     rules=[
         must("location", DEVICES)(
             "dst is a Vec or Mat tile, in the space of src",

@@ -8,6 +8,7 @@ that a line writes out. A size that a type leaves open fits whatever is asked of
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -102,6 +103,22 @@ def remainder_room(rows: int) -> Rule:
         "a2a3",
         "declare tmp with the shape of dst",
     )
+
+
+def precise_with_tmp() -> Rule:
+    """The accurate sequence is written with the temporary it needs."""
+    return in_text(
+        "precision-tmp",
+        "HIGH_PRECISION is written with a tmp",
+        lambda o: o.tmp is not None or not _is_precise(o),
+        fix="write a tmp, or leave precisionType out",
+    )
+
+
+def _is_precise(o: Any) -> bool:
+    with suppress(KeyError):  # not every instruction of a family has the choice
+        return o.attrs["PrecisionType"] != 0
+    return False
 
 
 def _is_marked(o: Any, name: str) -> bool:

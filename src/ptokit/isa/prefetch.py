@@ -8,6 +8,7 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.isa.effects import InAuto, Scratch, steps
 from ptokit.isa.facts import Ops
+from ptokit.isa.language import in_text
 from ptokit.isa.memory import known_arrangement
 from ptokit.isa.rules import USED_AS_UB, located, must, or_else
 from ptokit.isa.sessions import SCRATCH_BYTES
@@ -33,6 +34,13 @@ from ptokit.isa.targets import Target
             "dst and src have the same element type",
             lambda o: o.dst.dtype == o.src.dtype,
             "declare the scratch tile with the element type of the view",
+        ),
+        in_text(
+            "dtype",
+            "floats of a byte or less do not exist on the target",
+            lambda o: not (o.src.dtype.is_float and o.src.dtype.bits <= 8),
+            "a2a3",
+            "view the memory as i8",
         ),
     ],
 )

@@ -178,6 +178,7 @@ _BY_SRC = behind(
         order=("src", "dst", "indexes"),
         place={"maskPattern": "own,"},
         words={"ScatterType": ("row", "col")},
+        either=("indexes", "maskPattern"),
     ),
     example={"dst": "Vec {T} 16x64", "src": "Vec {T} 16x32", "maskPattern": "P1010"},
     more_examples="""

@@ -217,6 +217,12 @@ class Asm:
     missing: str = ""  # the word behind the operands that says that the temporaries are left out
     # Template name -> the others of which one calls for it; none: a text always writes it.
     mandatory: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    either: tuple[str, ...] = ()  # operands and template names of which a text writes exactly one
+    # Template name -> what it follows from, the types of the tiles by operand: a text does not
+    # write it.
+    inferred: Mapping[str, Callable[[Mapping[str, Any]], Any]] = field(
+        default_factory=dict[str, Callable[[Mapping[str, Any]], Any]]
+    )
     # Optional temporaries that are supplied where a text leaves them out -> when they are needed.
     supplied: Mapping[str, Callable[[Ops], bool]] = field(
         default_factory=dict[str, Callable[[Ops], bool]]

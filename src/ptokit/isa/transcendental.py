@@ -23,7 +23,7 @@ from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import ON_SCALAR_UNIT, steps
 from ptokit.isa.expr import Condition, Const, Expr, given
 from ptokit.isa.freedom import ulp
-from ptokit.isa.language import agree, in_text
+from ptokit.isa.language import agree, in_text, precise_with_tmp
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import exact, power, quotient
 from ptokit.isa.pointwise import (
@@ -128,6 +128,7 @@ def TSQRT(src: Expr) -> Expr:
         located("Vec", "tmp", id="tmp-location", on="a2a3"),
         scratch_held("tmp", lambda _: 32, "32"),
         separate("tmp", "dst", "src", id="tmp-separate", on="a2a3"),
+        precise_with_tmp(),
     ],
     asm=Asm(order=("src", "dst", "tmp")),
     example={"tmp": "Vec {T} 1x64"},
@@ -217,6 +218,13 @@ def _own(exponent: Operand, *tiles: str) -> dict[str, Any]:
             _for_f32(same_dtype("dst", "tmp", id="tmp-type", on="a2a3")),
             *or_else(ONLY_ADDRESS, _for_f32(same_valid("dst", "tmp", id="tmp-valid", on="a2a3"))),
             _for_f32(plain("tmp", id="tmp-layout", on="a2a3")),
+            in_text(
+                "precision",
+                "HIGH_PRECISION does not exist for powers",
+                lambda o: o.attrs["PrecisionType"] != PowAlgorithm.HIGH_PRECISION,
+                "a2a3",
+                "leave precisionType out",
+            ),
             in_text(
                 "tmp-integer",
                 "integers are raised without tmp",

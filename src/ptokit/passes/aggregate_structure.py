@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.aggregates import element_of, path_of
-from ptokit.ir.core import Op
-from ptokit.ir.dialects import Definition, aggregates
+from ptokit.ir.core import Module, Op
+from ptokit.ir.dialects import Definition, aggregates, definition_of
 from ptokit.ir.flow import is_terminator
-from ptokit.ir.types import LocalArrayType
+from ptokit.ir.types import LocalArrayType, StructType
 from ptokit.passes.structure import Check, Scene, complaint
 
 
@@ -38,6 +38,23 @@ def check_declaration(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         if is_terminator(user) and op.result in user.operands:
             text = "an array or struct is not handed on: its elements are"
             yield complaint(user, "local-escapes", text, {"value": op.result.type})
+
+
+def check_origins(module: Module) -> Iterator[Diagnostic]:
+    """A struct comes from its declaration, in the same function: no other way leads to one."""
+    for function in module.functions:
+        passed = [p.type for p in function.params] + list(function.results)
+        for type_ in passed:
+            if isinstance(type_, StructType):
+                text = f"@{function.name}: a struct is no argument and no result of a function"
+                fix = "pass its elements, or the numbers it is made of"
+                values = (("type", str(type_)),)
+                yield Diagnostic("local-escapes", text, function.location, values, fix)
+        for op in function.walk():
+            is_made = definition_of(op) in aggregates.DECLARATIONS
+            if not is_made and any(isinstance(r.type, StructType) for r in op.results):
+                text = "only pto.declare_struct makes a struct"
+                yield complaint(op, "local-escapes", text, fix="choose between its elements")
 
 
 CHECKS: dict[Definition, Check] = {

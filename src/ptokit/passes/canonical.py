@@ -12,7 +12,7 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.core import Function, Module, Op
 from ptokit.ir.dialects import asynchronous, definition_of, scf
 from ptokit.ir.dialects.func import CALL
-from ptokit.ir.entries import kind_of
+from ptokit.ir.entries import is_helper, kind_of
 from ptokit.ir.fifos import is_transfer
 from ptokit.ir.flow import core_of, is_terminator
 from ptokit.ir.ordering import effects_of
@@ -20,7 +20,6 @@ from ptokit.isa.effects import Barrier, Effect, Signal, Wait, Word
 from ptokit.passes.call_graph import callee
 
 _REGIONS = frozenset({scf.FOR, scf.IF, scf.WHILE})
-_HELPERS = ("pto.tileop.helper", "pto.ptodsl.subkernel_helper")
 _ASYNCHRONOUS = frozenset(asynchronous.DEFINITIONS)
 
 
@@ -29,7 +28,7 @@ def taken(module: Module, functions: frozenset[str]) -> frozenset[str]:
     return frozenset(
         f.name
         for f in module.functions
-        if f.name in functions and not _is_dispatch(f, module) and not _is_helper(f)
+        if f.name in functions and not _is_dispatch(f, module) and not is_helper(f)
     )
 
 
@@ -37,10 +36,6 @@ def refusals(module: Module, functions: frozenset[str]) -> list[Diagnostic]:
     """Why functions are not taken."""
     walked = (op for f in module.functions if f.name in functions for op in f.walk())
     return [_refusal(op, why) for op in walked for why in _reasons(op, module)]
-
-
-def _is_helper(function: Function) -> bool:
-    return any(name in function.attrs for name in _HELPERS)
 
 
 def _is_dispatch(function: Function, module: Module) -> bool:
@@ -63,7 +58,7 @@ def _reasons(op: Op, module: Module) -> Iterator[str]:
         yield "cannot model this operation with regions"
     elif CALL.matches(op):
         called = module.function(callee(op))
-        if called is None or not _is_helper(called):
+        if called is None or not is_helper(called):
             yield "cannot model a call whose effects are not stated"
 
 

@@ -10,9 +10,10 @@ from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import definition_of, fifo
 from ptokit.ir.dialects.fifo import IMPORT, RESERVE
 from ptokit.ir.dialects.func import CALL
-from ptokit.ir.entries import is_entry, kind_of
+from ptokit.ir.entries import is_entry, is_helper, is_marked, kind_of
 from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
 from ptokit.ir.flow import core_of
+from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.types import TileBufType
 from ptokit.passes.function_attributes import check_function
 from ptokit.passes.structure import complaint
@@ -38,6 +39,16 @@ def check_functions(module: Module) -> Iterator[Diagnostic]:
 
 
 def _entry(function: Function, module: Module) -> Iterator[Diagnostic]:
+    if is_marked(function) and function.body is None:
+        yield Diagnostic(
+            "entry-body",
+            f"the kernel @{function.name} has a body: what makes an entry is only valid on "
+            "definitions",
+            function.location,
+            fix="leave the attribute out of the declaration",
+        )
+    if is_helper(function):
+        yield from _helper(function)
     if is_entry(function, module) and function.results:
         yield Diagnostic(
             "entry-result",
@@ -46,6 +57,18 @@ def _entry(function: Function, module: Module) -> Iterator[Diagnostic]:
             (("results", ", ".join(map(str, function.results))),),
             "write results into global memory",
         )
+
+
+def _helper(function: Function) -> Iterator[Diagnostic]:
+    """A helper of a front end is a piece of micro-code: one compound operation to its caller."""
+    wrong = [(op, "calls") for op in function.walk() if CALL.matches(op)]
+    wrong += [(op, "synchronises pipes") for op in function.walk() if orders_pipes(op)]
+    for op, what in wrong:
+        text = f"tileop helpers must not do it: @{function.name} {what}"
+        yield complaint(op, "tileop-helper", text, fix="do it in the caller")
+    if function.results:
+        text = f"tileop helpers must not return values: @{function.name} does"
+        yield Diagnostic("tileop-helper", text, function.location, fix="write into a tile")
 
 
 def _recursion(module: Module) -> Iterator[Diagnostic]:

@@ -14,6 +14,7 @@ from ptokit.ir.attributes import ArrayAttr, Attribute, BoolAttr, EnumAttr, IntAt
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS, Definition, asynchronous, fifo, memory, scf
 from ptokit.ir.dialects.asynchronous import config_of, group_of, sync_id
+from ptokit.ir.entries import is_marked
 from ptokit.ir.fifos import entry_of, is_slot
 from ptokit.ir.types import (
     MOST_SLOTS,
@@ -280,6 +281,9 @@ def check_window(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     parent, type_ = op.operands[0].type, op.result.type
     if not isinstance(parent, TileBufType) or not isinstance(type_, TileBufType):
         return
+    if op.operands[0] in scene.function.params and is_marked(scene.function):
+        text = "nobody says where the tile lies that a kernel is given: it has no windows"
+        yield complaint(op, "window-tile", text, fix="make the tile in the kernel")
     spec = on_target(parent.spec, scene.target.left_layout)
     sizes = _numbers(op.attrs["sizes"])
     offsets = [scene.known.number(v) for v in op.group("offsets")]

@@ -24,6 +24,7 @@ from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify, verify_text
 from ptokit.passes.aggregate_structure import CHECKS as AGGREGATE_CHECKS
+from ptokit.passes.aggregate_structure import check_origins
 from ptokit.passes.base import Pass
 from ptokit.passes.conv_structure import CONV_CHECKS
 from ptokit.passes.facts import Known
@@ -71,7 +72,7 @@ class Verify(Pass):
         """Every complaint that is not silenced, in program order."""
         mode = "manual" if self.is_manual or has_addresses(module) else "auto"
         checker = _Checker(module, target, mode, self)
-        found = [*module.remarks, *check_functions(module)]
+        found = [*module.remarks, *check_functions(module), *check_origins(module)]
         for function in module.functions:
             if function.body is not None:
                 found += checker.function(function)
@@ -228,3 +229,10 @@ def _unwritten(op: Op) -> Iterator[Diagnostic]:
         if key not in op.attrs and (given or not rest):
             text = f"a text writes {key}" + f" beside {' and '.join(given)}" * bool(given)
             yield complaint(op, "mandatory-attribute", text, fix=f"add {{{key} = ...}}")
+    chosen = [name for name in asm.either if name in op.labels or name in op.attrs]
+    if asm.either and len(chosen) != 1:
+        text = f"a text writes exactly one of {' and '.join(asm.either)}"
+        yield complaint(op, "mandatory-attribute", text, {"written": ", ".join(chosen) or "none"})
+    for key in asm.inferred.keys() & op.attrs.keys():
+        text = f"a text does not accept '{key}': it follows from the operands"
+        yield complaint(op, "mandatory-attribute", text, fix="leave it out")

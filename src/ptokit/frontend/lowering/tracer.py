@@ -183,6 +183,7 @@ class Tracer:
             key: attribute_for(attr, values[attr.name], types.get(key, ""))
             for attr in insn.attrs
             for key in [text_key(insn, attr)]
+            if attr.name not in insn.asm.inferred
             if values[attr.name] != text_default(insn, attr)
             or (key in always and values[attr.name] is not None)
         }
