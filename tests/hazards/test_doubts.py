@@ -11,8 +11,9 @@ import pytest
 from ptokit import *
 from tests.hazards.support import G32, at, check
 
-LONG = Tile[TileType.Vec, float32, 1, 1024]
-WIDE = Tile[TileType.Vec, float32, 16, 64]
+LONG = Tile[TileType.Vec, float32, 1, 960]  # 15 repeats of the vector unit
+WIDE = Tile[TileType.Vec, float32, 15, 64]
+TALL = Tile[TileType.Vec, float32, 16, 64]
 x = np.ones((16, 16), np.float32)
 
 
@@ -21,11 +22,12 @@ def forgotten() -> None:
     set_flag(PIPE_V, PIPE_MTE3, EVENT_ID1)
 
 
-def loaded_twice() -> None:
-    """Two loads into the same bytes."""
+def stored_twice() -> None:
+    """Two stores into the same bytes."""
     tile = at(Tile[TileType.Vec, float32, 16, 16](), 0)
-    TLOAD(tile, G32(x))
-    TLOAD(tile, G32(x))
+    tile.fill(1)
+    TSTORE(G32(x), tile)
+    TSTORE(G32(x), tile)
 
 
 def through_a_row() -> None:
@@ -39,9 +41,9 @@ def through_a_row() -> None:
 
 def out_of_step() -> None:
     """A column is made of what is still being written: no excuse."""
-    wide, column = at(WIDE(), 0), at(Tile[TileType.Vec, float32, 16, 1, BLayout.ColMajor](), 0x4000)
-    TEXPANDS(wide, 1.0)
-    TROWSUM(column, wide, at(WIDE(), 0x8000))
+    tall, column = at(TALL(), 0), at(Tile[TileType.Vec, float32, 16, 1, BLayout.ColMajor](), 0x4000)
+    TEXPANDS(tall, 1.0)
+    TROWSUM(column, tall, at(TALL(), 0x8000))
 
 
 def stored_by_both(value: Callable[[], float]) -> dict[str, Callable[[], None]]:
@@ -59,7 +61,7 @@ def stored_by_both(value: Callable[[], float]) -> dict[str, Callable[[], None]]:
 
 DOUBTS: list[tuple[Callable[[], Any], str]] = [
     (forgotten, "E3"),
-    (loaded_twice, "E8"),
+    (stored_twice, "E8"),
     (through_a_row, "E8"),
 ]
 
@@ -73,7 +75,7 @@ def test_a_doubt_is_a_warning(program: Callable[[], Any], code: str) -> None:
 
 def test_a_block_on_a_device_keeps_its_doubts_among_the_warnings() -> None:
     with device("a2a3") as machine:
-        loaded_twice()
+        stored_twice()
     assert [(d.code, d.severity) for d in machine.warnings] == [("E8", "warning")]
 
 

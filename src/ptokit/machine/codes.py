@@ -43,8 +43,10 @@ CODES = {
     ),
     "E8": (
         "Two instructions of one pipe that depend on each other without a barrier, where the "
-        "pipe does not keep that order: V on A2/A3, MTE2 and MTE3 everywhere. A warning where two "
-        "transfers write, or where both go through the same bytes position by position.",
+        "pipe does not keep that order: V on A2/A3, MTE2 and MTE3 everywhere. Loads over each "
+        "other land in order; on V the reader of exactly what was written stays behind where that "
+        "is one stretch of more than 15 repeats. A warning where two stores write, or where both "
+        "go through the same bytes position by position.",
         "`pipe_barrier(PIPE_x)` between the two lines.",
     ),
     "E9": (

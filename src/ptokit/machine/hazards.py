@@ -63,6 +63,7 @@ class HazardLog:
         findings: Findings,
         history: History | None = None,
     ) -> None:
+        self._target = target
         self.clocks = clocks
         self.findings = findings
         self._by_pipe = clocks.is_by_pipe
@@ -278,6 +279,8 @@ class HazardLog:
         through = [u for u in earlier.uses if u.region is peer and u.writes == wrote]
         if through and all(u.is_over for u in through):
             return
+        if self._keeps_order(use, peer, earlier, event, wrote):
+            return
         excuse = ""
         if wrote and use.writes and event.pipe in _TRANSFERS:
             excuse = "transfers of one pipe write in order as a rule"
@@ -286,6 +289,20 @@ class HazardLog:
         self.findings.race(use, peer, earlier, event, wrote, excuse)
         if not excuse:
             self.clocks.acquire((event.agent,), Clock({earlier.agent: earlier.time}))
+
+    def _keeps_order(
+        self, use: Use, peer: Region, earlier: Event, event: Event, wrote: bool
+    ) -> bool:
+        """Whether the hardware does: of loads that write, and of one long stretch that is read."""
+        target, pipe = self._target, event.pipe
+        if wrote and use.writes:
+            return pipe in target.lands_in_order
+        least, rows = target.long_stretch, peer.rows
+        if use.writes or use.region is not peer or least is None or rows is None:
+            return False
+        is_whole = rows.number == 1 or rows.pitch == rows.width
+        is_long = is_whole and peer.stop - peer.start >= least and pipe in target.overlapped
+        return is_long and not _has_scratch(earlier) and not _has_scratch(event)
 
     def _is_same(self, use: Use, event: Event) -> bool | None:
         """Whether it wrote what another core had written there; None where nobody compared."""
@@ -321,6 +338,11 @@ class HazardLog:
                         earlier.uses += (Use(name, False, region, None, False),)
                         self.findings.race(event.uses[-1], region, earlier, event, False)
             region.reads = {}
+
+
+def _has_scratch(event: Event) -> bool:
+    ops = event.call.ops
+    return any(o.role == "tmp" and ops[o.name] is not None for o in event.insn.operands)
 
 
 _ALL_GM = -1  # the number of all its buffers

@@ -7,7 +7,7 @@ up. In late mode everything queues up, and the scheduler decides which pipe move
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ptokit.base.location import Location, Site
@@ -99,16 +99,21 @@ class PipeQueue:
         """Whether the head could be executed now."""
         return bool(self.entries) and self.stalled is None
 
-    def free_work(self, *, behind_signals: bool) -> list[int]:
+    def free_work(self, *, behind_signals: bool, lands_in_order: bool) -> list[int]:
         """Where transfers stand that may be done before those in front of them.
 
         No wait or barrier stands before them. A signal holds nobody up, but whoever keeps clocks
-        counts on it that what it announces has been done before what stands behind it.
+        counts on it that what it announces has been done before what stands behind it. Where
+        writes land in order, none passes another to the same bytes.
         """
         found: list[int] = []
+        passed: list[tuple[int, int, int]] = []  # memory and bytes that are written before
         for index, entry in enumerate(self.entries):
             if isinstance(entry, Work):
-                found.append(index)
+                written = list(_written(entry)) if lands_in_order else []
+                if not any(_meet(one, other) for one in passed for other in written):
+                    found.append(index)
+                passed += written
             elif not (behind_signals and isinstance(entry, Give)):
                 break
         return found
@@ -118,6 +123,18 @@ class PipeQueue:
         """The wait that holds the pipe, if one does."""
         head = self.entries[0] if self.entries else None
         return head if isinstance(head, Take) and head.missing else None
+
+
+def _written(work: Work) -> Iterator[tuple[int, int, int]]:
+    """The on-chip memory that a call writes, and from where to where."""
+    for access in work.call.accesses:
+        ranges = access.ranges() if access.writes else ()
+        if ranges:
+            yield access.memory.uid, ranges[0][0], ranges[-1][1]
+
+
+def _meet(one: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
+    return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
 
 
 class Queues:

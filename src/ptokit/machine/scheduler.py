@@ -376,11 +376,16 @@ class Scheduler:
         if isinstance(chosen, Stream):
             self._resume(chosen)
         elif chosen.pipe in self.target.overtaken:
-            places = chosen.free_work(behind_signals=self.journal is None)
-            self.queues.overtake(chosen, self._random.choice([0, *places]))
+            self.queues.overtake(chosen, self._random.choice([0, *self._free_work(chosen)]))
         else:
             self.queues.advance(chosen, 1)
         return True
+
+    def _free_work(self, queue: PipeQueue) -> list[int]:
+        return queue.free_work(
+            behind_signals=self.journal is None,
+            lands_in_order=queue.pipe in self.target.lands_in_order,
+        )
 
     def _choose(self, ready: list[Stream], choices: tuple[int, ...]) -> bool:
         """Let the work go on that the schedule names.
@@ -397,11 +402,11 @@ class Scheduler:
             for queue in quiet[:1]:
                 self.queues.advance(queue, 1)
             return bool(quiet)
-        overtaken, free = self.target.overtaken, self.journal is None
+        overtaken = self.target.overtaken
         work = [
             (queue, index)
             for queue in moving
-            for index in (queue.free_work(behind_signals=free) if queue.pipe in overtaken else (0,))
+            for index in (self._free_work(queue) if queue.pipe in overtaken else (0,))
         ]
         number = 0
         if len(work) > 1:

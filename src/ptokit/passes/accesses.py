@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from ptokit.ir.core import Function, Op, Value
 from ptokit.ir.dialects.memory import GET_TILE
 from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
-from ptokit.ir.flow import origins, passes_on, rebound, renames
+from ptokit.ir.flow import allocates, origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.types import BufferType, MultiTileType, ScalarType
 from ptokit.isa.effects import Scratch, Steps
-from ptokit.isa.facts import Ops, Unknown
+from ptokit.isa.facts import Ops, TileFacts, Unknown
+from ptokit.isa.regions import View
 from ptokit.isa.spec import Operand, Pipe
 from ptokit.isa.targets import Target
 from ptokit.passes.facts import Known
@@ -39,6 +40,7 @@ class Access:
     is_memory: bool  # global memory
     declared: Operand | None = None  # which may be an address in another memory
     slot: int | Turn | None = None  # of several tiles that were allocated together
+    stretch: int = 0  # bytes from the beginning, if it is exactly these, and one piece
 
 
 @dataclass
@@ -167,7 +169,9 @@ def registers_of(op: Op, known: Known) -> frozenset[str]:
 
 def _touched(op: Op, result: Accesses) -> Iterator[Access]:
     assert op.insn is not None
-    for declared, value in zip(op.insn.operands, run_time_operands(op), strict=True):
+    pairs = list(zip(op.insn.operands, run_time_operands(op), strict=True))
+    has_scratch = any(declared.role == "tmp" and value is not None for declared, value in pairs)
+    for declared, value in pairs:
         if value is None or not set(declared.kinds) & _HAS_MEMORY:
             continue
         if declared.is_handle:
@@ -177,7 +181,24 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
         slot = _slot(value, result)
         for root in result.memory_behind(value):
             is_memory = not isinstance(root.type, BufferType)
-            yield Access(root, writes, reads, is_memory, declared, slot)
+            stretch = 0 if has_scratch else _stretch(op, value, declared, result.known)
+            yield Access(root, writes, reads, is_memory, declared, slot, stretch)
+
+
+def _stretch(op: Op, value: Value, declared: Operand, known: Known) -> int:
+    """The bytes of a region that begins where its allocation does, and has no gaps."""
+    facts, made = known.facts(value), value.owner
+    if not isinstance(facts, TileFacts) or not isinstance(made, Op) or not allocates(made):
+        return 0
+    try:
+        view = declared.view(facts_of(op, known)) if callable(declared.view) else declared.view
+        match (facts.vr, facts.vc) if view is View.VALID else view:
+            case (int(rows), int(cols)) if rows == 1 or cols == facts.spec.cols:
+                return rows * cols * facts.spec.itemsize if facts.spec.layout == "ND" else 0
+            case _:
+                return 0
+    except Unknown:
+        return 0
 
 
 def _is_destroyed(source: Operand, op: Op, known: Known) -> bool:

@@ -479,12 +479,13 @@ class _Inserter:
                     over, around = index - 1, False
                 seen = max(over, edges.clocks[index].get(pipe, {}).get(pipe, -1))
                 meets = any(
-                    when > seen and not other.is_over
+                    when > seen and self.touches.needs_barrier(other, t, True)
                     for t in touches
                     for other, when in last.conflicts_now(t)
                 )
                 wraps = around and any(
-                    not other.is_over and not _went_round(pipe, when, index, carried, edges)
+                    self.touches.needs_barrier(other, t, False)
+                    and not _went_round(pipe, when, index, carried, edges)
                     for t in touches
                     for other, when in final.conflicts(t)
                 )

@@ -172,16 +172,16 @@ class Proof:
             now = earlier = 0
             for touch in touches:
                 for other, _ in every.conflicts(touch):
-                    if other.pipe != touch.pipe or self._needs_barrier(other, touch):
+                    is_other = other.pipe != touch.pipe
+                    if is_other or self.touches.needs_barrier(other, touch, False):
                         earlier |= users[other]
-                        if touch.meets_in_one_round(other):
-                            now |= users[other]
+                    if touch.meets_in_one_round(other) and (
+                        is_other or self.touches.needs_barrier(other, touch, True)
+                    ):
+                        now |= users[other]
             self._against[op] = now | earlier << self._width
         self._of_pipe = [bits | bits << self._width for bits in self._of_pipe]
         self._waits = {flag: bits | bits << self._width for flag, bits in self._waits.items()}
-
-    def _needs_barrier(self, earlier: Touch, later: Touch) -> bool:
-        return later.pipe in self.touches.target.unordered and not earlier.is_over
 
     # ---- acts --------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ class Touch:
     where: Bytes
     writes: bool
     is_over: bool = False  # the work of its own pipe that follows need not wait for it
+    stretch: int = 0  # bytes from the beginning of the range, if it is exactly these
 
     def meets_in_one_round(self, other: Touch) -> bool:
         """Of two accesses that meet: whether they also do in one round of every loop around."""
@@ -95,6 +96,19 @@ class Touches:
             found = self._all[op] = self.own(op).union(*inner)
         return found
 
+    def needs_barrier(self, earlier: Touch, later: Touch, in_one_round: bool) -> bool:
+        """Whether two accesses of one pipe that meet need a barrier between them."""
+        target, pipe = self.target, later.pipe
+        if pipe not in target.unordered or earlier.is_over:
+            return False
+        if earlier.writes and later.writes:
+            return pipe not in target.lands_in_order or not later.where.is_on_chip
+        if later.writes or not in_one_round or target.long_stretch is None:
+            return True
+        starts = earlier.where.start == later.where.start
+        is_same = starts and earlier.stretch == later.stretch >= target.long_stretch
+        return pipe not in target.overlapped or not is_same
+
     def _touched(self, op: Op) -> Iterator[Touch]:
         accesses = self.accesses
         pipe = accesses.pipes.get(op, Pipe.S)
@@ -106,7 +120,8 @@ class Touches:
         is_over = steps is not None and steps.scratch_complete
         for access in accesses.of.get(op, []):
             is_tmp = access.declared is not None and access.declared.role == "tmp"
-            yield Touch(pipe, self._bytes.of(access), access.writes, is_over and is_tmp)
+            where = self._bytes.of(access)
+            yield Touch(pipe, where, access.writes, is_over and is_tmp, access.stretch)
         if op.insn is not None:  # a register is memory to whoever must keep its order
             yield from (Touch(pipe, Bytes(name), True) for name in op.insn.sets)
             used = registers_of(op, accesses.known)

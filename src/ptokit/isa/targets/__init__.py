@@ -93,6 +93,9 @@ class Target:
     barriers: frozenset[Pipe]  # the pipes that can be drained by themselves
     overtaken: frozenset[Pipe]  # those whose instructions may complete in any order
     overlapped: frozenset[Pipe] = frozenset()  # and those in which one begins before the last ends
+    lands_in_order: frozenset[Pipe] = frozenset()  # of these, whose writes never change places
+    # Bytes in one stretch of which a reader of all of it stays behind its writer.
+    long_stretch: int | None = None
     tf32_bits: int = 0  # mantissa bits that the cube's reduced f32 mode keeps; 0: no such mode
     fifos: FifoRules | None = None
     core_signals: Reach | None = None  # how cores of a cluster signal each other
@@ -197,6 +200,7 @@ def _dtypes(names: str) -> frozenset[DType]:
 
 
 _TRANSFERS = frozenset({Pipe.MTE2, Pipe.MTE3})  # whose transfers may overtake each other
+_LOADS = frozenset({Pipe.MTE2})
 _CUBE = frozenset({Pipe.M, Pipe.MTE1, Pipe.FIX})
 _PLAIN = (Direction.DIR_C2V, Direction.DIR_V2C, Direction.DIR_BOTH)
 _ANY = (*_PLAIN, Direction.DIR_C2V_GM, Direction.DIR_V2C_GM, Direction.DIR_BOTH_GM)
@@ -216,6 +220,8 @@ A2A3 = Target(
     barriers=frozenset(Pipe),
     overtaken=_TRANSFERS,
     overlapped=frozenset({Pipe.V}),
+    lands_in_order=_LOADS,
+    long_stretch=15 * 256 + 1,  # more than 15 repeats of the vector unit
     fifos=FifoRules(_PLAIN, wait_stops_scalar=True, pairs_cores=True, pop_frees=True),
     core_signals=Reach.CLUSTER,
     needs_signal_base=True,
@@ -233,6 +239,7 @@ A5 = Target(
     acc_types=("f32", "i32"),
     barriers=_TRANSFERS,
     overtaken=_TRANSFERS,
+    lands_in_order=_LOADS,
     fifos=FifoRules(_ANY, is_direct=True, packs_local_slots=True, leaves_index=True),
     core_signals=Reach.CORE,
     has_buffer_ids=True,
