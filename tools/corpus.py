@@ -1,0 +1,347 @@
+"""What becomes of every `.pto` file of a folder: read, checked, printed, converted, run, compared.
+
+python tools/corpus.py DIR [--only REGEX] [--skip run] [--jobs N] [--json FILE] [--table FILE]
+
+Files are told apart first: programs at tile level, programs of the micro level, and tests of what
+must be refused. Target, level and options come from the command in a file's `RUN:` lines, else from
+its module, else from the name of its folder. The table (Markdown) names each file that is not read
+or is refused, with the reason. Kernels run on random inputs; where the second interpreter of the
+tests knows them (tests/models), the arrays of both are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import re
+import sys
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from ptokit.base.diagnostics import PtoError
+from ptokit.folders.inputs import MISLED, attempts
+from ptokit.from_text import Program, load_parts, loads
+from ptokit.ir.micro import micro_group
+from ptokit.ir.types import BufferType
+
+ROOT = Path(__file__).resolve().parent.parent
+STEPS = ("check", "print", "run", "levels", "agree")  # after reading, in order
+
+_COMMENT = re.compile(r"//[^\n]*")
+_OPERATION = re.compile(r'(?<![!#\w".@])(pto\.[a-z][\w.]*)(?!\s*=)')
+_REGISTERS = re.compile(r"!pto\.(vreg|mask|align|vmi)\b|\bllvm\.\w")
+_NEGATIVE = re.compile(r"invalid|reject|negative")
+_FOLDER = re.compile(r"(?:^|[a-z_/])(A[235])(?=/|$)|(?:^|/)(a[235])(?=/|$)")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a file says about itself."""
+
+    kind: str  # tile, micro or negative
+    target: str | None = None  # None: what its module asks for
+    level: int = 0  # 0: either addresses or none
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a file. A step that was not reached is None."""
+
+    file: str
+    kind: str
+    target: str = ""
+    level: int = 0
+    options: tuple[str, ...] = ()
+    load: bool | None = None
+    check: bool | None = None
+    print: bool | None = None  # printed, read and printed again it is the same
+    levels: bool | None = None  # converted, it can be read; placed and ordered, it leaves the same
+    run: bool | None = None
+    agree: bool | None = None
+    reasons: dict[str, str] = field(default_factory=dict[str, str])  # of the steps that failed
+    seconds: float = 0.0
+
+    def after(self, step: str, why: str | None) -> Verdict:
+        """The verdict with one step more: `why` it failed, empty where it did not."""
+        if why is None:
+            return self
+        reasons = {**self.reasons, step: why} if why else self.reasons
+        return replace(self, **{step: not why}, reasons=reasons)
+
+
+def classified(text: str, path: str) -> Facts:
+    """What kind of program a file holds, and how its test compiles it."""
+    joined = re.sub(r"\\\n\s*//\s*RUN:", " ", text)
+    commands = [line for line in re.findall(r"RUN:(.*)", joined) if "ptoas" in line]
+    positive = [line for line in commands if not re.search(r"\bnot\b", line)]
+    is_negative = (
+        bool(commands and not positive)
+        or "expected-error" in text
+        or _NEGATIVE.search(Path(path).stem) is not None
+    )
+    command = next(iter(positive or commands), "")
+    arch = re.search(r"--pto-arch[= ](\w+)", command)
+    folder = _FOLDER.search(str(Path(path).parent))
+    word = arch[1] if arch else (folder[1] or folder[2]) if folder else ""
+    level = re.search(r"--pto-level[= ]level(\d)", command)
+    code = _COMMENT.sub("", text)
+    is_micro = _REGISTERS.search(code) is not None or any(
+        micro_group(name) for name in set(_OPERATION.findall(code))
+    )
+    return Facts(
+        "negative" if is_negative else "micro" if is_micro else "tile",
+        {"a2": "a2a3", "a3": "a2a3", "a5": "a5"}.get(word.lower()),
+        int(level[1]) if level else 0,
+        tuple(re.findall(r"--(?:enable|plan|disable)[\w-]*(?:=\w+)?", command)),
+    )
+
+
+# ---- one file ----------------------------------------------------------------------------------
+
+
+def judged(root: Path, skip: frozenset[str], rules: str, seconds: float, path: Path) -> Verdict:
+    """Everything that is asked of one file; raises nothing but Ctrl-C."""
+    start = time.perf_counter()
+    name = str(path.relative_to(root))
+    facts = classified(path.read_text("utf-8", "replace"), name)
+    made = Verdict(name, facts.kind, facts.target or "", facts.level, facts.options)
+    warnings.simplefilter("ignore")  # what a release build accepts is no news here
+    programs: dict[str, Program] = {}
+
+    def read() -> str:
+        programs.update(load_parts(path))
+        return ""
+
+    made = made.after("load", _tried(read))
+    if made.load:
+        work = _Work(path, facts, list(programs.values()), rules, seconds)
+        steps = {"check": work.checked, "print": work.printed, "run": work.ran,
+                 "levels": work.converted, "agree": work.compared}  # fmt: skip
+        for step in STEPS if facts.kind == "tile" else ("check",):
+            before = {"run": made.check, "levels": made.check, "agree": made.run}
+            if step not in skip and before.get(step, True):
+                made = made.after(step, _tried(steps[step]))
+    return replace(made, seconds=round(time.perf_counter() - start, 3))
+
+
+def _tried(step: Callable[[], str | None]) -> str | None:
+    """Why a step failed; a bug of ours is a reason too."""
+    try:
+        return step()
+    except PtoError as error:
+        return _said(error)
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return f"bug: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+
+
+def _said(error: PtoError) -> str:
+    first = error.diagnostics[0]
+    return f"{first.code}: {first.message}"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A kernel that has run, with its arguments before and after."""
+
+    program: Program
+    kernel: str
+    given: list[Any]
+    left: list[Any]
+
+
+@dataclass
+class _Work:
+    """The steps of a file that has been read; each says why it failed, or nothing."""
+
+    path: Path
+    facts: Facts
+    programs: list[Program]
+    rules: str
+    seconds: float
+    runs: list[_Run] = field(default_factory=list["_Run"])
+
+    def checked(self) -> str:
+        for program in self.programs:
+            found = program.check(self.facts.target, self.facts.level, rules=self.rules)
+            errors = [each for each in found if each.severity == "error"]
+            if errors:
+                return f"{errors[0].code}: {errors[0].message}"
+        return ""
+
+    def printed(self) -> str:
+        for program in self.programs:
+            once = str(program)
+            if str(loads(once)) != once:
+                return "the second printing differs from the first"
+        return ""
+
+    def ran(self) -> str | None:
+        """Every kernel once, on arguments that it can take; a file of helpers has none."""
+        kernels = [
+            (program, name)
+            for program in self.programs
+            for name in program.kernels
+            if not any(isinstance(p.type, BufferType) for p in program[name].function.params)
+        ]
+        for program, name in kernels:
+            why = self._run(program, name)
+            if why:
+                return f"@{name}: {why}"
+        return "" if kernels else None
+
+    def _run(self, program: Program, name: str) -> str:
+        first = ""
+        for _, made in attempts(program.launchable, program[name].function, 0, {}):
+            before: list[Any] = [v.copy() if isinstance(v, np.ndarray) else v for v in made]
+            try:
+                self._launch(program, name, made)
+            except PtoError as error:
+                first = first or _said(error)
+                if not MISLED.intersection(error.codes):
+                    return first
+                continue
+            self.runs.append(_Run(program, name, before, made))
+            return ""
+        return first
+
+    def _launch(self, program: Program, name: str, given: list[Any]) -> None:
+        program[name][1](
+            *given, target=self.facts.target, rules=self.rules, max_seconds=self.seconds
+        )
+
+    def converted(self) -> str:
+        """Each level is read again; the last leaves the bytes that the program has left."""
+        for program in self.programs:
+            on = self.facts.target
+            for level in ("l1", "l2"):
+                _read_again(program, level, on)
+            placed = loads(str(program.convert("l3", on, rules=self.rules)))
+            for run in self.runs:
+                if run.program is program:
+                    self._launch(placed, run.kernel, run.given)
+                    if not all(map(_same_bytes, run.given, run.left)):
+                        return f"@{run.kernel} leaves other bytes when it is placed"
+        return ""
+
+    def compared(self) -> str | None:
+        """Against the second interpreter of the tests; None where it does not know the program."""
+        if self._cannot_compare():
+            return None
+        from tests.models.compare import compare
+
+        found = compare(self.path, self.path.name)
+        if not found.ran:
+            return None
+        return "; ".join(found.reasons)
+
+    def _cannot_compare(self) -> bool:
+        is_there = (ROOT / "tests" / "models" / "compare.py").is_file()
+        return not is_there or len(self.programs) != 1 or len(self.programs[0].kernels) != 1
+
+
+def _same_bytes(one: Any, other: Any) -> bool:
+    return not isinstance(one, np.ndarray) or one.tobytes() == other.tobytes()
+
+
+def _read_again(program: Program, level: str, on: str | None) -> None:
+    try:
+        text = str(program.convert(level, on))
+    except PtoError:
+        return  # what a form has no words for is refused by name
+    loads(text)
+
+
+# ---- all of them -------------------------------------------------------------------------------
+
+
+def table(found: Iterable[Verdict]) -> str:
+    """Markdown: the files at tile level that are not read or are refused, with the reason."""
+    rows = [
+        f"| `{v.file}` | {v.target or 'module'} | {step} | {_cell(v.reasons[step])} |"
+        for v in found
+        if v.kind == "tile"
+        for step in ("load", *STEPS)
+        if step in v.reasons
+    ]
+    head = ["| file | target | step | reason |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("|", "\\|")[:220]
+
+
+def summary(found: list[Verdict]) -> list[str]:
+    """The counts; the last line is the one to look at."""
+    tile = [v for v in found if v.kind == "tile"]
+    refused = [v for v in found if v.kind == "negative"]
+    micro = sum(v.kind == "micro" for v in found)
+    count = Counter(step for v in tile for step in ("load", *STEPS) if getattr(v, step))
+    caught = sum(v.load is False or v.check is False for v in refused)
+    return [
+        f"{len(found)} files: {len(tile)} at tile level, {micro} of the micro level, "
+        f"{len(refused)} that must be refused ({caught} are)",
+        f"printed, read and printed the same: {count['print']}; converted: {count['levels']}",
+        f"corpus: {count['load']} of {len(tile)} load, {count['check']} check clean, "
+        f"{count['run']} run, {count['agree']} agree",
+    ]
+
+
+def _quiet(path: str) -> None:
+    sys.path.insert(0, path)  # for the second interpreter
+    sys.stdout = open(os.devnull, "w")  # kernels may print  # noqa: SIM115
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="files whose path matches this expression")
+    parser.add_argument("--skip", default="", help=f"steps, with commas: {', '.join(STEPS)}")
+    parser.add_argument("--rules", default="release", help="the profile that decides")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each launch")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="write the verdict of every file here")
+    parser.add_argument("--table", type=Path, help="write the table of what is refused here")
+    asked = parser.parse_args()
+    files = [
+        path
+        for path in sorted(asked.folder.rglob("*.pto"))
+        if re.search(asked.only, str(path.relative_to(asked.folder)))
+    ]
+    skip = frozenset(word for word in asked.skip.split(",") if word)
+    if skip - {*STEPS}:
+        parser.error(f"the steps are {', '.join(STEPS)}")
+    work = partial(judged, asked.folder, skip, asked.rules, asked.seconds)
+    console = Console(stderr=True)
+    with multiprocessing.Pool(asked.jobs, _quiet, (str(ROOT),), 50) as pool:
+        ordered = pool.imap(work, files)
+        shown = track(ordered, "corpus", len(files), console=console,
+                      disable=not console.is_terminal)  # fmt: skip
+        found = list(shown)
+    if asked.json is not None:
+        asked.json.write_text(json.dumps([asdict(v) for v in found], indent=1) + "\n", "utf-8")
+    if asked.table is not None:
+        asked.table.write_text("\n\n".join([*summary(found), table(found)]), "utf-8")
+    else:
+        print(table(found), end="")
+    print("\n".join(summary(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
