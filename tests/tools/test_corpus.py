@@ -1,0 +1,111 @@
+"""`tools/corpus.py`: what it takes a file for, and what it says of a folder."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNEL = """
+module attributes {{pto.target_arch = "a5"}} {{
+  func.func @f(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>) attributes {{pto.entry}} {{
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %v = pto.make_tensor_view %x, shape = [%c16, %c16], strides = [%c16, %c1]
+        : !pto.tensor_view<16x16xf32>
+    %w = pto.make_tensor_view %y, shape = [%c16, %c16], strides = [%c16, %c1]
+        : !pto.tensor_view<16x16xf32>
+    %p = pto.partition_view %v, offsets = [%c0, %c0], sizes = [%c16, %c16]
+        : !pto.tensor_view<16x16xf32> -> !pto.partition_tensor_view<16x16xf32>
+    %q = pto.partition_view %w, offsets = [%c0, %c0], sizes = [%c16, %c16]
+        : !pto.tensor_view<16x16xf32> -> !pto.partition_tensor_view<16x16xf32>
+    %a = pto.alloc_tile : !pto.tile_buf<vec, 16x16xf32>
+    pto.tload ins(%p : !pto.partition_tensor_view<16x16xf32>)
+        outs(%a : !pto.tile_buf<vec, 16x16xf32>)
+    {operation} ins(%a, %a : !pto.tile_buf<vec, 16x16xf32>, !pto.tile_buf<vec, 16x16xf32>)
+        outs(%a : !pto.tile_buf<vec, 16x16xf32>)
+    pto.tstore ins(%a : !pto.tile_buf<vec, 16x16xf32>)
+        outs(%q : !pto.partition_tensor_view<16x16xf32>)
+    return
+  }}
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Any:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        yield importlib.import_module("corpus")
+    finally:
+        sys.path.remove(str(ROOT / "tools"))
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "kind", "target", "level"),
+    [
+        ("pto.tadd", "x/f.pto", "tile", None, 0),
+        ("// RUN: ptoas --pto-arch=a3 --pto-level=level3 %s", "x/f.pto", "tile", "a2a3", 3),
+        ("// RUN: ptoas \\\n// RUN:   --pto-arch=a5 %s", "x/f.pto", "tile", "a5", 0),
+        ("// RUN: not ptoas --pto-arch=a5 %s", "x/f.pto", "negative", "a5", 0),
+        ("// RUN: not ptoas %s\n// RUN: ptoas --pto-arch=a5 %s", "f.pto", "tile", "a5", 0),
+        (
+            "// RUN: sed %s | ptoas --pto-arch=a3 -\n// RUN: ptoas --pto-arch=a5",
+            "f.pto",
+            "tile",
+            "a5",
+            0,
+        ),
+        ("pto.tadd", "x/tadd_invalid.pto", "negative", None, 0),
+        ("%a = pto.vlds %b", "x/f.pto", "micro", None, 0),
+        ("// pto.vlds is not used here", "x/f.pto", "tile", None, 0),
+        ('attributes {pto.visibility = "external"}', "x/f.pto", "tile", None, 0),
+        ("%a: !pto.vreg<64xf32>", "x/f.pto", "micro", None, 0),
+        ("pto.tadd", "samples/DecodeA5/f.pto", "tile", "a5", 0),
+        ("pto.tadd", "npu/a5/f.pto", "tile", "a5", 0),
+        ("pto.tadd", "samples/DecodeA3/f.pto", "tile", "a2a3", 0),
+    ],
+)
+def test_what_a_file_says_about_itself(
+    corpus: Any, text: str, path: str, kind: str, target: str | None, level: int
+) -> None:
+    found = corpus.classified(text, path)
+    assert (found.kind, found.target, found.level) == (kind, target, level)
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    legal = KERNEL.format(operation="pto.tadd")
+    texts = {
+        "adds.pto": legal,
+        "two.pto": f"//--- one.pto\n{legal}\n//--- other.pto\n{legal}",
+        "unknown.pto": KERNEL.format(operation="pto.tadded"),
+        "breaks.pto": legal.replace("pto.tadd", "pto.tand"),
+        "micro.pto": legal + "\n// below\n" + "func.func @g() { pto.vadd }",
+        "refused_invalid.pto": KERNEL.format(operation="pto.tadded"),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    answers = tmp_path / "answers.json"
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "corpus.py"), str(tmp_path), "--json", str(answers),
+         "--skip", "agree"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "corpus: 3 of 4 load, 2 check clean, 2 run, 0 agree"
+    assert "1 of the micro level, 1 that must be refused (1 are)" in lines[-3]
+    rows = [line for line in lines if line.startswith("| `")]
+    assert [row.split("`")[1] for row in rows] == ["breaks.pto", "unknown.pto"]
+    assert "TAND.dtype" in rows[0]
+    assert "there is no operation pto.tadded" in rows[1]
+    found = {each["file"]: each for each in json.loads(answers.read_text())}
+    assert found["adds.pto"]["print"]
+    assert found["two.pto"]["levels"]
