@@ -44,6 +44,8 @@ def said(record: Insn) -> dict[str, Any]:
     fields["types"] = [(t.of, t.allowed, t.ids) for t in record.types]
     fields["attrs"] = [(a.name, a.type.__name__) for a in record.attrs]
     fields["means"] = fields["example"] = fields["more_examples"] = None  # hold functions
+    if record.asm is not None:
+        fields["asm"] = dataclasses.replace(record.asm, spelled=dict.fromkeys(record.asm.spelled))
     fields["helpers"] = list(record.helpers)
     fields["steps"], fields["freedom"] = len(record.steps), len(record.freedom)
     return {name: value for name, value in fields.items() if not callable(value)}

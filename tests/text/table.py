@@ -106,9 +106,15 @@ def overload_of(form: Form) -> tuple[str, ...]:
 def asked_by(form: Form) -> dict[str, Attribute]:
     """The attributes without which a form cannot be told from another."""
     insn = form.insn
-    needed = insn.when.get(overload_of(form), {})
+    absent = insn.asm.absent if insn.asm is not None else {}
+    needed = {a.name: a.default for a in insn.attrs if a.choices and a.name in absent}
+    needed |= insn.when.get(overload_of(form), {})
+    types = declared_types(insn)
     found = {
-        text_key(insn, a): attribute_for(a, needed[a.name]) for a in insn.attrs if a.name in needed
+        key: attribute_for(a, needed[a.name], types.get(key, ""))
+        for a in insn.attrs
+        for key in [text_key(insn, a)]
+        if a.name in needed
     }
     definition = DEFINITIONS.get(f"pto.{form.mnemonic}")
     syntax = definition.format if definition is not None else ""
@@ -187,16 +193,23 @@ def attributes(form: Form) -> Iterator[dict[str, Attribute]]:
     fixed = insn.when.get(overload_of(form), {})
     for attr in insn.attrs:
         values: list[object] = []
+        key = text_key(insn, attr)
+        declared = declared_types(insn)[key]
         if issubclass(attr.type, IntEnum):
             values = list(attr.type)
         elif attr.type is bool:
             values = [True, False]
         elif attr.type is int:
-            values = [3]
+            values = [*attr.choices] or [
+                1 if declared_types(insn)[text_key(insn, attr)] != "i32" else 3
+            ]
+        key = text_key(insn, attr)
         for value in values:
             if attr.name in fixed and fixed[attr.name] != value:
                 continue
-            yield {text_key(insn, attr): attribute_for(attr, value)}
+            if attr.choices and value not in attr.choices:
+                continue  # of another record
+            yield {key: attribute_for(attr, value, declared)}
 
 
 def indexed(module: Module) -> Module:

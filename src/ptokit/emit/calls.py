@@ -67,6 +67,8 @@ class Calls(Writer):
     ) -> str:
         """The call of an instruction with these operands and template arguments."""
         passed = self._arguments(insn, {n: self._argument(insn, n, v) for n, v in given.items()})
+        if insn.cpp.rewritten is not None:
+            attrs = insn.cpp.rewritten(attrs)
         chosen = [(a, attrs[a.name]) for a in insn.attrs]
         changed = {a.name: v for a, v in chosen if v is not None and v != a.default}
         words = brackets(insn, set(given), changed)

@@ -1886,6 +1886,8 @@ class _TQUANT_DN(Instruction):
         *events: Wait,
         grp_axis: Any = ...,
         mx_alg: Any = ...,
+        quant_type: Any = ...,
+        scale_alg: Any = ...,
         interleave: Any = ...,
     ) -> RecordEvent: ...
 

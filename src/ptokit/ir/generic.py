@@ -22,7 +22,7 @@ from ptokit.ir.dialects import DEFINITIONS, Definition, cf, definition_of
 from ptokit.ir.dialects.definition import Slot
 from ptokit.ir.dialects.scf import IF
 from ptokit.ir.insntext import under_own_keys
-from ptokit.ir.instructions import Form, alias_labels, form_of, forms_of
+from ptokit.ir.instructions import Form, agrees, alias_labels, form_of, forms_of
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import FunctionType, ScalarType, Type, same_type
 from ptokit.isa.spec import Insn
@@ -158,7 +158,8 @@ def _instruction(
     reader: Reader, head: Head, forms: list[Form], raw: Raw, sizes: list[int] | None
 ) -> Op:
     results = list(raw.signature.results)
-    for form in _with_variants(forms):
+    # Records that share a name are told apart by what the attributes ask for.
+    for form in sorted(_with_variants(forms), key=lambda f: not agrees(f, raw.attrs)):
         outs = [o.name for o in form.outs]
         made = outs[-len(results) :] if results else []
         if outs and len(made) != len(results):
@@ -190,7 +191,7 @@ def _instruction(
 
 def _with_variants(forms: list[Form]) -> list[Form]:
     bare = [form.without_scratch for form in forms]
-    return [*forms, *(b for b, f in zip(bare, forms, strict=True) if b.ins != f.ins)]
+    return [*forms, *(b for b, f in zip(bare, forms, strict=True) if b != f)]
 
 
 def _places(insn: Insn) -> list[tuple[str, ...]]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ptokit.ir.attributes import Attribute, EnumAttr, FloatAttr, IntAttr, dict_text
+from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, FloatAttr, IntAttr, dict_text
 from ptokit.ir.core import Op, Value
 from ptokit.ir.instructions import (
     RETURNED,
@@ -278,6 +278,7 @@ def build(
         forms = [form.with_clauses(ins.clauses) for form in forms]
     if results:  # lines with results hide their temporaries, unless the page shows them
         forms = [*(f.without_scratch for f in forms if f.hides_scratch), *forms]
+    forms = list(dict.fromkeys((*forms, *(f.with_scratch_as_source for f in forms))))
     form = (
         find_form(forms, ins.types, written, attrs)
         or find_form(forms, ins.types, list(outs.types), attrs)
@@ -297,7 +298,7 @@ def build(
     values = reader.make_results(head, results)
     if not names and values:
         names = alias_labels(form, values)
-    attrs = under_own_keys(reader, head, form.insn, attrs)
+    attrs = under_own_keys(reader, head, form.insn, _with_implied(head, form, attrs))
     _check_attrs(reader, head, form, attrs)
     insn = form.insn
     name = f"pto.{form.mnemonic}"
@@ -359,6 +360,16 @@ def _no_form(
     )
 
 
+def _with_implied(head: Head, form: Form, attrs: dict[str, Attribute]) -> dict[str, Attribute]:
+    """What an older name of an operation says by itself is written as an attribute."""
+    insn, asm = form.insn, _asm(form)
+    if not asm.absent or head.name.removeprefix("pto.") not in asm.aliases:
+        return attrs
+    types = declared_types(insn)
+    said = {text_key(insn, a): a for a in insn.attrs if a.name in asm.absent}
+    return {k: attribute_for(a, a.default, types[k]) for k, a in said.items()} | attrs
+
+
 def under_own_keys(
     reader: Reader, head: Head, insn: Insn, attrs: dict[str, Attribute]
 ) -> dict[str, Attribute]:
@@ -388,6 +399,10 @@ def _check_attrs(reader: Reader, head: Head, form: Form, attrs: dict[str, Attrib
                 what = f"{key} is a number, given once: as an attribute or as an operand"
                 reader.note("bad-attribute", f"{head.name}: {what}", head.location)
             continue
+        why = _asm(form).refused.get(key)
+        if why and value != BoolAttr(False):
+            what = f"{head.name} does not accept {key}: {why}"
+            reader.note("bad-attribute", what, head.location, f"leave {key} out")
         # Any other key is somebody's own: it is kept and means nothing, unless it is a slip.
         if attr is None and (meant := suggestion(key, known, at_least=_SLIP)):
             reader.note(

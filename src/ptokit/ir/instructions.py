@@ -65,8 +65,8 @@ class Form:
     @property
     def without_scratch(self) -> Form:
         """The same form with its temporaries left out."""
-        kept = tuple(o for o in self.ins if o.role != "tmp")
-        return Form(self.insn, self.mnemonic, kept, self.outs)
+        ins, outs = (tuple(o for o in side if o.role != "tmp") for side in (self.ins, self.outs))
+        return Form(self.insn, self.mnemonic, ins, outs)
 
     @property
     def as_before(self) -> Form:
@@ -85,11 +85,19 @@ class Form:
         return Form(self.insn, self.mnemonic, tuple(ins), self.outs)
 
     @property
+    def with_scratch_as_source(self) -> Form:
+        """As it was written before temporaries stood among the results."""
+        scratch = tuple(o for o in self.outs if o.role == "tmp")
+        results = tuple(o for o in self.outs if o not in scratch)
+        return Form(self.insn, self.mnemonic, self.ins + scratch, results)
+
+    @property
     def hides_scratch(self) -> bool:
         """Whether it has temporaries that lines with results leave out."""
         asm = self.insn.asm
         assert asm is not None
-        return not asm.syntax and "l1" not in asm.tmp and any(o.role == "tmp" for o in self.ins)
+        shown = (*self.ins, *self.outs)
+        return not asm.syntax and "l1" not in asm.tmp and any(o.role == "tmp" for o in shown)
 
     @property
     def with_memory_as_operand(self) -> Form:
@@ -164,7 +172,8 @@ def _derived(insn: Insn, asm: Asm) -> Iterator[Form]:
         else:
             ins = tuple(insn.operand(n) for n in asm.ins if n in names)
             # The pages leave some temporaries out of the text; ours follow the other operands.
-            ins += tuple(o for o in given if o.role == "tmp" and o not in ins)
+            listed = (*asm.ins, *(asm.outs or ()))
+            ins += tuple(o for o in given if o.role == "tmp" and o.name not in listed)
         if asm.outs is None:
             outs = tuple(o for o in given if o.role in ("out", "inout") and o not in ins)
         else:
@@ -208,28 +217,35 @@ def find_form(
     """
     fitting = [form for form in forms if _takes(form, ins, outs)]
     if fitting:
-        return next((f for f in fitting if attrs is None or _agrees(f, attrs)), fitting[0])
+        return next((f for f in fitting if attrs is None or agrees(f, attrs)), fitting[0])
     for form in forms:
         bare = form.without_scratch
-        if bare.ins != form.ins and _takes(bare, ins, outs):
+        if bare != form and _takes(bare, ins, outs):
             return bare
     return None
 
 
-def _agrees(form: Form, attrs: Mapping[str, Attribute]) -> bool:
+def agrees(form: Form, attrs: Mapping[str, Attribute]) -> bool:
     """Whether an overload with these operands exists for the template arguments."""
     insn = form.insn
-    if not insn.when:
-        return True
     given: dict[str, Any] = {}
     for key, attr in attr_keys(insn).items():
         try:
-            given[attr.name] = template_value(attr, attrs.get(key))
+            given[attr.name] = _first_given(insn, attr, key, attrs)
         except ValueError:
             return False
+        if attr.choices and given[attr.name] not in (*attr.choices, None):
+            return False  # of another record
     names = {o.name for o in (*form.ins, *form.outs)}
     overload = next((names_ for names_ in insn.forms if set(names_) == names), ())
     return insn.takes(overload, given)
+
+
+def _first_given(insn: Insn, attr: Attr, key: str, attrs: Mapping[str, Attribute]) -> Any:
+    """The value of a template argument under any of its keys."""
+    others = [other for other, own in other_keys(insn).items() if own == key]
+    given = next((attrs[k] for k in (key, *others) if k in attrs), None)
+    return text_default(insn, attr) if given is None else template_value(attr, given)
 
 
 def _takes(form: Form, ins: Sequence[Type], outs: Sequence[Type | None]) -> bool:
@@ -491,10 +507,10 @@ def form_of(op: Op) -> Form:
     best: Form | None = None
     for form in _forms(op.insn):
         ins = tuple(o for o in form.ins if o.name in op.labels)
-        missing = [o for o in form.ins if o.name not in op.labels]
         outs = tuple(o for o in form.outs if o.name in present)
+        missing = [o for o in (*form.ins, *form.outs) if o not in ins and o not in outs]
         covered = {o.name for o in (*ins, *outs)} | {RETURNED}
-        fits = outs == form.outs and {label.partition(".")[0] for label in present} <= covered
+        fits = {label.partition(".")[0] for label in present} <= covered
         if fits and all(o.role == "tmp" for o in missing):
             found = Form(op.insn, name, ins, outs)
             if not missing:

@@ -42,11 +42,12 @@ def inputs(insn: Insn, form: str = "l2") -> list[Operand]:
     return [o for o in insn.operands if o.role == "in" or (o.role == "tmp" and form in asm.tmp)]
 
 
-def outputs(insn: Insn) -> list[Operand]:
+def outputs(insn: Insn, form: str = "l2") -> list[Operand]:
     """Operands written by the text op, in their written order."""
     asm = _asm(insn)
     if asm.outs is not None:
-        return [insn.operand(name) for name in asm.outs]
+        chosen = [insn.operand(name) for name in asm.outs]
+        return [o for o in chosen if o.role != "tmp" or form in asm.tmp]
     return [o for o in insn.operands if o.role in ("out", "inout")]
 
 
@@ -96,7 +97,7 @@ def _line(insn: Insn, names: tuple[str, ...], form: str) -> str:
 
 def _ssa(insn: Insn, names: tuple[str, ...], form: str, name: str) -> str:
     given = [o for o in inputs(insn, form) if o.name in names]
-    outs = [o for o in outputs(insn) if o.name in names]
+    outs = [o for o in outputs(insn, form) if o.name in names]
     results = [o for o in outs if "global" not in o.kinds]
     operands = given + [o for o in outs if "global" in o.kinds]
     left = ", ".join(f"%{o.name}" for o in results)

@@ -7,6 +7,7 @@ and the codes of the elements times 2^(127 - e).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,32 @@ def format_of(attrs: Any) -> Format:
         fp4 = alg in (MxQuantAlg.OcpMxFp4E2M1, MxQuantAlg.NvMxFp4E2M1)
         return Format(fp4, alg in (MxQuantAlg.NvMxFp8E4M3, MxQuantAlg.NvMxFp4E2M1))
     return Format(quant == QuantType.MXFP4_E2M1, attrs.get("scale_alg") == QuantScaleAlg.NV)
+
+
+_ALGORITHMS = {
+    Format(False, False): MxQuantAlg.OcpMxFp8E4M3,
+    Format(False, True): MxQuantAlg.NvMxFp8E4M3,
+    Format(True, False): MxQuantAlg.OcpMxFp4E2M1,
+    Format(True, True): MxQuantAlg.NvMxFp4E2M1,
+}
+
+
+def in_two_words(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Template arguments that name the format and the scale algorithm, each by itself."""
+    if attrs["mx_alg"] not in _ALGORITHMS.values():
+        return attrs
+    form = format_of(attrs)
+    quant = QuantType.MXFP4_E2M1 if form.fp4 else QuantType.MXFP8
+    alg = QuantScaleAlg.NV if form.nv else QuantScaleAlg.OCP
+    return {**attrs, "quant_type": quant, "scale_alg": alg, "mx_alg": None}
+
+
+def in_one_word(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Template arguments that name both at once."""
+    if attrs.get("quant_type") is None:
+        return attrs
+    unsaid = {"quant_type": None, "scale_alg": None}
+    return {**attrs, **unsaid, "mx_alg": _ALGORITHMS[format_of(attrs)]}
 
 
 # ---- the three steps ---------------------------------------------------------------------------

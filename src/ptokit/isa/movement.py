@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ptokit.base.dtypes import dtype, f16, f32
 from ptokit.base.enums import CompactMode, Layout
 from ptokit.base.layout import Array, AxisMap, flat_map
@@ -236,7 +238,14 @@ VECTOR_RULES = [
 def _packed(o: Any) -> bool:
     if o.attrs["grp_axis"]:
         return o.dst.cols == o.dst.vc and (o.src.rows == 1 or o.src.cols == o.dst.vc)
-    return o.dst.cols == o.src.vr and o.src.cols == o.src.vc
+    return o.src.cols == o.src.vc
+
+
+def _scales(o: Any) -> int:
+    """The elements of all boxes of 16 by 2, which follow one another from the start of dst on."""
+    if o.attrs["grp_axis"]:
+        return up(o.dst.vr, 16) * (o.dst.vc // 2 * 2)
+    return (o.src.vr // 2 * 2) * (o.src.vc // 16 * 16)
 
 
 SCALE_RULES = where(lambda o: o.tmp is not None, "a5 kirinx90")(
@@ -245,14 +254,21 @@ SCALE_RULES = where(lambda o: o.tmp is not None, "a5 kirinx90")(
         lambda o: o.src.dtype is o.dst.dtype is o.tmp.dtype and in_types("dst", ZZ_TYPES)(o),
     ),
     must("zz-layouts")(
-        "src is row-major and dst is ZZ with boxes of 32 bytes",
-        lambda o: is_plain(o.src) and (o.dst.layout, o.dst.fractal) == ("ZZ", 32),
+        "src is row-major and dst is ZZ, whatever its boxes",
+        lambda o: is_plain(o.src) and o.dst.layout == "ZZ",
     ),
     must("zz-packed")(
-        "dst Cols are wholly valid (grp_axis 0: equal the valid rows of src) and src is densely "
-        "packed",
-        _packed,
+        "src is densely packed, and so is dst with grp_axis 1: its Cols are wholly valid", _packed
     ),
+    must("zz-pairs")(
+        "grp_axis 1 takes an even number of columns",
+        lambda o: not o.attrs["grp_axis"] or o.dst.vc % 2 == 0,
+    ),
+    must("zz-room")(
+        "dst holds all boxes, with grp_axis 1 also those of rows that are filled up to 16",
+        lambda o: o.dst.numel >= _scales(o),
+    ),
+    separate("tmp", "src", "dst", id="zz-apart"),
     must("zz-groups")(
         "grp_axis 0 takes an even number of rows and a multiple of 16 columns",
         lambda o: o.attrs["grp_axis"] or (o.src.vr % 2 == 0 and o.src.vc % 16 == 0),
@@ -306,18 +322,14 @@ def _source(o: Any) -> Any:
         return _moved(o)
     # Scales come densely packed, often as one long row: the valid size of dst divides them.
     if o.attrs["grp_axis"]:
-        return slice(0, o.dst.vr * o.dst.vc)
+        return slice(0, o.dst.vr * (o.dst.vc // 2 * 2))
     return o.src.vr // 2 * 2, o.src.vc // 16 * 16
 
 
 def _destination(o: Any) -> Any:
     if _moves_bytes(o):
         return _bytes_moved(o, o.dst)
-    if not _is_zz(o):
-        return moves.share_size(o, *_moved(o))
-    if not o.attrs["grp_axis"]:
-        return o.src.vc // 16 * 16, o.src.vr // 2 * 2
-    return min(up(o.dst.vr, 16), o.dst.rows), o.dst.vc
+    return slice(0, _scales(o)) if _is_zz(o) else moves.share_size(o, *_moved(o))
 
 
 def _spill(o: Any) -> Any:
@@ -386,11 +398,21 @@ OPS = {
             "the forms with a unit-flag phase do not exist here",
             lambda o: o.attrs["stPhase"] is None,
         ),
+        must("group-axis")(
+            "an axis of groups goes with the ZZ form, which has a tmp",
+            lambda o: o.tmp is not None or o.attrs["grp_axis"] == 1,
+            "leave it out",
+        ),
     ],
     asm=Asm(
         ins=("src", "fp", "preQuantScalar"),
         outs=("dst",),
-        attrs={"accToVecMode": "accToVecMode", "reluPreMode": "reluPreMode"},
+        attrs={
+            "accToVecMode": "accToVecMode",
+            "reluPreMode": "reluPreMode",
+            "grp_axis": "grpAxis grp_axis",
+        },
+        types={"grpAxis": "mx_group_axis"},
         is_paired=True,
         order=("src", "dst", "fp+tmp", "preQuantScalar"),
         is_counted=True,
@@ -436,7 +458,7 @@ OPS = {
         src         | dst               | tmp          | grp_axis | on
         Vec u8 4x32 | Vec u8 32x4 ZZ/32 | Vec u8 1x128 | 0        | a5 kirinx90
     """,
-    cpp=Cpp(moves.PARTS, first=moves.PHASE.name),
+    cpp=Cpp((*moves.PARTS, "@grp_axis"), first=moves.PHASE.name),
 )
 def TMOV(
     dst: Array,
@@ -475,10 +497,15 @@ def TMOV(
 def _box_scales(dst: Array, src: Array, o: Ops, poison: Poison) -> None:
     poison.demand("src", (slice(None), slice(None)))
     if o.attrs["grp_axis"] == 0:
-        dst[...] = src.T
+        rows, cols = src.shape
+        boxes = src.reshape(rows // 2, 2, cols // 16, 16).transpose(2, 0, 3, 1)
+        dst[...] = boxes.reshape(dst.shape)
         return
-    dst[: o.dst.vr] = src.reshape(o.dst.vr, o.dst.vc)
-    dst[o.dst.vr :] = 0
+    rows, pairs = o.dst.vr, o.dst.vc // 2
+    filled = np.zeros((up(rows, 16), pairs * 2), src.dtype)
+    filled[:rows] = src.reshape(rows, pairs * 2)
+    boxes = filled.reshape(-1, 16, pairs, 2).transpose(0, 2, 1, 3)
+    dst[...] = boxes.reshape(dst.shape)
     poison.poison("src", slice(o.dst.vr, min(up(o.dst.vr, 16), o.src.rows)), slice(0, o.src.cols))
 
 

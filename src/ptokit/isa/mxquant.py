@@ -17,7 +17,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
-from ptokit.isa.microscaling import GROUP, format_of, quantise
+from ptokit.isa.microscaling import GROUP, format_of, in_one_word, in_two_words, quantise
 from ptokit.isa.regions import pitched
 from ptokit.isa.rules import (
     USED_AS_UB,
@@ -45,6 +45,21 @@ _UB = TileType.Vec
 Size = Callable[[Any], tuple[int, int]]
 _ON_A5 = on("a5")  # keeps scratch of its own in exp and behind max
 
+
+def _text(**more: Any) -> Asm:
+    """One operation for both axes, which says the axis where it is not that of a row."""
+    keys = {
+        "quant_type": "quant_type",
+        "scale_alg": "quantScaleAlg scale_alg",
+        "store_mode": "storeMode store_mode",
+        "grp_axis": "grpAxis grp_axis",
+    }
+    types = {"grpAxis": "mx_group_axis"}
+    return Asm(
+        name="tquant.mx", ins=("src",), attrs=keys, types=types, rewritten=in_two_words, **more
+    )
+
+
 # ---- legality ----------------------------------------------------------------------------------
 
 
@@ -66,12 +81,13 @@ def _rules(apart: str) -> list[Rule]:
             "convert with TCVT first",
         ),
         must("code-type")(
-            "dst is f4e2m1x2 for E2M1; i8 or f8e4m3 for E4M3",
+            "dst is f4e2m1x2 for E2M1; i8, u8 or f8e4m3 for E4M3",
             lambda o: (
-                o.dst.dtype.name in (("f4e2m1x2",) if format_of(o.attrs).fp4 else ("i8", "f8e4m3"))
+                o.dst.dtype.name
+                in (("f4e2m1x2",) if format_of(o.attrs).fp4 else ("i8", "u8", "f8e4m3"))
             ),
         ),
-        rule("exponent-type", "exp is u8", lambda o: o.exp.dtype.name == "u8"),
+        rule("exponent-type", "exp is u8 or i8", lambda o: o.exp.dtype.name in ("u8", "i8")),
         must("scratch-type", "a5")(
             "max and scaling have the element type of src",
             lambda o: o.max.dtype is o.src.dtype and o.scaling.dtype is o.src.dtype,
@@ -239,7 +255,7 @@ def _clobbered_exponents(o: Any) -> list[Extent] | None:
             ),
         ),
     ],
-    asm=Asm(name="tquant.mx", ins=("src",)),
+    asm=_text(refused={"interleave": "only with grpAxis = axis0 are exponents interleaved"}),
     example={
         "dst": "Vec i8 16x64",
         "src": "Vec {T} 16x64",
@@ -294,7 +310,7 @@ def TQUANT_MX(
     _clear_padding(ops, poison, beyond)
     found = quantise(padded.reshape(rows, count, GROUP), form, ops)
     dst[...] = found.codes.reshape(rows, -1)[:, : dst.shape[1]].view(dst.dtype)
-    exp[...] = found.exponent.reshape(exp.shape)
+    exp[...] = found.exponent.reshape(exp.shape).view(exp.dtype)
     max[...] = found.maximum.reshape(-1)
     scaling[...] = found.scaling.reshape(-1)
     if exp_zz is not None:
@@ -352,6 +368,8 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
     attrs=[
         Attr("grp_axis", int, 0, "0: groups lie down a column", (0,)),
         Attr("mx_alg", MxQuantAlg, None, "format and scale algorithm"),
+        Attr("quant_type", QuantType, None, "format", (QuantType.MXFP8, QuantType.MXFP4_E2M1)),
+        Attr("scale_alg", QuantScaleAlg, QuantScaleAlg.OCP, "scale algorithm of quant_type"),
         Attr("interleave", bool, False, "put the exponents of neighbouring groups side by side"),
     ],
     types=types("src", a5="f32 f16 bf16"),
@@ -389,7 +407,7 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
             ),
         ),
     ],
-    asm=Asm(name="tquant.dn", ins=("src",), is_stable=False),
+    asm=_text(absent={"grp_axis": 1}, aliases=("tquant.dn",)),
     example={
         "dst": "Vec i8 64x32",
         "src": "Vec {T} 64x32",
@@ -411,6 +429,7 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
     cpp=Cpp(
         ("@grp_axis @mx_alg", "@grp_axis @mx_alg @interleave"),
         pointers=frozenset({"exp", "max", "scaling"}),
+        rewritten=in_one_word,
     ),
     cost=QUANTISE,
 )
@@ -442,9 +461,9 @@ def TQUANT_DN(
     scaling[...] = found.scaling
     if interleave:
         pairs = found.exponent.reshape(count // 2, 2, cols)
-        exp[...] = pairs.transpose(0, 2, 1).reshape(exp.shape)
+        exp[...] = pairs.transpose(0, 2, 1).reshape(exp.shape).view(exp.dtype)
     else:
-        exp[...] = found.exponent
+        exp[...] = found.exponent.view(exp.dtype)
 
 
 @insn(

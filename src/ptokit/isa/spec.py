@@ -176,6 +176,9 @@ class Asm:
     spelled: Mapping[str, Callable[[Ops], Any]] = field(
         default_factory=dict[str, Callable[[Ops], Any]]
     )
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])  # key -> why it is none
+    # The template arguments as the text writes them, where it has fewer than a call.
+    rewritten: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     # Template name -> its values as strings, one of which stands behind the types in `ins` where
     # an attribute is placed there after a comma: `ins(%s, {maskPattern = ...} : T, "row")`.
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -249,6 +252,8 @@ class Cpp:
     # Operand that may be left out here but not in C++ -> the operand it then is.
     implied: Mapping[str, str] = field(default_factory=dict[str, str])
     first: str = ""  # the template argument that, where it is given, stands before the pattern
+    # The template arguments as C++ takes them, where it has fewer than the text.
+    rewritten: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     casts: Mapping[str, str] = field(
         default_factory=dict[str, str]
     )  # operand -> type it is cast to

@@ -179,6 +179,8 @@ class Tracer:
             ops = Ops(facts, values, self.target, self.mode)
             spelled = insn.asm.spelled.items()
             values |= {each: said(ops) for each, said in spelled if values[each] is None}
+        if insn.asm.rewritten is not None:
+            values = dict(insn.asm.rewritten(values))
         return {
             key: attribute_for(attr, values[attr.name], types.get(key, ""))
             for attr in insn.attrs
