@@ -16,7 +16,7 @@ from ptokit import *
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.launch import launch
 from ptokit.isa import spec
-from ptokit.isa.spec import INSTRUCTIONS, Insn
+from ptokit.isa.spec import INSTRUCTIONS, Asm, Insn
 
 FOLDER = Path(ptokit.__file__).parent / "isa"
 DEFINING = sorted(
@@ -41,14 +41,24 @@ def said(record: Insn) -> dict[str, Any]:
     fields = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
     fields["operands"] = [(o.name, o.role, o.kinds) for o in record.operands]
     fields["rules"] = [(r.id, r.text, r.targets) for r in record.rules]
+    fields["text_rules"] = [(r.id, r.text, r.targets) for r in record.text_rules]
     fields["types"] = [(t.of, t.allowed, t.ids) for t in record.types]
     fields["attrs"] = [(a.name, a.type.__name__) for a in record.attrs]
     fields["means"] = fields["example"] = fields["more_examples"] = None  # hold functions
     if record.asm is not None:
-        fields["asm"] = dataclasses.replace(record.asm, spelled=dict.fromkeys(record.asm.spelled))
+        fields["asm"] = {
+            f.name: _named(getattr(record.asm, f.name)) for f in dataclasses.fields(Asm)
+        }
     fields["helpers"] = list(record.helpers)
     fields["steps"], fields["freedom"] = len(record.steps), len(record.freedom)
     return {name: value for name, value in fields.items() if not callable(value)}
+
+
+def _named(value: Any) -> Any:
+    """A value of a field, of functions in it only that they are there."""
+    if isinstance(value, dict):
+        return {k: _named(v) for k, v in value.items()}
+    return "a function" if callable(value) else value
 
 
 @pytest.mark.parametrize("path", DEFINING, ids=lambda p: p.stem)

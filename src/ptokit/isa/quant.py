@@ -188,7 +188,6 @@ _IN_TEXT = [
     asm=Asm(
         ins=("src", "scale", "offset"),
         outs=("dst", "tmp"),
-        order=("src", "scale", "offset", "tmp", "dst"),
         forms=frozenset({"l1", "l2"}),
         attrs={"quant_type": "quant_type"},
         order=("src", "scale", "offset", "tmp", "dst"),
