@@ -145,9 +145,15 @@ def test_only_a_view_without_memory_is_a_slot() -> None:
 
 
 def test_results_of_functions_are_refused() -> None:
+    """C++ returns one value, and on every core."""
     text = "func.func @f() -> i32 {\n  %c = arith.constant 1 : i32\n  return %c : i32\n}"
-    with pytest.raises(PtoError, match="a function that returns values"):
-        emit_cpp(loads(text).module, target("a5"))
+    assert "AICORE int32_t f()" in emit_cpp(loads(text).module, target("a5"))
+    two = text.replace("-> i32", "-> (i32, i32)").replace("%c : i32\n}", "%c, %c : i32, i32\n}")
+    with pytest.raises(PtoError, match="a function that returns several values"):
+        emit_cpp(loads(two).module, target("a5"))
+    kind = text.replace("i32 {", "i32 attributes {pto.kernel_kind = #pto.kernel_kind<cube>} {")
+    with pytest.raises(PtoError, match="of one kind of core that returns a value"):
+        emit_cpp(loads(kind).module, target("a5"))
 
 
 def test_a_direction_that_does_not_exist() -> None:

@@ -104,11 +104,10 @@ NOT_IN_CPP = {
     "func.func @f(%p: !pto.ptr<index>) { return }": "elements of type index",
     'func.func @"f g"() { return }': "a function with the name 'f g'",
     """func.func @f(%n: i32) attributes {pto.entry} {
-      %m = func.call @g(%n) : (i32) -> i32
-      %k = arith.addi %m, %n : i32
+      %m, %k = func.call @g(%n) : (i32) -> (i32, i32)
       return
     }
-    func.func @g(%n: i32) -> i32 { return %n : i32 }""": "a call of @g, which returns values",
+    func.func @g(%n: i32) -> (i32, i32) { return %n, %n : i32, i32 }""": "returns several values",
 }
 
 

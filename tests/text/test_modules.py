@@ -106,6 +106,21 @@ def test_a_private_function_is_not_imported() -> None:
         made["entry"][1](np.zeros(1, "i4"), 1)
 
 
+def test_a_function_that_returns_values_is_no_kernel() -> None:
+    made = loads("func.func @f(%n: i32) -> i32 {\n  return %n : i32\n}")
+    assert (made.kernels, made.check()) == ([], [])
+
+
+def test_helpers_return_their_value_in_cpp() -> None:
+    cpp = loads(HELPERS.replace(", pto.kernel_kind = #pto.kernel_kind<vector>", "")).cpp()
+    assert "AICORE int32_t twice(int32_t x);" in cpp
+    assert "const int32_t a = twice(n);" in cpp
+    assert "    return y;\n}" in cpp
+    two = "func.func @f(%n: i32) -> (i32, i32) {\n  return %n, %n : i32, i32\n}"
+    with pytest.raises(PtoError, match="returns several values"):
+        loads(two).cpp()
+
+
 # ---- parts of a file -----------------------------------------------------------------------------
 
 

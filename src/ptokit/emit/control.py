@@ -19,9 +19,13 @@ class ControlFlow(Writer):
         callee_body = self.module.function(callee.name)
         if callee_body is None or callee_body.body is None:
             raise self._refuse(f"a call of @{callee.name}, which is declared but not defined", op)
+        call = f"{callee.name}({', '.join(self._use(v) for v in op.operands)})"
+        if len(op.results) > 1:
+            raise self._refuse(f"a call of @{callee.name}, which returns several values", op)
         if op.results:
-            raise self._refuse(f"a call of @{callee.name}, which returns values", op)
-        self._line(f"{callee.name}({', '.join(self._use(v) for v in op.operands)});")
+            self._local(op, call)
+        else:
+            self._line(f"{call};")
 
     def loop(self, op: Op) -> None:
         body = op.regions[0]

@@ -16,7 +16,15 @@ from ptokit.emit.aggregates import Aggregates
 from ptokit.emit.asynchronous import Asynchronous
 from ptokit.emit.control import ControlFlow
 from ptokit.emit.convs import conv_call
-from ptokit.emit.expressions import CASTS, FUNCTIONS, INFIX, comparison, literal, scalar_type
+from ptokit.emit.expressions import (
+    CASTS,
+    FUNCTIONS,
+    INFIX,
+    comparison,
+    literal,
+    scalar_type,
+    value_type,
+)
 from ptokit.emit.fifos import Fifos
 from ptokit.emit.windows import Windows
 from ptokit.emit.words import QUERIES, SECTIONS, five
@@ -37,7 +45,7 @@ from ptokit.ir.dialects import (
     sync,
     system,
 )
-from ptokit.ir.entries import is_entry
+from ptokit.ir.entries import is_entry, kind_of
 from ptokit.ir.fifos import is_transfer, leaves_core_idle
 from ptokit.ir.flow import core_of
 from ptokit.ir.ordering import lacks_signal_base
@@ -71,8 +79,15 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
 
     def text(self) -> str:
         function = self.function
-        if function.results:
-            raise self._refuse("a function that returns values", function)
+        if len(function.results) > 1:
+            raise self._refuse("a function that returns several values", function)
+        returned = "void"
+        for kind in function.results:
+            returned = value_type(kind)
+            if not returned:
+                raise self._refuse(f"a function that returns {kind}", function)
+        if function.results and kind_of(function):
+            raise self._refuse("a function of one kind of core that returns a value", function)
         if not function.name.isidentifier():
             raise self._refuse(f"a function with the name {function.name!r}", function)
         params = [self._parameter(p) for p in function.params]
@@ -87,7 +102,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
             self._guarded(kind.value, function.body)
         else:
             self._block(function.body)
-        word = 'extern "C" __global__ AICORE void' if is_kernel else "AICORE void"
+        word = 'extern "C" __global__ AICORE void' if is_kernel else f"AICORE {returned}"
         self.head = f"{word} {function.name}({', '.join(params)})"
         return "\n".join([self.head, "{", *self.aliases(), *self.lines, "}", ""])
 
@@ -314,6 +329,10 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         escaped = text.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         self._line(f'cce::printf("{escaped}", {self._use(op.operands[0])});')
 
+    def end_function(self, op: Op) -> None:
+        for value in op.operands:
+            self._line(f"return {self._use(value)};")
+
     def nothing(self, op: Op) -> None:
         """Terminators: what they hand on is written where it arrives."""
 
@@ -357,7 +376,7 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     scf.FUSION_YIELD: _FunctionWriter.nothing,
     scf.YIELD: _FunctionWriter.nothing,
     scf.CONDITION: _FunctionWriter.nothing,
-    func.RETURN: _FunctionWriter.nothing,
+    func.RETURN: _FunctionWriter.end_function,
     func.CALL: _FunctionWriter.call_function,
     system.PRINT: _FunctionWriter.print_number,
     system.TRAP: _FunctionWriter.trap,

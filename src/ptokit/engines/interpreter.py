@@ -66,7 +66,8 @@ class Interpreter(ABC):
                 site=function.location,
                 kind=NotSupported,
             )
-        if not self.runs_here(_kind(function)) or self._is_spare(function):
+        is_here = self.runs_here(_kind(function)) and not self._is_spare(function)
+        if not is_here and not function.results:  # numbers are computed wherever they are used
             return []
         frame: Frame = dict(zip(function.params, args, strict=True))
         caller, self.function = self.function, function

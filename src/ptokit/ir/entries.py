@@ -34,9 +34,14 @@ def is_helper(function: Function) -> bool:
 
 
 def is_entry(function: Function, module: Module) -> bool:
-    """Whether a function is a kernel: it says so, or no other is there for others to call."""
+    """Whether a function is a kernel: it says so, or no other is there for others to call.
+
+    One that returns values and does not say so is there to be called.
+    """
     if is_marked(function):
         return True
+    if function.results:
+        return False
     defined = [f for f in module.functions if f.body is not None]
     if any(map(is_marked, defined)):
         return False

@@ -21,6 +21,7 @@ from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
 from ptokit.ir.dialects import DEFINITIONS, Definition, cf, definition_of
 from ptokit.ir.dialects.definition import Slot
 from ptokit.ir.dialects.scf import IF
+from ptokit.ir.format import Draft
 from ptokit.ir.insntext import under_own_keys
 from ptokit.ir.instructions import Form, agrees, alias_labels, form_of, forms_of
 from ptokit.ir.reader import Abandon, Head, Reader
@@ -97,7 +98,11 @@ def read_op(parser: Parser, head: Head) -> Op:
     if missing := sorted(definition.needed_attrs - raw.attrs.keys()):
         what = f"{head.name} needs {missing[0]}"
         raise parser.fail(what, "bad-attribute", head.location, f"add {missing[0]} = ...")
+    start = parser.at
     labels = _labels(parser, head, definition, raw, sizes)
+    draft = Draft(raw.operands, list(labels), [start] * len(labels))
+    definition.check_operands(parser, head, draft)
+    definition.check_results(parser, head, raw.signature.results)
     results = parser.make_results(head, raw.signature.results)
     made = definition.result_labels(len(results))
     return Op(

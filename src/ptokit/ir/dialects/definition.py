@@ -10,7 +10,7 @@ variable: everything under the same letter has one type.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -193,7 +193,14 @@ class Definition:
                 found.append(self.infer(reader, head, draft))
             else:
                 found.append(ScalarType(slot.kind))
-        for slot, type_ in zip(self.results, found, strict=False):
+        self.check_results(reader, head, found)
+        self._same_variable(reader, head, draft, found)
+        return found
+
+    def check_results(self, reader: Reader, head: Head, found: Sequence[Type]) -> None:
+        """Note every result whose type the signature does not allow."""
+        slots = self.results * len(found) if len(self.results) == 1 else self.results
+        for slot, type_ in zip(slots, found, strict=False):
             known = is_unknown(type_) or slot.kind.isupper() or fits(type_, slot.kind)
             if not known:
                 wanted = _ARTICLE.get(slot.kind, slot.kind)
@@ -202,8 +209,6 @@ class Definition:
                     f"{head.name}: {slot.label} is {wanted}, not {type_}",
                     head.location,
                 )
-        self._same_variable(reader, head, draft, found)
-        return found
 
     def _bound(self, kind: str, draft: Draft) -> Type:
         labels = [slot.label for slot in self.operands if slot.kind == kind]
