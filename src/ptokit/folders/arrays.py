@@ -58,3 +58,15 @@ def difference(
     place = [int(n) for n in np.unravel_index(worst, got.shape)]
     count = int(np.count_nonzero(~is_close))
     return f"{count} of {a.size} differ, most at {place}: {a[worst]:g}, not {b[worst]:g}"
+
+
+def is_changed(old: Array, new: Array) -> bool:
+    """Whether two arrays of one type and shape differ in a bit; long ones are never copied."""
+    a, b = (each.reshape(-1).view(np.uint8) for each in (old, new))
+    return any(
+        not np.array_equal(a[start : start + _STEP], b[start : start + _STEP])
+        for start in range(0, len(a), _STEP)
+    )
+
+
+_STEP = 1 << 24  # bytes that are looked at together

@@ -8,8 +8,9 @@ out of a view or an array. What was drawn can be drawn again from the seed.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -22,6 +23,8 @@ from ptokit.ir.core import Function, Module, Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.passes.extents import extents
 
+Draw = Callable[[], list[Any]]  # the same arguments each time
+
 # Findings that say: with other numbers the program might have gone on.
 MISLED = frozenset(
     {"arith", "gm-bounds", "local-bounds", "slice-range", "valid-capacity", "E1", "E10"}
@@ -29,7 +32,8 @@ MISLED = frozenset(
 
 _MEMORY = (PtrType, ViewType, ShapedType)
 _PERIOD = 65_521  # elements after which random contents repeat: a prime, so that no two rows agree
-_MOST = 1 << 24  # elements of an array that are random; the others are zero, and cost no memory
+_MOST = 1 << 20  # elements of an array that are all random; then pieces of it, for less memory
+_PIECE, _APART = 1 << 10, 16_381  # how long the pieces are, and how far apart
 _GAPS = 31  # one in so many is taken
 _UNKNOWN = 1 << 18  # elements of an array that no view speaks of
 
@@ -100,14 +104,14 @@ def draw(
 
 def attempts(
     module: Module, function: Function, seed: int, given: Mapping[str, Any]
-) -> Iterator[tuple[Range, list[Any]]]:
-    """Arguments from ever tamer ranges; one attempt where everything is given."""
+) -> Iterator[tuple[Range, Draw]]:
+    """How to draw arguments, from ever tamer ranges; one attempt where everything is given."""
     is_drawn = any(
         p.name not in given or (isinstance(given[p.name], dict) and "fill" not in given[p.name])
         for p in function.params
     )
     for number, within in enumerate(RANGES if is_drawn else RANGES[:1]):
-        yield within, draw(module, function, seed + number, within, given)
+        yield within, partial(draw, module, function, seed + number, within, given)
 
 
 def random_array(
@@ -130,6 +134,9 @@ def random_array(
     found = np.zeros(size, kind.np)
     filled = min(size, _MOST)
     found[:filled] = np.resize(values, filled)
+    count = max(0, size - filled) // _APART
+    pieces = found[filled : filled + count * _APART].reshape(count, _APART)
+    pieces[:, :_PIECE] = np.resize(values, count * _PIECE).reshape(count, _PIECE)
     return found.reshape(shape)
 
 

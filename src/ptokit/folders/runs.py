@@ -27,7 +27,7 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.base.dtypes import DType
 from ptokit.base.entry import public
-from ptokit.folders.arrays import difference, read_array
+from ptokit.folders.arrays import difference, is_changed, read_array
 from ptokit.folders.inputs import MISLED, attempts, element_of, is_memory
 from ptokit.folders.manifest import Case, cases_in
 from ptokit.from_text import Program, load
@@ -197,8 +197,9 @@ def _launched(
         for name, value in case.args.items()
     }
     first: PtoError | None = None
-    for within, drawn in attempts(program.launchable, kernel.function, case.seed, given):
-        before = {n: v.copy() for n, v in zip(params, drawn, strict=True) if hasattr(v, "copy")}
+    for within, make in attempts(program.launchable, kernel.function, case.seed, given):
+        drawn = make()
+        after = dict(zip(params, drawn, strict=True))
         started = time.perf_counter()
         try:
             run = kernel[case.grid](*drawn, **options, max_seconds=case.max_seconds)
@@ -207,12 +208,15 @@ def _launched(
             if set(given) == set(params) or not MISLED.intersection(error.codes):
                 raise
             continue
-        after = dict(zip(params, drawn, strict=True))
         made = replace(
             made,
             seconds=time.perf_counter() - started,
             inputs="" if set(given) == set(params) else str(within),
-            changed=tuple(n for n, old in before.items() if old.tobytes() != after[n].tobytes()),
+            changed=tuple(
+                name
+                for name, old in zip(params, make(), strict=True)
+                if name in kinds and is_changed(old, after[name])
+            ),
             diagnostics=run.warnings,
         )
         return _compared(made, case, after, kinds)

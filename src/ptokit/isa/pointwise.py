@@ -83,8 +83,8 @@ def pointwise(
 
 
 def in_place_or_apart(*names: str) -> list[Rule]:
-    """The first tile is one of the others, exactly, or shares nothing with it."""
-    return or_else(IN_STEPS_OF_UNKNOWN_ORDER, whole_overlap(*names), voids=True)
+    """The first tile is one of the others, exactly, or covers nothing of it that is still read."""
+    return or_else(IN_STEPS_OF_UNKNOWN_ORDER, whole_overlap(*names, behind=True), voids=True)
 
 
 def with_scalar(*, silent: bool = False) -> list[Rule]:

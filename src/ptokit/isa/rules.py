@@ -291,17 +291,44 @@ def _none_overlap(pairs: tuple[tuple[str, str], ...]) -> Predicate:
     )
 
 
-def whole_overlap(*names: str, id: str = "partial-overlap", on: str | None = None) -> Rule:
-    """The first tile may be one of the others, exactly, but does not overlap any in part."""
+def whole_overlap(
+    *names: str, id: str = "partial-overlap", on: str | None = None, behind: bool = False
+) -> Rule:
+    """The first tile may be one of the others, exactly, but does not overlap any in part.
+
+    `behind`: unless it covers only what rows above, and blocks of a row before, have read.
+    """
     first, *others = names
+    text = f"{first} is either the same storage as {listed(tuple(others))}, element by element, "
+    read = "covers only what was read before, or " if behind else "or "
     return must(id, on)(
-        f"{first} is either the same storage as {listed(tuple(others))}, element by element, "
-        "or does not overlap it",
+        f"{text}{read}does not overlap it",
         lambda o: all(
-            o[n] is None or _coincide(o[first], o[n]) or not overlap(o[first], o[n]) for n in others
+            o[n] is None
+            or _coincide(o[first], o[n])
+            or not overlap(o[first], o[n])
+            or (behind and _is_read_first(o[n], o[first]))
+            for n in others
         ),
         "work in place on one tile, or use tiles bound to addresses that do not overlap",
     )
+
+
+def _is_read_first(src: Any, dst: Any) -> bool:
+    """Whether every element of a source has been read when a result is written over it.
+
+    Rows, and in them blocks of 256 bytes, are taken in ascending order, one way or the other.
+    """
+    size = dst.itemsize
+    if (src.itemsize, src.vr, src.vc) != (size, dst.vr, dst.vc) or (src.addr - dst.addr) % size:
+        return False
+    if dst.dtype.is_packed or max(src.nbytes, dst.nbytes) > _LARGEST:
+        return False
+    places = [t.axis_map(t.vr, t.vc).offsets[: t.vr, : t.vc] + t.addr // size for t in (src, dst)]
+    _, *found = np.intersect1d(*places, return_indices=True)
+    (row, col), (to_row, to_col) = (np.divmod(each, dst.vc) for each in found)
+    block = 256 // size
+    return bool((row <= to_row).all() and (col // block <= to_col // block).all())
 
 
 def same_place(a: Any, b: Any) -> bool:

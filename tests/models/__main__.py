@@ -1,0 +1,57 @@
+"""`python -m tests.models DIR`: the kernels of a folder through both interpreters."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import re
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from tests.models.compare import Verdict, compare
+
+
+def main() -> int:
+    """Print every difference with its reason, and how many kernels run and agree."""
+    options = argparse.ArgumentParser(prog="python -m tests.models")
+    options.add_argument("folder", type=Path)
+    options.add_argument("--only", default="", help="kernels whose path matches this")
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--step", type=int, default=1, help="every so many-th kernel only")
+    options.add_argument("--jobs", type=int, default=1)
+    options.add_argument("-v", action="store_true", help="list all kernels")
+    asked = options.parse_args()
+    paths = [p for p in sorted(asked.folder.rglob("*.pto")) if re.search(asked.only, str(p))][
+        :: asked.step
+    ]
+    work = partial(_verdict, asked.folder, asked.seed)
+    with multiprocessing.Pool(asked.jobs) as pool:
+        found = list(pool.imap(work, paths))
+    for each in found:
+        if not each.agrees or asked.v:
+            print("agrees" if each.agrees else "differs" if each.ran else "stopped", end="  ")
+            print(f"{each.seconds:.3f}", each.program, *each.reasons, *each.remarks, sep="\n    ")
+    ran = [each for each in found if each.ran]
+    print(
+        "open:", sum(bool(each.remarks) for each in found), "kernels store what nobody has written"
+    )
+    print("idle:", sum(not each.written for each in ran), "kernels change nothing on these inputs")
+    seconds = [each.seconds for each in ran]
+    if seconds:
+        print(f"seconds: median {median(seconds):.3f}, at most {max(seconds):.2f}")
+    print(f"models: {len(ran)} of {len(found)} run, {sum(each.agrees for each in found)} agree")
+    return 0 if all(each.agrees for each in found) else 1
+
+
+def _verdict(folder: Path, seed: int, path: Path) -> Verdict:
+    try:
+        return compare(path, str(path.relative_to(folder)), seed)
+    except Exception as error:
+        return Verdict(
+            str(path.relative_to(folder)), True, 0, (f"{type(error).__name__}: {error}",)
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,129 @@
+"""Both interpreters on the same inputs: which arrays agree, and what the others look like."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ptokit import PtoError, load
+from ptokit.folders.inputs import MISLED, Draw, attempts
+from tests.models.interpreter import Stuck, run
+
+# How far results may lie apart, relative to their size and to the largest of the array: sums are
+# taken in other orders, and a result that is rounded may fall to the other side.
+TOLERANCE = {"float32": 2e-4, "float16": 2**-9, "bfloat16": 2**-6}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a kernel: it did not run, or some arrays differ, or all agree."""
+
+    program: str
+    ran: bool
+    seconds: float = 0.0  # that the product took to read, check and run it
+    reasons: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    written: int = 0  # elements that the kernel has changed
+
+    @property
+    def agrees(self) -> bool:
+        return self.ran and not self.reasons
+
+
+def compare(path: Path, name: str, seed: int = 0) -> Verdict:
+    """Run a kernel through both interpreters."""
+    started = time.perf_counter()
+    first: PtoError | None = None
+    try:
+        program = load(path)
+        kernel = program.entry()
+        for _, draw in attempts(program.launchable, kernel.function, seed, {}):
+            drawn = draw()
+            started = time.perf_counter()
+            try:
+                with warnings.catch_warnings(action="ignore"):
+                    kernel[1](*drawn, rules="release", sync="insert")
+            except PtoError as error:
+                first = first or error
+                if not MISLED.intersection(error.codes):
+                    raise
+                continue
+            seconds = time.perf_counter() - started
+            slots = re.findall(r"gm_slot_buffer = %(\w+)", path.read_text("utf-8"))
+            kept = [p.name not in slots for p in kernel.function.params]
+            return _judged(path, name, seconds, draw, drawn, kept)
+    except PtoError as error:
+        first = error
+    assert first is not None
+    found = first.diagnostics[0]
+    return Verdict(name, False, reasons=(f"{found.code}: {found.message}",))
+
+
+def _judged(
+    path: Path, name: str, seconds: float, draw: Draw, after: list[Any], kept: list[bool]
+) -> Verdict:
+    """Hold what the product has left against two runs of the other, on different garbage.
+
+    Slots of a FIFO are its own business, and not kept.
+    """
+    one, two, old = draw(), draw(), draw()
+    try:
+        run(path.read_text("utf-8"), one, 1)
+        run(path.read_text("utf-8"), two, 2)
+    except Stuck as error:
+        return Verdict(name, True, seconds, (f"the other interpreter is stuck: {error}",))
+    reasons: list[str] = []
+    remarks: list[str] = []
+    written = 0
+    for place, arrays in enumerate(zip(old, after, one, two, strict=True)):
+        if not isinstance(arrays[0], np.ndarray) or not kept[place]:
+            continue
+        touched = _touched(arrays)
+        _, got, expected, other = (each[touched] for each in arrays)
+        written += len(touched)
+        is_open = _bits(expected) != _bits(other)
+        if is_open.any():
+            remarks.append(f"%{place}: {int(is_open.sum())} elements are what nobody has written")
+        difference = _difference(got[~is_open], expected[~is_open], touched[~is_open])
+        reasons += [f"%{place}: {difference}"] if difference else []
+    return Verdict(name, True, seconds, tuple(reasons), tuple(remarks), written)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def _touched(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The elements that somebody has changed, of arrays that may be large."""
+    found: list[np.ndarray] = []
+    for start in range(0, len(arrays[0]), 1 << 22):
+        old, *others = (_bits(each[start : start + (1 << 22)]) for each in arrays)
+        differ = [np.flatnonzero(old != each) for each in others]
+        found.append(start + np.unique(np.concatenate(differ)))
+    return np.concatenate(found)
+
+
+def _difference(got: np.ndarray, expected: np.ndarray, places: np.ndarray) -> str:
+    """How elements differ; the empty string where they agree."""
+    if not len(got):
+        return ""
+    a, b = (x.astype(np.float64) for x in (got, expected))
+    tolerance = TOLERANCE.get(got.dtype.name, 0.0)
+    finite = np.abs(b[np.isfinite(b)])
+    atol = tolerance * float(finite.mean()) if len(finite) else 0.0
+    wrong = ~np.isclose(a, b, tolerance, atol, equal_nan=True)
+    if not wrong.any():
+        return ""
+    at = int(np.flatnonzero(wrong)[0])
+    largest = float(np.nan_to_num(np.abs(a - b))[wrong].max())
+    return (
+        f"{int(wrong.sum())} of {len(got)} {got.dtype.name} differ by up to {largest:.3g}; "
+        f"at {int(places[at])}: {a[at]:g}, not {b[at]:g}"
+    )
