@@ -91,8 +91,8 @@ def _judged(
         is_open = _bits(expected) != _bits(other)
         if is_open.any():
             remarks.append(f"%{place}: {int(is_open.sum())} elements are what nobody has written")
-        difference = _difference(got[~is_open], expected[~is_open], touched[~is_open])
-        reasons += [f"%{place}: {difference}"] if difference else []
+        found = difference(got[~is_open], expected[~is_open], touched[~is_open])
+        reasons += [f"%{place}: {found}"] if found else []
     return Verdict(name, True, seconds, tuple(reasons), tuple(remarks), written)
 
 
@@ -110,7 +110,7 @@ def _touched(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _difference(got: np.ndarray, expected: np.ndarray, places: np.ndarray) -> str:
+def difference(got: np.ndarray, expected: np.ndarray, places: np.ndarray) -> str:
     """How elements differ; the empty string where they agree."""
     if not len(got):
         return ""

@@ -247,6 +247,30 @@ return
     return cube, vector
 
 
+def idle_lane() -> tuple[str, str]:
+    """The same through global memory, as on A2/A3: the second vector core takes its entries with
+    no valid rows, so that both do the same on the pipe."""
+    cube, vector = halves(0)
+    pipe = "(c2v_consumer_buf"
+    slots = "(gm_slot_buffer = %g : !pto.ptr<f32>, c2v_consumer_buf"
+    given = "%y: !pto.ptr<f32>"
+    cube = cube.replace(pipe, slots).replace(given, f"{given}, %g: !pto.ptr<f32>")
+    vector = vector.replace(pipe, slots).replace(given, f"{given}, %g: !pto.ptr<f32>, %lane: i32")
+    head, rest = vector.split("%s = pto.alloc_tile", 1)
+    work = ("%s = pto.alloc_tile" + rest).removesuffix("return\n}\n")
+    idle = """scf.for %n = %c0 to %c3 step %c1 {
+%t = pto.tpop_from_aic(%c0, %c0) {split = 0} -> <vec f32 16x32>
+%u = pto.alloc_tile addr = %c16384i64 valid_row = %c0 valid_col = %c0 : <vec f32 16x32>
+pto.tabs ins(%t : <vec f32 16x32>) outs(%u : <vec f32 16x32>)
+pto.tfree_from_aic {split = 0}
+}
+"""
+    chosen = """%core = arith.index_cast %lane : i32 to index
+%works = arith.cmpi eq, %core, %c0 : index
+"""
+    return cube, f"{head}{chosen}scf.if %works {{\n{work}}} else {{\n{idle}}}\nreturn\n}}\n"
+
+
 KERNELS = {
     "norm": (NORM,),
     "quantise": (QUANTISE,),
@@ -254,4 +278,5 @@ KERNELS = {
     "project": (PROJECT,),
     "halves": halves(1),
     "whole": halves(0),
+    "idle_lane": idle_lane(),
 }
