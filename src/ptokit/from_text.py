@@ -37,6 +37,7 @@ from ptokit.ir.typetext import suggestion
 from ptokit.isa.targets import TILE_LIBRARY, Target, target
 from ptokit.isa.targets.defines import Defines
 from ptokit.kernels import Asked, Kernel, Programs
+from ptokit.passes.call_graph import connected
 from ptokit.passes.finish import Steps, finish
 from ptokit.passes.from_memrefs import with_tiles
 from ptokit.passes.levels import ConvertLevel, level_of
@@ -115,7 +116,7 @@ class Program:
         self.module = module
         self.launchable = with_clusters(module)  # the module with all that can be launched
         self._text = text
-        self._finished: dict[tuple[Target, Steps, Policy], tuple[Module, list[Diagnostic]]] = {}
+        self._finished: dict[tuple[Any, ...], tuple[Module, list[Diagnostic]]] = {}
         self._kernels: dict[str, Kernel] = {}
 
     @property
@@ -212,15 +213,23 @@ class Program:
         return with_run_time_sizes(unfolded(module, on), on)
 
     def finished(
-        self, on: Target, steps: Steps, policy: Policy, told: list[Diagnostic] | None = None
+        self,
+        on: Target,
+        steps: Steps,
+        policy: Policy,
+        told: list[Diagnostic] | None = None,
+        only: str = "",
     ) -> Module:
         """The module as it runs: checked, with all its operands, placed and ordered.
 
-        `told` takes the warnings. Kernels of one program share what was made for them once.
+        `told` takes the warnings. `only`: what has to do with this function; what is wrong with
+        others does not matter then.
         """
-        key = on, steps, policy
+        key = on, steps, policy, only
         if key not in self._finished:
-            module = Verify(policy=policy, in_text=True).run(self.executable(on), on)
+            module = self.executable(on)
+            module = connected(module, only) if only else module
+            module = Verify(policy=policy, in_text=True).run(module, on)
             if level_of(module) == "l1":
                 module = ConvertLevel("l2").run(module, on)
             found: list[Diagnostic] = []
@@ -325,7 +334,8 @@ class TextSource:
     def finished(
         self, written: Module, asked: Asked, told: list[Diagnostic] | None = None
     ) -> Module:
-        return self.program.finished(asked.target, asked.steps, asked.policy, told)
+        steps, policy = asked.steps, asked.policy
+        return self.program.finished(asked.target, steps, policy, told, self.name)
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         assert module is not None

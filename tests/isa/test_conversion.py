@@ -250,3 +250,18 @@ def test_late_remainders_on_a2a3(src: str, dst: str, cols: int) -> None:
     assert same_bits(got, expected)
     plain = convert(values, wide, narrow, FLOOR, saturation)
     assert not same_bits(got, plain)
+
+
+@pytest.mark.parametrize("kind", ["f8e4m3", "f8e5m2"])
+def test_nan_becomes_zero_where_fp8_clamps(kind: str) -> None:
+    """On devices; the permissive profile keeps it."""
+    values = np.array([[np.nan, -np.nan, 1.0, 1e10, -1e10, np.inf]], np.float32)
+    for on, first in (("a5", 0.0), ("cpu", np.nan)):
+        with device(on, mode="auto"):
+            dst = blank(kind, values.shape)
+            call("TCVT", dst, tile("f32", values), template=())
+            found = dst.numpy().astype(np.float32)[0]
+        assert np.array_equal(found[:2], [first, first], equal_nan=True)
+        assert found[2] == 1
+        if on == "a5":
+            assert found[3] == -found[4] == found[5] == dtype(kind).max_value

@@ -181,3 +181,32 @@ def test_asm_converts(cli: CliRunner) -> None:
     result = cli.invoke(app, ["asm", str(simple), "--to", "sync"])
     assert result.exit_code == 0
     assert result.output.startswith(".arg %x : !pto.memref<16x64xf32>;")
+
+
+def test_a_kernel_runs_whatever_is_wrong_with_others() -> None:
+    """Only what has to do with it is checked and placed."""
+    text = """
+    func.func @small(%y: !pto.ptr<f32>) attributes {pto.entry} {
+      %c1 = arith.constant 1 : index
+      call @helper(%y, %c1) : (!pto.ptr<f32>, index) -> ()
+      return
+    }
+    func.func private @helper(%y: !pto.ptr<f32>, %at: index) {
+      %v = arith.constant 3.0 : f32
+      pto.store_scalar %v, %y[%at] : !pto.ptr<f32>, f32
+      return
+    }
+    func.func @huge(%y: !pto.ptr<f32>) attributes {pto.entry} {
+      %a = pto.alloc_tile : !pto.tile_buf<vec, 1024x1024xf32>
+      pto.tabs ins(%a : !pto.tile_buf<vec, 1024x1024xf32>)
+          outs(%a : !pto.tile_buf<vec, 1024x1024xf32>)
+      return
+    }
+    """
+    program = loads(text)
+    y = np.zeros(16, np.float32)
+    program["small"][1](y)
+    assert y[1] == 3
+    with pytest.raises(ProgramError, match="do not fit"):
+        program["huge"][1](y)
+    assert {d.code for d in program.check() if d.severity == "error"} == {"place.overflow"}

@@ -570,7 +570,7 @@ their low bits (NaN and -inf become 0, +inf all ones) and floats become infinite
 saturation is off for f32 and i32 to i16, f16 to i16, i8 and u8, and i64 to i32; a text without
 `sat_mode` asks for OFF. `satMode` overrules this, except that A2/A3 without `tmp` heeds it only
 for these pairs, Kirin always saturates integer to integer, and fp8, hif8 and fp4 always
-saturate.
+saturate; fp8 has 0 for NaN then.
 
 In place the elements may stay as wide or become narrower; A2/A3 converts what is behind whole
 256-byte repeats last, which is too late for several rows of narrower elements. A5 clears the

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.convert import convert, round_integral
-from ptokit.base.dtypes import DType, dtype, f16, f32, i8, i16, i32
+from ptokit.base.dtypes import DType, dtype, f8e4m3, f8e5m2, f16, f32, hif8, i8, i16, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
 from ptokit.isa.devices import DEVICES
@@ -147,6 +147,8 @@ def saturation_of(o: Any) -> SaturationMode:
     asked, default = o.attrs["satMode"], pair_of(o).saturation
     if not o.target.is_device:
         return SaturationMode.OFF if asked is None else asked
+    if o.target.tile_library:  # it asks for what suits the pair, whatever the call says
+        return SaturationMode.OFF if o.dst.dtype is hif8 else default
     if o.dst.dtype.is_float and o.dst.dtype.bits <= 8:
         return SaturationMode.ON  # the narrow formats always saturate
     if CLAMPS_INTEGERS[o.target] and o.src.dtype.is_integer and o.dst.dtype.is_integer:
@@ -381,7 +383,7 @@ def TCVT(
     saturation is off for f32 and i32 to i16, f16 to i16, i8 and u8, and i64 to i32; a text without
     `sat_mode` asks for OFF. `satMode` overrules this, except that A2/A3 without `tmp` heeds it only
     for these pairs, Kirin always saturates integer to integer, and fp8, hif8 and fp4 always
-    saturate.
+    saturate; fp8 has 0 for NaN then.
 
     In place the elements may stay as wide or become narrower; A2/A3 converts what is behind whole
     256-byte repeats last, which is too late for several rows of narrower elements. A5 clears the
@@ -400,7 +402,10 @@ def TCVT(
         if through_i32(ops):
             whole = convert(values, source, i32, rounding)
             return convert(whole, i32, result, saturation=saturation)
-        return convert(values, source, result, rounding, saturation)
+        found = convert(values, source, result, rounding, saturation)
+        if ops.target.is_device and result in (f8e4m3, f8e5m2):  # they clamp, and NaN is no number
+            found = np.where(np.isnan(values), np.zeros((), found.dtype), found)
+        return found
 
     if has_late_tails(ops):
         heads_then_tails(dst, src, change, ops)

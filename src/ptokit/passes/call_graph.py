@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Function, Module, Op
 from ptokit.ir.dialects.func import CALL
@@ -42,3 +44,20 @@ def working(module: Module) -> set[str]:
         if any(op.insn is not None or callee(op) in found for op in function.walk()):
             found.add(function.name)
     return found
+
+
+def connected(module: Module, name: str) -> Module:
+    """The functions that have to do with one: they name each other, directly or by others."""
+    near: dict[str, set[str]] = {}
+    for function in module.functions:
+        for op in function.walk():
+            for named in op.attrs.values():
+                if isinstance(named, SymbolAttr):
+                    near.setdefault(function.name, set()).add(named.name)
+                    near.setdefault(named.name, set()).add(function.name)
+    found, new = {name}, {name}
+    while new:
+        new = {each for known in new for each in near.get(known, ())} - found
+        found |= new
+    kept = [f for f in module.functions if f.name in found]
+    return module if len(kept) == len(module.functions) else replace(module, functions=kept)
