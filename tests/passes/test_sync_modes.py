@@ -265,3 +265,88 @@ def test_ends_that_nobody_knows_are_refused() -> None:
     text = 'func.func @f() attributes {pto.auto_sync_tail_hint = "none"} {\n  return\n}\n'
     (found,) = loads(text).check()
     assert found.code == "function-attribute"
+
+
+# ---- slots of several tiles ----------------------------------------------------------------------
+
+SLOTS = "!pto.multi_tile_buf<loc=vec, dtype=f32, rows=16, cols=64, v_row=16, v_col=64, count=3>"
+
+
+def two_slots(first: str, second: str) -> str:
+    """One slot is loaded and another one made, by two pipes; both are chosen while it runs."""
+    lines = [
+        f"  %m = pto.alloc_multi_tile addr = %at : {SLOTS}\n  %s = arith.constant 1.0 : f32\n",
+        "  %c3 = arith.constant 3 : index\n  %c4 = arith.constant 4 : index\n",
+        "  %i1 = arith.addi %n, %c1 : index\n  %i4 = arith.addi %n, %c4 : index\n",
+        *(f"  %s{each} = arith.remui %{each}, %c3 : index\n" for each in ("n", "i1", "i4")),
+        f"  %a = pto.multi_tile_get %m[%s{first}] : {SLOTS} -> {TILE}\n",
+        f"  %b = pto.multi_tile_get %m[%s{second}] : {SLOTS} -> {TILE}\n",
+        f"  pto.tload ins(%px : {VIEW}) outs(%a : {TILE})\n",
+        f"  pto.texpands ins(%s : f32) outs(%b : {TILE})\n",
+        "  return\n}\n",
+    ]
+    return (
+        HEAD.replace("%z: !pto.ptr<f32>", "%z: !pto.ptr<f32>, %n: index") + PARTS + "".join(lines)
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "meet"),
+    [("n", "n", True), ("n", "i1", False), ("i1", "i4", True), ("n", "i4", False)],
+)
+def test_slots_are_compared_modulo_their_number(first: str, second: str, meet: bool) -> None:
+    made = loads(two_slots(first, second)).convert("l3", sync="insert")
+    assert ("pto.wait_flag" in names(made.module)) == meet
+    x = np.ones((16, 64), np.float32)
+    for number in range(5):
+        made["f"][1](x, x.copy(), number, sync="keep")
+
+
+def test_slots_of_a_loop_meet_in_other_rounds() -> None:
+    text = two_slots("n", "i1").replace(
+        "  %i1 = ", "  scf.for %n2 = %c0 to %n step %c1 {\n  %i1 = "
+    )
+    text = text.replace("%n, %c1", "%n2, %c1").replace("%n, %c4", "%n2, %c4")
+    text = text.replace("remui %n,", "remui %n2,").replace("  return", "  }\n  return")
+    made = loads(text).convert("l3", sync="insert")
+    assert "pto.wait_flag" in names(made.module)
+    x = np.ones((16, 64), np.float32)
+    for seed in (None, 1, 2):
+        made["f"][1](x, x.copy(), 7, sync="keep", seed=seed)
+
+
+# ---- what instructions do beside their results ---------------------------------------------------
+
+
+@pytest.mark.parametrize(("on", "waits"), [("a2a3", True), ("a5", False)])
+def test_a_source_that_is_destroyed_is_written(on: str, waits: bool) -> None:
+    """On A2/A3 a remainder of i32 loses its sources: a store of one must be over before."""
+    where = "".join(f"  %at{n} = arith.constant {n * 8192} : i64\n" for n in range(4))
+    tiles = "".join(f"  %t{n} = pto.alloc_tile addr = %at{n} : {TILE}\n" for n in range(4))
+    loaded = "".join(f"  pto.tload ins(%px : {VIEW}) outs(%t{n} : {TILE})\n" for n in range(2))
+    lines = [
+        where + tiles + loaded,
+        f"  pto.tstore ins(%t0 : {TILE}) outs(%pz : {VIEW})\n",
+        f"  pto.trem ins(%t0, %t1, %t3 : {TILE}, {TILE}, {TILE}) outs(%t2 : {TILE})\n",
+        "  return\n}\n",
+    ]
+    made = loads((HEAD + PARTS + "".join(lines)).replace("f32", "i32"))
+    text = str(made.convert("l3", on, sync="insert"))
+    assert ("wait_flag[<PIPE_MTE3>, <PIPE_V>" in text) == waits
+
+
+def test_ids_that_an_instruction_raises_inside_are_not_used_around_it() -> None:
+    """TSHL with a count per element lets the scalar unit wait for the vector unit, by flag 0."""
+    tile = "!pto.tile_buf<loc=vec, dtype=i16, rows=16, cols=64>"
+    lines = [
+        "".join(f"  %at{n} = arith.constant {n * 8192} : i64\n" for n in range(3)),
+        "".join(f"  %t{n} = pto.alloc_tile addr = %at{n} : {tile}\n" for n in range(3)),
+        "  %one = arith.constant 1 : i16\n",
+        f"  pto.texpands ins(%one : i16) outs(%t0 : {tile})\n",
+        f"  pto.texpands ins(%one : i16) outs(%t1 : {tile})\n",
+        f"  pto.tshl ins(%t0, %t1 : {tile}, {tile}) outs(%t2 : {tile})\n",
+        f"  %v = pto.tgetval ins(%t0, %c0 : {tile}, index) outs : i16\n  return\n}}\n",
+    ]
+    text = str(loads(HEAD + PARTS + "".join(lines)).convert("l3", "a2a3", sync="insert"))
+    used = [line for line in text.splitlines() if "<PIPE_V>, <PIPE_S>" in line]
+    assert not any("EVENT_ID0" in line for line in used)

@@ -61,9 +61,9 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
     ("passes/place.py", "__init__", "in memory.taken", "in ()"),
     ("passes/place.py", "_place", "_live_together(lives, scales)", "pass"),
     # Pipes go on too early.
-    ("passes/insert_sync.py", "_carried", "after < before", "after <= before"),
-    ("passes/insert_sync.py", "_span", "min(befores or afters)", "max(befores or afters)"),
-    ("passes/insert_sync.py", "_carried", "is_tangled = True", "pass"),
+    ("passes/place_flags.py", "_carried", "after < before", "after <= before"),
+    ("passes/place_flags.py", "_span", "min(befores or afters)", "max(befores or afters)"),
+    ("passes/place_flags.py", "_carried", "is_tangled = True", "pass"),
     # The proof overlooks something, and flags are left out that are needed.
     ("passes/pending.py", "_set", "if again or flag in state.flags:", "if False:"),
     ("passes/pending.py", "_set", "self._behind(flag.src, state)", "0"),
@@ -72,9 +72,9 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
     ("passes/pending.py", "_loop", "if following == head:", "if True:"),
     ("passes/pending.py", "_compare", "now | earlier << self._width", "now"),
     ("passes/accesses.py", "_touched", "declared.writes or _is_destroyed", "declared.writes and"),
-    ("passes/insert_sync.py", "_same_pipe", "if meets or wraps:", "if meets:"),
-    ("passes/insert_sync.py", "_same_pipe", "if meets or wraps:", "if wraps:"),
-    ("passes/insert_sync.py", "run", "[_barrier(Pipe.ALL, end), end]", "[end]"),
+    ("passes/place_flags.py", "_same_pipe", "if meets or wraps:", "if meets:"),
+    ("passes/place_flags.py", "_same_pipe", "if meets or wraps:", "if wraps:"),
+    ("passes/insert_sync.py", "run", "body.ops.append(barrier_op(Pipe.ALL, end))", "pass"),
     ("passes/storage.py", "meets", "return True", "return False"),
     (
         "passes/fifo_accesses.py",

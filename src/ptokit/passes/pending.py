@@ -49,7 +49,11 @@ class State:
 
     def issue(self, bit: int) -> None:
         """Work that begins is open to everybody."""
-        self._change(lambda known: known | bit)
+        self.issued |= bit
+        self.open = [known | bit for known in self.open]
+        self.flags = {flag: known | bit for flag, known in self.flags.items()}
+        if self.released:
+            self.released = {key: known | bit for key, known in self.released.items()}
 
     def older(self, sites: int, width: int) -> None:
         """A round of a loop is over: what its sites did belongs to an earlier one."""
@@ -62,10 +66,8 @@ class State:
     def _change(self, change: Callable[[int], int]) -> None:
         self.issued = change(self.issued)
         self.open = [change(known) for known in self.open]
-        for flag in self.flags:
-            self.flags[flag] = change(self.flags[flag])
-        for buffer in self.released:
-            self.released[buffer] = change(self.released[buffer])
+        self.flags = {flag: change(known) for flag, known in self.flags.items()}
+        self.released = {key: change(known) for key, known in self.released.items()}
 
     def clear(self) -> None:
         """All work so far is complete."""
