@@ -238,6 +238,19 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         for result, getter in zip(op.results, ("GetValidRow", "GetValidCol"), strict=True):
             self._line(f"const int64_t {self._declare(result)} = {tile}.{getter}();")
 
+    def valid_size(self, op: Op) -> None:
+        getter = "GetValidRow" if memory.VALID_ROWS.matches(op) else "GetValidCol"
+        self._line(
+            f"const int64_t {self._declare(op.result)} = {self._use(op.operands[0])}.{getter}();"
+        )
+
+    def address(self, op: Op) -> None:
+        """Where a tile or view lies."""
+        source = op.operands[0]
+        view = self.views.get(source)
+        text = f"{self._use(source)}.data()" if view is None else view.pointer
+        self._line(f"auto *{self._declare(op.result)} = {text};")
+
     def conv(self, op: Op) -> None:
         call = conv_call(op, self._use)
         if op.results:
@@ -278,7 +291,10 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         view, at = op.operands
         if at not in self.constants:
             raise self._refuse(f"{op.name} of a dimension that is chosen as it runs", op)
-        size = self.views[view].shape[self.constants[at]]
+        sizes = (
+            self.views[view].stride if memory.VIEW_STRIDE.matches(op) else self.views[view].shape
+        )
+        size = sizes[self.constants[at]]
         if size.isdigit():
             self.constants[op.result] = int(size)
         else:
@@ -298,6 +314,8 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
             for o, s in zip(op.group("offsets"), whole.stride, strict=True)
             if self.constants.get(o) != 0
         ]
+        if moves and whole.dtype.is_packed:  # pointers move by bytes
+            raise self._refuse("a part of a view of 4-bit elements behind its start", op)
         pointer = " + ".join([whole.pointer, *moves])
         sizes = [self._use(v) for v in op.group("sizes")]
         view = GlobalView(pointer, whole.dtype, sizes, whole.stride, whole.layout)
@@ -356,8 +374,13 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     memory.SUBVIEW: _FunctionWriter.window,
     memory.BITCAST: _FunctionWriter.bitcast,
     memory.VIEW_DIM: _FunctionWriter.view_dim,
+    memory.VIEW_STRIDE: _FunctionWriter.view_dim,
+    memory.VIEW_ADDR: _FunctionWriter.address,
     memory.SET_VALID: _FunctionWriter.set_validshape,
     memory.GET_VALID: _FunctionWriter.get_validshape,
+    memory.VALID_ROWS: _FunctionWriter.valid_size,
+    memory.VALID_COLS: _FunctionWriter.valid_size,
+    memory.TILE_ADDR: _FunctionWriter.address,
     memory.ADDPTR: _FunctionWriter.addptr,
     memory.PTR_TO_INT: _FunctionWriter.cast_pointer,
     memory.INT_TO_PTR: _FunctionWriter.cast_pointer,

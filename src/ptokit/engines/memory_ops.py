@@ -144,7 +144,7 @@ def _outside(
 def _dimension(run: Interpreter, op: Op, frame: Frame) -> None:
     view: View | SlotView = frame[op.operands[0]]
     index = frame[op.operands[1]]
-    shape = view.form.shape
+    shape = view.form.stride if memory.VIEW_STRIDE.matches(op) else view.form.shape
     if not 0 <= index < len(shape):
         raise fail(
             "view-rank",
@@ -234,6 +234,22 @@ def _set_valid(run: Interpreter, op: Op, frame: Frame) -> None:
 def _get_valid(run: Interpreter, op: Op, frame: Frame) -> None:
     tile: TileObject = frame[op.operands[0]]
     frame.update(zip(op.results, (tile.vr, tile.vc), strict=True))
+
+
+def _valid_size(run: Interpreter, op: Op, frame: Frame) -> None:
+    tile: TileObject = frame[op.operands[0]]
+    frame[op.result] = tile.vr if memory.VALID_ROWS.matches(op) else tile.vc
+
+
+def _tile_address(run: Interpreter, op: Op, frame: Frame) -> None:
+    tile: TileObject = frame[op.operands[0]]
+    run.machine.place(tile)
+    frame[op.result] = tile.address
+
+
+def _view_address(run: Interpreter, op: Op, frame: Frame) -> None:
+    view: View | SlotView = frame[op.operands[0]]
+    frame[op.result] = view.pointer if isinstance(view, View) else view.data()
 
 
 def _bitcast(run: Interpreter, op: Op, frame: Frame) -> None:
@@ -353,12 +369,17 @@ HANDLERS: dict[Definition, Handler] = {
     memory.MAKE_VIEW: _tensor_view,
     memory.DECLARE_VIEW: _declare_view,
     memory.VIEW_DIM: _dimension,
+    memory.VIEW_STRIDE: _dimension,
+    memory.VIEW_ADDR: _view_address,
     memory.ALLOC: _alloc,
     memory.ALLOC_TILES: _alloc_tiles,
     memory.GET_TILE: _get_tile,
     memory.DECLARE_TILE: _declare,
     memory.SET_VALID: _set_valid,
     memory.GET_VALID: _get_valid,
+    memory.VALID_ROWS: _valid_size,
+    memory.VALID_COLS: _valid_size,
+    memory.TILE_ADDR: _tile_address,
     memory.BITCAST: _bitcast,
     memory.SUBSET: _window,
     memory.SUBVIEW: _window,

@@ -77,7 +77,8 @@ class View:
         skipped = 0
         for offset, stride in zip(offsets, self.form.stride, strict=True):
             skipped += offset * stride
-        return View(self.pointer.moved(skipped), form)
+        # Pointers move by bytes, of which 4-bit elements share one.
+        return View(self.pointer.moved(skipped // 2 if form.dtype.is_packed else skipped), form)
 
     def tensor(self, in_columns: bool = False) -> GlobalObject:
         """The view as an operand of an instruction."""

@@ -149,7 +149,12 @@ def _lengths(of: str) -> Operand:
         # The second part is then copied by the scalar unit, and no flag follows.
         steps("a2a3", lambda o: o.src0.vc % c0(o.src0) != 0, between="V->S MTE2->S"),
     ],
-    asm=Asm(forms=frozenset({"l1", "l2"}), order=("src0", "src1", "dst")),
+    asm=Asm(
+        forms=frozenset({"l1", "l2"}),
+        suffixes={"src0Idx": "idx"},
+        aliases=("tconcat",),
+        order=("src0", "src1", "src0Idx", "src1Idx", "dst"),
+    ),
     example={
         "dst": "Vec {T} 2x128 valid 2x64",
         "src0": "Vec {T} 2x64 valid 2x40",

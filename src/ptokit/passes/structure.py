@@ -17,9 +17,12 @@ from ptokit.ir.dialects.asynchronous import config_of, group_of, sync_id
 from ptokit.ir.entries import is_marked
 from ptokit.ir.fifos import entry_of, is_slot
 from ptokit.ir.types import (
+    LOCATION_NAMES,
+    MEMORY_NAMES,
     MOST_SLOTS,
     MultiTileType,
     PtrType,
+    ScalarType,
     ShapedType,
     TileBufType,
     ViewType,
@@ -512,6 +515,23 @@ def check_made_pointer(op: Op, scene: Scene) -> Iterator[Diagnostic]:
             )
 
 
+def check_pointer(op: Op, scene: Scene) -> Iterator[Diagnostic]:
+    """The address of a tile or view is one in its memory, of its elements."""
+    source, made = op.operands[0].type, op.result.type
+    assert isinstance(made, PtrType)
+    if isinstance(source, TileBufType):
+        kind = LOCATION_NAMES[source.spec.loc]
+        space = next((word for word, loc in MEMORY_NAMES.items() if loc == kind), kind)
+        wanted = PtrType(ScalarType(source.spec.dtype.mlir), space)
+    elif isinstance(source, ViewType | ShapedType):
+        wanted = PtrType(source.element)
+    else:
+        return
+    if made.space != wanted.space or made.element.dtype is not wanted.element.dtype:
+        text = "the address of a tile or view points into its memory, to its elements"
+        yield complaint(op, "type-mismatch", text, {"result": made}, f"write {wanted}")
+
+
 def _is_scalar(insn: Insn) -> bool:
     """Whether an instruction reads or writes one element behind a pointer."""
     return insn.returns == "ptr" or {"ptr", "value"} <= {o.name for o in insn.operands}
@@ -574,6 +594,8 @@ CHECKS: dict[Definition, Check] = {
     memory.PARTITION: check_partition,
     **{d: check_scalar_access for d in DEFINITIONS.values() if d.insn and _is_scalar(d.insn)},
     memory.INT_TO_PTR: check_made_pointer,
+    memory.TILE_ADDR: check_pointer,
+    memory.VIEW_ADDR: check_pointer,
     asynchronous.BUILD: check_session,
     asynchronous.MAKE_CONTEXT: check_context,
 }

@@ -146,6 +146,19 @@ VIEW_DIM = define(
     "%tensor_view, %dim_index : T(tensor_view) -> T(result) {}",
     pure=True,
 )
+VIEW_STRIDE = define(
+    "pto.get_tensor_view_stride",
+    "tensor_view:view dim_index:index -> result:index",
+    "%tensor_view, %dim_index : T(tensor_view) -> T(result) {}",
+    pure=True,
+)
+VIEW_ADDR = define(
+    "pto.tensor_view_addr",
+    "source:view -> result:ptr",
+    "%source {} : T(source) -> T(result)",
+    pure=True,
+    renames="source",
+)
 # ---- tile handles
 ALLOC = define(
     "pto.alloc_tile",
@@ -193,6 +206,18 @@ GET_VALID = define(
     "pto.get_validshape",
     "source:tile -> valid_row:index valid_col:index",
     "%source {} : T(source)",
+)
+VALID_ROWS = define(
+    "pto.tile_valid_rows", "source:tile -> result:index", "%source {} : T(source) -> T(result)"
+)
+VALID_COLS = define(
+    "pto.tile_valid_cols", "source:tile -> result:index", "%source {} : T(source) -> T(result)"
+)
+TILE_ADDR = define(  # for micro-instructions: nothing here goes through a pointer into a tile
+    "pto.tile_buf_addr",
+    "source:tile -> result:ptr",
+    "%source {} : T(source) -> T(result)",
+    renames="source",
 )
 BITCAST = define(
     "pto.bitcast",
