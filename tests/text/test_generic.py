@@ -35,6 +35,7 @@ PARAMS = {
     "out": ROW,
     "list": "vector<4xi16>",
     "n": "index",
+    "fifo": "!pto.pipe",
     "k": "i32",
     "pre": "i64",
     "x": "f32",
@@ -64,6 +65,7 @@ ORDERS = {
     f"pto.comm.treduce(%g, %v, recv(%w, %d), group(%g2) : {PV}, {V}, {V}, {V}, {PV}) "
     "{reduceOp = #pto<reduce_op sum>, root = 0 : i32}": "g v w d g2 | 1 1 1 1 1",
     f"pto.comm.tput(%g, %g2, buf(%v) : {PV}, {PV}, {V})": "g g2 v",
+    f"pto.tpush(%v, %fifo : {V}, !pto.pipe) {{split = 0}}": "v fifo",
     "%p = pto.inttoptr %pre : i64 -> !pto.ptr<f32>": "pre",
     f"%t = pto.alloc_tile valid_row = %n valid_col = %n : {V[:-1]}, valid=?x?>": "n n | 0 1 1",
 }

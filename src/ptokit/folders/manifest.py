@@ -26,7 +26,7 @@ from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.policy import PROFILES
 
 NAME = "runs.toml"
-PROGRAMS = "*.pto"
+PROGRAMS = ("*.pto", "*.ptobc")
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,15 @@ def cases_in(place: Path, defaults: Mapping[str, Any]) -> list[Case]:
         return [Case(place, **defaults)]
     if not place.is_dir():
         raise usage_error("file", f"there is no file or folder {place}")
-    programs = sorted(place.rglob(PROGRAMS))
+    programs = sorted(path for kind in PROGRAMS for path in place.rglob(kind))
     found: list[Case] = []
     for file in sorted(place.rglob(NAME)):
         found += _read(file, defaults)
     told = {case.program for case in found}
     found += [Case(path, **defaults) for path in programs if path not in told]
     if not found:
-        raise usage_error("file", f"{place} holds no program", fix=f"it is searched for {PROGRAMS}")
+        fix = f"it is searched for {' and '.join(PROGRAMS)}"
+        raise usage_error("file", f"{place} holds no program", fix=fix)
     return sorted(found, key=lambda case: case.program)
 
 

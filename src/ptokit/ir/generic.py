@@ -6,7 +6,7 @@ Every operation has one, and other MLIR tools read it without knowing the dialec
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ptokit.ir.attributes import (
@@ -145,9 +145,12 @@ def _labels(
 
 
 def _slots(definition: Definition) -> list[Slot]:
-    """The places of an operation: one for operands that exclude each other, two for a pair."""
+    """The places of an operation: one, always taken, for operands that exclude each other, and
+    two for a pair."""
     found: list[Slot] = []
     for slot in definition.operands:
+        if slot.label in definition.instead.values():
+            slot = replace(slot, optional=False)
         if slot.label not in definition.instead:
             found += [slot] * slot.places
     return found

@@ -27,8 +27,16 @@ _GROUPS: dict[str, str] = {
     r"|sbitset[01]|get_vms4_sr",
 }
 _PATTERNS = {group: re.compile(rf"pto\.({names})") for group, names in _GROUPS.items()}
+_TYPES = re.compile(r"!pto\.(vreg|mask|align|vmi\.\w+)\b.*|!llvm\..*")
 
 
 def micro_group(name: str) -> str:
     """What a micro-operation belongs to, by its full name; empty for every other operation."""
+    if name.startswith("llvm."):
+        return "threads"
     return next((group for group, names in _PATTERNS.items() if names.fullmatch(name)), "")
+
+
+def is_micro_type(text: str) -> bool:
+    """Whether a type belongs to these operations."""
+    return _TYPES.fullmatch(text) is not None

@@ -17,6 +17,7 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, SLayout
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
+from ptokit.ir.micro import is_micro_type
 from ptokit.ir.types import (
     BLAYOUTS,
     COMPACTS,
@@ -167,6 +168,9 @@ def _stored(element: ScalarType, offset: int) -> ScalarType:
 
 def _dialect_type(text: str) -> Type:
     name = text[1:].partition("<")[0].strip()
+    if is_micro_type(text):
+        what = f"!{name} is a type of micro-instructions; ptokit works on whole tiles"
+        raise SpellingError(what, 0, len(name) + 1, "write this part with tile instructions")
     if not name.startswith("pto."):
         raise SpellingError(
             f"there is no type !{name}", 0, len(name) + 1, suggestion(f"!pto.{name}", _spellings())
