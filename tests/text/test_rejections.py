@@ -116,6 +116,16 @@ CASES = [
     ("a2a3", "mandatory-attribute",
      "pto.tfillpad ins({16x64xf32}) outs({16x64xf32 pad=1}) {mode = \"expand\"}",
      "pto.tfillpad ins({16x64xf32}) outs({16x64xf32 pad=1})"),
+    ("a2a3", "TROWEXPANDMAX.tmp-size",
+     f"pto.trowexpandmax ins({V}, {COLUMN}, {ROW}) outs({V})",
+     f"pto.trowexpandmax ins({V}, {COLUMN}, {{1x128xf32}}) outs({V})"),
+    ("a2a3", "TCI.tmp-size", "pto.tci ins({i32}, {1x128xf32}) outs({1x64xi32})",
+     "pto.tci ins({i32}, {1x192xf32}) outs({1x64xi32})"),
+    ("a5", "TGEMV.one-row",
+     "pto.tgemv ins({1x512xf16 left nz valid=1x64}, {64x64xf16 right zn}) "
+     "outs({16x64xf32 acc valid=0x64})",
+     "pto.tgemv ins({1x512xf16 left nz valid=1x64}, {64x64xf16 right zn}) "
+     "outs({16x64xf32 acc valid=1x64})"),
 ]  # fmt: skip
 PARAMS = [
     pytest.param(target, code, wrong, right, id=f"{code}-{target}-{n}")
@@ -124,9 +134,9 @@ PARAMS = [
 ]
 
 
-def complaints(line: str, target: str) -> list[tuple[str, int, str]]:
+def complaints(line: str, target: str, *, placed: bool = False) -> list[tuple[str, int, str]]:
     line = line.replace(" SYM", " {quant_type = #pto<quant_type INT8_SYM>}")
-    text = program(line)
+    text = program(line, placed=placed)
     at = text.splitlines().index(f"  {text.splitlines()[-3].strip()}") + 1
     found = loads(text, "k.pto").check(target)
     return [(d.code, d.location.line - at if d.location else -1, d.severity) for d in found]
@@ -137,3 +147,10 @@ def test_a_condition_is_refused_at_its_line(target: str, code: str, wrong: str, 
     assert (code, 0, "error") in complaints(wrong, target)
     left = [each for each in complaints(right, target) if each[2] == "error"]
     assert not left
+
+
+@pytest.mark.parametrize(("target", "code", "wrong", "right"), PARAMS)
+def test_whoever_places_the_tiles(target: str, code: str, wrong: str, right: str) -> None:
+    """Addresses make no difference to the verifier of texts."""
+    if "left" not in wrong:  # which are larger than the distance of the addresses
+        assert (code, 0, "error") in complaints(wrong, target, placed=True)

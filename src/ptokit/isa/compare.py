@@ -19,6 +19,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import SCRATCH_IN_USE, steps
 from ptokit.isa.expr import Expr, apply, given, on, select
 from ptokit.isa.facts import TileFacts
+from ptokit.isa.language import room
 from ptokit.isa.masks import Packed
 from ptokit.isa.meaning import Each, at_the_same_places
 from ptokit.isa.pointwise import (
@@ -439,6 +440,7 @@ def _line_address(o: Any) -> int:
             "declare the tiles with one element type",
         ),
         *or_else(GOVERNED, same_valid("dst", "src0", "src1")),
+        room(lambda o: 32 // o.dst.itemsize, "8 bytes for 4-byte elements, 16 for 2-byte ones"),
         plain("dst", "src0", "src1"),
         must("byte-columns", A5_FAMILY)(
             "8-bit tiles have at most 256 valid columns",

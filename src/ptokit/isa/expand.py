@@ -20,7 +20,7 @@ from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import IN_STEPS, Scratch, steps
 from ptokit.isa.expr import Expr
 from ptokit.isa.freedom import ulp, unspecified
-from ptokit.isa.language import filled, in_text, precise_with_tmp
+from ptokit.isa.language import filled, in_text, known, precise_with_tmp, room
 from ptokit.isa.meaning import Each, at_the_same_places
 from ptokit.isa.numerics import exp_difference, larger, quotient, smaller
 from ptokit.isa.pointwise import (
@@ -219,6 +219,10 @@ def _with_row_value_rules(
         ),
         scratch_held("tmp", _spread, "256 for every 8 valid rows of dst, 7680 from 256 rows on"),
         precise_with_tmp(),
+        room(
+            lambda o: min(known(o.dst.valid_row, per=8) or 0, 30) * 256,
+            "256 bytes for every 8 valid rows of dst, at most 7680",
+        ),
         in_text(
             shape,
             "with tmp, the per-row source is a column",

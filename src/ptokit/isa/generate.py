@@ -13,6 +13,7 @@ from ptokit.base.layout import Array, AxisMap
 from ptokit.isa.costs import GENERATE
 from ptokit.isa.devices import A5_FAMILY, DEVICES, on
 from ptokit.isa.facts import Ops
+from ptokit.isa.language import room
 from ptokit.isa.pointwise import NUMBERS
 from ptokit.isa.rules import (
     USED_AS_UB,
@@ -94,6 +95,10 @@ def _sequence(o: Any) -> View | Extent:
             ),
         ),
         separate("tmp", "dst", on="a2a3"),
+        room(
+            lambda o: _TCI_SCRATCH.get(o.dst.itemsize, 0),
+            "768 bytes for a 4-byte dst, 1792 for a 2-byte one",
+        ),
     ],
     asm=Asm(
         ins=("start", "tmp"),

@@ -7,7 +7,7 @@ that a line writes out. A size that a type leaves open fits whatever is asked of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -102,6 +102,17 @@ def remainder_room(rows: int) -> Rule:
         ),
         "a2a3",
         "declare tmp with the shape of dst",
+    )
+
+
+def room(least: Callable[[Any], int], text: str) -> Rule:
+    """A temporary that is written out has so many bytes on A2/A3, whoever places it."""
+    return in_text(
+        "tmp-size",
+        f"tmp has {text}",
+        lambda o: o.tmp is None or o.tmp.nbytes >= least(o),
+        "a2a3",
+        "declare a larger tile",
     )
 
 

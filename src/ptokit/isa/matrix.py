@@ -15,6 +15,7 @@ from ptokit.base.layout import Array
 from ptokit.isa import cube
 from ptokit.isa.devices import A5_FAMILY, KIRIN
 from ptokit.isa.facts import Ops
+from ptokit.isa.language import single
 from ptokit.isa.rules import behind, located, must, under
 from ptokit.isa.services import Places, Registers
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, rule, types
@@ -163,6 +164,8 @@ def _product(name: str, doc: str) -> None:
     c = "cOutMatrix" if start == "ACC" else "cMatrix"
     operands = [sizes.result(c, "inout" if start == "ACC" else "out"), sizes.left(), sizes.right()]
     rules = _rules(sizes, c)
+    if sizes is cube.GEMV:
+        rules += [single(c, "valid_row"), single("aMatrix", "valid_row")]
     example = {(c if n == "c" else n): text for n, text in _OPERANDS[base].items()}
     asm = Asm(name=f"{base}.{start}".lower() if start else None, attrs=cube.PHASE_KEY)
     more: dict[str, Any] = {}

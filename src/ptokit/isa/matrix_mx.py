@@ -13,9 +13,10 @@ from ptokit.base.convert import to_float64
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, SLayout, TileType
 from ptokit.base.layout import Array
-from ptokit.base.tiles import TileSpec
+from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.isa import cube
 from ptokit.isa.facts import Ops
+from ptokit.isa.language import in_text, known, single
 from ptokit.isa.regions import Reach
 from ptokit.isa.rules import Told, must, on_devices
 from ptokit.isa.services import Places, Poison
@@ -225,6 +226,35 @@ def _spread(scales: Array, kind: DType, axis: int, k: int, is_device: bool) -> A
     return np.take(to_float64(scales, kind), np.arange(k) // BLOCK, axis)
 
 
+def _in_text(sizes: cube.Sizes) -> list[Rule]:
+    """What texts state of the scales of 8-bit elements: one for each 32 of K."""
+    is_row = sizes is cube.GEMV_MX
+    facts = ("valid_row", "valid_col") if is_row else ("rows", "cols")
+
+    def fits(o: Any, rows: str, cols: str) -> bool:
+        m, k, n = (getattr(o.aMatrix, rows), getattr(o.aMatrix, cols), getattr(o.bMatrix, cols))
+        blocks = known(k, per=BLOCK)
+        wanted = ((o.aScaleMatrix, known(m), blocks), (o.bScaleMatrix, blocks, known(n)))
+        return all(
+            size is None or getattr(tile, fact) in (DYNAMIC, size)
+            for tile, *sizes in wanted
+            for fact, size in zip((rows, cols), sizes, strict=True)
+        )
+
+    return [
+        in_text(
+            "scale-shape",
+            "the scales of aMatrix are [M, ceil(K/32)], those of bMatrix [ceil(K/32), N]",
+            lambda o: (
+                o.aMatrix.dtype.is_packed or (fits(o, *facts) and fits(o, "valid_row", "valid_col"))
+            ),
+            "a5",
+            "declare the scale tiles with a scale for each 32 elements along K",
+        ),
+        *([single("cMatrix", "valid_row"), single("aMatrix", "valid_row")] if is_row else []),
+    ]
+
+
 def _product(sizes: cube.Sizes, name: str, doc: str, rules: list[Rule], rows: int, a: str) -> None:
     """Define a block-scaled product; `a` says how the left operand of its example is stored."""
 
@@ -252,7 +282,7 @@ def _product(sizes: cube.Sizes, name: str, doc: str, rules: list[Rule], rows: in
             a5=" ".join(f"f32,{a},{b}" for pair in (_FP8, _FP4) for a in pair for b in pair),
             ids="SA-0245",
         ),
-        rules=[*_rules(sizes), *rules],
+        rules=[*_rules(sizes), *rules, *_in_text(sizes)],
         forms=_FORMS,
         asm=Asm(
             name=f"{base.lower()}.mx",

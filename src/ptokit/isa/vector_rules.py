@@ -7,7 +7,7 @@ from typing import Any
 
 from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.folds import BLOCK_BYTES, REGISTER_BYTES
-from ptokit.isa.language import agree, filled, in_text, single
+from ptokit.isa.language import agree, filled, in_text, room, single
 from ptokit.isa.pointwise import arithmetic, on_a2a3, one_vector, plain
 from ptokit.isa.rules import (
     USED_AS_UB,
@@ -113,6 +113,7 @@ def row_reduction(*outs: str) -> list[Rule]:
         disjoint(*outs, "src"),
         separate("tmp", *outs, "src", id="tmp-apart", on="a2a3"),
         rows_16bit("src"),
+        room(lambda o: 32, "32 bytes"),
         *_typed_column(outs[-1], marker=outs[-1] if len(outs) == 1 else ""),
     ]
 
