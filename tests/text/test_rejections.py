@@ -14,6 +14,36 @@ NARROW = "{16x64xf32 valid=16x32}"
 EMPTY = "{16x64xf32 valid=0x64}"
 NOTHING = "{16x64xf32 valid=0x0}"
 
+E, Z = "{16x32xui8}", "{16x32xui8 zz fractal=32}"
+AXIS0 = " {grpAxis = #pto<mx_group_axis axis0>}"
+
+
+def mx(
+    src: str = "16x32xf32",
+    codes: str = "16x32xi8",
+    exps: str = "1x32xui8 valid=1x16",
+    scales: str = "1x64xf32 valid=1x16",
+    more: str = "",
+    kind: str = "MXFP8",
+) -> str:
+    """Quantise groups of 32; max has the type of scaling."""
+    outs = ", ".join(f"{{{each}}}" for each in (codes, exps, scales, scales))
+    return (
+        f"pto.tquant.mx ins({{{src}}}) outs({outs}) {{quant_type = #pto<quant_type {kind}>{more}}}"
+    )
+
+
+def dn(
+    src: str = "64x32xf32",
+    codes: str = "64x32xi8",
+    exps: str = "2x32xui8",
+    scales: str = "2x32xf32",
+    more: str = "",
+    kind: str = "MXFP8",
+) -> str:
+    return mx(src, codes, exps, scales, f", grpAxis = #pto<mx_group_axis axis0>{more}", kind)
+
+
 # Targets, code, a line that is refused, a line that is not.
 CASES = [
     ("a2a3 a5", "PA-0020", f"pto.tadds ins({HALF}, {{f32}}) outs({V})",
@@ -126,6 +156,44 @@ CASES = [
      "outs({16x64xf32 acc valid=0x64})",
      "pto.tgemv ins({1x512xf16 left nz valid=1x64}, {64x64xf16 right zn}) "
      "outs({16x64xf32 acc valid=1x64})"),
+    # Exponents in boxes.
+    ("a2a3", "TMOV.zz-target", f"pto.tmov ins({E}, {E}) outs({Z})", f"pto.tmov ins({E}) outs({E})"),
+    ("a5", "TMOV.zz-vec", f"pto.tmov ins({E}, {{16x32xui8 mat}}) outs({Z})",
+     f"pto.tmov ins({E}, {E}) outs({Z})"),
+    ("a5", "TMOV.zz-static",
+     f"pto.tmov ins({{16x32xui8 valid=?x?}}, {E}) outs({{16x32xui8 zz fractal=32 valid=?x?}})",
+     f"pto.tmov ins({E}, {E}) outs({Z})"),
+    ("a5", "TMOV.zz-groups", f"pto.tmov ins({{3x32xui8}}, {E}) outs({Z}) AXIS0",
+     f"pto.tmov ins({{4x32xui8}}, {E}) outs({Z}) AXIS0"),
+    ("a5", "TMOV.zz-source",
+     f"pto.tmov ins({{4x32xui8}}, {E}) outs({{16x32xui8 zz fractal=32 valid=4x32}})",
+     f"pto.tmov ins({E}, {E}) outs({Z})"),
+    # MX quantisation along a row, M by N elements.
+    ("a5", "TQUANT_MX.static", mx("16x32xf32 valid=?x?", "16x32xi8 valid=?x?"), mx()),
+    ("a5", "TQUANT_MX.groups", mx("16x64xf32 valid=16x48", "16x64xi8 valid=16x48"), mx()),
+    ("a5", "TQUANT_MX.code-region", mx(codes="16x32xi8 valid=8x32"), mx()),
+    ("a5", "TQUANT_MX.group-region", mx(exps="2x32xui8 valid=2x8"), mx()),
+    ("a5", "TQUANT_MX.code-columns", mx(codes="16x64xi8 valid=16x32"), mx()),
+    ("a5", "TQUANT_MX.compact", mx(scales="16x8xf32 valid=16x1"), mx()),
+    ("a5", "TQUANT_MX.flat-source", mx(exps="2x32xui8 valid=1x16"), mx()),
+    ("a5", "TQUANT_MX.flat-scaling", mx(scales="1x16xf32"), mx()),
+    ("a5", "TQUANT_MX.flat-algorithm",
+     mx("16x32xbf16", scales="1x128xbf16 valid=1x16",
+        more=", quantScaleAlg = #pto<quant_scale_alg nv>"),
+     mx("16x32xbf16", scales="1x128xbf16 valid=1x16")),
+    ("a5", "TQUANT_MX.two-dimensional",
+     mx("16x32xbf16", exps="16x32xui8 valid=16x1", scales="1x128xbf16 valid=1x16"),
+     mx("16x32xbf16", scales="1x128xbf16 valid=1x16")),
+    # And down a column.
+    ("a5", "TQUANT_DN.groups", dn("64x32xf32 valid=16x32", "64x32xi8 valid=16x32"), dn()),
+    ("a5", "TQUANT_DN.group-region", dn(exps="2x32xui8 valid=1x32"), dn()),
+    ("a5", "TQUANT_DN.pitch", dn(scales="2x64xf32 valid=2x32"), dn()),
+    ("a5", "TQUANT_DN.interleaved-type",
+     dn(exps="1x64xui8", more=", interleave = true"),
+     dn("64x32xbf16", scales="2x32xbf16", exps="1x64xui8", more=", interleave = true")),
+    ("a5", "TQUANT_DN.packed-pitch",
+     dn("32x32xf16", "32x16x!pto.f4E2M1x2", "1x32xui8", "1x32xf16", kind="MXFP4_E2M1"),
+     dn("32x64xf16", "32x32x!pto.f4E2M1x2", "1x64xui8", "1x64xf16", kind="MXFP4_E2M1")),
 ]  # fmt: skip
 PARAMS = [
     pytest.param(target, code, wrong, right, id=f"{code}-{target}-{n}")
@@ -136,7 +204,7 @@ PARAMS = [
 
 def complaints(line: str, target: str, *, placed: bool = False) -> list[tuple[str, int, str]]:
     line = line.replace(" SYM", " {quant_type = #pto<quant_type INT8_SYM>}")
-    text = program(line, placed=placed)
+    text = program(line.replace(" AXIS0", AXIS0), placed=placed)
     at = text.splitlines().index(f"  {text.splitlines()[-3].strip()}") + 1
     found = loads(text, "k.pto").check(target)
     return [(d.code, d.location.line - at if d.location else -1, d.severity) for d in found]

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.dtypes import dtype, f16, f32
-from ptokit.base.enums import CompactMode, Layout
+from ptokit.base.enums import CompactMode, Layout, TileType
 from ptokit.base.layout import Array, AxisMap, flat_map
+from ptokit.base.tiles import DYNAMIC
 from ptokit.isa import transfer as moves
 from ptokit.isa import transfer_rules as paths
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.facts import Ops
+from ptokit.isa.language import in_text
 from ptokit.isa.rules import behind, in_types, must, separate, under, where
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, out, rule, src, tmp
@@ -241,6 +243,10 @@ def _packed(o: Any) -> bool:
     return o.src.cols == o.src.vc
 
 
+def _typed(tile: Any) -> tuple[int, int]:
+    return tile.valid_row, tile.valid_col
+
+
 def _scales(o: Any) -> int:
     """The elements of all boxes of 16 by 2, which follow one another from the start of dst on."""
     if o.attrs["grp_axis"]:
@@ -282,6 +288,33 @@ SCALE_RULES = where(lambda o: o.tmp is not None, "a5 kirinx90")(
         ),
     ),
     rule("zz-axis", "grp_axis is 0 or 1", lambda o: o.attrs["grp_axis"] in (0, 1)),
+)
+_SCALES_IN_TEXT = where(lambda o: o.tmp is not None)(
+    in_text("zz-target", "scales are boxed on A5", lambda o: False, "a2a3", "move them by hand"),
+    in_text(
+        "zz-vec",
+        "src, dst and tmp are Vec tiles",
+        lambda o: o.src.loc == o.dst.loc == o.tmp.loc == TileType.Vec,
+    ),
+    in_text(
+        "zz-static",
+        "the valid sizes of src and dst are in their types",
+        lambda o: DYNAMIC not in (*_typed(o.src), *_typed(o.dst)),
+        fix="write v_row and v_col as numbers",
+    ),
+    in_text(
+        "zz-groups",
+        "grp_axis 0 takes an even number of rows, 2 or more, and a multiple of 16 columns",
+        lambda o: (
+            o.attrs["grp_axis"] == 1
+            or (o.src.valid_row >= 2 and o.src.valid_row % 2 == o.src.valid_col % 16 == 0)
+        ),
+    ),
+    in_text(
+        "zz-source",
+        "src has room for its rows filled up to 16, which are cleared there",
+        lambda o: o.attrs["grp_axis"] != 1 or o.src.nbytes >= _scales(o),
+    ),
 )
 
 
@@ -390,6 +423,7 @@ OPS = {
         TABLE_RULES,
         VECTOR_RULES,
         SCALE_RULES,
+        _SCALES_IN_TEXT,
         paths.needs_accumulator("SA-0102", "a2a3"),
         paths.needs_accumulator("accumulator-source", A5_FAMILY),
         paths.drain_rules(),
@@ -413,6 +447,7 @@ OPS = {
             "grp_axis": "grpAxis grp_axis",
         },
         types={"grpAxis": "mx_group_axis"},
+        distinct=("src", "dst", "tmp"),
         is_paired=True,
         order=("src", "dst", "fp+tmp", "preQuantScalar"),
         is_counted=True,

@@ -18,6 +18,7 @@ from ptokit.isa.costs import QUANTISE
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
 from ptokit.isa.microscaling import GROUP, format_of, in_one_word, in_two_words, quantise
+from ptokit.isa.mxtext import ALONG_ROW, DOWN_COLUMN
 from ptokit.isa.regions import pitched
 from ptokit.isa.rules import (
     USED_AS_UB,
@@ -213,6 +214,7 @@ def _clobbered_exponents(o: Any) -> list[Extent] | None:
     types=types("src", a5="f32 f16 bf16"),
     rules=[
         *_rules("rows of codes lie as far apart as those of src"),
+        *ALONG_ROW,
         rule("groups", "src.Cols is a multiple of 32", lambda o: o.src.cols % GROUP == 0),
         must("padding", None, _is_flat)(
             "an f32 src whose groups are stored flat (exp.Rows == 1) has no padding columns",
@@ -375,6 +377,7 @@ def _interleaved_size(o: Any) -> tuple[int, int]:
     types=types("src", a5="f32 f16 bf16"),
     rules=[
         *_rules("rows of 8-bit codes lie dst.Cols apart, those of 4-bit codes src.Cols"),
+        *DOWN_COLUMN,
         must("groups")(
             "rows and valid rows of src are multiples of 32",
             lambda o: o.src.rows % GROUP == 0 and o.src.vr % GROUP == 0,

@@ -6,32 +6,39 @@ of the tool chain does not have.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from ptokit.base.dtypes import f16, f32
 from ptokit.base.enums import QuantScaleAlg
 from ptokit.base.tiles import DYNAMIC
+from ptokit.isa.facts import Unknown
 from ptokit.isa.language import in_text
 from ptokit.isa.microscaling import GROUP, format_of
-from ptokit.isa.rules import Predicate, when
+from ptokit.isa.rules import Predicate
+from ptokit.isa.spec import Rule
 
 _TILES = ("dst", "src", "exp", "max", "scaling")
 
 
 def _valid(tile: Any) -> tuple[int, int]:
-    return tile.valid_row, tile.valid_col
+    """The valid sizes in a type; where they are open, another rule says so."""
+    sizes = tile.valid_row, tile.valid_col
+    if DYNAMIC in sizes:
+        raise Unknown
+    return sizes
 
 
 def _is_static(o: Any) -> bool:
-    return all(DYNAMIC not in _valid(o[name]) for name in _TILES)
+    return all(DYNAMIC not in (o[name].valid_row, o[name].valid_col) for name in _TILES)
 
 
-def _stated(id: str, text: str, holds: Predicate, fix: str = "") -> Any:
-    return in_text(id, text, when(_is_static, holds), "a5", fix)
+def _stated(id: str, text: str, holds: Predicate, fix: str = "") -> Rule:
+    return in_text(id, text, holds, "a5", fix)
 
 
 def _groups(o: Any) -> int:
-    return o.src.valid_row * o.src.valid_col // GROUP
+    return prod(_valid(o.src)) // GROUP
 
 
 def _is_flat(o: Any) -> bool:
@@ -61,9 +68,9 @@ _SHARED = [
         "the padding of 16-bit rows that divide 256 bytes is cleared in whole 256 bytes",
         lambda o: (
             not _of_two_bytes(o)
-            or o.src.valid_col == o.src.cols
+            or _valid(o.src)[1] == o.src.cols
             or 128 % o.src.cols != 0
-            or o.src.valid_row * o.src.cols % 128 == 0
+            or _valid(o.src)[0] * o.src.cols % 128 == 0
         ),
         "quantise more rows at a time, or tiles without padding",
     ),
@@ -79,14 +86,15 @@ def _is_grouped(o: Any, name: str) -> bool:
 
 
 def _is_compact(tile: Any) -> bool:
-    return tile.valid_row == 1 or tile.cols == tile.valid_col
+    rows, cols = _valid(tile)
+    return rows == 1 or tile.cols == cols
 
 
 def _scaling_bytes(o: Any) -> int:
     """What flat scales take: whole vectors, twice as many where the loop is unrolled."""
     if o.src.dtype is not f32:
         return -(-_groups(o) // 128) * 256
-    every, used = o.src.rows * o.src.cols, o.src.valid_row * o.src.cols
+    every, used = o.src.rows * o.src.cols, _valid(o.src)[0] * o.src.cols
     is_unrolled = every > 1024 and every % 256 == used % 256 == 0
     return -(-_groups(o) * (2 if is_unrolled else 1) // 64) * 256
 
@@ -96,7 +104,7 @@ ALONG_ROW = [
     _stated(
         "groups",
         "the valid columns of src are a multiple of 32",
-        lambda o: o.src.valid_col % GROUP == 0,
+        lambda o: _valid(o.src)[1] % GROUP == 0,
     ),
     _stated(
         "group-region",
@@ -119,9 +127,9 @@ ALONG_ROW = [
         "where exp is one row, all groups are in it and src has no padding; otherwise exp has "
         "several valid rows",
         lambda o: (
-            (o.src.cols == o.src.valid_col and _valid(o.exp) == (1, _groups(o)))
+            (o.src.cols == _valid(o.src)[1] and _valid(o.exp) == (1, _groups(o)))
             if _is_flat(o)
-            else o.exp.valid_row != 1
+            else _valid(o.exp)[0] != 1
         ),
     ),
     _stated(
@@ -150,7 +158,7 @@ ALONG_ROW = [
 
 
 def _down(o: Any) -> tuple[int, int]:
-    return o.src.valid_row // GROUP, o.src.valid_col
+    return _valid(o.src)[0] // GROUP, _valid(o.src)[1]
 
 
 def _down_exponents(o: Any) -> tuple[int, int]:
@@ -163,7 +171,7 @@ DOWN_COLUMN = [
     _stated(
         "groups",
         "the valid rows of src are a multiple of 32, of 64 with interleaved exponents",
-        lambda o: o.src.valid_row % (2 * GROUP if o.attrs["interleave"] else GROUP) == 0,
+        lambda o: _valid(o.src)[0] % (2 * GROUP if o.attrs["interleave"] else GROUP) == 0,
     ),
     _stated(
         "interleaved-groups",

@@ -52,6 +52,7 @@ def where(applies: Predicate, on: str | None = None, prefix: str = "") -> Callab
                 each,
                 text=prefix + each.text,
                 holds=when(applies, each.holds),
+                typed=None if each.typed is None else when(applies, each.typed),
                 targets=frozenset(on.split()) if on and each.targets is None else each.targets,
             )
             for each in flat(rules)

@@ -220,6 +220,7 @@ class Asm:
     missing: str = ""  # the word behind the operands that says that the temporaries are left out
     # Template name -> the others of which one calls for it; none: a text always writes it.
     mandatory: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    distinct: tuple[str, ...] = ()  # tiles that are not one, where all of them are written
     either: tuple[str, ...] = ()  # operands and template names of which a text writes exactly one
     # Template name -> what it follows from, the types of the tiles by operand: a text does not
     # write it.

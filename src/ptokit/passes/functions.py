@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.tiles import TileSpec
 from ptokit.ir.attributes import Attribute, BoolAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import definition_of, fifo
@@ -49,6 +50,9 @@ def _entry(function: Function, module: Module) -> Iterator[Diagnostic]:
         )
     if is_helper(function):
         yield from _helper(function)
+    for param in function.params:
+        if isinstance(param.type, TileBufType):
+            yield from _stated_sizes(function, param.type.spec)
     if is_entry(function, module) and function.results:
         yield Diagnostic(
             "entry-result",
@@ -57,6 +61,17 @@ def _entry(function: Function, module: Module) -> Iterator[Diagnostic]:
             (("results", ", ".join(map(str, function.results))),),
             "write results into global memory",
         )
+
+
+_ANYWHERE = ("SA-0065", "SA-0095")  # what holds of a type wherever it is written
+
+
+def _stated_sizes(function: Function, spec: TileSpec) -> Iterator[Diagnostic]:
+    for broken in spec.violations():
+        if broken.code in _ANYWHERE:
+            text = f"@{function.name}: {broken.rule}"
+            values = tuple((name, str(value)) for name, value in broken.got)
+            yield Diagnostic(broken.code, text, function.location, values)
 
 
 def _helper(function: Function) -> Iterator[Diagnostic]:

@@ -229,6 +229,10 @@ def _unwritten(op: Op) -> Iterator[Diagnostic]:
         if key not in op.attrs and (given or not rest):
             text = f"a text writes {key}" + f" beside {' and '.join(given)}" * bool(given)
             yield complaint(op, "mandatory-attribute", text, fix=f"add {{{key} = ...}}")
+    tiles = [op.bound(name) for name in asm.distinct]
+    if None not in tiles and len({*tiles}) < len(tiles):
+        text = f"{', '.join(asm.distinct)} are distinct tiles"
+        yield complaint(op, "distinct-tiles", text, fix="make a tile for each")
     chosen = [name for name in asm.either if name in op.labels or name in op.attrs]
     if asm.either and len(chosen) != 1:
         text = f"a text writes exactly one of {' and '.join(asm.either)}"
