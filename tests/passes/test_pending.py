@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ptokit.base.diagnostics import ProgramError
+from ptokit.from_text import loads
 from ptokit.ir.core import Block, Module, Op
 from ptokit.ir.ordering import orders_pipes
 from ptokit.isa.targets import target
@@ -82,3 +83,30 @@ def test_nothing_more_is_waited_for_than_before(seed: int) -> None:
         sum(op.name == f"pto.{what}_flag" for _, op in fewer) for what in ("set", "wait")
     )
     assert sets == waits
+
+
+def test_functions_that_are_called_one_after_the_other_meet_once() -> None:
+    """Each of them ends with a barrier: none is needed between the calls."""
+    tile = "!pto.tile_buf<vec, 16x64xf32>"
+    made = loads(f"""module {{
+      func.func private @g(%s: f32) {{
+        %t = pto.alloc_tile : {tile}
+        pto.texpands ins(%s : f32) outs(%t : {tile})
+        return
+      }}
+      func.func @f(%s: f32) attributes {{pto.entry}} {{
+        func.call @g(%s) : (f32) -> ()
+        func.call @g(%s) : (f32) -> ()
+        %t = pto.alloc_tile : {tile}
+        pto.texpands ins(%s : f32) outs(%t : {tile})
+        func.call @g(%s) : (f32) -> ()
+        return
+      }}
+    }}""").convert("l3", sync="insert")
+    function = made.module.function("f")
+    assert function is not None
+    names = [op.name for op in function.walk() if op.insn is not None or "call" in op.name]
+    assert names == [
+        *("func.call", "func.call", "pto.texpands", "pto.barrier", "func.call", "pto.barrier")
+    ]
+    made["f"][1](1.0)

@@ -28,6 +28,7 @@ from ptokit.ir.ordering import effects_of, orders_pipes
 from ptokit.isa.effects import Barrier, Buffer, Effect, Flag, Signal, Wait
 from ptokit.isa.spec import Pipe
 from ptokit.passes.call_graph import callee
+from ptokit.passes.event_ids import crosses
 from ptokit.passes.storage import Neighbours
 from ptokit.passes.touches import Past, Touch, Touches
 
@@ -111,6 +112,8 @@ class Proof:
     _bits: dict[Op, int] = field(default_factory=dict[Op, int])
     _acts: list[Act] = field(default_factory=list[Act])
     _width: int = 0
+    _meetings: int = 0  # sites that want all work to be complete, before them and behind them
+    _work_sites: int = 0
 
     @classmethod
     def of(cls, function: Function, touches: Touches, busy: set[str]) -> Proof:
@@ -145,7 +148,10 @@ class Proof:
         for op in self._here(block):
             taken = _waits(op) if orders_pipes(op) else []
             pipes = {t.pipe for t in self.touches.own(op)} | {wait.pipe for wait in taken}
-            if pipes:
+            if crosses(op):
+                pipes = set()
+                self._meetings |= 1 << len(self._ops)
+            if pipes or crosses(op):
                 bit = self._bits[op] = 1 << len(self._ops)
                 self._ops.append(op)
                 for pipe in pipes:
@@ -181,7 +187,10 @@ class Proof:
                         is_other or self.touches.needs_barrier(other, touch, True)
                     ):
                         now |= users[other]
+            now, earlier = now | self._meetings, earlier | self._meetings
             self._against[op] = now | earlier << self._width
+            if touches:
+                self._work_sites |= self._bits[op] * (1 | 1 << self._width)
         self._of_pipe = [bits | bits << self._width for bits in self._of_pipe]
         self._waits = {flag: bits | bits << self._width for flag, bits in self._waits.items()}
 
@@ -194,14 +203,32 @@ class Proof:
         if orders_pipes(op):
             if not op.operands:  # else its number is not known: it proves nothing
                 yield self._order(op)
+        elif crosses(op) or callee(op) in self.busy:
+            yield self._meeting(op)
         elif self.touches.own(op):
             yield self._work(op)
         elif op.insn is not None and op.insn.orders and not is_transfer(op):
             yield self._order(op)
-        if callee(op) in self.busy:
-            yield lambda state: self._barrier(Pipe.ALL, state)
         if op.regions:
             yield self._regions(op)
+
+    def _meeting(self, op: Op) -> Act:
+        """Work on several pipes, which begins when all other work is over, and so does that behind
+        it; a function that is called ends with a barrier of its own."""
+        bit = self._bits.get(op, 0)
+
+        def act(state: State) -> None:
+            clash = 0
+            for known in state.open:
+                clash |= known & self._work_sites
+            if clash:
+                self._note(op, clash)
+            if bit:
+                state.issue(bit)
+            else:
+                state.clear()
+
+        return act
 
     def _work(self, op: Op) -> Act:
         pipe = next(iter(self.touches.own(op))).pipe

@@ -180,9 +180,9 @@ class Inserter:
                 lead[index].append(self.made.barrier(barrier_op(pipe, op)))
             # What it touches is its own affair; a function drains all at its end.
             if callee(op) in self._busy or crosses(op):
-                lead[index].append(barrier_op(Pipe.ALL, op))
+                lead[index].append(self.made.barrier(barrier_op(Pipe.ALL, op)))
             if crosses(op):
-                trail[index].append(barrier_op(Pipe.ALL, op))
+                trail[index].append(self.made.barrier(barrier_op(Pipe.ALL, op)))
             inner_arms = Arms() if is_loop(op) else Arms(self.touches.of(op))
             for region in [] if self.touches.is_elsewhere(op) else op.regions:
                 outside = self._inside
