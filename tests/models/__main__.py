@@ -30,12 +30,14 @@ def main() -> int:
     if asked.goldens:
         return _goldens(asked.folder, [p for p in paths if golden_of(p)])
     work = partial(_verdict, asked.folder, asked.seed)
+    found: list[Verdict] = []
     with multiprocessing.Pool(asked.jobs) as pool:
-        found = list(pool.imap(work, paths))
-    for each in found:
-        if not each.agrees or asked.v:
-            print("agrees" if each.agrees else "differs" if each.ran else "stopped", end="  ")
-            print(f"{each.seconds:.3f}", each.program, *each.reasons, *each.remarks, sep="\n    ")
+        for each in pool.imap(work, paths):
+            found.append(each)
+            if not each.agrees or asked.v:
+                told = "agrees" if each.agrees else "differs" if each.ran else "stopped"
+                print(f"{told}  {each.seconds:.3f}  {each.program}", flush=True)
+                print(*(f"    {line}\n" for line in (*each.reasons, *each.remarks)), sep="", end="")
     ran = [each for each in found if each.ran]
     print(
         "open:", sum(bool(each.remarks) for each in found), "kernels store what nobody has written"

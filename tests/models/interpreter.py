@@ -325,12 +325,15 @@ def _push_to_cube(core: Core, op: Op, given: list[Any]) -> None:
 
 
 def _convert(core: Core, op: Op, given: list[Any]) -> None:
+    """Without a word about it nothing is kept in range; A2/A3 asks only for some pairs of types."""
     src, dst = given
     mode = re.search(r"round_mode (\w+)", op.text)
+    assert mode is not None
+    assert "sat" not in op.text
+    saturates = core.cluster.target != "a5"
     with np.errstate(all="ignore"):
-        dst.write(
-            convert(src.read(dst.rows, dst.cols), dst.data.dtype, mode[1] if mode else "RINT")
-        )
+        values = src.read(dst.rows, dst.cols)
+        dst.write(convert(values, dst.data.dtype, mode[1], saturates))
 
 
 def _put(core: Core, op: Op, given: list[Any]) -> None:

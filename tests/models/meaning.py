@@ -158,24 +158,22 @@ def _rounded(x: Any, mode: str) -> Any:
     return np.rint(x)
 
 
-def convert(values: np.ndarray, kind: np.dtype[Any], mode: str) -> np.ndarray:
-    """Numbers in another type; what is too large becomes the largest, but for a few pairs."""
+def convert(values: np.ndarray, kind: np.dtype[Any], mode: str, saturates: bool) -> np.ndarray:
+    """Numbers in another type. What is too large becomes the largest, or - of floats - infinite, or
+    - of whole numbers - is cut to its low bits."""
     x = values.astype(np.float64)
     if kind.name in _FORMATS:
         digits, least = _FORMATS[kind.name]
         exponent = np.maximum(np.frexp(x)[1] - 1, least)
         step = np.exp2(exponent.astype(np.float64) - digits)
-        top = (
-            float(np.finfo(np.float16).max)
-            if kind.name == "float16"
-            else 2.0**127 * (2 - 2.0**-digits)
-        )
+        top = 2.0 ** (1 - least) * (2 - 2.0**-digits)
         y = np.where(np.isfinite(x), _rounded(x / step, mode) * step, x)
-        return np.where(np.isfinite(x), np.clip(y, -top, top), x).astype(kind)
+        limit = top if saturates else np.inf
+        return np.where(np.isfinite(x) & (np.abs(y) > top), np.copysign(limit, y), y).astype(kind)
     y = _rounded(x, mode)
-    if (values.dtype.name, kind.name) in _WRAPPING:
-        whole = np.where(np.isfinite(y), y, np.where(y > 0, -1, 0)).astype(np.int64)
-        return whole.astype(kind)
+    if not saturates or (values.dtype.name, kind.name) in _WRAPPING:
+        whole = np.where(np.isfinite(y), y, np.where(y > 0, -1, 0))
+        return np.fmod(whole, 2.0**64).astype(np.int64).astype(kind)
     low, high = np.iinfo(kind).min, np.iinfo(kind).max
     return np.clip(np.nan_to_num(y, nan=0, posinf=high, neginf=low), low, high).astype(kind)
 

@@ -64,15 +64,24 @@ def test_a_wait_for_nothing_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "to", "mode", "wanted"),
+    ("values", "to", "mode", "wanted", "cut"),
     [
-        ([0.5, 1.5, -2.5, 3e9, np.nan], "i4", "ROUND", [1, 2, -3, 2**31 - 1, 0]),
-        ([0.5, 1.5, -2.5], "i4", "RINT", [0, 2, -2]),
-        ([1.7, -1.7], "i4", "TRUNC", [1, -1]),
-        ([1e6, 2049.0, -2051.0], "f2", "ROUND", [65504, 2050, -2052]),
-        ([1e6, 2049.0, -2051.0], "f2", "RINT", [65504, 2048, -2052]),
+        (
+            [0.5, 1.5, -2.5, 3e9, np.nan],
+            "i4",
+            "ROUND",
+            [1, 2, -3, 2**31 - 1, 0],
+            [1, 2, -3, 3 * 10**9 - 2**32, 0],
+        ),
+        ([0.5, 1.5, -2.5], "i4", "RINT", [0, 2, -2], [0, 2, -2]),
+        ([1.7, -1.7], "i4", "TRUNC", [1, -1], [1, -1]),
+        ([1e6, 2049.0, -2051.0], "f2", "ROUND", [65504, 2050, -2052], [np.inf, 2050, -2052]),
+        ([1e6, 2049.0, -2051.0], "f2", "RINT", [65504, 2048, -2052], [np.inf, 2048, -2052]),
     ],
 )
-def test_conversions(values: list[float], to: str, mode: str, wanted: list[float]) -> None:
-    found = meaning.convert(np.array(values, "f4"), np.dtype(to), mode)
-    assert found.astype(float).tolist() == wanted
+def test_conversions(
+    values: list[float], to: str, mode: str, wanted: list[float], cut: list[float]
+) -> None:
+    for saturates, expected in (True, wanted), (False, cut):
+        found = meaning.convert(np.array(values, "f4"), np.dtype(to), mode, saturates)
+        assert found.astype(float).tolist() == expected
