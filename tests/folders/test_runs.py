@@ -127,6 +127,22 @@ expected = { y = { fill = 3 } }
     assert "5 runs: 1 ran, 1 differs, 1 stopped, 2 refused" in told
 
 
+def test_options_of_a_manifest_hold_below_it(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    folder(tmp_path, 'target = "a2a3"', a=SCALE)
+    folder(inner, b=SCALE)
+    (outer, other) = run_folder(tmp_path, target="a5")
+    assert (outer.target, other.target) == ("a2a3", "a2a3")
+    (inner / "runs.toml").write_text("seed = 3")
+    assert [each.target for each in run_folder(tmp_path, target="a5")] == ["a2a3", "a5"]
+
+
+def test_a_file_of_several_parts_is_run_part_by_part(tmp_path: Path) -> None:
+    parts = f"//--- one\n{SCALE}\n//--- two\n{SCALE.replace('@scale', '@other')}"
+    assert [each.kernel for each in run_folder(folder(tmp_path, k=parts))] == ["scale", "other"]
+
+
 def test_a_process_that_dies_is_one_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

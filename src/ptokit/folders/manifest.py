@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -55,15 +55,18 @@ def cases_in(place: Path, defaults: Mapping[str, Any]) -> list[Case]:
         return [Case(place, **defaults)]
     if not place.is_dir():
         raise usage_error("file", f"there is no file or folder {place}")
-    programs = sorted(path for kind in PROGRAMS for path in place.rglob(kind))
     found: list[Case] = []
+    options: dict[Path, Mapping[str, Any]] = {}  # that hold in a folder, and below
     for file in sorted(place.rglob(NAME)):
-        found += _read(file, defaults)
+        options[file.parent], cases = _read(file, defaults)
+        found += cases
     told = {case.program for case in found}
-    found += [Case(path, **defaults) for path in programs if path not in told]
+    for path in {path for kind in PROGRAMS for path in place.rglob(kind)} - told:
+        nearest = next((options[above] for above in path.parents if above in options), defaults)
+        found.append(Case(path, **nearest))
     if not found:
-        fix = f"it is searched for {' and '.join(PROGRAMS)}"
-        raise usage_error("file", f"{place} holds no program", fix=fix)
+        what = " and ".join(PROGRAMS)
+        raise usage_error("file", f"{place} holds no program", fix=f"it is searched for {what}")
     return sorted(found, key=lambda case: case.program)
 
 
@@ -119,7 +122,8 @@ _KEYS: dict[str, tuple[str, _Check]] = {
 _OF_ONE_RUN = ("program", "kernel", "name", "args", "expected")
 
 
-def _read(file: Path, defaults: Mapping[str, Any]) -> Iterable[Case]:
+def _read(file: Path, defaults: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Case]]:
+    """The options that hold for all runs of a manifest, and the runs that it lists."""
     try:
         data = tomllib.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -128,14 +132,12 @@ def _read(file: Path, defaults: Mapping[str, Any]) -> Iterable[Case]:
     common = dict(defaults) | _checked(file, data, [k for k in _KEYS if k not in _OF_ONE_RUN])
     if not isinstance(listed, list) or not all(isinstance(run, dict) for run in listed):
         raise _wrong(file, "run is a list of tables", "[[run]] begins each")
-    for run in listed:
-        options = common | _checked(file, run, list(_KEYS))
-        if "program" not in options:
-            raise _wrong(file, "a run names its program", 'program = "k.pto"')
-        yield _case(file, options)
+    return common, [_case(file, common | _checked(file, run, list(_KEYS))) for run in listed]
 
 
 def _case(file: Path, options: dict[str, Any]) -> Case:
+    if "program" not in options:
+        raise _wrong(file, "a run names its program", 'program = "k.pto"')
     beside = file.parent
     program = beside / options.pop("program")
     if not program.is_file():

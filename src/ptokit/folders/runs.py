@@ -30,7 +30,7 @@ from ptokit.base.entry import public
 from ptokit.folders.arrays import difference, is_changed, read_array
 from ptokit.folders.inputs import MISLED, attempts, element_of, is_memory
 from ptokit.folders.manifest import Case, cases_in
-from ptokit.from_text import Program, load
+from ptokit.from_text import Program, load_parts
 from ptokit.frontend.launch import progress
 from ptokit.ir.core import Function
 from ptokit.kernels import Kernel
@@ -60,6 +60,7 @@ class Outcome:
     kernel: str
     target: str
     status: Status
+    name: str = ""  # that a manifest gives the run
     seconds: float = 0.0  # of the launch, its checks included
     reason: str = ""
     inputs: str = ""  # what random arguments were drawn from
@@ -99,7 +100,13 @@ class Outcomes(Sequence[Outcome]):
     def __str__(self) -> str:
         """A table, and a line that counts."""
         rows = [
-            (each.status.value, f"{each.seconds:.3f}", each.target, each.program, each.kernel)
+            (
+                each.status.value,
+                f"{each.seconds:.3f}",
+                each.target,
+                each.program,
+                f"{each.kernel}, {each.name}" if each.name else each.kernel,
+            )
             for each in self.outcomes
         ]
         widths = [max((len(row[n]) for row in rows), default=0) for n in range(5)]
@@ -147,7 +154,7 @@ def run_folder(
 
 
 def _left_out(case: Case) -> Outcome:
-    return Outcome(str(case.program), case.kernel, case.target or "", Status.LEFT_OUT)
+    return Outcome(str(case.program), case.kernel, case.target or "", Status.LEFT_OUT, case.name)
 
 
 def _short(program: str, base: Path) -> str:
@@ -160,14 +167,22 @@ def _short(program: str, base: Path) -> str:
 def run_case(case: Case) -> list[Outcome]:
     """Run a program as a case says: one outcome per kernel; raises nothing but Ctrl-C."""
     started = time.perf_counter()
-    made = Outcome(str(case.program), case.kernel, case.target or "", Status.RAN)
+    made = replace(_left_out(case), status=Status.RAN)
     try:
-        program = load(case.program)
-        made = replace(made, target=program.target(case.target).name)
-        kernels = [case.kernel] if case.kernel else program.kernels or [program.entry().name]
+        parts = load_parts(case.program).values()
+        chosen = [(part, name) for part in parts for name in _kernels(part, case)]
+        targets = [part.target(case.target).name for part, _ in chosen]
     except Exception as error:
         return [_failed(made, error, Status.REFUSED, started)]
-    return [_run(replace(made, kernel=name), case, program) for name in kernels]
+    return [
+        _run(replace(made, kernel=name, target=target), case, part)
+        for (part, name), target in zip(chosen, targets, strict=True)
+    ]
+
+
+def _kernels(program: Program, case: Case) -> list[str]:
+    """The kernels of a program that a case is about."""
+    return [case.kernel] if case.kernel else program.kernels or [program.entry().name]
 
 
 def _run(made: Outcome, case: Case, program: Program) -> Outcome:
