@@ -45,7 +45,7 @@ def main() -> int:
     print("idle:", sum(not each.written for each in ran), "kernels change nothing on these inputs")
     seconds = [each.seconds for each in ran]
     if seconds:
-        print(f"seconds: median {median(seconds):.3f}, at most {max(seconds):.2f}")
+        print(f"seconds of computing: median {median(seconds):.3f}, at most {max(seconds):.2f}")
     print(f"models: {len(ran)} of {len(found)} run, {sum(each.agrees for each in found)} agree")
     return 0 if all(each.agrees for each in found) else 1
 
