@@ -66,6 +66,8 @@ ORDERS = {
     "{reduceOp = #pto<reduce_op sum>, root = 0 : i32}": "g v w d g2 | 1 1 1 1 1",
     f"pto.comm.tput(%g, %g2, buf(%v) : {PV}, {PV}, {V})": "g g2 v",
     f"pto.tpush(%v, %fifo : {V}, !pto.pipe) {{split = 0}}": "v fifo",
+    "pto.set_intra_block <PIPE_MTE1>, 3": "",
+    "pto.set_intra_block <PIPE_MTE1>, %n": "n",
     "%p = pto.inttoptr %pre : i64 -> !pto.ptr<f32>": "pre",
     f"%t = pto.alloc_tile valid_row = %n valid_col = %n : {V[:-1]}, valid=?x?>": "n n | 0 1 1",
 }

@@ -11,6 +11,7 @@ from ptokit.ir.instructions import (
     attributes_in,
     declared_types,
     is_plain_number,
+    literal_keys,
     operands_in,
 )
 from ptokit.isa import INSTRUCTIONS
@@ -28,7 +29,7 @@ _KINDS = {
 }
 
 
-def _slot(operand: Operand, syntax: str, stated: str = "") -> Slot:
+def _slot(insn: Insn, operand: Operand, syntax: str, stated: str = "") -> Slot:
     is_list = f"%{operand.name}..." in syntax
     if stated == "memory":  # a pointer where the call has a view
         kind = stated
@@ -38,7 +39,8 @@ def _slot(operand: Operand, syntax: str, stated: str = "") -> Slot:
         kind = "memory"
     else:
         kind = _KINDS.get(operand.kinds[0], "any") if len(operand.kinds) == 1 else "any"
-    is_optional = operand.optional or operand.name in attributes_in(syntax)
+    keys = {operand.name, *(k for k, each in literal_keys(insn).items() if each is operand)}
+    is_optional = operand.optional or not keys.isdisjoint(attributes_in(syntax))
     return Slot(operand.name, "part" if is_list else kind, is_optional, is_list)
 
 
@@ -49,7 +51,9 @@ def definition_of(insn: Insn, name: str, syntax: str) -> Definition:
     names = insn.asm.order or operands_in(syntax)
     more = Slot("events", "any", is_list=True)  # what the text lists and the call waits for
     stated = insn.asm.types
-    operands = tuple(_slot(own[n], syntax, stated.get(n, "")) if n in own else more for n in names)
+    operands = tuple(
+        _slot(insn, own[n], syntax, stated.get(n, "")) if n in own else more for n in names
+    )
     returned = "any" if insn.returns in own else insn.returns
     results = (Slot(RETURNED, returned),) if insn.returns else ()
     types, before = declared_types(insn), tuple(f"pto.{a}" for a in insn.asm.aliases)
