@@ -165,6 +165,8 @@ class Programs:
     body: Callable[[], Any] | None = None  # a Python function, called on every core; or
     function: Function | None = None  # a function of the module
     args: tuple[Any, ...] = ()
+    # Of compiled code, which may crash and runs in a process of its own: the error of a crash.
+    crashed: Callable[[int], PtoError] | None = None
 
 
 @dataclass(frozen=True)
@@ -632,7 +634,7 @@ class Launch:
         )
         cores = dict.fromkeys(programs.cores, body)
         try:
-            outcome = run(cores, chosen, programs.mode, options)
+            outcome = run(cores, chosen, programs.mode, options, programs.crashed)
         except ProgramError as error:
             is_auto = asked.steps == OPEN and getattr(kernel.source, "mode", "") == "auto"
             if module is not None and is_auto:

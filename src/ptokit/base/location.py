@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import linecache
 import sys
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 
@@ -26,6 +28,7 @@ class Location:
     col: int = 0
     end_col: int = 0
     source: str | None = None  # the text of the line, when it is not to be read from `file`
+    callers: tuple[Location, ...] = ()  # the calls that lead there, where the line is a helper's
 
     @property
     def text(self) -> str:
@@ -49,6 +52,10 @@ class Site:
     @property
     def location(self) -> Location:
         return _resolve(self.code, self.lasti)
+
+
+# Where a program that is no Python code stands; each core of a launch has its own.
+foreign_site: ContextVar[Any] = ContextVar("ptokit_foreign_site", default=None)
 
 
 def _resolve(code: CodeType, lasti: int) -> Location:
@@ -79,5 +86,8 @@ def user_frame(start: FrameType | None = None) -> FrameType:
 
 def user_site() -> Site:
     """Return the innermost point of user code."""
+    elsewhere = foreign_site.get()
+    if elsewhere is not None:
+        return elsewhere
     frame = user_frame(sys._getframe(1))
     return Site(frame.f_code, frame.f_lasti)

@@ -160,6 +160,19 @@ class Specialised:
             raise
 
 
+def resolved(
+    insn: Insn, template: tuple[Any, ...], args: tuple[Any, ...]
+) -> tuple[Insn, tuple[Any, ...], tuple[Any, ...]]:
+    """The record that a call means, with its operands and template arguments in record order."""
+    if template:
+        chosen = Instruction(insn)[template]
+        insn, attrs = chosen._instruction.insn, chosen._attrs
+    else:
+        attrs = tuple(a.default for a in insn.attrs)
+    given, attrs = _run_time_modes(insn, args, attrs)
+    return insn, _match(insn, given, attrs), attrs
+
+
 @cache
 def namespace(name: str = "") -> Mapping[str, Instruction]:
     """The instructions of a C++ namespace by the name they have inside it, sorted."""

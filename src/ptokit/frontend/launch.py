@@ -15,6 +15,7 @@ from typing import Any
 from ptokit.base.diagnostics import (
     Diagnostic,
     ProgramError,
+    PtoError,
     Warnings,
     tell,
     usage_error,
@@ -68,8 +69,17 @@ def launch(
     return outcome
 
 
-def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
-    """Run all blocks of a launch: here or in processes, once or under many schedules."""
+def run(
+    programs: Programs,
+    on: Target,
+    mode: str,
+    options: Options,
+    crashed: Callable[[int], PtoError] | None = None,
+) -> Outcome:
+    """Run all blocks of a launch: here or in processes, once or under many schedules.
+
+    Code that may crash runs in a process even when it runs alone; `crashed` makes the error.
+    """
     hazards, jobs, grid = options.hazards, options.jobs, options.grid
     if jobs > 1 and options.subscribers:
         raise usage_error(
@@ -92,8 +102,15 @@ def run(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:
         outcome = scheduled(blocks=blocks, arena=None)
         return outcome.warnings, outcome.events
 
-    if jobs > 1 and grid > 1:
-        parts = spread(share_of, memory, grid, min(jobs, grid))
+    if crashed is not None and hazards == "explore":
+        alone = replace(options, jobs=1)
+        ((told, events),) = spread(
+            lambda _: (lambda o: (o.warnings, o.events))(run(programs, on, mode, alone)),
+            memory, 1, 1, crashed,
+        )  # fmt: skip
+        return Outcome(Machine(on, mode, policy=options.policy), told, events)
+    if (jobs > 1 and grid > 1) or crashed is not None:
+        parts = spread(share_of, memory, grid, min(jobs, grid), crashed)
         found = Warnings()
         for told, _ in parts:
             for each in told:

@@ -32,11 +32,16 @@ def shares(blocks: int, jobs: int) -> list[range]:
 
 
 def spread(
-    run: Callable[[range], Any], arrays: Sequence[Array], blocks: int, jobs: int
+    run: Callable[[range], Any],
+    arrays: Sequence[Array],
+    blocks: int,
+    jobs: int,
+    ended: Callable[[int], PtoError] | None = None,
 ) -> list[Any]:
     """Run all blocks in `jobs` processes; `run` executes a share of them.
 
-    Returns what `run` gave back in each process, which must be data that can be sent.
+    Returns what `run` gave back in each process, which must be data that can be sent. `ended` makes
+    the error of a process that gave nothing back, from its exit code.
     """
     context = multiprocessing.get_context("fork")  # programs are closures, which cannot be sent
     memory = [a for a in {id(a): a for a in arrays}.values() if a.flags.writeable]
@@ -54,7 +59,8 @@ def spread(
             try:
                 answers.append(ours.recv())
             except EOFError:
-                answers.append(_silent(worker))
+                worker.join()
+                answers.append((ended or _silent)(worker.exitcode))
     finally:  # whoever stops the launch stops its processes
         for worker, _ in workers:
             if len(answers) < len(workers):
@@ -77,13 +83,12 @@ def undisturbed() -> Generator[None, None, None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _silent(worker: Any) -> PtoError:
+def _silent(code: int) -> PtoError:
     """A process was ended: by the kernel, by whoever runs short of memory, by hand."""
-    worker.join()
     return fail(
         "jobs",
         "a process of the launch ended before its blocks were done",
-        got=[("exit code", worker.exitcode)],
+        got=[("exit code", code)],
         fix="leave jobs out to see what ends it; fewer processes need less memory",
     )
 

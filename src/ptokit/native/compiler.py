@@ -1,0 +1,197 @@
+"""Compiling a kernel for this machine: with what is on the PATH, or with Zig from `ptokit[cpp]`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, usage_error
+from ptokit.base.location import Location
+from ptokit.isa.targets import Target
+from ptokit.native import headers, tokens
+
+CHOICE = "PTOKIT_CXX"
+CACHE = "PTOKIT_CACHE"
+_OLDEST = {"g++": 12, "clang": 16}
+_MACROS = {
+    "vector": ("__DAV_VEC__", "__DAV_C220_VEC__", "__DAV_C310_VEC__"),
+    "cube": ("__DAV_CUBE__", "__DAV_C220_CUBE__", "__DAV_C310_CUBE__"),
+}
+_FLAGS = (
+    "-std=c++20", "-O1", "-g1", "-gdwarf-4", "-shared", "-fPIC", "-w", "-fno-omit-frame-pointer",
+    "-fno-optimize-sibling-calls", "-fvisibility=default",
+)  # fmt: skip
+_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<col>\d+))?: (?:fatal )?error: (?P<text>.*)$", re.M)
+_MOST_ERRORS = 8
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """How to call one, and what it calls itself."""
+
+    command: tuple[str, ...]
+    version: str
+
+
+@cache
+def compiler(chosen: str = "") -> Compiler:
+    """The compiler in force; raises where there is none that will do."""
+    refused: list[str] = []
+    for words in ([chosen],) if chosen else (["c++"], ["g++"], ["clang++"]):
+        if shutil.which(words[0]) is None:
+            continue
+        shown = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False)
+        first = shown.stdout.partition("\n")[0]
+        number = re.search(r"(\d+)\.\d+", first)
+        kind = "clang" if "clang" in first else "g++"
+        if number is None or int(number[1]) >= _OLDEST[kind]:
+            return Compiler(tuple(words), first)
+        refused.append(first)
+    if not chosen and importlib.util.find_spec("ziglang") is not None:
+        return Compiler((sys.executable, "-m", "ziglang", "c++"), "zig")
+    raise usage_error(
+        "compiler",
+        f"there is no C++ compiler: {chosen} is not to be found" if chosen
+        else "there is no C++ compiler that knows C++20",
+        got=[("found", each) for each in refused],
+        fix=f"install g++ 12 or clang 16, or pip install 'ptokit[cpp]'; {CHOICE} names another",
+    )
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept."""
+    given = os.environ.get(CACHE)
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(given) if given else Path(home) / "ptokit"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is compiled: sources, and the functions that can be entered."""
+
+    sources: tuple[Path, ...]
+    entries: tuple[str, ...] = ()  # expressions that name a function
+    defines: tuple[str, ...] = ()
+    includes: tuple[Path, ...] = ()
+
+
+def compiled(unit: Unit, target: Target, cores: Sequence[str]) -> dict[str, Path]:
+    """A shared library per kind of core, from the cache or made now, side by side."""
+    with ThreadPoolExecutor() as pool:
+        made = [pool.submit(_library, unit, target, core) for core in cores]
+        return {core: each.result() for core, each in zip(cores, made, strict=True)}
+
+
+def _library(unit: Unit, target: Target, core: str) -> Path:
+    tool, folder = compiler(os.environ.get(CHOICE, "")), cache_folder()
+    texts = {each: _read(each) for each in unit.sources}
+    flags = [*_FLAGS, *(f"-D{each}" for each in (*_macros(target, core), *unit.defines))]
+    key = hashlib.sha256()
+    for part in (tool.version, headers.digest(), *flags, *unit.entries, *map(str, unit.includes)):
+        key.update(f"{part}\0".encode())
+    for path, text in texts.items():
+        key.update(f"{path}\0{text}\0{_local_includes(path, text)}\0".encode())
+    stem = f"{unit.sources[0].stem}-{core}-{key.hexdigest()[:16]}"
+    library = folder / f"{stem}.so"
+    if library.exists():
+        return library
+    where = folder / f"{stem}.{os.getpid()}"
+    where.mkdir(exist_ok=True)
+    try:
+        staged = _staged(unit, texts, where)
+        include = [headers.written(folder), *unit.includes, *(p.parent for p in unit.sources)]
+        paths = [f"-I{each}" for each in dict.fromkeys(include)]
+        command = [*tool.command, *flags, *paths, *map(str, staged), "-o", str(where / "made.so")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise _refused(done.stderr, tool)
+        (where / "made.so").rename(library)
+    finally:
+        shutil.rmtree(where, ignore_errors=True)
+    return library
+
+
+def _macros(target: Target, core: str) -> list[str]:
+    facts = {"a2a3": ("220", "MEMORY_BASE"), "a5": ("310", "REGISTER_BASE")}
+    number, base = facts.get(target.name, facts["a2a3"])
+    found = [f"__CCE_AICORE__={number}", base, "__CCE_KT_TEST__=0", "PTO_NPU_ARCH_" + target.name.upper()]
+    found += _MACROS.get(core, ())
+    return found + (["PTOKIT_LEFT_IS_NZ"] if target.left_layout == "NZ" else [])
+
+
+def cores_of(text: str) -> str:
+    """The kind of core a source is written for, by the parts it has for each."""
+    has = {kind for kind, names in _MACROS.items() if tokens.mentions(text, names)}
+    return "mix" if len(has) == 2 else next(iter(has), "single")
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise usage_error("file", f"cannot read {path}: {reason}") from None
+
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"\n]+)"', re.M)
+
+
+def _local_includes(path: Path, text: str, seen: set[Path] | None = None) -> str:
+    """The text of the files beside a source that it includes: a change of one compiles anew."""
+    seen = set() if seen is None else seen
+    found = ""
+    for name in _INCLUDE.findall(text):
+        other = (path.parent / name).resolve()
+        if other not in seen and other.is_file():
+            seen.add(other)
+            inner = _read(other)
+            found += inner + _local_includes(other, inner, seen)
+    return found
+
+
+def _staged(unit: Unit, texts: dict[Path, str], folder: Path) -> list[Path]:
+    """The sources as they are compiled; the first has the functions that enter the others."""
+    found: list[Path] = []
+    for number, (path, text) in enumerate(texts.items()):
+        plain = tokens.with_plain_launches(text, str(path))
+        staged = folder / f"{number}-{path.name}"
+        if staged.suffix not in (".cpp", ".cc", ".cxx"):
+            staged = staged.with_suffix(".cpp")
+        entries = "".join(_entry(n, each) for n, each in enumerate(unit.entries)) if not number else ""
+        staged.write_text(f'#line 1 "{path}"\n{plain}\n{entries}', "utf-8")
+        found.append(staged)
+    return found
+
+
+def _entry(number: int, expression: str) -> str:
+    """The functions by which a kernel is called, and asked what it takes."""
+    return (
+        f'#line 1 "{expression}"\n'
+        f'extern "C" void ptokit_enter_{number}(const int64_t* words) '
+        f"{{ ::ptokit::enter(&{expression}, words); }}\n"
+        f'extern "C" int64_t ptokit_signature_{number}(int64_t* kinds) '
+        f"{{ return ::ptokit::signature(&{expression}, kinds); }}\n"
+    )
+
+
+def _refused(text: str, tool: Compiler) -> Exception:
+    """What the compiler said, as diagnostics at the lines of the source."""
+    found = [
+        Diagnostic("cpp", match["text"], Location(match["file"], int(match["line"]), int(match["col"] or 0)))
+        for match in list(_ERROR.finditer(text))[:_MOST_ERRORS]
+    ]
+    if found:
+        return ProgramError(found)
+    return fail("cpp", f"{tool.version} does not compile it: {text.strip()[:2000]}")

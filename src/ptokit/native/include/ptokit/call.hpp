@@ -1,0 +1,103 @@
+// From the call of an instruction to its record: operands and template arguments as words.
+#pragma once
+#include "order.hpp"
+
+namespace ptokit {
+template <typename T> constexpr int64_t places()
+{
+    if constexpr (std::is_array_v<T>) return std::extent_v<T>;
+    else return 1;
+}
+
+template <typename T> void operand(Record& r, const T& given)
+{
+    using U = std::remove_cv_t<T>;
+    if constexpr (std::is_base_of_v<TileBase, U>)
+        r.put({TILE, (int64_t)given.type, given.is_bound ? (int64_t)given.address : TileBase::UNBOUND, given.rows, given.cols,
+            (int64_t) static_cast<const TileBase*>(&given)});
+    else if constexpr (std::is_base_of_v<TensorBase, U>) {
+        r.put({TENSOR, (int64_t)given.type, (int64_t)given.pointer});
+        for (int64_t n : given.sizes) r.put(n);
+        for (int64_t n : given.strides) r.put(n);
+        r.put((int64_t)&given.pointer);
+    } else if constexpr (std::is_base_of_v<ConvBase, U>) {
+        r.put({CONV, (int64_t)given.type, given.is_bound ? (int64_t)given.address : TileBase::UNBOUND});
+        for (int64_t n : given.shape) r.put(n);
+        given.parameters(r);
+    } else if constexpr (std::is_array_v<U>) {
+        for (const auto& each : given) operand(r, each);
+    } else if constexpr (std::is_base_of_v<EventBase, U>) r.put({EVENT, given.handle});
+    else if constexpr (std::is_base_of_v<FifoBase, U>) r.put({FIFO, given.handle});
+    else if constexpr (std::is_enum_v<U>) {
+        if constexpr (Enumeration<U>::number != 0) r.put({ENUM, Enumeration<U>::number, (int64_t)given});
+        else r.put({INTEGER, (int64_t)given});
+    } else if constexpr (std::is_same_v<U, bool>) r.put({FLAG, given});
+    else if constexpr (std::is_integral_v<U>) r.put({INTEGER, (int64_t)given});
+    else if constexpr (std::is_same_v<U, double>) r.put(REAL), r.real(given);
+    else if constexpr (std::is_convertible_v<U, float> && !std::is_pointer_v<U>) r.put(REAL), r.real((double)(float)given);
+    else if constexpr (std::is_pointer_v<U> && std::is_base_of_v<TileBase, std::remove_pointer_t<U>>) operand(r, *given);
+    else if constexpr (std::is_pointer_v<U>) r.put({POINTER, (int64_t)given, element<std::remove_cv_t<std::remove_pointer_t<U>>>()});
+    else r.put({OBJECT, (int64_t)&given, (int64_t)sizeof(U)});
+}
+
+template <auto Value> void argument(Record& r)
+{
+    using U = decltype(Value);
+    if constexpr (std::is_same_v<U, bool>) r.put({FLAG, Value});
+    else if constexpr (std::is_enum_v<U>) r.put({ENUM, Enumeration<U>::number, (int64_t)Value});
+    else r.put({INTEGER, (int64_t)Value});
+}
+
+// Type arguments say what the operands say, but for parameter sets, which have values of their own.
+template <typename... T> struct Types {};
+template <typename T> constexpr bool is_parameter_set = requires { T::PTOKIT_VALUES; };
+template <typename T> void parameter_set(Record& r)
+{
+    if constexpr (is_parameter_set<T>) {
+        r.put(OBJECT);
+        for (int64_t n : T::PTOKIT_VALUES) r.put(n);
+    }
+}
+template <typename... T> constexpr int64_t parameter_sets(Types<T...>) { return (0 + ... + (int64_t)is_parameter_set<T>); }
+template <typename... T> void put_parameter_sets(Record& r, Types<T...>) { (parameter_set<T>(r), ...); }
+
+template <int64_t Code, bool Asks, typename Given, auto... Values, typename... A> int64_t call(const void* pc, const A&... given)
+{
+    Record r(Code, pc);
+    r.put({(int64_t)sizeof...(Values) + parameter_sets(Given{}), (int64_t)(0 + ... + places<A>())});
+    (argument<Values>(r), ...);
+    put_parameter_sets(r, Given{});
+    (operand(r, given), ...);
+    if constexpr (Asks) return r.ask();
+    r.end();
+    return 0;
+}
+}  // namespace ptokit
+
+// Template arguments come as values, types, or both in any order: types are collected, values kept.
+#define PTOKIT_OPEN(...) __VA_ARGS__
+#define PTOKIT_FORM(NAME, CODE, ASKS, HEAD, ARGS) \
+    template <PTOKIT_OPEN HEAD typename... A> __attribute__((noinline)) ::pto::RecordEvent NAME(const A&... given) \
+    { \
+        ::ptokit::call<CODE, ASKS, PTOKIT_OPEN ARGS>(__builtin_return_address(0), given...); \
+        return {}; \
+    }
+#define PTOKIT_INSN(NAME, CODE, ASKS) PTOKIT_FORM(NAME, CODE, ASKS, (typename... E, ), (::ptokit::Types<E...>))
+#define PTOKIT_INSN_T(NAME, CODE, ASKS) \
+    PTOKIT_INSN(NAME, CODE, ASKS) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto... W, ), (::ptokit::Types<>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, auto V, auto... W, ), (::ptokit::Types<T0>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, auto V, auto... W, ), (::ptokit::Types<T0, T1>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, typename T2, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, typename T2, typename T3, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2, T3>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, typename T2, typename T3, typename T4, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2, T3, T4>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (typename T0, typename T1, typename T2, typename T3, typename T4, typename T5, auto V, auto... W, ), (::ptokit::Types<T0, T1, T2, T3, T4, T5>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, auto... W, ), (::ptokit::Types<T0>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, typename T1, auto... W, ), (::ptokit::Types<T0, T1>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, typename T1, typename T2, auto... W, ), (::ptokit::Types<T0, T1, T2>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, typename T1, typename T2, typename T3, auto... W, ), (::ptokit::Types<T0, T1, T2, T3>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, typename T0, typename T1, typename T2, typename T3, typename T4, auto... W, ), (::ptokit::Types<T0, T1, T2, T3, T4>, V, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto V1, typename T0, auto... W, ), (::ptokit::Types<T0>, V, V1, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto V1, typename T0, typename T1, auto... W, ), (::ptokit::Types<T0, T1>, V, V1, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto V1, typename T0, typename T1, typename T2, auto... W, ), (::ptokit::Types<T0, T1, T2>, V, V1, W...)) \
+    PTOKIT_FORM(NAME, CODE, ASKS, (auto V, auto V1, typename T0, typename T1, typename T2, typename T3, auto... W, ), (::ptokit::Types<T0, T1, T2, T3>, V, V1, W...))

@@ -1,0 +1,149 @@
+// The seam between a kernel and the simulator: every call of an instruction becomes one record.
+//
+// Records are collected and handed over together, at the latest where a value comes back. A record
+// is: its length in words, a code, the place of the call and of its callers, and what the code asks
+// for (native/records.py reads them).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+extern "C" {
+// Carries out `count` words of records and returns what the last one gives back.
+typedef int64_t (*ptokit_carry_out_t)(const int64_t* words, int64_t count);
+__attribute__((visibility("default"), weak)) ptokit_carry_out_t ptokit_carry_out = nullptr;
+}
+
+namespace ptokit {
+struct Stopped {};  // thrown through the frames of a kernel that was stopped; never leaves it
+
+enum Operand : int64_t { TILE = 1, TENSOR, CONV, INTEGER, REAL, FLAG, ENUM, POINTER, EVENT, FIFO, OBJECT };
+enum Service : int64_t { LAUNCH = -1, QUERY = -2, EVENT_NEW = -3, EVENT_RECORD = -4, EVENT_WAIT = -5, FIFO_NEW = -6,
+    ALLOCATE = -7, RELEASE = -8, UNSUPPORTED = -9, OP_BARRIER = -10, ASSERTION = -11 };
+
+struct Ring {
+    static constexpr int64_t SIZE = 8192, LONGEST = 512;
+    int64_t words[SIZE];
+    int64_t count = 0;
+    int64_t last[3] = {0, 0, 0};  // the place of the last record that was begun
+    int64_t carry_out()
+    {
+        int64_t n = count;
+        count = 0;  // others may run, and record, before this returns
+        int64_t value = ptokit_carry_out(words, n);
+        if (value == std::numeric_limits<int64_t>::min()) throw Stopped{};
+        return value;
+    }
+};
+inline Ring own_ring;
+// Where records are collected: memory that outlives a crash, once the simulator has put it here.
+extern "C" __attribute__((visibility("default"), weak)) Ring* ptokit_ring = &own_ring;
+
+class Record {
+    int64_t start_;
+public:
+    Record(int64_t code, const void* pc)
+    {
+        if (ptokit_ring->count + Ring::LONGEST > Ring::SIZE) ptokit_ring->carry_out();
+        start_ = ptokit_ring->count;
+        ptokit_ring->count += 1;  // the length
+        put(code);
+        place(pc);
+    }
+    void put(int64_t word) { ptokit_ring->words[ptokit_ring->count++] = word; }
+    void put(std::initializer_list<int64_t> all) { for (int64_t word : all) put(word); }
+    void real(double value) { int64_t bits; std::memcpy(&bits, &value, 8); put(bits); }
+    void end() { ptokit_ring->words[start_] = ptokit_ring->count - start_; }
+    int64_t ask() { end(); return ptokit_ring->carry_out(); }
+private:
+    // The call and the two around it: helpers hide the line that matters.
+    __attribute__((noinline)) void place(const void* pc)
+    {
+        void* callers[2] = {nullptr, nullptr};
+        void** frame = static_cast<void**>(__builtin_frame_address(0));
+        for (int depth = 0; depth < 6 && frame; depth++) {
+            void* back = frame[1];
+            frame = static_cast<void**>(frame[0]);
+            if (back == pc) {
+                if (frame) callers[0] = frame[1], frame = static_cast<void**>(frame[0]);
+                if (frame) callers[1] = frame[1];
+                break;
+            }
+        }
+        int64_t* last = ptokit_ring->last;
+        last[0] = (int64_t)pc, last[1] = (int64_t)callers[0], last[2] = (int64_t)callers[1];
+        put({last[0], last[1], last[2]});
+    }
+};
+
+inline int64_t query(int64_t what)
+{
+    Record r(QUERY, __builtin_return_address(0));
+    r.put(what);
+    return r.ask();
+}
+
+// ---- kernels ------------------------------------------------------------------------------------
+// Both kinds of core compile the same source; the parts of a launch find each other by type.
+struct Part {
+    const char* name;
+    void (*run)(void*);
+    Part* next;
+};
+extern "C" __attribute__((visibility("default"), weak)) Part* ptokit_parts = nullptr;
+
+template <typename F> struct Body {
+    static void run(void* closure)
+    {
+        try {
+            (*static_cast<F*>(closure))();
+            ptokit_ring->carry_out();
+        } catch (Stopped&) {
+        }
+    }
+    static Part* list()
+    {
+        static Part part{typeid(F).name(), &run, ptokit_parts};
+        return ptokit_parts = &part;
+    }
+    static inline Part* const listed = list();
+};
+
+struct Launch {
+    int64_t blocks;
+    template <typename... Rest> Launch(int64_t n, Rest&&...) : blocks(n) {}
+    template <typename F> __attribute__((noinline)) void operator+(F closure) const
+    {
+        (void)Body<F>::listed;
+        Record r(LAUNCH, __builtin_return_address(0));
+        r.put({blocks, (int64_t)typeid(F).name(), (int64_t)&Body<F>::run, (int64_t)&closure});
+        r.ask();
+    }
+};
+
+// A kernel called with its arguments as words: what `ptokit.cpp` does.
+template <typename T> T argument(int64_t word)
+{
+    T value;
+    if constexpr (std::is_pointer_v<T>) value = reinterpret_cast<T>(word);
+    else std::memcpy(&value, &word, sizeof(T));
+    return value;
+}
+template <typename... P, size_t... I> void call(void (*kernel)(P...), const int64_t* words, std::index_sequence<I...>)
+{
+    kernel(argument<std::remove_cv_t<P>>(words[I])...);
+}
+template <typename... P> void enter(void (*kernel)(P...), const int64_t* words)
+{
+    try {
+        call(kernel, words, std::index_sequence_for<P...>{});
+        ptokit_ring->carry_out();
+    } catch (Stopped&) {
+    }
+}
+}  // namespace ptokit

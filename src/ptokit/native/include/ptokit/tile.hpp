@@ -1,0 +1,155 @@
+// Tiles: a type with eleven parameters, and at run time an address and a valid region.
+#pragma once
+#include "enums.hpp"
+
+namespace pto {
+constexpr int DYNAMIC = -1;
+}
+
+namespace ptokit {
+struct TileType_ {
+    int64_t loc, element, rows, cols, blayout, valid_row, valid_col, slayout, fractal, pad, compact;
+};
+struct TileBase {
+    static constexpr int64_t UNBOUND = -1;
+    uint64_t address = 0;
+    bool is_bound = false;
+    int64_t rows = 0, cols = 0;  // valid
+    const TileType_* type = nullptr;
+    TileBase() = default;
+    TileBase(const TileBase&) = default;
+    // A tile that was never given an address has none to give: what the other had stays.
+    TileBase& operator=(const TileBase& other)
+    {
+        if (other.is_bound) address = other.address, is_bound = true;
+        rows = other.rows, cols = other.cols, type = other.type;
+        return *this;
+    }
+};
+int64_t read_element(const TileBase& tile, int64_t index, const void* pc);
+void write_element(const TileBase& tile, int64_t index, double real, int64_t whole, bool is_real, const void* pc);
+
+// `tile.data()[i]` and `*tile.data()`: an element that is read and written by the scalar unit.
+template <typename T> class Element {
+    const TileBase* tile_;
+    int64_t index_;
+public:
+    Element(const TileBase* tile, int64_t index) : tile_(tile), index_(index) {}
+    __attribute__((noinline)) operator T() const
+    {
+        int64_t bits = read_element(*tile_, index_, __builtin_return_address(0));
+        if constexpr (std::is_integral_v<T>) return (T)bits;
+        else if constexpr (std::is_convertible_v<double, T> || std::is_convertible_v<float, T>) {
+            double value;
+            std::memcpy(&value, &bits, 8);
+            return T((float)value);
+        } else return T{(uint8_t)bits};
+    }
+    template <typename V> __attribute__((noinline)) Element& operator=(const V& value)
+    {
+        const void* pc = __builtin_return_address(0);
+        if constexpr (std::is_integral_v<T>) write_element(*tile_, index_, 0, (int64_t)(T)value, false, pc);
+        else write_element(*tile_, index_, (double)(float)value, 0, true, pc);
+        return *this;
+    }
+    Element& operator=(const Element& other) { return *this = (T)other; }
+};
+
+// What `tile.data()` gives: an address with a type, never memory of the host.
+template <typename T> class TilePointer {
+    TileBase* tile_;
+    int64_t offset_ = 0;
+public:
+    explicit TilePointer(TileBase* tile, int64_t offset = 0) : tile_(tile), offset_(offset) {}
+    uint64_t address() const { return tile_->address + offset_ * sizeof(T); }
+    Element<T> operator[](int64_t index) const { return {tile_, offset_ + index}; }
+    Element<T> operator*() const { return {tile_, offset_}; }
+    TilePointer operator+(int64_t n) const { return TilePointer(tile_, offset_ + n); }
+    TilePointer operator-(int64_t n) const { return TilePointer(tile_, offset_ - n); }
+    template <typename P, typename = std::enable_if_t<std::is_pointer_v<P>>> operator P() const { return (P)address(); }
+    template <typename N, typename = std::enable_if_t<std::is_integral_v<N>>, typename = void> explicit operator N() const { return (N)address(); }
+};
+}  // namespace ptokit
+
+namespace pto {
+template <TileType Loc_, typename Element_, int Rows_, int Cols_, BLayout BFractal_ = BLayout::RowMajor, int RowValid_ = Rows_,
+    int ColValid_ = Cols_, SLayout SFractal_ = SLayout::NoneBox, int SFractalSize_ = 512, PadValue PadVal_ = PadValue::Null,
+    CompactMode Compact_ = CompactMode::Null>
+struct Tile : ptokit::TileBase {
+    using DType = Element_;
+    using TileDType = Element_*;
+    static constexpr TileType Loc = Loc_;
+    static constexpr int Rows = Rows_, Cols = Cols_, ValidRow = RowValid_, ValidCol = ColValid_, SFractalSize = SFractalSize_;
+    static constexpr BLayout BFractal = BFractal_;
+    static constexpr SLayout SFractal = SFractal_;
+    static constexpr PadValue PadVal = PadVal_;
+    static constexpr CompactMode Compact = Compact_;
+    static constexpr bool isRowMajor = BFractal == BLayout::RowMajor, isBoxedLayout = SFractal != SLayout::NoneBox;
+    static constexpr bool isInnerRowMajor = SFractal == SLayout::RowMajor, isInnerColMajor = SFractal == SLayout::ColMajor;
+    static constexpr int Long = SFractalSize / 16 / (int)sizeof(DType);  // of an inner box
+    static constexpr int InnerRows = !isBoxedLayout ? 1 : isInnerRowMajor ? 16 : Long;
+    static constexpr int InnerCols = !isBoxedLayout ? 1 : isInnerRowMajor ? Long : 16;
+    static constexpr int InnerNumel = InnerRows * InnerCols, Numel = Rows * Cols;
+    static constexpr int RowStride = isRowMajor ? Cols : 1, ColStride = isRowMajor ? 1 : Rows;
+    static constexpr ptokit::TileType_ TYPE{(int64_t)Loc_, ptokit::element<Element_>(), Rows_, Cols_, (int64_t)BFractal_, RowValid_,
+        ColValid_, (int64_t)SFractal_, SFractalSize_, (int64_t)PadVal_, (int64_t)Compact_};
+
+    Tile()
+    {
+        type = &TYPE;
+        rows = RowValid_ < 0 ? Rows_ : RowValid_, cols = ColValid_ < 0 ? Cols_ : ColValid_;
+    }
+    template <typename N, typename = std::enable_if_t<std::is_integral_v<N>>> explicit Tile(N valid) : Tile()
+    {
+        (RowValid_ < 0 ? rows : cols) = valid;
+    }
+    template <typename R, typename C> Tile(R row, C col) : Tile()
+    {
+        if (RowValid_ < 0) rows = (int64_t)row;
+        if (ColValid_ < 0) cols = (int64_t)col;
+    }
+    ptokit::TilePointer<DType> data() { return ptokit::TilePointer<DType>(this); }
+    ptokit::TilePointer<DType> data() const { return ptokit::TilePointer<DType>(const_cast<Tile*>(this)); }
+    int GetValidRow() const { return (int)rows; }
+    int GetValidCol() const { return (int)cols; }
+    template <typename R> void SetValidRow(R row) { rows = row; }
+    template <typename C> void SetValidCol(C col) { cols = col; }
+    template <typename R, typename C> void SetValidShape(R row, C col) { rows = row, cols = col; }
+    __attribute__((noinline)) DType GetValue(uint32_t index) const { return ptokit::Element<DType>(this, index); }
+    template <typename V> __attribute__((noinline)) void SetValue(uint32_t index, V value)
+    {
+        ptokit::Element<DType>(this, index) = value;
+    }
+    // How the matrix unit reads it; other tiles carry the words without a meaning.
+    bool isKAligned = false;
+    int madMode = 0, madRound = 0;
+    void SetKAligned(bool on) { isKAligned = on; }
+    bool GetKAligned() const { return isKAligned; }
+    void SetMadTF32Mode(RoundMode mode = RoundMode::CAST_NONE) { madMode = 1, madRound = (int)mode; }
+    void SetMadHF32Mode(RoundMode mode = RoundMode::CAST_NONE) { madMode = 2, madRound = (int)mode; }
+    void ResetMadMode() { madMode = 0; }
+};
+template <typename T> struct is_tile : std::is_base_of<ptokit::TileBase, std::remove_cv_t<T>> {};
+template <typename T> inline constexpr bool is_tile_v = is_tile<T>::value;
+template <typename T> inline constexpr bool is_tile_data_v = is_tile<T>::value;
+
+#define PTOKIT_TILE(NAME, LOC, B, S, FRACTAL, COMPACT) \
+    template <typename E, int R, int C, int VR = R, int VC = C> \
+    using NAME = Tile<TileType::LOC, E, R, C, BLayout::B, VR, VC, SLayout::S, FRACTAL, PadValue::Null, CompactMode::COMPACT>;
+#ifdef PTOKIT_LEFT_IS_NZ
+#define PTOKIT_LEFT ColMajor
+#else
+#define PTOKIT_LEFT RowMajor
+#endif
+PTOKIT_TILE(TileLeft, Left, PTOKIT_LEFT, RowMajor, 512, Null)
+PTOKIT_TILE(TileRight, Right, RowMajor, ColMajor, 512, Null)
+PTOKIT_TILE(TileAcc, Acc, ColMajor, RowMajor, 1024, Null)
+PTOKIT_TILE(TileLeftScale, ScaleLeft, RowMajor, RowMajor, 32, Null)
+PTOKIT_TILE(TileRightScale, ScaleRight, ColMajor, ColMajor, 32, Null)
+PTOKIT_TILE(TileLeftCompact, Left, PTOKIT_LEFT, RowMajor, 512, Normal)
+PTOKIT_TILE(TileRightCompact, Right, RowMajor, ColMajor, 512, Normal)
+PTOKIT_TILE(TileAccCompact, Acc, ColMajor, RowMajor, 1024, Normal)
+PTOKIT_TILE(TileLeftScaleCompact, ScaleLeft, RowMajor, RowMajor, 32, Normal)
+PTOKIT_TILE(TileRightScaleCompact, ScaleRight, ColMajor, ColMajor, 32, Normal)
+#undef PTOKIT_TILE
+}  // namespace pto

@@ -1,0 +1,137 @@
+"""Compiled kernels in this process: their functions, their seam, and the lines of their code."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from mmap import mmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ptokit.base.location import Location
+from ptokit.native.lines import LineTable
+
+CARRY_OUT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+_ENTER = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_int64))
+BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_RING_WORDS = 8192  # of the ring: then their count, and the place of the last record
+RING_BYTES = 8 * (_RING_WORDS + 1 + 3)
+_MOST_PARAMETERS = 64
+
+
+class Parameter(NamedTuple):
+    """What a kernel takes: an array, a whole number or a real one, and its element type."""
+
+    category: int
+    element: int
+
+
+class _Code(NamedTuple):
+    """Stands where a code object of Python stands elsewhere."""
+
+    co_filename: str
+
+
+@dataclass(frozen=True)
+class CppSite:
+    """A call in compiled code: its return address, and those of its callers."""
+
+    library: Library
+    lasti: tuple[int, ...]
+
+    @property
+    def code(self) -> _Code:
+        return self.library.code
+
+    @cached_property
+    def location(self) -> Location:
+        found = [each for pc in self.lasti if (each := self.library.line_of(pc))]
+        if not found:
+            return Location(self.library.code.co_filename, 0)
+        here, *callers = found
+        outer = tuple(c for c in callers if (c.file, c.line) != (here.file, here.line))
+        return Location(here.file, here.line, callers=outer)
+
+
+class Ring:
+    """Where kernels collect records: shared with the process that runs them, and there after it."""
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self._memory = mmap(-1, RING_BYTES + 8 * len(kinds))
+        self._kinds = tuple(kinds)
+
+    def connect(self, kind: str, library: Library) -> None:
+        """Let a library use it, and note where that lies."""
+        where = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        ctypes.c_void_p.in_dll(library.loaded, "ptokit_ring").value = where
+        struct.pack_into("q", self._memory, RING_BYTES + 8 * self._kinds.index(kind), library.base)
+
+    def last(self, libraries: Mapping[str, tuple[Path, str]]) -> Location | None:
+        """The line of the last record that was begun."""
+        pcs = struct.unpack_from("3q", self._memory, RING_BYTES - 24)
+        for number, kind in enumerate(self._kinds):
+            path, source = libraries[kind]
+            (base,) = struct.unpack_from("q", self._memory, RING_BYTES + 8 * number)
+            if base < pcs[0] < base + path.stat().st_size * 2:
+                table = LineTable(path)
+                found = [row for pc in pcs if pc and (row := table.find(pc - 1 - base))]
+                if found:
+                    callers = tuple(Location(row.file, row.line) for row in found[1:])
+                    return Location(found[0].file, found[0].line, callers=callers)
+        return None
+
+
+@dataclass(eq=False)
+class Library:
+    """A shared library, loaded."""
+
+    path: Path
+    source: str
+    _sites: dict[tuple[int, ...], CppSite] = field(default_factory=dict[tuple[int, ...], CppSite])
+
+    def __post_init__(self) -> None:
+        self.code = _Code(self.source)
+        self.loaded = ctypes.CDLL(str(self.path), mode=0)
+
+    def connect(self, carry_out: Any) -> None:
+        """Hand over the function that carries records out."""
+        seam = ctypes.c_void_p.in_dll(self.loaded, "ptokit_carry_out")
+        seam.value = ctypes.cast(carry_out, ctypes.c_void_p).value
+
+    def entry(self, number: int) -> Any:
+        """The function that enters a kernel."""
+        return _ENTER((f"ptokit_enter_{number}", self.loaded))
+
+    def signature(self, number: int) -> list[Parameter]:
+        kinds = (ctypes.c_int64 * (2 * _MOST_PARAMETERS))()
+        ask = getattr(self.loaded, f"ptokit_signature_{number}")
+        ask.restype = ctypes.c_int64
+        count = ask(kinds)
+        return [Parameter(kinds[2 * n], kinds[2 * n + 1]) for n in range(count)]
+
+    def site(self, pcs: tuple[int, ...]) -> CppSite:
+        found = self._sites.get(pcs)
+        if found is None:
+            found = self._sites[pcs] = CppSite(self, pcs)
+        return found
+
+    @cached_property
+    def lines(self) -> LineTable:
+        return LineTable(self.path)
+
+    @cached_property
+    def base(self) -> int:
+        """Where the library begins in memory."""
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            for line in maps:
+                if line.rstrip("\n").endswith(str(self.path)):
+                    return int(line.partition("-")[0], 16)
+        return 0
+
+    def line_of(self, pc: int) -> Location | None:
+        """The line of the call before a return address; none outside of this library."""
+        row = self.lines.find(pc - 1 - self.base) if pc else None
+        return None if row is None else Location(row.file, row.line)

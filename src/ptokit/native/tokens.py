@@ -1,0 +1,204 @@
+"""C++ as far as it must be understood: words, brackets, kernels and launches.
+
+A launch, `kernel<int><<<blocks, l2, stream>>>(x, y)`, is no C++ that other compilers take: it is
+rewritten to an expression that hands a closure over. Lines stay where they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ptokit.base.diagnostics import PtoError, fail
+from ptokit.base.location import Location
+
+_TOKEN = re.compile(
+    r"""
+      (?P<space>\s+|\\\n)
+    | (?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)
+    | (?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")
+    | (?P<string>(?:u8|[uUL])?"(?:\\.|[^"\\\n])*")
+    | (?P<char>(?:u8|[uUL])?'(?:\\.|[^'\\\n])+')
+    | (?P<number>\.?\d(?:'?[\w.]|[eEpP][+-])*)
+    | (?P<word>[A-Za-z_$][\w$]*)
+    | (?P<mark3><<<|::|\#\#)
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_OPENING = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = {end: start for start, end in _OPENING.items()}
+
+
+class Token(NamedTuple):
+    """A piece of the text that is neither space nor comment."""
+
+    kind: str
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function that a launch can name."""
+
+    name: str
+    line: int
+    is_template: bool
+    parameters: str  # as they are written
+
+
+def tokens(text: str) -> list[Token]:
+    """The words and marks of a source; whatever a compiler would not take is left to it."""
+    found: list[Token] = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        if kind == "mark":  # a group inside another
+            kind = "raw"
+        if kind not in ("space", "comment"):
+            found.append(Token(kind, match.group(), match.start()))
+    return found
+
+
+def entries(text: str) -> list[Entry]:
+    """The kernels of a source: functions marked `__global__` that have a body."""
+    words = tokens(text)
+    found: dict[str, Entry] = {}
+    for at, word in enumerate(words):
+        if word.text != "__global__":
+            continue
+        opened = next((n for n in range(at, len(words)) if words[n].text in "({;"), None)
+        while opened is not None and words[opened - 1].text in ("__attribute__", "alignas"):
+            opened = _closing(words, opened) + 1
+            opened = next((n for n in range(opened, len(words)) if words[n].text in "({;"), None)
+        if opened is None or words[opened].text != "(" or words[opened - 1].kind != "word":
+            continue
+        closed = _closing(words, opened)
+        after = next((w.text for w in words[closed + 1 :] if w.text in "{;"), ";")
+        name = words[opened - 1].text
+        if after == "{":
+            line = text.count("\n", 0, words[opened - 1].start) + 1
+            inside = text[words[opened].end : words[closed].start]
+            found[name] = Entry(name, line, _is_template(words, at), " ".join(inside.split()))
+    return list(found.values())
+
+
+def mentions(text: str, names: Sequence[str]) -> bool:
+    """Whether a source, its preprocessor lines included, speaks of one of these names."""
+    wanted = frozenset(names)
+    return any(word.kind == "word" and word.text in wanted for word in tokens(text))
+
+
+def with_plain_launches(text: str, file: str) -> str:
+    """The source with every launch as an expression of plain C++."""
+    words = tokens(text.replace("[aicore]", "        "))
+    text = text.replace("[aicore]", "        ")
+    cuts: list[tuple[int, int, str]] = []
+    for at, word in enumerate(words):
+        if word.text == "<<<":
+            launch = _launch(words, at)
+            if launch is None:
+                raise _odd_launch(text, word.start, file)
+            start, close, opened, closed = launch
+            callee = text[words[start].start : word.start]
+            config = text[word.end : words[close].start]
+            args = text[words[opened].start : words[closed].end]
+            written = f"::ptokit::Launch({config}) + [=]() mutable {{ {callee}{args}; }}"
+            cuts.append((words[start].start, words[closed].end, written))
+    for start, end, written in reversed(cuts):
+        lines = text.count("\n", start, end) - written.count("\n")
+        text = text[:start] + written + "\\\n" * 0 + "\n" * max(0, lines) + text[end:]
+    return text
+
+
+def _launch(words: list[Token], at: int) -> tuple[int, int, int, int] | None:
+    """Of the `<<<` there: where its callee starts, its `>>>`, and the brackets of the arguments."""
+    start = _callee(words, at - 1)
+    close = next(_ends(words, at + 1), None)
+    if start is None or close is None:
+        return None
+    opened = close + 3
+    if opened >= len(words) or words[opened].text != "(":
+        return None
+    return start, close, opened, _closing(words, opened)
+
+
+def _ends(words: list[Token], at: int) -> Iterator[int]:
+    """Where three `>` stand side by side, outside of brackets."""
+    while at + 2 < len(words):
+        text = words[at].text
+        if text in _OPENING:
+            at = _closing(words, at)
+        elif text in _CLOSING:
+            return
+        elif text == ">" and words[at + 1].text == words[at + 2].text == ">":
+            if words[at + 2].start == words[at].start + 2:
+                yield at
+        at += 1
+
+
+def _callee(words: list[Token], at: int) -> int | None:
+    """The first word of the name, with template arguments or made by a macro, that ends there."""
+    if at >= 0 and words[at].text == ">":
+        depth = 0
+        while at >= 0:
+            if words[at].text in _CLOSING:
+                at = _opening(words, at)
+            depth += {">": 1, "<": -1}.get(words[at].text, 0)
+            at -= 1
+            if depth == 0:
+                break
+    if at >= 0 and words[at].text == ")":
+        at = _opening(words, at) - 1
+    if at < 0 or words[at].kind != "word":
+        return None
+    while at >= 2 and words[at - 1].text in ("::", "##") and words[at - 2].kind == "word":
+        at -= 2
+    if at >= 1 and words[at - 1].text == "::":
+        at -= 1
+    return at
+
+
+def _closing(words: list[Token], at: int) -> int:
+    """The bracket that closes the one there; the end of the text where none does."""
+    depth = 0
+    for n in range(at, len(words)):
+        depth += words[n].text in _OPENING
+        depth -= words[n].text in _CLOSING
+        if depth == 0:
+            return n
+    return len(words) - 1
+
+
+def _opening(words: list[Token], at: int) -> int:
+    depth = 0
+    for n in range(at, -1, -1):
+        depth += words[n].text in _CLOSING
+        depth -= words[n].text in _OPENING
+        if depth == 0:
+            return n
+    return 0
+
+
+def _is_template(words: list[Token], at: int) -> bool:
+    """Whether the declaration that the word there belongs to begins with `template <`."""
+    while at > 0 and words[at - 1].text not in (";", "}", "{"):
+        at -= 1
+    return words[at].text == "template" or any(
+        w.text == "template" for w in words[at : at + 3]
+    )
+
+
+def _odd_launch(text: str, at: int, file: str) -> PtoError:
+    line = text.count("\n", 0, at) + 1
+    return fail(
+        "cpp-launch",
+        "a launch is kernel<<<blocks, l2, stream>>>(arguments)",
+        site=Location(file, line, at - text.rfind("\n", 0, at)),
+    )
