@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ptokit.base.diagnostics import Diagnostic, NotSupported, PtoError, fail, usage_error
+from ptokit.base.dtypes import i8, u8
 from ptokit.base.entry import public
 from ptokit.base.location import Location
 from ptokit.from_python import CORES
@@ -25,14 +26,16 @@ from ptokit.ir.core import Module
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.kernels import Asked, Kernel, Programs
-from ptokit.machine.gm import as_array
+from ptokit.machine.gm import as_array, element_type
+from ptokit.machine.jobs import spread
 from ptokit.native import compiler, tokens
 from ptokit.native.compiler import Unit
-from ptokit.native.library import Library, Ring
+from ptokit.native.headers import elements
+from ptokit.native.library import Library, Parameter, Ring
 from ptokit.native.records import Memory
 from ptokit.native.runtime import Runtime
 
-AN_ARRAY, A_WHOLE, A_REAL = 1, 2, 3
+AN_ARRAY, A_WHOLE = 1, 2  # categories of parameters
 
 
 @public
@@ -40,8 +43,8 @@ AN_ARRAY, A_WHOLE, A_REAL = 1, 2, 3
 class CppProgram:
     """A C++ source. Its kernels are attributes; an instance of a template is taken by its name:
 
-        program.add[4](x, y)
-        program["add<float, 64>"][4](x, y)
+    program.add[4](x, y)
+    program["add<float, 64>"][4](x, y)
     """
 
     path: Path
@@ -123,7 +126,6 @@ class CppSource:
     expression: str
     entry: tokens.Entry
     mode: str = "manual"
-    _made: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def name(self) -> str:
@@ -141,18 +143,42 @@ class CppSource:
     def target(self) -> Target:
         return self.program.target
 
+    @property
+    def _kinds(self) -> dict[str, str]:
+        """The kinds of core that run it, and what each of them is compiled for."""
+        cores = CORES[self.program.core]
+        return {"mix": "single"} if cores == ("mix",) else {kind: kind for kind in cores}
+
+    @property
+    def _libraries(self) -> dict[str, Path]:
+        program = self.program
+        unit = Unit((program.path,), (self.expression,), program.defines, program.includes)
+        made = compiler.compiled(unit, self.target, tuple(self._kinds.values()))
+        return {kind: made[compiled] for kind, compiled in self._kinds.items()}
+
+    @cached_property
+    def signature(self) -> list[Parameter]:
+        """What it takes, as the compiler sees it."""
+        path = next(iter(self._libraries.values()))
+        (found,) = spread(lambda _: Library(path, self.file).signature(0), [], 1, 1)
+        return found
+
     def bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> Mapping[str, Any]:
-        if consts:
+        if consts or len(args) != len(self.signature):
             raise usage_error(
                 "arguments",
-                f"{self.name} takes its arguments in order",
-                got=[("names", ", ".join(consts))],
+                f"{self.name} takes {len(self.signature)} arguments, in order",
+                got=[("given", len(args)), *(("name", name) for name in consts)],
                 fix=f"{self.name}({self.entry.parameters})",
             )
-        names = [f"argument {n}" for n in range(1, len(args) + 1)]
-        for name, value in zip(names, args, strict=True):
-            check_argument(name, value)
-        return dict(zip(names, args, strict=True))
+        found: dict[str, Any] = {}
+        for number, (parameter, value) in enumerate(zip(self.signature, args, strict=True), 1):
+            name = f"argument {number}"
+            if value is not None or parameter.category != AN_ARRAY:
+                check_argument(name, value)
+                _check(name, parameter, value)
+            found[name] = value
+        return found
 
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         return (self.expression,)
@@ -171,44 +197,26 @@ class CppSource:
         return written
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
-        cores = CORES[self.program.core]
-        kinds = {"mix": "single"} if cores == ("mix",) else {kind: kind for kind in cores}
-        unit = Unit((self.program.path,), (self.expression,), self.program.defines, self.program.includes)
-        paths = compiler.compiled(unit, self.target, tuple(kinds.values()))
+        kinds, paths = self._kinds, self._libraries
         values = tuple(arguments.values())
+        words = [_word(*each) for each in zip(self.signature, values, strict=True)]
         hosts: list[Runtime] = []
         ring = Ring(tuple(kinds))
 
         def body() -> None:
             if not hosts:  # in the process of the launch
-                loaded = {kind: Library(paths[of], self.file) for kind, of in kinds.items()}
+                loaded = {kind: Library(path, self.file) for kind, path in paths.items()}
                 for kind, library in loaded.items():
                     ring.connect(kind, library)
                 arrays = [as_array(value) for value in values if is_array(value)]
                 hosts.append(Runtime(loaded, Memory(arrays)))
-            words = self._words(hosts[0].library, values)
             hosts[0].body(0, words)()
 
         def crashed(code: int) -> PtoError:
-            files = {kind: (paths[of], self.file) for kind, of in kinds.items()}
-            return _crash(self.name, code, ring.last(files), Location(self.file, self.entry.line))
+            start = Location(self.file, self.entry.line)
+            return _crash(self.name, code, ring.last(paths), start)
 
-        return Programs(cores, self.mode, body=body, crashed=crashed)
-
-    def _words(self, library: Library, values: tuple[Any, ...]) -> list[int]:
-        """The arguments as the kernel takes them."""
-        wanted = library.signature(0)
-        if len(wanted) != len(values):
-            raise usage_error(
-                "arguments",
-                f"{self.name} takes {len(wanted)} arguments",
-                got=[("given", len(values))],
-                fix=f"{self.name}({self.entry.parameters})",
-            )
-        return [
-            _word(number, parameter, value)
-            for number, (parameter, value) in enumerate(zip(wanted, values, strict=True), 1)
-        ]
+        return Programs(tuple(kinds), self.mode, body=body, crashed=crashed)
 
     @property
     def text(self) -> str:
@@ -243,16 +251,41 @@ def _crash(name: str, code: int, last: Location | None, start: Location) -> PtoE
     )
 
 
-def _word(number: int, parameter: Any, value: Any) -> int:
+def _check(name: str, parameter: Parameter, value: Any) -> None:
+    """Refuse an argument that a parameter does not take."""
+    carries = is_array(value) and not isinstance(value, np.generic)
     if parameter.category == AN_ARRAY:
-        if value is None:
-            return 0
-        if is_array(value) and not isinstance(value, np.generic):
-            return as_array(value).__array_interface__["data"][0]
-        raise usage_error("arguments", f"argument {number} is an array", got=[("given", value)])
-    if is_array(value) and not isinstance(value, np.generic):
-        raise usage_error("arguments", f"argument {number} is a number, not an array")
+        if not carries:
+            raise usage_error(
+                "arguments", f"{name} is an array", got=[("given", type(value).__name__)]
+            )
+        wanted = elements()[parameter.element - 1] if parameter.element else u8
+        given = element_type(as_array(value))
+        if given is not wanted and wanted not in _BYTES:
+            raise usage_error(
+                "arguments",
+                f"{name} points to {wanted.name}",
+                got=[("given", given.name)],
+                fix=f"pass an array of {wanted.name}, or a view of it as such",
+            )
+    elif carries or isinstance(value, str | tuple):
+        raise usage_error("arguments", f"{name} is a number", got=[("given", type(value).__name__)])
+    elif parameter.category == A_WHOLE and int(value) != value:
+        raise usage_error("arguments", f"{name} is a whole number", got=[("given", value)])
+
+
+_BYTES = (u8, i8)  # what kernels call memory of any type
+
+
+def _word(parameter: Parameter, value: Any) -> int:
+    """An argument as a kernel takes it."""
+    if parameter.category == AN_ARRAY:
+        return 0 if value is None else as_array(value).__array_interface__["data"][0]
     if parameter.category == A_WHOLE:
-        return int(value)
-    size = 8
-    return int.from_bytes(struct.pack("f", value) + bytes(size - 4), "little", signed=True)
+        wrapped = int(value) & (1 << 64) - 1
+        return wrapped - (wrapped >> 63 << 64)
+    element = elements()[parameter.element - 1] if parameter.element else None
+    if element is None:  # a double
+        return struct.unpack("q", struct.pack("d", value))[0]
+    raw = np.asarray(value).astype(element.np).tobytes()
+    return int.from_bytes(raw.ljust(8, b"\0"), "little", signed=True)

@@ -76,7 +76,10 @@ class Diagnostic:
 
 
 def _plain(at: Location | None) -> dict[str, Any] | None:
-    return None if at is None else {"file": at.file, "line": at.line, "col": at.col}
+    if at is None:
+        return None
+    plain: dict[str, Any] = {"file": at.file, "line": at.line, "col": at.col}
+    return {**plain, "callers": [_plain(c) for c in at.callers]} if at.callers else plain
 
 
 def _excerpt(location: Location) -> list[str]:
@@ -90,6 +93,9 @@ def _excerpt(location: Location) -> list[str]:
     if col:
         lead = "".join("\t" if c == "\t" else " " for c in text[: col - 1])
         lines.append(" " * (len(number) - 2) + "| " + lead + "^" * min(width, len(text) - col + 2))
+    for caller in location.callers:
+        lines.append(f"  called from {caller}")
+        lines += _excerpt(caller)
     return lines
 
 

@@ -29,9 +29,11 @@ _MACROS = {
 }
 _FLAGS = (
     "-std=c++20", "-O1", "-g1", "-gdwarf-4", "-shared", "-fPIC", "-w", "-fno-omit-frame-pointer",
-    "-fno-optimize-sibling-calls", "-fvisibility=default",
+    "-fno-optimize-sibling-calls", "-fno-inline", "-fvisibility=default",
 )  # fmt: skip
-_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<col>\d+))?: (?:fatal )?error: (?P<text>.*)$", re.M)
+_ERROR = re.compile(
+    r"^(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<col>\d+))?: (?:fatal )?error: (?P<text>.*)$", re.M
+)
 _MOST_ERRORS = 8
 
 
@@ -61,7 +63,8 @@ def compiler(chosen: str = "") -> Compiler:
         return Compiler((sys.executable, "-m", "ziglang", "c++"), "zig")
     raise usage_error(
         "compiler",
-        f"there is no C++ compiler: {chosen} is not to be found" if chosen
+        f"there is no C++ compiler: {chosen} is not to be found"
+        if chosen
         else "there is no C++ compiler that knows C++20",
         got=[("found", each) for each in refused],
         fix=f"install g++ 12 or clang 16, or pip install 'ptokit[cpp]'; {CHOICE} names another",
@@ -126,7 +129,12 @@ def _library(unit: Unit, target: Target, core: str) -> Path:
 def _macros(target: Target, core: str) -> list[str]:
     facts = {"a2a3": ("220", "MEMORY_BASE"), "a5": ("310", "REGISTER_BASE")}
     number, base = facts.get(target.name, facts["a2a3"])
-    found = [f"__CCE_AICORE__={number}", base, "__CCE_KT_TEST__=0", "PTO_NPU_ARCH_" + target.name.upper()]
+    found = [
+        f"__CCE_AICORE__={number}",
+        base,
+        "__CCE_KT_TEST__=0",
+        "PTO_NPU_ARCH_" + target.name.upper(),
+    ]
     found += _MACROS.get(core, ())
     return found + (["PTOKIT_LEFT_IS_NZ"] if target.left_layout == "NZ" else [])
 
@@ -169,7 +177,9 @@ def _staged(unit: Unit, texts: dict[Path, str], folder: Path) -> list[Path]:
         staged = folder / f"{number}-{path.name}"
         if staged.suffix not in (".cpp", ".cc", ".cxx"):
             staged = staged.with_suffix(".cpp")
-        entries = "".join(_entry(n, each) for n, each in enumerate(unit.entries)) if not number else ""
+        entries = (
+            "".join(_entry(n, each) for n, each in enumerate(unit.entries)) if not number else ""
+        )
         staged.write_text(f'#line 1 "{path}"\n{plain}\n{entries}', "utf-8")
         found.append(staged)
     return found
@@ -178,7 +188,7 @@ def _staged(unit: Unit, texts: dict[Path, str], folder: Path) -> list[Path]:
 def _entry(number: int, expression: str) -> str:
     """The functions by which a kernel is called, and asked what it takes."""
     return (
-        f'#line 1 "{expression}"\n'
+        f'#line 1 "{headers.ENTRY_FILE}"\n'
         f'extern "C" void ptokit_enter_{number}(const int64_t* words) '
         f"{{ ::ptokit::enter(&{expression}, words); }}\n"
         f'extern "C" int64_t ptokit_signature_{number}(int64_t* kinds) '
@@ -189,7 +199,11 @@ def _entry(number: int, expression: str) -> str:
 def _refused(text: str, tool: Compiler) -> Exception:
     """What the compiler said, as diagnostics at the lines of the source."""
     found = [
-        Diagnostic("cpp", match["text"], Location(match["file"], int(match["line"]), int(match["col"] or 0)))
+        Diagnostic(
+            "cpp",
+            match["text"],
+            Location(match["file"], int(match["line"]), int(match["col"] or 0)),
+        )
         for match in list(_ERROR.finditer(text))[:_MOST_ERRORS]
     ]
     if found:

@@ -20,7 +20,7 @@ from ptokit.base.enums import Choice, Direction
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import Pipe
 from ptokit.isa.opcodes import OpCode, op_codes
-from ptokit.isa.spec import Insn, enumerations
+from ptokit.isa.spec import Attr, Insn, enumerations
 
 _OWN = "ptokit.native"
 _GUARD = "#pragma once\n"
@@ -64,11 +64,11 @@ def operation_classes() -> tuple[OpCode, ...]:
 
 def asks(insn: Insn) -> bool:
     """Whether a call changes what C++ knows: it is carried out before the kernel goes on."""
-    kinds = {kind for operand in insn.operands for kind in operand.kinds}
-    return bool(insn.binds or insn.returns or kinds - _GIVEN)
+    changes = insn.binds or insn.returns or _kinds(insn) - _GIVEN
+    return bool(changes) and insn.name not in _BY_HAND
 
 
-_GIVEN = frozenset("tile global conv scalar number pointer pipe event".split())
+_GIVEN = frozenset(["tile", "global", "conv", "scalar", "number", "pointer", "pipe", "event"])
 
 
 def _enumerations() -> Iterator[str]:
@@ -79,12 +79,17 @@ def _enumerations() -> Iterator[str]:
             yield _numbered("pipe_t", number)
             continue
         first = next(iter(kind))
-        space = "pto" + (f"::{first.namespace.rstrip(':')}" if isinstance(first, Choice) and first.namespace else "")
+        space = "pto" + (
+            f"::{first.namespace.rstrip(':')}"
+            if isinstance(first, Choice) and first.namespace
+            else ""
+        )
         values = {_RENAMED.get(m.name, m.name): int(m) for m in kind}
         values.update(_ALSO.get(kind.__name__, {}))
         members = ", ".join(f"{name} = {value}" for name, value in values.items())
         if kind in _PLAIN:
-            yield f"namespace {space} {{ struct {kind.__name__} {{ static constexpr uint8_t {members}; }}; }}"
+            inside = f"static constexpr uint8_t {members};"
+            yield f"namespace {space} {{ struct {kind.__name__} {{ {inside} }}; }}"
             continue
         wide = "int64_t" if max(values.values()) >> 31 else "int32_t"
         yield f"namespace {space} {{ enum class {kind.__name__} : {wide} {{ {members} }}; }}"
@@ -183,7 +188,9 @@ def _instructions_header() -> str:
     plain = " ".join(
         f"using pto::{each.name};"
         for each in instructions()
-        if each.name[0].islower() and "." not in each.name and not each.cpp.calls
+        if each.name[0].islower()
+        and "." not in each.name
+        and not each.cpp.calls
         and not each.overload_of
     )
     return f"""{_GUARD}#include "call.hpp"
@@ -203,11 +210,19 @@ def _kinds(insn: Insn) -> set[str]:
     return {kind for operand in insn.operands for kind in operand.kinds}
 
 
-def _family(insn: Insn) -> Iterator[object]:
+def _family(insn: Insn) -> Iterator[Attr]:
     """The template parameters of an instruction and of those called by its name."""
     for each in instructions():
         if each is insn or each.overload_of == insn.name:
             yield from each.attrs
+
+
+ENTRY_FILE = "ptokit-entry"  # what the functions that enter a kernel are said to be written in
+
+
+def is_ours(file: str) -> bool:
+    """Whether a line is of the header, or of what was put around a source."""
+    return file == ENTRY_FILE or f"/include-{digest()}/" in file
 
 
 MAIN = f"""{_GUARD}#include <ptokit/kernel.hpp>
@@ -217,14 +232,29 @@ MAIN = f"""{_GUARD}#include <ptokit/kernel.hpp>
 FORWARDED = (
     *(
         f"pto/common/{name}.{ending}"
-        for name in (
-            "constants pto_tile fifo type memory debug utils pto_instr arch_macro event "
-            "buffer_limits fixpipe tile_tensor_impl cpu_stub"
-        ).split()
+        for name in [
+            "constants",
+            "pto_tile",
+            "fifo",
+            "type",
+            "memory",
+            "debug",
+            "utils",
+            "pto_instr",
+            "arch_macro",
+            "event",
+            "buffer_limits",
+            "fixpipe",
+            "tile_tensor_impl",
+            "cpu_stub",
+        ]
         for ending in ("hpp", "h")
     ),
-    *(f"pto/npu/a2a3/{n}.hpp" for n in "MGather MScatter TLoad TAssign TQuant TSort32 TStore".split()),
-    *(f"pto/npu/a5/{n}.hpp" for n in "TInsert MGather MScatter TQuant".split()),
+    *(
+        f"pto/npu/a2a3/{n}.hpp"
+        for n in ["MGather", "MScatter", "TLoad", "TAssign", "TQuant", "TSort32", "TStore"]
+    ),
+    *(f"pto/npu/a5/{n}.hpp" for n in ["TInsert", "MGather", "MScatter", "TQuant"]),
     "pto/pto.hpp",
     "pto/comm/pto_comm_inst.hpp",
     "kernel_operator.h",

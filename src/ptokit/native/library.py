@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from mmap import mmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ptokit.base.location import Location
+from ptokit.native.headers import is_ours
 from ptokit.native.lines import LineTable
 
 CARRY_OUT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
@@ -48,12 +49,8 @@ class CppSite:
 
     @cached_property
     def location(self) -> Location:
-        found = [each for pc in self.lasti if (each := self.library.line_of(pc))]
-        if not found:
-            return Location(self.library.code.co_filename, 0)
-        here, *callers = found
-        outer = tuple(c for c in callers if (c.file, c.line) != (here.file, here.line))
-        return Location(here.file, here.line, callers=outer)
+        found = location_of(self.library.lines, self.library.base, self.lasti)
+        return found or Location(self.library.code.co_filename, 0)
 
 
 class Ring:
@@ -69,18 +66,14 @@ class Ring:
         ctypes.c_void_p.in_dll(library.loaded, "ptokit_ring").value = where
         struct.pack_into("q", self._memory, RING_BYTES + 8 * self._kinds.index(kind), library.base)
 
-    def last(self, libraries: Mapping[str, tuple[Path, str]]) -> Location | None:
+    def last(self, libraries: Mapping[str, Path]) -> Location | None:
         """The line of the last record that was begun."""
         pcs = struct.unpack_from("3q", self._memory, RING_BYTES - 24)
         for number, kind in enumerate(self._kinds):
-            path, source = libraries[kind]
+            path = libraries[kind]
             (base,) = struct.unpack_from("q", self._memory, RING_BYTES + 8 * number)
             if base < pcs[0] < base + path.stat().st_size * 2:
-                table = LineTable(path)
-                found = [row for pc in pcs if pc and (row := table.find(pc - 1 - base))]
-                if found:
-                    callers = tuple(Location(row.file, row.line) for row in found[1:])
-                    return Location(found[0].file, found[0].line, callers=callers)
+                return location_of(LineTable(path), base, pcs)
         return None
 
 
@@ -131,7 +124,9 @@ class Library:
                     return int(line.partition("-")[0], 16)
         return 0
 
-    def line_of(self, pc: int) -> Location | None:
-        """The line of the call before a return address; none outside of this library."""
-        row = self.lines.find(pc - 1 - self.base) if pc else None
-        return None if row is None else Location(row.file, row.line)
+
+def location_of(lines: LineTable, base: int, pcs: Sequence[int]) -> Location | None:
+    """The line of the call before each return address, the first with the others as its callers."""
+    rows = [row for pc in pcs if pc and (row := lines.find(pc - 1 - base))]
+    found = [Location(row.file, row.line) for row in rows if not is_ours(row.file)]
+    return replace(found[0], callers=tuple(found[1:])) if found else None

@@ -45,7 +45,7 @@ class LineTable:
 def _sections(data: bytes) -> dict[str, bytes]:
     if data[:6] != b"\x7fELF\x02\x01":  # 64 bits, the lower byte first
         return {}
-    start, = struct.unpack_from("<Q", data, 0x28)
+    (start,) = struct.unpack_from("<Q", data, 0x28)
     size, count, names = struct.unpack_from("<HHH", data, 0x3A)
     headers = [struct.unpack_from("<IIQQQQ", data, start + n * size) for n in range(count)]
     _, _, _, _, text, length = headers[names]
@@ -61,7 +61,7 @@ class _Reader:
         self.data, self.at = data, at
 
     def number(self, form: str) -> int:
-        value, = struct.unpack_from(f"<{form}", self.data, self.at)
+        (value,) = struct.unpack_from(f"<{form}", self.data, self.at)
         self.at += struct.calcsize(form)
         return value
 
@@ -107,7 +107,8 @@ def _program(read: _Reader, end: int) -> Iterator[Row]:
     files = [""]
     while text := read.string():
         folder = folders[read.leb()]
-        read.leb(), read.leb()
+        read.leb()  # when it was changed
+        read.leb()  # its size
         files.append(text if text.startswith("/") or not folder else f"{folder}/{text}")
     read.at = code
     address, file, line = 0, 1, 1

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, u8
 from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout, TileType
-from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.base.tensors import ConvSpec, GlobalSpec
 from ptokit.base.tiles import TileSpec
+from ptokit.frontend.instruction import resolved
 from ptokit.isa.fifos import FixpipeParams
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.isa.spec import Insn
-from ptokit.frontend.instruction import resolved
 from ptokit.machine.core import Core
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject
@@ -126,7 +126,9 @@ class Reader:
                 back.append((tile, where))
                 at += 6
             elif kind == TENSOR:
-                view = self.tensor(words[at + 1], words[at + 2], words[at + 3 : at + 8], words[at + 8 : at + 13])
+                view = self.tensor(
+                    words[at + 1], words[at + 2], words[at + 3 : at + 8], words[at + 8 : at + 13]
+                )
                 args.append(view)
                 back.append((view, words[at + 13]))
                 at += 14
@@ -225,7 +227,13 @@ class Reader:
         for each in CONV_PARAMETERS.values():
             count = len(each.entries) or 1
             values = rest[at : at + count]
-            given = tuple(values) if each.entries else real(values[0]) if each.kind == "num" else values[0]
+            given = (
+                tuple(values)
+                if each.entries
+                else real(values[0])
+                if each.kind == "num"
+                else values[0]
+            )
             found.configure(each, given)
             at += count
         return found
@@ -233,7 +241,7 @@ class Reader:
 
 def _parameters(values: tuple[int, ...]) -> FixpipeParams:
     """The values of a parameter set, each as its field is declared."""
-    kinds = [type(each.default) for each in fields(FixpipeParams)]
+    kinds: list[Any] = [type(each.default) for each in fields(FixpipeParams)]
     return FixpipeParams(*(kind(value) for kind, value in zip(kinds, values, strict=True)))
 
 

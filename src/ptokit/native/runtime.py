@@ -40,7 +40,7 @@ class Runtime:
         self._reader = Reader(memory)
         self._calls: dict[Any, tuple[Call, Any]] = {}
         self._raised: dict[int, BaseException] = {}
-        self._binding = [asks(each) for each in instructions()]
+        self._binding = [bool(each.binds) or asks(each) for each in instructions()]
         self._carry_out = CARRY_OUT(self.carry_out)  # kept: C++ has only its address
         for each in self._libraries.values():
             each.connect(self._carry_out)
@@ -87,7 +87,7 @@ class Runtime:
                     self._reader.events[event].precede(call.insn)
                 got = machine.execute(call.insn, call.operands, call.attrs, site)
                 value = 0 if got is None else bits(got)
-                if call.given_back:
+                if call.given_back and at == count:  # the kernel waits: its objects are there
                     self._give_back(call, record, core)
         except BaseException as error:
             self._raised.setdefault(core.number, error)

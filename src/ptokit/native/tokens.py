@@ -138,8 +138,8 @@ def _ends(words: list[Token], at: int) -> Iterator[int]:
         elif text in _CLOSING:
             return
         elif text == ">" and words[at + 1].text == words[at + 2].text == ">":
-            if words[at + 2].start == words[at].start + 2:
-                yield at
+            side_by_side = words[at + 2].start == words[at].start + 2
+            yield from [at] * side_by_side
         at += 1
 
 
@@ -190,9 +190,7 @@ def _is_template(words: list[Token], at: int) -> bool:
     """Whether the declaration that the word there belongs to begins with `template <`."""
     while at > 0 and words[at - 1].text not in (";", "}", "{"):
         at -= 1
-    return words[at].text == "template" or any(
-        w.text == "template" for w in words[at : at + 3]
-    )
+    return words[at].text == "template" or any(w.text == "template" for w in words[at : at + 3])
 
 
 def _odd_launch(text: str, at: int, file: str) -> PtoError:

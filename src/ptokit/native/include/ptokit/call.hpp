@@ -9,7 +9,7 @@ template <typename T> constexpr int64_t places()
     else return 1;
 }
 
-template <typename T> void operand(Record& r, const T& given)
+template <typename T> PTOKIT_INLINE void operand(Record& r, const T& given)
 {
     using U = std::remove_cv_t<T>;
     if constexpr (std::is_base_of_v<TileBase, U>)
@@ -40,7 +40,7 @@ template <typename T> void operand(Record& r, const T& given)
     else r.put({OBJECT, (int64_t)&given, (int64_t)sizeof(U)});
 }
 
-template <auto Value> void argument(Record& r)
+template <auto Value> PTOKIT_INLINE void argument(Record& r)
 {
     using U = decltype(Value);
     if constexpr (std::is_same_v<U, bool>) r.put({FLAG, Value});
@@ -61,7 +61,7 @@ template <typename T> void parameter_set(Record& r)
 template <typename... T> constexpr int64_t parameter_sets(Types<T...>) { return (0 + ... + (int64_t)is_parameter_set<T>); }
 template <typename... T> void put_parameter_sets(Record& r, Types<T...>) { (parameter_set<T>(r), ...); }
 
-template <int64_t Code, bool Asks, typename Given, auto... Values, typename... A> int64_t call(const void* pc, const A&... given)
+template <int64_t Code, bool Asks, typename Given, auto... Values, typename... A> PTOKIT_INLINE int64_t call(const void* pc, const A&... given)
 {
     Record r(Code, pc);
     r.put({(int64_t)sizeof...(Values) + parameter_sets(Given{}), (int64_t)(0 + ... + places<A>())});

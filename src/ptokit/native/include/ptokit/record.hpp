@@ -19,6 +19,13 @@ typedef int64_t (*ptokit_carry_out_t)(const int64_t* words, int64_t count);
 __attribute__((visibility("default"), weak)) ptokit_carry_out_t ptokit_carry_out = nullptr;
 }
 
+// Helpers of kernels are not inlined, so that a line has its callers; what records is.
+#define PTOKIT_INLINE inline __attribute__((always_inline))
+
+// The first and the last byte of the code of this library.
+extern "C" const char __ehdr_start __attribute__((visibility("hidden")));
+extern "C" const char _etext __attribute__((visibility("hidden")));
+
 namespace ptokit {
 struct Stopped {};  // thrown through the frames of a kernel that was stopped; never leaves it
 
@@ -47,7 +54,7 @@ extern "C" __attribute__((visibility("default"), weak)) Ring* ptokit_ring = &own
 class Record {
     int64_t start_;
 public:
-    Record(int64_t code, const void* pc)
+    PTOKIT_INLINE Record(int64_t code, const void* pc)
     {
         if (ptokit_ring->count + Ring::LONGEST > Ring::SIZE) ptokit_ring->carry_out();
         start_ = ptokit_ring->count;
@@ -55,25 +62,24 @@ public:
         put(code);
         place(pc);
     }
-    void put(int64_t word) { ptokit_ring->words[ptokit_ring->count++] = word; }
-    void put(std::initializer_list<int64_t> all) { for (int64_t word : all) put(word); }
-    void real(double value) { int64_t bits; std::memcpy(&bits, &value, 8); put(bits); }
-    void end() { ptokit_ring->words[start_] = ptokit_ring->count - start_; }
-    int64_t ask() { end(); return ptokit_ring->carry_out(); }
+    PTOKIT_INLINE void put(int64_t word) { ptokit_ring->words[ptokit_ring->count++] = word; }
+    PTOKIT_INLINE void put(std::initializer_list<int64_t> all) { for (int64_t word : all) put(word); }
+    PTOKIT_INLINE void real(double value) { int64_t bits; std::memcpy(&bits, &value, 8); put(bits); }
+    PTOKIT_INLINE void end() { ptokit_ring->words[start_] = ptokit_ring->count - start_; }
+    PTOKIT_INLINE int64_t ask() { end(); return ptokit_ring->carry_out(); }
 private:
     // The call and the two around it: helpers hide the line that matters.
     __attribute__((noinline)) void place(const void* pc)
     {
-        void* callers[2] = {nullptr, nullptr};
-        void** frame = static_cast<void**>(__builtin_frame_address(0));
-        for (int depth = 0; depth < 6 && frame; depth++) {
-            void* back = frame[1];
-            frame = static_cast<void**>(frame[0]);
-            if (back == pc) {
-                if (frame) callers[0] = frame[1], frame = static_cast<void**>(frame[0]);
-                if (frame) callers[1] = frame[1];
-                break;
-            }
+        const void* callers[2] = {nullptr, nullptr};
+        void* const* frame = static_cast<void* const*>(__builtin_frame_address(0));
+        int found = -1;  // behind the call
+        for (int depth = 0; depth < 8 && found < 2; depth++) {
+            const void* back = frame[1];
+            if (back < &__ehdr_start || back >= &_etext) break;  // frames of others have no order
+            if (found >= 0) callers[found++] = back;
+            else if (back == pc) found = 0;
+            frame = static_cast<void* const*>(frame[0]);
         }
         int64_t* last = ptokit_ring->last;
         last[0] = (int64_t)pc, last[1] = (int64_t)callers[0], last[2] = (int64_t)callers[1];
