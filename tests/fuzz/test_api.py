@@ -17,6 +17,7 @@ from tests.fuzz.api import USAGE, Anything, outcomes, own_frame
 
 VEC = Tile[TileType.Vec, float32, 16, 64]
 ARRAY = np.zeros((2, 3), np.float32)
+CONV = ConvTile[TileType.Mat, float16, 4096, Layout.NC1HWC0, ConvTileShape[1, 1, 8, 16, 16]]
 
 
 @kernel(mode="auto")
@@ -70,6 +71,11 @@ ONCE_WRONG: list[Callable[[], Any]] = [
     lambda: fixed.text(ARRAY, n=slice(3), target=[]),  # type: ignore[arg-type]
     lambda: fixed.cpp(ARRAY, n=1, place=ARRAY),  # type: ignore[arg-type]
     lambda: fixed[1](ARRAY, n=1, rules=ARRAY),
+    lambda: subblock(10**20),
+    lambda: CONV().GetShape(ARRAY),  # type: ignore[arg-type]
+    lambda: GlobalTensor[float32, Anything(), Stride[1, 1, 1, 64, 1]],
+    lambda: PadCustom(10**100),
+    lambda: Event[Op.TLOAD, Op.TADD, ARRAY],
 ]
 
 

@@ -400,7 +400,7 @@ class GridSpan(Choice):
 @public
 def PadCustom(value: float) -> int:
     """Return the pad value that stands for the float ``value`` (its bits in the low half)."""
-    with suppress(OverflowError):
+    with suppress(OverflowError, struct.error):
         return PadValue.CustomBase | struct.unpack("<I", struct.pack("<f", value))[0]
     what = "a custom pad value is a float of 32 bits"
     raise fail("argument-range", what, got=[("value", value)], fix="PadValue.Max, PadCustom(1e38)")

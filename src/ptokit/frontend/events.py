@@ -146,7 +146,7 @@ class _EventMeta(type):
             "Event[Op.TLOAD, Op.TADD], or Event[Op.TLOAD, Op.TADD, False, EVENT_ID3]",
         )
         with template("Event", "Event[SrcOp, DstOp, AutoToken, EventID]", given):
-            number = index(number)
+            number, automatic = index(number), bool(automatic)
         for code, one, which in (("SA-0116", src, "SrcOp"), ("SA-0037", dst, "DstOp")):
             if not isinstance(one, OpCode) or one.pipe is Pipe.ALL:
                 raise fail(
@@ -157,7 +157,7 @@ class _EventMeta(type):
                 )
         if not 0 <= number < _IDS:
             raise fail("E4", f"the event id lies in 0..{_IDS - 1}", got=[("EventID", number)])
-        return event_class(src, dst, bool(automatic), number)
+        return event_class(src, dst, automatic, number)
 
 
 @public

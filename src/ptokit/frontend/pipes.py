@@ -6,6 +6,7 @@ calling it with the memory of the slots opens the pipe.
 
 from __future__ import annotations
 
+import operator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
@@ -181,7 +182,7 @@ def mpipe_class(args: tuple[Any, ...]) -> type[TMPipe]:
 @public
 def subblock(number: int) -> AbstractContextManager[None]:
     """Act as a vector core: `with subblock(1): TPOP(pipe, tile)` (interactive use)."""
-    if not 0 <= index(number) < SUBBLOCKS:
+    if not 0 <= operator.index(number) < SUBBLOCKS:
         raise fail(
             "subblock", f"vector cores are numbered 0 to {SUBBLOCKS - 1}", got=[("number", number)]
         )

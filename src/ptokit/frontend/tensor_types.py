@@ -227,7 +227,8 @@ class _GlobalMeta(type):
         with template("GlobalTensor", pattern, given):
             element, shape, stride, *layout = arguments(given)
             kind = choice(Layout, *layout) if layout else Layout.ND
-            spec = GlobalSpec.of(dtype(element), shape.dims, stride.dims, kind)
+            dims = (tuple(map(index, each.dims)) for each in (shape, stride))
+            spec = GlobalSpec.of(dtype(element), *dims, kind)
         return global_class(spec)
 
 

@@ -431,7 +431,7 @@ def _tile_spec(keyed: dict[str, tuple[str, int]], start: int) -> TileSpec:
         slayout,
         512 if keyed.get("fractal", ("None", 0))[0] == "None" else _number(keyed, "fractal"),
         _number_or_word(keyed, "pad", PADS),
-        CompactMode(_number_or_word(keyed, "compact", COMPACTS)),
+        CompactMode(_number_or_word(keyed, "compact", COMPACTS, max(CompactMode))),
     )
 
 
@@ -537,13 +537,15 @@ def _word(keyed: dict[str, tuple[str, int]], key: str, known: dict[str, T], defa
     return known[word]
 
 
-def _number_or_word(keyed: dict[str, tuple[str, int]], key: str, known: Mapping[str, int]) -> int:
+def _number_or_word(
+    keyed: dict[str, tuple[str, int]], key: str, known: Mapping[str, int], most: int = (1 << 33) - 1
+) -> int:
     if key not in keyed:
         return 0
     value, offset = keyed[key]
     if value.lower() in known:
         return int(known[value.lower()])
-    if re.fullmatch(r"[0-9]+", value) and int(value) < 1 << 33:
+    if re.fullmatch(r"[0-9]+", value) and int(value) <= most:
         return int(value)
     raise SpellingError(
         f"{key} is a number or one of {', '.join(known)}, not {value!r}",

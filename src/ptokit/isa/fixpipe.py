@@ -26,6 +26,7 @@ from ptokit.isa.rules import must
 from ptokit.isa.spec import Rule
 from ptokit.isa.targets import A2A3, PerTarget, Target
 
+_WORD = (1 << 64) - 1  # a number is taken by its bits
 _SCALE_BITS = np.uint64(0xFFFF_E000)  # sign, exponent and 10 mantissa bits of a float32
 WORDS_STEP = 128  # bytes: the register that names quantisation words counts in these
 _SHIFTS = PerTarget(True, kirin=False)  # an int32 word to int16 is shifted, not scaled
@@ -54,7 +55,8 @@ def convert_out(
             result = _cast(values, src, dst, target)
         else:
             scalar = np.ndim(word) == 0
-            result = _quantised(values, src, dst, np.asarray(word, np.uint64), scalar, target)
+            words = np.uint64(word & _WORD) if isinstance(word, int) else np.asarray(word, np.uint64)
+            result = _quantised(values, src, dst, np.asarray(words), scalar, target)
         return _relu(result, dst) if relu else result
 
 

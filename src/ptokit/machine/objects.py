@@ -178,9 +178,10 @@ class ConvObject(Bound):
         self.parameters[parameter.name] = parameter.converted(value, self.spec.dtype)
         self.refresh()
 
+    @public
     def GetShape(self, dim: int) -> int:
         """Size of a dimension; -1 for a dimension the tile does not have."""
-        return self.shape[dim] if 0 <= dim < len(self.shape) else -1
+        return self.shape[at] if 0 <= (at := index(dim)) < len(self.shape) else -1
 
     @public
     def SetDynamicShape(self, *sizes: int) -> None:

@@ -19,7 +19,7 @@ from ptokit.ir.dialects import Definition, definition_of
 from ptokit.ir.flow import allocates
 from ptokit.ir.instructions import literal, run_time_operands, template_arguments
 from ptokit.ir.scratch import supplied
-from ptokit.ir.types import BufferType, ScalarType, on_target
+from ptokit.ir.types import BufferType, ElidedType, ScalarType, on_target
 from ptokit.isa.facts import Facts, Ops, ScalarFacts, TileFacts
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import verify, verify_text
@@ -137,6 +137,10 @@ class _Checker:
     def _instruction(self, op: Op, scene: Scene) -> list[Diagnostic]:
         insn = op.insn
         assert insn is not None
+        untold = [r for r in op.results if isinstance(r.type, ElidedType)]
+        if untold:
+            what = f"the type of %{untold[0].name} is left out, and no operand tells it"
+            return [complaint(op, "result-type", what, fix="write the type in full")]
         made = [
             d
             for r in op.results
