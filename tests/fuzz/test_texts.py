@@ -77,7 +77,19 @@ ODD = {
           pto.tadd ins(%b, %a : {LARGE}, {LARGE}) outs(%b : {LARGE})
           return
         }}""",
+    "a result whose type nobody tells": """
+        func.func @f(%start: i32) {
+          %0 = "pto.tci"(%start) : (i32) -> !pto.tile<...>
+          return
+        }""",
 }  # fmt: skip
+
+
+def test_a_mode_that_is_none_is_refused() -> None:
+    tile = "!pto.tile_buf<vec, 16x64xf32, compact=65536>"
+    found = judged(f"func.func @f() {{ %t = pto.alloc_tile : {tile} return }}".encode())
+    assert not found.is_loaded
+    assert not found.bugs
 
 
 @pytest.mark.parametrize("name", ODD)
