@@ -227,8 +227,8 @@ class _GlobalMeta(type):
         with template("GlobalTensor", pattern, given):
             element, shape, stride, *layout = arguments(given)
             kind = choice(Layout, *layout) if layout else Layout.ND
-            dims = (tuple(map(index, each.dims)) for each in (shape, stride))
-            spec = GlobalSpec.of(dtype(element), *dims, kind)
+            sizes, strides = (tuple(map(index, each.dims)) for each in (shape, stride))
+            spec = GlobalSpec.of(dtype(element), sizes, strides, kind)
         return global_class(spec)
 
 
