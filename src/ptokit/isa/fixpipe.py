@@ -55,7 +55,9 @@ def convert_out(
             result = _cast(values, src, dst, target)
         else:
             scalar = np.ndim(word) == 0
-            words = np.uint64(word & _WORD) if isinstance(word, int) else np.asarray(word, np.uint64)
+            words = (
+                np.uint64(word & _WORD) if isinstance(word, int) else np.asarray(word, np.uint64)
+            )
             result = _quantised(values, src, dst, np.asarray(words), scalar, target)
         return _relu(result, dst) if relu else result
 
