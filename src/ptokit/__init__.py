@@ -49,6 +49,7 @@ from ptokit.isa.sort_records import MrgSortExecutedNumList
 
 if TYPE_CHECKING:
     from ptokit.folders.runs import run_folder
+    from ptokit.from_cpp import cpp
     from ptokit.from_python import kernel
     from ptokit.from_text import load, load_parts, loads
     from ptokit.ir.limits import TextLimits
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 # What needs IR, passes and engines loads when it is first used: `import ptokit` stays quick.
 _LATE = {
     "Kernel": "ptokit.kernels",
+    "cpp": "ptokit.from_cpp",
     "kernel": "ptokit.from_python",
     "load": "ptokit.from_text",
     "load_parts": "ptokit.from_text",
@@ -92,6 +94,7 @@ __all__ = [
     "device",
     "reset",
     "supports",
+    "cpp",
     "kernel",
     "Kernel",
     "load",

@@ -21,9 +21,10 @@ LAYERS = [
     ["ir", "machine"],
     ["repair"],
     ["frontend", "passes", "engines", "emit"],
-    ["report"],
+    ["report", "native"],
     ["kernels", "comm"],
     ["from_python", "from_text"],
+    ["from_cpp"],
     ["folders"],
     ["__init__"],  # the public names
     ["conform"],

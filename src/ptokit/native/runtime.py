@@ -8,6 +8,7 @@ again where the kernel was entered. No exception crosses a frame of the other la
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -51,6 +52,7 @@ class Runtime:
 
         def run() -> None:
             core = current().core
+            faulthandler.disable()  # a crash is told by whoever started this process
             self.library.entry(number)(given)
             raised = self._raised.pop(core.number, None)
             if raised is not None:

@@ -1,0 +1,1 @@
+"""C++ kernels on the simulator."""

@@ -1,0 +1,64 @@
+"""C++ as far as it is read: kernels, launches, and what looks like them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptokit.base.diagnostics import PtoError
+from ptokit.native.tokens import entries, mentions, with_plain_launches
+
+LAUNCHES = {
+    "f<<<1, nullptr, s>>>(a, b);": ("1, nullptr, s", "f(a, b)"),
+    "ns::f<int, 4><<<n, 0, s>>>(a);": ("n, 0, s", "ns::f<int, 4>(a)"),
+    "f<A<B<C<int>>>><<<g(1, 2), l2, s>>>(x);": ("g(1, 2), l2, s", "f<A<B<C<int>>>>(x)"),
+    "NAME(f, 3)<T><<<1, 0, s>>>((half*)x);": ("1, 0, s", "NAME(f, 3)<T>((half*)x)"),
+    "f##N<<<blocks[2], 0, s>>>(x);": ("blocks[2], 0, s", "f##N(x)"),
+    "f<(1 > 0)><<<1, 0, s>>>(x);": ("1, 0, s", "f<(1 > 0)>(x)"),
+}
+
+
+@pytest.mark.parametrize("text", LAUNCHES)
+def test_launches_become_expressions(text: str) -> None:
+    config, call = LAUNCHES[text]
+    written = with_plain_launches(text, "k.cpp")
+    assert written == f"::ptokit::Launch({config}) + [=]() mutable {{ {call}; }};"
+
+
+@pytest.mark.parametrize("text", ['"a<<<1>>>(b)"', "// f<<<1>>>(b)", 'R"(f<<<1>>>(b))"', "a << b"])
+def test_what_only_looks_like_a_launch_stays(text: str) -> None:
+    assert with_plain_launches(text, "k.cpp") == text
+
+
+def test_lines_stay_where_they_are() -> None:
+    text = "void f() {\n  k<int,\n    3>\n    <<<1,\n nullptr, s>>>(a,\n b);\n}\nint last;\n"
+    written = with_plain_launches(text, "k.cpp")
+    assert written.index("int last") > 0
+    assert written[: written.index("int last")].count("\n") == text.count("\n") - 1
+
+
+@pytest.mark.parametrize("text", ["x = <<<1>>>(b);", "f<<<1>>>;", "f<<<1, 2(b);"])
+def test_an_odd_launch_is_told_with_its_place(text: str) -> None:
+    with pytest.raises(PtoError, match=r"k\.cpp:2:\d+: error\[cpp-launch\]"):
+        with_plain_launches("\n" + text, "k.cpp")
+
+
+def test_kernels_are_found() -> None:
+    found = entries(
+        """
+        __global__ AICORE void declared(__gm__ float* x);
+        extern "C" __global__ [aicore] void plain(__gm__ float* x,
+                                                  int n) { }
+        template <typename T, int N> __global__ AICORE void general(__gm__ T* x) { if (N) {} }
+        // __global__ void comment() {}
+        void host() {}
+        """
+    )
+    assert [(e.name, e.is_template, e.line) for e in found] == [
+        ("plain", False, 3), ("general", True, 5),
+    ]  # fmt: skip
+    assert found[0].parameters == "__gm__ float* x, int n"
+
+
+def test_names_in_comments_are_not_mentioned() -> None:
+    assert mentions("#ifdef __DAV_VEC__\n#endif", ["__DAV_VEC__"])
+    assert not mentions('// __DAV_VEC__\n"__DAV_VEC__"', ["__DAV_VEC__"])
