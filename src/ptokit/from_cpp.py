@@ -49,13 +49,13 @@ class CppProgram:
 
     path: Path
     target: Target
-    core: str  # "single", "cube", "vector" or "mix"
+    core: str = ""  # "single", "cube", "vector" or "mix"; empty: what each kernel is written for
     defines: tuple[str, ...] = ()
     includes: tuple[Path, ...] = ()
 
     @cached_property
     def text(self) -> str:
-        return compiler._read(self.path)
+        return compiler.read(self.path)
 
     @cached_property
     def entries(self) -> dict[str, tokens.Entry]:
@@ -107,13 +107,12 @@ def cpp(
     `defines` are macros for the compiler, `includes` folders it looks into.
     """
     source = Path(path).resolve()
-    text = compiler._read(source)
-    kind = core or compiler.cores_of(text)
-    if kind not in CORES:
+    compiler.read(source)  # a file that cannot be read is told now
+    if core is not None and core not in CORES:
         raise usage_error("kernel", f"core is one of {', '.join(CORES)}, not {core!r}")
     macros = [f"{n}={v}" for n, v in defines.items()] if isinstance(defines, Mapping) else defines
     folders = tuple(Path(each).resolve() for each in includes)
-    return CppProgram(source, find_target(target), kind, tuple(macros), folders)
+    return CppProgram(source, find_target(target), core or "", tuple(macros), folders)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,24 +142,35 @@ class CppSource:
     def target(self) -> Target:
         return self.program.target
 
+    @cached_property
+    def _core(self) -> str:
+        return compiler.cores_of(tokens.apart(self.program.text, self.entry))
+
     @property
     def _kinds(self) -> dict[str, str]:
         """The kinds of core that run it, and what each of them is compiled for."""
-        cores = CORES[self.program.core]
+        cores = CORES[self.program.core or self._core]
         return {"mix": "single"} if cores == ("mix",) else {kind: kind for kind in cores}
 
     @property
     def _libraries(self) -> dict[str, Path]:
         program = self.program
-        unit = Unit((program.path,), (self.expression,), program.defines, program.includes)
+        unit = Unit((program.path,), self._entered, program.defines, program.includes)
         made = compiler.compiled(unit, self.target, tuple(self._kinds.values()))
         return {kind: made[compiled] for kind, compiled in self._kinds.items()}
+
+    @cached_property
+    def _entered(self) -> tuple[str, ...]:
+        """What is compiled with it: kernels that are no templates share a library."""
+        plain = tuple(e.name for e in self.program.entries.values() if not e.is_template)
+        return plain if self.expression in plain else (self.expression,)
 
     @cached_property
     def signature(self) -> list[Parameter]:
         """What it takes, as the compiler sees it."""
         path = next(iter(self._libraries.values()))
-        (found,) = spread(lambda _: Library(path, self.file).signature(0), [], 1, 1)
+        number = self._entered.index(self.expression)
+        (found,) = spread(lambda _: Library(path, self.file).signature(number), [], 1, 1)
         return found
 
     def bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> Mapping[str, Any]:
@@ -200,6 +210,7 @@ class CppSource:
         kinds, paths = self._kinds, self._libraries
         values = tuple(arguments.values())
         words = [_word(*each) for each in zip(self.signature, values, strict=True)]
+        number = self._entered.index(self.expression)
         hosts: list[Runtime] = []
         ring = Ring(tuple(kinds))
 
@@ -210,7 +221,7 @@ class CppSource:
                     ring.connect(kind, library)
                 arrays = [as_array(value) for value in values if is_array(value)]
                 hosts.append(Runtime(loaded, Memory(arrays)))
-            hosts[0].body(0, words)()
+            hosts[0].body(number, words)()
 
         def crashed(code: int) -> PtoError:
             start = Location(self.file, self.entry.line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,14 @@ def has_compiler() -> bool:
 
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="no C++ compiler at hand")
+
+
+def compiled(texts: Iterable[str], folder: Path, target: str = "a2a3") -> Any:
+    """All kernels of some texts in one source."""
+    if not has_compiler():
+        pytest.skip("no C++ compiler at hand")
+    (folder / f"all_{target}.cpp").write_text("\n".join(texts))
+    return cpp(folder / f"all_{target}.cpp", target=target)
 
 
 def source(folder: Path, text: str, **options: Any) -> Any:

@@ -72,7 +72,8 @@ template <typename E, int R> __global__ AICORE void general(__gm__ E* out)
     TASSIGN(x, 0);
     TEXPANDS(x, E(7));
     PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
-    View g(out + get_block_idx() * R * 64, Shape<1, 1, 1, -1, -1>(R, 64), Stride<-1, -1, -1, -1, 1>(1, 1, 1, 64));
+    Shape<1, 1, 1, -1, -1> shape(R, 64);
+    View g(out + get_block_idx() * R * 64, shape, Stride<-1, -1, -1, -1, 1>(1, 1, 1, 64));
     TSTORE(g, x);
 }
 """

@@ -99,7 +99,7 @@ def compiled(unit: Unit, target: Target, cores: Sequence[str]) -> dict[str, Path
 
 def _library(unit: Unit, target: Target, core: str) -> Path:
     tool, folder = compiler(os.environ.get(CHOICE, "")), cache_folder()
-    texts = {each: _read(each) for each in unit.sources}
+    texts = {each: read(each) for each in unit.sources}
     flags = [*_FLAGS, *(f"-D{each}" for each in (*_macros(target, core), *unit.defines))]
     key = hashlib.sha256()
     for part in (tool.version, headers.digest(), *flags, *unit.entries, *map(str, unit.includes)):
@@ -145,7 +145,7 @@ def cores_of(text: str) -> str:
     return "mix" if len(has) == 2 else next(iter(has), "single")
 
 
-def _read(path: Path) -> str:
+def read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -164,7 +164,7 @@ def _local_includes(path: Path, text: str, seen: set[Path] | None = None) -> str
         other = (path.parent / name).resolve()
         if other not in seen and other.is_file():
             seen.add(other)
-            inner = _read(other)
+            inner = read(other)
             found += inner + _local_includes(other, inner, seen)
     return found
 

@@ -30,7 +30,7 @@ _PLAIN = (Direction,)
 _RENAMED = {"None_": "None"}
 _ALSO = {"AccPhase": {"Unknown": 0}, "ScatterAtomicOp": {"NONE": 0}}
 # Written by hand in kernel.hpp: they bind objects of C++, or are methods.
-_BY_HAND = frozenset({"TASSIGN", "TSYNC"})
+_BY_HAND = frozenset({"TASSIGN", "TSYNC", "load_scalar"})
 
 
 @cache
@@ -191,7 +191,7 @@ def _instructions_header() -> str:
         if each.name[0].islower()
         and "." not in each.name
         and not each.cpp.calls
-        and not each.overload_of
+        and not (each.overload_of or each.name in _BY_HAND)
     )
     return f"""{_GUARD}#include "call.hpp"
 namespace ptokit {{

@@ -97,9 +97,13 @@ class Reader:
         self._types: dict[int, Any] = {}
         self._tiles: dict[tuple[int, ...], TileObject] = {}
 
-    def call(self, code: int, words: tuple[int, ...], core: Core, binds: bool) -> Call:
-        """The call that a record asks for; `words` follow the place."""
+    def call(self, code: int, words: tuple[int, ...], core: Core, waits: bool) -> Call:
+        """The call that a record asks for; `words` follow the place.
+
+        A kernel that `waits` has its objects still, and is told what was bound.
+        """
         insn = instructions()[code]
+        binds = waits or bool(insn.binds)
         template, at = [], 2
         for _ in range(words[0]):
             kind, value = words[at], words[at + 1]
@@ -164,7 +168,7 @@ class Reader:
                 is_fixed = False
                 at += 3
         record, operands, attrs = resolved(insn, tuple(template), tuple(args))
-        return Call(record, operands, attrs, tuple(events), tuple(back) if binds else (), is_fixed)
+        return Call(record, operands, attrs, tuple(events), tuple(back) if waits else (), is_fixed)
 
     # ---- operands ---------------------------------------------------------------------------
 

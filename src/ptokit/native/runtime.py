@@ -29,7 +29,7 @@ from ptokit.native.records import Call, Memory, Reader, bits
 
 STOPPED = -(1 << 63)
 QUERY, EVENT_NEW, EVENT_RECORD, EVENT_WAIT, FIFO_NEW = -2, -3, -4, -5, -6
-UNSUPPORTED, OP_BARRIER, ASSERTION = -9, -10, -11
+UNSUPPORTED, OP_BARRIER, ASSERTION, TRAP = -9, -10, -11, -12
 _PLACE = 4  # words of a record before its own: the code, and three return addresses
 
 
@@ -41,7 +41,7 @@ class Runtime:
         self._reader = Reader(memory)
         self._calls: dict[Any, tuple[Call, Any]] = {}
         self._raised: dict[int, BaseException] = {}
-        self._binding = [bool(each.binds) or asks(each) for each in instructions()]
+        self._waits = [asks(each) for each in instructions()]
         self._carry_out = CARRY_OUT(self.carry_out)  # kept: C++ has only its address
         for each in self._libraries.values():
             each.connect(self._carry_out)
@@ -89,7 +89,7 @@ class Runtime:
                     self._reader.events[event].precede(call.insn)
                 got = machine.execute(call.insn, call.operands, call.attrs, site)
                 value = 0 if got is None else bits(got)
-                if call.given_back and at == count:  # the kernel waits: its objects are there
+                if call.given_back:
                     self._give_back(call, record, core)
         except BaseException as error:
             self._raised.setdefault(core.number, error)
@@ -101,7 +101,7 @@ class Runtime:
     def _read(self, record: tuple[int, ...], core: Any, library: Library) -> tuple[Call, Any]:
         site = library.site(record[1:_PLACE])
         foreign_site.set(site)
-        call = self._reader.call(record[0], record[_PLACE:], core, self._binding[record[0]])
+        call = self._reader.call(record[0], record[_PLACE:], core, self._waits[record[0]])
         if call.is_fixed:
             self._calls[core.number, record] = call, site
         return call, site
@@ -148,6 +148,8 @@ class Runtime:
         elif code == ASSERTION:
             condition = ctypes.string_at(words[0]).decode()
             raise fail("PTO_ASSERT", f"an assertion of the kernel does not hold: {condition}")
+        elif code == TRAP:
+            raise fail("trap", "the kernel has stopped itself with trap()")
         else:
             raise fail("cpp-unsupported", f"{ctypes.string_at(words[0]).decode()} is not simulated")
         return 0

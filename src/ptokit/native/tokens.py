@@ -52,6 +52,7 @@ class Entry:
     line: int
     is_template: bool
     parameters: str  # as they are written
+    body: tuple[int, int]  # where it begins and ends in the text
 
 
 def tokens(text: str) -> list[Token]:
@@ -80,13 +81,22 @@ def entries(text: str) -> list[Entry]:
         if opened is None or words[opened].text != "(" or words[opened - 1].kind != "word":
             continue
         closed = _closing(words, opened)
-        after = next((w.text for w in words[closed + 1 :] if w.text in "{;"), ";")
+        after = next((n for n in range(closed, len(words)) if words[n].text in "{;"), None)
         name = words[opened - 1].text
-        if after == "{":
+        if after is not None and words[after].text == "{":
             line = text.count("\n", 0, words[opened - 1].start) + 1
-            inside = text[words[opened].end : words[closed].start]
-            found[name] = Entry(name, line, _is_template(words, at), " ".join(inside.split()))
+            inside = " ".join(text[words[opened].end : words[closed].start].split())
+            body = words[after].start, words[_closing(words, after)].end
+            found[name] = Entry(name, line, _is_template(words, at), inside, body)
     return list(found.values())
+
+
+def apart(text: str, entry: Entry) -> str:
+    """The source without the bodies of its other kernels."""
+    for other in sorted(entries(text), key=lambda each: each.body, reverse=True):
+        if other.name != entry.name:
+            text = text[: other.body[0]] + "{}" + text[other.body[1] :]
+    return text
 
 
 def mentions(text: str, names: Sequence[str]) -> bool:

@@ -36,6 +36,16 @@ template <typename... P> int64_t signature(void (*)(P...), int64_t* kinds)
     for (size_t i = 0; i < sizeof...(P); i++) kinds[2 * i] = all[i], kinds[2 * i + 1] = elements[i];
     return sizeof...(P);
 }
+// A value that comes back as a word: a whole number, or the bits of a real one.
+template <typename T> T value_of(int64_t word)
+{
+    if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) return (T)word;
+    else if constexpr (std::is_convertible_v<float, T>) {
+        double real;
+        std::memcpy(&real, &word, 8);
+        return T((float)real);
+    } else return T{(uint8_t)word};
+}
 template <typename A> uint64_t address_of(const A& given)
 {
     if constexpr (std::is_pointer_v<A>) return (uint64_t)(uintptr_t)given;
@@ -72,6 +82,12 @@ template <pipe_t Src, pipe_t Dst> __attribute__((noinline)) void PtoSetWaitFlag(
     const void* pc = __builtin_return_address(0);
     ptokit::call<ptokit::CODE_set_flag, false, ptokit::Types<>>(pc, Src, Dst, set);
     ptokit::call<ptokit::CODE_wait_flag, false, ptokit::Types<>>(pc, Src, Dst, wait);
+}
+
+template <typename T> __attribute__((noinline)) T load_scalar(T* from, int64_t offset)
+{
+    return ptokit::value_of<std::remove_cv_t<T>>(
+        ptokit::call<ptokit::CODE_load_scalar, true, ptokit::Types<>>(__builtin_return_address(0), from, offset));
 }
 
 struct MrgSortExecutedNumList {
@@ -146,6 +162,12 @@ struct BlockCount {
 static const ptokit::BlockIndex block_idx;
 static const ptokit::BlockCount block_num;
 inline uint16_t getFFTSMsg(int mode, int id, int base = 1) { return (uint16_t)(base | mode << 4 | id << 8); }
+using pto::load_scalar;
+__attribute__((noinline)) inline void trap()
+{
+    ptokit::Record r(ptokit::TRAP, __builtin_return_address(0));
+    r.ask();
+}
 // Modes of a unit whose instructions carry their own; the clock stands still here.
 inline void set_mask_norm() {}
 inline void set_mask_count() {}

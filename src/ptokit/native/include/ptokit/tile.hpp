@@ -27,6 +27,7 @@ struct TileBase {
     }
 };
 int64_t read_element(const TileBase& tile, int64_t index, const void* pc);
+template <typename T> T value_of(int64_t word);
 void write_element(const TileBase& tile, int64_t index, double real, int64_t whole, bool is_real, const void* pc);
 
 // `tile.data()[i]` and `*tile.data()`: an element that is read and written by the scalar unit.
@@ -37,13 +38,7 @@ public:
     Element(const TileBase* tile, int64_t index) : tile_(tile), index_(index) {}
     __attribute__((noinline)) operator T() const
     {
-        int64_t bits = read_element(*tile_, index_, __builtin_return_address(0));
-        if constexpr (std::is_integral_v<T>) return (T)bits;
-        else if constexpr (std::is_convertible_v<double, T> || std::is_convertible_v<float, T>) {
-            double value;
-            std::memcpy(&value, &bits, 8);
-            return T((float)value);
-        } else return T{(uint8_t)bits};
+        return value_of<T>(read_element(*tile_, index_, __builtin_return_address(0)));
     }
     template <typename V> __attribute__((noinline)) Element& operator=(const V& value)
     {
