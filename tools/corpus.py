@@ -37,6 +37,7 @@ from ptokit.folders.inputs import MISLED, attempts
 from ptokit.from_text import Program, load_parts, loads
 from ptokit.ir.micro import micro_group
 from ptokit.ir.types import BufferType
+from ptokit.passes.reduce_sync import Count, count, total
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = ("check", "print", "run", "levels", "agree")  # after reading, in order
@@ -74,6 +75,7 @@ class Verdict:
     run: bool | None = None
     agree: bool | None = None
     reasons: dict[str, str] = field(default_factory=dict[str, str])  # of the steps that failed
+    order: Count | None = None  # what the pipes wait for, once they are ordered
     seconds: float = 0.0
 
     def after(self, step: str, why: str | None) -> Verdict:
@@ -137,6 +139,7 @@ def judged(root: Path, skip: frozenset[str], rules: str, seconds: float, path: P
             before = {"run": made.check, "levels": made.check, "agree": made.run}
             if step not in skip and before.get(step, True):
                 made = made.after(step, _tried(steps[step]))
+        made = replace(made, order=work.order)
     return replace(made, seconds=round(time.perf_counter() - start, 3))
 
 
@@ -176,6 +179,7 @@ class _Work:
     rules: str
     seconds: float
     runs: list[_Run] = field(default_factory=list["_Run"])
+    order: Count | None = None
 
     def checked(self) -> str:
         level = self.facts.level if len(self.programs) == 1 else 0  # a command for each part
@@ -235,6 +239,8 @@ class _Work:
             for level in ("l1", "l2"):
                 _read_again(program, level, on)
             placed = loads(str(program.convert("l3", on, rules=self.rules)))
+            found = [count(f) for f in placed.module.functions if f.body is not None]
+            self.order = total([*found, self.order or Count()])
             for run in self.runs:
                 if run.program is program:
                     self._launch(placed, run.kernel, run.given)
@@ -284,6 +290,13 @@ def table(found: Iterable[Verdict]) -> str:
     return "\n".join([*head, *rows]) + "\n"
 
 
+def waits(found: Iterable[Verdict]) -> str:
+    """Markdown: how often the pipes of each file wait, once they are ordered."""
+    rows = [f"| `{v.file}` | {' | '.join(map(str, v.order))} |" for v in found if v.order]
+    head = ["| file | waits | barriers of a pipe | of all pipes |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"
+
+
 def _cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", "\\|")[:220]
 
@@ -293,14 +306,15 @@ def summary(found: list[Verdict]) -> list[str]:
     tile = [v for v in found if v.kind == "tile"]
     refused = [v for v in found if v.kind == "negative"]
     micro = sum(v.kind == "micro" for v in found)
-    count = Counter(step for v in tile for step in ("load", *STEPS) if getattr(v, step))
+    counts = Counter(step for v in tile for step in ("load", *STEPS) if getattr(v, step))
     caught = sum(v.load is False or v.check is False for v in refused)
     return [
         f"{len(found)} files: {len(tile)} at tile level, {micro} of the micro level, "
         f"{len(refused)} that must be refused ({caught} are)",
-        f"printed, read and printed the same: {count['print']}; converted: {count['levels']}",
-        f"corpus: {count['load']} of {len(tile)} load, {count['check']} check clean, "
-        f"{count['run']} run, {count['agree']} agree",
+        f"printed, read and printed the same: {counts['print']}; converted: {counts['levels']}",
+        f"ordered, with all that is inserted: {total([v.order for v in tile if v.order])}",
+        f"corpus: {counts['load']} of {len(tile)} load, {counts['check']} check clean, "
+        f"{counts['run']} run, {counts['agree']} agree",
     ]
 
 
@@ -338,7 +352,8 @@ def main() -> int:
     if asked.json is not None:
         asked.json.write_text(json.dumps([asdict(v) for v in found], indent=1) + "\n", "utf-8")
     if asked.table is not None:
-        asked.table.write_text("\n\n".join([*summary(found), table(found)]), "utf-8")
+        parts = [*summary(found), table(found), waits(found)]
+        asked.table.write_text("\n\n".join(parts), "utf-8")
     else:
         print(table(found), end="")
     print("\n".join(summary(found)))

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.passes.test_finish import program
+
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """
 module attributes {{pto.target_arch = "a5"}} {{
@@ -109,3 +111,17 @@ def test_a_folder(tmp_path: Path) -> None:
     found = {each["file"]: each for each in json.loads(answers.read_text())}
     assert found["adds.pto"]["print"]
     assert found["two.pto"]["levels"]
+
+
+def test_what_each_file_waits_for_is_listed(corpus: Any, tmp_path: Path) -> None:
+    """Once the pipes are ordered: the figures of a file, and of all files together."""
+    corpus = importlib.import_module("corpus")
+    (tmp_path / "one.pto").write_text(str(program(placed=True, ordered=False)))
+    (tmp_path / "two.pto").write_text(str(program(placed=True, ordered=True)))
+    found = [
+        corpus.judged(tmp_path, frozenset({"agree"}), "release", 10.0, path)
+        for path in sorted(tmp_path.iterdir())
+    ]
+    assert [tuple(v.order or ()) for v in found] == [(2, 0, 1), (2, 0, 0)]
+    assert "| `one.pto` | 2 | 0 | 1 |" in corpus.waits(found)
+    assert any("4 waits, 0 barriers, 1 of all pipes" in line for line in corpus.summary(found))

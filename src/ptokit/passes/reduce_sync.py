@@ -7,7 +7,7 @@ before. So the result is never weaker, and none of what remains can be left out 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ptokit.ir.core import Block, Function, Op
@@ -65,6 +65,11 @@ def count(function: Function) -> Count:
     barriers = [e.pipe for e in effects if isinstance(e, Barrier)]
     full = barriers.count(Pipe.ALL)
     return Count(sum(isinstance(e, Wait) for e in effects), len(barriers) - full, full)
+
+
+def total(counts: Iterable[Count]) -> Count:
+    """All of them together."""
+    return Count(*map(sum, zip(Count(), *counts, strict=True)))
 
 
 def _amount(number: int, what: str) -> str:
