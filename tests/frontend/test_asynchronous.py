@@ -53,7 +53,7 @@ def prefetches(dst, src, ws):
     tile = Tile[TileType.Vec, f32, 8, 64]()
     TASSIGN[256](tile)
     context = PrefetchAsyncContext(ws)
-    event = TPREFETCH_ASYNC(GlobalTensor(src), context)
+    event = TPREFETCH_ASYNC(Row(src), context)
     TLOAD(tile, GlobalTensor(src))
     set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0)
     wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0)

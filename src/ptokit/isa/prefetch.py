@@ -99,7 +99,10 @@ def _is_dense(o: Any) -> bool:
             scratch=Scratch(TileType.Vec, 0, SCRATCH_BYTES, lambda o: SCRATCH_BYTES),
         )
     ],
-    example={"context": "new PrefetchAsyncContext(np.zeros(1 << 16, np.uint8))"},
+    example={
+        "src": "GM f32 1x64",
+        "context": "new PrefetchAsyncContext(np.zeros(1 << 16, np.uint8))",
+    },
 )
 def TPREFETCH_ASYNC(src: Array, context: Any, ops: Ops) -> Any:
     """Ask the DMA engine to bring a contiguous range of global memory into the L2 cache.
