@@ -13,6 +13,7 @@ from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import IN_STEPS, ON_SCALAR_UNIT, SCRATCH_IN_USE
 from ptokit.isa.expr import ON_DEVICE, Condition, Expr, apply, given, undefined
 from ptokit.isa.freedom import Freedom, unspecified
+from ptokit.isa.language import apart
 from ptokit.isa.meaning import Each
 from ptokit.isa.pointwise import (
     BINARY,
@@ -212,7 +213,11 @@ family(
         _DST,
         src("src"),
         _SCALAR,
-        rules=[*pointwise("dst", "src"), *_separate("every element becomes the scalar", "dst src")],
+        rules=[
+            *pointwise("dst", "src"),
+            *_separate("every element becomes the scalar", "dst src"),
+            apart("dst", "src"),
+        ],
         steps=[IN_STEPS],
     ),
     """Combine every element with a scalar by bitwise [AND|OR].

@@ -13,7 +13,16 @@ from dataclasses import replace
 from typing import Any
 
 from ptokit.base.tiles import DYNAMIC
-from ptokit.isa.rules import Predicate, Words, both, listed, must, same_valid_shape
+from ptokit.isa.rules import (
+    APART,
+    Predicate,
+    Words,
+    both,
+    listed,
+    must,
+    same_valid_shape,
+    separate,
+)
 from ptokit.isa.spec import Rule
 
 
@@ -102,6 +111,18 @@ def remainder_room(rows: int) -> Rule:
         ),
         "a2a3",
         "declare tmp with the shape of dst",
+    )
+
+
+def apart(*names: str, on: str | None = None) -> Rule:
+    """The first tile shares no byte with the others, where addresses are written."""
+    first, *others = names
+    return in_text(
+        "separate",
+        f"{first} does not lie where {listed(tuple(others))} does",
+        separate(*names).holds,
+        on,
+        APART,
     )
 
 

@@ -23,7 +23,7 @@ from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import ON_SCALAR_UNIT, steps
 from ptokit.isa.expr import Condition, Const, Expr, given
 from ptokit.isa.freedom import ulp
-from ptokit.isa.language import agree, in_text, precise_with_tmp
+from ptokit.isa.language import agree, apart, in_text, precise_with_tmp
 from ptokit.isa.meaning import Each
 from ptokit.isa.numerics import exact, power, quotient
 from ptokit.isa.pointwise import (
@@ -164,6 +164,7 @@ _IN_PLACE = Condition(
             lambda o: "every element becomes 1" if _IN_PLACE.holds(o) else "",
             separate("dst", "src", on="a2a3"),
         ),
+        apart("dst", "src", on="a2a3"),
     ],
 )
 def TRECIP(src: Expr, PrecisionType: RecipAlgorithm) -> Expr:
