@@ -85,7 +85,7 @@ def _judged(
         two = one
         if any(difference(after[n][at], one[n][at], at) for n, at in touched.items()):
             two = draw()
-            run(text, two, 2)
+            run(text, two, 0)
     except Stuck as error:
         return Verdict(name, True, seconds, (f"the other interpreter is stuck: {error}",))
     reasons: list[str] = []

@@ -33,7 +33,8 @@ class Cluster:
 def run(text: str, args: Sequence[Any], garbage: int = 0) -> None:
     """Run the kernel of a text; arrays among the arguments are changed in place.
 
-    Memories begin with random bytes: what a result owes to them is nobody's promise.
+    Memories begin with garbage, random bytes or - for 0 - ones, which are NaNs in every type of
+    floats: what a result owes to them is nobody's promise.
     """
     functions, target = read(text)
     cluster = Cluster(functions, target)
@@ -44,7 +45,7 @@ def run(text: str, args: Sequence[Any], garbage: int = 0) -> None:
             continue  # others call it
         lanes = 2 if function.kind == "vector" and _has_two_lanes(functions, target) else 1
         for lane in range(lanes):
-            core = Core(cluster, lane, np.random.default_rng((garbage, lane)))
+            core = Core(cluster, lane, np.random.default_rng((garbage, lane)) if garbage else None)
             given = values if len(values) == len(function.params) else [*values, lane]
             cores.append(core.call(function, given))
     waiting = 0
@@ -78,7 +79,7 @@ def _all(ops: list[Op]) -> list[Op]:
 class Core:
     """One core: its memories, and how operations are done on it."""
 
-    def __init__(self, cluster: Cluster, lane: int, rng: np.random.Generator) -> None:
+    def __init__(self, cluster: Cluster, lane: int, rng: np.random.Generator | None) -> None:
         self.cluster = cluster
         self.lane = lane
         self.rng = rng
@@ -86,8 +87,14 @@ class Core:
 
     def memory(self, name: str) -> np.ndarray:
         if name not in self.memories:
-            self.memories[name] = self.rng.integers(0, 256, SIZE, np.uint8)
+            self.memories[name] = self.garbage(SIZE)
         return self.memories[name]
+
+    def garbage(self, count: int) -> np.ndarray:
+        """Bytes that nobody has written."""
+        if self.rng is None:
+            return np.full(count, 255, np.uint8)
+        return self.rng.integers(0, 256, count, np.uint8)
 
     def call(self, function: Function, values: Sequence[Any]) -> Run:
         known = dict(zip((name for name, _ in function.params), values, strict=True))
@@ -155,7 +162,7 @@ class Core:
             entry = np.concatenate([lane.popleft() for lane in lanes], 0)
         keys = tile_keys(op.text)
         sizes = [known[name] for name in op.operands] or [int(keys["rows"]), int(keys["cols"])]
-        made = tile(self.rng.integers(0, 256, SIZE, np.uint8), 0, keys, *sizes)
+        made = tile(self.garbage(SIZE), 0, keys, *sizes)
         rows, cols = min(len(entry), made.shape[0]), min(entry.shape[1], made.shape[1])
         made.write(entry[:rows, :cols])
         return [made]
@@ -290,7 +297,8 @@ def _load(core: Core, op: Op, given: list[Any]) -> None:
     if dst.loc == "vec" and dst.layout == "rn" and cols % block:  # the rest of the last 32 bytes
         tail = dst.places[:rows, cols : -(-cols // block) * block]
         kind = dst.data.dtype
-        dst.data[tail] = padding(dst.pad, kind) if dst.pad else core.rng.integers(0, 99, tail.shape)
+        junk = core.garbage(tail.size * kind.itemsize).view(kind).reshape(tail.shape)
+        dst.data[tail] = padding(dst.pad, kind) if dst.pad else junk
     if dst.loc == "mat" and cols % block:
         dst.data[dst.places[:rows, cols : -(-cols // block) * block]] = 0
     dst.write(view.at.array[where])
