@@ -165,6 +165,11 @@ class CppSource:
         plain = tuple(e.name for e in self.program.entries.values() if not e.is_template)
         return plain if self.expression in plain else (self.expression,)
 
+    @property
+    def names(self) -> list[str]:
+        """Its parameters, by the names they are written with."""
+        return tokens.parameter_names(self.entry.parameters)
+
     @cached_property
     def signature(self) -> list[Parameter]:
         """What it takes, as the compiler sees it."""

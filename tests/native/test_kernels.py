@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +166,19 @@ def test_what_does_not_compile_is_told_at_its_line(tmp_path: Path) -> None:
     location = raised.value.diagnostics[0].location
     assert location is not None
     assert (Path(location.file), location.line) == (program.path, line_of(text, "TNOSUCH"))
+
+
+def test_the_command_runs_it(program: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "out.npy", np.zeros_like(X))
+    np.save(tmp_path / "x.npy", X)
+    words = [
+        str(program.path),
+        "--kernel",
+        "add",
+        str(tmp_path / "out.npy"),
+        str(tmp_path / "x.npy"),
+    ]
+    command = [sys.executable, "-m", "ptokit", "run", *words, "1.5", "1", "--in-place"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert np.array_equal(np.load(tmp_path / "out.npy"), X + np.float32(1.5))

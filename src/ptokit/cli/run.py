@@ -13,6 +13,7 @@ import typer
 from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.cpp_file import SUFFIXES, cpp_arguments, cpp_kernel, cpp_names
 from ptokit.cli.files import Fill, make_folder, write
 from ptokit.cli.sources import load_program
 from ptokit.cli.steps import Asked, finishing
@@ -26,12 +27,13 @@ from ptokit.kernels import Kernel
 @finishing
 def command(
     file: Annotated[
-        Path, typer.Argument(help="A PTO text file, or a folder of them; - is standard input.")
+        Path,
+        typer.Argument(help="A PTO text, a C++ file, or a folder of texts; - is standard input."),
     ],
     args: Annotated[
         list[str] | None, typer.Argument(help="A number or an .npy file per parameter, in order.")
     ] = None,
-    entry: Annotated[str, typer.Option("--entry", help="The function to launch.")] = "",
+    entry: Annotated[str, typer.Option("--entry", "--kernel", help="The function to launch.")] = "",
     grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
     target: OnTarget = None,
     schedule: Annotated[
@@ -99,12 +101,18 @@ def command(
         )
         runs = [each.to_json() for each in told]
         answer(str(told), code=_code(told), runs=runs, counts=told.counts)
-    program = load_program(file)
-    kernel = program[entry] if entry else program.entry()
-    values = arguments(kernel, words)
-    chosen = asked.on(program.target(target, define))
-    if asked.level:
-        pass_or_refuse(program.check(chosen, asked.level, rules=rules, allow=allow or ()), strict)
+    if file.suffix in SUFFIXES:
+        kernel = cpp_kernel(file, entry, target, define or ())
+        values, names = cpp_arguments(kernel, words), cpp_names(kernel)
+        chosen = kernel.source.target
+    else:
+        program = load_program(file)
+        kernel = program[entry] if entry else program.entry()
+        values, names = arguments(kernel, words), [f"%{p.name}" for p in kernel.function.params]
+        chosen = asked.on(program.target(target, define))
+        if asked.level:
+            found = program.check(chosen, asked.level, rules=rules, allow=allow or ())
+            pass_or_refuse(found, strict)
     if out is not None:
         make_folder(out)
     before = [v.copy() if isinstance(v, np.ndarray) else None for v in values]
@@ -122,7 +130,7 @@ def command(
         max_bytes=max_bytes,
     ).warnings
     pass_or_refuse(found, strict)
-    _report(kernel, words, values, before, out, in_place, found)
+    _report(names, words, values, before, out, in_place, found)
 
 
 def _code(told: Outcomes) -> Exit:
@@ -165,7 +173,7 @@ def _argument(param: Value, word: str) -> Any:
 
 
 def _report(
-    kernel: Kernel,
+    names: list[str],
     words: list[str],
     values: list[Any],
     before: list[Any],
@@ -176,16 +184,16 @@ def _report(
     lines: list[str] = []
     files: dict[Path, Fill] = {}
     changed: list[dict[str, Any]] = []
-    for param, word, value, old in zip(kernel.function.params, words, values, before, strict=True):
+    for name, word, value, old in zip(names, words, values, before, strict=True):
         if old is None or value.tobytes() == old.tobytes():
             continue
-        places = [] if out is None else [str(out / f"{param.name}.npy")]
+        places = [] if out is None else [str(out / f"{name.removeprefix('%')}.npy")]
         places += [word] if in_place else []
         files |= {Path(place): partial(np.save, arr=value) for place in places}
         where = f" -> {', '.join(places)}" if places else ""
-        lines.append(f"%{param.name}: {value.dtype} {'x'.join(map(str, value.shape))}{where}")
+        lines.append(f"{name}: {value.dtype} {'x'.join(map(str, value.shape))}{where}")
         shape = list(value.shape)
-        changed.append({"name": param.name, "dtype": str(value.dtype), "shape": shape,
+        changed.append({"name": name.removeprefix("%"), "dtype": str(value.dtype), "shape": shape,
                         "files": places})  # fmt: skip
     write(files)
     answer("\n".join(lines) or "no array changed", found=found, changed=changed)

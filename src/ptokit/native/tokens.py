@@ -99,6 +99,20 @@ def apart(text: str, entry: Entry) -> str:
     return text
 
 
+def parameter_names(parameters: str) -> list[str]:
+    """The last word of each parameter, before its default."""
+    found: list[str] = []
+    depth, last = 0, ""
+    for word in (*tokens(parameters), Token("other", ",", 0)):
+        if word.text == "," and depth == 0:
+            found.append(last or f"argument {len(found) + 1}")
+            last = ""
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(word.text, 0)
+        if word.kind == "word" and depth == 0:
+            last = word.text
+    return found if parameters.strip() else []
+
+
 def mentions(text: str, names: Sequence[str]) -> bool:
     """Whether a source, its preprocessor lines included, speaks of one of these names."""
     wanted = frozenset(names)
