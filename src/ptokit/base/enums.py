@@ -301,6 +301,8 @@ class QuantMode_t(Choice):
     F322BF16 = 16  # float to bfloat16
     VQF322B8_PRE = 23  # float to b8, per column
     QF322B8_PRE = 24  # float to b8, one scale
+    QF322HIF8_PRE = 25  # float to hif8, one scale; A5
+    QF322FP8_PRE = 26  # float to f8e4m3, one scale; A5
     QF322F16_PRE = 32
     QF322BF16_PRE = 34
     QS322BF16_PRE = 35  # int32 to bfloat16, one scale

@@ -13,7 +13,7 @@ from ptokit.ir.fifos import (
     pipe_spec,
 )
 from ptokit.ir.instructions import template_arguments
-from ptokit.ir.types import OpaqueType, TileBufType
+from ptokit.ir.types import TileBufType
 
 
 class Fifos(Calls):
@@ -29,33 +29,27 @@ class Fifos(Calls):
 
     def open_pipe(self, op: Op) -> None:
         """The same object in both kinds of cores: memory of the slots, buffers of the consumers."""
-        pipe = self._pipe(op)
+        pipe = fifo_of(op)
         self.pipes[pipe] = pipe_spec(op, self.function, self.target)
-        gm = op.operand("gm_addr") or op.operand("gm_slot_buffer")
-        memory = "nullptr" if gm is None else f"(__gm__ void *){self._use(gm)}"
+        gm = op.operand("gm_addr")
+        memory = "nullptr"
+        if gm is not None:
+            at = self.views[gm].pointer if gm in self.views else self._use(gm)
+            memory = f"(__gm__ void *){at}"
         buffers = [self._hex(v) for v in op.operands if v is not gm]
+        buffers = buffers or ["0x0"]  # entries that stay in global memory have none
         buffers += buffers[:1] * (2 - len(buffers))  # one address serves both directions
         name = self._declare(pipe)
         self._line(f"{self._pipe_type(self.pipes[pipe])} {name}({memory}, {', '.join(buffers)});")
 
-    def _pipe(self, op: Op) -> Value:
-        """The pipe of an operation; a front end tells pipes apart by numbers."""
-        pipe = fifo_of(op)
-        if isinstance(pipe, Value):
-            return pipe
-        made = Value("pipe" if pipe == 0 else f"pipe{pipe}", OpaqueType("pipe"))
-        return self.front_pipes.setdefault(pipe, made)
-
     def transfer(self, op: Op) -> None:
         insn = op.insn
         assert insn is not None
-        pipe = self._pipe(op)
+        pipe = fifo_of(op)
         if pipe not in self.pipes:
             raise self._refuse(f"{op.name} in a function that opens no pipe", op)
         entry = entry_of(op)
-        if op.results:
-            self._popped(op)
-        elif entry is not None and not isinstance(entry.type, TileBufType) and not is_slot(entry):
+        if entry is not None and not isinstance(entry.type, TileBufType) and not is_slot(entry):
             raise self._refuse(f"{op.name} of a view that has memory of its own", op)
         present: dict[str, Value | str] = {"pipe": pipe}
         if entry is not None:
@@ -64,13 +58,6 @@ class Fifos(Calls):
             present["subBlockId"] = part
         attrs = dict(zip((a.name for a in insn.attrs), template_arguments(op), strict=True))
         self._line(f"{self._call(op, insn, present, attrs)};")
-
-    def _popped(self, op: Op) -> None:
-        """The tile that a pop makes; TPOP binds it."""
-        kind = op.result.type
-        if not isinstance(kind, TileBufType):
-            raise self._refuse(f"{op.name} of a value of type {kind}", op)
-        self._unbound(op.result, [self._use(v) for v in op.operands])
 
     def declare_tile(self, op: Op) -> None:
         if not isinstance(op.result.type, TileBufType):

@@ -43,7 +43,6 @@ class Writer:
     slots: dict[Value, str] = field(default_factory=dict[Value, str])  # addresses of tiles
     windows: dict[Value, TileSpec] = field(default_factory=dict[Value, TileSpec])  # what they are
     pipes: dict[Value, PipeSpec] = field(default_factory=dict[Value, PipeSpec])
-    front_pipes: dict[int, Value] = field(default_factory=dict[int, Value])  # by their ids
     tile_types: dict[TileSpec | ConvSpec, str] = field(
         default_factory=dict[TileSpec | ConvSpec, str]
     )

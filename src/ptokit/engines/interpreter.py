@@ -36,7 +36,6 @@ class Interpreter(ABC):
     def __init__(self, module: Module, machine: Machine) -> None:
         self.module = module
         self.machine = machine
-        self.pipes: dict[str, Any] = {}
         self.function: Function | None = None  # the one that is running
         self.arrays: list[GmBuffer] = []  # behind the pointers that the kernel was given, in order
 

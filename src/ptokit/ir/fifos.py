@@ -5,18 +5,23 @@ The engines and the emitter read them here, so that both mean the same pipe.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from ptokit.base.diagnostics import fail
-from ptokit.base.enums import Direction
+from ptokit.base.dtypes import DType, f32, i8, i32, u8
+from ptokit.base.enums import Direction, LayoutMode_t, QuantMode_t, ReluPreMode
 from ptokit.ir.attributes import Attribute, BoolAttr, EnumAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Function, Module, Op, Value
 from ptokit.ir.dialects import definition_of
-from ptokit.ir.dialects.fifo import OPENINGS, RESERVE
+from ptokit.ir.dialects.fifo import GM_PIPE, OPENINGS, RESERVE, TRANSFERS
 from ptokit.ir.dialects.memory import DECLARE_VIEW
 from ptokit.ir.flow import allocates
-from ptokit.ir.types import PlacedType, bytes_of
-from ptokit.isa.fifos import PipeSpec
+from ptokit.ir.types import PlacedType, TileBufType, bytes_of
+from ptokit.isa.binding import SET_QUANT_SCALAR, SET_QUANT_VECTOR
+from ptokit.isa.fifos import FixpipeParams, PipeSpec
+from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 
 
@@ -26,20 +31,42 @@ def opens_pipe(op: Op) -> bool:
 
 
 def is_transfer(op: Op) -> bool:
-    """Whether an operation is an act at an end of a FIFO."""
+    """Whether an operation is an act at an end of a FIFO that a handle names."""
     return op.insn is not None and op.insn.moves_entries
+
+
+def front_insn(op: Op) -> Insn | None:
+    """The act at an end of a FIFO that a front end writes; None: it is none."""
+    definition = definition_of(op)
+    return None if definition is None else TRANSFERS.get(definition)
 
 
 def entry_of(op: Op) -> Value | None:
     """What a transfer moves, a tile or a slot in hand; a TFREE may name none."""
-    return op.results[0] if op.results else op.operand("tile") or op.operand("gmTensor")
+    return op.operand("tile") or op.operand("gmTensor")
 
 
-def fifo_of(op: Op) -> Value | int:
-    """Which pipe of its function an operation opens or uses: the handle, or a front end's id."""
-    if opens_pipe(op) and op.results:
-        return op.result
-    return op.operand("pipe") or _number(op.attrs.get("id"))
+def fifo_of(op: Op) -> Value:
+    """The FIFO that an operation opens or uses."""
+    handle = op.result if opens_pipe(op) else op.operand("pipe")
+    assert handle is not None
+    return handle
+
+
+def number_of(op: Op, key: str, default: int = 0) -> int:
+    """An integer that an operation of FIFOs states."""
+    return _number(op.attrs.get(key), default)
+
+
+def slots_of(opening: Op) -> int:
+    """How many slots a FIFO has: eight for one direction, four each for two, unless it says so."""
+    both = number_of(opening, "dir_mask") == Direction.DIR_BOTH
+    return number_of(opening, "slot_num", 4 if both else 8)
+
+
+def flags_of(opening: Op) -> int:
+    """How many cross-core flags a FIFO takes."""
+    return 4 if number_of(opening, "dir_mask") in (Direction.DIR_BOTH, Direction.DIR_BOTH_GM) else 2
 
 
 def is_slot(value: Value) -> bool:
@@ -49,7 +76,7 @@ def is_slot(value: Value) -> bool:
 
 def split_of(op: Op) -> int:
     """How a transfer divides its entry."""
-    return _number(op.attrs.get("split"))
+    return number_of(op, "split")
 
 
 def takes_whole_entries(function: Function) -> bool:
@@ -63,45 +90,113 @@ def leaves_core_idle(function: Function, target: Target) -> bool:
     return target.fifos is not None and target.fifos.is_direct and takes_whole_entries(function)
 
 
+# ---- what happens to an accumulator on its way ---------------------------------------------------
+
+_LAYOUTS = {"nz2nd": LayoutMode_t.NZ2ND, "nz2dn": LayoutMode_t.NZ2DN, "nz2nz": LayoutMode_t.NZ2NZ}
+_QUANTS = {
+    "no_convert": QuantMode_t.NoQuant,
+    "f32_f16": QuantMode_t.F322F16,
+    "f32_bf16": QuantMode_t.F322BF16,
+    "deqf16_scalar": QuantMode_t.DEQF16,
+    "deqf16_vec": QuantMode_t.VDEQF16,
+    "req8_scalar": QuantMode_t.REQ8,
+    "req8_vec": QuantMode_t.VREQ8,
+    "qf322b8_pre_scalar": QuantMode_t.QF322B8_PRE,
+    "qf322b8_pre_vec": QuantMode_t.VQF322B8_PRE,
+    "qf322f16_pre_scalar": QuantMode_t.QF322F16_PRE,
+    "qf322bf16_pre_scalar": QuantMode_t.QF322BF16_PRE,
+    "qs322bf16_pre_scalar": QuantMode_t.QS322BF16_PRE,
+    "qs322bf16_pre_vec": QuantMode_t.VQS322BF16_PRE,
+    "qf322hif8_pre_scalar": QuantMode_t.QF322HIF8_PRE,
+    "qf322fp8_pre_scalar": QuantMode_t.QF322FP8_PRE,
+}
+_RELUS = {"no_relu": ReluPreMode.NoRelu, "normal_relu": ReluPreMode.NormalRelu}
+EPILOGUE = {"layout": _LAYOUTS, "quant": _QUANTS, "relu": _RELUS}  # its keys and their words
+
+
+class Epilogue(NamedTuple):
+    """What `#pto.acc_push_epilogue<layout = ..., quant = ..., relu = ...>` says, word by word."""
+
+    words: Mapping[str, str]
+
+    @property
+    def faults(self) -> list[str]:
+        """Keys and words that there are not, or that are missing."""
+        missing = [key for key in EPILOGUE if key not in self.words]
+        return missing + [
+            f"{key} = {word}"
+            for key, word in self.words.items()
+            if word not in EPILOGUE.get(key, ())
+        ]
+
+    @property
+    def params(self) -> FixpipeParams:
+        """The same, as a push takes it."""
+        layout, quant, relu = (table[self.words[key]] for key, table in EPILOGUE.items())
+        return FixpipeParams(layout, quant, relu)  # pyright: ignore[reportArgumentType]
+
+    @property
+    def setter(self) -> Insn | None:
+        """The instruction that gives the scales it needs."""
+        quant = self.words["quant"]
+        if quant.endswith("_scalar"):
+            return SET_QUANT_SCALAR
+        return SET_QUANT_VECTOR if quant.endswith("_vec") else None
+
+    @property
+    def sources(self) -> tuple[DType, ...]:
+        """Element types of accumulators that it converts."""
+        quant = self.words["quant"]
+        if quant == "no_convert":
+            return (f32, i32)
+        return (f32,) if quant.startswith(("f32", "qf32")) else (i32,)
+
+    def is_popped_as(self, source: DType, type_: TileBufType) -> bool:
+        """Whether a tile has the element type that arrives; 8 bits say whether they have a sign."""
+        made, popped = self.params.result(source), type_.spec.dtype
+        if made is not i8:
+            return popped is made
+        is_vector = self.setter is SET_QUANT_VECTOR
+        return type_.is_signed if popped is i8 else popped is u8 and not is_vector
+
+
+def epilogue_of(opening: Op) -> Epilogue | None:
+    """What a FIFO does to the accumulators that are pushed into it."""
+    given = opening.attrs.get("acc_push_epilogue")
+    if given is None:
+        return None
+    inside = re.fullmatch(r"#pto\.acc_push_epilogue<(.*)>", str(given))
+    pairs = (part.partition("=") for part in inside[1].split(",")) if inside else ()
+    return Epilogue({key.strip(): word.strip() for key, _, word in pairs})
+
+
+# ---- the type of a pipe --------------------------------------------------------------------------
+
+
 def pipe_spec(op: Op, function: Function, target: Target) -> PipeSpec:
     """The template arguments of the pipe that an operation opens."""
-    mask = _number(op.attrs["dir_mask"])
+    mask = number_of(op, "dir_mask")
     directions = {int(d): d for d in Direction if d != Direction.UNDEFINED}
     if mask not in directions:
         known = ", ".join(f"{number} ({d.name})" for number, d in directions.items())
         raise fail("pipe-direction", f"{op.name}: dir_mask is one of {known}", site=op.location)
-    direction = directions[mask]
-    # A front end may leave them open: eight slots for one direction, four each for two.
-    both = direction == Direction.DIR_BOTH
-    slots = _number(op.attrs.get("slot_num"), 4 if both else 8)
     is_direct = target.fifos is not None and target.fifos.is_direct
-    is_open = not op.results and "slot_num" not in op.attrs
-    local = _number(op.attrs.get("local_slot_num"), 2 if is_open and is_direct and both else slots)
+    if is_direct and GM_PIPE.matches(op) and mask <= Direction.DIR_BOTH:
+        mask += Direction.DIR_C2V_GM - Direction.DIR_C2V  # there a ring in global memory is another
+    direction, slots = directions[mask], slots_of(op)
     given = op.attrs.get("nosplit")
     if isinstance(given, BoolAttr):
         whole = given.value
     else:  # what is not said follows from the users
-        splits = [split_of(user) for user in _users(op, function)]
-        whole = bool(splits) and not any(splits)
-    flag, size = _first_flag(op, function), _number(op.attrs["slot_size"])
+        users = [o for o in function.walk() if is_transfer(o) and fifo_of(o) is op.result]
+        whole = bool(users) and not any(split_of(user) for user in users)
+    local = number_of(op, "local_slot_num", slots)
+    flag, size = number_of(op, "flag_base"), number_of(op, "slot_size")
     unit_flag = op.attrs.get("unit_flag") == BoolAttr(True)
     return PipeSpec(flag, direction, size, slots, local, whole, unit_flag)
 
 
-def _first_flag(opening: Op, function: Function) -> int:
-    """The first flag of a pipe; those of a front end follow each other by their ids."""
-    if opening.results:
-        return _number(opening.attrs.get("flag_base"))
-    mine = _number(opening.attrs.get("id"))
-    others = {_number(op.attrs.get("id")): op for op in function.walk() if opens_pipe(op)}
-    masks = (_number(op.attrs["dir_mask"]) for id, op in others.items() if id < mine)
-    return sum(4 if mask == Direction.DIR_BOTH else 2 for mask in masks)
-
-
-def _users(opening: Op, function: Function) -> Iterator[Op]:
-    """The transfers through a pipe."""
-    mine = fifo_of(opening)
-    return (op for op in function.walk() if is_transfer(op) and fifo_of(op) == mine)
+# ---- buffers of consumers ------------------------------------------------------------------------
 
 
 def buffer_address(op: Op, function: Function, module: Module) -> int | None:

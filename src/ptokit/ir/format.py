@@ -202,18 +202,20 @@ def _begins(reader: Reader, piece: Piece) -> bool:
         return reader.kind == "value" and not reader.starts_statement()
     if piece.kind == "attr":
         return reader.kind in ("number", "string", "attr") or reader.sees("<")
+    if piece.kind == "keys":  # which of two dictionaries it is, its first key says
+        keys = [key for key, _, _ in keys_of(piece.text)]
+        return reader.sees("{") and reader.texts[reader.at + 1] in keys
     return reader.sees(piece.text)
 
 
 def _read_operands(reader: Reader, piece: Piece, draft: Draft, definition: Definition) -> None:
-    first = piece.labels[0]
-    if not piece.is_list:
+    first, *others = piece.labels
+    while not piece.is_list or reader.kind == "value":
         value = reader.value()
-        label = next((n for n in piece.labels if definition.takes(n, value.type)), first)
-        draft.add(label, value, reader.at - 1)
-        return
-    while reader.kind == "value":
-        draft.add(first, reader.value(), reader.at - 1)
+        takes = (n for n in piece.labels if definition.takes(n, value.type)) if others else ()
+        draft.add(next(iter(takes), first), value, reader.at - 1)
+        if not piece.is_list:
+            return
         if reader.kinds[reader.at + 1] != "value" or not reader.accept(","):
             return
 
@@ -356,6 +358,8 @@ def _is_there(op: Op, pieces: Iterable[Piece]) -> bool:
             return any(n in op.labels for n in piece.labels)
         if piece.kind == "attr":
             return piece.text in op.attrs
+        if piece.kind == "keys":
+            return any(attr in op.attrs for _, attr, _ in keys_of(piece.text))
         if piece.kind == "type":
             return any(n in op.labels or n in op.result_labels for n in piece.labels)
     return False

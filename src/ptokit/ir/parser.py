@@ -6,7 +6,6 @@ look and handed to `asmform`.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError
@@ -402,13 +401,6 @@ class Parser(Reader):
                 "not-supported",
                 head.location,
                 "start from the file before the compiler lowered it",
-            )
-        if re.fullmatch(r"pto\.talloc_to_ai[cv]", head.name):
-            return self.fail(
-                f"{head.name} belongs to pipes of global tensors, which ptokit does not know",
-                "not-supported",
-                head.location,
-                "push tiles: pto.tpush_to_aiv, pto.tpop_from_aic",
             )
         if head.name.endswith("_dps"):
             return self.fail(

@@ -6,7 +6,7 @@ business of `typetext`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from ptokit.base.dtypes import DType, dtype
@@ -124,9 +124,11 @@ class TileBufType:
 
     spec: TileSpec
     is_value: bool = False
+    # Written si8, not i8: the same tile to everybody but those who ask how it is written.
+    is_signed: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
-        return _tile_text(self.spec, self.is_value)
+        return _tile_text(self.spec, self.is_value, "s" * self.is_signed)
 
 
 @dataclass(frozen=True)
@@ -280,8 +282,8 @@ def dims_text(shape: tuple[int, ...]) -> str:
 
 
 @cache
-def _tile_text(spec: TileSpec, is_value: bool) -> str:
-    element = spec.dtype.mlir
+def _tile_text(spec: TileSpec, is_value: bool, sign: str) -> str:
+    element = sign + spec.dtype.mlir
     plain = TileSpec.of(TileType.Vec, spec.dtype, spec.rows, spec.cols)
     if is_value and spec is plain:
         return f"!pto.tile<{spec.rows}x{spec.cols}x{element}>"

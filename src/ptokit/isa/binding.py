@@ -286,7 +286,10 @@ def TGET_SCALE_ADDR(dst: Any, src: Any, ops: Ops, core: Core) -> None:
         ),
     ],
     sets="QUANT_PRE",
-    asm=Asm(syntax={"set_quant_scalar": "(%preQuantScalar : T(preQuantScalar)) {}"}),
+    asm=Asm(
+        syntax={"set_quant_scalar": "(%preQuantScalar : T(preQuantScalar)) [?{id}?] {}"},
+        types={"id": "i32"},  # of the pipe whose entries it scales
+    ),
 )
 def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, registers: Registers) -> None:
     """Set the scale of the fix-pipe transfers that take it from a register (TPUSH with a config).
@@ -315,7 +318,7 @@ def SET_QUANT_SCALAR(preQuantScalar: float, OutType: DType, registers: Registers
         ),
     ],
     sets="FPC",
-    asm=Asm(syntax={"set_quant_vector": "(%fpTile : T(fpTile)) {}"}),
+    asm=Asm(syntax={"set_quant_vector": "(%fpTile : T(fpTile)) [?{id}?] {}"}, types={"id": "i32"}),
     example={"fpTile": "Scaling u64 1x16"},
 )
 def SET_QUANT_VECTOR(fpTile: Any, registers: Registers) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ptokit.base.dtypes import DType, bf16, f16, i8
+from ptokit.base.dtypes import DType, bf16, f8e4m3, f16, hif8, i8
 from ptokit.base.entry import public_record
 from ptokit.base.enums import (
     AtomicType,
@@ -173,9 +173,19 @@ class FixpipeParams:
     ClipReluMode: ClipReluMode_t = ClipReluMode_t.NOCLIP_RELU
     IsChannelSplit: bool = False
 
+    @property
+    def register(self) -> str:
+        """The register that holds the scale, or points at the scales; "": none."""
+        mode = self.QuantPre.name
+        if mode in ("NoQuant", "F322F16", "F322BF16"):
+            return ""
+        return "FPC" if mode.startswith("V") else "QUANT_PRE"
+
     def result(self, source: DType) -> DType:
         """The element type that arrives at the consumer."""
         name = self.QuantPre.name
+        if "FP8" in name or "HIF8" in name:
+            return hif8 if "HIF8" in name else f8e4m3
         if "BF16" in name:
             return bf16
         if "F16" in name and "S16" not in name:

@@ -68,6 +68,20 @@ def _splits(text: str, allowed: tuple[TileSplitAxis, ...], on: str | None = None
     return rule("split", text, lambda o: o.attrs["Split"] in allowed, on)
 
 
+def _odd_through_gm() -> Rule:
+    """Where rings lie with the consumer, an entry is divided by the hardware: into halves."""
+    return rule(
+        "split",
+        "an odd Split is of a pipe whose slots lie in global memory: DIR_C2V_GM",
+        lambda o: (
+            o.attrs["Split"] in (_NO, _UP, _LEFT)
+            or getattr(o.pipe, "DirType", None) == Direction.DIR_C2V_GM
+        ),
+        "a5",
+        "use TILE_UP_DOWN or TILE_LEFT_RIGHT",
+    )
+
+
 def _entry_fits(operand: str) -> Rule:
     """One logical entry - both halves of it - fits into a slot."""
 
@@ -203,12 +217,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
         *_global_directions(),
         _one_way(),
         _tile_is("Acc or Vec", (TileType.Acc, TileType.Vec, TileType.Ctrl), cpu=(TileType.Mat,)),
-        _splits(
-            "Split of a push is TILE_NO_SPLIT, TILE_UP_DOWN or TILE_LEFT_RIGHT; only a pop divides "
-            "an odd entry",
-            (_NO, _UP, _LEFT),
-            "a5",
-        ),
+        _odd_through_gm(),
         rule(
             "split",
             "Split of a push by a vector core is TILE_NO_SPLIT, TILE_UP_DOWN or TILE_LEFT_RIGHT",
@@ -273,6 +282,8 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
     ],
     end="producer",
     effects=pushes,
+    uses="QUANT_PRE FPC",
+    uses_when=lambda o: o.attrs["Config"] is not None and bool(o.attrs["Config"].register),
     asm=_entry_text("tpush", "tile|gmTensor"),
     cpp=Cpp(brackets=("pipe tile @Config", "pipe tile @Split", "pipe gmTensor @Split")),
     example={"pipe": _SAMPLE_PIPE, "tile": "Acc f32 16x64"},
@@ -321,7 +332,7 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
         *_global_directions(),
         _one_way(),
         _tile_is("Vec or Mat", (TileType.Vec, TileType.Mat, TileType.Ctrl)),
-        _splits("Split of a pop is not odd on this target", (_NO, _UP, _LEFT), "a5"),
+        _odd_through_gm(),
         _entry_fits("tile"),
     ],
     end="consumer",
@@ -354,7 +365,7 @@ def TPOP(pipe: Any, tile: Any, gmTensor: Any, subBlockId: Any, Split: TileSplitA
     end="consumer",
     effects=frees,
     asm=Asm(
-        syntax={"tfree": "(%pipe : T(pipe)[?, %gmTensor : T(gmTensor)?]) {split} {}"},
+        syntax={"tfree": "(%gmTensor|pipe... : T(gmTensor|pipe...)) {split} {}"},
         types={"split": "i8"},
     ),
     cpp=Cpp(brackets=("pipe gmTensor @Split", "pipe @Split")),

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ptokit.base.dtypes import DType
+from ptokit.base.convert import to_float32
+from ptokit.base.dtypes import DType, i8
 from ptokit.base.enums import (
     AtomicType,
     BLayout,
@@ -78,11 +79,7 @@ def _adds(config: FixpipeParams | None) -> bool:
 
 
 def _parameters(config: FixpipeParams | None) -> str:
-    """The register that holds the scale of a conversion, or points at the scales; "": none."""
-    mode = "NoQuant" if config is None else config.QuantPre.name
-    if mode in ("NoQuant", "F322F16", "F322BF16"):
-        return ""
-    return "FPC" if mode.startswith("V") else "QUANT_PRE"
+    return "" if config is None else config.register
 
 
 def _not_set(register: str, ops: Ops, beyond: Beyond) -> None:
@@ -102,14 +99,22 @@ def _converted(values: Array, config: FixpipeParams, ops: Ops, registers: dict[s
     register, word = _parameters(config), None
     if register:
         if register == "FPC":
-            vector = words_behind(registers["FPC_TILE"])
-            word: Any = vector[: values.shape[1]].astype(np.uint64)
+            tile, is_signed = registers["FPC_TILE"], config.result(source) is i8
+            word: Any = _words(tile, words_behind(tile)[: values.shape[1]], is_signed)
         else:
             word = registers.get(register, 0)
             if not target.is_device and not word & 0xFFFF_FFFF:
                 word |= 0x3F80_0000  # the public simulator reads an unset scale as 1.0
     relu = config.ReluMode == ReluPreMode.NormalRelu
     return convert_out(values, source, config.result(source), word=word, relu=relu, target=target)
+
+
+def _words(tile: Any, values: Array, is_signed: bool) -> Array:
+    """The words of columns; texts for A5 write the scales alone, as floats."""
+    if not tile.spec.dtype.is_float:
+        return values.astype(np.uint64)
+    scales = to_float32(values, tile.spec.dtype).view(np.uint32).astype(np.uint64)
+    return scales | np.uint64(is_signed << 46)
 
 
 def words_behind(tile: Any) -> Array:

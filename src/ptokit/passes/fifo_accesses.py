@@ -36,20 +36,18 @@ class Fifos:
     function: Function
     target: Target
     known: Known
-    specs: dict[Value | int, PipeSpec] = field(default_factory=dict[Value | int, PipeSpec])
-    rings: dict[Value | int, list[Ring]] = field(default_factory=dict[Value | int, list[Ring]])
-    popped: dict[Value, set[Value | int]] = field(default_factory=dict[Value, set[Value | int]])
+    specs: dict[Value, PipeSpec] = field(default_factory=dict[Value, PipeSpec])
+    rings: dict[Value, list[Ring]] = field(default_factory=dict[Value, list[Ring]])
+    popped: dict[Value, set[Value]] = field(default_factory=dict[Value, set[Value]])
     # Of a FIFO: the last pop, by its pipe and tile.
-    _pops: dict[Value | int, tuple[Pipe, Value]] = field(
-        default_factory=dict[Value | int, tuple[Pipe, Value]]
-    )
+    _pops: dict[Value, tuple[Pipe, Value]] = field(default_factory=dict[Value, tuple[Pipe, Value]])
 
     def open(self, op: Op) -> None:
         """Note a FIFO where it is made."""
         handle = fifo_of(op)
         spec = self.specs[handle] = pipe_spec(op, self.function, self.target)
-        first = op.operand("c2v_consumer_buf") or op.operand("local_addr")
-        second = op.operand("v2c_consumer_buf") or op.operand("peer_local_addr") or first
+        first = op.operand("local_addr")
+        second = op.operand("peer_local_addr") or first
         size = spec.local_bytes(self.target)
         rings = self.rings[handle] = []
         for is_used, loc, value in (

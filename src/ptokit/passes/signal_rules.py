@@ -8,9 +8,10 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.attributes import EnumAttr
 from ptokit.ir.core import Module, Op
 from ptokit.ir.instructions import pipe_named
-from ptokit.ir.types import PtrType
+from ptokit.ir.types import PtrType, ShapedType
 from ptokit.isa.sync import (
     SIGNAL_PIPES,
+    SYNCALL,
     set_ffts_base_addr,
     set_intra_block,
     wait_intra_block,
@@ -25,6 +26,8 @@ def check_signals(module: Module) -> Iterator[Diagnostic]:
             yield from _pipe(op)
         elif op.insn is set_ffts_base_addr:
             yield from _base(op)
+        elif op.insn is SYNCALL:
+            yield from _meeting(op)
 
 
 def _pipe(op: Op) -> Iterator[Diagnostic]:
@@ -33,6 +36,16 @@ def _pipe(op: Op) -> Iterator[Diagnostic]:
         names = ", ".join(f"<PIPE_{pipe.name}>" for pipe in SIGNAL_PIPES)
         text = "this pipe signals no other core"
         yield complaint(op, "signal-pipe", text, {"pipe": given.value}, f"one of {names}")
+
+
+def _meeting(op: Op) -> Iterator[Diagnostic]:
+    workspace, used = op.operand("gmWorkspace"), op.operand("usedCores")
+    if workspace is not None and isinstance(workspace.type, ShapedType):
+        text = "the workspace of a barrier is a pointer or a view of global memory"
+        yield complaint(op, "workspace", text, {"workspace": workspace.type})
+    if used is not None and str(used.type) != "i32":
+        text = "the number of cores that meet is an i32"
+        yield complaint(op, "workspace", text, {"used cores": used.type})
 
 
 def _base(op: Op) -> Iterator[Diagnostic]:

@@ -1,7 +1,8 @@
 """What texts say in short, as the machine has it.
 
-A text gives a barrier the address of its counter, where the instruction takes a view; and flags of
-A5 to a target that has other ones. Whoever checks, runs or writes a program sees the long form.
+A text gives a barrier the address of its counter, where the instruction takes a view; flags of A5
+to a target that has other ones; and pipes their numbers. Whoever checks, runs or writes a program
+sees the long form.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from ptokit.isa.sync import (
     wait_intra_block,
 )
 from ptokit.isa.targets import Target
+from ptokit.passes.lower_pipes import lower_pipes, uses_pipes
+from ptokit.passes.pipe_rules import check_pipes
 from ptokit.passes.signal_rules import check_signals
 
 
@@ -29,11 +32,15 @@ def unfolded(module: Module, target: Target) -> Module:
 
     What is wrong with the short form goes with it as remarks.
     """
-    remarks = tuple(check_signals(module))
-    if not remarks and not any(_is_short(op, target) for op in module.walk()):
+    broken = tuple(check_pipes(module, target))
+    remarks = (*check_signals(module), *broken)
+    lowers = not broken and uses_pipes(module)
+    if not (remarks or lowers or any(_is_short(op, target) for op in module.walk())):
         return module
     module = clone(module)
     module.remarks += remarks
+    if lowers:
+        lower_pipes(module, target)
     for function in module.functions:
         if function.body is not None:
             _block(function.body, target)

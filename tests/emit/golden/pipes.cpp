@@ -21,7 +21,7 @@ AICORE void cube(__gm__ float *x)
     using Tile3 = Tile<TileType::Acc, float, 16, 16, BLayout::ColMajor, 16, 16, SLayout::RowMajor, 1024>;
     using Pipe0 = TPipe<0, Direction::DIR_C2V, 1024, 8, 8, true>;
 #if defined(__DAV_CUBE__)
-    Pipe0 pipe(nullptr, 0x400, 0x0);
+    Pipe0 pipe(nullptr, 0x400, 0x400);
     GlobalTensor<float, Shape<1, 1, 1, 16, 16>, Stride<1, 1, 1, 16, 1>, Layout::ND> p(x);
     Tile0 m;
     TASSIGN(m, 0x0);
@@ -55,11 +55,13 @@ AICORE void vector(__gm__ float *z)
     set_vector_mask(-1, -1);
     if (get_subblockid() == 0) {
         const float one = 1.0f;
-        Pipe0 pipe(nullptr, 0x400, 0x0);
+        Pipe0 pipe(nullptr, 0x400, 0x400);
         GlobalTensor<float, Shape<1, 1, 1, 16, 16>, Stride<1, 1, 1, 16, 1>, Layout::ND> p(z);
         Tile0 sum;
         TASSIGN(sum, 0x0);
         Tile1 t(16, 16);
+        t.SetValidRow(16);
+        t.SetValidCol(16);
         TPOP<Pipe0, Tile1, TileSplitAxis::TILE_NO_SPLIT>(pipe, t);
         TADDS(sum, t, one);
         TFREE<Pipe0, TileSplitAxis::TILE_NO_SPLIT>(pipe);

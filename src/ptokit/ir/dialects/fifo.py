@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from ptokit.ir.dialects.definition import define, definitions_in
-from ptokit.isa.pipes import TFREE, TPOP, TPUSH
+from ptokit.isa.pipes import TALLOC, TFREE, TPOP, TPUSH
 
 _PIPE = "id:i32 dir_mask:i8 slot_size:i32 slot_num:i32 local_slot_num:i32 flag_base:i32"
 _SPLIT = "id:i32 split:i8"
 _PEERS = {"aiv": "cube", "aic": "vector"}  # who talks to whom
 _SIDE = (
-    "{id?, dir_mask, slot_size, slot_num?, local_slot_num?, nosplit?} "
-    "(N(gm_slot_buffer, c2v_consumer_buf, v2c_consumer_buf)) {}"
+    "{id?, dir_mask, slot_size, slot_num?, local_slot_num?, nosplit?, acc_push_epilogue?} "
+    "(N(gm_slot_buffer, gm_slot_tensor, c2v_consumer_buf, v2c_consumer_buf)) {}"
 )
-_ENDS = "gm_slot_buffer?:gm c2v_consumer_buf?:i32 v2c_consumer_buf?:i32"
-_SIZES = "valid_row?:index valid_col?:index"
-_POP = "[?(%valid_row, %valid_col)?] {id?, split} {} -> T(tile)"
+_ENDS = "gm_slot_buffer?:gm gm_slot_tensor?:view c2v_consumer_buf?:i32 v2c_consumer_buf?:i32"
+_LANE, _SUB = "subBlockId?:i64", "[?aiv_subblockid(%subBlockId)?]"
+_KEYS = "{id?, split}"
 
 # ---- buffers shared with the peer function
 RESERVE = define(
@@ -30,9 +30,9 @@ AIV_PIPE = define("pto.aiv_initialize_pipe", _ENDS, _SIDE, _PIPE, core="vector")
 # ---- the pipes lowering makes of them
 GM_PIPE = define(
     "pto.initialize_l2g2l_pipe",
-    "gm_addr:any local_addr:any peer_local_addr?:any -> pipe:pipe",
+    "gm_addr:any local_addr?:any peer_local_addr?:any -> pipe:pipe",
     "{dir_mask, slot_size, slot_num, local_slot_num?, flag_base?, nosplit?, unit_flag?} "
-    "(%gm_addr : T(gm_addr), %local_addr : T(local_addr)"
+    "(%gm_addr : T(gm_addr)[?, %local_addr : T(local_addr)?]"
     "[?, %peer_local_addr : T(peer_local_addr)?]) {} -> T(pipe)",
     _PIPE,
 )
@@ -43,15 +43,25 @@ DIRECT_PIPE = define(
     "(%local_addr : T(local_addr)[?, %peer_local_addr : T(peer_local_addr)?]) {} -> T(pipe)",
     _PIPE,
 )
+DECLARE_GLOBAL = define("pto.declare_global", "-> entry:view", "{} -> T(entry)")
 OPENINGS = (AIC_PIPE, AIV_PIPE, GM_PIPE, DIRECT_PIPE)
-TRANSFERS = tuple(
-    define(f"pto.{name}{peer}", signature, syntax, _SPLIT, insn=insn, core=_PEERS[peer])
-    for name, ends, insn, signature, syntax in (
-        ("tpush_to_", ("aiv", "aic"), TPUSH, "tile:data", "(%tile : T(tile)) {id?, split} {}"),
-        ("tpop_from_", ("aic", "aiv"), TPOP, f"{_SIZES} -> tile:data", _POP),
-        ("tfree_from_", ("aic", "aiv"), TFREE, "", "{id?, split} {}"),
-    )
-    for peer in ends
+# What a front end writes at the ends of its pipes, and the instruction that each is.
+_FORMS = (
+    ("talloc_to_", "-> entry:view", f"{_KEYS} {{}} -> T(entry)", TALLOC),
+    ("tpush_to_", f"entry:data {_LANE}", f"(%entry : T(entry)) {_KEYS} {_SUB} {{}}", TPUSH),
+    (
+        "tpop_from_",
+        f"valid_row?:index valid_col?:index {_LANE} -> entry:data",
+        f"[?(%valid_row, %valid_col)?] {_KEYS} {_SUB} {{}} -> T(entry)",
+        TPOP,
+    ),
+    ("tfree_from_", "entry?:data", f"[?(%entry : T(entry))?] {_KEYS} {{}}", TFREE),
 )
+TRANSFERS = {
+    define(f"pto.{name}{peer}", signature, syntax, _SPLIT, core=_PEERS[peer]): insn
+    for name, signature, syntax, insn in _FORMS
+    for peer in (("aiv", "aic") if insn.end == "producer" else ("aic", "aiv"))
+}
+_TRANSFERS = tuple(TRANSFERS)
 
 DEFINITIONS = definitions_in(globals())
