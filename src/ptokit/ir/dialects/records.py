@@ -58,7 +58,8 @@ def definition_of(insn: Insn, name: str, syntax: str) -> Definition:
     results = (Slot(RETURNED, returned),) if insn.returns else ()
     types, before = declared_types(insn), tuple(f"pto.{a}" for a in insn.asm.aliases)
     # One place of the text may be for either of two operands: the generic form has one for both.
-    choices = (each.split("|") for each in re.findall(r"%(\w+(?:\|\w+)+)", syntax))
+    # A list of them is for both.
+    choices = (each.split("|") for each in re.findall(r"%(\w+(?:\|\w+)+)(?![\w|.])", syntax))
     instead = {other: first for first, *others in choices for other in others}
     return Definition(
         f"pto.{name}",
