@@ -282,7 +282,7 @@ def dims_text(shape: tuple[int, ...]) -> str:
 
 
 @cache
-def _tile_text(spec: TileSpec, is_value: bool, sign: str) -> str:
+def _tile_text(spec: TileSpec, is_value: bool, sign: str = "") -> str:
     element = sign + spec.dtype.mlir
     plain = TileSpec.of(TileType.Vec, spec.dtype, spec.rows, spec.cols)
     if is_value and spec is plain:
