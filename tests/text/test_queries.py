@@ -133,3 +133,17 @@ def test_the_plain_name_has_two_sources() -> None:
             f"func.func @f(%a: {part}, %d: {whole}) {{\n"
             f" pto.tconcatidx ins(%a, %a : {part}, {part}) outs(%d : {whole})\n return\n}}"
         )
+
+
+@pytest.mark.parametrize(("element", "np_type"), [("f32", "f4"), ("f16", "f2"), ("i16", "i2")])
+def test_sums_are_rectified_in_one_operation(element: str, np_type: str, engine: str) -> None:
+    t = tile(f"16x64x{element}")
+    line = f"pto.taddrelu ins(%a, %b : {t}, {t}) outs(%d : {t})"
+    made = kernel(line, {"a": t, "b": t}, {"d": t}, "a3")
+    a, b = (np.random.default_rng(7).standard_normal((2, 16, 64)) * 50).astype(np_type)
+    d = np.zeros_like(a)
+    ran(made, [a, b, d], engine)
+    assert (d == np.maximum(a + b, 0)).all()
+    assert "TADD(d, a, b);" in made.cpp()
+    elsewhere = kernel(line, {"a": t, "b": t}, {"d": t}, "a5")
+    assert "TADDRELU" in " ".join(each.message for each in elsewhere.check())

@@ -212,6 +212,14 @@ TADDDEQRELU: _TADDDEQRELU
 The sum wraps around. It is brought down by 2^17, multiplied by `deqScale` and brought up again,
 in f32; too large a result becomes 65504. A2/A3 needs `tmp` and destroys both sources."""
 
+class _TADDRELU(Instruction):
+    def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
+
+TADDRELU: _TADDRELU
+"""Add, and replace what is negative by zero: `dst = max(src0 + src1, 0)`.
+
+Integers wrap around. Only A2/A3 has it, as one vector instruction that texts name `taddrelu`."""
+
 class _TADDRELUCONV(Instruction):
     def __call__(self, dst: Tile, src0: Tile, src1: Tile, *events: Wait) -> RecordEvent: ...
 
@@ -2749,6 +2757,7 @@ __all__ = [
     "TADD",
     "TADDC",
     "TADDDEQRELU",
+    "TADDRELU",
     "TADDRELUCONV",
     "TADDS",
     "TADDSC",

@@ -32,7 +32,7 @@ from ptokit.isa.rules import (
     static_valid_fits,
 )
 from ptokit.isa.scalars import FLOAT
-from ptokit.isa.spec import Asm, Rule, family, inout, insn, out, scalar, src, tmp, types
+from ptokit.isa.spec import Asm, Cpp, Pipe, Rule, family, inout, insn, out, scalar, src, tmp, types
 
 _fused = partial(insn, means=Each())
 
@@ -107,6 +107,31 @@ def TFUSEDMULADDRELU(dst: Expr, src0: Expr, src1: Expr) -> Expr:
 def TSUBRELU(src0: Expr, src1: Expr) -> Expr:
     """Subtract, and replace what is negative by zero: `dst = max(src0 - src1, 0)`."""
     return positive_part(src0 - src1)
+
+
+@_fused(
+    *BINARY,
+    types=types(a2a3="i16 f16 f32"),
+    rules=pointwise("dst", "src0", "src1", everywhere=True),
+    freedom=_NAN_IS_ZERO,
+    ops={"TADD": Pipe.V},
+    # An operation of texts, for which the library has no function.
+    cpp=Cpp(
+        calls={
+            "dst src0 src1": (
+                "TADD({dst}, {src0}, {src1})",
+                "pipe_barrier(PIPE_V)",
+                "TMAXS({dst}, {dst}, 0)",
+            )
+        }
+    ),
+)
+def TADDRELU(src0: Expr, src1: Expr) -> Expr:
+    """Add, and replace what is negative by zero: `dst = max(src0 + src1, 0)`.
+
+    Integers wrap around. Only A2/A3 has it, as one vector instruction that texts name `taddrelu`.
+    """
+    return positive_part(src0 + src1)
 
 
 def _narrowing() -> list[Rule]:
