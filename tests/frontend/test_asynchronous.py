@@ -216,3 +216,23 @@ def test_a_block_without_channels_is_told_so() -> None:
         found = np.zeros(3, np.int32)
         made[3](found, WORKSPACE, path=path, target="a2a3")
         assert found.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize(("columns", "is_dense"), [(64, True), (32, False)])
+def test_a_prefetch_in_python_may_have_rows_that_follow_each_other(
+    columns: int, is_dense: bool
+) -> None:
+    """Texts want one row; C++ wants one range, however it is divided."""
+
+    @kernel
+    def made(src, ws):
+        context = PrefetchAsyncContext(ws)
+        event = TPREFETCH_ASYNC(GlobalTensor(src)[0:8, 0:columns], context)
+        event.Wait(context.GetSession())
+
+    try:
+        made[1](SOURCE, WORKSPACE, target="a2a3", rules="strict")
+        codes: tuple[str, ...] = ()
+    except PtoError as error:
+        codes = error.codes
+    assert codes == (() if is_dense else ("TPREFETCH_ASYNC.contiguous",))
