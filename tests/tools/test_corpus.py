@@ -103,7 +103,7 @@ def test_a_folder(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1] == "corpus: 3 of 4 load, 2 check clean, 2 run, 0 agree"
-    assert "1 of the micro level, 1 that must be refused (1 are)" in lines[-3]
+    assert "1 of the micro level, 1 that must be refused (1 are)" in lines[-4]
     rows = [line for line in lines if line.startswith("| `")]
     assert [row.split("`")[1] for row in rows] == ["breaks.pto", "unknown.pto"]
     assert "TAND.dtype" in rows[0]
