@@ -275,14 +275,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         scratch = (asked.keep or Path(made)).resolve()
         console = Console(stderr=True)
-        found = list(run_all(folders, scratch, asked.jobs, asked.seconds, console))
+        found: list[Verdict] = []
+        for each in run_all(folders, scratch, asked.jobs, asked.seconds, console):
+            found.append(each)
+            if each.status != "agrees":
+                print(f"{each.status}: {each.test}/{each.case}: {each.reason}", flush=True)
     if asked.json is not None:
         asked.json.write_text(
             json.dumps([asdict(each) for each in found], indent=1) + "\n", "utf-8"
         )
-    for each in found:
-        if each.status != "agrees":
-            print(f"{each.status}: {each.test}/{each.case}: {each.reason}")
     counts = Counter(each.status for each in found)
     others = ", ".join(f"{n} {status}" for status, n in counts.most_common() if status != "agrees")
     print(f"suite: {counts['agrees']} of {len(found)} cases agree" + (f"; {others}" * bool(others)))
