@@ -28,6 +28,8 @@ class Cluster:
         self.target = target
         self.to_vector: list[deque[np.ndarray]] = [deque(), deque()]
         self.to_cube: list[deque[np.ndarray]] = [deque(), deque()]
+        self.cores = 0
+        self.arrived = 0  # at barriers of all cores, in all
 
 
 def run(text: str, args: Sequence[Any], garbage: int = 0) -> None:
@@ -48,6 +50,7 @@ def run(text: str, args: Sequence[Any], garbage: int = 0) -> None:
             core = Core(cluster, lane, np.random.default_rng((garbage, lane)) if garbage else None)
             given = values if len(values) == len(function.params) else [*values, lane]
             cores.append(core.call(function, given))
+    cluster.cores = len(cores)
     waiting = 0
     while cores:
         core = cores.pop(0)
@@ -173,6 +176,15 @@ class Core:
             yield
         return []
 
+    def meet(self, op: Op, known: dict[str, Any]) -> Run:
+        """Wait until every core has come as far."""
+        cluster = self.cluster
+        wanted = (cluster.arrived // cluster.cores + 1) * cluster.cores
+        cluster.arrived += 1
+        while cluster.arrived < wanted:
+            yield
+        return []
+
 
 _FLOW: dict[str, Callable[[Core, Op, dict[str, Any]], Run]] = {
     "scf.for": Core.loop,
@@ -181,6 +193,7 @@ _FLOW: dict[str, Callable[[Core, Op, dict[str, Any]], Run]] = {
     "pto.tpop_from_aic": Core.pop,
     "pto.tpop_from_aiv": Core.pop,
     "pto.comm.twait": Core.wait,
+    "pto.syncall": Core.meet,
 }
 
 
@@ -411,7 +424,6 @@ _OPS: dict[str, Callable[[Core, Op, list[Any]], list[Any] | None]] = {
     **dict.fromkeys(
         (
             "pto.barrier",
-            "pto.syncall",
             "pto.cmo.cacheinvalid",
             "pto.fence.barrier_all",
             "pto.reserve_buffer",

@@ -271,6 +271,26 @@ pto.tfree_from_aic {split = 0}
     return cube, f"{head}{chosen}scf.if %works {{\n{work}}} else {{\n{idle}}}\nreturn\n}}\n"
 
 
+def meeting() -> tuple[str, str]:
+    """The cube core stores its last product, and all cores meet before the vector cores read it."""
+    cube, vector = halves(1)
+    meet = "pto.syncall() mode = #pto.sync_all_mode<hard>, core_type = #pto.sync_core_type<mix>"
+    last = f"""{view("%vy", "%y", "%c16", "%c32", "f32")}
+{part("%py", "%vy", "%c0, %c0", "%c16, %c32", "f32", "16x32")}
+pto.tstore ins(%c : <acc f32 16x32>) outs(%py : !pto.partition_tensor_view<16x32xf32>)
+"""
+    cube = cube.replace("return", f"{last}{meet}\nreturn")
+    again = f"""{meet}
+pto.tload ins(%p : !pto.partition_tensor_view<8x32xf32>) outs(%s : <vec f32 8x32>)
+pto.tadd ins(%s, %s : <vec f32 8x32>, <vec f32 8x32>) outs(%s : <vec f32 8x32>)
+"""
+    load = "pto.tload ins(%p : !pto.partition_tensor_view<8x32xf32>) outs(%s : <vec f32 8x32>)"
+    clear = """%zero = arith.constant 0.0 : f32
+pto.texpands ins(%zero : f32) outs(%s : <vec f32 8x32>)"""
+    store = "pto.tstore ins(%s"
+    return cube, vector.replace(load, clear).replace(store, again + store)
+
+
 KERNELS = {
     "norm": (NORM,),
     "quantise": (QUANTISE,),
@@ -279,4 +299,5 @@ KERNELS = {
     "halves": halves(1),
     "whole": halves(0),
     "idle_lane": idle_lane(),
+    "meeting": meeting(),
 }
