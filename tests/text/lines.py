@@ -44,7 +44,7 @@ class _Writer:
         first, *more = words
         if first == "gm":
             type_ = f"!pto.partition_tensor_view<{more[0]}>"
-        elif "x" not in first or first.startswith("vector"):
+        elif first == "index" or "x" not in first or first.startswith("vector"):
             type_ = first
         else:
             loc = next((word for word in more if word in _LOCS), "vec")
@@ -83,7 +83,7 @@ def _group(writer: _Writer):
             types.append(type_)
             return name
 
-        inner = re.sub(r"\{((?:gm |\d)[^{}]*|[a-z]+\d+|vector<[^>]*>)\}", one, match[2])
+        inner = re.sub(r"\{((?:gm |\d)[^{}]*|[a-z]+\d+|index|vector<[^>]*>)\}", one, match[2])
         return f"{match[1]}({inner} : {', '.join(types)})" if types else match[0]
 
     return replaced

@@ -156,6 +156,9 @@ CASES = [
      "outs({16x64xf32 acc valid=0x64})",
      "pto.tgemv ins({1x512xf16 left nz valid=1x64}, {64x64xf16 right zn}) "
      "outs({16x64xf32 acc valid=1x64})"),
+    ("a5", "TEXTRACT.vector-layouts",
+     "pto.textract ins({32x32xf16 nz}, {index}, {index}) outs({16x32xf16 nz})",
+     "pto.textract ins({32x32xf16}, {index}, {index}) outs({16x32xf16})"),
     # Exponents in boxes.
     ("a2a3", "TMOV.zz-target", f"pto.tmov ins({E}, {E}) outs({Z})", f"pto.tmov ins({E}) outs({E})"),
     ("a5", "TMOV.zz-vec", f"pto.tmov ins({E}, {{16x32xui8 mat}}) outs({Z})",

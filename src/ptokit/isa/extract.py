@@ -12,6 +12,7 @@ from ptokit.isa import transfer_rules as paths
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import Scratch, steps
 from ptokit.isa.facts import Ops
+from ptokit.isa.language import in_text
 from ptokit.isa.rules import APART, in_types, must, overlap, when, where
 from ptokit.isa.scalars import unsigned
 from ptokit.isa.services import Core, Poison
@@ -298,6 +299,15 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
         CORNER_RULES,
         WINDOW_RULES,
         VECTOR_RULES,
+        in_text(
+            "vector-layouts",
+            "from Vec to Vec both tiles are row-major, without an inner box",
+            lambda o: (
+                not (o.src.loc == o.dst.loc == TileType.Vec) or o.src.layout == o.dst.layout == "ND"
+            ),
+            "a5",
+            "declare them with blayout=row_major, slayout=none_box",
+        ),
         paths.needs_accumulator("accumulator-source", DEVICES),
         paths.drain_rules(),
         paths.mode_rules(moved="dst"),
