@@ -27,7 +27,7 @@ PAIRS = ["f4E2M1x2", "f4E1M2x2"]
         ("f8E4M3FN", "f8E4M3FN"),
         ("f8E4M3FNUZ", "f8E4M3FN"),
         ("f8E5M2FNUZ", "f8E5M2"),
-        ("si8", "i8"),
+        ("si8", "si8"),
         ("ui16", "ui16"),
     ],
 )
