@@ -69,6 +69,7 @@ def test_tile_map_is_a_bijection_and_equals_the_formula(spec: TileSpec) -> None:
     for r in {0, spec.rows // 2, spec.rows - 1}:
         for c in {0, spec.cols // 3, spec.cols - 1}:
             assert offsets[r, c] == formula(spec.layout, r, c, spec)
+            assert spec.axis_map(spec.rows, spec.cols).offset(r, c) == offsets[r, c]
 
 
 @given(tiles)

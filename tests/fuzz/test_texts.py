@@ -77,12 +77,34 @@ ODD = {
           pto.tadd ins(%b, %a : {LARGE}, {LARGE}) outs(%b : {LARGE})
           return
         }}""",
+    "a window of a tile that no memory holds": """
+        func.func @f() {
+          %c0 = arith.constant 0 : index
+          %a = arith.constant 0 : i64
+          %t = pto.alloc_tile addr = %a : !pto.tile_buf<vec, 2147483647x2147483647xf32>
+          %s = pto.subview %t[%c0, %c0] sizes [8, 64] : !pto.tile_buf<vec, 2147483647x2147483647xf32>
+          return
+        }""",
     "a result whose type nobody tells": """
         func.func @f(%start: i32) {
           %0 = "pto.tci"(%start) : (i32) -> !pto.tile<...>
           return
         }""",
 }  # fmt: skip
+
+
+def test_a_loop_that_passes_on_too_little_is_refused() -> None:
+    found = judged(b"""func.func @f(%n: i32, %b: i1) {
+      %r = scf.while (%a = %n) : (i32) -> i32 {
+        scf.condition(%b)
+      } do {
+      ^bb0(%c: i32):
+        scf.yield %c : i32
+      }
+      return
+    }""")
+    assert not found.is_loaded
+    assert not found.bugs
 
 
 def test_a_mode_that_is_none_is_refused() -> None:

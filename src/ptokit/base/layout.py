@@ -71,6 +71,15 @@ class AxisMap:
         col = _merged_stride(self.shape, self.strides, self.col_axes)
         return None if row is None or col is None else (row, col)
 
+    def offset(self, row: int, col: int) -> int:
+        """Element offset of one logical element."""
+        found = 0
+        for place, axes in ((row, self.row_axes), (col, self.col_axes)):
+            for axis in reversed(axes):
+                place, at = divmod(place, self.shape[axis])
+                found += at * self.strides[axis]
+        return found
+
     @cached_property
     def offsets(self) -> Array:
         """Element offset of every logical element, as an int64 matrix."""

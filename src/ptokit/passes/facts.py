@@ -221,10 +221,11 @@ class Known:
         rows, cols = [self.number(v) for v in op.group("valid")] or (None, None)
         address = None
         if parent.address is not None and None not in offsets:
-            whole = parent.spec.axis_map(parent.rows, parent.cols).offsets
             row, col = (n or 0 for n in offsets)
-            if row < parent.rows and col < parent.cols:
-                address = parent.address + int(whole[row, col]) * parent.spec.itemsize
+            if 0 <= row < parent.rows and 0 <= col < parent.cols:
+                whole = parent.spec.axis_map(parent.rows, parent.cols)
+                if 0 not in whole.shape:  # as of a tile smaller than its boxes
+                    address = parent.address + whole.offset(row, col) * parent.spec.itemsize
         shape = memory.window(spec, parent.spec)
         self._tiles[op.result] = TileFacts(shape, (rows, cols), address)
 

@@ -153,7 +153,15 @@ def _read_while(reader: Reader, head: Head, definition: Definition) -> Op:
     draft.regions.append(_end(reader.block(), head.location))
     if reader.accept("attributes"):
         draft.attrs.update(reader.attr_dict())
-    _check_yield(reader, draft.regions[1], list(signature.inputs), "the body of scf.while")
+    first, body = draft.regions
+    _check_yield(reader, body, list(signature.inputs), "the body of scf.while")
+    taken = [value.type for value in body.args]
+    if first.ops:
+        _check_yield(reader, first, list(signature.results), "scf.while")
+    if len(taken) != len(signature.results) or not all(map(same_type, taken, signature.results)):
+        what = "the body of scf.while takes what its condition passes on"
+        passed = ", ".join(map(str, signature.results))
+        reader.note("type-mismatch", what, head.location, f"declare arguments of ({passed})")
     return finish(reader, head, definition, draft)
 
 
