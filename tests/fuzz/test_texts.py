@@ -82,7 +82,8 @@ ODD = {
           %c0 = arith.constant 0 : index
           %a = arith.constant 0 : i64
           %t = pto.alloc_tile addr = %a : !pto.tile_buf<vec, 2147483647x2147483647xf32>
-          %s = pto.subview %t[%c0, %c0] sizes [8, 64] : !pto.tile_buf<vec, 2147483647x2147483647xf32>
+          %s = pto.subview %t[%c0, %c0] sizes [8, 64]
+            : !pto.tile_buf<vec, 2147483647x2147483647xf32>
           return
         }""",
     "a result whose type nobody tells": """
