@@ -228,9 +228,9 @@ class CppSource:
                 hosts.append(Runtime(loaded, Memory(arrays)))
             hosts[0].body(number, words)()
 
-        def crashed(code: int) -> PtoError:
+        def crashed(status: int) -> PtoError:
             start = Location(self.file, self.entry.line)
-            return _crash(self.name, code, ring.last(paths), start)
+            return _crash(self.name, status, ring.last(paths), start)
 
         return Programs(tuple(kinds), self.mode, body=body, crashed=crashed)
 
@@ -255,9 +255,9 @@ class CppSource:
         return f"{self.expression}({self.entry.parameters}), C++"
 
 
-def _crash(name: str, code: int, last: Location | None, start: Location) -> PtoError:
+def _crash(name: str, status: int, last: Location | None, start: Location) -> PtoError:
     """Compiled code has ended its process."""
-    reason = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    reason = signal.Signals(-status).name if status < 0 else f"exit code {status}"
     return fail(
         "cpp-crash",
         f"{name} has crashed: {reason}"

@@ -87,8 +87,6 @@ def test_a_buffer_without_a_base_lies_behind_the_tiles_for_the_engine_too() -> N
 
 
 def test_what_cpp_cannot_say_is_refused() -> None:
-    move = INSTRUCTIONS["TMOV"]
-    assert brackets(move, {"dst", "src"}, {"grp_axis": 0}) is None
     gather = INSTRUCTIONS["MGATHER"]
     assert brackets(gather, {"dst", "src", "indexes", "scratch"}, {}) is None
     tile = TileBufType(TileSpec.of(TileType.Vec, dtype("f32"), 16, 64))

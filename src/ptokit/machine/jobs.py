@@ -83,12 +83,12 @@ def undisturbed() -> Generator[None, None, None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _silent(code: int) -> PtoError:
+def _silent(status: int) -> PtoError:
     """A process was ended: by the kernel, by whoever runs short of memory, by hand."""
     return fail(
         "jobs",
         "a process of the launch ended before its blocks were done",
-        got=[("exit code", code)],
+        got=[("exit code", status)],
         fix="leave jobs out to see what ends it; fewer processes need less memory",
     )
 

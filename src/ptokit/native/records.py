@@ -97,12 +97,12 @@ class Reader:
         self._types: dict[int, Any] = {}
         self._tiles: dict[tuple[int, ...], TileObject] = {}
 
-    def call(self, code: int, words: tuple[int, ...], core: Core, waits: bool) -> Call:
+    def call(self, number: int, words: tuple[int, ...], core: Core, waits: bool) -> Call:
         """The call that a record asks for; `words` follow the place.
 
         A kernel that `waits` has its objects still, and is told what was bound.
         """
-        insn = instructions()[code]
+        insn = instructions()[number]
         binds = waits or bool(insn.binds)
         template, at = [], 2
         for _ in range(words[0]):

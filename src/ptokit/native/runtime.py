@@ -29,7 +29,7 @@ from ptokit.native.records import Call, Memory, Reader, bits
 
 STOPPED = -(1 << 63)
 QUERY, EVENT_NEW, EVENT_RECORD, EVENT_WAIT, FIFO_NEW = -2, -3, -4, -5, -6
-UNSUPPORTED, OP_BARRIER, ASSERTION, TRAP = -9, -10, -11, -12
+OP_BARRIER, ASSERTION, TRAP = -10, -11, -12
 _PLACE = 4  # words of a record before its own: the code, and three return addresses
 
 
@@ -123,33 +123,31 @@ class Runtime:
                 counts = (ctypes.c_uint16 * 4)(*(bound[n] for n in range(4)))
                 ctypes.memmove(where, counts, 8)
 
-    def _serve(self, code: int, words: tuple[int, ...]) -> int:
+    def _serve(self, service: int, words: tuple[int, ...]) -> int:
         machine, reader = current(), self._reader
-        if code == QUERY:
+        if service == QUERY:
             core = machine.core
             return (core.block, machine.blocks, core.subblock, machine.subblocks)[words[0]]
-        if code == EVENT_NEW:
+        if service == EVENT_NEW:
             handle, src, dst, automatic, number = words
             classes = operation_classes()
             made = event_class(classes[src], classes[dst], bool(automatic), number)
             reader.events[handle] = made()
-        elif code == EVENT_RECORD:
+        elif service == EVENT_RECORD:
             reader.events[words[0]].record(flag=words[1])
-        elif code == EVENT_WAIT:
+        elif service == EVENT_WAIT:
             reader.events[words[0]].wait(words[1])
-        elif code == FIFO_NEW:
+        elif service == FIFO_NEW:
             handle, flag, way, size, slots, local, alone, unit, slots_at, c2v, v2c = words
             spec = PipeSpec(flag, Direction(way), size, slots, local, bool(alone), bool(unit))
             at = reader.memory.pointer(slots_at, u8)
             reader.fifos[handle] = pipe_class(spec)(at, c2v, v2c)
-        elif code == OP_BARRIER:
+        elif service == OP_BARRIER:
             barrier = INSTRUCTIONS["TSYNC"]
             machine.execute(barrier, (), (operation_classes()[words[0]],), foreign_site.get())
-        elif code == ASSERTION:
+        elif service == ASSERTION:
             condition = ctypes.string_at(words[0]).decode()
             raise fail("PTO_ASSERT", f"an assertion of the kernel does not hold: {condition}")
-        elif code == TRAP:
+        elif service == TRAP:
             raise fail("trap", "the kernel has stopped itself with trap()")
-        else:
-            raise fail("cpp-unsupported", f"{ctypes.string_at(words[0]).decode()} is not simulated")
         return 0

@@ -31,7 +31,7 @@ struct Stopped {};  // thrown through the frames of a kernel that was stopped; n
 
 enum Operand : int64_t { TILE = 1, TENSOR, CONV, INTEGER, REAL, FLAG, ENUM, POINTER, EVENT, FIFO, OBJECT };
 enum Service : int64_t { LAUNCH = -1, QUERY = -2, EVENT_NEW = -3, EVENT_RECORD = -4, EVENT_WAIT = -5, FIFO_NEW = -6,
-    ALLOCATE = -7, RELEASE = -8, UNSUPPORTED = -9, OP_BARRIER = -10, ASSERTION = -11, TRAP = -12 };
+    ALLOCATE = -7, RELEASE = -8, OP_BARRIER = -10, ASSERTION = -11, TRAP = -12 };
 
 struct Ring {
     static constexpr int64_t SIZE = 8192, LONGEST = 512;
