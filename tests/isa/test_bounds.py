@@ -28,6 +28,8 @@ RULES_ELSEWHERE: dict[str, str] = {
 }
 # (instruction, rule id) that no change of two facts breaks, with the reason.
 UNREACHABLE: dict[tuple[str, str], str] = {
+    ("SYNCALL", "workspace-size"): "soft and with a workspace: two changes (test_signals.py)",
+    ("SYNCALL", "hard"): "hard and with a workspace: two changes (test_signals.py)",
     ("TASSIGN", "SA-0054"): "a sample has no pointers; tests/seeds/test_tassign.py has",
     ("TDIVS", "sources"): "what kind an operand is, is no fact; tests/isa/test_tile_scalar.py asks",
     ("TGATHER", "compare-available"): "no legal call of that form to start from",
