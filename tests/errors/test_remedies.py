@@ -54,8 +54,8 @@ ADVICE: dict[str, tuple[Callable[[], Any], list[str]]] = {
         ["here: src1.Layout = ND"],
     ),
     "overlap": (
-        lambda: TADD(f32(0, 16, 16), f32(0x1000, 16, 16), f32(0x20, 16, 16)),
-        ["src1 at 0x400"],
+        lambda: TADD(f32(0x20, 16, 16), f32(0x1000, 16, 16), f32(0, 16, 16)),
+        ["dst at 0x400 or src1 at 0x20"],
     ),
     "the very next": (lambda: TASSIGN[0x1F](Tile[V, float32, 16, 16]()), ["here: Addr = 32"]),
     "address alignment": (lambda: TASSIGN[0x11](Tile[V, float32, 16, 16]()), ["here: Addr = 32"]),

@@ -201,6 +201,16 @@ MISTAKES: dict[str, list[Callable[[], Any]]] = {
         lambda: ptokit.load("/no/such/file.pto"),
         lambda: ptokit.loads(TEXT, part="x"),
     ],
+    "cpp": [
+        lambda: ptokit.cpp("/no/such/file.cpp"),
+        lambda: ptokit.cpp(__file__).nothing,
+        lambda: ptokit.cpp(__file__, core="bad"),
+        lambda: ptokit.cpp(__file__, target="a9"),
+    ],
+    "run_folder": [
+        lambda: ptokit.run_folder("/no/such/folder"),
+        lambda: ptokit.run_folder("/no/such/folder", jobs=0),
+    ],
     "load_parts": [lambda: ptokit.load_parts("/no/such/file.pto")],
     "TextLimits": [
         lambda: TextLimits(depth=3),

@@ -9,20 +9,18 @@ from ptokit.base.diagnostics import usage_error
 from ptokit.base.location import Location
 from ptokit.from_text import Program, loads, one_part
 from ptokit.ir.bytecode import MAGIC, is_bytecode
-from ptokit.ir.limits import TextLimits, decoded, read_source
+from ptokit.ir.limits import TextLimits, decoded, first_bytes, read_source
 
 
 def read_own_text(path: Path) -> str:
     """As `read_text`, of a file that is written again afterwards: of bytecode there is no text."""
-    if path.is_file():
-        with path.open("rb") as file:
-            if is_bytecode(file.read(len(MAGIC))):
-                raise usage_error(
-                    "file",
-                    f"{path} is bytecode, which is not rewritten",
-                    fix=f"write its text to a file: ptokit asm {path} -o k.pto",
-                    site=Location(str(path), 0),
-                )
+    if path.is_file() and is_bytecode(first_bytes(path, len(MAGIC))):
+        raise usage_error(
+            "file",
+            f"{path} is bytecode, which is not rewritten",
+            fix=f"write its text to a file: ptokit asm {path} -o k.pto",
+            site=Location(str(path), 0),
+        )
     return read_text(path)
 
 

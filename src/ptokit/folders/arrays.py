@@ -33,7 +33,8 @@ def read_array(word: str, name: str, kind: DType | None = None) -> Array:
 def _as_written(array: Array, kind: DType | None) -> Array:
     """.npy files cannot name bfloat16 and its kin: their elements are bytes without a type."""
     is_bare = kind is not None and array.dtype.kind == "V" and array.itemsize == kind.itemsize
-    return np.ascontiguousarray(array.view(kind.np) if kind is not None and is_bare else array)
+    found = array.view(kind.np) if kind is not None and is_bare else array
+    return found if found.flags.c_contiguous else np.ascontiguousarray(found)
 
 
 def difference(

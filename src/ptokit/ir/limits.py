@@ -101,6 +101,15 @@ def read_source(path: str | Path, limits: TextLimits) -> str:
     return decoded(data, str(path), limits, size)
 
 
+def first_bytes(path: Path, count: int) -> bytes:
+    """How a file begins; nothing where it cannot be read, which whoever reads it all will tell."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(count)
+    except OSError:
+        return b""
+
+
 def decoded(data: bytes, name: str, limits: TextLimits, size: int = 0) -> str:
     """UTF-8, with or without the mark some editors put in front; `size` of a file read in part.
 

@@ -306,8 +306,9 @@ def _tile(name: str, body: str, start: int) -> Type:
         return ElidedType(f"!pto.{name}<...>")
     keyed, bare = _keyed(body, start)
     _name_bare_parts(bare, keyed, start)
+    spec = _tile_spec(keyed, start)
     is_signed = keyed["dtype"][0].startswith("si")
-    return TileBufType(_tile_spec(keyed, start), name == "tile", is_signed)
+    return TileBufType(spec, name == "tile", is_signed)
 
 
 _COUNT = re.compile(r",\s*count\s*=\s*(\d+)\s*$")
