@@ -13,6 +13,9 @@ import pytest
 import ptokit
 from ptokit import *
 from ptokit.base.diagnostics import UsageError
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.facts import Ops
+from ptokit.isa.samples import samples
 from ptokit.isa.targets import TILE_LIBRARY, target
 
 F32 = np.finfo(np.float32)
@@ -75,6 +78,16 @@ def test_parts_of_which_none_covers_the_result() -> None:
     expected = np.full((4, 16), F32.min, "f4")
     expected[:2], expected[:, :8] = 3, 4
     assert np.array_equal(y, expected)
+
+
+@pytest.mark.parametrize("name", ["TPARTMAX", "TPARTMIN"])
+def test_each_library_keeps_its_own_code(name: str) -> None:
+    """Whichever of them an instruction ran on first."""
+    insn = INSTRUCTIONS[name]
+    cpp = next(samples(insn, target("a5"))).facts()
+    own = Ops(dict(cpp), cpp.attrs, target("a5").override(OWN), cpp.mode)
+    assert insn.body_for(cpp) is not insn.body_for(own)
+    assert insn.body_for(cpp) is insn.body_for(cpp)
 
 
 MASK = """
