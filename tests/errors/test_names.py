@@ -39,3 +39,19 @@ def test_pipes_and_events_have_names(insn: Insn) -> None:
                 assert found.fix
                 told += 1
     assert told or not insn.rules
+
+
+FLAGS = ["sync_set", "sync_wait", "set_cross_block", "wait_cross_block"]
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_flags_between_cores_have_none(name: str) -> None:
+    """Texts write their numbers, of which there are more than events have names."""
+    insn = INSTRUCTIONS[name]
+    for target in (TARGETS[device] for device in insn.targets):
+        legal = next(samples(insn, target)).facts("manual")
+        for given, nearest in ((-1, 0), (16, 15)):
+            changed = {**dict(legal), "event_id": ScalarFacts(None, given)}
+            (found,) = verify(insn, Ops(changed, legal.attrs, target, "manual"))
+            assert dict(found.got)["event_id"] == str(given)
+            assert found.fix == f"event_id = {nearest}"

@@ -366,7 +366,7 @@ def _text_signal(name: str, on: str, *attrs: Attr, **more: Any) -> Any:
     """An operation of texts with a pipe and a flag."""
     return _intrinsic(
         _pipe(),
-        number("event_id", "event", note="0..15"),
+        number("event_id", signed(32), note="0..15"),  # of another kind than those with names
         attrs=list(attrs),
         targets="a2a3 a5",
         asm=_signal_text(name, "event_id"),
