@@ -14,6 +14,7 @@ from tests.isa.specification import FOLDER, available, entries
 TILE, BUF = "!pto.tile<...>", "!pto.tile_buf<...>"
 COMPARED = "%src0, %src1 {cmpMode = #pto<...>}"
 TREE = "%src, %tmp {isBinary = false}"
+UP = "{descending = false}"
 BOTH = "%dstVal, %dstIdx = pto.tcolargmax"
 
 
@@ -32,7 +33,15 @@ BOTH = "%dstVal, %dstIdx = pto.tcolargmax"
             "sync",
             [f"%dst = tload %src[%row, %col] : (!pto.memref<...>, index, index) -> {TILE}"],
         ),
-        ("TCI", "l1", [f"%dst = pto.tci %start {{descending = false}} : dtype -> {TILE}"]),
+        ("TCI", "l1", [f"%dst = pto.tci %start {UP} : dtype -> {TILE}"]),
+        (
+            "TCI",
+            "l2",
+            [
+                f"pto.tci ins(%start : dtype) outs(%dst : {BUF}) {UP}",
+                f"pto.tci ins(%start, %tmp : dtype, {BUF}) outs(%dst : {BUF}) {UP}",
+            ],
+        ),
         (
             "TCOLSUM",
             "l2",

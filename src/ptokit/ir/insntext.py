@@ -475,12 +475,12 @@ def _split_attrs(op: Op, form: Form) -> tuple[str, str, dict[str, Attribute]]:
         return "", "", op.attrs
     keys = attr_keys(form.insn)
     places = {
-        key: asm.place.get(a.name, "")
+        key: asm.place.get(a.name, "outs")
         for key, a in keys.items()
         if a.name not in asm.beside or op.bound(asm.beside[a.name]) is not None
     }
     is_whole = "ins" in places.values()
-    inner = {k: v for k, v in op.attrs.items() if is_whole or places.get(k)}
+    inner = {k: v for k, v in op.attrs.items() if is_whole or places.get(k, "outs") != "outs"}
     outer = {k: v for k, v in op.attrs.items() if k not in inner}
     if not inner:
         return "", "", outer

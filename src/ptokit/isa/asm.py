@@ -128,21 +128,21 @@ def _level2(insn: Insn, names: tuple[str, ...], name: str) -> str:
             said = [f" {words[o.name]} %{o.name} : {_type(o, 'tile_buf')}" for o in side
                     if o.name in words]  # fmt: skip
             listed = ", ".join(f"%{o.name}" for o in plain)
-            inside = _attributes(insn, names) if word == "ins" else ""
+            inside = _attributes(insn, names, "ins own") if word == "ins" else ""
             types = ", ".join(_type(o, "tile_buf") for o in plain)
             if word == "ins" and not any(insn.operand(n).optional for n in names):
                 inside, types = inside + _own_attribute(insn), types + _word(insn)
             parts.append(f"{word}({listed}{inside} : {types}{''.join(said)})")
-    return " ".join(parts)
+    return " ".join(parts) + _attributes(insn, names, "outs")
 
 
-def _attributes(insn: Insn, names: tuple[str, ...]) -> str:
-    """The attributes a line shows: those with a place among the operands."""
+def _attributes(insn: Insn, names: tuple[str, ...], places: str = "ins own outs") -> str:
+    """The attributes a line shows, of those that the record gives one of these places."""
     asm = _asm(insn)
     shown = [
         (asm.attrs.get(a.name, a.name).split()[0], a.default)
         for a in insn.attrs
-        if asm.place.get(a.name, ",")[-1] != "," and a.default is not None
+        if asm.place.get(a.name) in places.split() and a.default is not None
         if a.name not in asm.beside or asm.beside[a.name] in names
     ]
     return f" {{{', '.join(f'{key} = {_elided(value)}' for key, value in shown)}}}" * bool(shown)

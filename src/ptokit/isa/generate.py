@@ -104,6 +104,7 @@ def _sequence(o: Any) -> View | Extent:
         ins=("start", "tmp"),
         tmp=frozenset({"l2"}),
         attrs={"descending": "descending"},
+        place={"descending": "outs"},
         supplied={"tmp": _COUNTS_ALONE},
     ),
     example={"dst": "Vec {T} 1x64", "start": "3", "tmp": "Vec i32 1x512"},

@@ -183,7 +183,8 @@ class Asm:
     # an attribute is placed there after a comma: `ins(%s, {maskPattern = ...} : T, "row")`.
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     # Where Level 2 writes an attribute: behind `outs(...)` unless listed here as "ins" (inside the
-    # parentheses, with all others), "own" (inside, alone) or "own," (the same after a comma).
+    # parentheses, with all others), "own" (inside, alone) or "own," (the same after a comma). Pages
+    # show those that are listed; "outs" is only that.
     place: Mapping[str, str] = field(default_factory=dict[str, str])  # template name -> place
     # Template name -> the operand without which the attribute says nothing.
     beside: Mapping[str, str] = field(default_factory=dict[str, str])
