@@ -167,7 +167,7 @@ def test_text_of_slots(target: str, way: Any) -> None:
     assert f"pto.talloc(%slot, %pipe : {view}, !pto.pipe) {{split = 1}}" in text
     assert f"pto.tpush(%slot, %pipe : {view}, !pto.pipe) {{split = 1}}" in text
     whole = "!pto.partition_tensor_view<32x32xf16>"
-    assert f"pto.tfree(%pipe : !pto.pipe, %entry : {whole}) {{split = 1}}" in text
+    assert f"pto.tfree(%entry, %pipe : {whole}, !pto.pipe) {{split = 1}}" in text
     assert same_module(parse(text, "kernel.pto"), module)
 
 

@@ -44,6 +44,11 @@ ODD = {
             fractal=1024>) {split = 0}
           return
         }""",
+    "a split of a front end that is none": """
+        func.func @f() attributes {pto.kernel_kind = #pto.kernel_kind<vector>} {
+          pto.tfree_from_aic {split = 5}
+          return
+        }""",
     "the rules look at a group, not at its first member": """
         func.func @f(%p: !pto.ptr<f32>, %r: !pto.ptr<f32>, %n: index) {
           %v = pto.make_tensor_view %p, shape = [%n, %n], strides = [%n, %n]
@@ -123,7 +128,7 @@ def test_what_once_was_a_bug(name: str) -> None:
 
 
 REFUSED = {
-    "pto.tfree_from_aic {split = 5}": "tfree_from_aic: split: 5 : i8 is not a TileSplitAxis",
+    "pto.tfree(%p : !pto.pipe) {split = 5}": "tfree: split: 5 : i8 is not a TileSplitAxis",
     '"pto.wait_event"() {event_id = #pto.event<EVENT_ID0>} : () -> ()': "needs dst_pipe or dst_op",
     '"pto.barrier"() {pipe = "PIPE_V"} : () -> ()': "needs pipe",
 }
@@ -132,7 +137,7 @@ REFUSED = {
 @pytest.mark.parametrize("line", REFUSED)
 def test_attributes_are_read_like_those_of_any_instruction(line: str) -> None:
     with pytest.raises(ptokit.ProgramError, match=REFUSED[line]):
-        ptokit.loads(f"func.func @f() {{\n  {line}\n  return\n}}")
+        ptokit.loads(f"func.func @f(%p: !pto.pipe) {{\n  {line}\n  return\n}}")
 
 
 NOT_IN_CPP = {

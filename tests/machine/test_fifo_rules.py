@@ -83,7 +83,7 @@ BROKEN: dict[tuple[str, str], Callable[[], Any]] = {
     ("TPOP", "global-direction"): lambda: TPOP(elsewhere(), Slot()),
     ("TPOP", "tile-direction"): lambda: TPOP(pipe(Direction.DIR_BOTH_GM), vec()),
     ("TPOP", "tile-location"): lambda: TPOP(through_gm(), acc()),
-    ("TPOP", "split"): lambda: TPOP[UP_ODD](through_gm(), vec(8)),
+    ("TPOP", "split"): lambda: TPOP[UP_ODD](pipe(Direction.DIR_C2V), vec(8)),
     ("TPOP", "slot-size"): lambda: TPOP[UP](through_gm(), vec()),
     ("TFREE", "global-direction"): lambda: TFREE(elsewhere(), Slot()),
 }

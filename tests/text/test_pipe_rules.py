@@ -168,6 +168,7 @@ BROKEN: list[tuple[str, str, dict[str, str], str, str, str]] = [
     ("odd", "a5", {"dir_mask = 1": "dir_mask = 3"}, "pipe-address", "one direction", "init"),
     # how entries are divided
     ("tiles", "a5", {"split = 1": "split = 5"}, "pipe-split", "0, 1, 2, 3 or 4", "tpush_to"),
+    ("tiles", "a5", {"free_from_aic {id = 2, split = 1}": "free_from_aic {id = 2, split = 5}"}, "pipe-split", "3 or 4", "tfree_from"),
     ("tiles", "a2a3", {"split = 1": "split = 3"}, "pipe-split", "odd entries", "tpush_to"),
     ("views", "a5", {"split = 0": "split = 3"}, "pipe-split", "odd entries", "talloc"),
     ("odd", "a5", {"valid=15x16": "valid=14x16"}, "pipe-split", "an odd number of valid rows", "tpush_to"),
