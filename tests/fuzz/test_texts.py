@@ -127,6 +127,15 @@ def test_what_once_was_a_bug(name: str) -> None:
     assert not found.bugs
 
 
+@pytest.mark.parametrize("key", ["dtype=f32", "rows=16", "cols=16"])
+def test_a_tile_type_says_what_it_must(key: str) -> None:
+    whole = "func.func @f(%t: !pto.tile_buf<loc=vec, dtype=f32, rows=16, cols=16>) {\n  return\n}"
+    assert judged(whole.encode()).is_loaded
+    found = judged(whole.replace(f", {key}", "").encode())
+    assert not found.is_loaded
+    assert not found.bugs
+
+
 REFUSED = {
     "pto.tfree(%p : !pto.pipe) {split = 5}": "tfree: split: 5 : i8 is not a TileSplitAxis",
     '"pto.wait_event"() {event_id = #pto.event<EVENT_ID0>} : () -> ()': "needs dst_pipe or dst_op",

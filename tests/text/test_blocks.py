@@ -162,6 +162,25 @@ def test_jumps_that_lead_nowhere(code: str) -> None:
     assert code in error.value.codes
 
 
+UNENDED = {
+    "an empty block": "cf.cond_br %c, ^a, ^b\n^a:\n^b:\n  return",
+    "an empty first block": "^a:\n^b:\n  return",
+    "a block without an end": "cf.br ^a\n^a:\n  %n = arith.constant 0 : i32\n^b:\n  return",
+    "a jump in the middle": "cf.br ^a\n^a:\n  cf.br ^a\n  return",
+    "a jump without blocks": "cf.br ^a\n  return",
+    "a jump out of a branch": "scf.if %c {\n    cf.br ^a\n  }\n  return",
+    "a return from a branch": "scf.if %c {\n    return\n  }\n  return",
+    "two ends": "scf.if %c {\n    scf.yield\n    scf.yield\n  }\n  return",
+}
+
+
+@pytest.mark.parametrize("case", UNENDED)
+def test_a_block_has_one_end(case: str) -> None:
+    with pytest.raises(PtoError) as error:
+        loads(f"func.func @f(%c: i1) {{\n  {UNENDED[case]}\n}}")
+    assert error.value.codes == ("block-end",)
+
+
 # ---- regions that group --------------------------------------------------------------------------
 
 GROUPED = f"""func.func @f(%p: !pto.ptr<f32>) attributes {{pto.entry}} {{

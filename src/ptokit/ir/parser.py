@@ -16,6 +16,7 @@ from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
 from ptokit.ir.dialects import DEFINITIONS, cf
 from ptokit.ir.dialects.func import CALL, RETURN
 from ptokit.ir.extents import broken_extents
+from ptokit.ir.flow import is_terminator
 from ptokit.ir.insntext import read_instruction
 from ptokit.ir.instructions import forms_of, mnemonics
 from ptokit.ir.lexer import Source
@@ -206,9 +207,10 @@ class Parser(Reader):
         return params, tuple(types)
 
     def check_return(self, function: Function) -> None:
-        """A body ends with a return of the declared types."""
+        """A body ends with a return of the declared types, and nothing ends a block before."""
         if function.body is None:
             return
+        self._check_ends(function.body)
         last = function.body.ops[-1] if function.body.ops else None
         if last is None or not RETURN.matches(last):
             if not self.errors:
@@ -273,21 +275,31 @@ class Parser(Reader):
             value.owner = block
             self.define(name, value, value.location)
             block.args.append(value)
-        first = self.text if self.kind == "label" else ""
+        first, place = self.text if self.kind == "label" else "", self.place()
         if first:
             self._label(block)
         while not self.accept("}"):
             if self.kind == "end":
                 raise self.unexpected("'}'")
             if self.kind == "label":
-                self._blocks(block, first)
+                self._blocks(block, first, place)
                 return
             self._statement(block)
 
-    def _blocks(self, block: Block, first: str) -> None:
+    def _check_ends(self, block: Block) -> None:
+        """What ends a block is its last operation; an end that is implied stands behind it too."""
+        for op in block.ops[:-1]:
+            if is_terminator(op):
+                what = f"nothing follows {op.name} in its block"
+                self.note("block-end", what, op.location, "leave it out, or put a label behind it")
+        for op in block.ops:
+            for region in op.regions:
+                self._check_ends(region)
+
+    def _blocks(self, block: Block, first: str, place: Location) -> None:
         """What follows are more blocks: all of them become one operation of the first."""
         current = Block(ops=block.ops)
-        names = {first: current}
+        names, places = {first: current}, {first: place}
         while not self.accept("}"):
             if self.kind == "end":
                 raise self.unexpected("'}'")
@@ -297,9 +309,13 @@ class Parser(Reader):
             name, current = self.text, Block()
             if name in names:
                 self.note("redefined-block", f"{name} is defined twice")
+            names[name], places[name] = current, self.place()
             self._label(current)
-            names[name] = current
-        block.ops = cf.joined(self, names)
+        unended = [n for n, each in names.items() if not any(map(is_terminator, each.ops[-1:]))]
+        for name in unended:
+            what = f"{name or 'the first block'} ends with a jump, or with what ends its region"
+            self.note("block-end", what, places[name], "write a jump to the next block: cf.br")
+        block.ops = [] if unended else cf.joined(self, names)
 
     def _label(self, block: Block) -> None:
         self.at += 1
