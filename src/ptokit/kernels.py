@@ -65,6 +65,7 @@ from ptokit.passes.accesses import accesses_of
 from ptokit.passes.finish import OPEN, VERDICT, Steps
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
+from ptokit.passes.pipe_rules import refuse_deeper_copies
 from ptokit.passes.verify import Verify
 from ptokit.repair.search import Repair, Trial, repair
 from ptokit.report.memory_map import Map, Placed
@@ -301,9 +302,12 @@ class Kernel:
         asked = self._asked(target, defines, rules, allow, place, sync)
         arguments = self.source.bind(args, consts)
         if form in ("", "l3"):  # the finished program; the other forms are of the written one
-            return print_module(self._shown(asked, arguments))
-        written = self._written(asked.target, arguments)
-        return print_module(ConvertLevel(form).run(written, asked.target))
+            module = self._shown(asked, arguments)
+        else:
+            written = self._written(asked.target, arguments)
+            module = ConvertLevel(form).run(written, asked.target)
+        refuse_deeper_copies(module)
+        return print_module(module)
 
     def cpp(
         self,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ptokit import *
+from ptokit.from_text import loads
 from ptokit.ir.parser import parse
 from ptokit.ir.printer import print_module
 from ptokit.ir.rewrite import same_module
@@ -16,6 +17,9 @@ UP = TileSplitAxis.TILE_UP_DOWN
 V2C, V2C_GM = Direction.DIR_V2C, Direction.DIR_V2C_GM
 Half = Tile[TileType.Vec, half, 16, 32]
 Whole = Tile[TileType.Mat, half, 32, 32, BLayout.ColMajor, 32, 32, SLayout.RowMajor]
+
+
+Matrix = Tile[TileType.Mat, float32, 32, 32, BLayout.ColMajor, 32, 32, SLayout.RowMajor]
 
 
 def at(tile: Any, address: int) -> Any:
@@ -202,6 +206,49 @@ def test_what_the_text_has_no_operation_for(wrong: Kernel, message: str) -> None
     with pytest.raises(PtoError, match=message) as caught:
         wrong.lower(np.zeros((32, 32), np.float16))
     assert caught.value.diagnostics[0].code.startswith("lower.")
+
+
+@kernel(mode="auto", core="mix")
+def keeping_two(x: Any, y: Any, ring: Any, *, slots: int, local: int) -> None:
+    """y is the first entry, used when the second one was popped as well."""
+    pipe = TPipe[0, V2C, 4096, slots, local](ring, 0, 0x8000)
+    with vector_section():
+        tile, first = Tile[TileType.Vec, float32, 16, 32](), get_subblockid() * 16
+        for i in range(2):
+            TLOAD(tile, GlobalTensor(x)[first : first + 16, :])
+            TADDS(tile, tile, i * 1.0)
+            TPUSH[UP](pipe, tile)
+    with cube_section():
+        left, right = TileLeft[float32, 32, 32](), TileRight[float32, 32, 32]()
+        acc, a, b = TileAcc[float32, 32, 32](), Matrix(), Matrix()
+        TPOP[UP](pipe, a)
+        TFREE[UP](pipe)
+        TPOP[UP](pipe, b)
+        TFREE[UP](pipe)
+        TMOV(left, a)
+        TMOV(right, b)
+        TMATMUL(acc, left, right)
+        TSTORE(GlobalTensor(y), acc)
+
+
+@pytest.mark.parametrize(("slots", "local"), [(1, 1), (1, 2), (2, 2), (2, 3), (4, 1)])
+def test_texts_have_no_more_copies_than_slots(slots: int, local: int) -> None:
+    x = np.eye(32, dtype=np.float32)
+    kept = x if local > 1 else x + 1  # a single copy is overwritten by the second pop
+    for path in ("eager", "lowered"):
+        y, ring = np.zeros((32, 32), np.float32), np.zeros(16384, np.uint8)
+        keeping_two[1](x, y, ring, slots=slots, local=local, path=path)
+        assert (y == kept @ (x + 1)).all()
+    keeping_two.cpp(x, y, ring, slots=slots, local=local)
+    for form in ("l2", "l3"):
+        if local <= slots:
+            text = keeping_two.text(x, y, ring, slots=slots, local=local, form=form)
+            assert loads(text).check() == []
+            continue
+        with pytest.raises(PtoError, match="at most as many local slots as slots") as caught:
+            keeping_two.text(x, y, ring, slots=slots, local=local, form=form)
+        assert caught.value.codes == ("convert-level",)
+        assert "pipe = TPipe" in str(caught.value)
 
 
 def test_unit_flags_are_part_of_the_pipe() -> None:

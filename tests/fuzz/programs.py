@@ -142,6 +142,11 @@ def kept_programs() -> list[Program]:
 _CLASSES = {"MTE2": "TLOAD", "V": "TADD", "MTE3": "TSTORE_VEC"}
 
 
+def _slots(depth: int) -> str:
+    """SlotNum, and LocalSlotNum where its default is more than texts allow."""
+    return "1, 1" if depth == 1 else str(depth)
+
+
 @dataclass
 class _Writer:
     """Writes the lines of one kernel."""
@@ -271,7 +276,7 @@ class _Writer:
         self.write("def k(x, y, n, ring):")
         self.indent = 1
         self.write("total = 0")
-        self.write(f"pipe = TPipe[0, Direction.DIR_C2V, 4096, {depth}](ring, 0x8000, 0)")
+        self.write(f"pipe = TPipe[0, Direction.DIR_C2V, 4096, {_slots(depth)}](ring, 0x8000, 0)")
         self.write("with cube_section():")
         self.indent = 2
         self.product()
@@ -312,7 +317,7 @@ class _Writer:
         self.write("def k(x, y, n, ring):")
         self.indent = 1
         self.write("total = 0")
-        self.write(f"pipe = TPipe[0, Direction.DIR_V2C, 4096, {depth}](ring, 0, 0x8000)")
+        self.write(f"pipe = TPipe[0, Direction.DIR_V2C, 4096, {_slots(depth)}](ring, 0, 0x8000)")
         self.write("with vector_section():")
         self.indent = 2
         self.write("half = Half()")

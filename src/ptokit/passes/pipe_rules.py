@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.diagnostics import Diagnostic, fail
 from ptokit.base.dtypes import bf16, f16, f32, i64, u64
 from ptokit.base.enums import BLayout, Direction, LayoutMode_t, SLayout, TileType
 from ptokit.base.tiles import DYNAMIC
@@ -191,14 +191,34 @@ def _numbers(op: Op) -> Found:
         if key in op.attrs and number_of(op, key) < least:
             got = {key: number_of(op, key)}
             yield complaint(op, "pipe-slots", f"{key} is greater than {least - 1}", got)
-    local, slots = number_of(op, "local_slot_num", 1), slots_of(op)
-    if local > slots > 0:
-        text = f"local_slot_num is less than or equal to slot_num ({slots})"
-        yield complaint(op, "pipe-slots", text, {"local_slot_num": local})
+    if _copies_too_many(op):
+        text = f"local_slot_num is less than or equal to slot_num ({slots_of(op)})"
+        yield complaint(op, "pipe-slots", text, {"local_slot_num": number_of(op, "local_slot_num")})
     base = number_of(op, "flag_base")
     if base < 0 or base + flags_of(op) > FLAG_IDS:
         text = f"the flags of a pipe fit within {FLAG_IDS} hardware flag ids"
         yield complaint(op, "pipe-flags", text, {"flag_base": base, "flags": flags_of(op)})
+
+
+def _copies_too_many(op: Op) -> bool:
+    return number_of(op, "local_slot_num", 1) > slots_of(op) > 0
+
+
+def refuse_deeper_copies(module: Module) -> None:
+    """Refuse to write as text what only C++ allows: a consumer that keeps more entries than slots.
+
+    A smaller number in its place would let a pop overwrite an entry that is still in use.
+    """
+    for op in module.walk():
+        if opens_pipe(op) and _copies_too_many(op):
+            slots, local = slots_of(op), number_of(op, "local_slot_num")
+            raise fail(
+                "convert-level",
+                f"{op.name}: texts have at most as many local slots as slots",
+                got=[("SlotNum", slots), ("LocalSlotNum", local)],
+                fix=f"TPipe[FlagID, DirType, SlotSize, {slots}, {slots}], or {local} slots",
+                site=op.location,
+            )
 
 
 def _front_opening(op: Op, scene: _Scene) -> Found:
