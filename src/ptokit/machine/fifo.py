@@ -459,9 +459,6 @@ class End:
     def _place(self, tile: TileObject) -> None:
         """Place the tile: over its slot, or over the next place of the local ring."""
         pipe, spec, machine = self.pipe, self.pipe.spec, self.machine
-        if machine.mode == "auto" and not pipe.direct:
-            machine.place(tile)
-            return
         base = pipe.v2c_consumer_buf if self.role == "cube" else pipe.c2v_consumer_buf
         if pipe.direct:
             offset = self.slot() + self.state.entryOffset
