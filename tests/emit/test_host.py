@@ -30,7 +30,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @needs_compiler
 @pytest.mark.parametrize("made", WRITTEN.values(), ids=WRITTEN)
 def test_the_compiled_kernel_leaves_the_same_bytes(program: Any, made: Construct) -> None:
-    for n in made.numbers:
+    for n in {made.numbers[0], made.numbers[-1]}:  # every launch is a process
         wanted, got = (np.full((ROWS, COLS), -1, np.float32) for _ in range(2))
         made.kernel[1](X.copy(), wanted, n)
         run = program[made.kernel.name][1](X.copy(), got, n)

@@ -32,7 +32,7 @@ def check(seeds: range, folder: Path) -> None:
             wanted = outcome(each, n)
             assert np.array_equal(wanted, outcome(each, n, path="lowered")), (each.name, n)
             assert np.array_equal(wanted, outcome(text, n)), (each.name, n)
-            if library is not None:
+            if library is not None and n in NUMBERS[::3]:  # every launch is a process
                 y = np.full_like(X, -7)
                 library[each.name][1](X.copy(), y, n)
                 assert np.array_equal(wanted, y), (each.name, n)

@@ -21,7 +21,7 @@ SEEDS, ROUNDS = range(60), (0, 1, 4)
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    texts = [loads(random_program(seed).text).cpp() for seed in SEEDS]
+    texts = [loads(random_program(seed).text).cpp() for seed in SEEDS[::3]]
     return compiled(texts, tmp_path_factory.mktemp("host"))
 
 
@@ -36,7 +36,7 @@ def test_random_values_are_computed_at_every_level(seed: int) -> None:
             assert np.array_equal(z, made.computes(X, n)), (form, n)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[::3])
 def test_and_in_cpp(seed: int, library: Any) -> None:
     for n in ROUNDS:
         x, z = X.copy(), np.zeros_like(X)
