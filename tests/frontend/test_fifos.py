@@ -251,6 +251,12 @@ def test_texts_have_no_more_copies_than_slots(slots: int, local: int) -> None:
         assert "pipe = TPipe" in str(caught.value)
 
 
+def test_the_permissive_profile_keeps_popped_tiles() -> None:
+    x, y = np.eye(32, dtype=np.float32), np.zeros((32, 32), np.float32)
+    keeping_two[1](x, y, np.zeros(16384, np.uint8), slots=2, local=1, target="cpu", allow=["E10"])
+    assert (y == x + 1).all()
+
+
 def test_unit_flags_are_part_of_the_pipe() -> None:
     module = with_unit_flags.lower(np.zeros((32, 32), np.float16))
     text = print_module(module)

@@ -459,6 +459,9 @@ class End:
     def _place(self, tile: TileObject) -> None:
         """Place the tile: over its slot, or over the next place of the local ring."""
         pipe, spec, machine = self.pipe, self.pipe.spec, self.machine
+        if machine.mode == "auto" and not pipe.direct and not machine.target.is_device:
+            machine.place(tile)  # the simulator of the tool chain keeps every popped tile
+            return
         base = pipe.v2c_consumer_buf if self.role == "cube" else pipe.c2v_consumer_buf
         if pipe.direct:
             offset = self.slot() + self.state.entryOffset
