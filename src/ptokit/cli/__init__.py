@@ -68,8 +68,7 @@ def main() -> None:
     warnings.simplefilter("ignore", PtoWarning)  # commands print what they find themselves
     try:
         try:
-            for name, module in COMMANDS.items():
-                app.command(name)(_stoppable(import_module(module).command))
+            _register(sys.argv[1:])
             switches = import_module("ptokit.cli.steps").switches
             app([*switches(sys.argv[1:])])
         finally:
@@ -80,6 +79,15 @@ def main() -> None:
             answers = sys.stdout.fileno()
             os.dup2(os.open(os.devnull, os.O_WRONLY), answers)
         sys.exit(code)
+
+
+def _register(words: Sequence[str]) -> None:
+    """Import the command that is asked for, or all of them where none is; each of them once."""
+    named = next((word for word in words if not word.startswith("-")), "")
+    known = {each.name for each in app.registered_commands}
+    for name in (named,) if named in COMMANDS else COMMANDS:
+        if name not in known:
+            app.command(name)(_stoppable(import_module(COMMANDS[name]).command))
 
 
 class _Stopped(BaseException):
