@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -125,6 +125,7 @@ class CppSource:
     expression: str
     entry: tokens.Entry
     mode: str = "manual"
+    _known: dict[str, list[Parameter]] = field(default_factory=dict[str, list[Parameter]])
 
     @property
     def name(self) -> str:
@@ -170,13 +171,16 @@ class CppSource:
         """Its parameters, by the names they are written with."""
         return tokens.parameter_names(self.entry.parameters)
 
-    @cached_property
+    @property
     def signature(self) -> list[Parameter]:
         """What it takes, as the compiler sees it."""
-        path = next(iter(self._libraries.values()))
-        number = self._entered.index(self.expression)
-        (found,) = spread(lambda _: Library(path, self.file).signature(number), [], 1, 1)
-        return found
+        # No cached_property: errors are told at the line of the user, not of that.
+        if "signature" not in self._known:
+            path = next(iter(self._libraries.values()))
+            number = self._entered.index(self.expression)
+            (found,) = spread(lambda _: Library(path, self.file).signature(number), [], 1, 1)
+            self._known["signature"] = found
+        return self._known["signature"]
 
     def bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> Mapping[str, Any]:
         if consts or len(args) != len(self.signature):
@@ -199,6 +203,13 @@ class CppSource:
         return (self.expression,)
 
     def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+        if target.name != self.target.name:
+            raise usage_error(
+                "kernel",
+                f"{self.name} is compiled for {self.target.name}",
+                got=[("target", target.name)],
+                fix=f'cpp("{self.program.path.name}", target="{target.name}")',
+            )
         raise fail(
             "lower.cpp",
             "a C++ kernel is compiled, not lowered",
@@ -249,7 +260,13 @@ class CppSource:
         )
 
     def rewritten(self, text: str) -> CppSource:
-        return replace(self, program=replace(self.program))
+        raise fail(
+            "lower.cpp",
+            "C++ is not repaired yet",
+            fix="the findings of a launch say what to write, and where",
+            site=Location(self.file, self.entry.line),
+            kind=NotSupported,
+        )
 
     def __str__(self) -> str:
         return f"{self.expression}({self.entry.parameters}), C++"

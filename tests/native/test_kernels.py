@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ptokit.base.diagnostics import PtoError
+from ptokit.base.diagnostics import NotSupported, PtoError
+from ptokit.isa.targets import target as find_target
 from tests.native.support import line_of, needs_compiler, source
 
 pytestmark = needs_compiler
@@ -148,6 +150,8 @@ def test_an_instance_of_a_template(program: Any, name: str, kind: Any) -> None:
         (lambda p: p.add[1](X, X, s=1.0), "in order"),
         (lambda p: p.nothing, "has no kernel nothing"),
         (lambda p: p.general, "is a template"),
+        (lambda p: p.add[1](X, X, 1.0, 1, target="a5"), "is compiled for a2a3"),
+        (lambda p: replace(p, target=find_target("kirin9030")).add[1](X, X, 1.0, 1), "a2a3 and a5"),
     ],
 )
 def test_a_call_that_does_not_fit(program: Any, call: Any, words: str) -> None:
@@ -156,6 +160,11 @@ def test_a_call_that_does_not_fit(program: Any, call: Any, words: str) -> None:
     location = raised.value.diagnostics[0].location
     assert location is not None
     assert location.file == __file__
+
+
+def test_a_repair_is_refused_by_name(program: Any) -> None:
+    with pytest.raises(NotSupported, match="C\\+\\+ is not repaired yet"):
+        program.racy.fix(np.zeros_like(X), X)
 
 
 def test_what_does_not_compile_is_told_at_its_line(tmp_path: Path) -> None:

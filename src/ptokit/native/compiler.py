@@ -92,6 +92,9 @@ class Unit:
 
 def compiled(unit: Unit, target: Target, cores: Sequence[str]) -> dict[str, Path]:
     """A shared library per kind of core, from the cache or made now, side by side."""
+    compiler(os.environ.get(CHOICE, ""))  # what the call is to blame for is told at its line
+    for core in cores:
+        _macros(target, core)
     with ThreadPoolExecutor() as pool:
         made = [pool.submit(_library, unit, target, core) for core in cores]
         return {core: each.result() for core, each in zip(cores, made, strict=True)}
@@ -128,7 +131,14 @@ def _library(unit: Unit, target: Target, core: str) -> Path:
 
 def _macros(target: Target, core: str) -> list[str]:
     facts = {"a2a3": ("220", "MEMORY_BASE"), "a5": ("310", "REGISTER_BASE")}
-    number, base = facts.get(target.name, facts["a2a3"])
+    if target.name not in facts:
+        raise usage_error(
+            "compiler",
+            f"C++ kernels are compiled for {' and '.join(facts)}",
+            got=[("target", target.name)],
+            fix='cpp(..., target="a2a3")',
+        )
+    number, base = facts[target.name]
     found = [
         f"__CCE_AICORE__={number}",
         base,

@@ -137,7 +137,7 @@ def with_plain_launches(text: str, file: str) -> str:
             cuts.append((words[start].start, words[closed].end, written))
     for start, end, written in reversed(cuts):
         lines = text.count("\n", start, end) - written.count("\n")
-        text = text[:start] + written + "\\\n" * 0 + "\n" * max(0, lines) + text[end:]
+        text = text[:start] + written + "\n" * max(0, lines) + text[end:]
     return text
 
 
