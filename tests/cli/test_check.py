@@ -168,7 +168,9 @@ def test_a_text_that_is_run_needs_its_arguments(cli: CliRunner, tmp_path: Path) 
     assert isinstance(result.exception, UsageError)
     (found,) = result.exception.diagnostics
     assert found.message == "@f takes 1 arguments, 0 given"
-    assert found.fix == "give a number or an .npy file for each: --arg %n: i32"
+    assert found.fix == (
+        "give a number, an .npy file or a shape, f32[16,64], for each: --arg %n: i32"
+    )
     result = cli.invoke(app, ["check", "--run", str(file), "--arg", "3"])
     assert result.exit_code == 0
     assert "E1   ok" in result.output

@@ -1,7 +1,8 @@
-"""`ptokit check FILE... --target a2a3,a5`: one verdict per file, of Python or of PTO text.
+"""`ptokit check FILE... --target a2a3,a5`: one verdict per file, of Python, PTO text or C++.
 
 The kernels of a Python file are checked for the arguments they declare and run with every checker
-on. A text is checked against every rule; with `--run` and its arguments it runs as well.
+on. A text is checked against every rule; with `--run` and its arguments it runs as well. A C++
+kernel always runs, with the arguments that it is given.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
 from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.cpp_file import ARGUMENTS, CppCall, check_cpp, is_cpp
 from ptokit.cli.files import write_text
 from ptokit.cli.python_file import Checked, Job, Rules, check_python, no_kernel
 from ptokit.cli.run import arguments
@@ -47,7 +49,7 @@ _IMPORT = re.compile(r"^\s*(import|from)\s+\w", re.MULTILINE)
 @finishing
 def command(
     files: Annotated[
-        list[Path], typer.Argument(help="Files of Python or PTO text; - is standard input.")
+        list[Path], typer.Argument(help="Files of Python, PTO text or C++; - is standard input.")
     ],
     targets: Annotated[
         str,
@@ -65,8 +67,12 @@ def command(
     ] = False,
     arg: Annotated[
         list[str] | None,
-        typer.Option("--arg", help="With --run FILE.pto: a number or .npy file per parameter."),
+        typer.Option("--arg", help=f"With --run FILE.pto, or FILE.cpp: {ARGUMENTS.lower()}"),
     ] = None,
+    entry: Annotated[
+        str, typer.Option("--entry", "--kernel", help="Of C++: the kernel to check.")
+    ] = "",
+    grid: Annotated[int, typer.Option("--grid", min=1, help="Of C++: number of blocks.")] = 1,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0, help="Time for each file that runs.")
     ] = 60.0,
@@ -93,7 +99,7 @@ def command(
         asked.on(target(name))
     if dialect and dialect not in DIALECTS:
         raise usage_error("dialect", f"there is no dialect {dialect!r}", fix=" or ".join(DIALECTS))
-    overrides = parse_defines(define)
+    overrides = parse_defines([] if any(map(is_cpp, files)) else define)
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
     check = partial(
         Program.check,
@@ -112,6 +118,10 @@ def command(
         if is_python(path, text):
             verdict = check_python(Job(name, text, tuple(names), overrides, rules), seconds)
             complaints, kernels = verdict.found, verdict.checked
+            runs += len(kernels)
+        elif is_cpp(path):
+            call = CppCall(path, entry, arg or (), define or (), "--arg ")
+            complaints, kernels = check_cpp(call, names, grid, rules, seconds)
             runs += len(kernels)
         else:
             complaints, kernels = [], []

@@ -11,6 +11,7 @@ from ptokit.base.diagnostics import Diagnostic, rendered
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.check import is_python, targets_of
+from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
 from ptokit.cli.python_file import Explored, Job, Rules, check_python
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_text, shown_name
@@ -19,17 +20,17 @@ from ptokit.isa.targets.defines import parse_defines
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="Python or PTO text; - is standard input.")],
+    file: Annotated[Path, typer.Argument(help="Python, PTO text or C++; - is standard input.")],
     args: Annotated[
         list[str] | None,
-        typer.Argument(help="Of a text: a number or an .npy file per parameter, in order."),
+        typer.Argument(help=ARGUMENTS),
     ] = None,
     schedules: Annotated[
         int, typer.Option("--schedules", min=1, help="How many are tried at most.")
     ] = 500,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Processes for the schedules.")] = 1,
-    entry: Annotated[str, typer.Option("--entry", help="Of a text: the function to run.")] = "",
-    grid: Annotated[int, typer.Option("--grid", min=1, help="Of a text: number of blocks.")] = 1,
+    entry: Annotated[str, typer.Option("--entry", "--kernel", help="The function to run.")] = "",
+    grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
     target: OnTarget = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=0, help="Time for a Python file.")
@@ -43,17 +44,22 @@ def command(
     """Look for schedules that change the result; exit 1 when there is one."""
     name, text = shown_name(file), read_text(file)
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
-    overrides = parse_defines(define)
+    overrides = parse_defines([] if is_cpp(file) else define)
     if is_python(file, text):
         targets = tuple(targets_of(target or ""))
         job = Job(name, text, targets, overrides, rules, "explore", schedules, jobs)
         verdict = check_python(job, seconds)
         found, explored = verdict.found, verdict.explored
     else:
-        program = loads(text, name)
-        kernel = program[entry] if entry else program.entry()
-        on = program.target(target, overrides)
-        values = arguments(kernel, args) if args else kernel.source.sampled()[0]
+        if is_cpp(file):
+            call = CppCall(file, entry, args or (), define or ())
+            kernel = call.kernel(target)
+            on, values = kernel.source.target, call.values(kernel)
+        else:
+            program = loads(text, name)
+            kernel = program[entry] if entry else program.entry()
+            on = program.target(target, overrides)
+            values = arguments(kernel, args) if args else kernel.source.sampled()[0]
         seen = kernel[grid].explore(*values, schedules=schedules, jobs=jobs, target=on, **rules)
         found: list[Diagnostic] = list(seen.found)
         said = Explored(kernel.name, on.name, str(seen), seen.count, seen.is_complete)

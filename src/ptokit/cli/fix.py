@@ -16,6 +16,7 @@ from ptokit.base.diagnostics import ProgramError, usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, amount, profile
 from ptokit.cli.answer import AsJson, Exit, answer, wants_json
 from ptokit.cli.check import is_python, targets_of
+from ptokit.cli.cpp_file import ARGUMENTS, is_cpp, not_rewritten
 from ptokit.cli.files import write_text
 from ptokit.cli.python_file import Job, Rules, check_python
 from ptokit.cli.run import arguments
@@ -29,7 +30,7 @@ def command(
     file: Annotated[Path, typer.Argument(help="Python or PTO text; - is standard input.")],
     args: Annotated[
         list[str] | None,
-        typer.Argument(help="Of a text: a number or an .npy file per parameter, in order."),
+        typer.Argument(help=ARGUMENTS),
     ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Change the file instead of printing a diff.")
@@ -47,6 +48,8 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Repair races and flags without a partner; exit 1 when something remains."""
+    if is_cpp(file):
+        raise not_rewritten(file, "fix")
     name, text = shown_name(file), read_own_text(file)
     rules = Rules(rules=profile(strict, release), allow=tuple(allow or ()))
     overrides = parse_defines(define)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ptokit.cli.answer import AsJson, Exit, answer
+from ptokit.cli.cpp_file import is_cpp, not_rewritten
 from ptokit.cli.files import write_text
 from ptokit.cli.sources import read_own_text, shown_name
 from ptokit.from_text import formatted
@@ -25,6 +26,8 @@ def command(
     printed: list[str] = []
     changed: list[str] = []
     for path in files:
+        if is_cpp(path):
+            raise not_rewritten(path, "fmt")
         before, name = read_own_text(path), shown_name(path)
         text = formatted(before, name)
         if stdout or (name != str(path) and not check):  # what came in goes out

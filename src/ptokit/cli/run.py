@@ -13,11 +13,11 @@ import typer
 from ptokit.base.diagnostics import Diagnostic, usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, Exit, answer
-from ptokit.cli.cpp_file import SUFFIXES, cpp_arguments, cpp_kernel, cpp_names
+from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
 from ptokit.cli.files import Fill, make_folder, write
 from ptokit.cli.sources import load_program
 from ptokit.cli.steps import Asked, finishing
-from ptokit.folders.arrays import read_array
+from ptokit.folders.arrays import array_for
 from ptokit.folders.runs import Outcomes, Status, run_folder
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
@@ -30,9 +30,7 @@ def command(
         Path,
         typer.Argument(help="A PTO text, a C++ file, or a folder of texts; - is standard input."),
     ],
-    args: Annotated[
-        list[str] | None, typer.Argument(help="A number or an .npy file per parameter, in order.")
-    ] = None,
+    args: Annotated[list[str] | None, typer.Argument(help=ARGUMENTS)] = None,
     entry: Annotated[str, typer.Option("--entry", "--kernel", help="The function to launch.")] = "",
     grid: Annotated[int, typer.Option("--grid", min=1, help="Number of blocks.")] = 1,
     target: OnTarget = None,
@@ -101,9 +99,10 @@ def command(
         )
         runs = [each.to_json() for each in told]
         answer(str(told), code=_code(told), runs=runs, counts=told.counts)
-    if file.suffix in SUFFIXES:
-        kernel = cpp_kernel(file, entry, target, define or ())
-        values, names = cpp_arguments(kernel, words), cpp_names(kernel)
+    if is_cpp(file):
+        call = CppCall(file, entry, words, define or ())
+        kernel = call.kernel(target)
+        values, names = call.values(kernel), call.names(kernel)
         chosen = kernel.source.target
     else:
         program = load_program(file)
@@ -151,7 +150,7 @@ def arguments(kernel: Kernel, words: list[str], given_as: str = "") -> list[Any]
         raise usage_error(
             "arguments",
             f"@{kernel.name} takes {len(params)} arguments, {len(words)} given",
-            fix="give a number or an .npy file for each: "
+            fix="give a number, an .npy file or a shape, f32[16,64], for each: "
             + ", ".join(f"{given_as}%{p.name}: {p.type}" for p in params),
         )
     return [_argument(p, word) for p, word in zip(params, words, strict=True)]
@@ -169,7 +168,7 @@ def _argument(param: Value, word: str) -> Any:
     if not isinstance(type_, PtrType | ViewType | ShapedType):
         what = f"%{param.name} is a {type_}, which no file holds"
         raise usage_error("arguments", what, fix="call it from a function that takes memory")
-    return read_array(word, param.name, type_.element.dtype)
+    return array_for(word, param.name, type_.element.dtype)
 
 
 def _report(

@@ -1,13 +1,34 @@
-"""Arrays in files, and how two of them differ."""
+"""Arrays in files or in words, and how two of them differ."""
 
 from __future__ import annotations
+
+import re
+import zlib
 
 import ml_dtypes
 import numpy as np
 
 from ptokit.base.diagnostics import usage_error
-from ptokit.base.dtypes import DType
+from ptokit.base.dtypes import ArrayType, DType, dtype
 from ptokit.base.layout import Array
+from ptokit.frontend.declared import sample
+
+_SHAPED = re.compile(r"(\w+)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
+
+
+def array_for(word: str, name: str, kind: DType | None = None) -> Array:
+    """An argument under a name: an .npy file, or `f32[16,64]`, an array that is drawn.
+
+    The same name and type give the same numbers each time.
+    """
+    found = _SHAPED.fullmatch(word.strip())
+    if found is None:
+        return read_array(word, name, kind)
+    try:
+        type_ = ArrayType(dtype(found[1]), tuple(map(int, found[2].split(","))))
+        return sample(type_, np.random.default_rng(zlib.crc32(f"{name}: {type_}".encode())))
+    except (ValueError, MemoryError) as error:
+        raise usage_error("arguments", f"%{name}: {word} is no array: {error}") from None
 
 
 def read_array(word: str, name: str, kind: DType | None = None) -> Array:
@@ -26,7 +47,7 @@ def read_array(word: str, name: str, kind: DType | None = None) -> Array:
     raise usage_error(
         "arguments",
         f"%{name}: cannot read {word}: {reason}",
-        fix="pass an .npy file, as np.save writes it",
+        fix="pass an .npy file, as np.save writes it, or a type and shape, f32[16,64]",
     )
 
 

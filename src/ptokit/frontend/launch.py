@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ptokit.base.diagnostics import (
     Diagnostic,
@@ -31,7 +31,7 @@ from ptokit.machine.explore import explore as search
 from ptokit.machine.gm import as_array
 from ptokit.machine.jobs import spread
 from ptokit.machine.machine import Machine
-from ptokit.machine.recording import joined
+from ptokit.machine.recording import Recording, joined
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
 from ptokit.repair.advice import advised
 
@@ -98,25 +98,17 @@ def run(
     def scheduled(**changed: Any) -> Outcome:
         return _scheduled(programs, on, mode, replace(options, arrays=memory, **changed))
 
-    def share_of(blocks: range) -> tuple[Any, ...]:
-        outcome = scheduled(blocks=blocks, arena=None)
-        return outcome.warnings, outcome.events
+    def share_of(blocks: range) -> _Sent:
+        return _Sent.of(scheduled(blocks=blocks, arena=None))
 
-    if crashed is not None and hazards == "explore":
-        alone = replace(options, jobs=1)
-        ((told, events),) = spread(
-            lambda _: (lambda o: (o.warnings, o.events))(run(programs, on, mode, alone)),
-            memory, 1, 1, crashed,
-        )  # fmt: skip
-        return Outcome(Machine(on, mode, policy=options.policy), told, events)
-    if (jobs > 1 and grid > 1) or crashed is not None:
+    def all_of_it(_: range) -> _Sent:
+        return _Sent.of(run(programs, on, mode, replace(options, jobs=1, arena=None)))
+
+    if crashed is not None and (jobs == 1 or hazards == "explore"):
+        return _joined(spread(all_of_it, memory, 1, 1, crashed), on, mode, options)
+    if jobs > 1 and grid > 1:
         parts = spread(share_of, memory, grid, min(jobs, grid), crashed)
-        found = Warnings()
-        for told, _ in parts:
-            for each in told:
-                found.add(each)
-        events = joined([events for _, events in parts]) if options.events else None
-        return Outcome(Machine(on, mode, policy=options.policy), tuple(found), events)
+        return _joined(parts, on, mode, options)
     if hazards != "explore":
         return scheduled()
     outcomes: list[Outcome] = []
@@ -130,6 +122,30 @@ def run(
     if found:
         raise ProgramError(found)
     return outcomes[0]
+
+
+class _Sent(NamedTuple):
+    """What a process tells of its outcome."""
+
+    warnings: tuple[Diagnostic, ...]
+    events: Recording | None
+    chosen: Sequence[tuple[int, int]]
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> _Sent:
+        return cls(outcome.warnings, outcome.events, outcome.chosen)
+
+
+def _joined(parts: Sequence[_Sent], on: Target, mode: str, options: Options) -> Outcome:
+    """The outcome of what ran in processes."""
+    found = Warnings()
+    for part in parts:
+        for each in part.warnings:
+            found.add(each)
+    events = joined(filter(None, (part.events for part in parts))) if options.events else None
+    chosen = parts[0].chosen if len(parts) == 1 else ()  # several had choices of their own
+    machine = Machine(on, mode, policy=options.policy)
+    return Outcome(machine, tuple(found), events, chosen=chosen)
 
 
 def _scheduled(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:

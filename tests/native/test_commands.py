@@ -1,0 +1,115 @@
+"""Every command that takes a kernel file, on C++: it does its work, or is refused by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ptokit.base.diagnostics import UsageError
+from ptokit.cli import COMMANDS, app
+from ptokit.cli.answer import Exit
+from tests.native.support import needs_compiler, source
+
+pytestmark = needs_compiler
+
+KERNELS = """
+extern "C" __global__ AICORE void add(__gm__ float* out, __gm__ float* a, float s)
+{
+    T x, z;
+    TASSIGN(x, 0x0); TASSIGN(z, 0x4000);
+    G ga(a + get_block_idx() * 1024), gz(out + get_block_idx() * 1024);
+    TLOAD(x, ga);
+    PtoSetWaitFlag<PIPE_MTE2, PIPE_V>();
+    TADDS(z, x, s);
+    PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
+    TSTORE(gz, z);
+}
+extern "C" __global__ AICORE void racy(__gm__ float* out, __gm__ float* a)
+{
+    T x;
+    TASSIGN(x, 0x0);
+    G ga(a), gz(out);
+    TLOAD(x, ga);
+    TSTORE(gz, x);  // too early
+}
+"""
+ADD = ["--kernel", "add"]
+SIZES = ["f32[32,64]", "f32[32,64]", "1.5"]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return source(tmp_path_factory.mktemp("cpp"), KERNELS).path
+
+
+@pytest.fixture(scope="module")
+def ran(file: Path) -> Any:
+    for name, module in COMMANDS.items():
+        app.command(name)(import_module(module).command)
+
+    def run(command: str, *words: str) -> Result:
+        return CliRunner().invoke(app, [command, str(file), *words])
+
+    return run
+
+
+def _args(*words: str) -> list[str]:
+    return [each for word in words for each in ("--arg", word)]
+
+
+def test_check_is_silent_about_a_clean_kernel(ran: Any) -> None:
+    done = ran("check", *ADD, "--grid", "2", *_args(*SIZES))
+    assert done.exit_code == Exit.OK
+    assert "add: a2a3 ok" in done.stdout
+
+
+def test_check_finds_what_a_run_finds_and_a_schedule_in_which_it_shows(ran: Any) -> None:
+    done = ran("check", "--kernel", "racy", *_args(*SIZES[:2]))
+    assert done.exit_code == Exit.FOUND
+    assert "error[E6]" in done.stdout
+    assert "// too early" in done.stdout
+    assert "shows with" in done.stdout
+
+
+def test_check_on_two_targets(ran: Any) -> None:
+    done = ran("check", "--kernel", "racy", "--target", "a2a3,a5", *_args(*SIZES[:2]))
+    assert "error[E6] [a2a3, a5]" in done.stdout
+
+
+def test_arrays_that_are_too_small_are_told_at_the_line(ran: Any) -> None:
+    done = ran("check", *ADD, "--grid", "2", *_args("f32[16,64]", *SIZES[1:]))
+    assert done.exit_code == Exit.FOUND
+    assert "error[gm-bounds]" in done.stdout
+    assert "TSTORE(gz, z);" in done.stdout
+
+
+def test_explore_tries_schedules(ran: Any) -> None:
+    assert "schedule agree" in ran("explore", *ADD, *SIZES).stdout
+    done = ran("explore", "--kernel", "racy", *SIZES[:2])
+    assert done.exit_code == Exit.FOUND
+    assert "the result depends on the schedule" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "said"),
+    [
+        ("check", [], "2 kernels: say which"),
+        ("check", ADD, "--arg 'f32[16,64]' --arg 'f32[16,64]' --arg 1.0"),
+        ("check", [*ADD, *_args("f33[16,64]", *SIZES[1:])], "'f33' is not a PTO element type"),
+        ("run", [*ADD, "x.npy", *SIZES[1:]], "or a type and shape"),
+        ("run", [*ADD, *SIZES[:2], "many"], "s is a number, not 'many'"),
+        ("explore", ADD, "'f32[16,64]' 'f32[16,64]' 1.0"),
+        ("fix", [], "`ptokit fix` rewrites Python and PTO text, not C++"),
+        ("fmt", [], "`ptokit fmt` rewrites Python and PTO text, not C++"),
+    ],
+)
+def test_what_is_missing_or_refused_is_said(
+    ran: Any, command: str, words: list[str], said: str
+) -> None:
+    done = ran(command, *words)
+    assert isinstance(done.exception, UsageError)
+    assert said in done.exception.diagnostics[0].render()
