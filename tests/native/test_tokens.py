@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ptokit.base.diagnostics import PtoError
-from ptokit.native.tokens import entries, mentions, with_plain_launches
+from ptokit.native.tokens import entries, mentions, with_plain_launches, with_plain_words
 
 LAUNCHES = {
     "f<<<1, nullptr, s>>>(a, b);": ("1, nullptr, s", "f(a, b)"),
@@ -62,3 +62,34 @@ def test_kernels_are_found() -> None:
 def test_names_in_comments_are_not_mentioned() -> None:
     assert mentions("#ifdef __DAV_VEC__\n#endif", ["__DAV_VEC__"])
     assert not mentions('// __DAV_VEC__\n"__DAV_VEC__"', ["__DAV_VEC__"])
+
+
+UB, L1 = "::ptokit::Local<::pto::TileType::Vec, {}>", "::ptokit::Local<::pto::TileType::Mat, {}>"
+POINTERS = {
+    "__ubuf__ float* x = 0x0;": UB.format("float") + " x = 0x0;",
+    "(__cbuf__ void*)p": f"({L1.format('void')})p",
+    "__cbuf__ typename A::B<C<int>>::T *p": L1.format("typename A::B<C<int>>::T") + "p",
+    "f(const __ubuf__ T __in__* p)": f"f({UB.format('const T')} p)",
+    "reinterpret_cast<__ubuf__ unsigned int*>(n)": f"static_cast<{UB.format('unsigned int')}>(n)",
+    '#define A ((__ca__ half*)(__ca__ char*)0x0)': (
+        "#define A ((::ptokit::Local<::pto::TileType::Left, half>)"
+        "(::ptokit::Local<::pto::TileType::Left, char>)0x0)"
+    ),
+    'asm volatile("MOV %0, PC\\n" : "+l"(pc));': "(pc) = 0;",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", POINTERS)
+def test_pointers_to_local_memory_become_objects(text: str) -> None:
+    assert with_plain_words(text) == POINTERS[text]
+
+
+@pytest.mark.parametrize(
+    "text", ["// __ubuf__ T* p", '"__ubuf__ T*"', "__ubuf__ T x;", "__gm__ T* p", 'asm("nop");']
+)
+def test_what_is_no_such_pointer_stays(text: str) -> None:
+    assert with_plain_words(text) == text
+
+
+def test_a_pointer_over_two_lines_keeps_them() -> None:
+    assert with_plain_words("__ubuf__\n  T*\n  p;").count("\n") == 2

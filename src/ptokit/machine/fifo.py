@@ -257,6 +257,26 @@ class PipeObject:
         pipe = self.rules.end(c2v, is_producer=True, is_direct=self.direct).wait
         self.machine.sync.wait(pipe, waited, lambda: why, self.site)
 
+    def order(self, *, is_producer: bool, waits: bool, site: Any) -> None:
+        """One end waits for the other or signals it, apart from an entry: `prod.allocate()`."""
+        role, spec = self._role(is_producer), self.spec
+        is_cube, is_free = role == "cube", is_producer == waits
+        c2v = is_cube == is_producer
+        if not (spec.carries_c2v if c2v else spec.carries_v2c):
+            return
+        what = "free space" if is_free else "an entry"
+        split = self.producer_state(role).split if is_producer else TileSplitAxis.TILE_UP_DOWN
+        lanes, flag = spec.lanes(split, self.target), spec.flags(c2v)[is_free]
+        end = self.rules.end(is_cube, is_producer=is_producer, is_direct=self.direct)
+        if waits:
+            if is_producer:
+                self.producer_state(role).waited += 1
+            why = Why(f"an end of {spec} waits for {what} and", "the other end must signal it")
+            waited = self.partners(role, flag, what, lanes)
+            self.machine.sync.wait(end.wait, waited, lambda: why, site)
+        else:
+            self.machine.sync.signal(end.signal, self.reached(role, flag, what, lanes), site)
+
     def check_balance(self, findings: Any, core: Core) -> None:
         """Report slots that were handed out and never handed back."""
         for (what, role), (count, site) in self.history.items():

@@ -17,16 +17,14 @@ from pathlib import Path
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, usage_error
 from ptokit.base.location import Location
-from ptokit.isa.targets import Target
-from ptokit.native import headers, tokens
+from ptokit.isa.effects import Reach
+from ptokit.isa.targets import TARGETS, Target
+from ptokit.native import headers, sources, tokens
+from ptokit.native.sources import read as read  # what a file says
 
 CHOICE = "PTOKIT_CXX"
 CACHE = "PTOKIT_CACHE"
 _OLDEST = {"g++": 12, "clang": 16}
-_MACROS = {
-    "vector": ("__DAV_VEC__", "__DAV_C220_VEC__", "__DAV_C310_VEC__"),
-    "cube": ("__DAV_CUBE__", "__DAV_C220_CUBE__", "__DAV_C310_CUBE__"),
-}
 _FLAGS = (
     "-std=c++20", "-O1", "-g1", "-gdwarf-4", "-shared", "-fPIC", "-w", "-fno-omit-frame-pointer",
     "-fno-optimize-sibling-calls", "-fno-inline", "-fvisibility=default",
@@ -102,13 +100,14 @@ def compiled(unit: Unit, target: Target, cores: Sequence[str]) -> dict[str, Path
 
 def _library(unit: Unit, target: Target, core: str) -> Path:
     tool, folder = compiler(os.environ.get(CHOICE, "")), cache_folder()
-    texts = {each: read(each) for each in unit.sources}
+    folders = (*unit.includes, *(each.parent for each in unit.sources))
+    texts = sources.gathered(unit.sources, folders)
     flags = [*_FLAGS, *(f"-D{each}" for each in (*_macros(target, core), *unit.defines))]
     key = hashlib.sha256()
     for part in (tool.version, headers.digest(), *flags, *unit.entries, *map(str, unit.includes)):
         key.update(f"{part}\0".encode())
     for path, text in texts.items():
-        key.update(f"{path}\0{text}\0{_local_includes(path, text)}\0".encode())
+        key.update(f"{path}\0{text}\0".encode())
     stem = f"{unit.sources[0].stem}-{core}-{key.hexdigest()[:16]}"
     library = folder / f"{stem}.so"
     if library.exists():
@@ -116,9 +115,11 @@ def _library(unit: Unit, target: Target, core: str) -> Path:
     where = folder / f"{stem}.{os.getpid()}"
     where.mkdir(exist_ok=True)
     try:
-        staged = _staged(unit, texts, where)
-        include = [headers.written(folder), *unit.includes, *(p.parent for p in unit.sources)]
-        paths = [f"-I{each}" for each in dict.fromkeys(include)]
+        tails = dict.fromkeys(unit.sources, "")
+        tails[unit.sources[0]] = "".join(_entry(n, each) for n, each in enumerate(unit.entries))
+        copies = sources.staged(texts, folders, where, tails)
+        staged = [copies[each] for each in unit.sources]
+        paths = [f"-I{each}" for each in dict.fromkeys((headers.written(folder), *folders))]
         command = [*tool.command, *flags, *paths, *map(str, staged), "-o", str(where / "made.so")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -130,69 +131,27 @@ def _library(unit: Unit, target: Target, core: str) -> Path:
 
 
 def _macros(target: Target, core: str) -> list[str]:
-    facts = {"a2a3": ("220", "MEMORY_BASE"), "a5": ("310", "REGISTER_BASE")}
-    if target.name not in facts:
+    if not target.cpp_macros:
+        compiled_for = [name for name, each in TARGETS.items() if each.cpp_macros]
         raise usage_error(
             "compiler",
-            f"C++ kernels are compiled for {' and '.join(facts)}",
+            f"C++ kernels are compiled for {' and '.join(compiled_for)}",
             got=[("target", target.name)],
-            fix='cpp(..., target="a2a3")',
+            fix=f'cpp(..., target="{compiled_for[0]}")',
         )
-    number, base = facts[target.name]
-    found = [
-        f"__CCE_AICORE__={number}",
-        base,
-        "__CCE_KT_TEST__=0",
-        "PTO_NPU_ARCH_" + target.name.upper(),
-    ]
-    found += _MACROS.get(core, ())
-    return found + (["PTOKIT_LEFT_IS_NZ"] if target.left_layout == "NZ" else [])
+    found = [*target.cpp_macros, "__CCE_KT_TEST__=0", *target.core_macros.get(core, ())]
+    facts = {  # for our own header
+        "PTOKIT_LEFT_IS_NZ": target.left_layout == "NZ",
+        "PTOKIT_CORE_FLAGS": target.core_signals is Reach.CORE,
+    }
+    return found + [name for name, holds in facts.items() if holds]
 
 
 def cores_of(text: str) -> str:
     """The kind of core a source is written for, by the parts it has for each."""
-    has = {kind for kind, names in _MACROS.items() if tokens.mentions(text, names)}
+    known = [each.core_macros.items() for each in TARGETS.values()]
+    has = {kind for all_ in known for kind, names in all_ if tokens.mentions(text, names)}
     return "mix" if len(has) == 2 else next(iter(has), "single")
-
-
-def read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise usage_error("file", f"cannot read {path}: {reason}") from None
-
-
-_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"\n]+)"', re.M)
-
-
-def _local_includes(path: Path, text: str, seen: set[Path] | None = None) -> str:
-    """The text of the files beside a source that it includes: a change of one compiles anew."""
-    seen = set() if seen is None else seen
-    found = ""
-    for name in _INCLUDE.findall(text):
-        other = (path.parent / name).resolve()
-        if other not in seen and other.is_file():
-            seen.add(other)
-            inner = read(other)
-            found += inner + _local_includes(other, inner, seen)
-    return found
-
-
-def _staged(unit: Unit, texts: dict[Path, str], folder: Path) -> list[Path]:
-    """The sources as they are compiled; the first has the functions that enter the others."""
-    found: list[Path] = []
-    for number, (path, text) in enumerate(texts.items()):
-        plain = tokens.with_plain_launches(text, str(path))
-        staged = folder / f"{number}-{path.name}"
-        if staged.suffix not in (".cpp", ".cc", ".cxx"):
-            staged = staged.with_suffix(".cpp")
-        entries = (
-            "".join(_entry(n, each) for n, each in enumerate(unit.entries)) if not number else ""
-        )
-        staged.write_text(f'#line 1 "{path}"\n{plain}\n{entries}', "utf-8")
-        found.append(staged)
-    return found
 
 
 def _entry(number: int, expression: str) -> str:

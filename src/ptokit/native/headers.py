@@ -29,8 +29,6 @@ _PLAIN = (Direction,)
 # Members that have another name in C++, or a second one.
 _RENAMED = {"None_": "None"}
 _ALSO = {"AccPhase": {"Unknown": 0}, "ScatterAtomicOp": {"NONE": 0}}
-# Written by hand in kernel.hpp: they bind objects of C++, or are methods.
-_BY_HAND = frozenset({"TASSIGN", "TSYNC", "load_scalar"})
 
 
 @cache
@@ -65,7 +63,15 @@ def operation_classes() -> tuple[OpCode, ...]:
 def asks(insn: Insn) -> bool:
     """Whether a call changes what C++ knows: it is carried out before the kernel goes on."""
     changes = insn.binds or insn.returns or _kinds(insn) - _GIVEN
-    return bool(changes) and insn.name not in _BY_HAND
+    return bool(changes) and not _is_by_hand(insn)
+
+
+def _is_by_hand(insn: Insn) -> bool:
+    """Whether kernel.hpp has it: it gives an object of C++ an address, or an element back, or is
+    said which instructions it is about."""
+    places = bool(insn.binds) and _kinds(insn) >= {"tile", "global"}
+    elements = any(insn.returns == each.name for each in insn.operands)
+    return places or elements or any(each.type is OpCode for each in insn.attrs)
 
 
 _GIVEN = frozenset(["tile", "global", "conv", "scalar", "number", "pointer", "pipe", "event"])
@@ -174,7 +180,7 @@ def _instructions_header() -> str:
     )
     spaces: dict[str, list[str]] = {}
     for number, each in enumerate(instructions()):
-        if each.overload_of or each.name in _BY_HAND or each.cpp.method or each.cpp.calls:
+        if each.overload_of or _is_by_hand(each) or each.cpp.method or each.cpp.calls:
             continue
         space, _, name = each.name.rpartition(".")
         takes_values = any(not a.argument for a in _family(each)) or "fifo" in _kinds(each)
@@ -191,7 +197,13 @@ def _instructions_header() -> str:
         if each.name[0].islower()
         and "." not in each.name
         and not each.cpp.calls
-        and not (each.overload_of or each.name in _BY_HAND)
+        and not (each.overload_of or _is_by_hand(each))
+    )
+    # The functions behind the instructions, which some kernels call.
+    inner = "\n".join(
+        f"#define {each.name}_IMPL {each.name}"
+        for each in instructions()
+        if each.name.isupper() and not each.overload_of
     )
     return f"""{_GUARD}#include "call.hpp"
 namespace ptokit {{
@@ -199,6 +211,7 @@ namespace ptokit {{
 }}
 {written}
 {plain}
+{inner}
 """
 
 
@@ -226,46 +239,15 @@ def is_ours(file: str) -> bool:
 
 
 MAIN = f"""{_GUARD}#include <ptokit/kernel.hpp>
-#include <ptokit/intrinsics.hpp>
+#include <ptokit/custom.hpp>
 """
-# Paths by which kernels reach parts of the header.
-FORWARDED = (
-    *(
-        f"pto/common/{name}.{ending}"
-        for name in [
-            "constants",
-            "pto_tile",
-            "fifo",
-            "type",
-            "memory",
-            "debug",
-            "utils",
-            "pto_instr",
-            "arch_macro",
-            "event",
-            "buffer_limits",
-            "fixpipe",
-            "tile_tensor_impl",
-            "cpu_stub",
-        ]
-        for ending in ("hpp", "h")
-    ),
-    *(
-        f"pto/npu/a2a3/{n}.hpp"
-        for n in ["MGather", "MScatter", "TLoad", "TAssign", "TQuant", "TSort32", "TStore"]
-    ),
-    *(f"pto/npu/a5/{n}.hpp" for n in ["TInsert", "MGather", "MScatter", "TQuant"]),
-    "pto/pto.hpp",
-    "pto/comm/pto_comm_inst.hpp",
-    "kernel_operator.h",
-)
 
 
 @cache
 def files() -> Mapping[str, str]:
     """All files of the include folder."""
     found = {"pto/pto-inst.hpp": MAIN}
-    found.update(dict.fromkeys(FORWARDED, f"{_GUARD}#include <pto/pto-inst.hpp>\n"))
+    found["kernel_operator.h"] = f"{_GUARD}#include <pto/pto-inst.hpp>\n"
     folder = resources.files(_OWN).joinpath("include")
     for part in ("ptokit", "acl", "runtime"):
         for each in folder.joinpath(part).iterdir():

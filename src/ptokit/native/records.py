@@ -178,7 +178,7 @@ class Reader:
         key = (core.number, type_, address, rows, cols)
         found = None if fresh else self._tiles.get(key)
         if found is None:
-            spec = self._tile_type(type_)
+            spec = self.tile_type(type_)
             known = self._tiles.get(key)
             found = TileObject(spec, rows, cols)
             if known is not None and known.storage is not None:
@@ -193,7 +193,7 @@ class Reader:
         """A tile that the machine has placed is meant where its address turns up again."""
         self._tiles[core.number, type_, tile.address, tile.vr, tile.vc] = tile
 
-    def _tile_type(self, at: int) -> TileSpec:
+    def tile_type(self, at: int) -> TileSpec:
         spec = self._types.get(at)
         if spec is None:
             loc, element, rows, cols, b, vr, vc, s, fractal, pad, compact = _numbers(at, 11)

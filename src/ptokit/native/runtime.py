@@ -15,11 +15,12 @@ from typing import Any
 
 from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import u8
-from ptokit.base.enums import Direction
+from ptokit.base.enums import Direction, FIFOType, VecCubeRatio
 from ptokit.base.location import foreign_site
 from ptokit.frontend.events import event_class
-from ptokit.frontend.pipes import pipe_class
+from ptokit.frontend.pipes import mpipe_class, pipe_class
 from ptokit.frontend.session import current
+from ptokit.frontend.types import tile_class
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.fifos import PipeSpec
 from ptokit.machine.objects import GlobalObject, TileObject
@@ -30,6 +31,8 @@ from ptokit.native.records import Call, Memory, Reader, bits
 STOPPED = -(1 << 63)
 QUERY, EVENT_NEW, EVENT_RECORD, EVENT_WAIT, FIFO_NEW = -2, -3, -4, -5, -6
 OP_BARRIER, ASSERTION, TRAP = -10, -11, -12
+MFIFO_NEW, FIFO_END, FIFO_CLOSE = -20, -21, -22
+END_ENTRY, END_OFFSET, END_WAITS, END_SIGNALS, END_WAIT, _END_SIGNAL = range(6)
 _PLACE = 4  # words of a record before its own: the code, and three return addresses
 
 
@@ -123,6 +126,21 @@ class Runtime:
                 counts = (ctypes.c_uint16 * 4)(*(bound[n] for n in range(4)))
                 ctypes.memmove(where, counts, 8)
 
+    def _at_end(self, handle: int, consumes: int, what: int, value: int, more: int) -> None:
+        """Change the state of an end of a FIFO, or let it wait or signal by itself."""
+        pipe = self._reader.fifos[handle]
+        state = pipe.cons if consumes else pipe.prod
+        waits, signals = ("isWait", "isFree") if consumes else ("isAllocate", "isRecord")
+        if what == END_ENTRY:
+            state.setTileId(value, more)
+        elif what == END_OFFSET:
+            state.setEntryOffset(value)
+        elif what in (END_WAITS, END_SIGNALS):
+            setattr(state, waits if what == END_WAITS else signals, bool(value))
+        else:
+            waits = what == END_WAIT
+            pipe.order(is_producer=not consumes, waits=waits, site=foreign_site.get())
+
     def _serve(self, service: int, words: tuple[int, ...]) -> int:
         machine, reader = current(), self._reader
         if service == QUERY:
@@ -142,6 +160,19 @@ class Runtime:
             spec = PipeSpec(flag, Direction(way), size, slots, local, bool(alone), bool(unit))
             at = reader.memory.pointer(slots_at, u8)
             reader.fifos[handle] = pipe_class(spec)(at, c2v, v2c)
+        elif service == MFIFO_NEW:
+            handle, flag, kind, depth, made, taken, unit, local, ratio, slots_at, base = words
+            tiles = tile_class(reader.tile_type(made)), tile_class(reader.tile_type(taken))
+            ring = flag, FIFOType(kind), depth, *tiles, bool(unit), local, VecCubeRatio(ratio)
+            is_global = ring[1] == FIFOType.GM_FIFO
+            at = reader.memory.pointer(slots_at, u8) if is_global else slots_at
+            reader.fifos[handle] = mpipe_class(ring)(at, base)
+        elif service == FIFO_END:
+            self._at_end(*words)
+        elif service == FIFO_CLOSE:
+            pipe = reader.fifos.pop(words[0])
+            pipe.close(machine.core)
+            machine.core.pipes.remove(pipe)
         elif service == OP_BARRIER:
             barrier = INSTRUCTIONS["TSYNC"]
             machine.execute(barrier, (), (operation_classes()[words[0]],), foreign_site.get())

@@ -1,7 +1,10 @@
 """C++ as far as it must be understood: words, brackets, kernels and launches.
 
-A launch, `kernel<int><<<blocks, l2, stream>>>(x, y)`, is no C++ that other compilers take: it is
-rewritten to an expression that hands a closure over. Lines stay where they are.
+What only the device's compiler takes is rewritten; lines stay where they are:
+
+* a launch, `kernel<int><<<blocks, l2, stream>>>(x, y)`, is an expression that hands a closure over;
+* a pointer to the memory of a core, `__ubuf__ T*`, is an object that knows the memory;
+* a register that is read by a line of assembly is 0.
 """
 
 from __future__ import annotations
@@ -119,6 +122,106 @@ def mentions(text: str, names: Sequence[str]) -> bool:
     return any(word.kind == "word" and word.text in wanted for word in tokens(text))
 
 
+def plain(text: str, file: str) -> str:
+    """The source as other compilers take it."""
+    return with_plain_launches(with_plain_words(text), file)
+
+
+LOCAL_SPACES = {  # the words for the memories of a core, and the tiles that lie in them
+    "__ubuf__": "Vec",
+    "__cbuf__": "Mat",
+    "__ca__": "Left",
+    "__cb__": "Right",
+    "__cc__": "Acc",
+    "__fbuf__": "Scaling",
+}
+_QUALIFIERS = frozenset({"const", "volatile", "typename"})
+_BUILT_IN = frozenset({"unsigned", "signed", "long", "short", "char", "int", "float", "double"})
+_MARKS = frozenset(["__in__", "__out__"])  # say nothing
+_ASSEMBLY = re.compile(r'\basm\s+volatile\s*\(\s*"MOV %0, (\w+)\\n"\s*:\s*"[+=]l"\s*(\(\w+\))\s*\)')
+
+
+def with_plain_words(text: str) -> str:
+    """The source with pointers to local memory as objects, and without device assembly."""
+    text = _ASSEMBLY.sub(r"\2 = 0", text)
+    if not any(space in text for space in LOCAL_SPACES):
+        return text
+    words = tokens(text)
+    cuts: list[tuple[int, int, str]] = []
+    for at, word in enumerate(words):
+        if word.text in LOCAL_SPACES:
+            cuts += _local_pointer(words, at)
+    return _cut(text, cuts)
+
+
+def _local_pointer(words: list[Token], at: int) -> list[tuple[int, int, str]]:
+    """What becomes of `__ubuf__ T*`; nothing where no such type follows."""
+    first, n = at, at + 1
+    pointee: list[str] = []
+    while words[first - 1].text in ("const", "volatile"):  # of what it points to
+        first -= 1
+        pointee.append(words[first].text)
+    has_name = False
+    while n < len(words) and words[n].text != "*":
+        word = words[n]
+        if word.text in _MARKS:
+            pass
+        elif word.text in _QUALIFIERS | _BUILT_IN:
+            pointee.append(word.text)
+            has_name |= word.text in _BUILT_IN
+        elif word.kind == "word" and not has_name:
+            end = _type_name(words, n)
+            pointee.append("".join(_spaced(words[n:end])))
+            has_name = True
+            n = end
+            continue
+        else:
+            return []
+        n += 1
+    if n == len(words) or not has_name:
+        return []
+    pointer = (
+        f"::ptokit::Local<::pto::TileType::{LOCAL_SPACES[words[at].text]}, {' '.join(pointee)}>"
+    )
+    found = [(words[first].start, words[n].end, pointer)]
+    if [w.text for w in words[first - 2 : first]] == ["reinterpret_cast", "<"]:
+        found.insert(0, (words[first - 2].start, words[first - 2].end, "static_cast"))
+    return found
+
+
+def _type_name(words: list[Token], at: int) -> int:
+    """The end of the name there: `a::b<c>::d`."""
+    while True:
+        at += 1
+        if at < len(words) and words[at].text == "<":
+            depth = 0
+            while at < len(words):
+                depth += {"<": 1, ">": -1}.get(words[at].text, 0)
+                at += 1
+                if not depth:
+                    break
+        if at + 1 < len(words) and words[at].text == "::":
+            at += 1
+            continue
+        return at
+
+
+def _spaced(words: list[Token]) -> Iterator[str]:
+    """Words as they are written, with a space where two would become one."""
+    for before, word in zip((None, *words), words, strict=False):
+        if before is not None and before.kind == word.kind == "word":
+            yield " "
+        yield word.text
+
+
+def _cut(text: str, cuts: list[tuple[int, int, str]]) -> str:
+    """The text with parts replaced, each in as many lines as before."""
+    for start, end, written in reversed(cuts):
+        lines = text.count("\n", start, end) - written.count("\n")
+        text = text[:start] + written + "\n" * max(0, lines) + text[end:]
+    return text
+
+
 def with_plain_launches(text: str, file: str) -> str:
     """The source with every launch as an expression of plain C++."""
     words = tokens(text.replace("[aicore]", "        "))
@@ -135,10 +238,7 @@ def with_plain_launches(text: str, file: str) -> str:
             args = text[words[opened].start : words[closed].end]
             written = f"::ptokit::Launch({config}) + [=]() mutable {{ {callee}{args}; }}"
             cuts.append((words[start].start, words[closed].end, written))
-    for start, end, written in reversed(cuts):
-        lines = text.count("\n", start, end) - written.count("\n")
-        text = text[:start] + written + "\n" * max(0, lines) + text[end:]
-    return text
+    return _cut(text, cuts)
 
 
 def _launch(words: list[Token], at: int) -> tuple[int, int, int, int] | None:

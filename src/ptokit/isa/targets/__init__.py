@@ -110,6 +110,10 @@ class Target:
     reserved_flags: range = range(11, 15)  # those of them that SYNCALL uses
     writes_whole_blocks: bool = False  # vector moves fill up the last 32-byte block of a row
     register_sets: int = 1  # of the image-to-column engine's repeat and padding registers
+    # What the device's compiler defines, and beside it for each kind of core; none: it compiles no
+    # C++ for this device.
+    cpp_macros: tuple[str, ...] = ()
+    core_macros: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     is_device: bool = True  # else the permissive profile
     # Whether the assembler's own library of tile operations is compiled in instead of the C++ one;
     # None: it has none for this device. They agree but in what is not asserted.
@@ -210,6 +214,14 @@ _KIRIN_TYPES = _INTS + " f16 f32"
 _A2A3_TYPES = _KIRIN_TYPES + " bf16 i4"
 _A5_TYPES = _KIRIN_TYPES + " bf16 i4 f8e4m3 f8e5m2 f8e8m0 hif8 f4e2m1x2 f4e1m2x2"
 
+
+def _core_macros(arch: str) -> Mapping[str, tuple[str, ...]]:
+    kinds = {"vector": "VEC", "cube": "CUBE"}
+    return MappingProxyType(
+        {kind: (f"__DAV_{word}__", f"__DAV_{arch}_{word}__") for kind, word in kinds.items()}
+    )
+
+
 A2A3 = Target(
     name="a2a3",
     title="Atlas A2/A3",
@@ -228,6 +240,8 @@ A2A3 = Target(
     has_urma=False,
     writes_whole_blocks=True,
     tf32_bits=11,
+    cpp_macros=("__CCE_AICORE__=220", "__NPU_ARCH__=2201", "MEMORY_BASE", "PTO_NPU_ARCH_A2A3"),
+    core_macros=_core_macros("C220"),
 )
 A5 = Target(
     name="a5",
@@ -245,6 +259,8 @@ A5 = Target(
     has_buffer_ids=True,
     tf32_bits=10,
     register_sets=2,
+    cpp_macros=("__CCE_AICORE__=310", "__NPU_ARCH__=3101", "REGISTER_BASE", "PTO_NPU_ARCH_A5"),
+    core_macros=_core_macros("C310"),
 )
 KIRIN9030 = Target(
     name="kirin9030",

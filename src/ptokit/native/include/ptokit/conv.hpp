@@ -38,7 +38,7 @@ template <int... N> struct ConvTileShape {
 
 template <TileType Loc_, typename Element_, int BufferSize_, Layout Layout_, typename Shape_> struct ConvTile : ptokit::ConvBase {
     using DType = Element_;
-    using TileDType = Element_*;
+    using TileDType = ptokit::Local<Loc_, Element_>;
     using ShapeType = Shape_;
     static constexpr TileType Loc = Loc_;
     static constexpr int bufferSize = BufferSize_, totalDimCount = Shape_::rank, dynamicDimCount = Shape_::dynamicDimCount;
@@ -65,7 +65,7 @@ template <TileType Loc_, typename Element_, int BufferSize_, Layout Layout_, typ
             if (staticShape[i] < 0) shape[i] = all[next++];
     }
     int64_t GetShape(int dim) const { return dim < 0 || dim >= totalDimCount ? -1 : shape[dim]; }
-    TileDType data() const { return (TileDType)address; }
+    TileDType data() const { return address; }
 };
 template <typename T> struct is_conv_tile : std::is_base_of<ptokit::ConvBase, std::remove_cv_t<T>> {};
 template <typename T> inline constexpr bool is_conv_tile_v = is_conv_tile<T>::value;

@@ -1,0 +1,177 @@
+// Instructions below tiles: copies that are given in bursts are loads, stores and moves of tiles of
+// bytes. They are recorded as those are, on the same pipes. What has no such form is refused by name
+// where a kernel that is compiled calls it.
+#pragma once
+#include "kernel.hpp"
+
+namespace ptokit {
+struct Bursts {
+    int64_t count, length, step;  // in bytes
+    // Lengths and gaps in blocks of 32 bytes.
+    static Bursts blocks(int64_t count, int64_t length, int64_t gap) { return {count, 32 * length, 32 * (length + gap)}; }
+    // Lengths and the distance between starts in bytes; a single burst has none.
+    static Bursts bytes(int64_t count, int64_t length, int64_t step) { return {count, length, step ? step : length}; }
+};
+
+// Tile types that only a running kernel knows, one object each, kept for good.
+inline const TileType_* known_type(const TileType_& wanted)
+{
+    struct Known {
+        TileType_ type;
+        Known* next;
+    };
+    static Known* all = nullptr;
+    for (Known* each = all; each; each = each->next)
+        if (!std::memcmp(&each->type, &wanted, sizeof(wanted))) return &each->type;
+    all = new Known{wanted, all};
+    return &all->type;
+}
+
+// Bursts in the memory of a core as a tile, rows of which they are.
+template <typename T = uint8_t> TileBase local_bursts(pto::TileType loc, uint64_t address, Bursts b)
+{
+    constexpr int64_t size = sizeof(T);
+    int64_t step = b.count > 1 ? b.step : (b.length + 31) / 32 * 32;
+    TileBase tile;
+    tile.address = address, tile.is_bound = true;
+    tile.rows = b.count, tile.cols = b.length / size;
+    tile.type = known_type({(int64_t)loc, element<T>(), b.count, step / size, 0, -1, -1, 0, 512, 0, 0});
+    return tile;
+}
+inline TensorBase global_bursts(const volatile void* pointer, Bursts b)
+{
+    static constexpr TensorType type{element<uint8_t>(), (int64_t)pto::Layout::ND, {1, 1, 1, -1, -1}, {-1, -1, -1, -1, 1}};
+    int64_t all = b.count * b.step;
+    return {&type, const_cast<void*>(pointer), {1, 1, 1, b.count, b.length}, {all, all, all, b.step, 1}};
+}
+template <int64_t Code> void copy(const void* pc, const auto& to, const auto& from) { call<Code, false, Types<>>(pc, to, from); }
+
+// The mask of the vector unit, as far as filling memory asks for it: a count of elements.
+struct VectorMask {
+    bool counts = false;
+    uint64_t high = ~0ull, low = ~0ull;
+};
+inline VectorMask vector_mask;
+}  // namespace ptokit
+
+inline void set_mask_norm() { ptokit::vector_mask.counts = false; }
+inline void set_mask_count() { ptokit::vector_mask.counts = true; }
+template <typename A, typename B> void set_vector_mask(A high, B low) { ptokit::vector_mask.high = (uint64_t)high, ptokit::vector_mask.low = (uint64_t)low; }
+
+template <typename T> T&& __cce_get_tile_ptr(T&& pointer) { return static_cast<T&&>(pointer); }
+template <typename T> using PtokitUb = ptokit::Local<pto::TileType::Vec, T>;
+template <typename T> using PtokitL1 = ptokit::Local<pto::TileType::Mat, T>;
+
+// ---- bursts of whole blocks, with gaps between them
+#define PTOKIT_FROM_GM(NAME, MEMORY) \
+    template <typename D, typename S, typename... Rest> \
+    __attribute__((noinline)) void NAME(MEMORY<D> dst, S* src, int64_t, int64_t count, int64_t length, int64_t src_gap, int64_t dst_gap, Rest...) \
+    { \
+        using namespace ptokit; \
+        copy<CODE_TLOAD>(__builtin_return_address(0), local_bursts(dst.loc, dst.address(), Bursts::blocks(count, length, dst_gap)), \
+            global_bursts(src, Bursts::blocks(count, length, src_gap))); \
+    }
+#define PTOKIT_TO_GM(NAME, MEMORY) \
+    template <typename D, typename S, typename... Rest> \
+    __attribute__((noinline)) void NAME(D* dst, MEMORY<S> src, int64_t, int64_t count, int64_t length, int64_t src_gap, int64_t dst_gap, Rest...) \
+    { \
+        using namespace ptokit; \
+        copy<CODE_TSTORE>(__builtin_return_address(0), global_bursts(dst, Bursts::blocks(count, length, dst_gap)), \
+            local_bursts(src.loc, src.address(), Bursts::blocks(count, length, src_gap))); \
+    }
+PTOKIT_FROM_GM(copy_gm_to_ubuf, PtokitUb)
+PTOKIT_FROM_GM(copy_gm_to_cbuf, PtokitL1)
+PTOKIT_TO_GM(copy_ubuf_to_gm, PtokitUb)
+PTOKIT_TO_GM(copy_cbuf_to_gm, PtokitL1)
+#undef PTOKIT_FROM_GM
+#undef PTOKIT_TO_GM
+
+template <typename D, typename S, typename... Rest>
+__attribute__((noinline)) void copy_ubuf_to_cbuf(PtokitL1<D> dst, PtokitUb<S> src, int64_t, int64_t count, int64_t length, int64_t src_gap, int64_t dst_gap, Rest...)
+{
+    using namespace ptokit;
+    copy<CODE_TMOV>(__builtin_return_address(0), local_bursts(dst.loc, dst.address(), Bursts::blocks(count, length, dst_gap)),
+        local_bursts(src.loc, src.address(), Bursts::blocks(count, length, src_gap)));
+}
+template <typename D, typename S, typename... Rest>
+__attribute__((noinline)) void copy_ubuf_to_ubuf(PtokitUb<D> dst, PtokitUb<S> src, int64_t, int64_t count, int64_t length, int64_t src_gap, int64_t dst_gap, Rest...)
+{
+    using namespace ptokit;
+    copy<CODE_TMOV>(__builtin_return_address(0), local_bursts(dst.loc, dst.address(), Bursts::blocks(count, length, dst_gap)),
+        local_bursts(src.loc, src.address(), Bursts::blocks(count, length, src_gap)));
+}
+
+// ---- bursts of bytes, with the distance between their starts
+#define PTOKIT_FROM_GM(NAME, MEMORY) \
+    template <typename D, typename S> \
+    __attribute__((noinline)) void NAME(MEMORY<D> dst, S* src, int64_t, int64_t count, int64_t length, int64_t, int64_t, int64_t, int64_t, \
+        int64_t src_step, int64_t dst_step) \
+    { \
+        using namespace ptokit; \
+        copy<CODE_TLOAD>(__builtin_return_address(0), local_bursts(dst.loc, dst.address(), Bursts::bytes(count, length, dst_step)), \
+            global_bursts(src, Bursts::bytes(count, length, src_step))); \
+    }
+PTOKIT_FROM_GM(copy_gm_to_ubuf_align_v2, PtokitUb)
+PTOKIT_FROM_GM(copy_gm_to_cbuf_align_v2, PtokitL1)
+PTOKIT_FROM_GM(pto_copy_gm_to_ubuf_align_v2, PtokitUb)
+#undef PTOKIT_FROM_GM
+template <typename D, typename S>
+__attribute__((noinline)) void copy_ubuf_to_gm_align_v2(D* dst, PtokitUb<S> src, int64_t, int64_t count, int64_t length, int64_t, int64_t dst_step, int64_t src_step)
+{
+    using namespace ptokit;
+    copy<CODE_TSTORE>(__builtin_return_address(0), global_bursts(dst, Bursts::bytes(count, length, dst_step)),
+        local_bursts(src.loc, src.address(), Bursts::bytes(count, length, src_step)));
+}
+
+// ---- fills
+template <typename T, typename V> __attribute__((noinline)) void create_cbuf_matrix(PtokitL1<T> dst, int64_t config, V value)
+{
+    using namespace ptokit;
+    using E = std::conditional_t<sizeof(V) == 4 && !std::is_same_v<T, uint16_t>, uint32_t, uint16_t>;
+    Bursts bursts = Bursts::blocks(config & 0x7FFF, config >> 16 & 0x7FFF, config >> 32 & 0x7FFF);
+    call<CODE_TEXPANDS, false, Types<>>(__builtin_return_address(0), local_bursts<E>(dst.loc, dst.address(), bursts), (int64_t)(E)value);
+}
+template <typename T, typename V>
+__attribute__((noinline)) void vector_dup(PtokitUb<T> dst, V value, int64_t repeat, int64_t block_step, int64_t, int64_t repeat_step, int64_t)
+{
+    using namespace ptokit;
+    const void* pc = __builtin_return_address(0);
+    asserted(block_step == 1 && repeat_step == 8 && (vector_mask.counts || !(uint64_t)(vector_mask.low + 1)),
+        "vector_dup fills a run of elements: blocks side by side, no mask but a count");
+    int64_t count = vector_mask.counts ? (int64_t)vector_mask.low : repeat * 256 / (int64_t)sizeof(T);
+    TileBase tile = local_bursts<T>(dst.loc, dst.address(), Bursts::bytes(1, count * sizeof(T), 0));
+    if constexpr (std::is_integral_v<T>) call<CODE_TEXPANDS, false, Types<>>(pc, tile, (int64_t)(T)value);
+    else call<CODE_TEXPANDS, false, Types<>>(pc, tile, (float)value);
+}
+
+// ---- elements of global memory past the data cache
+template <typename T> __attribute__((noinline)) T ld_dev(T* pointer, int64_t offset)
+{
+    const void* pc = __builtin_return_address(0);
+    using U = std::remove_cv_t<T>;
+    ptokit::call<ptokit::CODE_dcci, false, ptokit::Types<>>(pc, (U*)pointer + offset, (int64_t)SINGLE_CACHE_LINE);
+    return ptokit::value_of<U>(ptokit::call<ptokit::CODE_load_scalar, true, ptokit::Types<>>(pc, (U*)pointer, offset));
+}
+template <typename V, typename T> __attribute__((noinline)) void st_dev(V value, T* pointer, int64_t offset)
+{
+    const void* pc = __builtin_return_address(0);
+    using U = std::remove_cv_t<T>;
+    ptokit::call<ptokit::CODE_store_scalar, false, ptokit::Types<>>(pc, (U*)pointer, offset, (U)value);
+    ptokit::call<ptokit::CODE_dcci, false, ptokit::Types<>>(pc, (U*)pointer + offset, (int64_t)SINGLE_CACHE_LINE);
+    ptokit::call<ptokit::CODE_dsb, false, ptokit::Types<>>(pc, (int64_t)DSB_DDR);
+}
+
+// ---- refused by name, where a call is compiled
+#define PTOKIT_REFUSED(NAME, WHY) \
+    template <typename... A> __attribute__((noinline, error(#NAME ": " WHY))) int64_t NAME(const A&...);
+#define PTOKIT_RAW(NAME) PTOKIT_REFUSED(NAME, "this intrinsic is not simulated; write the instruction on tiles")
+#define PTOKIT_MICRO(NAME) PTOKIT_REFUSED(NAME, "vector registers are not simulated in C++ yet; write the instruction on tiles")
+PTOKIT_RAW(mad) PTOKIT_RAW(mad_mx) PTOKIT_RAW(load_cbuf_to_ca) PTOKIT_RAW(load_cbuf_to_cb) PTOKIT_RAW(load_cbuf_to_ca_mx) PTOKIT_RAW(load_cbuf_to_cb_mx)
+PTOKIT_RAW(copy_matrix_cc_to_gm) PTOKIT_RAW(copy_matrix_cc_to_cbuf) PTOKIT_RAW(copy_matrix_cc_to_ub) PTOKIT_RAW(copy_gm_to_ubuf_align_b8)
+PTOKIT_RAW(copy_ubuf_to_gm_align_b8) PTOKIT_RAW(set_quant_pre) PTOKIT_RAW(set_fpc) PTOKIT_RAW(set_nd_para)
+PTOKIT_RAW(copy_sram_to_neighbor_sram) PTOKIT_RAW(copy_neighbor_sram_to_sram) PTOKIT_RAW(get_neighbor_sram_addr)
+PTOKIT_MICRO(vlds) PTOKIT_MICRO(vsts) PTOKIT_MICRO(vdup) PTOKIT_MICRO(vldas) PTOKIT_MICRO(vldus) PTOKIT_MICRO(vstus) PTOKIT_MICRO(vstar) PTOKIT_MICRO(vstur)
+PTOKIT_MICRO(vcvt) PTOKIT_MICRO(vadd) PTOKIT_MICRO(vadds) PTOKIT_MICRO(vsub) PTOKIT_MICRO(vmul) PTOKIT_MICRO(vmuls) PTOKIT_MICRO(vdiv) PTOKIT_MICRO(vexp)
+PTOKIT_MICRO(vci) PTOKIT_MICRO(vsqz) PTOKIT_MICRO(mem_bar) PTOKIT_MICRO(__sync_workitems)
+#undef PTOKIT_RAW
+#undef PTOKIT_MICRO

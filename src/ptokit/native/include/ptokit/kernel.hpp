@@ -71,6 +71,7 @@ template <uint64_t Address, typename T> __attribute__((noinline)) void TASSIGN(T
     object.address = Address, object.is_bound = true;
 }
 template <typename... E> void TSYNC(E&... events) { (events.Wait(), ...); }
+template <typename... E> void WaitAllEvents(E&... events) { (events.Wait(), ...); }
 template <Op Of> __attribute__((noinline)) void TSYNC()
 {
     ptokit::Record r(ptokit::OP_BARRIER, __builtin_return_address(0));
@@ -102,9 +103,21 @@ constexpr int DIM_0 = 0, DIM_1 = 1, DIM_2 = 2, DIM_3 = 3, DIM_4 = 4, TOTAL_DIM =
 }
 using TRandomKey = uint32_t[2];
 using TRandomCounter = uint32_t[4];
-constexpr int C0_SIZE_BYTE = 32, BLOCK_BYTE_SIZE = 32, BLOCK_SIZE = 32, FRACTAL_NZ_ROW = 16, CUBE_BLOCK_SIZE = 512, REPEAT_BYTE = 256;
-constexpr int FIXP_BURST_UNIT_LEN = 64, BLOCK_LEN = 16, CCE_VL = 256, B4_C0_SIZE = 64, MX_BLOCK_SIZE = 32, SHIFT_BLOCK_BYTE = 5;
+constexpr int C0_SIZE_BYTE = 32, BLOCK_BYTE_SIZE = 32, BLOCK_SIZE = 32, FRACTAL_NZ_ROW = 16, FRACTAL_ZZ_ROW = 16, CUBE_BLOCK_SIZE = 512;
+constexpr int FIXP_BURST_UNIT_LEN = 64, BLOCK_LEN = 16, CCE_VL = 256, ACC_C0_SIZE = 16, MX_COL_LEN = 2, MX_ROW_LEN = 16, MX_BLOCK_SIZE = 32;
+constexpr int REPEAT_BYTE = 256, REPEAT_MAX = 255, REPEAT_STRIDE_MAX = 255, HIF4_COL_LEN = 4, HIF4_ROW_LEN = 16, HIF4_BLOCK_SIZE = 64;
+constexpr uint32_t SHIFT_BLOCK_LEN = 4, SHIFT_BLOCK_BYTE = 5, SHIFT_FRACTAL_BYTE = 9, B4_C0_SIZE = 64, TMP_UB_SIZE = 8 << 10, TMP_UB_OFFSET = 184 << 10;
+constexpr uint64_t BLOCK_MAX_PER_REPEAT = 8, MASK_LEN = 64;
+constexpr int SYNCALL_SOFT_WORKSPACE_INT32 = 16;
 
+// How a tile lies: rows, columns, or boxes by the order outside and inside.
+template <typename T> constexpr TileLayoutCustom GetTileLayoutCustom()
+{
+    using enum TileLayoutCustom;
+    if constexpr (!T::isBoxedLayout) return T::isRowMajor ? ND : DN;
+    else if constexpr (T::isRowMajor) return T::isInnerRowMajor ? ZZ : ZN;
+    else return T::isInnerRowMajor ? NZ : NONE;
+}
 template <typename A, typename B> constexpr auto CeilDivision(A a, B b) { return b == 0 ? 0 : (a + b - 1) / b; }
 template <typename A, typename B> constexpr auto CeilAlignment(A a, B b) { return CeilDivision(a, b) * b; }
 template <typename P> uint64_t GetScaleAddr(const P& at) { return ptokit::address_of(at) >> 4; }
@@ -168,8 +181,8 @@ __attribute__((noinline)) inline void trap()
     ptokit::Record r(ptokit::TRAP, __builtin_return_address(0));
     r.ask();
 }
-// Modes of a unit whose instructions carry their own; the clock stands still here.
-inline void set_mask_norm() {}
-inline void set_mask_count() {}
-template <typename A, typename B> void set_vector_mask(A, B) {}
+// The clock stands still here, and code is where it is needed.
 inline int64_t get_sys_cnt() { return 0; }
+inline int64_t get_pc() { return 0; }
+inline int64_t get_icache_prl_st() { return 0; }
+template <typename... A> void preload(A...) {}

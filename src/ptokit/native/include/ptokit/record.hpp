@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <initializer_list>
 #include <limits>
 #include <type_traits>
@@ -31,7 +32,9 @@ struct Stopped {};  // thrown through the frames of a kernel that was stopped; n
 
 enum Operand : int64_t { TILE = 1, TENSOR, CONV, INTEGER, REAL, FLAG, ENUM, POINTER, EVENT, FIFO, OBJECT };
 enum Service : int64_t { LAUNCH = -1, QUERY = -2, EVENT_NEW = -3, EVENT_RECORD = -4, EVENT_WAIT = -5, FIFO_NEW = -6,
-    ALLOCATE = -7, RELEASE = -8, OP_BARRIER = -10, ASSERTION = -11, TRAP = -12 };
+    ALLOCATE = -7, RELEASE = -8, OP_BARRIER = -10, ASSERTION = -11, TRAP = -12, MFIFO_NEW = -20, FIFO_END = -21, FIFO_CLOSE = -22 };
+// What happens at an end of a FIFO beside the instructions.
+enum AtEnd : int64_t { END_ENTRY, END_OFFSET, END_WAITS, END_SIGNALS, END_WAIT, END_SIGNAL };
 
 struct Ring {
     static constexpr int64_t SIZE = 8192, LONGEST = 512;

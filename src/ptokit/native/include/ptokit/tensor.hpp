@@ -92,6 +92,9 @@ struct Stride : ptokit::Dims<N0, N1, N2, N3, N4> {
     using ptokit::Dims<N0, N1, N2, N3, N4>::Dims;
     static constexpr const int64_t* staticStride = ptokit::Dims<N0, N1, N2, N3, N4>::fixed;
 };
+// `Shape(1, 1, 1, rows, cols)`: all of it is known when it runs.
+template <typename... N> Shape(N...) -> Shape<-1, -1, -1, -1, -1>;
+template <typename... N> Stride(N...) -> Stride<-1, -1, -1, -1, -1>;
 template <typename T, int64_t R = -1, int64_t C = -1, Layout L = Layout::ND>
 using TileShape2D = ptokit::MatrixDims<ptokit::sizes_of, T, R, C, L>;
 template <typename T, int64_t R = -1, int64_t C = -1, Layout L = Layout::ND>

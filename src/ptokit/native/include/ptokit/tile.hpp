@@ -30,39 +30,102 @@ int64_t read_element(const TileBase& tile, int64_t index, const void* pc);
 template <typename T> T value_of(int64_t word);
 void write_element(const TileBase& tile, int64_t index, double real, int64_t whole, bool is_real, const void* pc);
 
-// `tile.data()[i]` and `*tile.data()`: an element that is read and written by the scalar unit.
+// An element that is read and written by the scalar unit.
 template <typename T> class Element {
-    const TileBase* tile_;
+    TileBase tile_;
     int64_t index_;
 public:
-    Element(const TileBase* tile, int64_t index) : tile_(tile), index_(index) {}
-    __attribute__((noinline)) operator T() const
-    {
-        return value_of<T>(read_element(*tile_, index_, __builtin_return_address(0)));
-    }
+    Element(const TileBase& tile, int64_t index) : tile_(tile), index_(index) {}
+    __attribute__((noinline)) operator T() const { return read(__builtin_return_address(0)); }
     template <typename V> __attribute__((noinline)) Element& operator=(const V& value)
     {
-        const void* pc = __builtin_return_address(0);
-        if constexpr (std::is_integral_v<T>) write_element(*tile_, index_, 0, (int64_t)(T)value, false, pc);
-        else write_element(*tile_, index_, (double)(float)value, 0, true, pc);
+        write((T)value, __builtin_return_address(0));
         return *this;
     }
-    Element& operator=(const Element& other) { return *this = (T)other; }
+    __attribute__((noinline)) Element& operator=(const Element& other)
+    {
+        const void* pc = __builtin_return_address(0);
+        write(other.read(pc), pc);
+        return *this;
+    }
+#define PTOKIT_CHANGE(SIGN) \
+    template <typename V> __attribute__((noinline)) Element& operator SIGN##=(const V& value) \
+    { \
+        const void* pc = __builtin_return_address(0); \
+        write((T)(read(pc) SIGN value), pc); \
+        return *this; \
+    }
+    PTOKIT_CHANGE(+) PTOKIT_CHANGE(-) PTOKIT_CHANGE(*) PTOKIT_CHANGE(/) PTOKIT_CHANGE(|) PTOKIT_CHANGE(&) PTOKIT_CHANGE(^)
+#undef PTOKIT_CHANGE
+private:
+    PTOKIT_INLINE T read(const void* pc) const { return value_of<T>(read_element(tile_, index_, pc)); }
+    PTOKIT_INLINE void write(T value, const void* pc)
+    {
+        if constexpr (std::is_integral_v<T>) write_element(tile_, index_, 0, (int64_t)value, false, pc);
+        else if constexpr (std::is_convertible_v<T, float>) write_element(tile_, index_, (double)(float)value, 0, true, pc);
+        else write_element(tile_, index_, 0, value.bits, false, pc);
+    }
 };
 
-// What `tile.data()` gives: an address with a type, never memory of the host.
-template <typename T> class TilePointer {
-    TileBase* tile_;
+// A pointer into the memory of a core, `__ubuf__ T*` and its kin: an address with a type, never
+// memory of the host. What it points to is one block of 32 bytes of that memory, whose elements
+// the scalar unit reads and writes.
+struct LocalBase {};
+template <pto::TileType Loc, typename T> class Local : public LocalBase {
+    using Plain = std::remove_cv_t<T>;
+    uint64_t address_ = 0;
+public:
+    using Pointee = T;
+    static constexpr pto::TileType loc = Loc;
+    Local() = default;
+    Local(std::nullptr_t) {}
+    template <typename N, typename = std::enable_if_t<std::is_integral_v<N>>> Local(N address) : address_((uint64_t)address) {}
+    template <typename U> Local(const Local<Loc, U>& other) : address_(other.address()) {}
+    template <pto::TileType L, typename U> explicit Local(const Local<L, U>& other) : address_(other.address()) {}
+    template <typename U> explicit Local(U* pointer) : address_((uint64_t)pointer) {}
+    uint64_t address() const { return address_; }
+    Local operator+(int64_t n) const { return address_ + n * step(); }
+    Local operator-(int64_t n) const { return address_ - n * step(); }
+    int64_t operator-(Local other) const { return (int64_t)(address_ - other.address_) / step(); }
+    Local& operator+=(int64_t n) { return *this = *this + n; }
+    Local& operator-=(int64_t n) { return *this = *this - n; }
+    Local& operator++() { return *this += 1; }
+    Local operator++(int) { Local old = *this; *this += 1; return old; }
+    auto operator<=>(const Local&) const = default;
+    auto operator[](int64_t index) const { return at((int64_t)address_ + index * step()); }
+    auto operator*() const { return at((int64_t)address_); }
+    explicit operator bool() const { return address_ != 0; }
+    template <typename N, typename = std::enable_if_t<std::is_integral_v<N> && !std::is_same_v<N, bool>>> explicit operator N() const { return (N)address_; }
+    template <typename P> explicit operator P*() const { return (P*)address_; }
+private:
+    static constexpr int64_t step()
+    {
+        if constexpr (std::is_void_v<T>) return 1;
+        else return sizeof(T);
+    }
+    static Element<Plain> at(int64_t address)
+    {
+        static constexpr int64_t count = 32 / sizeof(Plain);
+        static constexpr TileType_ type{(int64_t)Loc, element<Plain>(), 1, count, 0, 1, count, 0, 512, 0, 0};
+        TileBase block;
+        block.address = address & ~31, block.is_bound = true;
+        block.rows = 1, block.cols = count, block.type = &type;
+        return {block, (address & 31) / (int64_t)sizeof(Plain)};
+    }
+};
+template <pto::TileType L, typename T> Local<L, T> operator+(int64_t n, Local<L, T> at) { return at + n; }
+
+// What `tile.data()` gives: a pointer that knows the tile whose elements it leads to.
+template <pto::TileType Loc, typename T> class TilePointer : public Local<Loc, T> {
+    TileBase tile_;
     int64_t offset_ = 0;
 public:
-    explicit TilePointer(TileBase* tile, int64_t offset = 0) : tile_(tile), offset_(offset) {}
-    uint64_t address() const { return tile_->address + offset_ * sizeof(T); }
+    explicit TilePointer(const TileBase& tile, int64_t offset = 0)
+        : Local<Loc, T>(tile.address + offset * (int64_t)sizeof(T)), tile_(tile), offset_(offset) {}
     Element<T> operator[](int64_t index) const { return {tile_, offset_ + index}; }
     Element<T> operator*() const { return {tile_, offset_}; }
     TilePointer operator+(int64_t n) const { return TilePointer(tile_, offset_ + n); }
     TilePointer operator-(int64_t n) const { return TilePointer(tile_, offset_ - n); }
-    template <typename P, typename = std::enable_if_t<std::is_pointer_v<P>>> operator P() const { return (P)address(); }
-    template <typename N, typename = std::enable_if_t<std::is_integral_v<N>>, typename = void> explicit operator N() const { return (N)address(); }
 };
 }  // namespace ptokit
 
@@ -72,7 +135,7 @@ template <TileType Loc_, typename Element_, int Rows_, int Cols_, BLayout BFract
     CompactMode Compact_ = CompactMode::Null>
 struct Tile : ptokit::TileBase {
     using DType = Element_;
-    using TileDType = Element_*;
+    using TileDType = ptokit::Local<Loc_, Element_>;
     static constexpr TileType Loc = Loc_;
     static constexpr int Rows = Rows_, Cols = Cols_, ValidRow = RowValid_, ValidCol = ColValid_, SFractalSize = SFractalSize_;
     static constexpr BLayout BFractal = BFractal_;
@@ -103,17 +166,16 @@ struct Tile : ptokit::TileBase {
         if (RowValid_ < 0) rows = (int64_t)row;
         if (ColValid_ < 0) cols = (int64_t)col;
     }
-    ptokit::TilePointer<DType> data() { return ptokit::TilePointer<DType>(this); }
-    ptokit::TilePointer<DType> data() const { return ptokit::TilePointer<DType>(const_cast<Tile*>(this)); }
+    ptokit::TilePointer<Loc_, DType> data() const { return ptokit::TilePointer<Loc_, DType>(*this); }
     int GetValidRow() const { return (int)rows; }
     int GetValidCol() const { return (int)cols; }
     template <typename R> void SetValidRow(R row) { rows = row; }
     template <typename C> void SetValidCol(C col) { cols = col; }
     template <typename R, typename C> void SetValidShape(R row, C col) { rows = row, cols = col; }
-    __attribute__((noinline)) DType GetValue(uint32_t index) const { return ptokit::Element<DType>(this, index); }
+    __attribute__((noinline)) DType GetValue(uint32_t index) const { return ptokit::Element<DType>(*this, index); }
     template <typename V> __attribute__((noinline)) void SetValue(uint32_t index, V value)
     {
-        ptokit::Element<DType>(this, index) = value;
+        ptokit::Element<DType>(*this, index) = value;
     }
     // How the matrix unit reads it; other tiles carry the words without a meaning.
     bool isKAligned = false;

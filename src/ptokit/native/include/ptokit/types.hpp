@@ -23,6 +23,9 @@
 #define OP_TYPE(...)
 #define PTO_STATIC_ASSERT(...) static_assert(__VA_ARGS__)
 #define PTO_ASSERT(condition, ...) ::ptokit::asserted((condition), #condition)
+#define PTO_SYNCALL_AIV_KERNEL_META(...) static_assert(true)
+#define PTO_SYNCALL_AIC_KERNEL_META(...) static_assert(true)
+#define PTO_SYNCALL_MIX_AIC_KERNEL_META(...) static_assert(true)
 #define PTO_DIV_ROUNDUP(a, b) (((a) + (b)-1) / (b))
 #define PTO_CEIL(a, b) (PTO_DIV_ROUNDUP(a, b) * (b))
 
