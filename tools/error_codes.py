@@ -54,6 +54,9 @@ _BOUND = {
 # Codes that no program is known to raise, and why they are there nevertheless.
 WITHOUT_PROGRAM = {
     "internal": "a bug of ptokit: please report it with the kernel",
+    "timing.class": "a parameter file lacks numbers for a class of instructions: a bug of ptokit",
+    "timing.provenance": "a parameter file has a number without saying where it comes from",
+    "timing.hang": "the model waits where the run did not: a bug of ptokit",
 }
 # Patterns that only put another code together.
 _FRAMES = {"lower.*", "*.*"}

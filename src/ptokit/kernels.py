@@ -56,6 +56,7 @@ from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.isa.verify import offers_values
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
+from ptokit.machine.dataless import DatalessExecutor
 from ptokit.machine.explore import Exploration, Explorer, witnesses
 from ptokit.machine.gm import as_array, shared_memory
 from ptokit.machine.machine import Machine
@@ -70,6 +71,8 @@ from ptokit.passes.verify import Verify
 from ptokit.repair.search import Repair, Trial, repair
 from ptokit.report.memory_map import Map, Placed
 from ptokit.report.verdicts import Report
+from ptokit.timing.report import Timing
+from ptokit.timing.streams import Recorder
 
 
 class Asked(NamedTuple):
@@ -184,6 +187,7 @@ class Run:
     events: Recording | None = None  # of every executed operation, when the launch was asked to
     warnings: tuple[Diagnostic, ...] = ()  # rules that were broken without stopping it
     chosen: Sequence[tuple[int, int]] = ()  # of `Schedule.choices`: what was chosen of how many
+    timing: Timing | None = None  # how long it takes on the device, when the launch was asked to
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -369,6 +373,29 @@ class Kernel:
             return Trial(source.file, found)
 
         return repair(self.source.text, check, self.source.file)
+
+    def time(
+        self,
+        grid: int | tuple[int, ...],
+        args: Sequence[Any] = (),
+        *,
+        data: bool = False,
+        cores: int | None = None,
+        clock: float | None = None,
+        constants: Mapping[str, float] | None = None,
+        **options: Any,
+    ) -> Timing:
+        """How long a launch takes on the device, and what holds it up: `print(k.time(24, (x, y)))`.
+
+        Nothing is computed unless `data` asks for it, as a program does that branches on what it
+        has computed. `cores`, `clock` (GHz) and `constants` (names of the parameter file) ask what
+        if; the other options are those of a launch.
+        """
+        timing = self[grid](*args, timing=True if data else "only", **options).timing
+        assert timing is not None
+        if cores is None and clock is None and not constants:
+            return timing
+        return timing.what_if(constants, cores=cores, clock=clock)
 
     def memory_map(
         self,
@@ -565,6 +592,7 @@ class Launch:
         max_steps: int | None = None,
         max_seconds: float | None = None,
         max_bytes: int | None = None,
+        timing: bool | str = False,
         **consts: Any,
     ) -> Run:
         """Run every block; arrays are updated in place.
@@ -583,13 +611,17 @@ class Launch:
         `allow` silences findings by id, "PA-0044", or by id and place, "E8@softmax.py:41". What
         was broken without stopping the kernel is `Run.warnings`, and is shown as Python's are.
         `max_steps` (instructions and rounds of loops), `max_seconds` and `max_bytes` (of simulated
-        memory) end a run that takes more, with an error at the line where it was.
+        memory) end a run that takes more, with an error at the line where it was. `timing` says
+        how long the launch takes on the device: `Run.timing`; with "only" nothing is computed.
         """
         kernel = self.kernel
         for told in LISTENERS:
             told(self, args, consts)
         paths = kernel.source.paths
         asked = kernel._asked(target, defines, rules, allow, place, sync)
+        if timing:
+            _refuse_untimed(timing, jobs, engine, check)
+            path = path or paths[-1]  # the program as a device is given it, with all its order
         path = path or (paths[0] if asked.steps == OPEN else "lowered")
         if path not in paths:
             raise usage_error("path", f"path is one of {paths}, not {path!r}")
@@ -613,7 +645,8 @@ class Launch:
             body = self._interpreted(kernel._prepare(engine, module), programs)
         assert body is not None
         arena, arenas = None, kernel._arenas((chosen, programs.mode, module, policy))
-        if jobs == 1 and check != "explore" and budget is None:  # one run in this process
+        is_plain = jobs == 1 and check != "explore" and budget is None and not timing
+        if is_plain:  # one run in this process
             arena = arenas.pop() if arenas else Arena(chosen, programs.mode)
         order = schedule or Schedule(seed)
         named = [each for n, v in arguments.items() for each in leaves_of(n, v)]
@@ -624,17 +657,20 @@ class Launch:
         if check is True and module is not None and is_alone and order == Schedule():
             asks = question(module, self.blocks, programs.args, policy)
         known = None if asks is None or events else kernel._verdicts.get(asks)
+        listener = Recorder(chosen.name) if timing else None
+        computes = timing != "only"
         options = Options(
             self.blocks,
             order,
-            check if known is None else False,
+            check if known is None and computes else False,
             [leaf for _, leaf in named],
             jobs,
             arena,
-            find_engine(engine).executor,
+            find_engine(engine).executor if computes else DatalessExecutor,
             events,
             policy=policy,
             budget=budget,
+            listener=listener,
         )
         cores = dict.fromkeys(programs.cores, body)
         try:
@@ -672,6 +708,7 @@ class Launch:
             outcome.events,
             found,
             outcome.chosen,
+            None if listener is None else Timing.of(kernel.name, listener.streams()),
         )
 
     def explore(
@@ -717,6 +754,19 @@ class Launch:
         function, args = programs.function, programs.args
         assert function is not None
         return lambda: prepared.run(current(), function, args)
+
+
+def _refuse_untimed(timing: bool | str, jobs: int, engine: str, check: bool | str) -> None:
+    """A launch is timed as one run in this process."""
+    if timing not in (True, "only"):
+        raise usage_error("timing", f'timing is True or "only", not {timing!r}')
+    if jobs > 1 or engine != "fast" or check == "explore":
+        raise usage_error(
+            "timing",
+            "a launch is timed in one run of this process, on the fast engine",
+            got=[("jobs", jobs), ("engine", engine), ("check", check)],
+            fix="leave jobs and engine out, and explore in a launch of its own",
+        )
 
 
 def _ignore(_: int) -> None:

@@ -19,7 +19,7 @@ LAYERS = [
     ["base"],
     ["isa"],
     ["ir", "machine"],
-    ["repair"],
+    ["repair", "timing"],
     ["frontend", "passes", "engines", "emit"],
     ["report", "native"],
     ["kernels", "comm"],

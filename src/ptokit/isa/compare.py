@@ -15,6 +15,7 @@ import numpy as np
 from ptokit.base.dtypes import f16, i32, u8
 from ptokit.base.enums import CmpMode
 from ptokit.base.layout import Array, AxisMap
+from ptokit.isa.costs import SELECTION
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import SCRATCH_IN_USE, steps
 from ptokit.isa.expr import Expr, apply, given, on, select
@@ -422,6 +423,7 @@ def _line_address(o: Any) -> int:
     src("src1", note="taken where the bit is 0"),
     scratch(_line_address, note="32 bytes on A2/A3"),
     means=Each(masks=("selMask",), streams=False, over=one_vector),
+    cost=SELECTION,
     types=types(
         a2a3="i16 u16 i32 u32 f16 bf16 f32", a5=_ALL, kirin=_KIRIN, ids={"a2a3": "SA-0326"}
     ),
@@ -477,6 +479,7 @@ def _keeps_scalar(o: Any) -> bool:
     scratch(lambda o: o.dst.itemsize, used=_keeps_scalar, note="32 bytes on A2/A3"),
     scalar("scalar", element_of("src"), note="taken where the bit is 0"),
     means=Each(masks=("mask",), over=one_vector),
+    cost=SELECTION,
     types=types(
         a2a3="i16 u16 i32 u32 f16 bf16 f32",
         a5="i8 u8 i16 u16 i32 u32 i64 u64 f16 f32",

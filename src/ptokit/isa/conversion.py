@@ -12,6 +12,7 @@ from ptokit.base.convert import convert, round_integral
 from ptokit.base.dtypes import DType, dtype, f8e4m3, f8e5m2, f16, f32, hif8, i8, i16, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
+from ptokit.isa.costs import CONVERSION
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
@@ -272,6 +273,7 @@ _apart = separate("dst", "src").holds
     out("dst", view=destination),
     src("src", view=converted),
     scratch(tmp_bytes, used=through_i32, optional=True, note="scratch on A2/A3, see the rules"),
+    cost=CONVERSION,
     attrs=[
         Attr("mode", RoundMode, RoundMode.CAST_RINT, "rounding", argument=True),
         Attr("satMode", SaturationMode, None, "saturation; None: as the pair", argument=True),

@@ -18,6 +18,7 @@ from typing import Any
 
 from ptokit.base.dtypes import i32, u8
 from ptokit.base.precision import DivAlgorithm, FmodAlgorithm, RemAlgorithm
+from ptokit.isa.costs import DIVISION
 from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.effects import SCRATCH_IN_USE, UNTIL_DONE
 from ptokit.isa.expr import ON_DEVICE, Expr, given, select
@@ -87,6 +88,7 @@ def TMUL(src0: Expr, src1: Expr) -> Expr:
 
 @_binary(
     means=Each(over=one_vector),
+    cost=DIVISION,
     attrs=precision(DivAlgorithm),
     types=types(
         a2a3="f16 f32",
@@ -135,6 +137,7 @@ def _remainder_scratch(o: Any) -> int:
     src("src1", lost=lambda o: on_a2a3(o) and o.dst.dtype is i32),
     scratch(_remainder_scratch, note="a row of scratch on A2/A3"),
     means=Each(over=one_vector),
+    cost=DIVISION,
     attrs=precision(RemAlgorithm),
     types=types(
         a2a3="i32 f32",
@@ -180,6 +183,7 @@ def TREM(src0: Expr, src1: Expr, PrecisionType: RemAlgorithm) -> Expr:
 
 
 @_binary(
+    cost=DIVISION,
     attrs=precision(FmodAlgorithm),
     types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
     rules=[*_rules(), separate("dst", "src0", "src1", on="a2a3")],

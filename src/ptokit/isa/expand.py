@@ -16,6 +16,7 @@ from ptokit.base.enums import TileType
 from ptokit.base.layout import AxisMap
 from ptokit.base.precision import DivAlgorithm
 from ptokit.base.tiles import DYNAMIC
+from ptokit.isa.costs import BROADCAST
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import IN_STEPS, Scratch, steps
 from ptokit.isa.expr import Expr
@@ -299,6 +300,7 @@ def _first_column(o: Any) -> View | Extent:
     ),
     src("src", view=_first_column),
     means=Each(),
+    cost=BROADCAST,
     types=types(**COPIED, ids={"a2a3": "SA-0008"}),
     rules=[
         by_target("SA-0112", "SA-0111", lambda i, on: located("Vec", "src", id=i, on=on)),

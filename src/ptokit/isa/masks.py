@@ -15,7 +15,7 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.isa.arrays import Code, pack_mask
-from ptokit.isa.costs import ELEMENTWISE, Cost
+from ptokit.isa.costs import SELECTION, Cost
 from ptokit.isa.expr import Arg, Expr, walk
 from ptokit.isa.facts import Ops
 from ptokit.isa.meaning import Body, Form, Kinds, Meaning
@@ -34,7 +34,7 @@ class Packed(Form):
     inverts: Callable[[Ops], int]  # bytes of a row that are inverted, behind those that are stored
     places: Callable[[Ops], Array | None]  # where elements lie, if sources are handed over as lines
     streams: bool = False
-    cost: Cost = ELEMENTWISE
+    cost: Cost = SELECTION
 
     @property
     def services(self) -> frozenset[str]:

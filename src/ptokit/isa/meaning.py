@@ -24,7 +24,7 @@ from ptokit.base.convert import element
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.isa.arrays import UFUNCS, Code, function_of, repeated, unpack_mask
-from ptokit.isa.costs import ELEMENTWISE, REDUCTION, Cost
+from ptokit.isa.costs import COLUMN_REDUCTION, ELEMENTWISE, REDUCTION, Cost
 from ptokit.isa.expr import (
     BOOL,
     Apply,
@@ -363,8 +363,11 @@ class _Along(Form):
     """Elements of `src` that meet along an axis; the results are row or column 0."""
 
     axis: int  # 1: along a row
-    cost = REDUCTION
     steps = (_HELD, _ELEMENT)
+
+    @property
+    def cost(self) -> Cost:  # type: ignore[override]
+        return REDUCTION if self.axis else COLUMN_REDUCTION
 
     @property
     def places(self) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from typing import Any
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
-from ptokit.isa.costs import Cost, class_of
+from ptokit.isa.costs import Cost, by_sources, class_of
 from ptokit.isa.devices import TARGETS
 from ptokit.isa.effects import Effects, InAuto, Pipe, Steps
 from ptokit.isa.facts import Ops, Unknown, shown
@@ -496,7 +496,12 @@ def insn(
             forms=tuple(tuple(f.split()) for f in forms) or _default_forms(operands),
             asm=asm,
             cpp=cpp,
-            cost=cost or (class_of(pipe, orders, fifo) if means is None else means.cost),
+            cost=cost
+            or (
+                class_of(pipe, orders, fifo)
+                if means is None
+                else by_sources(means.cost, [o.kinds for o in operands if o.role == "in"])
+            ),
             sets=frozenset(sets.split()),
             uses=frozenset(uses.split()),
             uses_when=uses_when,

@@ -13,6 +13,7 @@ from typing import Any
 
 from ptokit.base.dtypes import f32, i32
 from ptokit.base.precision import DivAlgorithm, FmodSAlgorithm, RemSAlgorithm
+from ptokit.isa.costs import DIVISION
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import UNTIL_DONE, steps
 from ptokit.isa.elementwise import MOD_BY_ZERO, REM_BY_ZERO
@@ -206,6 +207,7 @@ _OVER_DIVISOR = Condition(
         note="divisor; one of the two is a tile",
     ),
     means=Each(leaves_open=True, over=_silently, strided=on_a2a3),
+    cost=DIVISION,
     attrs=precision(DivAlgorithm),
     types=types(
         a2a3="i16 i32 f16 f32",
@@ -285,6 +287,7 @@ _SHARES_CORRECTION = Condition(
     _NUMBER,
     scratch(lambda o: o.dst.vc * o.dst.itemsize, note="a row of scratch on A2/A3"),
     means=Each(over=one_vector, strided=on_a2a3, early={"src_mod_64": ("src", 64)}),
+    cost=DIVISION,
     attrs=precision(RemSAlgorithm),
     types=types(
         a2a3="i32 f32",
@@ -336,6 +339,7 @@ def TREMS(src: Expr, scalar: Expr, src_mod_64: Expr, PrecisionType: RemSAlgorith
 
 
 @_with_number(
+    cost=DIVISION,
     attrs=precision(FmodSAlgorithm),
     types=types(a2a3="f32", a5="i16 u16 i32 u32 f16 f32", kirin="i16 u16 i32 u32 f16 f32"),
     rules=[*with_scalar(), separate("dst", "src", on="a2a3")],

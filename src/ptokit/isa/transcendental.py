@@ -19,6 +19,7 @@ from ptokit.base.precision import (
     RsqrtAlgorithm,
     SqrtAlgorithm,
 )
+from ptokit.isa.costs import DIVISION, FUNCTION
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import ON_SCALAR_UNIT, steps
 from ptokit.isa.expr import Condition, Const, Expr, given
@@ -52,7 +53,7 @@ from ptokit.isa.spec import Asm, Operand, Rule, family, insn, out, scalar, src, 
 
 ACCURACY = ulp(None, "The exact result, rounded once to the element type.")
 _floats = partial(types, a2a3="f16 f32", a5="f16 f32", kirin="f16 f32")
-_function = partial(insn, means=Each())
+_function = partial(insn, means=Each(), cost=FUNCTION)
 _unary = partial(_function, *UNARY, freedom=ACCURACY)
 
 
@@ -156,6 +157,7 @@ _IN_PLACE = Condition(
 
 
 @_unary(
+    cost=DIVISION,
     attrs=precision(RecipAlgorithm),
     types=_floats(ids="SA-0297"),
     rules=[

@@ -287,7 +287,7 @@ class LaunchSync(Sync):
         what = f"ffts_cross_core_sync mode {mode}, flag {token.id}"
         meeting = self._round(("group", mode, where_met, token.id), total, what)
         # Each core's own semaphore rises when the last of the group has signalled.
-        return _Door(self, meeting, core, super().group(token))
+        return Door(self, meeting, core, super().group(token))
 
     def _round(self, place: Any, total: int, what: str) -> Meeting:
         """The meeting the running core enters next at this place."""
@@ -382,23 +382,23 @@ class Flag(Semaphore):
         self.target = target
 
 
-class _Door(Semaphore):
+class Door(Semaphore):
     """Where a core signals a group: everybody's semaphore rises when all have come."""
 
-    __slots__ = ("_core", "_meeting", "_mine", "_sync")
+    __slots__ = ("_core", "_sync", "meeting", "mine")
 
     times = ALWAYS
 
     def __init__(self, sync: LaunchSync, meeting: Meeting, core: Core, mine: Semaphore) -> None:
         super().__init__(meeting.what)
         self._sync = sync
-        self._meeting = meeting
+        self.meeting = meeting
         self._core = core
-        self._mine = mine
+        self.mine = mine
         meeting.latch.waiters.append(mine)
 
     def put(self, token: Token) -> None:
-        if self._sync.arrive(self._meeting, self._core, token):
-            shared = self._sync.shared(self._meeting, token.site, token.giver, token.event)
-            for semaphore in self._meeting.latch.waiters:
+        if self._sync.arrive(self.meeting, self._core, token):
+            shared = self._sync.shared(self.meeting, token.site, token.giver, token.event)
+            for semaphore in self.meeting.latch.waiters:
                 self._sync.put(semaphore, shared)

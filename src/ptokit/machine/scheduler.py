@@ -33,6 +33,7 @@ from ptokit.machine.executor import Executor
 from ptokit.machine.faults import unwanted
 from ptokit.machine.findings import Findings
 from ptokit.machine.flags import Clock, Semaphore
+from ptokit.machine.issue import IssueSync, Listener
 from ptokit.machine.journal import Journal, PromptJournal
 from ptokit.machine.launch_sync import LaunchSync, Stream
 from ptokit.machine.machine import Machine, Subscriber
@@ -89,6 +90,7 @@ class Options:
     done: Callable[[int], None] | None = None  # told of every block that has ended
     policy: Policy = DEFAULT  # what is an error, what a warning, and what is silent
     budget: Budget | None = None  # what the run may take before it is stopped
+    listener: Listener | None = None  # told of what the cores issue
 
 
 @dataclass
@@ -175,6 +177,24 @@ class MeteredMachine(LaunchMachine):
         return super().enqueue(call, operands, site)
 
 
+class IssueMachine(LaunchMachine):
+    """A machine that tells what its cores issue."""
+
+    def enqueue(self, call: Any, operands: Sequence[Any], site: Site | Location) -> Any:
+        insn, sync = call.insn, self.scheduler.sync
+        assert isinstance(sync, IssueSync)
+        if insn.orders or insn.moves_entries:
+            return super().enqueue(call, operands, site)
+        if call.phase:
+            sync.operands = operands
+        else:
+            sync.listener.work(self.core, call, operands, site)
+        value = super().enqueue(call, operands, site)
+        if call.steps is not None and call.steps.drains:
+            sync.listener.drain(self.core, call.steps.drains, site)
+        return value
+
+
 class Scheduler:
     """One run of a program on a grid of clusters."""
 
@@ -188,7 +208,10 @@ class Scheduler:
         arena = options.arena or Arena(target, mode)
         self._spare = arena.clusters
         policy, executor = options.policy, options.executor
+        self.listener = options.listener
         kind = LaunchMachine if options.budget is None else MeteredMachine
+        if self.listener is not None:
+            kind = IssueMachine
         self.machine = kind(self, target, mode, arena=arena, executor=executor, policy=policy)
         self.machine.blocks = self.grid
         self.machine.budget = options.budget
@@ -208,6 +231,8 @@ class Scheduler:
             self._before = self._history.done_by(self._rank)
         shared = None if self._history is None else self._history.clocks
         self.sync = LaunchSync(self)
+        if self.listener is not None:
+            self.sync = IssueSync(self, self.listener)
         self.machine.sync = self.sync
         self.queued = self.schedule.queued and mode == "manual"
         self.queues = Queues(self.machine, self.sync.refuse, self.queued)
@@ -504,6 +529,8 @@ class Scheduler:
         at_block_end(self, cluster, [s.core for s in ended])
         if self.recording is not None:
             self.recording.end_block(block)
+        if self.listener is not None:
+            self.listener.end_block(block)
         for stream in ended:  # a core without a program has no number, and no queues
             for core in (stream.core, *stream.core.engines.values()):
                 self.queues.drop(core)

@@ -279,7 +279,7 @@ class Sync:
     def _take_flag(self, pipe: Pipe, token: fx.Flag, site: Place, given: Given) -> None:
         flag = self._flag(token, site)
         early = flag.balance < 1
-        self.wait(pipe, (flag,), lambda: _flag_wait(token), site, early=early, token=token)
+        self.wait(pipe, (flag,), lambda: flag_wait(token), site, early=early, token=token)
         flag.balance -= 1
 
     def _acquire(self, pipe: Pipe, token: fx.Buffer, site: Place, given: Given) -> None:
@@ -507,7 +507,8 @@ class Sync:
         return None if writes else access.array()[0, 0].item()
 
 
-def _flag_wait(token: fx.Flag) -> Why:
+def flag_wait(token: fx.Flag) -> Why:
+    """What a wait for a flag is called, and what would end it."""
     names = f"(PIPE_{token.src.name}, PIPE_{token.dst.name}, EVENT_ID{token.id})"
     return Why(f"wait_flag{names}", f"set_flag{names} must come first")
 

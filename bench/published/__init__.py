@@ -1,0 +1,1 @@
+"""Kernels whose times on devices are published, written in ptokit with the same structure."""

@@ -1,0 +1,293 @@
+"""What the cores of a launch issue, as lists of numbers that a model goes through again and again.
+
+Every different thing that is issued - an instruction over operands of known sizes at a line, a
+signal, a wait - is one `Item`; the stream of a core is a list of their numbers. Semaphores are
+numbered per block in the order in which they are met, so that blocks which do the same have the
+same streams; what differs, the places in global memory, is kept apart. Nothing here depends on a
+parameter: costs are classes and features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from ptokit.base.location import Location, Site
+from ptokit.isa.costs import moved_bytes
+from ptokit.isa.effects import Pipe
+from ptokit.isa.spec import Insn
+from ptokit.machine.core import Core, Engine
+from ptokit.machine.flags import Latch, Semaphore
+from ptokit.machine.issue import Word
+from ptokit.machine.launch_sync import Door, Meeting
+from ptokit.machine.queues import Why
+
+Place = Site | Location
+ALL = int(Pipe.ALL)
+VECTOR_LOADS = 8  # of a core that plays both parts: the pipe that loads the vector side's memory
+PIPE_NAMES = {int(pipe): pipe.name for pipe in Pipe} | {VECTOR_LOADS: "MTE2 (vector)"}
+
+
+class Kind(IntEnum):
+    """What an item is."""
+
+    WORK = 0
+    GIVE = 1
+    TAKE = 2
+    BARRIER = 3
+    DRAIN = 4
+    MEET = 5
+
+
+class Cost(NamedTuple):
+    """What an instruction costs, for any parameters: its class and what that depends on."""
+
+    insn: Insn
+    kind: str
+    features: Mapping[str, float]
+    bytes: float = 0.0  # that go through global memory
+    writes: bool = False
+
+
+class Item(NamedTuple):
+    """One thing that a core issues."""
+
+    kind: Kind
+    pipe: int
+    site: Place
+    label: str
+    semaphores: tuple[int, ...] = ()  # below zero: shared by blocks
+    cost: Cost | None = None
+    pipes: tuple[int, ...] = ()
+    total: int = 0  # cores that take part in a meeting
+
+
+Region = tuple[Any, ...]
+
+
+@dataclass
+class CoreStream:
+    """What one core issues."""
+
+    place: str  # "cube", "vector 0"
+    kind: str
+    items: list[int] = field(default_factory=list[int])
+    regions: list[Region] = field(default_factory=list[Region])  # of what goes to global memory
+
+
+@dataclass
+class BlockStream:
+    """What the cores of one block issue."""
+
+    block: int
+    cores: list[CoreStream]
+    initial: tuple[int, ...] = ()  # semaphores that have a token from the start
+    latches: frozenset[int] = frozenset()
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """What blocks that take their time in the same way share."""
+        return tuple((core.place, tuple(core.items)) for core in self.cores)
+
+
+@dataclass
+class Streams:
+    """A launch as it was issued."""
+
+    target: str
+    items: list[Item]
+    blocks: list[BlockStream]
+
+    @property
+    def events(self) -> int:
+        return sum(len(core.items) for block in self.blocks for core in block.cores)
+
+
+class Recorder:
+    """The listener that makes the streams of a launch."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._items: list[Item] = []
+        self._known: dict[Any, int] = {}
+        self._kept: list[Any] = []  # whose identity is a key
+        self._blocks: dict[int, BlockStream] = {}
+        self._cores: dict[int, CoreStream] = {}
+        self._numbers: dict[int, dict[Any, int]] = {}  # of semaphores, by block
+        self._shared: dict[Any, int] = {}  # of those that blocks share
+        self._costs: dict[int, tuple[Cost, list[int]]] = {}
+        self._meetings: dict[int, int] = {}
+
+    def streams(self) -> Streams:
+        """All that was issued, by block."""
+        blocks = [self._blocks[number] for number in sorted(self._blocks)]
+        return Streams(self._target, self._items, blocks)
+
+    # ---- the listener ---------------------------------------------------------------------------
+
+    def work(self, core: Core, call: Any, operands: Sequence[Any], site: Place) -> None:
+        key = (id(call), id(site))
+        number = self._known.get(key)
+        stream = self._cores.get(core.number) or self._core(core)
+        if number is None:
+            number = self._new_work(core, call, site, key)
+        stream.items.append(number)
+        if call.global_patterns:
+            stream.regions.append(tuple([_region(operands[i]) for i, _ in call.global_patterns]))
+
+    def give(self, core: Core, pipe: Pipe, semaphores: Sequence[Semaphore], site: Place) -> None:
+        if len(semaphores) == 1 and isinstance(semaphores[0], Door):
+            door = semaphores[0]
+            mine = self._number(core, door.mine)
+            self._meet(core, pipe, door.meeting, mine, site)
+            return
+        self._order(core, Kind.GIVE, pipe, semaphores, site, None)
+
+    def take(
+        self,
+        core: Core,
+        pipe: Pipe,
+        semaphores: Sequence[Semaphore],
+        why: Callable[[], Why],
+        site: Place,
+    ) -> None:
+        self._order(core, Kind.TAKE, pipe, semaphores, site, why)
+
+    def barrier(self, core: Core, pipe: Pipe, site: Place) -> None:
+        self._plain(core, Kind.BARRIER, int(pipe), site, f"pipe_barrier(PIPE_{pipe.name})")
+
+    def drain(self, core: Core, pipes: frozenset[Pipe], site: Place) -> None:
+        held = tuple(sorted(map(int, pipes)))
+        self._plain(core, Kind.DRAIN, 0, site, "a step that waits for its pipe", held)
+
+    def arrive(self, core: Core, meeting: Meeting, site: Place) -> None:
+        self._meet(core, Pipe.S, meeting, self._number(core, meeting.latch), site)
+
+    def end_block(self, block: int) -> None:
+        self._numbers.pop(block, None)
+
+    # ---- numbers ------------------------------------------------------------------------------
+
+    def _core(self, core: Core) -> CoreStream:
+        block = self._blocks.get(core.block)
+        if block is None:
+            block = self._blocks[core.block] = BlockStream(core.block, [])
+        place = f"engine {core.number}" if isinstance(core, Engine) else core.place
+        stream = self._cores[core.number] = CoreStream(place, core.kind)
+        block.cores.append(stream)
+        return stream
+
+    def _number(self, core: Core, semaphore: Semaphore) -> int:
+        """The number of a semaphore: of its block, or below zero where blocks share it."""
+        numbers = self._numbers.get(core.block)
+        if numbers is None:
+            numbers = self._numbers[core.block] = {}
+        found = numbers.get(semaphore)
+        if found is not None:
+            return found
+        block = self._blocks.get(core.block)
+        if block is None:
+            self._core(core)
+            block = self._blocks[core.block]
+        if isinstance(semaphore, Word):
+            return self._shared.setdefault(semaphore, _WORDS - len(self._shared))
+        found = len(numbers)
+        numbers[semaphore] = found
+        block.initial += (found,) * len(semaphore.tokens)
+        if isinstance(semaphore, Latch):
+            block.latches |= {found}
+        return found
+
+    def _order(
+        self,
+        core: Core,
+        kind: Kind,
+        pipe: Pipe,
+        semaphores: Sequence[Semaphore],
+        site: Place,
+        why: Callable[[], Why] | None,
+    ) -> None:
+        stream = self._cores.get(core.number) or self._core(core)
+        numbers = self._numbers.get(core.block)
+        if numbers is not None and len(semaphores) == 1 and semaphores[0] in numbers:
+            held: tuple[int, ...] = (numbers[semaphores[0]],)
+        else:
+            held = tuple([self._number(core, each) for each in semaphores])
+        key = (kind, pipe, held, id(site))
+        number = self._known.get(key)
+        if number is None:
+            label = "a signal" if why is None else why().what
+            side = self._side(core, pipe, semaphores)
+            number = self._new(key, Item(kind, side, site, label, held))
+        stream.items.append(number)
+
+    def _side(self, core: Core, pipe: Pipe, semaphores: Sequence[Semaphore]) -> int:
+        """The pipe of a core that plays both parts, each of which has its own loads."""
+        if core.kind == "mix" and pipe is Pipe.MTE2:
+            for semaphore in semaphores:
+                ends = {getattr(getattr(semaphore, end, None), "pipe", None) for end in _ENDS}
+                if Pipe.V in ends or Pipe.MTE3 in ends:
+                    return VECTOR_LOADS
+        return int(pipe)
+
+    def _plain(
+        self, core: Core, kind: Kind, pipe: int, site: Place, label: str, pipes: Any = ()
+    ) -> None:
+        stream = self._cores.get(core.number) or self._core(core)
+        key = (kind, pipe, pipes, id(site))
+        number = self._known.get(key)
+        if number is None:
+            number = self._new(key, Item(kind, pipe, site, label, pipes=pipes))
+        stream.items.append(number)
+
+    def _meet(self, core: Core, pipe: Pipe, meeting: Meeting, mine: int, site: Place) -> None:
+        """A round of a meeting has a number that all blocks share."""
+        stream = self._cores.get(core.number) or self._core(core)
+        turn = self._meetings.get(id(meeting))
+        if turn is None:
+            turn = self._meetings[id(meeting)] = len(self._meetings)
+            self._kept.append(meeting)
+        key = (Kind.MEET, pipe, turn, mine, id(site))
+        number = self._known.get(key)
+        if number is None:
+            held = (-1 - turn, mine)
+            item = Item(Kind.MEET, int(pipe), site, meeting.what, held, total=meeting.total)
+            number = self._new(key, item)
+        stream.items.append(number)
+
+    def _new(self, key: Any, item: Item) -> int:
+        number = self._known[key] = len(self._items)
+        self._items.append(item)
+        return number
+
+    def _new_work(self, core: Core, call: Any, site: Place, key: Any) -> int:
+        self._kept.append((call, site))
+        insn, ops = call.insn, call.ops
+        written = {operand.name for operand in insn.operands if operand.writes}
+        through = bool(call.global_patterns)
+        cost = Cost(
+            insn,
+            insn.cost.of(ops, written),
+            insn.cost.measure(ops),
+            moved_bytes(ops) if through else 0.0,
+            any(pattern.writes for _, pattern in call.global_patterns),
+        )
+        pipe = int(call.pipe)
+        if core.kind == "mix" and call.pipe is Pipe.MTE2 and _fills_vector_side(call):
+            pipe = VECTOR_LOADS
+        return self._new(key, Item(Kind.WORK, pipe, site, insn.name, cost=cost))
+
+
+_ENDS = ("source", "target")
+_WORDS = -(1 << 40)  # numbers of words in global memory, which blocks share
+
+
+def _region(view: Any) -> tuple[int, Any]:
+    at = view.pointer or view.data()
+    return at.buffer.base + at.offset, view.key
+
+
+def _fills_vector_side(call: Any) -> bool:
+    return any(access.memory.name == "UB" and access.writes for access in call.accesses)
