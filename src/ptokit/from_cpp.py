@@ -6,6 +6,7 @@ call back (native/). The code runs in a process of its own: a crash there is an 
 
 from __future__ import annotations
 
+import hashlib
 import signal
 import struct
 from collections.abc import Iterable, Mapping
@@ -19,21 +20,29 @@ import numpy as np
 from ptokit.base.diagnostics import Diagnostic, NotSupported, PtoError, fail, usage_error
 from ptokit.base.dtypes import i8, u8
 from ptokit.base.entry import public
+from ptokit.base.layout import raw_bytes
 from ptokit.base.location import Location
 from ptokit.from_python import CORES
 from ptokit.frontend.arguments import check_argument, is_array
+from ptokit.frontend.launch import Options, run
+from ptokit.frontend.policies import policy_for
+from ptokit.frontend.session import current, running
 from ptokit.ir.core import Module
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.kernels import Asked, Kernel, Programs
-from ptokit.machine.gm import as_array, element_type
+from ptokit.machine.gm import GmBuffer, as_array, element_type
 from ptokit.machine.jobs import spread
 from ptokit.native import compiler, tokens
 from ptokit.native.compiler import Unit
 from ptokit.native.headers import elements
 from ptokit.native.library import Library, Parameter, Ring
+from ptokit.native.lowering import Parameter as TextParameter
+from ptokit.native.lowering import lowered
+from ptokit.native.recording import Recorded, Recorder
 from ptokit.native.records import Memory
 from ptokit.native.runtime import Runtime
+from ptokit.passes.finish import AS_WRITTEN, finish
 
 AN_ARRAY, A_WHOLE = 1, 2  # categories of parameters
 
@@ -200,9 +209,10 @@ class CppSource:
         return found
 
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-        return (self.expression,)
+        """All that a run depends on: data may decide what it does."""
+        return (self.expression, *map(_contents, arguments.values()))
 
-    def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+    def fits(self, target: Target) -> None:
         if target.name != self.target.name:
             raise usage_error(
                 "kernel",
@@ -210,17 +220,41 @@ class CppSource:
                 got=[("target", target.name)],
                 fix=f'cpp("{self.program.path.name}", target="{target.name}")',
             )
-        raise fail(
-            "lower.cpp",
-            "a C++ kernel is compiled, not lowered",
-            site=Location(self.file, self.entry.line),
-            kind=NotSupported,
-        )
+
+    def written(self, target: Target, arguments: Mapping[str, Any], blocks: int) -> Module:
+        """What a run does, as a program: the calls of every core, merged and with their loops."""
+        programs = self.programs(None, arguments)
+        assert programs.body is not None
+        enter = programs.body
+        given = {n: as_array(v) for n, v in enumerate(arguments.values()) if is_array(v)}
+        numbers = {GmBuffer(array).base: number for number, array in given.items()}
+        arrays = list(given.values())
+
+        def record(_: range) -> Recorded:
+            recorded = Recorded()
+
+            def body() -> None:
+                with running(Recorder(current(), recorded, numbers)):
+                    enter()
+
+            policy = policy_for(self.file, "release", ())
+            options = Options(blocks, hazards=False, arrays=arrays, policy=policy)
+            run(dict.fromkeys(programs.cores, body), target, self.mode, options)
+            return recorded
+
+        (recorded,) = spread(record, [], 1, 1, programs.crashed)
+        parameters = [
+            _parameter(name, value)
+            for name, value in zip(self.names, arguments.values(), strict=True)
+        ]
+        at = Location(self.file, self.entry.line)
+        return lowered(self.name, parameters, recorded, target, tuple(self._kinds), at)
 
     def finished(
         self, written: Module, asked: Asked, told: list[Diagnostic] | None = None
     ) -> Module:
-        return written
+        steps, is_one_core = asked.steps.over(AS_WRITTEN), len(self._kinds) == 1
+        return finish(written, asked.target, steps, asked.policy, is_one_core, told)
 
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         kinds, paths = self._kinds, self._libraries
@@ -270,6 +304,23 @@ class CppSource:
 
     def __str__(self) -> str:
         return f"{self.expression}({self.entry.parameters}), C++"
+
+
+def _contents(value: Any) -> Any:
+    """What equal arguments have in common."""
+    if not is_array(value) or isinstance(value, np.generic):
+        return value
+    array = as_array(value)
+    return array.dtype, array.shape, hashlib.sha256(raw_bytes(array).tobytes()).digest()
+
+
+def _parameter(name: str, value: Any) -> TextParameter:
+    """A parameter of the text that a kernel becomes."""
+    if is_array(value) and not isinstance(value, np.generic):
+        return TextParameter(name, element_type(as_array(value)))
+    return TextParameter(
+        name, u8 if value is None else None, isinstance(value, float | np.floating)
+    )
 
 
 def _crash(name: str, status: int, last: Location | None, start: Location) -> PtoError:

@@ -96,7 +96,10 @@ class PythonSource:
             raise _changeable(key)
         return made
 
-    def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+    def fits(self, target: Target) -> None:
+        """Rules of the target are asked about the program."""
+
+    def written(self, target: Target, arguments: Mapping[str, Any], blocks: int) -> Module:
         function = cast(FunctionType, self.function)
         return lower_function(function, dict(arguments), target, self.mode, self.core)
 

@@ -328,7 +328,10 @@ class TextSource:
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         return ()  # a text is not specialised by its arguments
 
-    def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+    def fits(self, target: Target) -> None:
+        """Rules of the target are asked about the program."""
+
+    def written(self, target: Target, arguments: Mapping[str, Any], blocks: int) -> Module:
         return self.program.module
 
     def finished(

@@ -81,6 +81,7 @@ class Asked(NamedTuple):
     target: Target  # one per set of defines
     policy: Policy
     steps: Steps
+    blocks: int = 1  # of a kernel whose program is known by running it
 
 
 class Finished(NamedTuple):
@@ -129,8 +130,12 @@ class Source(Protocol):
         """All that the IR depends on, beside the target."""
         ...
 
-    def written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
-        """The program as it was written, before any pass."""
+    def fits(self, target: Target) -> None:
+        """Refuse a target that it cannot run on, whatever its program is."""
+        ...
+
+    def written(self, target: Target, arguments: Mapping[str, Any], blocks: int) -> Module:
+        """The program as it was written, before any pass; `blocks` where that is found by a run."""
         ...
 
     def finished(
@@ -275,6 +280,7 @@ class Kernel:
         allow: Iterable[str] = (),
         place: bool | None = None,
         sync: str | None = None,
+        grid: int = 1,
         **consts: Any,
     ) -> Module:
         """The IR of the kernel for these arguments, ready to run.
@@ -282,8 +288,9 @@ class Kernel:
         A kernel in auto mode is placed and ordered, one in manual mode is taken as written; a text
         as far as it leaves either open. `place=True` gives an address to tiles that have none,
         `sync="insert"` orders the pipes; `place=False` and `sync="keep"` leave that to the author.
+        A C++ kernel is run on `grid` blocks, in vain: its program is what it did.
         """
-        asked = self._asked(target, defines, rules, allow, place, sync)
+        asked = self._asked(target, defines, rules, allow, place, sync, grid)
         return self._shown(asked, self.source.bind(args, consts))
 
     def text(
@@ -296,6 +303,7 @@ class Kernel:
         allow: Iterable[str] = (),
         place: bool | None = None,
         sync: str | None = None,
+        grid: int = 1,
         **consts: Any,
     ) -> str:
         """PTO text of the kernel for these arguments.
@@ -303,12 +311,12 @@ class Kernel:
         `form` is "sync", "l1", "l2" or "l3"; left out, it is the kernel as it runs: Level 3 with
         every address and flag.
         """
-        asked = self._asked(target, defines, rules, allow, place, sync)
+        asked = self._asked(target, defines, rules, allow, place, sync, grid)
         arguments = self.source.bind(args, consts)
         if form in ("", "l3"):  # the finished program; the other forms are of the written one
             module = self._shown(asked, arguments)
         else:
-            written = self._written(asked.target, arguments)
+            written = self._written(asked.target, arguments, asked.blocks)
             module = ConvertLevel(form).run(written, asked.target)
         refuse_deeper_copies(module)
         return print_module(module)
@@ -322,10 +330,11 @@ class Kernel:
         allow: Iterable[str] = (),
         place: bool | None = None,
         sync: str | None = None,
+        grid: int = 1,
         **consts: Any,
     ) -> str:
         """A PTO C++ kernel for these arguments."""
-        asked = self._asked(target, defines, rules, allow, place, sync)
+        asked = self._asked(target, defines, rules, allow, place, sync, grid)
         return emit_cpp(self._shown(asked, self.source.bind(args, consts)), asked.target)
 
     def check(
@@ -445,16 +454,23 @@ class Kernel:
         allow: Iterable[str],
         place: bool | None,
         sync: str | None,
+        grid: int = 1,
     ) -> Asked:
         policy = self._policy(rules, allow)
-        return Asked(self._target(target, defines), policy, Steps(place, sync))
+        return Asked(self._target(target, defines), policy, Steps(place, sync), grid)
 
-    def _written(self, target: Target, arguments: Mapping[str, Any]) -> Module:
+    def _written(self, target: Target, arguments: Mapping[str, Any], blocks: int = 1) -> Module:
         """The program before any pass; they all start from this one, and leave it as it is."""
-        key = (target, *self.source.cache_key(arguments))
+        key = (target, blocks, *self.source.cache_key(arguments))
         if key not in self._sources:
-            self._sources[key] = self.source.written(target, arguments)
+            self.source.fits(target)
+            self._sources[key] = self.source.written(target, arguments, blocks)
         return self._sources[key]
+
+    @property
+    def _is_lowered(self) -> bool:
+        """Whether it has a program that can be asked for without running it."""
+        return "lowered" in self.source.paths
 
     def _key(self, asked: Asked, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         return (asked, *self.source.cache_key(arguments))
@@ -462,7 +478,8 @@ class Kernel:
     def _ready(self, asked: Asked, arguments: Mapping[str, Any]) -> Finished:
         key = self._key(asked, arguments)
         if key not in self._finished:
-            written, told = self._written(asked.target, arguments), list[Diagnostic]()
+            written = self._written(asked.target, arguments, asked.blocks)
+            told: list[Diagnostic] = []
             module = self.source.finished(written, asked, told)
             self._finished[key] = Finished(module, tuple(told))
         return self._finished[key]
@@ -486,7 +503,7 @@ class Kernel:
     ) -> tuple[Diagnostic, ...]:
         """Warnings of a running function with advice that was tried on all of it: a run has seen
         only the instructions before the one it speaks of."""
-        if not any(offers_values(each.fix) for each in found):
+        if not self._is_lowered or not any(offers_values(each.fix) for each in found):
             return found
         key = (target, policy, *self.source.cache_key(arguments))
         if key not in self._advice:
@@ -509,7 +526,7 @@ class Kernel:
         lowered has no such program, and is judged call by call as it runs.
         """
         key = (asked.target, *self.source.cache_key(arguments))
-        if key in self._unlowered:
+        if not self._is_lowered or key in self._unlowered:
             return None
         try:
             self._written(asked.target, arguments)
@@ -635,6 +652,7 @@ class Launch:
         chosen, policy = asked.target, asked.policy
         budget = Budget.of(max_steps, max_seconds, max_bytes)
         started = time.perf_counter()
+        kernel.source.fits(chosen)
         arguments = kernel.source.bind(args, consts)
         ready = kernel._ready(asked, arguments) if path == "lowered" else None
         module = None if ready is None else ready.module

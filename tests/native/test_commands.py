@@ -6,9 +6,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from ptokit import cpp, loads
 from ptokit.base.diagnostics import UsageError
 from ptokit.cli import COMMANDS, app
 from ptokit.cli.answer import Exit
@@ -87,6 +89,24 @@ def test_arrays_that_are_too_small_are_told_at_the_line(ran: Any) -> None:
     assert "TSTORE(gz, z);" in done.stdout
 
 
+def test_asm_writes_what_a_run_did(ran: Any, file: Path, tmp_path: Path) -> None:
+    done = ran("asm", *SIZES, *ADD, "--grid", "2", "-o", str(tmp_path / "add.pto"))
+    assert done.exit_code == Exit.OK, done.output
+    text = (tmp_path / "add.pto").read_text()
+    assert "pto.get_block_idx" in text
+    outs = [np.zeros((32, 64), np.float32) for _ in range(2)]
+    x = np.ones_like(outs[0])
+    for out, kernel in zip(outs, (cpp(file).add, loads(text)["add"]), strict=True):
+        kernel[2](out, x, 1.5)
+    assert np.array_equal(*outs)
+
+
+def test_emit_writes_what_a_run_did(ran: Any) -> None:
+    done = ran("emit", *SIZES, *ADD)
+    assert done.exit_code == Exit.OK, done.output
+    assert "TADDS(" in done.stdout
+
+
 def test_explore_tries_schedules(ran: Any) -> None:
     assert "schedule agree" in ran("explore", *ADD, *SIZES).stdout
     done = ran("explore", "--kernel", "racy", *SIZES[:2])
@@ -103,6 +123,8 @@ def test_explore_tries_schedules(ran: Any) -> None:
         ("run", [*ADD, "x.npy", *SIZES[1:]], "or a type and shape"),
         ("run", [*ADD, *SIZES[:2], "many"], "s is a number, not 'many'"),
         ("explore", ADD, "'f32[16,64]' 'f32[16,64]' 1.0"),
+        ("asm", ADD, "'f32[16,64]' 'f32[16,64]' 1.0"),
+        ("emit", [], "2 kernels: say which"),
         ("fix", [], "`ptokit fix` rewrites Python and PTO text, not C++"),
         ("fmt", [], "`ptokit fmt` rewrites Python and PTO text, not C++"),
     ],

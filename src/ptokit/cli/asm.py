@@ -12,8 +12,8 @@ import typer
 
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.cpp_file import Blocks, CppCall, OneKernel, Recording, is_cpp, program_of
 from ptokit.cli.files import write_text
-from ptokit.cli.sources import load_program
 from ptokit.cli.steps import Asked, finishing
 from ptokit.frontend.policies import policy_for
 from ptokit.ir.core import Module
@@ -34,7 +34,10 @@ class Level(StrEnum):
 
 @finishing
 def command(
-    file: Annotated[Path, typer.Argument(help="A PTO text file, in any form; - is stdin.")],
+    file: Annotated[Path, typer.Argument(help="A PTO text file, in any form, or C++; - is stdin.")],
+    args: Recording = None,
+    entry: OneKernel = "",
+    grid: Blocks = 1,
     to: Annotated[Level | None, typer.Option("--to", help="The form to convert to.")] = None,
     target: OnTarget = None,
     output: Annotated[Path | None, typer.Option("-o", help="Write here.")] = None,
@@ -55,10 +58,12 @@ def command(
     """Print a program in another form: assembly lines, Level 1, 2 or 3.
 
     Level 3 is placed and ordered as far as the program leaves that open. Without `--to`, only what
-    is asked for is done: `--place`, `--sync=insert`, or both.
+    is asked for is done: `--place`, `--sync=insert`, or both. A C++ kernel is run with its
+    arguments, and printed as what it did.
     """
-    program = load_program(file)
-    chosen = asked.on(program.target(target, define))
+    is_text = not is_cpp(file)
+    program = program_of(CppCall(file, entry, args or (), define or ()), target, grid)
+    chosen = asked.on(program.target(target, define if is_text else None))
     rules = profile(strict, release)
     complaints = program.check(chosen, asked.level, rules=rules, allow=allow or ())
     found = pass_or_refuse(complaints, strict)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from ptokit.base.diagnostics import Diagnostic, PtoError, UsageError, usage_error
 from ptokit.cli.python_file import Checked, Rules
+from ptokit.cli.sources import load_program
 from ptokit.folders.arrays import array_for
 from ptokit.from_cpp import A_WHOLE, AN_ARRAY, CppSource, cpp
+from ptokit.from_text import Program
 from ptokit.kernels import Kernel
 from ptokit.native.headers import elements
 from ptokit.native.library import Parameter
@@ -67,6 +71,21 @@ class CppCall:
             )
         named = zip(source.names, source.signature, self.words, strict=True)
         return [_value(*each) for each in named]
+
+
+Recording = Annotated[
+    list[str] | None, typer.Argument(help=f"Of C++, which is run: {ARGUMENTS.lower()}")
+]
+OneKernel = Annotated[str, typer.Option("--entry", "--kernel", help="Of C++: the kernel.")]
+Blocks = Annotated[int, typer.Option("--grid", min=1, help="Of C++: number of blocks.")]
+
+
+def program_of(call: CppCall, target: str | None, grid: int) -> Program:
+    """What a run of a kernel did, as a program in text; of other files, the text itself."""
+    if not is_cpp(call.file):
+        return load_program(call.file)
+    kernel = call.kernel(target)
+    return Program(kernel.lower(*call.values(kernel), grid=grid, rules="release"))
 
 
 def _source(kernel: Kernel) -> CppSource:

@@ -11,14 +11,17 @@ import typer
 from ptokit.base.diagnostics import usage_error
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, answer
+from ptokit.cli.cpp_file import Blocks, CppCall, OneKernel, Recording, is_cpp, program_of
 from ptokit.cli.files import write_text
-from ptokit.cli.sources import load_program
 from ptokit.cli.steps import Asked, BackEnd, finishing
 
 
 @finishing
 def command(
-    file: Annotated[Path, typer.Argument(help="A PTO text file; - is standard input.")],
+    file: Annotated[Path, typer.Argument(help="A PTO text file, or C++; - is standard input.")],
+    args: Recording = None,
+    entry: OneKernel = "",
+    grid: Blocks = 1,
     cpp: Annotated[bool, typer.Option("--cpp", help="PTO C++ (the only output so far).")] = True,
     target: OnTarget = None,
     out: Annotated[Path | None, typer.Option("-o", help="Write here instead of printing.")] = None,
@@ -30,9 +33,10 @@ def command(
     *,
     asked: Asked,
 ) -> None:
-    """Write a program as PTO C++ for the real tool chain."""
-    program = load_program(file)
-    chosen = asked.on(program.target(target, define))
+    """Write a program as PTO C++ for the real tool chain; of C++, what a run of it did."""
+    is_text = not is_cpp(file)
+    program = program_of(CppCall(file, entry, args or (), define or ()), target, grid)
+    chosen = asked.on(program.target(target, define if is_text else None))
     rules = profile(strict, release)
     if asked.backend != BackEnd.emitc and not asked.prints_text:
         raise usage_error("steps", "there is no --pto-backend=vpto here: C++ is what is emitted")
