@@ -29,8 +29,7 @@ TEXT = """func.func @f(%out: !pto.ptr<i32>, %n: index) {
 def test_every_case_does_its_work() -> None:
     cpp = loads(TEXT, "k.pto").cpp()
     cases = cpp[cpp.index("switch (n)") :].split("break;")
-    for case, head, value in zip(
-        cases, ("case 2:", "case 5:", "default:"), (11, 22, 33), strict=False
-    ):
+    for case, head, name in zip(cases, ("case 2:", "case 5:", "default:"), "abc", strict=False):
         assert head in case
-        assert str(value) in case
+        assert f"store_scalar(out, 0, {name});" in case
+    assert "a = 11, b = 22, c = 33;" in cpp  # the author's names

@@ -107,11 +107,11 @@ def test_cpp_of_a_kernel() -> None:
     for expected in (
         "#include <pto/pto-inst.hpp>",
         'extern "C" __global__ AICORE void with_events(__gm__ float *x, __gm__ float *y)',
-        "using Tile0 = Tile<TileType::Vec, float, 16, 64>;",
+        "using Block = Tile<TileType::Vec, float, 16, 64>;",
         "TASSIGN(b, 0x1000);",
         "set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);",
         "wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);",
-        "TADDS(b, a, cst);",
+        "TADDS(b, a, 1.0f);",
     ):
         assert expected in lines
 

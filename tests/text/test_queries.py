@@ -99,7 +99,7 @@ def test_the_address_of_a_tile_is_in_its_memory() -> None:
     assert_fixpoint(made)
     assert not made.check()
     made["f"][1]()
-    assert ".data();" in made.cpp()
+    assert ".data();" not in made.cpp()  # nobody takes it
     for wrong in ("!pto.ptr<f32>", "!pto.ptr<f32, l1>", "!pto.ptr<i32, ub>"):
         found = loads(text.replace("!pto.ptr<f32, ub>", wrong)).check()
         assert [each.code for each in found] == ["type-mismatch"], wrong

@@ -69,5 +69,5 @@ def test_the_sizes_reach_cpp_as_those_of_a_run() -> None:
     """There the assertion about static sizes would stop the compiler."""
     with pytest.warns(ptokit.PtoWarning, match="view-size"):
         text = loading("16x5").cpp()
-    assert "Tile<TileType::Vec, float, 16, 16, BLayout::RowMajor, -1, -1>" in text
+    assert "Tile<TileType::Vec, float, 16, 16, BLayout::RowMajor, DYNAMIC, DYNAMIC>" in text
     assert "Tile<TileType::Vec, float, 16, 8>" in text  # the other tile keeps what it has

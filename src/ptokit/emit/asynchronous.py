@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ptokit.emit.expressions import ATOM
 from ptokit.emit.writer import Writer
 from ptokit.ir.core import Op
 from ptokit.ir.dialects.asynchronous import config_of, group_of, sync_id
@@ -19,12 +20,12 @@ class Asynchronous(Writer):
         self._line(f"comm::AsyncSession {name};")
         self._line(
             f"comm::BuildAsyncSession({self._use(scratch)}, (__gm__ uint8_t *)"
-            f"{self._use(workspace)}, {name}, {sync_id(op)}, "
+            f"{self._expr(workspace).within(ATOM)}, {name}, {sync_id(op)}, "
             f"comm::sdma::SdmaBaseConfig{{{sizes}}}, {chosen});"
         )
 
     def make_context(self, op: Op) -> None:
-        workspace = self._use(op.operands[0])
+        workspace = self._expr(op.operands[0]).within(ATOM)
         name = self._declare(op.result)
         self._line(f"PrefetchAsyncContext {name}((__gm__ uint8_t *){workspace});")
 

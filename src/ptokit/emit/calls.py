@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ptokit.emit.expressions import value_type
+from ptokit.emit.expressions import ATOM, value_type
 from ptokit.emit.spelling import brackets, name_of, number_text
 from ptokit.emit.words import template_text
 from ptokit.emit.writer import Writer
@@ -19,6 +19,7 @@ from ptokit.ir.instructions import (
     template_arguments,
 )
 from ptokit.ir.types import BufferType
+from ptokit.isa.effects import InAuto
 from ptokit.isa.spec import Insn, Operand
 
 
@@ -46,7 +47,7 @@ class Calls(Writer):
             shown = {n: self._argument(insn, n, v) for n, v in given.items()}
             shown |= {n: template_text(v) for n, v in attrs.items() if v is not None}
             for statement in insn.cpp.calls[" ".join(given)]:
-                self._line(f"{statement.format(**shown)};")
+                self._line(f"{statement.format(**shown)};", orders=_is_manual(insn))
             return
         made = [v for v in op.results if v in given.values() and isinstance(v.type, BufferType)]
         for tile in made:  # another name for storage that there is
@@ -55,12 +56,12 @@ class Calls(Writer):
         if op.results and value_type(op.result.type):
             self._local(op, call)
             return
-        self._line(f"{call};")
+        self._line(f"{call};", orders=_is_manual(insn))
         if op.results and not made:
             first = next(v for v in given.values() if isinstance(v, Value))
             self.names[op.result] = self._use(first)
             if isinstance(address := given.get("addr"), Value):
-                self.slots[op.result] = self._use(address)
+                self.slots[op.result] = self._expr(address)
 
     def _call(
         self, op: Op, insn: Insn, given: Mapping[str, Value | str], attrs: Mapping[str, Any]
@@ -90,7 +91,8 @@ class Calls(Writer):
     def _argument(self, insn: Insn, name: str, value: Value | str) -> str:
         text = value if isinstance(value, str) else self._use(value)
         if name in insn.cpp.casts:
-            return f"({insn.cpp.casts[name]}){text}"
+            atom = text if isinstance(value, str) else self._expr(value).within(ATOM)
+            return f"({insn.cpp.casts[name]}){atom}"
         is_event = insn.asm is not None and declared_types(insn).get(name) == "event"
         is_known = isinstance(value, str)
         return f"static_cast<event_t>({text})" if is_event and not is_known else text
@@ -107,7 +109,7 @@ class Calls(Writer):
     def _group(self, op: Op, declared: Operand, members: list[Value]) -> str:
         """A group of views is an object over an array of them."""
         root = op.attrs.get("root")
-        kind = f"decltype({self._use(members[0])})"
+        kind = self._kinds.get(members[0]) or f"decltype({self._use(members[0])})"
         name = self._unused(declared.name)
         array = self._unused(f"{declared.name}_views")
         listed = ", ".join(self._use(m) for m in members)
@@ -128,8 +130,12 @@ class Calls(Writer):
         if isinstance(value, str):
             return f"decltype({value})"
         if isinstance(value.type, BufferType):
-            spec = self._spec(value)
-            return spec.dtype.cpp if part else self._tile_type(spec)
+            return self._spec(value).dtype.cpp if part else self._type_of(value)
         if value in self.pipes:
-            return self._pipe_type(self.pipes[value])
-        return f"decltype({self._use(value)})"
+            return self._pipe_type(value)
+        return self._kinds.get(value) or f"decltype({self._use(value)})"
+
+
+def _is_manual(insn: Insn) -> bool:
+    """Whether auto mode does without it: the compiler orders the pipes itself."""
+    return insn.in_auto is InAuto.UNWANTED

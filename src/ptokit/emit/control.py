@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from ptokit.base.tiles import DYNAMIC
-from ptokit.emit.expressions import value_type
+from ptokit.emit.expressions import Expr, negated, value_type
+from ptokit.emit.uses import is_named
 from ptokit.emit.writer import Writer
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Op, Value
@@ -32,16 +35,16 @@ class ControlFlow(Writer):
         carried = list(zip(body.args[1:], op.group("inits"), strict=True))
         for arg, init in carried:
             self._carry(op, arg, init)
-        lower, upper, step = (self._use(op.operand(n)) for n in ("lower", "upper", "step"))  # type: ignore[arg-type]
-        i = self._declare(body.args[0])
-        advance = f"++{i}" if step == "1" else f"{i} += {step}"
-        self._line(f"for (int64_t {i} = {lower}; {i} < {upper}; {advance}) {{")
-        self._depth += 1
-        for arg, _ in carried:
-            self._bind(arg)
-        self._block(body)
-        self._yield(op, body.ops[-1].group("args"), body.args[1:])
-        self._depth -= 1
+        lower, upper, step = (self._expr(op.operand(n)) for n in ("lower", "upper", "step"))  # type: ignore[arg-type]
+        with self._scope():
+            i = self._declare(body.args[0], "" if is_named(body.args[0]) else "i")
+            advance = f"++{i}" if step.number == 1 else f"{i} += {step.text}"
+            head = f"for (int64_t {i} = {lower.text}; {i} < {upper.text}; {advance}) {{"
+            self._line(head, outside=True)
+            for arg, _ in carried:
+                self._make_carried(arg)
+            self._block(body)
+            self._yield(op, body.ops[-1].group("args"), body.args[1:])
         self._line("}")
         for (arg, _), result in zip(carried, op.results, strict=True):
             self._take_over(result, arg)
@@ -49,26 +52,24 @@ class ControlFlow(Writer):
     def branch(self, op: Op) -> None:
         for result in op.results:
             self._carry(op, result, None)
+        condition = self._expr(op.operands[0])
         for index, region in enumerate(op.regions):
             if index and len(region.ops) == 1 and not op.results:
                 break  # an else branch that does nothing
-            word = f"if ({self._use(op.operands[0])}) {{" if index == 0 else "} else {"
-            self._line(word)
-            self._depth += 1
-            self._block(region)
-            self._yield(op, region.ops[-1].group("args"), op.results)
-            self._depth -= 1
+            self._line(f"if ({condition.text}) {{" if index == 0 else "} else {")
+            with self._scope():
+                self._block(region)
+                self._yield(op, region.ops[-1].group("args"), op.results)
         self._line("}")
         for result in op.results:
-            self._bind(result)
+            self._make_carried(result)
 
     def transparent(self, op: Op) -> None:
         """A region that runs once, where it stands: its results are what it hands on."""
         (body,) = op.regions
         self._block(body)
         for result, value in zip(op.results, body.ops[-1].group("args"), strict=True):
-            self.names[result] = self._use(value)
-            self.slots |= {result: self.slots[value]} if value in self.slots else {}
+            self._stand_for(result, value)
 
     def switch(self, op: Op) -> None:
         for result in op.results:
@@ -80,44 +81,57 @@ class ControlFlow(Writer):
         self._line(f"switch ({self._use(op.operands[0])}) {{")
         for head, region in zip([*heads, "default: {"], [*regions, default], strict=True):
             self._line(head)
-            self._depth += 1
-            self._block(region)
-            self._yield(op, region.ops[-1].group("args"), op.results)
-            self._line("break;")
-            self._depth -= 1
+            with self._scope():
+                self._block(region)
+                self._yield(op, region.ops[-1].group("args"), op.results)
+                self._line("break;")
             self._line("}")
         self._line("}")
         for result in op.results:
-            self._bind(result)
+            self._make_carried(result)
 
     def while_loop(self, op: Op) -> None:
+        """`while (condition)`, or a loop that is left in its middle where that takes statements."""
         before, after = op.regions
         for arg, init in zip(before.args, op.operands, strict=True):
             self._carry(op, arg, init)
         stop = before.ops[-1]
-        handed = list(zip(after.args, stop.operands[1:], strict=True))
-        own = [arg for arg, value in handed if value not in before.args]
+        handed = [
+            (arg, value, result)
+            for arg, value, result in zip(after.args, stop.operands[1:], op.results, strict=True)
+            if self.uses.count(arg) or self.uses.count(result)
+        ]
+        own = [arg for arg, value, _ in handed if value not in before.args]
         for arg in own:  # computed in the loop, needed behind it
             self._carry(op, arg, None)
         self._line("while (true) {")
-        self._depth += 1
-        for arg in before.args:
-            self._bind(arg)
-        self._block(before)
-        self._yield(op, [value for arg, value in handed if arg in own], own)
-        for arg, value in handed:
-            if arg not in own:
-                self.names[arg] = self._use(value)
-                self.slots |= {arg: self.slots[value]} if value in self.slots else {}
-        self._line(f"if (!({self._use(stop.operands[0])})) break;")
-        for arg in own:
-            self._bind(arg)
-        self._block(after)
-        self._yield(op, after.ops[-1].group("args"), before.args)
-        self._depth -= 1
+        start = len(self.lines)
+        with self._scope():
+            for arg in before.args:
+                self._make_carried(arg)
+            self._block(before)
+            self._yield(op, [value for arg, value, _ in handed if arg in own], own)
+            for arg, value, _ in handed:
+                if arg not in own:
+                    self._stand_for(arg, value)
+            condition = self._expr(stop.operands[0])
+            if len(self.lines) == start:
+                self.lines.replace(start - 1, f"while ({condition.text}) {{")
+            else:
+                self._line(f"if ({negated(condition).text}) break;")
+            for arg in own:
+                self._make_carried(arg)
+            self._block(after)
+            self._yield(op, after.ops[-1].group("args"), before.args)
         self._line("}")
-        for (arg, _), result in zip(handed, op.results, strict=True):
+        for arg, _, result in handed:
             self._take_over(result, arg)
+
+    def _stand_for(self, name: Value, value: Value) -> None:
+        """Another name for a value."""
+        for kept in (self.names, self.folded, self.constants, self.slots, self.views, self._kinds):
+            if value in kept:
+                kept[name] = kept[value]  # type: ignore[index]
 
     def _carry(self, op: Op, value: Value, init: Value | None) -> None:
         """Declare a variable for a value that changes: a number, or the address of a tile."""
@@ -132,27 +146,29 @@ class ControlFlow(Writer):
             kind.spec.valid_col,
         ):
             raise self._refuse(f"a value of type {kind} carried through control flow", op)
-        slot = self.slots[value] = self._unused(f"{name}_address")
-        start = f" = {self._address(op, init)}" if init is not None else ""
+        slot = self._unused(f"{name}_address")
+        self.slots[value] = Expr(slot)
+        start = f" = {self._address(op, init).text}" if init is not None else ""
         self._line(f"int64_t {slot}{start};")
 
-    def _bind(self, value: Value) -> None:
+    def _make_carried(self, value: Value) -> None:
         """Make the tile of a carried handle, at the address it has here."""
-        if value in self.slots:
+        if value in self.slots and self.uses.count(value):
             assert isinstance(value.type, TileBufType)
-            self._line(f"{self._tile_type(value.type.spec)} {self.names[value]};")
-            self._line(f"TASSIGN({self.names[value]}, {self.slots[value]});")
+            alias = self._kinds[value] = self._tile_type(value.type.spec)
+            self._line(f"{alias} {self.names[value]};")
+            self._bind(self.names[value], self.slots[value])
 
     def _take_over(self, result: Value, arg: Value) -> None:
         """What a loop leaves behind is what its variable holds at the end."""
         if arg in self.slots:
             self._declare(result)
             self.slots[result] = self.slots[arg]
-            self._bind(result)
+            self._make_carried(result)
         else:
-            self.names[result] = self.names[arg]
+            self._stand_for(result, arg)
 
-    def _address(self, op: Op, value: Value) -> str:
+    def _address(self, op: Op, value: Value) -> Expr:
         found = self.slots.get(value)
         if found is None:
             raise self._refuse("a tile without an address carried through control flow", op)
@@ -166,16 +182,22 @@ class ControlFlow(Writer):
         pairs: list[tuple[str, str]] = []
         for target, value in zip(targets, values, strict=True):
             is_tile = isinstance(target.type, TileBufType)
-            where = self.slots[target] if is_tile else self.names[target]
-            what = self._address(op, value) if is_tile else self._use(value)
+            where = self.slots[target].text if is_tile else self.names[target]
+            what = self._address(op, value).text if is_tile else self._use(value)
             if where != what:
                 pairs.append((where, what))
         written: set[str] = set()
         saved: dict[str, str] = {}
         for where, what in pairs:
-            if what in written and what not in saved:
-                saved[what] = self._unused(f"{what}_before")
-                self._line(f"const auto {saved[what]} = {what};")
+            for word in set(re.findall(r"\w+", what)) & written - set(saved):
+                saved[word] = self._unused(f"{word}_before")
+                self._line(f"const auto {saved[word]} = {word};")
             written.add(where)
         for where, what in pairs:
-            self._line(f"{where} = {saved.get(what, what)};")
+            for word, kept in saved.items():
+                what = re.sub(rf"\b{word}\b", kept, what)
+            added = what.removeprefix(f"{where} + ")
+            if added != what and re.fullmatch(r"[\w.]+", added):
+                self._line(f"{where} += {added};")
+            else:
+                self._line(f"{where} = {what};")

@@ -1,13 +1,15 @@
-"""PTO C++: a module as a self-contained kernel file for the real tool chain.
+"""PTO C++: a module as a kernel file for the real tool chain, as its author would have written it.
 
-Values become `const` locals, tiles become `Tile<...>` objects bound with TASSIGN, views become
-`GlobalTensor<...>` over pointer arithmetic, and control flow stays control flow. Instructions are
-written from the table: their C++ operand order is the record's.
+Values that are taken once stand where they are taken, others are `const` locals; tiles are objects
+bound with TASSIGN, views are `GlobalTensor` objects over pointer arithmetic, and control flow stays
+control flow. Types and numbers have the names of the source, whose lines are quoted. Instructions
+are written from the table: their C++ operand order is the record's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
@@ -17,17 +19,22 @@ from ptokit.emit.asynchronous import Asynchronous
 from ptokit.emit.control import ControlFlow
 from ptokit.emit.convs import conv_call
 from ptokit.emit.expressions import (
-    CASTS,
-    FUNCTIONS,
-    INFIX,
+    ATOM,
+    Expr,
+    arithmetic,
     comparison,
     literal,
+    plus,
     scalar_type,
+    times,
     value_type,
 )
 from ptokit.emit.fifos import Fifos
+from ptokit.emit.launchers import launcher, wrapped
+from ptokit.emit.simplify import simplified
+from ptokit.emit.uses import is_named
 from ptokit.emit.windows import Windows
-from ptokit.emit.words import QUERIES, SECTIONS, five
+from ptokit.emit.words import QUERIES, SECTIONS, camel
 from ptokit.emit.writer import GlobalView
 from ptokit.ir.attributes import BoolAttr, EnumAttr, FloatAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
@@ -64,21 +71,32 @@ from ptokit.isa.targets import Target
 HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
 
 
-def emit_cpp(module: Module, target: Target) -> str:
-    """The C++ source of a module."""
+def emit_cpp(module: Module, target: Target, *, guard_sync: bool = False) -> str:
+    """The C++ source of a module.
+
+    `guard_sync`: what orders the pipes stands under `#ifndef __PTO_AUTO__`, so that the source
+    serves a compiler that does it itself, too.
+    """
+    module = simplified(module)
     called = {op.attrs["callee"] for op in module.walk() if func.CALL.matches(op)}
     defined = [function for function in module.functions if function.body is not None]
     writers = [_FunctionWriter(function, module, target) for function in defined]
-    texts = [writer.text() for writer in writers]
+    texts = [writer.text(guard_sync) for writer in writers]
     heads = [f"{w.head};" for w in writers if SymbolAttr(w.function.name) in called]
-    return "\n".join([HEADER, *heads, *([""] if heads else []), *texts])
+    title = f"// Written by ptokit for {target.name}"
+    if module.names.shows_lines:
+        title += f", from {Path(module.location.file).name}; numbers are lines there"
+    launchers = [launcher(w.function.name, w.params) for w in writers if w.is_kernel]
+    return "\n".join([f"{title}.", HEADER, *heads, *([""] if heads else []), *texts, *launchers])
 
 
 class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
     head: str = ""
+    is_kernel: bool = False
+    params: tuple[tuple[str, str], ...] = ()  # types and names
 
-    def text(self) -> str:
-        function = self.function
+    def text(self, guard_sync: bool) -> str:
+        function = self._at = self.function
         if len(function.results) > 1:
             raise self._refuse("a function that returns several values", function)
         returned = "void"
@@ -91,30 +109,34 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         if not function.name.isidentifier():
             raise self._refuse(f"a function with the name {function.name!r}", function)
         params = [self._parameter(p) for p in function.params]
-        is_kernel = is_entry(function, self.module)
-        if is_kernel and self.target.needs_signal_base and lacks_signal_base(self.module):
+        self.is_kernel = is_entry(function, self.module)
+        if self.is_kernel and self.target.needs_signal_base and lacks_signal_base(self.module):
             base = self._declare(Value("ffts", I64))
-            params.insert(0, f"__gm__ uint64_t *{base}")
-            self._line(f"set_ffts_base_addr((uint64_t){base});")
+            params.insert(0, ("__gm__ uint64_t *", base))
+            self.lines.insert(f"set_ffts_base_addr((uint64_t){base});")
         assert function.body is not None
         kind = function.attrs.get("pto.kernel_kind")
         if isinstance(kind, EnumAttr):
             self._guarded(kind.value, function.body)
         else:
             self._block(function.body)
-        word = 'extern "C" __global__ AICORE void' if is_kernel else f"AICORE {returned}"
-        self.head = f"{word} {function.name}({', '.join(params)})"
-        return "\n".join([self.head, "{", *self.aliases(), *self.lines, "}", ""])
+        self.params = tuple(params)
+        word = 'extern "C" __global__ AICORE void' if self.is_kernel else f"AICORE {returned}"
+        self.head = wrapped(f"{word} {function.name}", [f"{t}{n}" for t, n in params])
+        declared = self.declarations()
+        body = list(self.lines.written(guard=guard_sync))
+        apart = [""] if declared and body else []
+        return "\n".join([self.head, "{", *declared, *apart, *body, "}", ""])
 
-    def _parameter(self, param: Value) -> str:
+    def _parameter(self, param: Value) -> tuple[str, str]:
         name = self._declare(param)
         kind = param.type
         if isinstance(kind, ScalarType):
-            return f"{scalar_type(kind)} {name}"
-        if isinstance(kind, ShapedType) and (kind.space != "gm" or _is_used(param, self.function)):
+            return f"{scalar_type(kind)} ", name
+        if isinstance(kind, ShapedType) and (kind.space != "gm" or self._is_taken(param)):
             raise self._refuse(f"a parameter of type {kind}", self.function)
         if isinstance(kind, PtrType | ShapedType):
-            return f"{self._pointer(kind, self.function)} *{name}"
+            return f"{self._pointer(kind, self.function)} *", name
         raise self._refuse(f"a parameter of type {kind}", self.function)
 
     def _pointer(self, kind: PtrType | ShapedType, where: Op | Function) -> str:
@@ -139,59 +161,57 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
     def query(self, op: Op) -> None:
         definition = definition_of(op)
         assert definition is not None
-        self._local(op, QUERIES[definition])
+        self._computed(op, Expr(QUERIES[definition]))
 
     def section(self, op: Op) -> None:
         self._guarded(core_of(op), op.regions[0])
 
     def _guarded(self, kind: str, block: Block) -> None:
         """Code of one kind of core. The vector mask may be anything: it is set to all lanes."""
-        self.lines.append(f"#if defined({SECTIONS[kind]})")
+        self.lines.raw(f"#if defined({SECTIONS[kind]})")
         if kind == "vector":
-            self._line("set_mask_norm();")
-            self._line("set_vector_mask(-1, -1);")
+            self.lines.insert("set_mask_norm();", "set_vector_mask(-1, -1);")
         # On A5 entries that are not divided go to vector core 0, and it alone answers.
         is_body = block is self.function.body
         alone = kind == "vector" and is_body and leaves_core_idle(self.function, self.target)
         if alone:
-            self._line("if (get_subblockid() == 0) {")
-        self._depth += alone
+            self.lines.insert("if (get_subblockid() == 0) {")
+        self.lines.depth += alone
         self._block(block)
-        self._depth -= alone
+        self.lines.depth -= alone
         if alone:
-            self._line("}")
-        self.lines.append("#endif")
+            self.lines.insert("}")
+        self.lines.raw("#endif")
 
     # ---- arithmetic ------------------------------------------------------------------------
 
     def arithmetic(self, op: Op) -> None:
         name = op.name.partition(".")[2]
-        args = [self._use(v) for v in op.operands]
         if name == "constant":
-            self._constant(op)
-        elif name in INFIX:
-            self._local(op, f"{args[0]} {INFIX[name]} {args[1]}")
-        elif name in FUNCTIONS:
-            self._local(op, FUNCTIONS[name].format(*args))
-        elif name in CASTS:
-            kind = op.result.type
-            assert isinstance(kind, ScalarType)
-            self._local(op, f"static_cast<{scalar_type(kind)}>({args[0]})")
-        elif name in ("cmpi", "cmpf"):
+            self._note_constant(op)
+            return
+        args = [self._expr(v) for v in op.operands]
+        given = op.operands[0].type
+        made: Expr | None
+        if name in ("cmpi", "cmpf"):
             predicate = op.attrs["predicate"]
             assert isinstance(predicate, IntAttr)
-            self._local(op, comparison(op.name, predicate.value, args[0], args[1]))
-        elif name == "select":
-            self._local(op, f"{args[0]} ? {args[1]} : {args[2]}")
+            made = comparison(op.name, predicate.value, args[0], args[1], given)
         else:
+            given = op.operands[-1].type
+            made = arithmetic(name, args, given, op.result.type)
+        if made is None:
             raise self._refuse(op.name, op)
+        self._computed(op, made)
 
-    def _constant(self, op: Op) -> None:
+    def _note_constant(self, op: Op) -> None:
         value = op.attrs["value"]
         if isinstance(value, IntAttr):
             self.constants[op.result] = value.value
         elif isinstance(value, BoolAttr | FloatAttr):
-            self._local(op, literal(value))
+            self.folded[op.result] = literal(value)
+            if isinstance(value, FloatAttr):
+                self.reals[op.result] = value
         else:
             raise self._refuse(f"a constant {value}", op)
 
@@ -200,11 +220,11 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
     def alloc_tile(self, op: Op) -> None:
         assert isinstance(op.result.type, BufferType)
         sizes = [op.operand(label) for label in ("valid_row", "valid_col")]
-        name = self._make(op.result, [self._use(v) for v in sizes if v is not None])
+        name = self._make(op.result, [self._use(v) for v in sizes if v is not None] or None)
         address = op.operand("addr")
         if address is not None:
             self.slots[op.result] = self._hex(address)
-            self._line(f"TASSIGN({name}, {self.slots[op.result]});")
+            self._bind(name, self.slots[op.result])
 
     def alloc_tiles(self, op: Op) -> None:
         """Tiles side by side: what is kept of them is the address of the first."""
@@ -218,11 +238,16 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
     def get_tile(self, op: Op) -> None:
         source, slot = op.operands
         assert isinstance(source.type, MultiTileType)
-        name, stride = self._declare(op.result), source.type.stride
-        place = self.slots[op.result] = self._unused(f"{name}_address")
-        self._line(f"const int64_t {place} = {self.slots[source]} + {self._use(slot)} * {stride};")
-        self._line(f"{self._tile_type(source.type.spec)} {name};")
-        self._line(f"TASSIGN({name}, {place});")
+        stride = Expr(f"0x{source.type.stride:x}")
+        place = plus(self.slots[source], times(self._expr(slot), stride))
+        name = self._make(op.result)
+        if place.level == ATOM:
+            self.slots[op.result] = place
+        else:
+            kept = self._unused(f"{name}_address")
+            self.slots[op.result] = Expr(kept)
+            self._line(f"const int64_t {kept} = {place.text};")
+        self._bind(name, self.slots[op.result])
 
     def set_validshape(self, op: Op) -> None:
         tile, rows, cols = (self._use(v) for v in op.operands)
@@ -236,7 +261,8 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
     def get_validshape(self, op: Op) -> None:
         tile = self._use(op.operands[0])
         for result, getter in zip(op.results, ("GetValidRow", "GetValidCol"), strict=True):
-            self._line(f"const int64_t {self._declare(result)} = {tile}.{getter}();")
+            if self.uses.count(result):
+                self._line(f"const int64_t {self._declare(result)} = {tile}.{getter}();")
 
     def valid_size(self, op: Op) -> None:
         getter = "GetValidRow" if memory.VALID_ROWS.matches(op) else "GetValidCol"
@@ -248,7 +274,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         """Where a tile or view lies."""
         source = op.operands[0]
         view = self.views.get(source)
-        text = f"{self._use(source)}.data()" if view is None else view.pointer
+        text = f"{self._use(source)}.data()" if view is None else view.pointer.text
         self._line(f"auto *{self._declare(op.result)} = {text};")
 
     def conv(self, op: Op) -> None:
@@ -259,17 +285,22 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
             self._line(f"{call};")
 
     def addptr(self, op: Op) -> None:
-        base, offset = (self._use(v) for v in op.operands)
+        base, offset = op.operands
+        sum_ = plus(self._expr(base), self._expr(offset))
+        self.roots[op.result] = self.roots.get(base, self._use(base))
+        if self.uses.is_folded(op):
+            self.folded[op.result] = sum_
+            return
         assert isinstance(op.result.type, PtrType)
         kind = self._pointer(op.result.type, op)
-        self._line(f"{kind} *{self._declare(op.result)} = {base} + {offset};")
+        self._line(f"{kind} *{self._declare(op.result)} = {sum_.text};")
 
     def cast_pointer(self, op: Op) -> None:
         """A pointer as a number, or a number as a pointer."""
         made = op.result.type
         is_pointer = isinstance(made, PtrType)
         kind = f"{self._pointer(made, op)} *" if is_pointer else "int64_t "
-        value = self._use(op.operands[0])
+        value = self._expr(op.operands[0]).within(ATOM)
         self._line(f"{kind}{self._declare(op.result)} = ({kind.strip()}){value};")
 
     def make_view(self, op: Op, pointer: str = "") -> None:
@@ -277,67 +308,90 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         element = self._dtype(op.result.type, op)
         given = op.attrs.get("layout")
         layout = Layout[given.value.upper()] if isinstance(given, EnumAttr) else Layout.ND
+        root, start = op.result.name, Expr(pointer)
+        if not pointer:
+            base = op.operands[0]
+            start = self._expr(base)
+            root = self.roots.get(base, start.text)
         self.views[op.result] = GlobalView(
-            pointer or self._use(op.operands[0]),
+            root,
+            start,
             element,
-            [self._use(v) for v in op.group("shape")],
-            [self._use(v) for v in op.group("strides")],
+            [self._expr(v) for v in op.group("shape")],
+            [self._expr(v) for v in op.group("strides")],
             layout,
         )
-        if not pointer and _is_used(op.result, self.function):
-            self._tensor(op.result, self.views[op.result])
+        if not pointer and self._is_taken(op.result):
+            self._tensor(op.result, self.views[op.result], f"{root}_view")
+
+    def _is_taken(self, view: Value) -> bool:
+        """Whether an instruction takes the view; one that is only divided needs no object."""
+        return any(op.insn is not None for op in self.uses.users.get(view, ()))
 
     def view_dim(self, op: Op) -> None:
         view, at = op.operands
         if at not in self.constants:
             raise self._refuse(f"{op.name} of a dimension that is chosen as it runs", op)
-        sizes = (
-            self.views[view].stride if memory.VIEW_STRIDE.matches(op) else self.views[view].shape
-        )
+        known = self._view(view, op)
+        sizes = known.stride if memory.VIEW_STRIDE.matches(op) else known.shape
         size = sizes[self.constants[at]]
-        if size.isdigit():
-            self.constants[op.result] = int(size)
+        if size.number is not None:
+            self.constants[op.result] = size.number
         else:
-            self.names[op.result] = size
+            self.folded[op.result] = size
+
+    def _view(self, value: Value, op: Op) -> GlobalView:
+        if value not in self.views:
+            raise self._refuse(f"{op.name} of %{value.name}, which is no view made here", op)
+        return self.views[value]
 
     def declare_view(self, op: Op) -> None:
         """A view without memory; TALLOC or TPOP points it at a slot."""
         self.make_view(op, "nullptr")
         view = self.views[op.result]
-        self._tensor(op.result, view)
-        view.pointer = f"{self._use(op.result)}.data()"
+        self._tensor(op.result, view, op.result.name)
+        view.pointer = Expr(f"{self._use(op.result)}.data()")
 
     def partition(self, op: Op) -> None:
-        whole = self.views[op.operands[0]]
-        moves = [
-            f"{self._use(o)} * {s}" if s != "1" else self._use(o)
-            for o, s in zip(op.group("offsets"), whole.stride, strict=True)
-            if self.constants.get(o) != 0
-        ]
+        whole = self._view(op.operands[0], op)
+        offsets = [self._expr(v) for v in op.group("offsets")]
+        moves = [times(o, s) for o, s in zip(offsets, whole.stride, strict=True) if o.number != 0]
         if moves and whole.dtype.is_packed:  # pointers move by bytes
             raise self._refuse("a part of a view of 4-bit elements behind its start", op)
-        pointer = " + ".join([whole.pointer, *moves])
-        sizes = [self._use(v) for v in op.group("sizes")]
-        view = GlobalView(pointer, whole.dtype, sizes, whole.stride, whole.layout)
-        self.views[op.result] = view
-        if _is_used(op.result, self.function):
-            self._tensor(op.result, view)
-
-    def _tensor(self, value: Value, view: GlobalView) -> None:
-        strides = view.stride
-        if set(view.shape[:-1]) <= {"1"} and strides[-1] == "1":
-            strides = [view.shape[-1]] * 4 + ["1"]  # one row is flat, whatever it was cut out of
-        shape, shape_args = five(view.shape, "1")
-        stride, stride_args = five(strides, "1")
-        name = self._declare(value)
-        kind = (
-            f"GlobalTensor<{view.dtype.cpp}, Shape<{shape}>, Stride<{stride}>, "
-            f"Layout::{view.layout.name}>"
+        sizes = [self._expr(v) for v in op.group("sizes")]
+        numbers = [self.constants.get(v) for v in op.group("sizes")]
+        for at, (size, all_) in enumerate(zip(numbers, whole.shape, strict=True)):
+            if offsets[at].number == 0 and size is not None and size == all_.number:
+                sizes[at] = all_  # not cut: the number is that of the whole, whatever has it too
+        view = GlobalView(
+            whole.root, plus(whole.pointer, *moves), whole.dtype, sizes, whole.stride, whole.layout
         )
-        more = ""
-        if shape_args or stride_args:
-            more = f", Shape<{shape}>({shape_args}), Stride<{stride}>({stride_args})"
-        self._line(f"{kind} {name}({view.pointer}{more});")
+        self.views[op.result] = view
+        if self._is_taken(op.result):
+            is_whole = not moves and [e.text for e in sizes] == [e.text for e in whole.shape]
+            self._tensor(op.result, view, f"{view.root}_{'view' if is_whole else 'part'}")
+
+    def _tensor(self, value: Value, view: GlobalView, base: str) -> None:
+        """An object for a view, called `base` where the author has no name for it."""
+        shape, strides = view.shape, view.stride
+        if {e.number for e in shape[:-1]} <= {1} and strides[-1].number == 1:
+            strides = [shape[-1]] * 4 + [strides[-1]]  # one row is flat, whatever it was cut out of
+        more: list[str] = []
+        words: list[str] = []
+        for word, sizes in (("Shape", shape), ("Stride", strides)):
+            known = ["1"] * (5 - len(sizes))
+            known += [e.text if self._is_known(e) else "DYNAMIC" for e in sizes]
+            given = [e.text for e in sizes if not self._is_known(e)]
+            words.append(f"{word}<{', '.join(known)}>")
+            more.append(f"::{word}({', '.join(given)})" if given else f"::{word}()")
+        while more and more[-1].endswith("()"):
+            more.pop()
+        layout = [f"Layout::{view.layout.name}"] if view.layout != Layout.ND else []
+        text = f"GlobalTensor<{', '.join([view.dtype.cpp, *words, *layout])}>"
+        kind = self._kinds[value] = self._alias(f"Global{camel(view.root)}", text)
+        name = self._declare(value, value.name if is_named(value) else base)
+        args = ", ".join([view.pointer.text, *(f"{kind}{each}" for each in more)])
+        self._line(f"{kind} {name}({args});")
 
     # ---- debugging and control -------------------------------------------------------------
 
@@ -410,8 +464,3 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     asynchronous.WAIT: _FunctionWriter.wait_event,
     asynchronous.TEST: _FunctionWriter.test_event,
 }
-
-
-def _is_used(value: Value, function: Function) -> bool:
-    """Whether an instruction takes the view; one that is only divided further needs no object."""
-    return any(op.insn is not None and value in op.operands for op in function.walk())

@@ -1,32 +1,54 @@
-"""Scalar arithmetic as C++ expressions."""
+"""Scalar arithmetic as C++ expressions, with no more brackets than they need."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr
 from ptokit.ir.dialects.arith import predicates
 from ptokit.ir.types import F64, OpaqueType, ScalarType, Type
 
-INFIX = {
-    "addi": "+", "subi": "-", "muli": "*", "divsi": "/", "remsi": "%", "andi": "&", "ori": "|",
-    "xori": "^", "shli": "<<", "shrsi": ">>", "divui": "/", "remui": "%",
-    "addf": "+", "subf": "-", "mulf": "*", "divf": "/",
+# How tightly operators bind.
+CHOICE, OR, AND, BIT_OR, BIT_XOR, BIT_AND, EQUAL, ORDER, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(
+    13
+)
+
+
+class Expr(NamedTuple):
+    """A text, the operator that binds least in it, and the whole number it is known to be."""
+
+    text: str
+    level: int = ATOM
+    number: int | None = None
+
+    def within(self, level: int) -> str:
+        """The text where an operator of this level takes it."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+TRUE, FALSE = Expr("true"), Expr("false")
+
+_INFIX = {
+    "addi": ("+", SUM), "subi": ("-", SUM), "muli": ("*", PRODUCT), "divsi": ("/", PRODUCT),
+    "remsi": ("%", PRODUCT), "andi": ("&", BIT_AND), "ori": ("|", BIT_OR), "xori": ("^", BIT_XOR),
+    "shli": ("<<", SHIFT), "shrsi": (">>", SHIFT), "addf": ("+", SUM), "subf": ("-", SUM),
+    "mulf": ("*", PRODUCT), "divf": ("/", PRODUCT),
 }  # fmt: skip
-FUNCTIONS = {
-    "floordivsi": "({0} / {1} - (({0} % {1} != 0) && (({0} < 0) != ({1} < 0))))",
-    "ceildivsi": "({0} / {1} + (({0} % {1} != 0) && (({0} < 0) == ({1} < 0))))",
-    "maxsi": "({0} > {1} ? {0} : {1})",
-    "minsi": "({0} < {1} ? {0} : {1})",
-    "maximumf": "({0} > {1} ? {0} : {1})",
-    "minimumf": "({0} < {1} ? {0} : {1})",
-    "negf": "-{0}",
-}
-CASTS = (
+_LOGIC = {"andi": ("&&", AND), "ori": ("||", OR), "xori": ("!=", EQUAL)}  # of truth values
+_UNSIGNED = {"divui": "divsi", "remui": "remsi", "shrui": "shrsi"}
+_ORDERED = {"maxsi": ">", "minsi": "<", "maximumf": ">", "minimumf": "<"}
+_CASTS = (
     "index_cast", "index_castui", "extf", "truncf", "extsi", "extui", "trunci", "sitofp", "uitofp",
     "fptosi", "fptoui", "unrealized_conversion_cast",
 )  # fmt: skip
-_COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_COMPARE = {
+    "eq": ("==", EQUAL), "ne": ("!=", EQUAL), "lt": ("<", ORDER), "le": ("<=", ORDER),
+    "gt": (">", ORDER), "ge": (">=", ORDER),
+}  # fmt: skip
+_INNER = {BIT_OR: ATOM, BIT_XOR: ATOM, BIT_AND: ATOM, SHIFT: ATOM, EQUAL: SUM, ORDER: SUM}
+_INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 
 
 def scalar_type(kind: ScalarType) -> str:
@@ -47,20 +69,149 @@ def value_type(kind: Type) -> str:
     return "comm::AsyncEvent" if kind == OpaqueType("async_event") else ""
 
 
-def comparison(name: str, number: int, left: str, right: str) -> str:
+def keeps_type(kind: Type) -> bool:
+    """Whether arithmetic of C++ on this type is of this type: smaller ones become `int`."""
+    return isinstance(kind, ScalarType) and kind.name in (
+        *("index", "i1", "i32", "i64", "ui32", "ui64", "f32", "f64"),
+    )
+
+
+def arithmetic(name: str, args: Sequence[Expr], given: Type, made: Type) -> Expr | None:
+    """An operation of `arith` on expressions; None where there is none."""
+    if name in _UNSIGNED:
+        return _infix(*_INFIX[_UNSIGNED[name]], *(_cast(_unsigned(given), a) for a in args))
+    if name in _INFIX:
+        if made == ScalarType("i1") and name in _LOGIC:
+            return _logic(name, *args)
+        left, right = args
+        if left.text.isdigit() and (name == "shli" or right.text.isdigit()):
+            left = _cast(value_type(made), left)  # a literal is an int
+        return _infix(*_INFIX[name], left, right)
+    if name in _ORDERED:
+        return choice(_infix(_ORDERED[name], ORDER, *args), *args)
+    if name in ("floordivsi", "ceildivsi"):
+        return _divided(name, *args)
+    if name == "negf":
+        return Expr(f"-{args[0].within(ATOM)}", UNARY)
+    if name == "select":
+        return choice(*args)
+    if name in _CASTS:
+        same = value_type(given) == value_type(made)
+        return args[0] if same else _cast(value_type(made), args[0])
+    return None
+
+
+def comparison(name: str, number: int, left: Expr, right: Expr, kind: Type) -> Expr:
     """A comparison by the number of its predicate."""
     word = predicates(name)[number]
-    return f"{left} {_COMPARE[word[-2:]]} {right}"
+    if word in ("true", "false"):
+        return Expr(word)
+    if word in ("ord", "uno"):  # neither, or one of them, is no number
+        test = "==" if word == "ord" else "!="
+        pairs = [_infix(test, EQUAL, each, each) for each in (left, right)]
+        return _infix(*(("&&", AND) if word == "ord" else ("||", OR)), *pairs)
+    if name == "arith.cmpi" and word[0] == "u":
+        left, right = (_cast(_unsigned(kind), each) for each in (left, right))
+    elif word == "one":
+        both = [_infix(*_COMPARE[each], left, right) for each in ("lt", "gt")]
+        return _infix("||", OR, *both)
+    elif name == "arith.cmpf" and word[0] == "u" and word != "une":
+        return negated(_infix(*_COMPARE[_INVERSE[word[-2:]]], left, right))
+    return _infix(*_COMPARE[word[-2:]], left, right)
 
 
-def literal(value: Attribute) -> str:
+def choice(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    """One of two values; of truth values as `and` and `or`."""
+    if no == FALSE:
+        return condition if yes == TRUE else _infix("&&", AND, condition, yes)
+    if yes == TRUE:
+        return _infix("||", OR, condition, no)
+    if yes == FALSE and no == TRUE:
+        return negated(condition)
+    text = f"{condition.within(OR)} ? {yes.within(OR)} : {no.within(OR)}"
+    return Expr(text, CHOICE)
+
+
+def negated(condition: Expr) -> Expr:
+    """What holds where a condition does not."""
+    if condition in (TRUE, FALSE):
+        return FALSE if condition == TRUE else TRUE
+    return Expr(f"!{condition.within(ATOM)}", UNARY)
+
+
+def whole(number: int) -> Expr:
+    """A literal."""
+    return Expr(str(number), UNARY if number < 0 else ATOM, number)
+
+
+def plus(*terms: Expr) -> Expr:
+    """A sum without its zeros."""
+    first, *rest = [each for each in terms if each.number != 0] or [whole(0)]
+    for each in rest:
+        first = _infix("+", SUM, first, each)
+    return first
+
+
+def times(left: Expr, right: Expr) -> Expr:
+    """A product, computed where both numbers are literals."""
+    if left.text.isdigit() and right.text.isdigit():
+        return whole(int(left.text) * int(right.text))
+    if 1 in (left.number, right.number):
+        return right if left.number == 1 else left
+    return _infix("*", PRODUCT, left, right)
+
+
+def smaller(left: Expr, right: Expr) -> Expr:
+    return choice(_infix("<", ORDER, left, right), left, right)
+
+
+def larger(left: Expr, right: Expr) -> Expr:
+    return choice(_infix(">", ORDER, left, right), left, right)
+
+
+def literal(value: Attribute) -> Expr:
     """A constant that is not an integer."""
     if isinstance(value, BoolAttr):
-        return "true" if value.value else "false"
+        return TRUE if value.value else FALSE
     assert isinstance(value, FloatAttr)
     number = value.value
     if math.isnan(number):
-        return '__builtin_nanf("")'
+        return Expr('__builtin_nanf("")')
     if math.isinf(number):
-        return "__builtin_inff()" if number > 0 else "-__builtin_inff()"
-    return f"{number!r}" if value.type == F64 else f"{number!r}f"
+        return Expr("__builtin_inff()") if number > 0 else Expr("-__builtin_inff()", UNARY)
+    text = f"{number!r}" if value.type == F64 else f"{number!r}f"
+    return Expr(text, UNARY if number < 0 else ATOM)
+
+
+def _infix(mark: str, level: int, left: Expr, right: Expr) -> Expr:
+    if mark == "+" and right.level == UNARY and right.text[0] == "-":
+        return Expr(f"{left.within(level)} - {right.text[1:]}", level)
+    # Bits and comparisons in one expression have brackets: few know by heart which binds more.
+    inner = _INNER.get(level, level)
+    return Expr(f"{left.within(inner)} {mark} {right.within(max(inner, level + 1))}", level)
+
+
+def _logic(name: str, left: Expr, right: Expr) -> Expr:
+    if name == "xori" and TRUE in (left, right):
+        return negated(left if right == TRUE else right)
+    return _infix(*_LOGIC[name], left, right)
+
+
+def _divided(name: str, left: Expr, right: Expr) -> Expr:
+    """A quotient rounded down or up, where C++ rounds to zero."""
+    a, b = left.within(ATOM), right.within(ATOM)
+    sign, side = ("-", "!=") if name == "floordivsi" else ("+", "==")
+    if b.isdigit() and int(b):
+        below = f"{a} {'<' if name == 'floordivsi' else '>'} 0"
+    else:
+        below = f"({a} < 0) {side} ({b} < 0)"
+    return Expr(f"{a} / {b} {sign} ({a} % {b} != 0 && {below})", SUM)
+
+
+def _cast(kind: str, value: Expr) -> Expr:
+    return Expr(f"static_cast<{kind}>({value.text})")
+
+
+def _unsigned(kind: Type) -> str:
+    signed = value_type(kind)
+    return signed if signed.startswith("u") else f"u{signed}"

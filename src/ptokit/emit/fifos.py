@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.calls import Calls
+from ptokit.emit.expressions import ATOM
 from ptokit.ir.core import Op, Value
 from ptokit.ir.fifos import (
     buffer_address,
@@ -34,13 +34,13 @@ class Fifos(Calls):
         gm = op.operand("gm_addr")
         memory = "nullptr"
         if gm is not None:
-            at = self.views[gm].pointer if gm in self.views else self._use(gm)
-            memory = f"(__gm__ void *){at}"
-        buffers = [self._hex(v) for v in op.operands if v is not gm]
+            at = self.views[gm].pointer if gm in self.views else self._expr(gm)
+            memory = f"(__gm__ void *){at.within(ATOM)}"
+        buffers = [self._hex(v).text for v in op.operands if v is not gm]
         buffers = buffers or ["0x0"]  # entries that stay in global memory have none
         buffers += buffers[:1] * (2 - len(buffers))  # one address serves both directions
         name = self._declare(pipe)
-        self._line(f"{self._pipe_type(self.pipes[pipe])} {name}({memory}, {', '.join(buffers)});")
+        self._line(f"{self._pipe_type(pipe)} {name}({memory}, {', '.join(buffers)});")
 
     def transfer(self, op: Op) -> None:
         insn = op.insn
@@ -62,14 +62,4 @@ class Fifos(Calls):
     def declare_tile(self, op: Op) -> None:
         if not isinstance(op.result.type, TileBufType):
             raise self._refuse(f"{op.name} of a value of type {op.result.type}", op)
-        self._unbound(op.result, [])
-
-    def _unbound(self, tile: Value, sizes: list[str]) -> None:
-        """A tile without an address; sizes known at run time are those of its storage at first."""
-        assert isinstance(tile.type, TileBufType)
-        spec = tile.type.spec
-        if not sizes:
-            pairs = ((spec.valid_row, spec.rows), (spec.valid_col, spec.cols))
-            sizes = [str(most) for valid, most in pairs if valid == DYNAMIC]
-        given = f"({', '.join(sizes)})" if sizes else ""
-        self._line(f"{self._tile_type(spec)} {self._declare(tile)}{given};")
+        self._make(op.result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptokit.base.tiles import DYNAMIC, TileSpec
-from ptokit.emit.expressions import FUNCTIONS
+from ptokit.emit.expressions import PRODUCT, Expr, larger, plus, smaller, whole
 from ptokit.emit.writer import Writer
 from ptokit.ir.core import Op
 from ptokit.ir.dialects.memory import window
@@ -19,16 +19,16 @@ class Windows(Writer):
         assert isinstance(parent, TileSpec)
         assert isinstance(made, TileBufType)
         source = self._use(op.operands[0])
-        offsets = [self._use(v) for v in op.group("offsets")]
+        offsets = [self._expr(v) for v in op.group("offsets")]
         place = self._place_in(op, parent, offsets)
         self.windows[op.result] = window(made.spec, parent)
         name = self._make(op.result, self._window_sizes(op, made.spec, source, offsets))
         if parent.is_boxed:
-            self._line(f"TASSIGN({name}, {place});")
+            self._bind(name, place)
         else:
-            self._line(f"TSUBVIEW({name}, {source}, {', '.join(offsets)});")
+            self._line(f"TSUBVIEW({name}, {source}, {', '.join(e.text for e in offsets)});")
 
-    def _window_sizes(self, op: Op, spec: TileSpec, source: str, offsets: list[str]) -> list[str]:
+    def _window_sizes(self, op: Op, spec: TileSpec, source: str, offsets: list[Expr]) -> list[str]:
         """The valid sizes that are left to the run: given, or what the tile has left of them."""
         given = [self._use(v) for v in op.group("valid")]
         sizes: list[str] = []
@@ -41,27 +41,31 @@ class Windows(Writer):
                 sizes.append(given[axis])
                 continue
             left, getter = self._unused("left"), ("GetValidRow", "GetValidCol")[axis]
-            self._line(f"const int64_t {left} = {source}.{getter}() - {offsets[axis]};")
-            sizes.append(FUNCTIONS["minsi"].format(FUNCTIONS["maxsi"].format(left, 0), size))
+            offset = offsets[axis].within(PRODUCT)
+            self._line(f"const int64_t {left} = {source}.{getter}() - {offset};")
+            sizes.append(smaller(larger(Expr(left), whole(0)), whole(size)).text)
         return sizes
 
-    def _place_in(self, op: Op, parent: TileSpec, offsets: list[str]) -> str:
+    def _place_in(self, op: Op, parent: TileSpec, offsets: list[Expr]) -> Expr:
         """The address of a window, as far as there is one: boxes lie at equal distances."""
         source = op.operands[0]
         if source not in self.slots or parent.compact:
             if parent.is_boxed:
                 raise self._refuse("a window of boxes in a tile whose address is not known", op)
-            return ""
+            return Expr("")
         places = parent.axis_map(parent.rows, parent.cols).offsets[
             :: parent.inner[0], :: parent.inner[1]
         ]
         steps = (places[1:2, 0], places[0, 1:2])
-        moves = [
-            f"{at} / {box} * {int(step.sum()) * parent.itemsize}"
-            for at, box, step in zip(offsets, parent.inner, steps, strict=True)
-            if at != "0"
-        ]
-        self.slots[op.result] = " + ".join([self.slots[source], *moves]).replace(" / 1 *", " *")
+        moves: list[Expr] = []
+        for at, box, step in zip(offsets, parent.inner, steps, strict=True):
+            stride = int(step.sum()) * parent.itemsize
+            if at.number is not None:
+                moves.append(whole(at.number // box * stride))
+            else:
+                boxes = f"{at.within(PRODUCT)} / {box} * {stride}".replace(" / 1 *", " *")
+                moves.append(Expr(boxes, PRODUCT))
+        self.slots[op.result] = plus(self.slots[source], *moves)
         return self.slots[op.result]
 
     def bitcast(self, op: Op) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from types import MappingProxyType
 from typing import Any
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import BLayout, CompactMode, PadValue, SLayout
 from ptokit.base.tensors import ConvSpec
-from ptokit.base.tiles import TileSpec
+from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.emit.convs import conv_type
 from ptokit.ir.dialects import system
 from ptokit.isa.fifos import PipeSpec
+from ptokit.isa.named_tiles import name_of
+from ptokit.isa.targets import Target
 
 QUERIES = {
     system.BLOCK_IDX: "get_block_idx()",
@@ -19,12 +24,13 @@ QUERIES = {
     system.SUBBLOCK_IDX: "get_subblockid()",
     system.SUBBLOCK_NUM: "get_subblockdim()",
 }
+EXITS = {"break": "stop", "continue": "skip", "return": "done"}  # variables that end a block
 SECTIONS = {"cube": "__DAV_CUBE__", "vector": "__DAV_VEC__"}  # kinds of cores
 
 KEYWORDS = frozenset(  # and the names of PTO that a value of a kernel may collide with
     """
-    ConvTile GlobalTensor Layout Shape Stride Tile and auto bool break case catch char class const
-    continue default delete do double else enum event_t explicit extern float for friend goto
+    ConvTile DYNAMIC GlobalTensor Layout Shape Stride Tile and auto bool break case catch char class
+    const continue default delete do double else enum event_t explicit extern float for friend goto
     half if inline int long mutable namespace new not operator or private protected public
     register return short signed sizeof static struct switch template this throw try typedef
     typename union unsigned using virtual void volatile wchar_t while xor
@@ -32,12 +38,9 @@ KEYWORDS = frozenset(  # and the names of PTO that a value of a kernel may colli
 )
 
 
-def five(sizes: list[str], fill: str) -> tuple[str, str]:
-    """Five template arguments, -1 where the size is known only at run time, and those sizes."""
-    full = [fill] * (5 - len(sizes)) + sizes
-    static = [n if n.lstrip("-").isdigit() else "-1" for n in full]
-    dynamic = [n for n in full if not n.lstrip("-").isdigit()]
-    return ", ".join(static), ", ".join(dynamic)
+def camel(name: str) -> str:
+    """The name of a type after that of a variable."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"\W|_", name))
 
 
 def template_text(value: Any) -> str:
@@ -54,23 +57,52 @@ def template_text(value: Any) -> str:
     return f"{getattr(value, 'namespace', '')}{type(value).__name__}::{name.rstrip('_')}"
 
 
-def tile_type(spec: TileSpec | ConvSpec) -> str:
-    """The C++ type of a tile; trailing defaults are left out."""
+def tile_type(
+    spec: TileSpec | ConvSpec,
+    target: Target,
+    words: Sequence[str] = (),
+    numbers: Mapping[str, float] = MappingProxyType({}),
+) -> tuple[str, set[str]]:
+    """The C++ type of a tile, and the names of numbers in it; trailing defaults are left out.
+
+    `words` are the arguments it was written with: names of `numbers`, or nothing.
+    """
     if isinstance(spec, ConvSpec):
-        return conv_type(spec)
-    words = [f"TileType::{spec.loc.name}", spec.dtype.cpp, str(spec.rows), str(spec.cols)]
-    more = [
-        (f"BLayout::{spec.blayout.name}", spec.blayout == BLayout.RowMajor),
-        (str(spec.valid_row), spec.valid_row == spec.rows),
-        (str(spec.valid_col), spec.valid_col == spec.cols),
-        (f"SLayout::{spec.slayout.name}", spec.slayout == SLayout.NoneBox),
-        (str(spec.fractal), spec.fractal == 512),
-        (_pad(spec.pad), spec.pad == PadValue.Null),
-        (f"CompactMode::{spec.compact.name}", spec.compact == CompactMode.Null),
+        return conv_type(spec), set()
+    name = name_of(spec, target)
+    sizes = [(str(spec.rows), False), (str(spec.cols), False)]
+    valid = [
+        (_valid(spec.valid_row), spec.valid_row == spec.rows),
+        (_valid(spec.valid_col), spec.valid_col == spec.cols),
     ]
-    while more and more[-1][1]:
-        more.pop()
-    return f"Tile<{', '.join([*words, *(text for text, _ in more)])}>"
+    if name:
+        given = [(spec.dtype.cpp, False), *sizes, *valid]
+    else:
+        given = [
+            (f"TileType::{spec.loc.name}", False),
+            (spec.dtype.cpp, False),
+            *sizes,
+            (f"BLayout::{spec.blayout.name}", spec.blayout == BLayout.RowMajor),
+            *valid,
+            (f"SLayout::{spec.slayout.name}", spec.slayout == SLayout.NoneBox),
+            (str(spec.fractal), spec.fractal == 512),
+            (_pad(spec.pad), spec.pad == PadValue.Null),
+            (f"CompactMode::{spec.compact.name}", spec.compact == CompactMode.Null),
+        ]
+    while given[-1][1]:
+        given.pop()
+    shown: set[str] = set()
+    texts: list[str] = []
+    for at, (text, _) in enumerate(given):
+        word = words[at] if at < len(words) else ""
+        is_it = text == str(numbers.get(word)) and word not in KEYWORDS
+        shown |= {word} if is_it else set()
+        texts.append(word if is_it else text)
+    return f"{name or 'Tile'}<{', '.join(texts)}>", shown
+
+
+def _valid(size: int) -> str:
+    return "DYNAMIC" if size == DYNAMIC else str(size)
 
 
 def pipe_type(spec: PipeSpec) -> str:

@@ -18,7 +18,7 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.base.entry import public
 from ptokit.base.enums import BLayout, CompactMode, SLayout, TileType
 from ptokit.base.layout import Array
-from ptokit.base.tiles import DYNAMIC, LAYOUT_NAMES, TileSpec, Violation
+from ptokit.base.tiles import DYNAMIC, TileSpec, Violation
 from ptokit.frontend.advice import NotANumber
 from ptokit.frontend.arguments import (
     arguments,
@@ -31,6 +31,7 @@ from ptokit.frontend.arguments import (
 from ptokit.frontend.instruction import Instruction
 from ptokit.frontend.session import current
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.named_tiles import NAMED_TILES, NamedTile
 from ptokit.isa.remedies import size_remedy
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import joined_advice, recipe
@@ -44,8 +45,6 @@ __all__ = [
     "TileLeftScaleCompact", "TileRight", "TileRightCompact", "TileRightScale",
     "TileRightScaleCompact",
 ]  # fmt: skip
-
-_LAYOUTS = {name: pair for pair, name in LAYOUT_NAMES.items()}
 
 
 def reject(violations: Iterable[Violation], what: str, spec: TileSpec | None = None) -> None:
@@ -233,19 +232,9 @@ def tile_class(spec: TileSpec) -> type[Tile]:
 class _Alias:
     """A tile type whose layout the target decides: `TileLeft[half, 64, 128]`."""
 
-    def __init__(
-        self,
-        name: str,
-        loc: TileType,
-        layout: Callable[[Target], str],
-        fractal: int,
-        compact: CompactMode = CompactMode.Null,
-    ) -> None:
-        self.__name__ = name
-        self._loc = loc
-        self._layout = layout
-        self._fractal = fractal
-        self._compact = compact
+    def __init__(self, tile: NamedTile) -> None:
+        self.__name__ = tile.name
+        self._tile = tile
 
     def __getitem__(self, given: Any) -> type[Tile]:
         pattern = f"{self.__name__}[DType, Rows, Cols, ValidRow, ValidCol]"
@@ -258,12 +247,8 @@ class _Alias:
     def _class(
         self, element: DType, rows: int, cols: int, valid: tuple[int | None, ...]
     ) -> type[Tile]:
-        valid_row, valid_col = (*valid, None, None)[:2]
-
         def spec_for(target: Target) -> TileSpec:
-            blayout, slayout = _LAYOUTS[self._layout(target)]
-            layout = blayout, valid_row, valid_col, slayout, self._fractal
-            return TileSpec.of(self._loc, element, rows, cols, *layout, compact=self._compact)
+            return self._tile.spec(target, element, rows, cols, *valid)
 
         name = f"{self.__name__}[{element.name}, {rows}, {cols}]"
         made = spec_for(current().target)
@@ -275,22 +260,13 @@ class _Alias:
         return self.__name__
 
 
-def _left(target: Target) -> str:
-    return target.left_layout
-
-
-TileLeft = _Alias("TileLeft", TileType.Left, _left, 512)
-TileRight = _Alias("TileRight", TileType.Right, lambda _: "ZN", 512)
-TileAcc = _Alias("TileAcc", TileType.Acc, lambda _: "NZ", 1024)
-TileLeftScale = _Alias("TileLeftScale", TileType.ScaleLeft, lambda _: "ZZ", 32)
-TileRightScale = _Alias("TileRightScale", TileType.ScaleRight, lambda _: "NN", 32)
-_NORMAL = CompactMode.Normal
-TileLeftCompact = _Alias("TileLeftCompact", TileType.Left, _left, 512, _NORMAL)
-TileRightCompact = _Alias("TileRightCompact", TileType.Right, lambda _: "ZN", 512, _NORMAL)
-TileAccCompact = _Alias("TileAccCompact", TileType.Acc, lambda _: "NZ", 1024, _NORMAL)
-TileLeftScaleCompact = _Alias(
-    "TileLeftScaleCompact", TileType.ScaleLeft, lambda _: "ZZ", 32, _NORMAL
-)
-TileRightScaleCompact = _Alias(
-    "TileRightScaleCompact", TileType.ScaleRight, lambda _: "NN", 32, _NORMAL
-)
+TileLeft = _Alias(NAMED_TILES["TileLeft"])
+TileRight = _Alias(NAMED_TILES["TileRight"])
+TileAcc = _Alias(NAMED_TILES["TileAcc"])
+TileLeftScale = _Alias(NAMED_TILES["TileLeftScale"])
+TileRightScale = _Alias(NAMED_TILES["TileRightScale"])
+TileLeftCompact = _Alias(NAMED_TILES["TileLeftCompact"])
+TileRightCompact = _Alias(NAMED_TILES["TileRightCompact"])
+TileAccCompact = _Alias(NAMED_TILES["TileAccCompact"])
+TileLeftScaleCompact = _Alias(NAMED_TILES["TileLeftScaleCompact"])
+TileRightScaleCompact = _Alias(NAMED_TILES["TileRightScaleCompact"])

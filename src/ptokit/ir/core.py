@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.location import Location
 from ptokit.ir.attributes import Attribute
+from ptokit.ir.sourcenames import SourceNames
 from ptokit.ir.types import Type
 from ptokit.isa.spec import Insn
 
@@ -137,6 +138,7 @@ class Module:
     attrs: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     location: Location = NOWHERE
     remarks: tuple[Diagnostic, ...] = ()  # of whoever made it: what is not in the program any more
+    names: SourceNames = field(default_factory=SourceNames)
 
     def function(self, name: str) -> Function | None:
         """The function of this name: the one with a body, where others import it."""

@@ -57,7 +57,10 @@ def kind_of(function: Function) -> str:
 def with_clusters(module: Module) -> Module:
     """The module with a kernel for each pair of halves; the same one where there is none."""
     made = list(_clusters(module))
-    return Module([*made, *module.functions], module.attrs, module.location) if made else module
+    if not made:
+        return module
+    functions = [*made, *module.functions]
+    return Module(functions, module.attrs, module.location, names=module.names)
 
 
 def _clusters(module: Module) -> Iterator[Function]:

@@ -25,7 +25,7 @@ from ptokit.ir.linking import link
 from ptokit.ir.micro import micro_group
 from ptokit.ir.pairs import count_singles
 from ptokit.ir.reader import Abandon, Head, Reader
-from ptokit.ir.types import SINGLES_OF, ElidedType, Type, same_type
+from ptokit.ir.types import SINGLES_OF, BufferType, ElidedType, Type, same_type
 from ptokit.ir.typetext import suggestion
 
 _SHORT = {"return": RETURN.name, "call": CALL.name}
@@ -84,6 +84,10 @@ class Parser(Reader):
                 self._recover_at_top(start)
         link(self, module, self._modules)
         self._check_calls(module)
+        for name, type_ in self.type_aliases.items():
+            if isinstance(type_, BufferType):
+                line = (module.location.file, 0)
+                module.names.note_type(line, name.removeprefix("!"), type_.spec, line)
         return module
 
     def _top_level(self, module: Module) -> None:

@@ -14,7 +14,7 @@ class Cloner:
 
     def module(self, module: Module) -> Module:
         functions = [self.function(f) for f in module.functions]
-        return Module(functions, dict(module.attrs), module.location, module.remarks)
+        return Module(functions, dict(module.attrs), module.location, module.remarks, module.names)
 
     def function(self, function: Function) -> Function:
         body = self.block(function.body) if function.body else None

@@ -1,3 +1,4 @@
+// Written by ptokit for a2a3, from kernels.py; numbers are lines there.
 #include <cstdint>
 
 #include <pto/pto-inst.hpp>
@@ -6,19 +7,31 @@ using namespace pto;
 
 extern "C" __global__ AICORE void add(__gm__ float *x, __gm__ float *y, __gm__ float *z)
 {
-    using Tile0 = Tile<TileType::Vec, float, 16, 64>;
-    Tile0 a;
+    using Block = Tile<TileType::Vec, float, 16, 64>;
+    using GlobalX = GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>>;
+    using GlobalY = GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>>;
+    using GlobalZ = GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>>;
+
+    // 16: a, b = Block(), Block()
+    Block a, b;
     TASSIGN(a, 0x0);
-    Tile0 b;
     TASSIGN(b, 0x1000);
-    GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part(x);
-    TLOAD(a, part);
-    GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part_1(y);
-    TLOAD(b, part_1);
+    // 19: TLOAD(a, GlobalTensor(x))
+    GlobalX x_view(x);
+    TLOAD(a, x_view);
+    // 20: TLOAD(b, GlobalTensor(y))
+    GlobalY y_view(y);
+    TLOAD(b, y_view);
     set_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
     wait_flag(PIPE_MTE2, PIPE_V, EVENT_ID0);
     TADD(a, a, b);
     pipe_barrier(PIPE_ALL);
-    GlobalTensor<float, Shape<1, 1, 1, 16, 64>, Stride<1, 1, 1, 64, 1>, Layout::ND> part_2(z);
-    TSTORE(part_2, a);
+    // 25: TSTORE(GlobalTensor(z), a)
+    GlobalZ z_view(z);
+    TSTORE(z_view, a);
+}
+
+extern "C" void launch_add(uint32_t blocks, void *stream, void *x, void *y, void *z)
+{
+    add<<<blocks, nullptr, stream>>>((__gm__ float *)x, (__gm__ float *)y, (__gm__ float *)z);
 }

@@ -1,47 +1,67 @@
+// Written by ptokit for a5, from kernels.py; numbers are lines there.
 #include <cstdint>
 
 #include <pto/pto-inst.hpp>
 
 using namespace pto;
 
-extern "C" __global__ AICORE void convolution(__gm__ half *x, __gm__ float *y, int64_t height, float pad)
+extern "C" __global__ AICORE void convolution(
+    __gm__ half *x, __gm__ float *y, int64_t height, float pad)
 {
-    using Tile0 = ConvTile<TileType::Mat, half, 1024, Layout::NC1HWC0, ConvTileShape<1, 2, -1, 8, 16>>;
-    using Tile1 = Tile<TileType::Left, half, 16, 128, BLayout::ColMajor, 16, 128, SLayout::RowMajor>;
-    Tile0 fmap;
+    using Conv =
+        ConvTile<TileType::Mat, half, 1024, Layout::NC1HWC0, ConvTileShape<1, 2, -1, 8, 16>>;
+    using Left16x128 = TileLeft<half, 16, 128>;
+    using GlobalX =
+        GlobalTensor<half, Shape<1, 2, DYNAMIC, 8, 16>, Stride<1024, 512, 128, 16, 1>, Layout::NC1HWC0>;
+
+    // 174: fmap = ConvTile[TileType.Mat, half, 1024, Layout.NC1HWC0, tile](height)
+    Conv fmap;
     TASSIGN(fmap, 0x0);
     fmap.SetDynamicShape(static_cast<int64_t>(height));
-    Tile1 left;
+    // 175: left = TileLeft[half, 16, 128]()
+    Left16x128 left;
     TASSIGN(left, 0x0);
-    GlobalTensor<half, Shape<1, 2, -1, 8, 16>, Stride<1024, 512, 128, 16, 1>, Layout::NC1HWC0> part(x, Shape<1, 2, -1, 8, 16>(height), Stride<1024, 512, 128, 16, 1>());
-    TLOAD(fmap, part);
+    // 176: TLOAD(fmap, view(x, shape(height)))
+    GlobalX x_view(x, GlobalX::Shape(height));
+    TLOAD(fmap, x_view);
     set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    // 177: fmap.SetFmapH(fmap.GetShape(2))
     fmap.SetFmapH(height);
     fmap.SetFmapW(8);
     fmap.SetFilterH(2);
     fmap.SetFilterW(2);
     fmap.SetChannelSize(32);
+    // 182: fmap.SetPadListArray([1, 1, 1, 1])
     fmap.SetPadList(0, 1);
     fmap.SetPadList(1, 1);
     fmap.SetPadList(2, 1);
     fmap.SetPadList(3, 1);
+    // 183: fmap.SetPadValue(pad)
     fmap.SetPadValue(static_cast<half>(pad));
     wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
     set_flag(PIPE_MTE1, PIPE_S, EVENT_ID0);
+    // 184: for i in range(2):
     for (int64_t i = 0; i < 2; ++i) {
+        // 185: fmap.SetPadValue(fmap.GetPadValue() + 1.0)
         const float v = fmap.GetPadValue();
-        const float cst = 1.0f;
-        const float v_1 = v + cst;
-        fmap.SetPadValue(static_cast<half>(v_1));
+        fmap.SetPadValue(static_cast<half>(v + 1.0f));
+        // 186: SETFMATRIX[SetFmatrixMode.FMATRIX_B_MANUAL](fmap)
         wait_flag(PIPE_MTE1, PIPE_S, EVENT_ID0);
-        SETFMATRIX<Tile0, SetFmatrixMode::FMATRIX_B_MANUAL>(fmap);
-        SET_IMG2COL_PADDING<Tile0, SetFmatrixMode::FMATRIX_B_MANUAL>(fmap);
+        SETFMATRIX<Conv, SetFmatrixMode::FMATRIX_B_MANUAL>(fmap);
+        // 187: SET_IMG2COL_PADDING[SetFmatrixMode.FMATRIX_B_MANUAL](fmap)
+        SET_IMG2COL_PADDING<Conv, SetFmatrixMode::FMATRIX_B_MANUAL>(fmap);
         set_flag(PIPE_S, PIPE_MTE1, EVENT_ID0);
-        const int64_t v_2 = i * 16;
+        // 188: TIMG2COL[SetFmatrixMode.FMATRIX_B_MANUAL](left, fmap, i * 16)
         wait_flag(PIPE_S, PIPE_MTE1, EVENT_ID0);
-        TIMG2COL<Tile1, Tile0, SetFmatrixMode::FMATRIX_B_MANUAL>(left, fmap, v_2);
+        TIMG2COL<Left16x128, Conv, SetFmatrixMode::FMATRIX_B_MANUAL>(left, fmap, i * 16);
         set_flag(PIPE_MTE1, PIPE_S, EVENT_ID0);
     }
     wait_flag(PIPE_MTE1, PIPE_S, EVENT_ID0);
     pipe_barrier(PIPE_ALL);
+}
+
+extern "C" void launch_convolution(
+    uint32_t blocks, void *stream, void *x, void *y, int64_t height, float pad)
+{
+    convolution<<<blocks, nullptr, stream>>>((__gm__ half *)x, (__gm__ float *)y, height, pad);
 }

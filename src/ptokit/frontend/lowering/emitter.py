@@ -12,6 +12,7 @@ from ptokit.frontend.lowering.heap import Heap
 from ptokit.ir.attributes import Attribute, BoolAttr, FloatAttr, IntAttr
 from ptokit.ir.core import NOWHERE, Block, Function, Op, Value
 from ptokit.ir.dialects.memory import GET_TILE
+from ptokit.ir.sourcenames import SourceNames
 from ptokit.ir.types import I1, INDEX, ScalarType, Type
 from ptokit.isa.spec import Insn
 
@@ -26,6 +27,7 @@ class Emitter:
         self.function = function
         self.location: Location = NOWHERE
         self.heap = Heap()
+        self.names = SourceNames(shows_lines=True)
         self.written = 0  # operations so far
         self.remarks: list[Diagnostic] = []  # about what is left out of the program
         self.watched: list[dict[Any, Any]] = []  # taken back when a region is written anew

@@ -77,7 +77,8 @@ def lower(
     emitter.emit("func.return")
     tidy(body)
     attributes: dict[str, Attribute] = {"pto.target_arch": StringAttr(target.name)}
-    return Module([entry], attributes, here, tuple(unrepeated(emitter.remarks)))
+    remarks = tuple(unrepeated(emitter.remarks))
+    return Module([entry], attributes, here, remarks, emitter.names)
 
 
 def _parameter(emitter: Emitter, body: Block, name: str, given: Any, here: Location) -> Any:

@@ -19,7 +19,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from ptokit.base.diagnostics import Note, PtoError
 from ptokit.base.location import Location, user_site
@@ -28,8 +28,10 @@ from ptokit.frontend.lowering.branches import BREAK, CONTINUE, RETURN, VALUE
 from ptokit.frontend.lowering.carry import is_same
 from ptokit.frontend.lowering.choice import chosen_tile
 from ptokit.frontend.lowering.emitter import Emitter
+from ptokit.frontend.lowering.fifos import PipeSymbol
 from ptokit.frontend.lowering.heap import Symbol, is_mutable, put_cells, reached
 from ptokit.frontend.lowering.loops import Loops
+from ptokit.frontend.lowering.naming import note, note_global, note_written
 from ptokit.frontend.lowering.symbols import (
     UNNAMED,
     BufferSymbol,
@@ -43,6 +45,8 @@ from ptokit.frontend.lowering.symbols import (
 )
 from ptokit.frontend.tensor_types import GlobalTensor
 from ptokit.frontend.types import Tile
+from ptokit.ir.core import Op
+from ptokit.ir.sourcenames import Line
 from ptokit.ir.types import I1
 
 # What symbols stand for, and what only runs.
@@ -129,6 +133,19 @@ class Closure:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("a function defined in a kernel is called by the kernel itself")
+
+
+def _give_name(value: Any, name: str) -> None:
+    """What an operation has made takes the name of the first variable it is assigned to."""
+    if isinstance(value, list | tuple):
+        for number, each in enumerate(cast("Sequence[Any]", value)):
+            if isinstance(each, BufferSymbol):
+                _give_name(each, f"{name}_{number}")
+        return
+    if isinstance(value, BufferSymbol | GlobalSymbol | Number | PipeSymbol):
+        made = value.value
+        if isinstance(made.owner, Op) and made.name in UNNAMED:
+            made.name = name
 
 
 class KernelLowering(Loops):
@@ -297,6 +314,11 @@ class KernelLowering(Loops):
         stop = end + scope.indent + 1 if end is not None and same_line else 0
         self.emitter.location = Location(scope.file, line + scope.first_line - 1, col + 1, stop)
 
+    @property
+    def line(self) -> Line:
+        """The line in hand."""
+        return self.emitter.location.file, self.emitter.location.line
+
     def do_Expr(self, node: ast.Expr) -> None:
         self.value(node.value)
 
@@ -449,8 +471,9 @@ class KernelLowering(Loops):
     def assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
             self.scope.names[target.id] = value
-            if isinstance(value, BufferSymbol | GlobalSymbol) and value.value.name in UNNAMED:
-                value.value.name = target.id
+            _give_name(value, target.id)
+            if self.scope is self.frames[0]:
+                note(self.emitter.names, self.line, target.id, value)
         elif isinstance(target, ast.Tuple | ast.List):
             self._unpack(target.elts, list(value))
         elif isinstance(target, ast.Subscript):
@@ -530,11 +553,14 @@ class KernelLowering(Loops):
                 if isinstance(found, Gone):
                     self.at(node)
                     raise self._gone(found)
+                if scope is self.frames[0]:  # names of helpers say nothing about the kernel
+                    note(self.emitter.names, self.line, node.id, found)
                 return found
             scope = scope.enclosing
         for names in (self.scope.outer, vars(builtins)):
             if node.id in names:
                 found = names[node.id]
+                note_global(self.emitter.names, self.line, node.id, found, names)
                 if is_mutable(found) and all(found is not each for each in self.foreign):
                     self.foreign.append(found)
                 return found
@@ -578,7 +604,9 @@ class KernelLowering(Loops):
     def get_Subscript(self, node: ast.Subscript) -> Any:
         subject, index = self.value(node.value), self.value(node.slice)
         self.at(node)
-        return self._item(subject, index)
+        found = self._item(subject, index)
+        note_written(self.emitter.names, self.line, node, found)
+        return found
 
     def _item(self, subject: Any, index: Any) -> Any:
         taken = getattr(subject, "lower_item", None)

@@ -46,7 +46,9 @@ UNNAMED = (
     "part",
     "slot",
     "chosen",
-)  # handles that take the name of the variable they are assigned to
+    "pipe",
+    "v",
+)  # what takes the name of the variable it is assigned to
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
