@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, usage_error
+from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, tell, usage_error
 from ptokit.base.location import Location
 from ptokit.isa.effects import Reach
 from ptokit.isa.targets import TARGETS, Target
@@ -26,9 +26,17 @@ CHOICE = "PTOKIT_CXX"
 CACHE = "PTOKIT_CACHE"
 _OLDEST = {"g++": 12, "clang": 16}
 _FLAGS = (
-    "-std=c++20", "-O1", "-g1", "-gdwarf-4", "-shared", "-fPIC", "-w", "-fno-omit-frame-pointer",
+    "-std=c++20", "-O1", "-g1", "-gdwarf-4", "-fPIC", "-w", "-fno-omit-frame-pointer",
     "-fno-optimize-sibling-calls", "-fno-inline", "-fvisibility=default",
 )  # fmt: skip
+# Every load and store of a kernel calls a hook: ours, so nothing is linked for it (watch.hpp).
+_WATCHING = {
+    "g++": ("-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"),
+    "clang": (
+        "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0",
+        "-mllvm", "-tsan-instrument-read-before-write=1",
+    ),
+}  # fmt: skip
 _ERROR = re.compile(
     r"^(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<col>\d+))?: (?:fatal )?error: (?P<text>.*)$", re.M
 )
@@ -41,6 +49,14 @@ class Compiler:
 
     command: tuple[str, ...]
     version: str
+    watching: tuple[str, ...]  # what makes it report accesses; empty: it cannot
+
+
+def _watching(command: Sequence[str], kind: str) -> tuple[str, ...]:
+    flags = _WATCHING[kind]
+    tried = [*command, *flags, "-x", "c++", "-fsyntax-only", os.devnull]
+    done = subprocess.run(tried, capture_output=True, check=False)
+    return flags if done.returncode == 0 else ()
 
 
 @cache
@@ -55,10 +71,11 @@ def compiler(chosen: str = "") -> Compiler:
         number = re.search(r"(\d+)\.\d+", first)
         kind = "clang" if "clang" in first else "g++"
         if number is None or int(number[1]) >= _OLDEST[kind]:
-            return Compiler(tuple(words), first)
+            return Compiler(tuple(words), first, _watching(words, kind))
         refused.append(first)
     if not chosen and importlib.util.find_spec("ziglang") is not None:
-        return Compiler((sys.executable, "-m", "ziglang", "c++"), "zig")
+        command = (sys.executable, "-m", "ziglang", "c++")
+        return Compiler(command, "zig", _watching(command, "clang"))
     raise usage_error(
         "compiler",
         f"there is no C++ compiler: {chosen} is not to be found"
@@ -90,19 +107,33 @@ class Unit:
 
 def compiled(unit: Unit, target: Target, cores: Sequence[str]) -> dict[str, Path]:
     """A shared library per kind of core, from the cache or made now, side by side."""
-    compiler(os.environ.get(CHOICE, ""))  # what the call is to blame for is told at its line
+    tool = compiler(os.environ.get(CHOICE, ""))  # what the call is to blame for is told at its line
     for core in cores:
         _macros(target, core)
+    if not tool.watching:
+        tell(_unwatched(tool, unit.sources[0]))
     with ThreadPoolExecutor() as pool:
         made = [pool.submit(_library, unit, target, core) for core in cores]
         return {core: each.result() for core, each in zip(cores, made, strict=True)}
+
+
+def _unwatched(tool: Compiler, source: Path) -> Diagnostic:
+    return Diagnostic(
+        "cpp",
+        f"{tool.version} cannot report loads and stores: what the kernel does to global memory "
+        "through plain pointers, x[i], is carried out but not checked",
+        Location(str(source), 0),
+        fix="install g++ 12 or clang 16, or write load_scalar(x, i)",
+        severity="warning",
+    )
 
 
 def _library(unit: Unit, target: Target, core: str) -> Path:
     tool, folder = compiler(os.environ.get(CHOICE, "")), cache_folder()
     folders = (*unit.includes, *(each.parent for each in unit.sources))
     texts = sources.gathered(unit.sources, folders)
-    flags = [*_FLAGS, *(f"-D{each}" for each in (*_macros(target, core), *unit.defines))]
+    macros = (f"-D{each}" for each in (*_macros(target, core), *unit.defines))
+    flags = [*_FLAGS, *tool.watching, *macros]
     key = hashlib.sha256()
     for part in (tool.version, headers.digest(), *flags, *unit.entries, *map(str, unit.includes)):
         key.update(f"{part}\0".encode())
@@ -120,14 +151,19 @@ def _library(unit: Unit, target: Target, core: str) -> Path:
         copies = sources.staged(texts, folders, where, tails)
         staged = [copies[each] for each in unit.sources]
         paths = [f"-I{each}" for each in dict.fromkeys((headers.written(folder), *folders))]
-        command = [*tool.command, *flags, *paths, *map(str, staged), "-o", str(where / "made.so")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise _refused(done.stderr, tool)
+        for source in staged:
+            _call(tool, [*flags, *paths, "-c", str(source), "-o", f"{source}.o"])
+        _call(tool, ["-shared", *(f"{each}.o" for each in staged), "-o", str(where / "made.so")])
         (where / "made.so").rename(library)
     finally:
         shutil.rmtree(where, ignore_errors=True)
     return library
+
+
+def _call(tool: Compiler, words: Sequence[str]) -> None:
+    done = subprocess.run([*tool.command, *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise _refused(done.stderr, tool)
 
 
 def _macros(target: Target, core: str) -> list[str]:

@@ -94,6 +94,13 @@ class Library:
         seam = ctypes.c_void_p.in_dll(self.loaded, "ptokit_carry_out")
         seam.value = ctypes.cast(carry_out, ctypes.c_void_p).value
 
+    def watch(self, spans: Sequence[int]) -> None:
+        """Have accesses to these stretches of memory recorded."""
+        self._spans = (ctypes.c_uint64 * (len(spans) or 1))(*spans)  # kept: C++ has its address
+        low, high = (spans[0], spans[-1]) if spans else (1, 0)
+        words = low, high, ctypes.addressof(self._spans), len(spans) // 2
+        (ctypes.c_uint64 * 4).in_dll(self.loaded, "ptokit_watched")[:] = words
+
     def entry(self, number: int) -> Any:
         """The function that enters a kernel."""
         return _ENTER((f"ptokit_enter_{number}", self.loaded))

@@ -62,6 +62,11 @@ class Memory:
         if at >= 0 and self._starts[at] == address:
             del self._starts[at], self._buffers[at]
 
+    def spans(self) -> list[int]:
+        """The first byte of each array, and the one behind its last."""
+        ends = (each.base + each.nbytes for each in self._buffers)
+        return [at for span in zip(self._starts, ends, strict=True) for at in span]
+
     def pointer(self, address: int, element: DType) -> Pointer | None:
         if not address:
             return None

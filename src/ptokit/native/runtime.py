@@ -56,6 +56,7 @@ class Runtime:
         def run() -> None:
             core = current().core
             faulthandler.disable()  # a crash is told by whoever started this process
+            self.library.watch(self._reader.memory.spans())
             self.library.entry(number)(given)
             raised = self._raised.pop(core.number, None)
             if raised is not None:

@@ -61,6 +61,9 @@ template <typename T> void parameter_set(Record& r)
 template <typename... T> constexpr int64_t parameter_sets(Types<T...>) { return (0 + ... + (int64_t)is_parameter_set<T>); }
 template <typename... T> void put_parameter_sets(Record& r, Types<T...>) { (parameter_set<T>(r), ...); }
 
+// Numbers are read before their record begins: one that lies in global memory has a record of its own.
+template <typename T> using Steady = std::conditional_t<std::is_scalar_v<T> || element<T>() != 0, T, const T&>;
+
 template <int64_t Code, bool Asks, typename Given, auto... Values, typename... A> PTOKIT_INLINE int64_t call(const void* pc, const A&... given)
 {
     Record r(Code, pc);
@@ -79,7 +82,7 @@ template <int64_t Code, bool Asks, typename Given, auto... Values, typename... A
 #define PTOKIT_FORM(NAME, CODE, ASKS, HEAD, ARGS) \
     template <PTOKIT_OPEN HEAD typename... A> __attribute__((noinline)) ::pto::RecordEvent NAME(const A&... given) \
     { \
-        ::ptokit::call<CODE, ASKS, PTOKIT_OPEN ARGS>(__builtin_return_address(0), given...); \
+        ::ptokit::call<CODE, ASKS, PTOKIT_OPEN ARGS>(__builtin_return_address(0), ::ptokit::Steady<A>(given)...); \
         return {}; \
     }
 #define PTOKIT_INSN(NAME, CODE, ASKS) PTOKIT_FORM(NAME, CODE, ASKS, (typename... E, ), (::ptokit::Types<E...>))

@@ -1,6 +1,6 @@
 // What kernels use beside instructions: addresses, elements, queries, small numbers and names.
 #pragma once
-#include "instructions.hpp"
+#include "watch.hpp"
 
 namespace ptokit {
 __attribute__((noinline)) inline int64_t read_element(const TileBase& tile, int64_t index, const void* pc)

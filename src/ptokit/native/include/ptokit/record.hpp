@@ -36,6 +36,19 @@ enum Service : int64_t { LAUNCH = -1, QUERY = -2, EVENT_NEW = -3, EVENT_RECORD =
 // What happens at an end of a FIFO beside the instructions.
 enum AtEnd : int64_t { END_ENTRY, END_OFFSET, END_WAITS, END_SIGNALS, END_WAIT, END_SIGNAL };
 
+// A value that is stored behind its record: where it lies, its bytes, and its word in the ring.
+struct LateValue {
+    const void* at;
+    int64_t size, word;
+    __attribute__((no_sanitize("thread"))) int64_t take()
+    {
+        int64_t value = size == 1 ? *(const int8_t*)at : size == 2 ? *(const int16_t*)at : size == 4 ? *(const int32_t*)at : *(const int64_t*)at;
+        size = 0;
+        return value;
+    }
+};
+__attribute__((visibility("hidden"))) inline LateValue late_value = {nullptr, 0, 0};
+
 struct Ring {
     static constexpr int64_t SIZE = 8192, LONGEST = 512;
     int64_t words[SIZE];
@@ -43,6 +56,7 @@ struct Ring {
     int64_t last[3] = {0, 0, 0};  // the place of the last record that was begun
     int64_t carry_out()
     {
+        if (late_value.size) words[late_value.word] = late_value.take();
         int64_t n = count;
         count = 0;  // others may run, and record, before this returns
         int64_t value = ptokit_carry_out(words, n);
