@@ -7,7 +7,6 @@ call back (native/). The code runs in a process of its own: a crash there is an 
 from __future__ import annotations
 
 import hashlib
-import signal
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -36,7 +35,8 @@ from ptokit.machine.jobs import spread
 from ptokit.native import compiler, tokens
 from ptokit.native.compiler import Unit
 from ptokit.native.headers import elements
-from ptokit.native.library import Library, Parameter, Ring
+from ptokit.native.keeper import TIME_LIMIT, Keeper
+from ptokit.native.library import Library, Parameter, Trace
 from ptokit.native.lowering import Parameter as TextParameter
 from ptokit.native.lowering import lowered
 from ptokit.native.recording import Recorded, Recorder
@@ -61,6 +61,7 @@ class CppProgram:
     core: str = ""  # "single", "cube", "vector" or "mix"; empty: what each kernel is written for
     defines: tuple[str, ...] = ()
     includes: tuple[Path, ...] = ()
+    time_limit: float = TIME_LIMIT  # seconds that a kernel may run without an instruction
 
     @cached_property
     def text(self) -> str:
@@ -108,12 +109,14 @@ def cpp(
     core: str | None = None,
     defines: Mapping[str, Any] | Iterable[str] = (),
     includes: Iterable[str | Path] = (),
+    time_limit: float = TIME_LIMIT,
 ) -> CppProgram:
     """The kernels of a C++ file.
 
     `core` says what runs them: "vector", "cube", a whole cluster, "mix", or one core that plays
     every part, "single"; left out, it follows from the parts that the source has for each kind.
-    `defines` are macros for the compiler, `includes` folders it looks into.
+    `defines` are macros for the compiler, `includes` folders it looks into. Code that runs for
+    more than `time_limit` seconds without an instruction is stopped, and told.
     """
     source = Path(path).resolve()
     compiler.read(source)  # a file that cannot be read is told now
@@ -121,7 +124,7 @@ def cpp(
         raise usage_error("kernel", f"core is one of {', '.join(CORES)}, not {core!r}")
     macros = [f"{n}={v}" for n, v in defines.items()] if isinstance(defines, Mapping) else defines
     folders = tuple(Path(each).resolve() for each in includes)
-    return CppProgram(source, find_target(target), core or "", tuple(macros), folders)
+    return CppProgram(source, find_target(target), core or "", tuple(macros), folders, time_limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +245,7 @@ class CppSource:
             run(dict.fromkeys(programs.cores, body), target, self.mode, options)
             return recorded
 
-        (recorded,) = spread(record, [], 1, 1, programs.crashed)
+        (recorded,) = spread(record, [], 1, 1, programs.keeper)
         parameters = [
             _parameter(name, value)
             for name, value in zip(self.names, arguments.values(), strict=True)
@@ -262,22 +265,20 @@ class CppSource:
         words = [_word(*each) for each in zip(self.signature, values, strict=True)]
         number = self._entered.index(self.expression)
         hosts: list[Runtime] = []
-        ring = Ring(tuple(kinds))
+        trace = Trace(tuple(kinds))
 
         def body() -> None:
             if not hosts:  # in the process of the launch
                 loaded = {kind: Library(path, self.file) for kind, path in paths.items()}
                 for kind, library in loaded.items():
-                    ring.connect(kind, library)
+                    trace.connect(kind, library)
                 arrays = [as_array(value) for value in values if is_array(value)]
                 hosts.append(Runtime(loaded, Memory(arrays)))
             hosts[0].body(number, words)()
 
-        def crashed(status: int) -> PtoError:
-            start = Location(self.file, self.entry.line)
-            return _crash(self.name, status, ring.last(paths), start)
-
-        return Programs(tuple(kinds), self.mode, body=body, crashed=crashed)
+        start = Location(self.file, self.entry.line)
+        keeper = Keeper(self.name, trace, paths, start, self.program.time_limit)
+        return Programs(tuple(kinds), self.mode, body=body, keeper=keeper)
 
     @property
     def text(self) -> str:
@@ -320,18 +321,6 @@ def _parameter(name: str, value: Any) -> TextParameter:
         return TextParameter(name, element_type(as_array(value)))
     return TextParameter(
         name, u8 if value is None else None, isinstance(value, float | np.floating)
-    )
-
-
-def _crash(name: str, status: int, last: Location | None, start: Location) -> PtoError:
-    """Compiled code has ended its process."""
-    reason = signal.Signals(-status).name if status < 0 else f"exit code {status}"
-    return fail(
-        "cpp-crash",
-        f"{name} has crashed: {reason}"
-        + (", behind this call" if last else ", before its first instruction"),
-        fix="code of the kernel itself has failed: an index, a pointer, an endless recursion",
-        site=last or start,
     )
 
 

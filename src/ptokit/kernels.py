@@ -59,9 +59,11 @@ from ptokit.machine.budget import Budget
 from ptokit.machine.dataless import DatalessExecutor
 from ptokit.machine.explore import Exploration, Explorer, witnesses
 from ptokit.machine.gm import as_array, shared_memory
+from ptokit.machine.jobs import Keeper
 from ptokit.machine.machine import Machine
 from ptokit.machine.ranks import here
 from ptokit.machine.recording import Recording
+from ptokit.machine.scheduler import MOST_BLOCKS
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.finish import OPEN, VERDICT, Steps
 from ptokit.passes.levels import ConvertLevel
@@ -96,7 +98,6 @@ class Finished(NamedTuple):
 LISTENERS: list[Callable[[Launch, tuple[Any, ...], Mapping[str, Any]], None]] = []
 
 _MOST_VERDICTS = 256  # of a kernel
-MOST_BLOCKS = (1 << 32) - 1  # a launch says their number in 32 bits
 
 
 class Source(Protocol):
@@ -174,8 +175,8 @@ class Programs:
     body: Callable[[], Any] | None = None  # a Python function, called on every core; or
     function: Function | None = None  # a function of the module
     args: tuple[Any, ...] = ()
-    # Of compiled code, which may crash and runs in a process of its own: the error of a crash.
-    crashed: Callable[[int], PtoError] | None = None
+    # Of compiled code, which may crash and runs in a process of its own.
+    keeper: Keeper | None = None
 
 
 @dataclass(frozen=True)
@@ -692,7 +693,7 @@ class Launch:
         )
         cores = dict.fromkeys(programs.cores, body)
         try:
-            outcome = run(cores, chosen, programs.mode, options, programs.crashed)
+            outcome = run(cores, chosen, programs.mode, options, programs.keeper)
         except ProgramError as error:
             is_auto = asked.steps == OPEN and getattr(kernel.source, "mode", "") == "auto"
             if module is not None and is_auto:

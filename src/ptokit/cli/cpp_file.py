@@ -17,6 +17,7 @@ from ptokit.from_cpp import A_WHOLE, AN_ARRAY, CppSource, cpp
 from ptokit.from_text import Program
 from ptokit.kernels import Kernel
 from ptokit.native.headers import elements
+from ptokit.native.keeper import TIME_LIMIT
 from ptokit.native.library import Parameter
 
 _SUFFIXES = (".cpp", ".cc", ".cxx", ".cce")
@@ -37,10 +38,16 @@ class CppCall:
     words: Sequence[str] = ()  # the arguments
     defines: Sequence[str] = ()
     given_as: str = ""  # the option in front of each argument, where there is one
+    time_limit: float = TIME_LIMIT
 
     def kernel(self, target: str | None) -> Kernel:
         """The kernel that is named, or the only one."""
-        program = cpp(self.file, target=target or "a2a3", defines=self.defines)
+        program = cpp(
+            self.file,
+            target=target or "a2a3",
+            defines=self.defines,
+            time_limit=self.time_limit,
+        )
         if self.entry:
             return program[self.entry]
         found = list(program.entries)

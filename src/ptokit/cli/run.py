@@ -22,6 +22,7 @@ from ptokit.folders.runs import Outcomes, Status, run_folder
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
 from ptokit.kernels import Kernel
+from ptokit.native.keeper import TIME_LIMIT
 
 
 @finishing
@@ -64,6 +65,10 @@ def command(
         int | None,
         typer.Option("--max-bytes", min=1, help="Stop at so many bytes of simulated memory."),
     ] = None,
+    time_limit: Annotated[
+        float,
+        typer.Option("--time-limit", min=0.001, help="Of C++: seconds without an instruction."),
+    ] = TIME_LIMIT,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
@@ -100,7 +105,7 @@ def command(
         runs = [each.to_json() for each in told]
         answer(str(told), code=_code(told), runs=runs, counts=told.counts)
     if is_cpp(file):
-        call = CppCall(file, entry, words, define or ())
+        call = CppCall(file, entry, words, define or (), time_limit=time_limit)
         kernel = call.kernel(target)
         values, names = call.values(kernel), call.names(kernel)
         chosen = kernel.source.target

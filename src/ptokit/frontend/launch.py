@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from ptokit.base.diagnostics import (
     Diagnostic,
     ProgramError,
-    PtoError,
     Warnings,
     tell,
     usage_error,
@@ -29,7 +28,7 @@ from ptokit.isa.targets import Target, target
 from ptokit.machine.budget import Budget
 from ptokit.machine.explore import explore as search
 from ptokit.machine.gm import as_array
-from ptokit.machine.jobs import spread
+from ptokit.machine.jobs import Keeper, spread
 from ptokit.machine.machine import Machine
 from ptokit.machine.recording import Recording, joined
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
@@ -74,11 +73,11 @@ def run(
     on: Target,
     mode: str,
     options: Options,
-    crashed: Callable[[int], PtoError] | None = None,
+    keeper: Keeper | None = None,
 ) -> Outcome:
     """Run all blocks of a launch: here or in processes, once or under many schedules.
 
-    Code that may crash runs in a process even when it runs alone; `crashed` makes the error.
+    Code that may crash runs in a process even when it runs alone: it has a `keeper`.
     """
     hazards, jobs, grid = options.hazards, options.jobs, options.grid
     if jobs > 1 and options.subscribers:
@@ -104,10 +103,10 @@ def run(
     def all_of_it(_: range) -> _Sent:
         return _Sent.of(run(programs, on, mode, replace(options, jobs=1, arena=None)))
 
-    if crashed is not None and (jobs == 1 or hazards == "explore"):
-        return _joined(spread(all_of_it, memory, 1, 1, crashed), on, mode, options)
+    if keeper is not None and (jobs == 1 or hazards == "explore"):
+        return _joined(spread(all_of_it, memory, 1, 1, keeper), on, mode, options)
     if jobs > 1 and grid > 1:
-        parts = spread(share_of, memory, grid, min(jobs, grid), crashed)
+        parts = spread(share_of, memory, grid, min(jobs, grid), keeper)
         return _joined(parts, on, mode, options)
     if hazards != "explore":
         return scheduled()

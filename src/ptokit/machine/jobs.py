@@ -14,7 +14,7 @@ import signal
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,6 +23,19 @@ from ptokit.base.entry import hide_frames
 from ptokit.base.layout import Array, raw_bytes
 
 Change = tuple[Array, Array]  # byte positions, and what they hold now
+LOOKS = 0.2  # seconds between two looks at processes that are looked after
+
+
+class Keeper(Protocol):
+    """Looks after processes that run code of others, which may crash or never end."""
+
+    def ended(self, status: int) -> PtoError:
+        """The error of a process that gave nothing back, from its exit code."""
+        ...
+
+    def stuck(self) -> PtoError | None:
+        """Asked now and then: the error of a process that gets nowhere, and is to be ended."""
+        ...
 
 
 def shares(blocks: int, jobs: int) -> list[range]:
@@ -36,12 +49,11 @@ def spread(
     arrays: Sequence[Array],
     blocks: int,
     jobs: int,
-    ended: Callable[[int], PtoError] | None = None,
+    keeper: Keeper | None = None,
 ) -> list[Any]:
     """Run all blocks in `jobs` processes; `run` executes a share of them.
 
-    Returns what `run` gave back in each process, which must be data that can be sent. `ended` makes
-    the error of a process that gave nothing back, from its exit code.
+    Returns what `run` gave back in each process, which must be data that can be sent.
     """
     context = multiprocessing.get_context("fork")  # programs are closures, which cannot be sent
     memory = [a for a in {id(a): a for a in arrays}.values() if a.flags.writeable]
@@ -56,11 +68,14 @@ def spread(
                 theirs.close()
                 workers.append((worker, ours))
         for worker, ours in workers:
+            while keeper is not None and not ours.poll(LOOKS):
+                if stuck := keeper.stuck():
+                    raise stuck
             try:
                 answers.append(ours.recv())
             except EOFError:
                 worker.join()
-                answers.append((ended or _silent)(worker.exitcode))
+                answers.append((keeper.ended if keeper else _silent)(worker.exitcode))
     finally:  # whoever stops the launch stops its processes
         for worker, _ in workers:
             if len(answers) < len(workers):

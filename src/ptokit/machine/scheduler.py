@@ -42,6 +42,7 @@ from ptokit.machine.ranks import coroutine, here, poll, wait_for_others
 from ptokit.machine.recording import Recording
 
 Program = Callable[[], Any]
+MOST_BLOCKS = (1 << 32) - 1  # a launch says their number in 32 bits
 _BUDGET = 20_000  # looks at memory while nothing else happens: a loop around them is hopeless
 
 

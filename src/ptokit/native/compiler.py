@@ -9,8 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,9 +39,13 @@ _WATCHING = {
         "-mllvm", "-tsan-instrument-read-before-write=1",
     ),
 }  # fmt: skip
+_OF_KERNELS = ("__global__", "AICORE", "aicore", "__aicore__")  # words that code of the host lacks
+# Symbolic: what a library has it uses, also where another one has the same for another core.
+_LINKING = ("-shared", "-Wl,-Bsymbolic")
 _ERROR = re.compile(
     r"^(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<col>\d+))?: (?:fatal )?error: (?P<text>.*)$", re.M
 )
+_PLACE = re.compile(r"^(?P<file>/[^\n:]+):(?P<line>\d+):(?P<col>\d+)?", re.M)  # in its notes
 _MOST_ERRORS = 8
 
 
@@ -112,9 +118,13 @@ def compiled(unit: Unit, target: Target, cores: Sequence[str]) -> dict[str, Path
         _macros(target, core)
     if not tool.watching:
         tell(_unwatched(tool, unit.sources[0]))
+
+    def library(core: str) -> Path:
+        return linked([made(unit, n, target, core) for n in range(len(unit.sources))])
+
     with ThreadPoolExecutor() as pool:
-        made = [pool.submit(_library, unit, target, core) for core in cores]
-        return {core: each.result() for core, each in zip(cores, made, strict=True)}
+        asked = [pool.submit(library, core) for core in cores]
+        return {core: each.result() for core, each in zip(cores, asked, strict=True)}
 
 
 def _unwatched(tool: Compiler, source: Path) -> Diagnostic:
@@ -128,42 +138,70 @@ def _unwatched(tool: Compiler, source: Path) -> Diagnostic:
     )
 
 
-def _library(unit: Unit, target: Target, core: str) -> Path:
+def made(unit: Unit, number: int, target: Target, core: str) -> Path:
+    """The object of a source for a kind of core, from the cache or compiled now."""
     tool, folder = compiler(os.environ.get(CHOICE, "")), cache_folder()
-    folders = (*unit.includes, *(each.parent for each in unit.sources))
-    texts = sources.gathered(unit.sources, folders)
+    path = unit.sources[number]
+    folders = (*unit.includes, path.parent)
+    texts = sources.gathered((path,), folders)
+    entries = "" if number else _entries(unit)
     macros = (f"-D{each}" for each in (*_macros(target, core), *unit.defines))
-    flags = [*_FLAGS, *tool.watching, *macros]
+    has_kernels = any(tokens.mentions(text, _OF_KERNELS) for text in texts.values())
+    watching = (*tool.watching, "-fno-threadsafe-statics") if has_kernels else ()
+    flags = [*_FLAGS, *watching, *macros]
     key = hashlib.sha256()
-    for part in (tool.version, headers.digest(), *flags, *unit.entries, *map(str, unit.includes)):
+    for part in (tool.version, headers.digest(), *flags, entries, *map(str, unit.includes)):
         key.update(f"{part}\0".encode())
-    for path, text in texts.items():
-        key.update(f"{path}\0{text}\0".encode())
-    stem = f"{unit.sources[0].stem}-{core}-{key.hexdigest()[:16]}"
-    library = folder / f"{stem}.so"
-    if library.exists():
-        return library
-    where = folder / f"{stem}.{os.getpid()}"
-    where.mkdir(exist_ok=True)
-    try:
-        tails = dict.fromkeys(unit.sources, "")
-        tails[unit.sources[0]] = "".join(_entry(n, each) for n, each in enumerate(unit.entries))
-        copies = sources.staged(texts, folders, where, tails)
-        staged = [copies[each] for each in unit.sources]
+    for each, text in texts.items():
+        key.update(f"{each}\0{text}\0".encode())
+    stem = f"{path.stem}-{core}-{key.hexdigest()[:16]}"
+    done = folder / f"{stem}.o"
+    if not done.exists():
         paths = [f"-I{each}" for each in dict.fromkeys((headers.written(folder), *folders))]
-        for source in staged:
-            _call(tool, [*flags, *paths, "-c", str(source), "-o", f"{source}.o"])
-        _call(tool, ["-shared", *(f"{each}.o" for each in staged), "-o", str(where / "made.so")])
-        (where / "made.so").rename(library)
+        with _beside(done) as fresh:
+            staged = sources.staged(texts, folders, fresh.parent, {path: entries})[path]
+            _call(tool, [*flags, *paths, "-c", str(staged), "-o", str(fresh)])
+    return done
+
+
+def linked(objects: Sequence[Path]) -> Path:
+    """A shared library of some objects, from the cache or linked now."""
+    tool = compiler(os.environ.get(CHOICE, ""))
+    stem = objects[0].stem
+    if len(objects) > 1:
+        key = hashlib.sha256("\0".join(each.name for each in objects).encode())
+        stem = f"{stem.rpartition('-')[0]}-{key.hexdigest()[:16]}"
+    done = cache_folder() / f"{stem}.so"
+    if not done.exists():
+        with _beside(done) as fresh:
+            _call(tool, [*_LINKING, *map(str, objects), "-o", str(fresh)])
+    return done
+
+
+@contextmanager
+def _beside(done: Path) -> Generator[Path, None, None]:
+    """Where a file is made before it has its name: others see it whole, or not at all."""
+    folder = done.with_name(f"{done.name}.{os.getpid()}.{threading.get_ident()}")
+    folder.mkdir(exist_ok=True)
+    try:
+        yield folder / done.name
+        (folder / done.name).rename(done)
     finally:
-        shutil.rmtree(where, ignore_errors=True)
-    return library
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _call(tool: Compiler, words: Sequence[str]) -> None:
     done = subprocess.run([*tool.command, *words], capture_output=True, text=True, check=False)
     if done.returncode:
         raise _refused(done.stderr, tool)
+
+
+def plain_name(symbol: str) -> str:
+    """A name as C++ writes it, where there is a tool that knows."""
+    if shutil.which("c++filt") is None:
+        return symbol
+    shown = subprocess.run(["c++filt", symbol], capture_output=True, text=True, check=False)
+    return shown.stdout.strip() or symbol
 
 
 def _macros(target: Target, core: str) -> list[str]:
@@ -190,6 +228,11 @@ def cores_of(text: str) -> str:
     return "mix" if len(has) == 2 else next(iter(has), "single")
 
 
+def _entries(unit: Unit) -> str:
+    """What is put behind the first source: the functions that enter its kernels."""
+    return "".join(_entry(number, each) for number, each in enumerate(unit.entries))
+
+
 def _entry(number: int, expression: str) -> str:
     """The functions by which a kernel is called, and asked what it takes."""
     return (
@@ -203,14 +246,17 @@ def _entry(number: int, expression: str) -> str:
 
 def _refused(text: str, tool: Compiler) -> Exception:
     """What the compiler said, as diagnostics at the lines of the source."""
-    found = [
-        Diagnostic(
-            "cpp",
-            match["text"],
-            Location(match["file"], int(match["line"]), int(match["col"] or 0)),
-        )
-        for match in list(_ERROR.finditer(text))[:_MOST_ERRORS]
-    ]
+    errors = list(_ERROR.finditer(text))[:_MOST_ERRORS]
+    ends = [each.end() for each in errors]
+    found: list[Diagnostic] = []
+    for match, before, after in zip(errors, [0, *ends], [*ends[1:], len(text)], strict=False):
+        place = match
+        if headers.is_ours(match["file"]):  # told at the line that leads there, where one is named
+            around = text[before : match.start()], text[match.end() : after]
+            named = (each for part in around for each in _PLACE.finditer(part))
+            place = next((each for each in named if not headers.is_ours(each["file"])), match)
+        at = Location(place["file"], int(place["line"]), int(place["col"] or 0))
+        found.append(Diagnostic("cpp", match["text"], at))
     if found:
         return ProgramError(found)
     return fail("cpp", f"{tool.version} does not compile it: {text.strip()[:2000]}")

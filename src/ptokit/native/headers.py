@@ -249,7 +249,7 @@ def files() -> Mapping[str, str]:
     found = {"pto/pto-inst.hpp": MAIN}
     found["kernel_operator.h"] = f"{_GUARD}#include <pto/pto-inst.hpp>\n"
     folder = resources.files(_OWN).joinpath("include")
-    for part in ("ptokit", "acl", "runtime"):
+    for part in ("ptokit", "acl", "runtime", "gtest"):
         for each in folder.joinpath(part).iterdir():
             found[f"{part}/{each.name}"] = each.read_text("utf-8")
     found["securec.h"] = folder.joinpath("securec.h").read_text("utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,8 +19,8 @@ from ptokit.native.lines import LineTable
 CARRY_OUT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 _ENTER = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_int64))
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_RING_WORDS = 8192  # of the ring: then their count, and the place of the last record
-RING_BYTES = 8 * (_RING_WORDS + 1 + 3)
+_TRACE_WORDS = 6  # the place of the last record, moves, whether a kernel runs, whether one failed
+_PART = ctypes.c_void_p * 3  # the name of a closure's type, what runs it, the next part
 _MOST_PARAMETERS = 64
 
 
@@ -53,28 +54,35 @@ class CppSite:
         return found or Location(self.library.code.co_filename, 0)
 
 
-class Ring:
-    """Where kernels collect records: shared with the process that runs them, and there after it."""
+class Trace:
+    """What a process that runs kernels lets others see: shared with it, and there after it."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
-        self._memory = mmap(-1, RING_BYTES + 8 * len(kinds))
+        self._memory = mmap(-1, 8 * (_TRACE_WORDS + len(kinds)))
         self._kinds = tuple(kinds)
 
     def connect(self, kind: str, library: Library) -> None:
-        """Let a library use it, and note where that lies."""
+        """Let a library write there, and note where that lies."""
         where = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
-        ctypes.c_void_p.in_dll(library.loaded, "ptokit_ring").value = where
-        struct.pack_into("q", self._memory, RING_BYTES + 8 * self._kinds.index(kind), library.base)
+        ctypes.c_void_p.in_dll(library.loaded, "ptokit_trace").value = where
+        at = 8 * (_TRACE_WORDS + self._kinds.index(kind))
+        struct.pack_into("q", self._memory, at, library.base)
 
     def last(self, libraries: Mapping[str, Path]) -> Location | None:
         """The line of the last record that was begun."""
-        pcs = struct.unpack_from("3q", self._memory, RING_BYTES - 24)
+        pcs = struct.unpack_from("3q", self._memory)
         for number, kind in enumerate(self._kinds):
             path = libraries[kind]
-            (base,) = struct.unpack_from("q", self._memory, RING_BYTES + 8 * number)
+            (base,) = struct.unpack_from("q", self._memory, 8 * (_TRACE_WORDS + number))
             if base < pcs[0] < base + path.stat().st_size * 2:
                 return location_of(LineTable(path), base, pcs)
         return None
+
+    @property
+    def moves(self) -> int | None:
+        """Changes with every record, while code of a kernel runs; None while it does not."""
+        moves, inside = struct.unpack_from("2q", self._memory, 24)
+        return moves if inside else None
 
 
 @dataclass(eq=False)
@@ -83,11 +91,23 @@ class Library:
 
     path: Path
     source: str
+    mode: int = os.RTLD_NOW  # as dlopen takes it
     _sites: dict[tuple[int, ...], CppSite] = field(default_factory=dict[tuple[int, ...], CppSite])
 
     def __post_init__(self) -> None:
         self.code = _Code(self.source)
-        self.loaded = ctypes.CDLL(str(self.path), mode=0)
+        self.loaded = ctypes.CDLL(str(self.path), mode=self.mode)
+
+    @cached_property
+    def parts(self) -> dict[bytes, int]:
+        """What launches can run here: the addresses of closures, by the names of their types."""
+        found: dict[bytes, int] = {}
+        at = ctypes.c_void_p.in_dll(self.loaded, "ptokit_parts").value
+        while at:
+            name, run, following = _PART.from_address(at)
+            found[ctypes.string_at(name)] = run
+            at = following
+        return found
 
     def connect(self, carry_out: Any) -> None:
         """Hand over the function that carries records out."""
@@ -117,6 +137,10 @@ class Library:
         if found is None:
             found = self._sites[pcs] = CppSite(self, pcs)
         return found
+
+    def holds(self, address: int) -> bool:
+        """Whether an address is of its code."""
+        return self.base < address < self.base + self.path.stat().st_size * 2
 
     @cached_property
     def lines(self) -> LineTable:

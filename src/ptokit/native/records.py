@@ -57,10 +57,13 @@ class Memory:
         self._starts.insert(at, buffer.base)
         self._buffers.insert(at, buffer)
 
-    def remove(self, address: int) -> None:
+    def remove(self, address: int) -> bool:
+        """Forget the array that begins there; whether there was one."""
         at = bisect_right(self._starts, address) - 1
-        if at >= 0 and self._starts[at] == address:
-            del self._starts[at], self._buffers[at]
+        if at < 0 or self._starts[at] != address:
+            return False
+        del self._starts[at], self._buffers[at]
+        return True
 
     def spans(self) -> list[int]:
         """The first byte of each array, and the one behind its last."""

@@ -33,7 +33,7 @@ QUERY, EVENT_NEW, EVENT_RECORD, EVENT_WAIT, FIFO_NEW = -2, -3, -4, -5, -6
 OP_BARRIER, ASSERTION, TRAP = -10, -11, -12
 MFIFO_NEW, FIFO_END, FIFO_CLOSE = -20, -21, -22
 END_ENTRY, END_OFFSET, END_WAITS, END_SIGNALS, END_WAIT, _END_SIGNAL = range(6)
-_PLACE = 4  # words of a record before its own: the code, and three return addresses
+PLACE = 4  # words of a record before its own: the code, and three return addresses
 
 
 class Runtime:
@@ -52,12 +52,16 @@ class Runtime:
     def body(self, number: int, words: list[int]) -> Callable[[], None]:
         """A kernel with its arguments, as a core runs it."""
         given = (ctypes.c_int64 * max(1, len(words)))(*words)
+        return self.entered(lambda: self.library.entry(number)(given))
+
+    def entered(self, enter: Callable[[], Any]) -> Callable[[], None]:
+        """Code of a kernel that is entered so, as a core runs it."""
 
         def run() -> None:
             core = current().core
             faulthandler.disable()  # a crash is told by whoever started this process
             self.library.watch(self._reader.memory.spans())
-            self.library.entry(number)(given)
+            enter()
             raised = self._raised.pop(core.number, None)
             if raised is not None:
                 raise raised
@@ -83,8 +87,8 @@ class Runtime:
                 record = all_words[at + 1 : end]
                 at = end
                 if record[0] < 0:
-                    foreign_site.set(library.site(record[1:_PLACE]))
-                    value = self._serve(record[0], record[_PLACE:])
+                    foreign_site.set(library.site(record[1:PLACE]))
+                    value = self._serve(record[0], record[PLACE:])
                     continue
                 known = self._calls.get((core.number, record))
                 call, site = known or self._read(record, core, library)
@@ -103,9 +107,9 @@ class Runtime:
         return value
 
     def _read(self, record: tuple[int, ...], core: Any, library: Library) -> tuple[Call, Any]:
-        site = library.site(record[1:_PLACE])
+        site = library.site(record[1:PLACE])
         foreign_site.set(site)
-        call = self._reader.call(record[0], record[_PLACE:], core, self._waits[record[0]])
+        call = self._reader.call(record[0], record[PLACE:], core, self._waits[record[0]])
         if call.is_fixed:
             self._calls[core.number, record] = call, site
         return call, site

@@ -3,7 +3,8 @@
 #include "conv.hpp"
 
 namespace ptokit {
-inline int64_t last_handle = 0;
+// Handles begin where this lies: libraries of other cores have others.
+__attribute__((visibility("hidden"))) inline int64_t last_handle = (int64_t)&last_handle;
 struct EventBase {
     int64_t handle = 0;
 };

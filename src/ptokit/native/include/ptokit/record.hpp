@@ -32,7 +32,7 @@ struct Stopped {};  // thrown through the frames of a kernel that was stopped; n
 
 enum Operand : int64_t { TILE = 1, TENSOR, CONV, INTEGER, REAL, FLAG, ENUM, POINTER, EVENT, FIFO, OBJECT };
 enum Service : int64_t { LAUNCH = -1, QUERY = -2, EVENT_NEW = -3, EVENT_RECORD = -4, EVENT_WAIT = -5, FIFO_NEW = -6,
-    ALLOCATE = -7, RELEASE = -8, OP_BARRIER = -10, ASSERTION = -11, TRAP = -12, MFIFO_NEW = -20, FIFO_END = -21, FIFO_CLOSE = -22 };
+    ALLOCATE = -7, RELEASE = -8, OP_BARRIER = -10, ASSERTION = -11, TRAP = -12, CASE = -13, MFIFO_NEW = -20, FIFO_END = -21, FIFO_CLOSE = -22 };
 // What happens at an end of a FIFO beside the instructions.
 enum AtEnd : int64_t { END_ENTRY, END_OFFSET, END_WAITS, END_SIGNALS, END_WAIT, END_SIGNAL };
 
@@ -49,31 +49,48 @@ struct LateValue {
 };
 __attribute__((visibility("hidden"))) inline LateValue late_value = {nullptr, 0, 0};
 
-struct Ring {
-    static constexpr int64_t SIZE = 8192, LONGEST = 512;
-    int64_t words[SIZE];
-    int64_t count = 0;
+// What whoever looks after this process sees of it, also when it has crashed or goes round for ever.
+struct Trace {
     int64_t last[3] = {0, 0, 0};  // the place of the last record that was begun
+    int64_t moves = 0;  // records begun, and carried out
+    int64_t inside = 0;  // whether code of a kernel runs, not of the simulator or of the host
+    int64_t failed = 0;  // whether a launch has failed since the host has synchronised
+};
+inline Trace own_trace;
+// Memory that is shared with that process, once the simulator has put it here.
+extern "C" __attribute__((visibility("default"), weak)) Trace* ptokit_trace = &own_trace;
+
+struct Ring {
+    static constexpr int64_t room = 8192, longest = 512;  // in words; no capitals: macros of kernels have those
+    int64_t words[room];
+    int64_t count = 0;
     int64_t carry_out()
     {
         if (late_value.size) words[late_value.word] = late_value.take();
-        int64_t n = count;
+        int64_t n = count, inside = ptokit_trace->inside;
         count = 0;  // others may run, and record, before this returns
+        ptokit_trace->inside = 0;
         int64_t value = ptokit_carry_out(words, n);
+        ptokit_trace->inside = inside, ptokit_trace->moves += 1;
         if (value == std::numeric_limits<int64_t>::min()) throw Stopped{};
         return value;
     }
 };
-inline Ring own_ring;
-// Where records are collected: memory that outlives a crash, once the simulator has put it here.
-extern "C" __attribute__((visibility("default"), weak)) Ring* ptokit_ring = &own_ring;
+// Records of this library. Hidden: each core's code collects its own.
+__attribute__((visibility("hidden"))) inline Ring the_ring;
+constexpr Ring* ptokit_ring = &the_ring;
+// Hands over what is left: called behind main.
+extern "C" __attribute__((visibility("default"), weak)) void ptokit_finish()
+{
+    if (ptokit_ring->count) ptokit_ring->carry_out();
+}
 
 class Record {
     int64_t start_;
 public:
     PTOKIT_INLINE Record(int64_t code, const void* pc)
     {
-        if (ptokit_ring->count + Ring::LONGEST > Ring::SIZE) ptokit_ring->carry_out();
+        if (ptokit_ring->count + Ring::longest > Ring::room) ptokit_ring->carry_out();
         start_ = ptokit_ring->count;
         ptokit_ring->count += 1;  // the length
         put(code);
@@ -98,7 +115,8 @@ private:
             else if (back == pc) found = 0;
             frame = static_cast<void* const*>(frame[0]);
         }
-        int64_t* last = ptokit_ring->last;
+        int64_t* last = ptokit_trace->last;
+        ptokit_trace->moves += 1;
         last[0] = (int64_t)pc, last[1] = (int64_t)callers[0], last[2] = (int64_t)callers[1];
         put({last[0], last[1], last[2]});
     }
@@ -120,14 +138,23 @@ struct Part {
 };
 extern "C" __attribute__((visibility("default"), weak)) Part* ptokit_parts = nullptr;
 
-template <typename F> struct Body {
+// Calls code of a kernel, and hands over what it leaves.
+template <typename F> void run_kernel(F&& code)
+{
+    ptokit_trace->inside = 1;
+    try {
+        code();
+        ptokit_ring->carry_out();
+    } catch (Stopped&) {
+    }
+    ptokit_trace->inside = 0;
+}
+
+// Hidden: libraries with the code of other cores have parts of the same name.
+template <typename F> struct __attribute__((visibility("hidden"))) Body {
     static void run(void* closure)
     {
-        try {
-            (*static_cast<F*>(closure))();
-            ptokit_ring->carry_out();
-        } catch (Stopped&) {
-        }
+        run_kernel(*static_cast<F*>(closure));
     }
     static Part* list()
     {
@@ -145,7 +172,7 @@ struct Launch {
         (void)Body<F>::listed;
         Record r(LAUNCH, __builtin_return_address(0));
         r.put({blocks, (int64_t)typeid(F).name(), (int64_t)&Body<F>::run, (int64_t)&closure});
-        r.ask();
+        if (r.ask() != 0) ptokit_trace->failed = 1;
     }
 };
 
@@ -163,10 +190,6 @@ template <typename... P, size_t... I> void call(void (*kernel)(P...), const int6
 }
 template <typename... P> void enter(void (*kernel)(P...), const int64_t* words)
 {
-    try {
-        call(kernel, words, std::index_sequence_for<P...>{});
-        ptokit_ring->carry_out();
-    } catch (Stopped&) {
-    }
+    run_kernel([&] { call(kernel, words, std::index_sequence_for<P...>{}); });
 }
 }  // namespace ptokit

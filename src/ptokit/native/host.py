@@ -1,0 +1,148 @@
+"""The host side of a whole program: device memory, launches, and the cases of its tests.
+
+`main` runs as machine code in this process; what it asks of the device reaches `carry_out` as
+records, as what kernels ask for does while one is launched (runtime.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ptokit.base.diagnostics import Diagnostic, PtoError, fail
+from ptokit.base.location import foreign_site
+from ptokit.frontend.launch import Options, run
+from ptokit.isa.targets import Target
+from ptokit.machine.gm import GmBuffer
+from ptokit.machine.scheduler import MOST_BLOCKS
+from ptokit.native.library import BODY, CARRY_OUT, CppSite, Library
+from ptokit.native.records import Memory
+from ptokit.native.runtime import PLACE, Runtime
+
+LAUNCH, ALLOCATE, RELEASE, CASE = -1, -7, -8, -13
+OUTCOMES = ("begun", "passed", "failed", "skipped")  # of a case, by the number it is told with
+
+
+class Found(NamedTuple):
+    """What a launch was found to lack."""
+
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class Case(NamedTuple):
+    """A case of a program of tests has begun, or has ended."""
+
+    name: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Device:
+    """What launches of a program run on."""
+
+    target: Target
+    options: Options  # of each launch, but for its grid
+    is_absent: bool = False  # kernels are left out: a control of the program's own checks
+
+
+class Host:
+    """The device of a program that runs in this process; `tell` is told what happens."""
+
+    def __init__(
+        self, libraries: Mapping[str, Library], device: Device, tell: Callable[[Any], None]
+    ) -> None:
+        self._libraries = dict(libraries)  # by the kind of core that they are compiled for
+        self._device = device
+        self._tell = tell
+        self._memory = Memory([])
+        self._carry_out = CARRY_OUT(self.carry_out)  # kept: C++ has only its address
+        self._connect()
+
+    def _connect(self) -> None:
+        for each in self._libraries.values():
+            each.connect(self._carry_out)
+
+    def carry_out(self, words: int, count: int) -> int:
+        """Do what the records ask for; the value of the last one, 1 for a launch that fails."""
+        all_words = struct.unpack(f"{count}q", ctypes.string_at(words, 8 * count))
+        value, at = 0, 0
+        while at < count:
+            end = at + all_words[at]
+            try:
+                value = self._serve(all_words[at + 1 : end])
+            except PtoError as error:
+                self._tell(Found(error.diagnostics))
+                value = 1
+            except BaseException as error:  # of ours: whoever started this process tells it
+                self._tell(error)
+                value = 1
+            at = end
+        return value
+
+    def _serve(self, record: tuple[int, ...]) -> int:
+        service, given = record[0], record[PLACE:]
+        if service == LAUNCH:
+            return self._launch(self._site(record[1:PLACE]), *given)
+        if service == ALLOCATE:
+            address, size = given
+            room = memoryview((ctypes.c_uint8 * size).from_address(address))
+            self._memory.add(GmBuffer(np.frombuffer(room, np.uint8)))
+            return 0
+        if service == RELEASE:
+            return int(self._memory.remove(given[0]))
+        if service == CASE:
+            self._tell(Case(ctypes.string_at(given[0]).decode(), OUTCOMES[given[1]]))
+            return 0
+        raise fail(
+            "cpp-host",
+            "an instruction is called by the host",
+            fix="a kernel is launched: kernel<<<blocks, nullptr, stream>>>(...)",
+            site=self._site(record[1:PLACE]).location,
+        )
+
+    def _site(self, pcs: tuple[int, ...]) -> CppSite:
+        """A place in whichever library it lies."""
+        all_of_them = list(self._libraries.values())
+        held = (each for each in all_of_them if each.holds(pcs[0]))
+        return next(held, all_of_them[0]).site(pcs)
+
+    def _launch(self, site: CppSite, blocks: int, name: int, _: int, closure: int) -> int:
+        if self._device.is_absent:
+            return 0
+        if not 0 < blocks <= MOST_BLOCKS:
+            raise fail(
+                "grid",
+                "the number of blocks is positive, and has 32 bits",
+                got=[("blocks", blocks)],
+                site=site.location,
+            )
+        wanted = ctypes.string_at(name)
+        parts = {k: each for k, each in self._libraries.items() if wanted in each.parts}
+        host = Runtime({_core(kind): each for kind, each in parts.items()}, self._memory)
+
+        def body() -> None:
+            host.entered(lambda: BODY(host.library.parts[wanted])(closure))()
+
+        options, target = self._device.options, self._device.target
+        token = foreign_site.set(site)
+        try:
+            cores = dict.fromkeys(map(_core, parts), body)
+            outcome = run(cores, target, "manual", replace(options, grid=blocks))
+        finally:
+            foreign_site.reset(token)
+            for each in parts.values():
+                each.watch(())
+            self._connect()
+        if outcome.warnings:
+            self._tell(Found(outcome.warnings))
+        return 0
+
+
+def _core(compiled_for: str) -> str:
+    """The kind of core that runs what is compiled for one that plays every part."""
+    return "mix" if compiled_for == "single" else compiled_for

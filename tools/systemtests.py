@@ -1,0 +1,267 @@
+"""Run the test programs of a public folder on the simulator, and publish what they come to.
+
+    python tools/systemtests.py DIR --target a2a3 --only tadd,tload --jobs 2
+
+Each program's data is made by its own generator, in a temporary folder; it is compiled as its
+CMakeLists.txt says, and run twice: with its kernels left out, as a control - a case that passes
+then shows nothing, and does not count - and with them. Whether a case is right its own comparison
+says. `--json F` keeps what was found, case by case, beside what earlier runs found of other
+programs; `--page F` writes the table of all of it into a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from cmakelists import Lists
+
+from ptokit.base.diagnostics import PtoError
+from ptokit.base.policy import Policy
+from ptokit.frontend.launch import Options
+from ptokit.isa.targets import target as find_target
+from ptokit.native.program import Program, Ran, Source, execute
+
+HEADER = "pto/pto-inst.hpp"  # a folder that has it is not ours to include
+EQUAL, DIFFERS, REPORTED, CRASHED, IDLE = "equal", "differs", "reported", "crashed", "idle"
+
+
+@dataclass
+class Row:
+    """What a program has come to."""
+
+    name: str
+    core: str
+    verdict: str = ""  # empty: it ran
+    reason: str = ""
+    seconds: float = 0.0
+    cases: dict[str, str] = field(default_factory=dict[str, str])
+    codes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # found, by case
+
+    @property
+    def counted(self) -> int:
+        return sum(each != IDLE for each in self.cases.values())
+
+    @property
+    def equal(self) -> int:
+        return sum(each == EQUAL for each in self.cases.values())
+
+
+@dataclass(frozen=True)
+class Task:
+    """A program and how it is to be tried."""
+
+    sources: tuple[Source, ...]
+    includes: tuple[Path, ...]
+    target: str
+    folder: Path  # of its sources
+    name: str
+    core: str
+    work: Path
+    python: str
+    rules: str
+    time_limit: float
+    most_seconds: float
+
+    @property
+    def program(self) -> Program:
+        return Program(self.sources, find_target(self.target), (), self.includes)
+
+
+def tasks(root: Path, target: str, args: argparse.Namespace, work: Path) -> Iterator[Task]:
+    """The programs of a target, in the order of their names."""
+    top = root / "tests/npu" / target / "src/st"
+    only = set(filter(None, args.only.split(",")))
+    for folder in sorted(each.parent for each in (top / "testcase").glob("*/CMakeLists.txt")):
+        if only and folder.name not in only:
+            continue
+        lists = Lists(PROJECT_SOURCE_DIR=str(top))
+        lists.read(top / "testcase/CMakeLists.txt", functions_only=True)
+        lists.read(folder / "CMakeLists.txt")
+        for built in lists.programs():
+            includes = tuple(each for each in built.includes if not (each / HEADER).exists())
+            sources = tuple(Source(s.path, s.core, s.defines) for s in built.sources)
+            cores = dict.fromkeys(s.core for s in built.sources if s.core != "single")
+            yield Task(
+                sources, includes, target, folder, built.name, "+".join(cores),
+                work / target / built.name,
+                args.python, args.rules, args.time_limit, args.seconds,
+            )  # fmt: skip
+
+
+def tried(task: Task) -> Row:
+    """Make the data of a program, compile it, run it without and with its kernels."""
+    row, started = Row(task.name, task.core), time.monotonic()
+    try:
+        task.program.built()
+        if error := _generate(task):
+            row.verdict, row.reason = "no data", error
+        else:
+            _run(task, row)
+    except PtoError as error:
+        first = error.diagnostics[0]
+        at = first.location
+        where = f"{Path(at.file).name}:{at.line}: " if at else ""
+        row.verdict, row.reason = "does not compile", f"{where}{first.message}"
+    except Exception as error:  # a bug of ours is a result, too
+        row.verdict, row.reason = "internal error", f"{type(error).__name__}: {error}"
+    row.seconds = time.monotonic() - started
+    return row
+
+
+def _generate(task: Task) -> str:
+    """Let its generator make the data, once; the last line it says when it fails."""
+    done = task.work / "made"
+    script = task.folder / "gen_data.py"
+    if done.exists() or not script.exists():
+        (task.work / "build").mkdir(parents=True, exist_ok=True)
+        return ""
+    (task.work / "build").mkdir(parents=True, exist_ok=True)
+    for each in task.folder.glob("*.py"):
+        shutil.copy(each, task.work)
+    words = [task.python, "gen_data.py"]
+    ran = subprocess.run(words, cwd=task.work, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        return (ran.stderr.strip() or "the generator fails").splitlines()[-1]
+    done.touch()
+    return ""
+
+
+def _run(task: Task, row: Row) -> None:
+    control = _all_cases(task, without_kernels=True)
+    ran = _all_cases(task, without_kernels=False)
+    for name, outcome in ran.cases.items():
+        errors = [d for case, d in ran.found if case == name and d.severity == "error"]
+        row.codes[name] = [f"{d.code} at {d.location}: {d.message}" for d in errors]
+        if control.cases.get(name) == "passed":
+            row.cases[name] = IDLE
+        elif outcome == "begun":
+            row.cases[name] = CRASHED
+        elif errors:
+            row.cases[name] = REPORTED
+        else:
+            row.cases[name] = EQUAL if outcome == "passed" else DIFFERS
+    if not ran.cases:
+        row.verdict, row.reason = "does not run", "; ".join(d.message for _, d in ran.found[:2])
+    found = Counter(d.code for _, d in ran.found if d.severity == "error")
+    words = [f"{code} ({count})" for code, count in found.most_common(6)]
+    differs = sum(each == DIFFERS for each in row.cases.values())
+    row.reason = row.reason or ", ".join([*words, *([f"{differs} differ"] * bool(differs))])
+
+
+def _all_cases(task: Task, *, without_kernels: bool) -> Ran:
+    """Run every case; where one ends the program, the others run without it."""
+    whole, ended = Ran(), list[str]()
+    until = time.monotonic() + task.most_seconds
+    while True:
+        ran = execute(
+            task.program,
+            [f"--gtest_filter=-{':'.join(ended)}"] if ended else [],
+            options=Options(policy=Policy(task.rules)),
+            without_kernels=without_kernels,
+            time_limit=task.time_limit,
+            folder=task.work / "build",
+            output=task.work / f"output{'-control' * without_kernels}.txt",
+        )
+        whole.cases.update(ran.cases)
+        whole.found += ran.found
+        stopped = [name for name, outcome in ran.cases.items() if outcome == "begun"]
+        if not stopped or time.monotonic() > until:
+            return whole
+        ended += ran.cases
+
+
+def table(rows: list[Row]) -> Iterator[str]:
+    """The published table, and its closing line."""
+    yield "| program | core | cases | counted | equal | verdict | reason |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in rows:
+        verdict = row.verdict or ("equal" if row.equal == row.counted else "deviates")
+        numbers = f"{len(row.cases)} | {row.counted} | {row.equal}"
+        reason = row.reason.replace("|", "\\|")
+        yield f"| {row.name} | {row.core} | {numbers} | {verdict} | {reason} |"
+    yield ""
+    yield closing(rows)
+
+
+def closing(rows: list[Row]) -> str:
+    ran = [row for row in rows if not row.verdict]
+    equal, counted = sum(r.equal for r in rows), sum(r.counted for r in rows)
+    share = f" ({100 * equal / counted:.1f} %)" if counted else ""
+    cases = sum(len(row.cases) for row in rows)
+    return (
+        f"{len(ran)} of {len(rows)} programs compile and run; {equal} of {counted} counted cases "
+        f"are equal{share}; {cases - counted} pass without a kernel and do not count."
+    )
+
+
+def _written(page: Path, target: str, lines: list[str]) -> None:
+    """Put a table between its marks in a page."""
+    begin, end = f"<!-- system tests of {target} -->", f"<!-- end of {target} -->"
+    head, _, rest = page.read_text("utf-8").partition(begin)
+    _, mark, tail = rest.partition(end)
+    if not mark:
+        raise SystemExit(f"{page} has no marks {begin} ... {end}")
+    page.write_text(head + begin + "\n" + "\n".join(lines) + "\n" + end + tail, "utf-8")
+
+
+def main() -> None:
+    style = argparse.RawTextHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
+    parser.add_argument("folder", type=Path, help="the public folder, unpacked")
+    parser.add_argument("--target", default="a2a3", help="a2a3 or a5")
+    parser.add_argument("--only", default="", help="programs, with commas between")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--python", default=sys.executable, help="the interpreter of generators")
+    parser.add_argument("--work", type=Path, help="keep data and output there")
+    parser.add_argument("--rules", default="release", help="default, strict or release")
+    parser.add_argument("--time-limit", type=float, default=30, help="seconds without progress")
+    parser.add_argument("--seconds", type=float, default=900, help="for all cases of a program")
+    parser.add_argument("--json", type=Path, help="keep what was found there")
+    parser.add_argument("--page", type=Path, help="write the table into this page")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ptokit-systemtests-") as temporary:
+        asked = list(tasks(args.folder.resolve(), args.target, args, args.work or Path(temporary)))
+        rows = {row.name: row for row in _known(args.json)}
+        with ProcessPoolExecutor(args.jobs) as pool:
+            running = [pool.submit(tried, task) for task in asked]
+            for number, each in enumerate(as_completed(running), 1):
+                row = each.result()
+                rows[row.name] = row
+                said = row.verdict or f"{row.equal} of {row.counted} equal"
+                print(
+                    f"[{number}/{len(asked)}] {row.name}: {said}, {row.seconds:.1f} s"
+                    + (f": {row.reason}" if row.reason else ""),
+                    flush=True,
+                )
+                if args.json:
+                    _keep(args.json, list(rows.values()))
+    shown = sorted(rows.values(), key=lambda row: row.name)
+    lines = list(table(shown))
+    if args.page:
+        _written(args.page, args.target, lines)
+    print(closing(shown))
+
+
+def _known(path: Path | None) -> list[Row]:
+    if path is None or not path.exists():
+        return []
+    return [Row(**each) for each in json.loads(path.read_text("utf-8"))]
+
+
+def _keep(path: Path, rows: list[Row]) -> None:
+    path.write_text(json.dumps([asdict(row) for row in rows], indent=1), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
