@@ -11,7 +11,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ptokit.base.diagnostics import fail
-from ptokit.engines import aggregate_ops, async_ops, conv_ops, memory_ops, sync_ops
+from ptokit.engines import (
+    aggregate_ops,
+    async_ops,
+    conv_ops,
+    memory_ops,
+    micro_ops,
+    sync_ops,
+)
 from ptokit.engines.interpreter import Interpreter
 from ptokit.engines.steps import Handler, Step, arithmetic, handled
 from ptokit.engines.values import Frame, View
@@ -268,6 +275,7 @@ HANDLERS: dict[Definition, Handler] = {
     **conv_ops.HANDLERS,
     **async_ops.HANDLERS,
     **aggregate_ops.HANDLERS,
+    **micro_ops.HANDLERS,
 }
 
 

@@ -26,6 +26,7 @@ from ptokit.isa.groups import ViewGroup
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import ConvObject, Pointer, TileObject
+from ptokit.machine.vector_unit import VectorUnit
 
 Made = TypeVar("Made", TileObject, ConvObject)
 
@@ -37,6 +38,8 @@ class Interpreter(ABC):
         self.module = module
         self.machine = machine
         self.function: Function | None = None  # the one that is running
+        self.scopes: dict[Block | Op, Any] = {}  # of the vector unit, prepared (micro_ops.py)
+        self.unit: VectorUnit | None = None  # the vector unit, while a scope runs
         self.arrays: list[GmBuffer] = []  # behind the pointers that the kernel was given, in order
 
     @abstractmethod

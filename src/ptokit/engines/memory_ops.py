@@ -20,6 +20,7 @@ from ptokit.isa.sort_records import MrgSortExecutedNumList
 from ptokit.machine.faults import OutOfBounds
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import Pointer, TileObject
+from ptokit.machine.registers import LocalPointer
 
 if TYPE_CHECKING:
     from ptokit.engines.interpreter import Interpreter
@@ -244,7 +245,9 @@ def _valid_size(run: Interpreter, op: Op, frame: Frame) -> None:
 def _tile_address(run: Interpreter, op: Op, frame: Frame) -> None:
     tile: TileObject = frame[op.operands[0]]
     run.machine.place(tile)
-    frame[op.result] = tile.address
+    assert tile.storage is not None
+    element = element_of(op.result.type, op.location)
+    frame[op.result] = LocalPointer(tile.storage, element, tile.address)
 
 
 def _view_address(run: Interpreter, op: Op, frame: Frame) -> None:

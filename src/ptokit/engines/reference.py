@@ -25,7 +25,14 @@ from ptokit.base.layout import Array, AxisMap
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import ROW_AND_COLUMN_AXES, all_axes
 from ptokit.base.tiles import TileSpec
-from ptokit.engines import aggregate_ops, async_ops, conv_ops, memory_ops, sync_ops
+from ptokit.engines import (
+    aggregate_ops,
+    async_ops,
+    conv_ops,
+    memory_ops,
+    micro_ops,
+    sync_ops,
+)
 from ptokit.engines.interpreter import Interpreter
 from ptokit.engines.steps import arithmetic
 from ptokit.engines.values import Frame
@@ -429,6 +436,8 @@ class ReferenceInterpreter(Interpreter):
                 return [frame[v] for v in op.operands]
             if op.insn is not None and definition_of(op) not in sync_ops.HANDLERS:
                 self._instruction(op, frame)
+            elif definition_of(op) in micro_ops.HANDLERS:
+                self._operation(op, frame)
             elif op.regions or func.CALL.matches(op):
                 frame.update(zip(op.results, self._control_flow(op, frame), strict=True))
             else:
@@ -439,6 +448,7 @@ class ReferenceInterpreter(Interpreter):
         """What makes and reads values, or orders the work of others."""
         handlers = memory_ops.HANDLERS | sync_ops.HANDLERS
         handlers |= conv_ops.HANDLERS | async_ops.HANDLERS | aggregate_ops.HANDLERS
+        handlers |= micro_ops.HANDLERS
         definition = definition_of(op)
         if definition in handlers:
             handlers[definition](self, op, frame)

@@ -209,6 +209,35 @@ class StructType:
 
 
 @dataclass(frozen=True)
+class RegisterType:
+    """`!pto.vreg<64xf32>`: a vector register of 256 bytes, as lanes of a type."""
+
+    lanes: int
+    element: ScalarType
+
+    @property
+    def lane_bytes(self) -> int:
+        return self.element.bits // 8
+
+    def __str__(self) -> str:
+        return f"!pto.vreg<{self.lanes}x{self.element}>"
+
+
+@dataclass(frozen=True)
+class MaskType:
+    """`!pto.mask<b32>`: a mask of a vector register, for lanes of so many bits."""
+
+    bits: int
+
+    @property
+    def lane_bytes(self) -> int:
+        return self.bits // 8
+
+    def __str__(self) -> str:
+        return f"!pto.mask<b{self.bits}>"
+
+
+@dataclass(frozen=True)
 class OpaqueType:
     """A type without structure of its own: pipes, events, sessions."""
 
@@ -253,6 +282,8 @@ Type = (
     | ShapedType
     | LocalArrayType
     | StructType
+    | RegisterType
+    | MaskType
     | OpaqueType
     | FunctionType
     | ElidedType

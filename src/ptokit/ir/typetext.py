@@ -32,9 +32,11 @@ from ptokit.ir.types import (
     ConvTileType,
     ElidedType,
     LocalArrayType,
+    MaskType,
     MultiTileType,
     OpaqueType,
     PtrType,
+    RegisterType,
     ScalarType,
     ShapedType,
     StructType,
@@ -42,6 +44,7 @@ from ptokit.ir.types import (
     Type,
     ViewType,
 )
+from ptokit.isa.micro.spec import REGISTER_BYTES
 
 T = TypeVar("T")
 
@@ -54,7 +57,7 @@ _BODY = re.compile(r"<(.*)>", re.DOTALL)
 VIEWS = ("tensor_view", "partition_tensor_view", "memref", "global", "tile_view")
 OPAQUE = (
     *("pipe", "async_session", "async_event", "eventid_array", "event", "record_event"),
-    *("group", "fmatrix_config", "tpipe", "mask", "vreg", "align", "prefetch_async_context"),
+    *("group", "fmatrix_config", "tpipe", "align", "prefetch_async_context"),
 )
 CONVS = ("conv_tile", "conv_tile_buf")
 NAMES = (
@@ -64,6 +67,8 @@ NAMES = (
     "multi_tile_buf",
     "local_array",
     "struct",
+    "vreg",
+    "mask",
     *CONVS,
     *VIEWS,
     *OPAQUE,
@@ -194,6 +199,10 @@ def _dialect_type(text: str) -> Type:
         return _local_array(body, start)
     if name == "struct":
         return _struct(body, start)
+    if name == "vreg":
+        return _register(body, start)
+    if name == "mask":
+        return _mask(body, start)
     if name in OPAQUE:
         return OpaqueType(name, body.strip())
     if not match and _is_element(f"!pto.{name}"):
@@ -217,6 +226,34 @@ def _local_array(body: str, start: int) -> LocalArrayType:
             "write !pto.local_array<4x8xf32>",
         )
     return LocalArrayType(shape, element)
+
+
+def _register(body: str, start: int) -> RegisterType:
+    shape, element = dims(body.strip(), start + _indent(body))
+    made = RegisterType(shape[0] if len(shape) == 1 else 0, element)
+    if made.lanes * made.lane_bytes != REGISTER_BYTES:
+        raise SpellingError(
+            f"a vector register has {REGISTER_BYTES} bytes",
+            start,
+            len(body),
+            f"write !pto.vreg<{REGISTER_BYTES * 8 // (element.bits or 8)}x{element}>",
+        )
+    return made
+
+
+def _mask(body: str, start: int) -> MaskType:
+    word = body.strip()
+    if word not in _MASKS:
+        raise SpellingError(
+            f"a mask is for lanes of 8, 16 or 32 bits, not {word!r}",
+            start,
+            len(body),
+            "write !pto.mask<b8>, !pto.mask<b16> or !pto.mask<b32>",
+        )
+    return MaskType(int(word[1:]))
+
+
+_MASKS = ("b8", "b16", "b32")
 
 
 def _struct(body: str, start: int) -> StructType:

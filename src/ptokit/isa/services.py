@@ -17,7 +17,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.effects import Pipe
 
 CONSTANT = frozenset({"target", "ops", "pipe"})
-SERVICES = CONSTANT | {"registers", "poison", "places", "beyond", "core", "world"}
+SERVICES = CONSTANT | {"registers", "poison", "places", "beyond", "core", "world", "unit"}
 
 Registers = dict[str, Any]  # the configuration registers of a core
 

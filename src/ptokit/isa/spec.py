@@ -446,6 +446,7 @@ def insn(
     streams: bool = False,
     end: str = "",
     steps: Iterable[Steps] = (),
+    is_listed: bool = True,
 ) -> Callable[[Callable[..., Any]], Insn]:
     """Define an instruction. The function's name is the instruction's, its docstring the docs.
 
@@ -467,7 +468,8 @@ def insn(
     `helpers` are functions users reach through the instruction, such as `TTRANS.tmp_bytes(dst,
     src)`. `effects`, `binds`, `streams` and `steps` say how it takes part in the order of work
     (effects.py); what only orders has no body beside them. Rules of the language of texts stand
-    among the others (language.py).
+    among the others (language.py). What is not listed is in no table: a step that only the machine
+    executes.
     """
 
     def define(body: Callable[..., Any]) -> Insn:
@@ -529,7 +531,8 @@ def insn(
             text_rules=tuple(_text_rules(every)),
         )
         _check(record)
-        _table[full] = record
+        if is_listed:
+            _table[full] = record
         return record
 
     return define

@@ -86,4 +86,15 @@ CODES = {
         "A tile placed over the local slots of a FIFO.",
         "Move one of the two.",
     ),
+    "E17": (
+        "Two accesses of a scope of the vector unit to the same bytes that nothing orders: a load "
+        "behind a store, a store behind a load whose value it is not made of, lanes of a scatter "
+        "with one index and different values, vector and scalar accesses. A warning between two "
+        "stores, which land in program order as far as anybody has seen.",
+        "`pto.mem_bar` of the kind that the message names, between the two lines.",
+    ),
+    "E18": (
+        "Bytes of an unaligned stream that are left in its state when the scope ends.",
+        "End the stream with `pto.vstas`, or `pto.vstar` where AR counts its bytes.",
+    ),
 }

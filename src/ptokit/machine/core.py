@@ -34,6 +34,7 @@ class Core:
         self.subblock = subblock
         self.playing: str | None = None  # the part a mix core plays: "cube" or "vector"
         self.registers: dict[str, Any] = {}  # quantisation words, image-to-column set-up ...
+        self.hidden: dict[str, Any] = {}  # those that micro-operations leave values in
         self.flags: dict[tuple[Any, ...], Semaphore] = {}  # (source pipe, waiting pipe, id)
         self.buffers: dict[tuple[int, Pipe], Semaphore] = {}  # (buffer id, pipe): last acquisition
         self.pipes: list[Any] = []  # the FIFOs this core opened
@@ -84,6 +85,7 @@ class Core:
         """Forget what a finished program left, except for the memories themselves."""
         for table in (self.registers, self.flags, self.buffers, self.events, self.engines):
             table.clear()
+        self.hidden.clear()
         self.pipes.clear()
         self.issued = self.calls = 0
         self.values.clear()

@@ -31,6 +31,7 @@ from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.poison import Missing, taken
 from ptokit.machine.ranks import here, pause
 from ptokit.machine.staging import Staging, same_place
+from ptokit.machine.vector_unit import VectorUnit
 
 if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
@@ -41,7 +42,10 @@ Part = tuple[slice, slice]
 class Services:
     """Everything a body can ask for in one execution."""
 
-    __slots__ = ("asked", "call", "demanded", "far", "machine", "operands", "site", "undefined")
+    __slots__ = (
+        *("asked", "call", "demanded", "far", "machine", "operands", "site", "undefined"),
+        "unit",
+    )
 
     def __init__(
         self, machine: Machine, call: Any, operands: Sequence[Any], site: Site | Location
@@ -56,6 +60,7 @@ class Services:
         self.demanded: set[str] = set()
         self.asked: set[str] = set()
         self.far: list[Access] = []  # what was touched outside the operands
+        self.unit: VectorUnit | None = None
 
     @property
     def missing(self) -> Missing:
@@ -66,12 +71,18 @@ class Services:
         """What a body asks for under this name."""
         if name == "registers":
             return self.machine.core.registers
+        if name == "unit":
+            self.unit = VectorUnit(self.machine, self.site)
+            return self.unit
         return _PROVIDERS[name](self)
 
     def finish(self) -> None:
         """The body is over: make undefined what it declared so."""
         for access, where in self.undefined:
             access.poison(where)
+        if self.unit is not None:
+            self.unit.finish()
+            self.far += self.unit.accesses
 
     def operand(self, name: str) -> Any:
         """The run-time object behind an operand."""

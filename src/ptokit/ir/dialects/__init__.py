@@ -15,6 +15,7 @@ from ptokit.ir.dialects import (
     fifo,
     func,
     memory,
+    micro,
     records,
     scf,
     sync,
@@ -37,6 +38,7 @@ _by_name: dict[str, Definition] = {
             fifo,
             asynchronous,
             system,
+            micro,
             records,
         ),
     )

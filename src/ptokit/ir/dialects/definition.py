@@ -24,9 +24,11 @@ from ptokit.ir.types import (
     BufferType,
     ConvTileType,
     LocalArrayType,
+    MaskType,
     MultiTileType,
     OpaqueType,
     PtrType,
+    RegisterType,
     ScalarType,
     ShapedType,
     StructType,
@@ -35,6 +37,7 @@ from ptokit.ir.types import (
     ViewType,
     same_type,
 )
+from ptokit.isa.micro import Micro
 from ptokit.isa.spec import Insn
 
 if TYPE_CHECKING:
@@ -90,6 +93,7 @@ class Definition:
     core: str = ""  # the kind of core, cube or vector, that runs it and what is in its regions
     flow: Flow | None = None  # how values enter its regions and leave them
     insn: Insn | None = None  # the instruction that the operation writes
+    micro: Micro | None = None  # or the micro-operation
     aliases: tuple[str, ...] = ()  # names it had before: they are read, never printed
     properties: tuple[str, ...] = ()  # attributes that the generic form keeps apart from others
     # Operands for which the generic form has no place of their own -> whose they take.
@@ -273,6 +277,10 @@ _KINDS: dict[str, Callable[[Type], bool]] = {
     "memref": lambda t: isinstance(t, ShapedType),
     "local_array": lambda t: isinstance(t, LocalArrayType),
     "struct": lambda t: isinstance(t, StructType),
+    "vreg": lambda t: isinstance(t, RegisterType),
+    "mask": lambda t: isinstance(t, MaskType),
+    "ub": lambda t: isinstance(t, PtrType) and t.space == "ub",
+    "lane": lambda t: isinstance(t, RegisterType | ScalarType),
     "data": lambda t: isinstance(t, TileBufType | ShapedType | ViewType),
 }
 _ARTICLE = {
@@ -291,6 +299,11 @@ _ARTICLE = {
     "memref": "a memref",
     "local_array": "a !pto.local_array",
     "struct": "a !pto.struct",
+    "vreg": "a vector register",
+    "mask": "a mask",
+    "align": "the state of a stream",
+    "ub": "a pointer into the unified buffer",
+    "lane": "a vector register or a number",
     "data": "a tile or view",
     "pipe": "a !pto.pipe",
     "async_session": "a !pto.async_session",
@@ -332,6 +345,7 @@ def define(
     core: str = "",
     flow: Flow | None = None,
     insn: Insn | None = None,
+    micro: Micro | None = None,
     aliases: str = "",
     properties: str = "",
 ) -> Definition:
@@ -355,6 +369,7 @@ def define(
         core,
         flow,
         insn,
+        micro,
         tuple(aliases.split()),
         tuple(properties.split()),
     )

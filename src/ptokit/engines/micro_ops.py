@@ -1,0 +1,360 @@
+"""Executing micro-operations: scopes of the vector unit, and what stands beside them.
+
+To the machine a scope is one instruction of PIPE_V: it is handed over as a whole, with the values
+that it uses from outside as they are now, and runs when the pipe comes to it. Inside, blocks are
+prepared like those of the fast engine, for every engine alike: what there is to define about
+registers, the records say (isa/micro).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ptokit.base.convert import element, number
+from ptokit.base.diagnostics import NotSupported, fail
+from ptokit.base.dtypes import DType, dtype
+from ptokit.base.enums import TileType
+from ptokit.engines import memory_ops
+from ptokit.engines.steps import Handler, Step, arithmetic, handled
+from ptokit.engines.values import Frame
+from ptokit.ir.attributes import StringAttr
+from ptokit.ir.core import Block, Op, Value
+from ptokit.ir.dialects import Definition, definition_of, micro, scf
+from ptokit.ir.flow import is_terminator
+from ptokit.ir.types import SINGLES_OF, MaskType, PtrType, RegisterType, ScalarType
+from ptokit.isa.effects import Pipe
+from ptokit.isa.micro import Micro
+from ptokit.isa.micro.scopes import carrier
+from ptokit.machine.objects import Pointer
+from ptokit.machine.registers import LocalPointer
+from ptokit.machine.vector_calls import prepared
+from ptokit.machine.vector_unit import Address, VectorUnit
+
+if TYPE_CHECKING:
+    from ptokit.engines.interpreter import Interpreter
+
+Fetch = Callable[[Frame], list[Any]]
+
+
+class Work:
+    """What a pipe is handed: a scope, or one operation beside it, with the values it uses."""
+
+    __slots__ = ("_run",)
+    key = operand_kind = "micro"
+
+    def __init__(self, run: Callable[[VectorUnit], Any]) -> None:
+        self._run = run
+
+    def __call__(self, unit: VectorUnit) -> Any:
+        return self._run(unit)
+
+
+# ---- types -------------------------------------------------------------------------------------
+
+
+def element_of(type_: ScalarType) -> DType:
+    """The element type behind a scalar type; pairs of 4-bit floats are those of their codes."""
+    return dtype(SINGLES_OF.get(type_.name, type_.name))
+
+
+def _record(op: Op) -> Micro:
+    definition = definition_of(op)
+    assert definition is not None
+    assert definition.micro is not None
+    return definition.micro
+
+
+def _call_of(op: Op) -> Callable[..., Any]:
+    kinds: dict[str, DType] = {}
+    sizes: dict[str, int] = {}
+    labelled = (
+        *zip(op.labels, op.operands, strict=True),
+        *zip(op.result_labels, op.results, strict=True),
+    )
+    for label, value in labelled:
+        if isinstance(value.type, RegisterType | PtrType):
+            kinds[label] = element_of(value.type.element)
+        elif isinstance(value.type, MaskType):
+            sizes[label] = value.type.lane_bytes
+    words = {key: a.value for key, a in op.attrs.items() if isinstance(a, StringAttr)}
+    return prepared(_record(op), kinds, sizes, words, len(op.results))
+
+
+def _arguments(op: Op) -> Fetch:
+    """How the operands of a record are fetched: one by one, as lists, or left out."""
+    slots = _record(op).operands
+    if not any(slot.is_list or slot.is_optional for slot in slots):
+        values = tuple(op.operands)
+        return lambda frame: [frame[v] for v in values]
+    groups = [(slot.is_list, op.group(slot.name)) for slot in slots]
+
+    def fetch(frame: Frame) -> list[Any]:
+        return [
+            [frame[v] for v in group] if is_list else frame[group[0]] if group else None
+            for is_list, group in groups
+        ]
+
+    return fetch
+
+
+# ---- inside a scope ----------------------------------------------------------------------------
+
+
+class Code:
+    """A block of a scope, prepared for running."""
+
+    __slots__ = ("results", "steps")
+
+    def __init__(self, block: Block) -> None:
+        self.steps: list[Step] = []
+        self.results: tuple[Value, ...] = ()
+        for op in block.ops:
+            if is_terminator(op):
+                self.results = tuple(op.operands)
+                return
+            self.steps.append(_inner(op))
+
+    def run(self, run: Interpreter, frame: Frame) -> list[Any]:
+        for step in self.steps:
+            step(run, frame)
+        return [frame[v] for v in self.results]
+
+
+def _inner(op: Op) -> Step:
+    definition = definition_of(op)
+    if definition is not None and definition.micro is not None:
+        return _operation(op)
+    if definition in _CONTROL:
+        return _CONTROL[definition](op)
+    if definition in memory_ops.PREPARED:
+        return memory_ops.PREPARED[definition](op)
+    if definition in _SCALAR:
+        return handled(_SCALAR[definition], op)
+    if op.insn is not None and op.insn.name in _ELEMENTS:
+        return handled(_ELEMENTS[op.insn.name], op)
+    return arithmetic(op)
+
+
+def _operation(op: Op) -> Step:
+    call, place, results = _call_of(op), op.location, tuple(op.results)
+    fetch = _arguments(op)
+    if len(results) == 1:
+        (result,) = results
+
+        def one(run: Interpreter, frame: Frame) -> None:
+            unit = run.unit
+            unit.place = place  # type: ignore[union-attr]
+            frame[result] = call(unit, *fetch(frame))
+
+        return one
+
+    def several(run: Interpreter, frame: Frame) -> None:
+        unit = run.unit
+        unit.place = place  # type: ignore[union-attr]
+        found = call(unit, *fetch(frame))
+        if results:
+            frame.update(zip(results, found, strict=True))
+
+    return several
+
+
+def _for(op: Op) -> Step:
+    lower, upper, step_ = op.operands[:3]
+    inits, results = op.operands[3:], op.results
+    (body,) = op.regions
+    code, index, carried = Code(body), body.args[0], body.args[1:]
+
+    def step(run: Interpreter, frame: Frame) -> None:
+        width = frame[step_]
+        if width <= 0:
+            raise fail("loop-step", "the step of scf.for is positive", site=op.location)
+        values = [frame[v] for v in inits]
+        steps, given = code.steps, code.results
+        budget = run.machine.budget
+        for number_ in range(frame[lower], frame[upper], width):
+            if budget is not None:
+                budget.step(run.machine.core, op.location)
+            frame[index] = number_
+            for name, value in zip(carried, values, strict=True):
+                frame[name] = value
+            for each in steps:
+                each(run, frame)
+            values = [frame[v] for v in given]
+        frame.update(zip(results, values, strict=True))
+
+    return step
+
+
+def _if(op: Op) -> Step:
+    codes = [Code(region) for region in op.regions]
+    condition, results = op.operands[0], op.results
+
+    def step(run: Interpreter, frame: Frame) -> None:
+        which = 0 if frame[condition] else 1
+        found = codes[which].run(run, frame) if which < len(codes) else []
+        frame.update(zip(results, found, strict=True))
+
+    return step
+
+
+def _while(op: Op) -> Step:
+    before, after = op.regions
+    test, body = Code(before), Code(after)
+
+    def step(run: Interpreter, frame: Frame) -> None:
+        given = [frame[v] for v in op.operands]
+        while True:
+            run.count(op.location)
+            frame.update(zip(before.args, given, strict=True))
+            goes_on, *passed = test.run(run, frame)
+            if not goes_on:
+                frame.update(zip(op.results, passed, strict=True))
+                return
+            frame.update(zip(after.args, passed, strict=True))
+            given = body.run(run, frame)
+
+    return step
+
+
+_CONTROL: dict[Definition | None, Callable[[Op], Step]] = {
+    scf.FOR: _for,
+    scf.IF: _if,
+    scf.WHILE: _while,
+}
+
+
+# ---- single elements ---------------------------------------------------------------------------
+
+
+def _load_element(run: Interpreter, op: Op, frame: Frame) -> None:
+    at: Address = frame[op.operands[0]]
+    unit = run.unit
+    assert unit is not None
+    unit.place = op.location
+    data = unit.element(at, frame[op.operands[1]], writes=False)
+    frame[op.result] = number(data.view(at.dtype.np)[0], at.dtype)
+
+
+def _store_element(run: Interpreter, op: Op, frame: Frame) -> None:
+    pointer, offset, value = (op.operand(n) for n in ("ptr", "offset", "value"))
+    assert pointer is not None
+    assert offset is not None
+    assert value is not None
+    at: Address = frame[pointer]
+    unit = run.unit
+    assert unit is not None
+    unit.place = op.location
+    data = unit.element(at, frame[offset], writes=True)
+    data[:] = np.frombuffer(element(frame[value], at.dtype).tobytes(), np.uint8)
+
+
+_ELEMENTS: dict[str, Handler] = {"load_scalar": _load_element, "store_scalar": _store_element}
+
+
+# ---- pointers ----------------------------------------------------------------------------------
+
+SPACES = {
+    "ub": TileType.Vec,
+    "l1": TileType.Mat,
+    "l0a": TileType.Left,
+    "l0b": TileType.Right,
+    "l0c": TileType.Acc,
+    "bt": TileType.Bias,
+    "fb": TileType.Scaling,
+}
+
+
+def _castptr(run: Interpreter, op: Op, frame: Frame) -> None:
+    """An address, or a pointer, as a pointer of another type; or the address of a pointer."""
+    given, wanted = frame[op.operands[0]], op.result.type
+    if not isinstance(wanted, PtrType):
+        if isinstance(op.operands[0].type, PtrType) and op.operands[0].type.space:
+            frame[op.result] = given.offset
+        else:
+            memory_ops.HANDLERS[memory_ops.memory.PTR_TO_INT](run, op, frame)
+        return
+    kind = element_of(wanted.element)
+    if isinstance(given, Pointer):
+        frame[op.result] = Pointer(given.buffer, kind, given.offset)
+    elif isinstance(given, LocalPointer):
+        frame[op.result] = LocalPointer(given.buffer, kind, given.offset)
+    elif wanted.space:
+        memory = run.machine.core.memory(SPACES[wanted.space])
+        frame[op.result] = LocalPointer(memory, kind, given)
+    else:
+        memory_ops.HANDLERS[memory_ops.memory.INT_TO_PTR](run, op, frame)
+
+
+_SCALAR: dict[Definition | None, Handler] = {
+    **memory_ops.HANDLERS,
+    micro.CAST_POINTER: _castptr,
+}
+
+
+# ---- from outside ------------------------------------------------------------------------------
+
+
+def _used(block: Block) -> set[Value]:
+    """The values that a block and what is in it take from outside."""
+    found: set[Value] = set()
+    made: set[Value] = set(block.args)
+    for op in block.walk():
+        found.update(op.operands)
+        made.update(op.results)
+        for region in op.regions:
+            made.update(region.args)
+    return found - made
+
+
+def _scope(run: Interpreter, op: Op, frame: Frame) -> None:
+    (body,) = op.regions
+    prepared_ = run.scopes.get(body)
+    if prepared_ is None:
+        prepared_ = run.scopes[body] = Code(body), tuple(_used(body))
+    code, used = prepared_
+    inside: Frame = {value: frame[value] for value in used}
+    inside.update((name, frame[given]) for name, given in micro.scope_arguments(op))
+
+    def work(unit: VectorUnit) -> None:
+        before, run.unit = run.unit, unit
+        try:
+            code.run(run, inside)
+        finally:
+            run.unit = before
+
+    name = op.name.removeprefix("pto.")
+    run.machine.execute(carrier(name, Pipe.V), [Work(work)], (), op.location)
+
+
+def _beside(run: Interpreter, op: Op, frame: Frame) -> None:
+    """An operation that is an instruction by itself."""
+    prepared_ = run.scopes.get(op)
+    if prepared_ is None:
+        prepared_ = run.scopes[op] = _call_of(op), _arguments(op)
+    call, fetch = prepared_
+    args, record = fetch(frame), _record(op)
+    if record.is_inside:
+        raise fail(
+            "outside-scope",
+            f"{op.name} works on registers, which live inside a scope",
+            fix="put it into pto.vecscope { ... }",
+            site=op.location,
+            kind=NotSupported,
+        )
+    instruction = carrier(record.name, record.pipe)
+    work = Work(lambda unit: call(unit, *args))
+    found = run.machine.execute(instruction, [work], (), op.location)
+    if op.results:
+        made = (found,) if len(op.results) == 1 else found
+        frame.update(zip(op.results, made, strict=True))
+
+
+HANDLERS: dict[Definition, Handler] = {
+    micro.SCOPE: _scope,
+    micro.STRICT_SCOPE: _scope,
+    micro.CAST_POINTER: _castptr,
+    **dict.fromkeys(micro.OPERATIONS, _beside),
+}

@@ -1,0 +1,83 @@
+"""Comparing, selecting, and making registers of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.convert import element
+from ptokit.base.dtypes import DType
+from ptokit.base.layout import Array
+from ptokit.isa.expr import Expr, apply
+from ptokit.isa.freedom import unspecified
+from ptokit.isa.micro.arithmetic import BITS, NUMBERS, ZEROING
+from ptokit.isa.micro.spec import REGISTER_BYTES, Flow, Masking, Word, lanewise, micro
+
+_TESTS = Word("op", ("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+@lanewise("a:V b:V mask:M -> dst:M", types=NUMBERS, words=[_TESTS])
+def vcmp(a: Expr, b: Expr, op: str) -> Expr:
+    """Compare two registers: a bit is set where the mask is and the comparison holds.
+
+    NaN compares false with everything, and true with `ne`.
+    """
+    return apply(op, a, b)
+
+
+@lanewise("a:V s:S mask:M -> dst:M", types=NUMBERS, words=[_TESTS])
+def vcmps(a: Expr, s: Expr, op: str) -> Expr:
+    """Compare a register with a number: a bit is set where the mask is and it holds."""
+    return apply(op, a, s)
+
+
+@micro("a:V b:V mask:M -> dst:V", types=BITS, masking=Masking.SELECT, flow=Flow.BYTES)
+def vsel(a: Array, b: Array, mask: Array) -> Array:
+    """Take the lanes of one register where the mask is set, those of another elsewhere."""
+    return np.where(mask, a, b)
+
+
+@micro(
+    "a:V index:X -> dst:V",
+    types=BITS,
+    flow=Flow.BYTES,
+    freedom=unspecified("an index behind the last lane", "It is taken modulo the lanes here."),
+)
+def vselr(a: Array, index: Array) -> Array:
+    """Permute lanes: each is the lane of the first register that the index beside it names."""
+    unsigned = index.view(f"u{index.itemsize}").astype(np.intp)
+    return a[unsigned % a.size]
+
+
+@micro("s:S -> dst:V", types=BITS)
+def vbr(s: Any, T: DType) -> Array:
+    """Make all lanes a number."""
+    return np.full(REGISTER_BYTES // T.itemsize, s)
+
+
+@micro(
+    "a:L mask:M -> dst:V",
+    types=BITS,
+    words=[Word("position", ("LOWEST", "HIGHEST"), "LOWEST", "the lane of a register")],
+    syntax="%a, %mask {} : T(a), T(mask) -> T(dst)",
+    flow=Flow.BYTES,
+    freedom=ZEROING,
+)
+def vdup(a: Any, position: str, U: DType) -> Array:
+    """Make all active lanes a number, or one lane of a register."""
+    one = element(a, U) if np.ndim(a) == 0 else a[0] if position == "LOWEST" else a[-1]
+    return np.full(REGISTER_BYTES // U.itemsize, one)
+
+
+@micro(
+    "s:S -> dst:V",
+    types="i8 u8 i16 u16 i32 u32 f16 f32",
+    words=[Word("order", ("ASC", "DESC"), "ASC")],
+)
+def vci(s: Any, order: str, T: DType) -> Array:
+    """Count from a number on, upwards or downwards."""
+    steps = np.arange(REGISTER_BYTES // T.itemsize) * (1 if order == "ASC" else -1)
+    if T.is_integer:
+        return (int(s) + steps).astype(T.np)
+    return (np.float32(s) + steps.astype(np.float32)).astype(T.np)

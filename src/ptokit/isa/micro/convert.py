@@ -1,0 +1,148 @@
+"""Conversions of the element type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.convert import convert, from_float, pack4, round_integral, to_float64, unpack4
+from ptokit.base.dtypes import DType, f16, f32, hif8
+from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.base.layout import Array
+from ptokit.isa.freedom import ulp, unspecified
+from ptokit.isa.micro.arithmetic import ZEROING
+from ptokit.isa.micro.spec import Word, micro
+
+ROUNDINGS = {
+    "R": RoundMode.CAST_RINT,
+    "A": RoundMode.CAST_ROUND,
+    "F": RoundMode.CAST_FLOOR,
+    "C": RoundMode.CAST_CEIL,
+    "Z": RoundMode.CAST_TRUNC,
+    "O": RoundMode.CAST_ODD,
+}
+PARTS = {"EVEN": 0, "ODD": 1, "P0": 0, "P1": 1, "P2": 2, "P3": 3}
+_PAIRS = (
+    "u8>u16 u8>u32 u8>f16 i8>i16 i8>i32 i8>f16 u16>u8 u16>u32 i16>u8 i16>u32 i16>i32 i16>f16 "
+    "i16>f32 u32>u8 u32>u16 u32>i16 i32>u8 i32>u16 i32>i16 i32>i64 i32>f32 i64>f32 f16>u8 f16>i8 "
+    "f16>i16 f16>i32 f16>f32 f32>i16 f32>i32 f32>i64 f32>f16 f32>bf16 bf16>i32 bf16>f16 bf16>f32 "
+    "f32>f8e4m3 f32>f8e5m2 f32>hif8 f8e4m3>f32 f8e5m2>f32 hif8>f32 bf16>f4e1m2x2 bf16>f4e2m1x2 "
+    "f4e1m2x2>bf16 f4e2m1x2>bf16"
+)
+_ROUND = Word("rnd", tuple(ROUNDINGS), "R", "how it rounds")
+_SATURATE = Word("sat", ("SAT", "NOSAT"), "", "what becomes of values beyond the range")
+_PART = Word("part", tuple(PARTS), "", "which of the lanes that share the place of a wider one")
+
+
+def lanes_of(values: Array, r: int, part: int, kind: Any) -> Array:
+    """Lanes of a narrower register: each at the chosen place of those that share its width."""
+    found = np.zeros((values.size, r), kind)
+    found[:, part] = values
+    return found.reshape(-1)
+
+
+def lost(lanes: Array, part: str, T: DType, U: DType) -> Array:
+    """Which lanes of a converted register are undefined, of those of the source."""
+    place = PARTS.get(part, 0)
+    if T.is_packed:
+        return np.repeat(lanes.reshape(-1, 4)[:, place], 2)
+    if U.is_packed:
+        return lanes_of(lanes[::2] | lanes[1::2], 4, place, np.bool_)
+    if U.itemsize < T.itemsize:
+        return lanes_of(lanes, T.itemsize // U.itemsize, place, np.bool_)
+    return lanes[place :: U.itemsize // T.itemsize]
+
+
+def changed(values: Array, kind: DType, U: DType, rnd: str, sat: str) -> Array:
+    """Values in another type. Where it saturates, NaN becomes 0 in what is narrower than f32.
+
+    Nothing said, integers keep their low bits, floats go to infinity, and what becomes an integer
+    saturates.
+    """
+    saturates = sat == "SAT" or (not sat and kind.is_float and U.is_integer)
+    if sat == "SAT" and kind.is_float and U.is_float and U is not f32:
+        floats = convert(values, kind, f32)
+        values, kind = np.where(np.isnan(floats), np.float32(0), floats), f32
+    mode = RoundMode.CAST_ROUND if U is hif8 else ROUNDINGS[rnd]
+    return convert(values, kind, U, mode, SaturationMode.ON if saturates else SaturationMode.OFF)
+
+
+@micro(
+    "a:V mask:M -> dst:W",
+    types=_PAIRS,
+    words=[_ROUND, _SATURATE, _PART],
+    lost=lost,
+    freedom=(
+        ZEROING,
+        unspecified("NOSAT from float to integer", "The low bits here; no recorded run decides."),
+        unspecified("ties of hif8", "Away from zero here; no recorded run decides."),
+    ),
+)
+def vcvt(a: Array, mask: Array, rnd: str, sat: str, part: str, T: DType, U: DType) -> Array:
+    """Convert the element type; the mask counts the lanes of the source.
+
+    Lanes of the same width stay in place. A narrower lane takes the chosen part of the place of a
+    wider one, the other parts are 0; a wider lane is made of the chosen part of its place.
+    """
+    place = PARTS.get(part, 0)
+    if T.is_packed:  # a byte holds two values
+        codes = unpack4(a.reshape(-1, 4)[:, place])
+        active = np.repeat(mask.reshape(-1, 4)[:, place], 2)
+        return np.where(active, convert(codes, T, U), np.zeros((), U.np))
+    if U.is_packed:
+        codes = np.where(mask, changed(a, T, U, rnd, sat), np.uint8(0))
+        return lanes_of(pack4(codes), 4, place, np.uint8)
+    zero = np.zeros((), U.np)
+    if U.itemsize <= T.itemsize:
+        found = np.where(mask, changed(a, T, U, rnd, sat), zero)
+        r = T.itemsize // U.itemsize
+        return found if r == 1 else lanes_of(found, r, place, U.np)
+    r = U.itemsize // T.itemsize
+    return np.where(mask[place::r], changed(a[place::r].copy(), T, U, rnd, sat), zero)
+
+
+@micro(
+    "a:V mask:M -> dst:V",
+    types="f16 bf16 f32",
+    words=[Word("rnd", ("R", "A", "F", "C", "Z"))],
+    freedom=ZEROING,
+)
+def vtrc(a: Array, rnd: str, T: DType) -> Array:
+    """Round to floats that are whole numbers."""
+    values = round_integral(to_float64(a, T), ROUNDINGS[rnd])
+    return from_float(values, T, saturation=SaturationMode.OFF)
+
+
+_EXACT = ulp(None, "The exact result, rounded once to the element type.")
+
+
+@micro(
+    "a:V b:V mask:M -> dst:W",
+    types="f16>f32 f32>f32",
+    words=[Word("part", ("EVEN", "ODD"))],
+    lost=lost,
+    freedom=(ZEROING, _EXACT),
+)
+def vexpdif(a: Array, b: Array, mask: Array, part: str, T: DType) -> Array:
+    """Raise e to the difference of two registers, in f32; of f16 the even or the odd lanes."""
+    if T is f16:
+        chosen = slice(PARTS[part], None, 2)
+        a, b, mask = a[chosen], b[chosen], mask[chosen]
+    difference = a.astype(np.float64) - b.astype(np.float64)
+    found = from_float(np.exp(difference), f32, saturation=SaturationMode.OFF)
+    return np.where(mask, found, np.float32(0))
+
+
+@micro(
+    "a:V s:S mask:M -> dst:W",
+    types="f32>f16",
+    words=[Word("rnd", tuple(ROUNDINGS)), Word("part", ("EVEN", "ODD"))],
+    lost=lost,
+    freedom=(ZEROING, unspecified("every lane", "No recorded run shows this operation.")),
+)
+def vmulscvt(a: Array, s: Any, mask: Array, rnd: str, part: str) -> Array:
+    """Multiply by a number and narrow to f16, into the even or the odd lanes; others are 0."""
+    product = np.where(mask, a * s, np.float32(0))
+    narrow = convert(product, f32, f16, ROUNDINGS[rnd], SaturationMode.OFF)
+    return lanes_of(narrow, 2, PARTS[part], np.float16)

@@ -1,0 +1,50 @@
+"""What orders accesses inside a scope, and the instructions that scopes and transfers are."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ptokit.isa.effects import Pipe
+from ptokit.isa.freedom import unspecified
+from ptokit.isa.micro.spec import Word, micro
+from ptokit.isa.spec import Insn, insn, thing
+
+BARRIERS = (
+    *("VV_ALL", "VST_VLD", "VLD_VST", "VST_VST", "VS_ALL", "VST_LD", "VLD_ST", "VST_ST"),
+    *("SV_ALL", "ST_VLD", "LD_VST", "ST_VST"),
+)
+
+
+@micro(
+    "",
+    words=[Word("kind", BARRIERS)],
+    freedom=unspecified("other kinds than VST_VLD", "No recorded run shows what they order."),
+)
+def mem_bar(kind: str, unit: Any) -> None:
+    """Put accesses of a scope in order: those of one class before it, those of another behind it.
+
+    `VST_VLD` lets loads of the vector unit see what it has stored. V stands for accesses of the
+    vector unit, S for those of the scalar unit; LD and ST without a V are the latter.
+    """
+    unit.barrier(kind)
+
+
+@cache
+def carrier(name: str, pipe: Pipe) -> Insn:
+    """The instruction that a scope, or an operation beside scopes, is to the rest of the machine.
+
+    It is in no list: whoever executes it hands over what is to be done with the unit.
+    """
+
+    def run(work: Any, unit: Any) -> Any:
+        return work(unit)
+
+    return insn(
+        thing("work", kind="micro"),
+        name=name,
+        pipe=pipe,
+        asm=None,
+        doc="Work of the level below tiles.",
+        is_listed=False,
+    )(run)

@@ -1,0 +1,231 @@
+"""The vocabulary in which a micro-operation is defined: the level below tiles.
+
+Beside tiles, which are instructions (`isa/spec.py`), stand the registers of which the vector unit
+of A5 is made. One block per operation says everything about it:
+
+    @lanewise("a:V b:V mask:M -> dst:V", types=ARITHMETIC)
+    def vadd(a: Expr, b: Expr) -> Expr:
+        \"\"\"Add two registers.\"\"\"
+        return a + b
+
+The signature names operands and results with their kinds, in the order of the text. Letters are
+kinds that depend on each other: everything under `V` is a register of the element type T, `M` a
+mask with a bit for each lane of T, `S` a number of type T; `W` and `N` are a register and a mask of
+another type U. The other kinds stand for themselves.
+
+A body is handed lanes and returns lanes; whoever executes it (machine/vector) takes the mask into
+account, once for all operations, as `masking` says. What touches memory names a footprint
+(footprints.py): execution, bounds, poison and the checker of order all go by it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Any
+
+from ptokit.base.dtypes import DType, dtype
+from ptokit.isa.effects import Pipe
+from ptokit.isa.freedom import Freedom, Freedoms, freedoms
+from ptokit.isa.micro.footprints import Footprint
+
+REGISTER_BYTES = 256  # of a vector register; a mask has a bit for each of them
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {  # of operands and results -> what messages call them
+        "V": "a vector register",
+        "W": "a vector register of another type",
+        "X": "a register of indices",
+        "L": "a vector register, or a number for all its lanes",
+        "M": "a mask with a bit per lane",
+        "N": "a mask of lanes of its own width",
+        "B": "a mask, every bit of it",
+        "S": "a number of the element type",
+        "ub": "a pointer into the unified buffer",
+        "gm": "a pointer into global memory",
+        "ptr": "a pointer",
+        "align": "the state of a stream",
+        "index": "an index",
+        "int": "an integer",
+        "num": "a number",
+    }
+)
+
+
+class Masking(Enum):
+    """What an inactive lane means."""
+
+    NONE = "there is no mask"
+    ZERO = "an inactive lane of the result is 0"
+    WRITE = "what an inactive lane would write keeps its bytes"
+    NEUTRAL = "an inactive lane counts as the neutral element"
+    SELECT = "the mask chooses, and both sides are live"
+    IGNORED = "the mask has no effect"
+
+
+class Flow(Enum):
+    """Which bytes of a result are made of which bytes of the operands."""
+
+    LANES = "a lane is made of the same lanes"  # of the operands that are registers
+    BYTES = "bytes change places: what holds for them holds for what is known of them"
+    ALL = "every lane may be made of any active one"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An operand or a result."""
+
+    name: str
+    kind: str
+    is_optional: bool = False
+    is_list: bool = False
+
+
+@dataclass(frozen=True)
+class Word:
+    """An attribute: one of some words, written as a string or as a key of the dictionary."""
+
+    name: str
+    choices: tuple[str, ...]
+    default: str | None = None  # None: it must be written
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Micro:
+    """Everything known about one micro-operation."""
+
+    name: str
+    family: str
+    operands: tuple[Slot, ...]
+    results: tuple[Slot, ...]
+    words: tuple[Word, ...]
+    types: tuple[tuple[DType, ...], ...]  # of T, or of T and U; none: any
+    masking: Masking
+    flow: Flow
+    # Which lanes of the result are undefined, of those of the source: where they change places.
+    lost: Callable[..., Any] | None
+    footprint: Footprint | None
+    is_inside: bool  # of a scope; else beside it, on a pipe of its own
+    pipe: Pipe
+    syntax: str  # what stands behind the name, in the language of ir/format.py; "": it follows
+    aliases: tuple[str, ...]  # names that are read, never printed
+    sets: frozenset[str]  # hidden registers that it leaves a value in
+    uses: frozenset[str]  # and those that it reads
+    is_lanewise: bool  # the body is a function of single elements (isa/expr.py)
+    body: Callable[..., Any]
+    parameters: tuple[str, ...]  # of the body
+    freedom: tuple[Freedom, ...]
+    doc: str
+
+    def slot(self, name: str) -> Slot | None:
+        """The operand or result of this name."""
+        return next((s for s in (*self.operands, *self.results) if s.name == name), None)
+
+    def word(self, name: str) -> Word | None:
+        return next((w for w in self.words if w.name == name), None)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+_table: dict[str, Micro] = {}
+MICRO: Mapping[str, Micro] = MappingProxyType(_table)
+_SLOT = re.compile(r"(\w+)(\??)(\*?):(\w+)")
+
+
+def micro(
+    signature: str,
+    *,
+    name: str = "",
+    words: Iterable[Word] = (),
+    types: str = "",
+    masking: Masking | None = None,
+    flow: Flow = Flow.LANES,
+    lost: Callable[..., Any] | None = None,
+    footprint: Footprint | None = None,
+    is_inside: bool = True,
+    pipe: Pipe = Pipe.V,
+    syntax: str = "",
+    aliases: str = "",
+    sets: str = "",
+    uses: str = "",
+    freedom: Freedoms = (),
+    doc: str = "",
+    is_lanewise: bool = False,
+) -> Callable[[Callable[..., Any]], Micro]:
+    """Define a micro-operation; the name of the function is its own unless one is given.
+
+    `types` lists the element types: "i32 f32", or pairs of T and U, "i8>i16 f16>f32".
+    """
+    first, _, second = signature.partition("->")
+    operands, results = _slots(first), _slots(second)
+    masks = [slot for slot in operands if slot.name == "mask"]
+
+    def define(body: Callable[..., Any]) -> Micro:
+        full = name or body.__name__
+        record = Micro(
+            name=full,
+            family=body.__module__.rpartition(".")[2],
+            operands=operands,
+            results=results,
+            words=tuple(words),
+            types=tuple(tuple(dtype(one) for one in each.split(">")) for each in types.split()),
+            masking=masking or (Masking.ZERO if masks else Masking.NONE),
+            flow=flow,
+            lost=lost,
+            footprint=footprint,
+            is_inside=is_inside,
+            pipe=pipe,
+            syntax=syntax or _syntax(operands, results, words),
+            aliases=tuple(aliases.split()),
+            sets=frozenset(sets.split()),
+            uses=frozenset(uses.split()),
+            is_lanewise=is_lanewise,
+            body=body,
+            parameters=tuple(inspect.signature(body).parameters),
+            freedom=freedoms(freedom),
+            doc=inspect.cleandoc(doc or body.__doc__ or ""),
+        )
+        _check(record)
+        _table[full] = record
+        return record
+
+    return define
+
+
+def lanewise(signature: str, **more: Any) -> Callable[[Callable[..., Any]], Micro]:
+    """Define an operation by a function of single elements, given as symbols."""
+    return micro(signature, is_lanewise=True, **more)
+
+
+def _slots(text: str) -> tuple[Slot, ...]:
+    found = [Slot(m[1], m[4], bool(m[2]), bool(m[3])) for m in _SLOT.finditer(text)]
+    unknown = {slot.kind for slot in found} - set(KINDS)
+    assert not unknown, f"{text}: no kind {unknown}"
+    return tuple(found)
+
+
+def _syntax(operands: tuple[Slot, ...], results: tuple[Slot, ...], words: Iterable[Word]) -> str:
+    """`%a, %b, %mask, @op {} : T(a), T(b), T(mask) -> T(dst)`."""
+    required = [word.name for word in words if word.default is None]
+    before = ", ".join([f"%{slot.name}" for slot in operands] + [f"@{name}" for name in required])
+    types = ", ".join(f"T({slot.name})" for slot in operands)
+    made = ", ".join(f"T({slot.name})" for slot in results)
+    behind = f"{types} -> {made}" if types and made else types or made
+    return f"{before} {{}} : {behind}" if behind else f"{before} {{}}"
+
+
+def _check(record: Micro) -> None:
+    """Refuse a block that contradicts itself; this runs once, at import."""
+    where = f"{record.body.__module__}: {record.name}"
+    assert record.name not in _table, f"{where} is defined twice"
+    assert record.doc, f"{where} has no docstring"
+    names = [slot.name for slot in (*record.operands, *record.results)]
+    assert len(names) == len({*names}), f"{where} has a name twice"
+    is_masked = any(name == "mask" for name in names[: len(record.operands)])
+    assert is_masked == (record.masking is not Masking.NONE), f"{where}: what of the mask?"
