@@ -43,6 +43,16 @@ private:
 // The slot of a cluster in a table of all clusters. Clusters are their blocks here.
 template <int SlotBytes = kCvCommSlotBytes, int MaxCores = kCvMaxCores> int TSYNC_CVID(int block, __gm__ uint8_t*) { return block; }
 
+// Rows of a tile into the boxes of another: what TMOV does between two such tiles.
+template <typename T, typename D, typename S, typename... N> void TMovToVecNd2Nz(typename D::TileDType dst, typename S::TileDType src, N...)
+{
+    D to;
+    S from;
+    TASSIGN(to, dst.address());
+    TASSIGN(from, src.address());
+    TMOV(to, from);
+}
+
 // Global memory is near.
 template <bool UseSdma = true, int Cores = -1> void PTO_PREFETCH(__gm__ void*, uint64_t, void*) {}
 }  // namespace pto

@@ -94,6 +94,16 @@ __attribute__((noinline)) void copy_ubuf_to_cbuf(PtokitL1<D> dst, PtokitUb<S> sr
         local_bursts(src.loc, src.address(), Bursts::blocks(count, length, src_gap)));
 }
 template <typename D, typename S, typename... Rest>
+__attribute__((noinline)) void copy_cbuf_to_ubuf(PtokitUb<D> dst, PtokitL1<S> src, int64_t core, int64_t count, int64_t length, int64_t src_gap, int64_t dst_gap, Rest...)
+{
+    using namespace ptokit;
+    const void* pc = __builtin_return_address(0);
+    TileBase to = local_bursts(dst.loc, dst.address(), Bursts::blocks(count, length, dst_gap));
+    TileBase from = local_bursts(src.loc, src.address(), Bursts::blocks(count, length, src_gap));
+    if (core) call<CODE_copy_cbuf_to_ubuf, false, Types<>, 1>(pc, to, from);
+    else call<CODE_copy_cbuf_to_ubuf, false, Types<>, 0>(pc, to, from);
+}
+template <typename D, typename S, typename... Rest>
 __attribute__((noinline)) void copy_ubuf_to_ubuf(PtokitUb<D> dst, PtokitUb<S> src, int64_t, int64_t count, int64_t length, int64_t src_gap, int64_t dst_gap, Rest...)
 {
     using namespace ptokit;

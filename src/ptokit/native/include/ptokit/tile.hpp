@@ -166,6 +166,8 @@ struct Tile : ptokit::TileBase {
         if (RowValid_ < 0) rows = (int64_t)row;
         if (ColValid_ < 0) cols = (int64_t)col;
     }
+    // An lvalue, as kernels bind references to it: it is made anew whenever it is asked for.
+    ptokit::TilePointer<Loc_, DType>& data() { return pointer_ = ptokit::TilePointer<Loc_, DType>(*this); }
     ptokit::TilePointer<Loc_, DType> data() const { return ptokit::TilePointer<Loc_, DType>(*this); }
     int GetValidRow() const { return (int)rows; }
     int GetValidCol() const { return (int)cols; }
@@ -185,6 +187,8 @@ struct Tile : ptokit::TileBase {
     void SetMadTF32Mode(RoundMode mode = RoundMode::CAST_NONE) { madMode = 1, madRound = (int)mode; }
     void SetMadHF32Mode(RoundMode mode = RoundMode::CAST_NONE) { madMode = 2, madRound = (int)mode; }
     void ResetMadMode() { madMode = 0; }
+private:
+    ptokit::TilePointer<Loc_, DType> pointer_{TileBase{}};
 };
 template <typename T> struct is_tile : std::is_base_of<ptokit::TileBase, std::remove_cv_t<T>> {};
 template <typename T> inline constexpr bool is_tile_v = is_tile<T>::value;
