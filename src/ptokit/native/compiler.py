@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, tell, usage_error
@@ -22,6 +23,7 @@ from ptokit.base.location import Location
 from ptokit.isa.effects import Reach
 from ptokit.isa.targets import TARGETS, Target
 from ptokit.native import headers, sources, tokens
+from ptokit.native.complaints import complaints
 from ptokit.native.sources import read as read  # what a file says
 
 CHOICE = "PTOKIT_CXX"
@@ -42,10 +44,6 @@ _WATCHING = {
 _OF_KERNELS = ("__global__", "AICORE", "aicore", "__aicore__")  # words that code of the host lacks
 # Symbolic: what a library has it uses, also where another one has the same for another core.
 _LINKING = ("-shared", "-Wl,-Bsymbolic")
-_ERROR = re.compile(
-    r"^(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<col>\d+))?: (?:fatal )?error: (?P<text>.*)$", re.M
-)
-_PLACE = re.compile(r"^(?P<file>/[^\n:]+):(?P<line>\d+):(?P<col>\d+)?", re.M)  # in its notes
 _MOST_ERRORS = 8
 
 
@@ -246,17 +244,7 @@ def _entry(number: int, expression: str) -> str:
 
 def _refused(text: str, tool: Compiler) -> Exception:
     """What the compiler said, as diagnostics at the lines of the source."""
-    errors = list(_ERROR.finditer(text))[:_MOST_ERRORS]
-    ends = [each.end() for each in errors]
-    found: list[Diagnostic] = []
-    for match, before, after in zip(errors, [0, *ends], [*ends[1:], len(text)], strict=False):
-        place = match
-        if headers.is_ours(match["file"]):  # told at the line that leads there, where one is named
-            around = text[before : match.start()], text[match.end() : after]
-            named = (each for part in around for each in _PLACE.finditer(part))
-            place = next((each for each in named if not headers.is_ours(each["file"])), match)
-        at = Location(place["file"], int(place["line"]), int(place["col"] or 0))
-        found.append(Diagnostic("cpp", match["text"], at))
+    found = list(islice(complaints(text), _MOST_ERRORS))
     if found:
         return ProgramError(found)
     return fail("cpp", f"{tool.version} does not compile it: {text.strip()[:2000]}")

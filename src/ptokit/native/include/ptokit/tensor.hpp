@@ -12,15 +12,21 @@ struct TensorBase {
     int64_t sizes[5] = {1, 1, 1, 1, 1}, strides[5] = {1, 1, 1, 1, 1};
 };
 
+template <typename... A> using Numbers = std::enable_if_t<(sizeof...(A) > 0) && (std::is_convertible_v<A, int64_t> && ...)>;
+
 // Five numbers, of which run time decides those that are DYNAMIC: all five are given, or those.
 template <int64_t... N> struct Dims {
     static_assert(sizeof...(N) == 5, "a view has five dimensions");
     static constexpr int64_t fixed[5] = {N...};
+    static constexpr int dynamic = (0 + ... + (N < 0));
     int64_t value[5] = {(N < 0 ? 1 : N)...};
     Dims() = default;
-    template <typename... A, typename = std::enable_if_t<(sizeof...(A) > 0) && (std::is_convertible_v<A, int64_t> && ...)>>
-    Dims(A... given)
+    template <typename... A, typename = Numbers<A...>> Dims(A... given)
     {
+        static_assert(sizeof...(A) != 1 || dynamic == 1, "SA-0001: one value is for exactly one DYNAMIC dimension");
+        static_assert(sizeof...(A) != 2 || dynamic == 2, "SA-0002: two values are for exactly two DYNAMIC dimensions");
+        static_assert(sizeof...(A) != 3 || dynamic == 3, "SA-0003: three values are for exactly three DYNAMIC dimensions");
+        static_assert(sizeof...(A) != 4 || dynamic == 4, "SA-0004: four values are for exactly four DYNAMIC dimensions");
         int64_t all[] = {(int64_t)given...};
         int next = 0;
         for (int i = 0; i < 5; i++)
@@ -84,12 +90,14 @@ template <auto Of, typename T, int64_t R, int64_t C, pto::Layout L> struct Matri
 namespace pto {
 template <int64_t N0 = -1, int64_t N1 = -1, int64_t N2 = -1, int64_t N3 = -1, int64_t N4 = -1>
 struct Shape : ptokit::Dims<N0, N1, N2, N3, N4> {
-    using ptokit::Dims<N0, N1, N2, N3, N4>::Dims;
+    Shape() = default;
+    template <typename... A, typename = ptokit::Numbers<A...>> Shape(A... given) : ptokit::Dims<N0, N1, N2, N3, N4>(given...) {}
     static constexpr const int64_t* staticShape = ptokit::Dims<N0, N1, N2, N3, N4>::fixed;
 };
 template <int64_t N0 = -1, int64_t N1 = -1, int64_t N2 = -1, int64_t N3 = -1, int64_t N4 = -1>
 struct Stride : ptokit::Dims<N0, N1, N2, N3, N4> {
-    using ptokit::Dims<N0, N1, N2, N3, N4>::Dims;
+    Stride() = default;
+    template <typename... A, typename = ptokit::Numbers<A...>> Stride(A... given) : ptokit::Dims<N0, N1, N2, N3, N4>(given...) {}
     static constexpr const int64_t* staticStride = ptokit::Dims<N0, N1, N2, N3, N4>::fixed;
 };
 // `Shape(1, 1, 1, rows, cols)`: all of it is known when it runs.
@@ -119,9 +127,23 @@ struct GlobalTensor : ptokit::TensorBase {
     void SetAddr(DType* to) { pointer = to; }
     int64_t GetShape(int dim) const { return sizes[dim]; }
     int64_t GetStride(int dim) const { return strides[dim]; }
-    template <int Dim> static constexpr int64_t GetShape() { return Shape_::fixed[Dim]; }
-    template <int Dim> static constexpr int64_t GetStride() { return Stride_::fixed[Dim]; }
+    template <int Dim> static constexpr int64_t GetShape() { return of<Shape_, Dim>(); }
+    template <int Dim> static constexpr int64_t GetStride() { return of<Stride_, Dim>(); }
+    template <int... Dim, typename... N> void SetShape(N... given) { ((sizes[changed<Shape_, Dim>()] = given), ...); }
+    template <int... Dim, typename... N> void SetStride(N... given) { ((strides[changed<Stride_, Dim>()] = given), ...); }
 private:
+    template <typename D, int Dim> static constexpr int64_t of()
+    {
+        static_assert(Dim >= 0 && Dim < 5, "SA-0086: a dimension is 0 to 4");
+        static_assert(D::fixed[Dim] >= 0, "SA-0015: what run time decides is no constant: GetShape(dim), GetStride(dim)");
+        return D::fixed[Dim];
+    }
+    template <typename D, int Dim> static constexpr int changed()
+    {
+        static_assert(Dim >= 0 && Dim < 5, "SA-0086: a dimension is 0 to 4");
+        static_assert(D::fixed[Dim] < 0, "GlobalTensor.static: only what run time decides is set");
+        return Dim;
+    }
     void open(void* to, const Shape_& shape, const Stride_& stride)
     {
         type = &TYPE, pointer = to;

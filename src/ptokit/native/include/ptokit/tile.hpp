@@ -144,11 +144,19 @@ struct Tile : ptokit::TileBase {
     static constexpr CompactMode Compact = Compact_;
     static constexpr bool isRowMajor = BFractal == BLayout::RowMajor, isBoxedLayout = SFractal != SLayout::NoneBox;
     static constexpr bool isInnerRowMajor = SFractal == SLayout::RowMajor, isInnerColMajor = SFractal == SLayout::ColMajor;
-    static constexpr int Long = SFractalSize / 16 / (int)sizeof(DType);  // of an inner box
+    static constexpr int Long = SFractalSize == 1024 ? 16 : SFractalSize / 16 / (int)sizeof(DType);  // of an inner box
     static constexpr int InnerRows = !isBoxedLayout ? 1 : isInnerRowMajor ? 16 : Long;
     static constexpr int InnerCols = !isBoxedLayout ? 1 : isInnerRowMajor ? Long : 16;
     static constexpr int InnerNumel = InnerRows * InnerCols, Numel = Rows * Cols;
     static constexpr int RowStride = isRowMajor ? Cols : 1, ColStride = isRowMajor ? 1 : Rows;
+    static_assert(Rows > 0 && Cols > 0 && ValidRow <= Rows && ValidCol <= Cols, "SA-0065: Rows and Cols are positive, static valid sizes fit in them");
+    static_assert(SFractalSize == 512 || SFractalSize == 1024 || SFractalSize == 32, "SA-0095: the fractal size is 512, 1024 or 32 bytes");
+    static_assert(InnerRows != 0 && InnerCols != 0, "SA-0094: a box has rows and columns");
+    static_assert(!isBoxedLayout || Loc == TileType::Vec || SFractalSize == 32 || Rows == 1 || Rows % (InnerRows ? InnerRows : 1) == 0,
+        "SA-0067: Rows of a boxed tile are a multiple of the box height");
+    static_assert(!isBoxedLayout || Cols % (InnerCols ? InnerCols : 1) == 0, "SA-0066: Cols of a boxed tile are a multiple of the box width");
+    static_assert(isBoxedLayout || (isRowMajor ? Cols : Rows) * (int)sizeof(DType) % 32 == 0,
+        "SA-0006: a row of a row-major tile, a column of a column-major one, is a multiple of 32 bytes");
     static constexpr ptokit::TileType_ TYPE{(int64_t)Loc_, ptokit::element<Element_>(), Rows_, Cols_, (int64_t)BFractal_, RowValid_,
         ColValid_, (int64_t)SFractal_, SFractalSize_, (int64_t)PadVal_, (int64_t)Compact_};
 
