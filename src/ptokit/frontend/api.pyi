@@ -2579,6 +2579,15 @@ class _cacheinvalid(Instruction):
 cacheinvalid: _cacheinvalid
 """Write a line of the scalar data cache back and forget it; without an address all lines."""
 
+class _copy_cbuf_to_ubuf(Instruction):
+    def __call__(self, dst: Tile, src: Tile, *events: Wait, SubBlock: Any = ...) -> RecordEvent: ...
+
+copy_cbuf_to_ubuf: _copy_cbuf_to_ubuf
+"""Copy rows of bytes from L1 of a cube core to the UB of one of its vector cores.
+
+The address of dst counts in the memory of that core. A core that is alone in its cluster
+receives what goes to core 0."""
+
 class _dcci(Instruction):
     @overload
     def __call__(self, ptr: Pointer | GlobalTensor, scope: int, *events: Wait) -> RecordEvent: ...
@@ -2903,6 +2912,7 @@ __all__ = [
     "TXORS",
     "barrier_all",
     "cacheinvalid",
+    "copy_cbuf_to_ubuf",
     "dcci",
     "dsb",
     "ffts_cross_core_sync",

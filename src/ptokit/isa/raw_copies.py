@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from ptokit.base.layout import Array
+from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.facts import Ops
 from ptokit.isa.rules import located, must, same_valid_shape
 from ptokit.isa.services import Core, Poison
-from ptokit.isa.spec import Attr, Pipe, insn, out, src
+from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, insn, out, src
+
+_CALL = (
+    "copy_cbuf_to_ubuf({dst}.data(), {src}.data(), {SubBlock}, {dst}.GetValidRow(), "
+    "{dst}.GetValidCol() * sizeof(decltype({dst})::DType) / 32, "
+    "({src}.Cols - {src}.GetValidCol()) * sizeof(decltype({src})::DType) / 32, "
+    "({dst}.Cols - {dst}.GetValidCol()) * sizeof(decltype({dst})::DType) / 32)"
+)
 
 
 @insn(
@@ -24,8 +32,18 @@ from ptokit.isa.spec import Attr, Pipe, insn, out, src
             "view both as the same type",
         ),
         *same_valid_shape("dst", "src", rows="rows", cols="cols"),
+        must("layout")(
+            "rows lie side by side, without boxes",
+            lambda o: all(each.is_row_major and not each.is_boxed for each in (o.dst, o.src)),
+        ),
+        must("blocks")(
+            "the valid part of a row is a multiple of 32 bytes",
+            lambda o: o.dst.vc * o.dst.itemsize % BLOCK_BYTES == 0,
+            "copy whole blocks",
+        ),
     ],
-    asm=None,
+    asm=Asm(is_stable=False),
+    cpp=Cpp(calls={"dst src": (_CALL,)}),
     example={"dst": "Vec u8 4x64", "src": "Mat u8 4x64"},
 )
 def copy_cbuf_to_ubuf(dst: Array, src: Array, ops: Ops, poison: Poison, core: Core) -> None:

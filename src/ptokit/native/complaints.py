@@ -20,8 +20,9 @@ _LINE = re.compile(
 _ASSERTED = re.compile(
     r"static assertion failed.*?: \"?(?P<id>(?:SA|PA)-\d+|\w+\.\w+): (?P<rule>[^\"]*)"
 )
-_BEFORE = re.compile(r"required from|in .constexpr. expansion")  # what led to the next error
-_BEHIND = re.compile(r"requested here|in call to")  # to the last one
+# What led to the next error, and to the last one.
+_BEFORE = re.compile(r"required from|in .constexpr. expansion")
+_BEHIND = re.compile(r"requested here|in call to|in expansion of macro|expanded from")
 
 
 def complaints(text: str) -> Iterator[Diagnostic]:
