@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.progress import track
 
 from ptokit.base.diagnostics import PtoError
-from ptokit.folders.inputs import MISLED, attempts
+from ptokit.folders.inputs import MISLED, Draw, attempts
 from ptokit.from_text import Program, load_parts, loads
 from ptokit.ir.micro import micro_group
 from ptokit.ir.types import BufferType
@@ -45,7 +45,8 @@ STEPS = ("check", "print", "run", "levels", "agree")  # after reading, in order
 _COMMENT = re.compile(r"//[^\n]*")
 _OPERATION = re.compile(r'(?<![!#\w".@])(pto\.[a-z][\w.]*)\b(?!\s*=)')
 _REGISTERS = re.compile(r"!pto\.(vreg|mask|align|vmi)\b|\bllvm\.\w")
-_NEGATIVE = re.compile(r"invalid|reject|negative")
+_NEGATIVE = re.compile(r"invalid|reject|negative")  # in the name of a file without a command
+_REFUSED = re.compile(r"(?<![-\w])not\s")  # as a command of its own, before the tool's
 _FOLDER = re.compile(r"(?:^|[a-z_/])(A[235])(?=/|$)|(?:^|/)(a[235])(?=/|$)")
 
 
@@ -57,6 +58,7 @@ class Facts:
     target: str | None = None  # None: what its module asks for
     level: int = 0  # 0: either addresses or none
     options: tuple[str, ...] = ()
+    sync: str | None = None  # who orders the pipes: "insert", or as the text says
 
 
 @dataclass(frozen=True)
@@ -90,18 +92,19 @@ def classified(text: str, path: str) -> Facts:
     """What kind of program a file holds, and how its test compiles it."""
     joined = re.sub(r"\\\n\s*//\s*RUN:", " ", text)
     commands = [line for line in re.findall(r"RUN:(.*)", joined) if "ptoas" in line]
-    positive = [line for line in commands if not re.search(r"\bnot\b", line)]
+    positive = [line for line in commands if not _REFUSED.search(line)]
     is_negative = (
-        bool(commands and not positive)
-        or "expected-error" in text
-        or _NEGATIVE.search(Path(path).stem) is not None
-    )
+        not positive if commands else _NEGATIVE.search(Path(path).stem) is not None
+    ) or "expected-error" in text
     # A file that is edited first is no longer this one.
     command = next(iter(sorted(positive or commands, key=lambda line: "sed " in line)), "")
     arch = re.search(r"--pto-arch[= ](\w+)", command)
     folder = _FOLDER.search(str(Path(path).parent))
     word = arch[1] if arch else (folder[1] or folder[2]) if folder else ""
-    level = re.search(r"--pto-level[= ]level(\d)", command)
+    levels = {tuple(re.findall(r"--pto-level[= ]level(\d)", line)) for line in commands}
+    ((level,),) = levels if len(levels) == 1 and all(levels) else ((0,),)
+    # Files without a command are samples, which their runner has ordered.
+    is_ordered = not commands or re.search(r"--enable-\S*sync", command) is not None
     code = _COMMENT.sub("", text)
     is_micro = _REGISTERS.search(code) is not None or any(
         micro_group(name) for name in set(_OPERATION.findall(code))
@@ -109,8 +112,9 @@ def classified(text: str, path: str) -> Facts:
     return Facts(
         "negative" if is_negative else "micro" if is_micro else "tile",
         {"a2": "a2a3", "a3": "a2a3", "a5": "a5"}.get(word.lower()),
-        int(level[1]) if level else 0,
+        int(level),
         tuple(re.findall(r"--(?:enable|plan|disable)[\w-]*(?:=\w+)?", command)),
+        "insert" if is_ordered else None,
     )
 
 
@@ -149,6 +153,8 @@ def _tried(step: Callable[[], str | None]) -> str | None:
         return step()
     except PtoError as error:
         return _said(error)
+    except MemoryError as error:
+        return f"memory: {error}"
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         return f"bug: {type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
@@ -161,11 +167,11 @@ def _said(error: PtoError) -> str:
 
 @dataclass(frozen=True)
 class _Run:
-    """A kernel that has run, with its arguments before and after."""
+    """A kernel that has run: how its arguments are drawn, and what it has left in them."""
 
     program: Program
     kernel: str
-    given: list[Any]
+    draw: Draw
     left: list[Any]
 
 
@@ -182,9 +188,8 @@ class _Work:
     order: Count | None = None
 
     def checked(self) -> str:
-        level = self.facts.level if len(self.programs) == 1 else 0  # a command for each part
         for program in self.programs:
-            found = program.check(self.facts.target, level, rules=self.rules)
+            found = program.check(self.facts.target, self.facts.level, rules=self.rules)
             errors = [each for each in found if each.severity == "error"]
             if errors:
                 return f"{errors[0].code}: {errors[0].message}"
@@ -213,23 +218,29 @@ class _Work:
 
     def _run(self, program: Program, name: str) -> str:
         first = ""
-        for _, drawn in attempts(program.launchable, program[name].function, 0, {}):
-            made: list[Any] = drawn() if callable(drawn) else drawn
-            before: list[Any] = [v.copy() if isinstance(v, np.ndarray) else v for v in made]
+        for _, draw in attempts(program.launchable, program[name].function, 0, {}):
+            made = draw()
             try:
-                self._launch(program, name, made)
+                self._launch(program, name, made, check=True, sync=self.facts.sync)
             except PtoError as error:
                 first = first or _said(error)
                 if not MISLED.intersection(error.codes):
                     return first
                 continue
-            self.runs.append(_Run(program, name, before, made))
+            self.runs.append(_Run(program, name, draw, made))
             return ""
         return first
 
-    def _launch(self, program: Program, name: str, given: list[Any]) -> None:
+    def _launch(
+        self, program: Program, name: str, given: list[Any], check: bool, sync: str | None
+    ) -> None:
         program[name][1](
-            *given, target=self.facts.target, rules=self.rules, max_seconds=self.seconds
+            *given,
+            target=self.facts.target,
+            rules=self.rules,
+            max_seconds=self.seconds,
+            check=check,
+            sync=sync,
         )
 
     def converted(self) -> str:
@@ -238,32 +249,46 @@ class _Work:
             on = self.facts.target
             for level in ("l1", "l2"):
                 _read_again(program, level, on)
-            placed = loads(str(program.convert("l3", on, rules=self.rules)))
+            sync = self.facts.sync
+            placed = loads(str(program.convert("l3", on, rules=self.rules, sync=sync)))
             found = [count(f) for f in placed.module.functions if f.body is not None]
             self.order = total([*found, self.order or Count()])
             for run in self.runs:
                 if run.program is program:
-                    self._launch(placed, run.kernel, run.given)
-                    if not all(map(_same_bytes, run.given, run.left)):
+                    given = run.draw()
+                    self._launch(placed, run.kernel, given, check=False, sync="keep")
+                    if not all(map(_same_bytes, given, run.left)):
                         return f"@{run.kernel} leaves other bytes when it is placed"
         return ""
 
     def compared(self) -> str | None:
         """Against the second interpreter of the tests; None where it does not know the program."""
-        if self._cannot_compare():
+        if not self._can_compare():
             return None
-        found = import_module("tests.models.compare").compare(self.path, self.path.name)
-        if not found.ran:
+        (run,) = self.runs
+        function = run.program[run.kernel].function
+        try:
+            found = import_module("tests.models.compare").judged(
+                self.path, self.path.name, 0.0, function, run.draw, run.left
+            )
+        except import_module("tests.models.interpreter").Unread:
             return None
         return "; ".join(found.reasons)
 
-    def _cannot_compare(self) -> bool:
+    def _can_compare(self) -> bool:
         is_there = (ROOT / "tests" / "models" / "compare.py").is_file()
-        return not is_there or len(self.programs) != 1 or len(self.programs[0].kernels) != 1
+        return is_there and len(self.programs) == len(self.runs) == 1
+
+
+_AT_ONCE = 1 << 22  # bytes that are compared
 
 
 def _same_bytes(one: Any, other: Any) -> bool:
-    return not isinstance(one, np.ndarray) or one.tobytes() == other.tobytes()
+    if not isinstance(one, np.ndarray):
+        return True
+    a, b = (np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (one, other))
+    parts = (slice(start, start + _AT_ONCE) for start in range(0, len(a), _AT_ONCE))
+    return len(a) == len(b) and all(np.array_equal(a[part], b[part]) for part in parts)
 
 
 def _read_again(program: Program, level: str, on: str | None) -> None:

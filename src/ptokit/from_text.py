@@ -219,13 +219,15 @@ class Program:
         policy: Policy,
         told: list[Diagnostic] | None = None,
         only: str = "",
+        *,
+        idle: bool = True,
     ) -> Module:
         """The module as it runs: checked, with all its operands, placed and ordered.
 
         `told` takes the warnings. `only`: what has to do with this function; what is wrong with
-        others does not matter then.
+        others does not matter then. `idle`: also the temporaries that the target does not touch.
         """
-        key = on, steps, policy, only
+        key = on, steps, policy, only, idle
         if key not in self._finished:
             module = self.executable(on)
             module = connected(module, only) if only else module
@@ -233,17 +235,17 @@ class Program:
             if level_of(module) == "l1":
                 module = ConvertLevel("l2").run(module, on)
             found: list[Diagnostic] = []
-            module = finish(spelled_out(module, on), on, steps, policy, told=found)
+            module = finish(spelled_out(module, on, idle=idle), on, steps, policy, told=found)
             self._finished[key] = module, found
         module, found = self._finished[key]
         if told is not None:
             told += found
         return module
 
-    def _shown(self, on: Target, steps: Steps, policy: Policy) -> Module:
+    def _shown(self, on: Target, steps: Steps, policy: Policy, *, idle: bool = True) -> Module:
         """The module as it runs, after its warnings were shown."""
         told: list[Diagnostic] = []
-        module = self.finished(on, steps, policy, told)
+        module = self.finished(on, steps, policy, told, idle=idle)
         for each in told:
             tell(each)
         return module
@@ -264,7 +266,7 @@ class Program:
         if to != "l3":
             return Program(ConvertLevel(to).run(self.module, chosen))
         policy = policy_for(self.module.location.file, rules, allow)
-        return Program(self._shown(chosen, Steps(place, sync), policy))
+        return Program(self._shown(chosen, Steps(place, sync), policy, idle=False))
 
     def cpp(
         self,

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from ptokit import PtoError, load, loads, run_folder
+from ptokit.base.dtypes import f32
 from ptokit.cli.run import _code
-from ptokit.folders.inputs import RANGES, draw
+from ptokit.folders.inputs import RANGES, draw, random_array
 from ptokit.folders.runs import Status
 from ptokit.passes.extents import extents
 
@@ -247,3 +248,15 @@ def test_ctrl_c_leaves_out_the_rest(tmp_path: Path, jobs: int) -> None:
     assert [each.status.value for each in found] == ["ran", *["left out"] * 3]
     assert _code(found) == 130
     assert not multiprocessing.active_children()
+
+
+def test_an_array_takes_up_what_is_written_to_it() -> None:
+    """Of a long one most is never touched; one that no computer has room for says so."""
+    rng = np.random.default_rng(0)
+    long = random_array(f32, (1 << 10, 1 << 18), rng, RANGES[0])  # 1 GiB, if it were there
+    assert long.shape == (1 << 10, 1 << 18)
+    assert long[0, :4].all()
+    long[-1, -1] = 2
+    assert long[-1, -2:].tolist() == [0, 2]
+    with pytest.raises(MemoryError, match="18446744073709551616 elements of f32"):
+        random_array(f32, (1 << 62, 4), rng, RANGES[0])

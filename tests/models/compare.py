@@ -14,6 +14,7 @@ import numpy as np
 
 from ptokit import PtoError, load
 from ptokit.folders.inputs import MISLED, Draw, attempts
+from ptokit.ir.core import Function
 from tests.models.interpreter import Stuck, run
 
 # How far results may lie apart, relative to their size and to the largest of the array: sums are
@@ -55,9 +56,7 @@ def compare(path: Path, name: str, seed: int = 0) -> Verdict:
                     raise
                 continue
             seconds = time.process_time() - started
-            slots = re.findall(r"gm_slot_buffer = %(\w+)", path.read_text("utf-8"))
-            kept = [p.name not in slots for p in kernel.function.params]
-            return _judged(path, name, seconds, draw, drawn, kept)
+            return judged(path, name, seconds, kernel.function, draw, drawn)
     except PtoError as error:
         first = error
     assert first is not None
@@ -65,18 +64,22 @@ def compare(path: Path, name: str, seed: int = 0) -> Verdict:
     return Verdict(name, False, reasons=(f"{found.code}: {found.message}",))
 
 
-def _judged(
-    path: Path, name: str, seconds: float, draw: Draw, after: list[Any], kept: list[bool]
+def judged(
+    path: Path, name: str, seconds: float, function: Function, draw: Draw, after: list[Any]
 ) -> Verdict:
-    """Hold what the product has left against a run of the other.
+    """Hold what the product has left in the arguments it was given against a run of the other.
 
     Where they differ, a second run on other garbage tells what is nobody's promise. Slots of a FIFO
-    are its own business, and not `kept`.
+    are its own business.
     """
+    slots = re.findall(r"gm_slot_buffer = %(\w+)", path.read_text("utf-8"))
+    kept = [p.name not in slots for p in function.params]
     one, old = draw(), draw()
+    after = [_flat(each) for each in after]
     text = path.read_text("utf-8")
     try:
         run(text, one, 1)
+        one, old = ([_flat(each) for each in made] for made in (one, old))
         touched = {
             n: _touched((old[n], after[n], one[n]))
             for n in range(len(old))
@@ -86,6 +89,7 @@ def _judged(
         if any(difference(after[n][at], one[n][at], at) for n, at in touched.items()):
             two = draw()
             run(text, two, 0)
+            two = [_flat(each) for each in two]
     except Stuck as error:
         return Verdict(name, True, seconds, (f"the other interpreter is stuck: {error}",))
     reasons: list[str] = []
@@ -99,6 +103,10 @@ def _judged(
         reasons += [f"%{n}: {found}"] if found else []
     written = sum(map(len, touched.values()))
     return Verdict(name, True, seconds, tuple(reasons), tuple(remarks), written)
+
+
+def _flat(argument: Any) -> Any:
+    return argument.reshape(-1) if isinstance(argument, np.ndarray) else argument
 
 
 def _bits(array: np.ndarray) -> np.ndarray:

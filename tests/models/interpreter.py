@@ -20,6 +20,10 @@ class Stuck(Exception):  # noqa: N818
     """Every core waits."""
 
 
+class Unread(Exception):  # noqa: N818
+    """A text that is not of the kind this interpreter knows; the reason is its cause."""
+
+
 class Cluster:
     """What the cores of a kernel share."""
 
@@ -38,6 +42,15 @@ def run(text: str, args: Sequence[Any], garbage: int = 0) -> None:
     Memories begin with garbage, random bytes or - for 0 - ones, which are NaNs in every type of
     floats: what a result owes to them is nobody's promise.
     """
+    try:
+        _run(text, args, garbage)
+    except Stuck:
+        raise
+    except Exception as error:
+        raise Unread(f"{type(error).__name__}: {error}") from error
+
+
+def _run(text: str, args: Sequence[Any], garbage: int) -> None:
     functions, target = read(text)
     cluster = Cluster(functions, target)
     values = [Pointer(a.reshape(-1)) if isinstance(a, np.ndarray) else a for a in args]

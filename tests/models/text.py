@@ -52,6 +52,7 @@ def read(text: str) -> tuple[dict[str, Function], str]:
             functions[found[1]] = Function(
                 found[1], [(n, t) for n, t in params], kind[1] if kind else "", body
             )
+    assert len(functions) == sum("func.func" in line for line in lines), "a function on many lines"
     return functions, target[1] if target else "a2a3"
 
 

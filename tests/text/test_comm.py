@@ -194,6 +194,14 @@ def test_collectives_from_their_root(name: str) -> None:
     np.testing.assert_array_equal(np.stack(list(parts)), np.stack(wanted))
 
 
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_values_have_no_staging_tiles(name: str) -> None:
+    """Data pass through a buffer, and Level 1 has none."""
+    line, rows, _ = COLLECTIVES[name]
+    with pytest.raises(PtoError, match=f"pto.comm.{name}: data pass through %"):
+        collective(line, rows).convert("l1", "a2a3")
+
+
 def test_a_signal_is_looked_at() -> None:
     made = held(
         program(

@@ -30,6 +30,7 @@ CASES = {
     "trowexpand": (f"ins({{16x8xf32 valid=16x1 =s}}) outs({{{V} =d}})", "s d", "a2a3 a5"),
     "tcolexpand": (f"ins({{1x64xf32 =s}}) outs({{{V} =d}})", "s d", "a2a3 a5"),
     "tcvt": (f"ins({{16x64xf16 =s}}) outs({{{V} =d}})", "s d", "a2a3 a5"),
+    "tmov": (f"ins({{{V} =s}}) outs({{{V} valid=8x64 =d}})", "s d", "a2a3 a5"),
 }  # fmt: skip
 # And the rest is allowed; models rely on it.
 ALLOWED = {
@@ -37,6 +38,7 @@ ALLOWED = {
     "texp": f"ins({{{V} =s}}) outs({{{V} =d}})",
     "tcvt": f"ins({{{V} =s}}) outs({{16x64xbf16 =d}})",
     "trowexpandmul": f"ins({{{V} =s}}, {{16x1xf32 col}}) outs({{{V} =d}})",
+    "tmov": f"ins({{{V} =s}}) outs({{{V} =d}})",  # from where it is to where it is
 }
 
 

@@ -15,6 +15,7 @@ from ptokit.isa.targets import TARGETS, Target
 from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.spell_out import spelled_out
 from ptokit.passes.verify import Verify
+from tests.text.lines import program
 from tests.text.table import asked_by, forms, module_of
 
 TILE = "!pto.tile_buf<vec, 16x64xf32>"
@@ -137,3 +138,57 @@ def test_a_number_in_an_attribute_stands_for_an_operand() -> None:
     assert offsets[0] is not None
     assert ["offset" in op.labels for op in ops[:3]] == [False, True, False]
     assert offsets[2] is None  # left out: the numbering starts with 0
+
+
+WIDE = "!pto.tile_buf<vec, 82x512xi16>"
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_scratch_that_nobody_touches_takes_no_room(target: str) -> None:
+    """Four tiles of 84 KiB: A2/A3, which uses all of them, has room for two."""
+    names = ("a", "b", "d", "t")
+    lines = "\n".join(f"%{n} = pto.alloc_tile : {WIDE}" for n in names)
+    text = f"""func.func @k() attributes {{pto.entry}} {{
+    {lines}
+    %one = arith.constant 1 : i16
+    pto.texpands ins(%one : i16) outs(%a : {WIDE})
+    pto.texpands ins(%one : i16) outs(%b : {WIDE})
+    pto.txor ins(%a, %b, %t : {WIDE}, {WIDE}, {WIDE}) outs(%d : {WIDE})
+    return
+    }}"""
+    found = [each.code for each in loads(text).check(target)]
+    assert found == (["place.overflow"] if target == "a2a3" else [])
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_scratch_that_nobody_touches_orders_nothing(target: str) -> None:
+    """A load into the scratch of an earlier line waits for it only where the line uses it."""
+    small = "!pto.tile_buf<vec, 16x64xi16>"
+    text = f"""func.func @k(%x: !pto.partition_tensor_view<16x64xi16>) attributes {{pto.entry}} {{
+    %a = pto.alloc_tile : {small}
+    %d = pto.alloc_tile : {small}
+    %t = pto.alloc_tile : {small}
+    %one = arith.constant 1 : i16
+    pto.texpands ins(%one : i16) outs(%a : {small})
+    pto.txor ins(%a, %a, %t : {small}, {small}, {small}) outs(%d : {small})
+    pto.tload ins(%x : !pto.partition_tensor_view<16x64xi16>) outs(%t : {small})
+    return
+    }}"""
+    ordered = str(loads(text).convert("l3", target))
+    assert ("PIPE_V>, <PIPE_MTE2" in ordered) == (target == "a2a3")
+
+
+def test_a_transposition_looks_at_its_scratch_on_some_targets_only() -> None:
+    line = "pto.ttrans ins({32x16xf16}, {1x16xf16}) outs({16x32xf16})"  # room for one block
+    found = {t: loads(program(line)).check(t) for t in ("a2a3", "a5")}
+    assert [(d.code, d.severity) for d in found["a2a3"]] == [("TTRANS.tmp-size", "error")]
+    assert [(d.code, d.severity) for d in found["a5"]] == [("TTRANS.tmp-size", "warning")]
+
+
+@pytest.mark.parametrize(("kind", "target"), [("i32", "a2a3"), ("f32", "a2a3"), ("f32", "a5")])
+def test_a_placed_text_shows_the_scratch_that_is_used(kind: str, target: str) -> None:
+    text = program(f"pto.tpow ins({{1x16x{kind}}}, {{1x16x{kind}}}) outs({{1x16x{kind}}})")
+    placed = str(loads(text).convert("l3", target))
+    line = next(line for line in placed.splitlines() if "pto.tpow" in line)
+    assert line.partition(" : ")[0].count("%") == (3 if (kind, target) == ("f32", "a2a3") else 2)
+    assert not [d for d in loads(placed).check(target, 3) if d.severity == "error"]

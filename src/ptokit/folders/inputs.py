@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import prod
+from mmap import ACCESS_COPY, mmap
 from typing import Any
 
 import numpy as np
@@ -131,13 +132,27 @@ def random_array(
         values = rng.integers(low, high, period).astype(kind.np)
         if within.has_gaps:
             values[np.arange(period) % _GAPS != 0] = kind.np.type(-1)
-    found = np.zeros(size, kind.np)
+    found = _zeros(size, kind)
     filled = min(size, _MOST)
     found[:filled] = np.resize(values, filled)
     count = max(0, size - filled) // _APART
     pieces = found[filled : filled + count * _APART].reshape(count, _APART)
     pieces[:, :_PIECE] = np.resize(values, count * _PIECE).reshape(count, _PIECE)
     return found.reshape(shape)
+
+
+def _zeros(size: int, kind: DType) -> Array:
+    """An array of zeros; of a long one only the pages that something is written to take room.
+
+    NumPy asks for large pages, which a few elements each would bring into being.
+    """
+    if size <= _MOST:
+        return np.zeros(size, kind.np)
+    try:
+        pages = mmap(-1, size * kind.itemsize, access=ACCESS_COPY)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"there is no room for {size} elements of {kind.name}") from error
+    return np.frombuffer(pages, np.uint8).view(kind.np)
 
 
 def _number(param: Value, value: float) -> int | float | None:

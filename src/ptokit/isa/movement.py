@@ -15,7 +15,7 @@ from ptokit.isa import transfer_rules as paths
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.facts import Ops
 from ptokit.isa.language import in_text
-from ptokit.isa.rules import behind, in_types, must, separate, under, where
+from ptokit.isa.rules import Told, behind, in_types, must, or_else, separate, under, where
 from ptokit.isa.services import Core, Poison
 from ptokit.isa.spec import Asm, Attr, Cpp, Pipe, Rule, insn, out, rule, src, tmp
 from ptokit.isa.targets import PerTarget
@@ -151,6 +151,16 @@ def _bytes_moved(o: Any, tile: Any) -> AxisMap:
         return flat_map(up(rows * cols, c0(o.dst)))
     length = up(cols, c0(o.dst)) if rows and cols else 0
     return AxisMap((rows, length), (tile.row_stride, 1), (0,), (1,))
+
+
+def _stays(o: Any) -> bool:
+    """Whether a tile is moved to where it is: the assembler leaves such a move out."""
+    return (o.dst.addr, o.dst.spec, o.dst.vr, o.dst.vc) == (
+        o.src.addr,
+        o.src.spec,
+        o.src.vr,
+        o.src.vc,
+    )
 
 
 def _turned(id: str, layout: str, kinds: str, on: str) -> Rule:
@@ -410,7 +420,7 @@ OPS = {
     rules=[
         paths.fp_rules(*_WORDS),
         paths.weights_to_right(),
-        separate("dst", "src", on=DEVICES),
+        *or_else(Told("nothing changes", _stays), separate("dst", "src", on=DEVICES)),
         paths.paths_exist("SA-0257", A2A3_PATHS, "a2a3"),
         paths.paths_exist("space-pair", A5_PATHS, "a5"),
         paths.paths_exist("space-pair", KIRIN_PATHS, "kirin9030"),

@@ -18,7 +18,7 @@ from ptokit.isa.effects import steps
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.memory import as_bits_of
-from ptokit.isa.rules import located, must, under, where
+from ptokit.isa.rules import Told, located, must, under, where
 from ptokit.isa.services import Poison
 from ptokit.isa.spec import Asm, View, insn, out, rule, src, tmp, types
 from ptokit.isa.targets import PerTarget
@@ -342,6 +342,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
             "tmp has room for the fast transposition: TTRANS.tmp_bytes(dst, src) bytes",
             lambda o: not _is_fast(o) or o.tmp.nbytes >= _scratch_bytes(o),
             lambda o: f"declare tmp with at least {_scratch_bytes(o)} bytes",
+            Told("tmp is not looked at", lambda o: not _uses_tmp(o)),
         ),
         must("apart", DEVICES)(
             "src, dst and the tmp that is used do not overlap",

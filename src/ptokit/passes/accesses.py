@@ -41,6 +41,7 @@ class Access:
     declared: Operand | None = None  # which may be an address in another memory
     slot: int | Turn | None = None  # of several tiles that were allocated together
     stretch: int = 0  # bytes from the beginning, if it is exactly these, and one piece
+    is_idle: bool = False  # scratch that the target asks for and does not touch
 
 
 @dataclass
@@ -176,13 +177,14 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
             continue
         if declared.is_handle:
             continue
+        is_idle = _is_idle(declared, op, result.known)
         reads = declared.reads or declared.role == "tmp"
         writes = declared.writes or _is_destroyed(declared, op, result.known)
         slot = _slot(value, result)
         for root in result.memory_behind(value):
             is_memory = not isinstance(root.type, BufferType)
             stretch = 0 if has_scratch else _stretch(op, value, declared, result.known)
-            yield Access(root, writes, reads, is_memory, declared, slot, stretch)
+            yield Access(root, writes, reads, is_memory, declared, slot, stretch, is_idle)
 
 
 def _stretch(op: Op, value: Value, declared: Operand, known: Known) -> int:
@@ -199,6 +201,16 @@ def _stretch(op: Op, value: Value, declared: Operand, known: Known) -> int:
                 return 0
     except Unknown:
         return 0
+
+
+def _is_idle(declared: Operand, op: Op, known: Known) -> bool:
+    """Whether an operand is scratch that this target only asks for."""
+    if declared.role != "tmp" or declared.lost is None:
+        return False
+    try:
+        return not declared.is_lost(facts_of(op, known))
+    except Unknown:
+        return False
 
 
 def _is_destroyed(source: Operand, op: Op, known: Known) -> bool:

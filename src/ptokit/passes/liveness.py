@@ -58,8 +58,11 @@ def _number(block: Block, order: Order, loops: list[list[int]], clock: list[int]
         clock[0] += 1 if op.regions else 0
 
 
-def live_ranges(function: Function, accesses: Accesses) -> list[Live]:
-    """The live range of every allocation that owns storage, in program order."""
+def live_ranges(function: Function, accesses: Accesses, *, idle: bool = True) -> list[Live]:
+    """The live range of every allocation that owns storage, in program order.
+
+    `idle`: scratch that its target does not touch lives as if it did.
+    """
     order = order_of(function)
     ranges: dict[Value, Live] = {}
     for op in function.walk():
@@ -70,13 +73,13 @@ def live_ranges(function: Function, accesses: Accesses) -> list[Live]:
         here = order.position[op]
         for access in touched:
             live = ranges.get(access.root)
-            if live is not None:
+            if live is not None and (idle or not access.is_idle):
                 _extend(live, here, order.loops[op], order.loops[live.alloc])
     started = {live.alloc: False for live in ranges.values()}
     for op in sorted(accesses.of, key=lambda o: order.position[o]):
         for access in accesses.of[op]:
             live = ranges.get(access.root)
-            if live is not None and not started[live.alloc]:
+            if live is not None and not started[live.alloc] and (idle or not access.is_idle):
                 started[live.alloc] = True
                 outer = len(order.loops[live.alloc])
                 inside = order.loops[op][outer:]

@@ -71,9 +71,11 @@ Floor = dict[str, int]  # of each memory: the address from which on it is free
 def _place(function: Function, target: Target, floor: Floor, is_apart: bool) -> Floor:
     """Place the tiles of one function above `floor`; returns how far they reach."""
     accesses = accesses_of(function, target)
-    lives = live_ranges(function, accesses)
     scales = _scales(function, accesses)
-    _live_together(lives, scales)
+    lives, used = (live_ranges(function, accesses, idle=idle) for idle in (True, False))
+    for each in (lives, used):
+        _live_together(each, scales)
+    touched = {live.alloc: live for live in used}
     unwritten = read_unwritten(function, accesses)
     by_space: dict[TileType, list[Live]] = {}
     for live in lives:  # FIFOs place what is popped
@@ -84,13 +86,15 @@ def _place(function: Function, target: Target, floor: Floor, is_apart: bool) -> 
         # Apart as long as there is room; without, what is read unwritten is not noticed.
         alone = [replace(x, start=0) if x.alloc.result in unwritten else x for x in group]
         always = [Live(live.alloc, 0, 0) for live in group]
+        # What nobody touches takes no room, where there is little.
+        least = [touched[live.alloc] for live in group]
         memory = _memory(target.spaces[loc], accesses, target, floor)
         found, needed = dict[Value, int](), memory.capacity + 1
-        for assumed in (always, alone, group) if is_apart else (alone, group):
+        for assumed in (*((always,) if is_apart else ()), alone, group, least):
             if needed > memory.capacity:
                 found, needed = _assign(assumed, memory, accesses)
         if needed > memory.capacity:
-            raise ProgramError([_overflow(group, memory, needed, target)])
+            raise ProgramError([_overflow(least, memory, needed, target)])
         addresses |= found
     addresses |= {scale: addresses[data] >> 4 for scale, data in scales.items()}
     _rename(accesses, addresses)

@@ -112,8 +112,9 @@ class _Values:
             if value not in latest or role == "in":
                 operands.append(self._read(op, value, latest) if value in latest else value)
                 labels.append(label)
-            elif role == "tmp":
-                continue  # Level 1 does not show temporaries
+            elif role == "tmp":  # Level 1 does not show them, where it has lines of its own
+                if insn.asm is not None and insn.asm.syntax:
+                    raise _refusal(op, f"data pass through %{value.name}; values are no storage")
             elif role == "inout":
                 raise _refusal(op, f"it changes a part of %{value.name}; values change as a whole")
             elif label not in results_of_text:

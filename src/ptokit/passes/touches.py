@@ -119,6 +119,8 @@ class Touches:
                 yield Touch(pipe, Bytes("hidden scratch"), True, steps.scratch_complete)
         is_over = steps is not None and steps.scratch_complete
         for access in accesses.of.get(op, []):
+            if access.is_idle:
+                continue
             is_tmp = access.declared is not None and access.declared.role == "tmp"
             where = self._bytes.of(access)
             yield Touch(pipe, where, access.writes, is_over and is_tmp, access.stretch)
