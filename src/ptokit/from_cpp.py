@@ -31,7 +31,7 @@ from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.kernels import Asked, Kernel, Programs
 from ptokit.machine.gm import GmBuffer, as_array, element_type
-from ptokit.machine.jobs import spread
+from ptokit.machine.jobs import apart
 from ptokit.native import compiler, tokens
 from ptokit.native.compiler import Unit
 from ptokit.native.headers import elements
@@ -190,8 +190,7 @@ class CppSource:
         if "signature" not in self._known:
             path = next(iter(self._libraries.values()))
             number = self._entered.index(self.expression)
-            (found,) = spread(lambda _: Library(path, self.file).signature(number), [], 1, 1)
-            self._known["signature"] = found
+            self._known["signature"] = apart(lambda: Library(path, self.file).signature(number), [])
         return self._known["signature"]
 
     def bind(self, args: tuple[Any, ...], consts: dict[str, Any]) -> Mapping[str, Any]:
@@ -233,7 +232,7 @@ class CppSource:
         numbers = {GmBuffer(array).base: number for number, array in given.items()}
         arrays = list(given.values())
 
-        def record(_: range) -> Recorded:
+        def record() -> Recorded:
             recorded = Recorded()
 
             def body() -> None:
@@ -245,7 +244,7 @@ class CppSource:
             run(dict.fromkeys(programs.cores, body), target, self.mode, options)
             return recorded
 
-        (recorded,) = spread(record, [], 1, 1, programs.keeper)
+        recorded: Recorded = apart(record, [], programs.keeper)
         parameters = [
             _parameter(name, value)
             for name, value in zip(self.names, arguments.values(), strict=True)
@@ -264,17 +263,21 @@ class CppSource:
         values = tuple(arguments.values())
         words = [_word(*each) for each in zip(self.signature, values, strict=True)]
         number = self._entered.index(self.expression)
-        hosts: list[Runtime] = []
+        loaded: dict[str, Library] = {}
+        hosts: dict[Any, Runtime] = {}  # one per run: what a host knows is of one machine
         trace = Trace(tuple(kinds))
 
         def body() -> None:
-            if not hosts:  # in the process of the launch
-                loaded = {kind: Library(path, self.file) for kind, path in paths.items()}
+            if not loaded:  # in the process of the launch
+                loaded.update({kind: Library(path, self.file) for kind, path in paths.items()})
                 for kind, library in loaded.items():
                     trace.connect(kind, library)
+            run_of = current().sync
+            if run_of not in hosts:
+                hosts.clear()
                 arrays = [as_array(value) for value in values if is_array(value)]
-                hosts.append(Runtime(loaded, Memory(arrays)))
-            hosts[0].body(number, words)()
+                hosts[run_of] = Runtime(loaded, Memory(arrays))
+            hosts[run_of].body(number, words)()
 
         start = Location(self.file, self.entry.line)
         keeper = Keeper(self.name, trace, paths, start, self.program.time_limit)

@@ -526,8 +526,10 @@ class Kernel:
         by the program that a device would be given: its errors are raised here. What cannot be
         lowered has no such program, and is judged call by call as it runs.
         """
+        if not self._is_lowered:
+            return None
         key = (asked.target, *self.source.cache_key(arguments))
-        if not self._is_lowered or key in self._unlowered:
+        if key in self._unlowered:
             return None
         try:
             self._written(asked.target, arguments)

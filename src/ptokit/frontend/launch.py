@@ -28,7 +28,7 @@ from ptokit.isa.targets import Target, target
 from ptokit.machine.budget import Budget
 from ptokit.machine.explore import explore as search
 from ptokit.machine.gm import as_array
-from ptokit.machine.jobs import Keeper, spread
+from ptokit.machine.jobs import Keeper, apart, spread
 from ptokit.machine.machine import Machine
 from ptokit.machine.recording import Recording, joined
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
@@ -100,11 +100,11 @@ def run(
     def share_of(blocks: range) -> _Sent:
         return _Sent.of(scheduled(blocks=blocks, arena=None))
 
-    def all_of_it(_: range) -> _Sent:
+    def all_of_it() -> _Sent:
         return _Sent.of(run(programs, on, mode, replace(options, jobs=1, arena=None)))
 
     if keeper is not None and (jobs == 1 or hazards == "explore"):
-        return _joined(spread(all_of_it, memory, 1, 1, keeper), on, mode, options)
+        return _joined([apart(all_of_it, memory, keeper)], on, mode, options)
     if jobs > 1 and grid > 1:
         parts = spread(share_of, memory, grid, min(jobs, grid), keeper)
         return _joined(parts, on, mode, options)

@@ -288,6 +288,13 @@ class GlobalObject:
             )
         self.pointer = pointer
 
+    def over(self, pointer: Pointer) -> GlobalObject:
+        """The same view over another place; the pointer is of its element type."""
+        found = GlobalObject.__new__(GlobalObject)
+        found.spec, found.shape, found.stride = self.spec, self.shape, self.stride
+        found.pointer, found.rank, found.key = pointer, self.rank, self.key
+        return found
+
     def facts(self) -> GlobalFacts:
         return GlobalFacts(self.spec, self.shape, self.stride)
 

@@ -121,6 +121,8 @@ class Recorder:
         self._arrays = arrays  # parameters by the address of their first byte
         self._calls = recorded.of(machine.core)
 
+    follows = True  # every call comes here, also one that is known
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._machine, name)
 

@@ -93,6 +93,7 @@ class Call(NamedTuple):
     events: tuple[int, ...]  # that it waits for
     given_back: tuple[tuple[Any, int], ...]  # objects of C++ that it may bind, and where they are
     is_fixed: bool  # whether the same words mean the same again
+    views: tuple[tuple[int, GlobalObject], ...] = ()  # and the words that say where they begin
 
 
 class Reader:
@@ -128,6 +129,7 @@ class Reader:
         args: list[Any] = []
         events: list[int] = []
         back: list[tuple[Any, int]] = []
+        views: list[tuple[int, GlobalObject]] = []
         is_fixed = not binds
         for _ in range(words[1]):
             kind = words[at]
@@ -142,6 +144,7 @@ class Reader:
                     words[at + 1], words[at + 2], words[at + 3 : at + 8], words[at + 8 : at + 13]
                 )
                 args.append(view)
+                views.append((at + 2, view))
                 back.append((view, words[at + 13]))
                 at += 14
             elif kind == CONV:
@@ -176,7 +179,8 @@ class Reader:
                 is_fixed = False
                 at += 3
         record, operands, attrs = resolved(insn, tuple(template), tuple(args))
-        return Call(record, operands, attrs, tuple(events), tuple(back) if waits else (), is_fixed)
+        given_back = tuple(back) if waits else ()
+        return Call(record, operands, attrs, tuple(events), given_back, is_fixed, tuple(views))
 
     # ---- operands ---------------------------------------------------------------------------
 

@@ -24,7 +24,9 @@ from ptokit.frontend.types import tile_class
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.fifos import PipeSpec
 from ptokit.machine.objects import GlobalObject, TileObject
+from ptokit.machine.sync import NO_OPERANDS
 from ptokit.native.headers import asks, instructions, operation_classes
+from ptokit.native.known import HEAD, WORD, Known, KnownRecords
 from ptokit.native.library import CARRY_OUT, Library
 from ptokit.native.records import Call, Memory, Reader, bits
 
@@ -42,7 +44,7 @@ class Runtime:
     def __init__(self, libraries: Mapping[str, Library], memory: Memory) -> None:
         self._libraries = dict(libraries)
         self._reader = Reader(memory)
-        self._calls: dict[Any, tuple[Call, Any]] = {}
+        self._known: dict[int, KnownRecords] = {}  # by core
         self._raised: dict[int, BaseException] = {}
         self._waits = [asks(each) for each in instructions()]
         self._carry_out = CARRY_OUT(self.carry_out)  # kept: C++ has only its address
@@ -76,45 +78,60 @@ class Runtime:
 
     def carry_out(self, words: int, count: int) -> int:
         """Do what the records ask for; the value of the last one."""
-        all_words = struct.unpack(f"{count}q", ctypes.string_at(words, 8 * count))
+        raw, length_at = ctypes.string_at(words, 8 * count), WORD.unpack_from
         machine, library = current(), self.library
         core = machine.core
+        here = self._known.setdefault(core.number, KnownRecords())
+        exact, moving = here.exact, here.moving
         value, at = 0, 0
-        token = foreign_site.set(None)
+        before = foreign_site.set(None)
         try:
-            while at < count:
-                end = at + all_words[at]
-                record = all_words[at + 1 : end]
-                at = end
-                if record[0] < 0:
-                    foreign_site.set(library.site(record[1:PLACE]))
-                    value = self._serve(record[0], record[PLACE:])
+            while at < len(raw):
+                (length,) = length_at(raw, at)
+                record, at = raw[at + 8 : at + 8 * length], at + 8 * length
+                near = moving.get(record[:HEAD])
+                known, operands = (exact.get(record), ()) if near is None else near.find(record)
+                if known is None or machine.follows:
+                    value = self._read(record, machine, library, here)
                     continue
-                known = self._calls.get((core.number, record))
-                call, site = known or self._read(record, core, library)
-                foreign_site.set(site)
-                for event in call.events:
-                    self._reader.events[event].precede(call.insn)
-                got = machine.execute(call.insn, call.operands, call.attrs, site)
-                value = 0 if got is None else bits(got)
-                if call.given_back:
-                    self._give_back(call, record, core)
+                if known.is_done:
+                    continue
+                foreign_site.set(known.site)
+                for handle, pipe, token, site in known.row:
+                    handle(pipe, token, site, NO_OPERANDS)
+                if not known.row:
+                    for event in known.call.events:
+                        self._reader.events[event].precede(known.call.insn)
+                    machine.enqueue(known.verified, operands or known.operands, known.site)
+                value = 0
         except BaseException as error:
             self._raised.setdefault(core.number, error)
             return STOPPED
         finally:
-            foreign_site.reset(token)
+            foreign_site.reset(before)
         return value
 
-    def _read(self, record: tuple[int, ...], core: Any, library: Library) -> tuple[Call, Any]:
-        site = library.site(record[1:PLACE])
+    def _read(self, record: bytes, machine: Any, library: Library, here: KnownRecords) -> int:
+        """Do what a record asks for, and remember it where that can come again."""
+        code, *all_words = struct.unpack(f"{len(record) // 8}q", record)
+        core, site = machine.core, library.site(tuple(all_words[: PLACE - 1]))
+        words = tuple(all_words[PLACE - 1 :])
         foreign_site.set(site)
-        call = self._reader.call(record[0], record[PLACE:], core, self._waits[record[0]])
-        if call.is_fixed:
-            self._calls[core.number, record] = call, site
-        return call, site
+        if code < 0:
+            return self._serve(code, words)
+        waits = self._waits[code]
+        call = self._reader.call(code, words, core, waits)
+        for event in call.events:
+            self._reader.events[event].precede(call.insn)
+        got = machine.execute(call.insn, call.operands, call.attrs, site)
+        if call.given_back:
+            self._give_back(call, core)
+        comes_again = (call.is_fixed or call.insn.binds) and not waits and not call.insn.returns
+        if comes_again and not machine.follows:
+            here.keep(record, Known(call, site, machine))
+        return 0 if got is None else bits(got)
 
-    def _give_back(self, call: Call, record: tuple[int, ...], core: Any) -> None:
+    def _give_back(self, call: Call, core: Any) -> None:
         """Tell objects of C++ what was bound."""
         for bound, where in call.given_back:
             if isinstance(bound, TileObject):
