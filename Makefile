@@ -47,6 +47,7 @@ bench: $(DEV) ## Speed: instructions, whole kernels, lowering, text (bench/READM
 	@$(BIN)/python bench/kernels.py
 	@$(BIN)/python bench/lowering.py
 	@$(BIN)/python bench/text.py
+	@$(BIN)/python bench/cpp.py
 
 growth: $(DEV) ## How the cost of the checks, and of all that comes before a run, grows
 	@$(BIN)/python bench/growth.py
