@@ -198,3 +198,12 @@ def test_arrays_are_left_alone(program: Any) -> None:
     out = np.zeros_like(X)
     program.nested.text(out, X, 3)
     assert not out.any()
+
+
+def test_every_schedule_runs_on_a_machine_of_its_own(program: Any) -> None:
+    """What a host has found out of one run is not taken for true in the next."""
+    out = np.zeros_like(X)
+    program.nested[1](out, X, 3, check="explore")
+    assert np.array_equal(out, X * 2)
+    with pytest.raises(PtoError, match=r"E6|schedule-dependent"):
+        program.racy[1](np.zeros_like(X), X, check="explore")
