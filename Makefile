@@ -70,6 +70,7 @@ mutation: $(DEV) ## Change the package in some 70 places, one at a time; the tes
 
 mutants: $(DEV) ## Take synchronisation out of programs or get it wrong, piece by piece; all must be found
 	@$(BIN)/python tools/mutants.py
+	@$(BIN)/python tools/cpp_mutants.py
 
 fixes: $(DEV) ## Repair every race mutant of the examples and 200 random kernels, and run them
 	@$(BIN)/python tools/fixes.py

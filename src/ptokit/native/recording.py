@@ -108,28 +108,35 @@ class Recorded:
         return self.calls.setdefault(CoreName(core.kind, core.block, core.subblock), [])
 
 
-class Recorder:
-    """Stands where the machine stands, passes every call on, and notes it.
+class InItsPlace:
+    """Stands where the machine stands, and is given every call; all else is the machine's."""
+
+    follows = True  # every call comes here, also one that is known
+
+    def __init__(self, machine: Any) -> None:
+        self.machine = machine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.machine, name)
+
+
+class Recorder(InItsPlace):
+    """Passes every call on, and notes it.
 
     What only names memory - an address of a tile, a part of another one - is not noted: every
     operand has its address.
     """
 
     def __init__(self, machine: Any, recorded: Recorded, arrays: Mapping[int, int]) -> None:
-        self._machine = machine
+        super().__init__(machine)
         self._recorded = recorded
         self._arrays = arrays  # parameters by the address of their first byte
         self._calls = recorded.of(machine.core)
 
-    follows = True  # every call comes here, also one that is known
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._machine, name)
-
     def execute(
         self, insn: Insn, operands: Sequence[Any], attrs: tuple[Any, ...], site: Site | Location
     ) -> Any:
-        value = self._machine.execute(insn, operands, attrs, site)
+        value = self.machine.execute(insn, operands, attrs, site)
         if insn.binds:
             return value
         at = site if isinstance(site, Location) else site.location
