@@ -41,6 +41,7 @@ from ptokit.passes.call_graph import connected
 from ptokit.passes.finish import Steps, finish
 from ptokit.passes.from_memrefs import with_tiles
 from ptokit.passes.levels import ConvertLevel, level_of
+from ptokit.passes.open_scopes import open_scopes
 from ptokit.passes.run_time_sizes import with_run_time_sizes
 from ptokit.passes.scales import with_scale_memories
 from ptokit.passes.spell_out import spelled_out
@@ -209,7 +210,7 @@ class Program:
         module = self.launchable
         if level_of(module) == "sync":
             module = ConvertLevel("l1").run(module, on)
-        module = with_scale_memories(with_tiles(module))
+        module = open_scopes(with_scale_memories(with_tiles(module)))
         return with_run_time_sizes(unfolded(module, on), on)
 
     def finished(

@@ -92,7 +92,9 @@ def _prepare(block: Block) -> Code:
 
 
 def _step(op: Op) -> Step:
-    definition = definition_of(op)
+    definition, of_micro = definition_of(op), micro_ops.handler_of(op)
+    if of_micro is not None:
+        return handled(of_micro, op)
     if definition in memory_ops.PREPARED:
         return memory_ops.PREPARED[definition](op)
     if definition in HANDLERS:
@@ -275,7 +277,6 @@ HANDLERS: dict[Definition, Handler] = {
     **conv_ops.HANDLERS,
     **async_ops.HANDLERS,
     **aggregate_ops.HANDLERS,
-    **micro_ops.HANDLERS,
 }
 
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ptokit.base.convert import element, number
-from ptokit.base.diagnostics import NotSupported, fail
+from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import TileType
 from ptokit.engines import memory_ops
 from ptokit.engines.steps import Handler, Step, arithmetic, handled
 from ptokit.engines.values import Frame
-from ptokit.ir.attributes import StringAttr
+from ptokit.ir.attributes import StringAttr, SymbolAttr
 from ptokit.ir.core import Block, Op, Value
-from ptokit.ir.dialects import Definition, definition_of, micro, scf
+from ptokit.ir.dialects import Definition, definition_of, func, micro, scf
 from ptokit.ir.flow import is_terminator
 from ptokit.ir.types import SINGLES_OF, MaskType, PtrType, RegisterType, ScalarType
 from ptokit.isa.effects import Pipe
@@ -133,8 +133,8 @@ def _inner(op: Op) -> Step:
         return memory_ops.PREPARED[definition](op)
     if definition in _SCALAR:
         return handled(_SCALAR[definition], op)
-    if op.insn is not None and op.insn.name in _ELEMENTS:
-        return handled(_ELEMENTS[op.insn.name], op)
+    if op.insn is not None and op.insn.accesses_element:
+        return handled(_element, op)
     return arithmetic(op)
 
 
@@ -219,39 +219,73 @@ def _while(op: Op) -> Step:
     return step
 
 
+def _call(op: Op) -> Step:
+    """A function that is a part of the scope."""
+    callee = op.attrs["callee"]
+    assert isinstance(callee, SymbolAttr)
+
+    def step(run: Interpreter, frame: Frame) -> None:
+        function = run.module.function(callee.name)
+        assert function is not None
+        if function.body is None:
+            run.call(function, [])  # which says that there is no definition
+            return
+        code = run.scopes.get(function.body)
+        if code is None:
+            code = run.scopes[function.body] = Code(function.body)
+        inside: Frame = {
+            name: frame[v] for name, v in zip(function.params, op.operands, strict=True)
+        }
+        frame.update(zip(op.results, code.run(run, inside), strict=True))
+
+    return step
+
+
 _CONTROL: dict[Definition | None, Callable[[Op], Step]] = {
     scf.FOR: _for,
     scf.IF: _if,
     scf.WHILE: _while,
+    func.CALL: _call,
 }
 
 
 # ---- single elements ---------------------------------------------------------------------------
 
 
-def _load_element(run: Interpreter, op: Op, frame: Frame) -> None:
-    at: Address = frame[op.operands[0]]
-    unit = run.unit
-    assert unit is not None
-    unit.place = op.location
-    data = unit.element(at, frame[op.operands[1]], writes=False)
-    frame[op.result] = number(data.view(at.dtype.np)[0], at.dtype)
-
-
-def _store_element(run: Interpreter, op: Op, frame: Frame) -> None:
+def _access(op: Op, frame: Frame) -> Callable[[VectorUnit], Any]:
+    """What an access of the scalar unit to one element does."""
     pointer, offset, value = (op.operand(n) for n in ("ptr", "offset", "value"))
     assert pointer is not None
     assert offset is not None
-    assert value is not None
     at: Address = frame[pointer]
-    unit = run.unit
-    assert unit is not None
-    unit.place = op.location
-    data = unit.element(at, frame[offset], writes=True)
-    data[:] = np.frombuffer(element(frame[value], at.dtype).tobytes(), np.uint8)
+    where, stored = frame[offset], None if value is None else frame[value]
+
+    def work(unit: VectorUnit) -> Any:
+        unit.place = op.location
+        data = unit.element(at, where, writes=value is not None)
+        if stored is None:
+            return number(data.view(at.dtype.np)[0], at.dtype)
+        data[:] = np.frombuffer(element(stored, at.dtype).tobytes(), np.uint8)
+        return None
+
+    return work
 
 
-_ELEMENTS: dict[str, Handler] = {"load_scalar": _load_element, "store_scalar": _store_element}
+def _element(run: Interpreter, op: Op, frame: Frame) -> None:
+    """Inside a scope."""
+    assert run.unit is not None
+    found = _access(op, frame)(run.unit)
+    if op.results:
+        frame[op.result] = found
+
+
+def _element_beside(run: Interpreter, op: Op, frame: Frame) -> None:
+    """Beside scopes: an instruction of the scalar unit that reaches on-chip memory."""
+    assert op.insn is not None
+    instruction = carrier(op.insn.name, Pipe.S)
+    found = run.machine.execute(instruction, [Work(_access(op, frame))], (), op.location)
+    if op.results:
+        frame[op.result] = found
 
 
 # ---- pointers ----------------------------------------------------------------------------------
@@ -336,14 +370,7 @@ def _beside(run: Interpreter, op: Op, frame: Frame) -> None:
         prepared_ = run.scopes[op] = _call_of(op), _arguments(op)
     call, fetch = prepared_
     args, record = fetch(frame), _record(op)
-    if record.is_inside:
-        raise fail(
-            "outside-scope",
-            f"{op.name} works on registers, which live inside a scope",
-            fix="put it into pto.vecscope { ... }",
-            site=op.location,
-            kind=NotSupported,
-        )
+    assert not record.is_inside, f"{op.name} stands in no scope"  # see passes/open_scopes.py
     instruction = carrier(record.name, record.pipe)
     work = Work(lambda unit: call(unit, *args))
     found = run.machine.execute(instruction, [work], (), op.location)
@@ -358,3 +385,13 @@ HANDLERS: dict[Definition, Handler] = {
     micro.CAST_POINTER: _castptr,
     **dict.fromkeys(micro.OPERATIONS, _beside),
 }
+
+
+def handler_of(op: Op) -> Handler | None:
+    """What executes an operation of this level; None: it belongs to another one."""
+    if op.insn is not None:
+        pointer = op.operand("ptr") if op.insn.accesses_element else None
+        is_local = pointer is not None and isinstance(pointer.type, PtrType) and pointer.type.space
+        return _element_beside if is_local else None
+    definition = definition_of(op)
+    return None if definition is None else HANDLERS.get(definition)

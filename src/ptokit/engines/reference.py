@@ -434,10 +434,10 @@ class ReferenceInterpreter(Interpreter):
         for op in block.ops:
             if is_terminator(op):
                 return [frame[v] for v in op.operands]
-            if op.insn is not None and definition_of(op) not in sync_ops.HANDLERS:
+            if (of_micro := micro_ops.handler_of(op)) is not None:
+                of_micro(self, op, frame)
+            elif op.insn is not None and definition_of(op) not in sync_ops.HANDLERS:
                 self._instruction(op, frame)
-            elif definition_of(op) in micro_ops.HANDLERS:
-                self._operation(op, frame)
             elif op.regions or func.CALL.matches(op):
                 frame.update(zip(op.results, self._control_flow(op, frame), strict=True))
             else:
@@ -448,7 +448,6 @@ class ReferenceInterpreter(Interpreter):
         """What makes and reads values, or orders the work of others."""
         handlers = memory_ops.HANDLERS | sync_ops.HANDLERS
         handlers |= conv_ops.HANDLERS | async_ops.HANDLERS | aggregate_ops.HANDLERS
-        handlers |= micro_ops.HANDLERS
         definition = definition_of(op)
         if definition in handlers:
             handlers[definition](self, op, frame)

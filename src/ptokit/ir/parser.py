@@ -349,8 +349,9 @@ class Parser(Reader):
             return
         block.ops += [*self.implied, op]
         self.implied.clear()
-        for value, (name, place) in zip(op.results, head.results, strict=False):
+        for value in op.results:
             value.owner = op
+        for value, (name, place) in zip(op.results, head.results, strict=False):
             self.define(name, value, place)
 
     def _result_names(self) -> list[tuple[str, Location]]:

@@ -332,7 +332,9 @@ class Reader:
                 self.values[name] = before
 
     def make_results(self, head: Head, types: list[Type] | tuple[Type, ...]) -> list[Value]:
-        """The result values of an operation; their number must be that of the names."""
+        """The result values of an operation, which may all go without a name."""
+        if not head.results:
+            return [Value("unused", type_, None, head.location) for type_ in types]
         if len(types) != len(head.results):
             self.note(
                 "result-count",

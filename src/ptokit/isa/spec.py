@@ -326,6 +326,11 @@ class Insn:
         """Whether it acts at an end of a FIFO."""
         return bool(self.end)
 
+    @property
+    def accesses_element(self) -> bool:
+        """Whether it reads or writes one element behind a pointer, in the scalar unit."""
+        return self.returns == "ptr" or {"ptr", "value"} <= set(self.names)
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the operands, in order."""

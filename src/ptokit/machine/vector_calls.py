@@ -94,7 +94,7 @@ class _Preparation:
         constants = {} if record.is_lanewise else {n: words[n] for n in names if n in words}
         constants |= {n: self.kinds.get(_OF[n]) or self.T for n in names if n in _OF}
         wants_unit, wants_hidden = "unit" in names, "hidden" in names
-        mask_at = self.at.get("mask")
+        mask_at = self.at.get("mask", -1)
         is_zeroing = record.masking is Masking.ZERO
         finish = [self._finish(slot) for slot in self.results]
         carriers = [i for i, s in enumerate(self.operands) if s.kind in (*_REGISTERS, *_MASKS)]
@@ -109,17 +109,18 @@ class _Preparation:
                 made = body(*handed, hidden=unit.registers, **constants)
             else:
                 made = body(*handed, **constants)
-            active = None
-            if mask_at is not None and is_zeroing:
-                active = args[mask_at].lanes(size)
-            carried = [args[i] for i in carriers]
-            after = unit.after(*[c for c in carried if c.__class__ in _CARRIERS])
-            poison = None
-            for each in () if wants_unit else carried:
-                if each.__class__ in _CARRIERS and each.poison is not None:
-                    poison = spread(unit, args)
-                    break
-            turn = unit.turn
+            active = args[mask_at].lanes(size) if is_zeroing else None
+            order, after, poison = unit.order, 0, None
+            turn = 0 if order is None else order.turn
+            is_lost = False
+            for place in carriers:
+                value = args[place]
+                if value.__class__ in _CARRIERS:
+                    if order is not None:
+                        after |= value.after if value.turn == turn else order.since(value)
+                    is_lost = is_lost or value.poison is not None
+            if is_lost and not wants_unit:
+                poison = spread(unit, args)
             if count == 1:
                 one = made[0] if made.__class__ is tuple else made
                 return finish[0](one, active, None if poison is None else poison[0], after, turn)

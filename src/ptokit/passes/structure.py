@@ -33,7 +33,6 @@ from ptokit.ir.types import (
 from ptokit.isa.facts import ConvFacts, TileFacts
 from ptokit.isa.remedies import size_remedy
 from ptokit.isa.sessions import OWN_GROUP, scratch_faults, session_faults
-from ptokit.isa.spec import Insn
 from ptokit.isa.targets import Target
 from ptokit.isa.verify import joined_advice, recipe
 from ptokit.passes.facts import Known, inferred_layout
@@ -505,7 +504,7 @@ def check_made_pointer(op: Op, scene: Scene) -> Iterator[Diagnostic]:
         text = "a pointer points to elements that memory holds"
         yield complaint(op, "element-type", text, {"element": made.element})
     for user in scene.function.walk():
-        if op.result in user.operands and not (user.insn and _is_scalar(user.insn)):
+        if op.result in user.operands and not (user.insn and user.insn.accesses_element):
             yield complaint(
                 user,
                 "made-pointer",
@@ -530,11 +529,6 @@ def check_pointer(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     if made.space != wanted.space or made.element.dtype is not wanted.element.dtype:
         text = "the address of a tile or view points into its memory, to its elements"
         yield complaint(op, "type-mismatch", text, {"result": made}, f"write {wanted}")
-
-
-def _is_scalar(insn: Insn) -> bool:
-    """Whether an instruction reads or writes one element behind a pointer."""
-    return insn.returns == "ptr" or {"ptr", "value"} <= {o.name for o in insn.operands}
 
 
 def check_session(op: Op, scene: Scene) -> Iterator[Diagnostic]:
@@ -592,7 +586,7 @@ CHECKS: dict[Definition, Check] = {
     memory.MAKE_VIEW: check_tensor_view,
     memory.DECLARE_VIEW: check_tensor_view,
     memory.PARTITION: check_partition,
-    **{d: check_scalar_access for d in DEFINITIONS.values() if d.insn and _is_scalar(d.insn)},
+    **{d: check_scalar_access for d in DEFINITIONS.values() if d.insn and d.insn.accesses_element},
     memory.INT_TO_PTR: check_made_pointer,
     memory.TILE_ADDR: check_pointer,
     memory.VIEW_ADDR: check_pointer,

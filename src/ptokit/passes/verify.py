@@ -29,13 +29,15 @@ from ptokit.passes.base import Pass
 from ptokit.passes.conv_structure import CONV_CHECKS
 from ptokit.passes.facts import Known
 from ptokit.passes.functions import check_functions
+from ptokit.passes.micro_scopes import check_scopes
+from ptokit.passes.micro_types import MICRO_CHECKS
 from ptokit.passes.overlap import overlaps
 from ptokit.passes.structure import CHECKS, Check, Scene, check_bound, complaint, tile_type
 from ptokit.passes.surroundings import Surroundings, Use
 from ptokit.passes.unbound import unbound
 
 _CHECKS: dict[Definition | None, list[Check]] = {}
-for _table in (CHECKS, CONV_CHECKS, AGGREGATE_CHECKS):
+for _table in (CHECKS, CONV_CHECKS, AGGREGATE_CHECKS, MICRO_CHECKS):
     for _definition, _check in _table.items():
         _CHECKS.setdefault(_definition, []).append(_check)
 
@@ -73,6 +75,7 @@ class Verify(Pass):
         mode = "manual" if self.is_manual or has_addresses(module) else "auto"
         checker = _Checker(module, target, mode, self)
         found = [*module.remarks, *check_functions(module), *check_origins(module)]
+        found += check_scopes(module)
         for function in module.functions:
             if function.body is not None:
                 found += checker.function(function)

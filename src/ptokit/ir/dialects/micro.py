@@ -72,8 +72,13 @@ STRICT_SCOPE = define(
     flow=_into_scope,
 )
 CAST_POINTER = define(
-    "pto.castptr", "source:any -> result:any", "%source {} : T(source) -> T(result)", pure=True
+    "pto.castptr",
+    "source:any -> result:any",
+    "%source {} : T(source) -> T(result)",
+    pure=True,
+    renames="source",
 )
+SCOPES = (SCOPE, STRICT_SCOPE)
 
 # ---- operations of the table -------------------------------------------------------------------
 

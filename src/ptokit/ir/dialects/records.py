@@ -36,7 +36,7 @@ def _slot(insn: Insn, operand: Operand, syntax: str, stated: str = "") -> Slot:
     elif is_plain_number(operand):
         kind = "int" if len(operand.kinds) == 1 else "any"
     elif set(operand.kinds) == {"pointer", "global"}:
-        kind = "memory"
+        kind = "element" if insn.accesses_element else "memory"
     else:
         kind = _KINDS.get(operand.kinds[0], "any") if len(operand.kinds) == 1 else "any"
     keys = {operand.name, *(k for k, each in literal_keys(insn).items() if each is operand)}

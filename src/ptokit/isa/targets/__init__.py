@@ -114,6 +114,7 @@ class Target:
     # C++ for this device.
     cpp_macros: tuple[str, ...] = ()
     core_macros: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    has_vector_registers: bool = False  # that programs name: micro-operations (isa/micro)
     is_device: bool = True  # else the permissive profile
     # Whether the assembler's own library of tile operations is compiled in instead of the C++ one;
     # None: it has none for this device. They agree but in what is not asserted.
@@ -247,6 +248,7 @@ A5 = Target(
     name="a5",
     tile_library=False,
     title="Ascend 950",
+    has_vector_registers=True,
     spaces=_spaces("a5"),
     left_layout="NZ",
     dtypes=_dtypes(_A5_TYPES),

@@ -1,0 +1,118 @@
+"""Rules of micro-operations and scopes that the verifier states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ptokit.from_text import loads
+from tests.micro.programs import mask, numbers, register, run, scope
+
+V, M = register("f32"), mask("f32")
+ALL = f'%m = pto.pset_b32 "PAT_ALL" : {M}\n'
+ONE = f"%v = pto.vbr %k : f32 -> {V}\n"
+
+
+def told(body: str, params: str = "%k: f32, %n: i32, %p: !pto.ptr<f32, ub>", kind: str = "") -> str:
+    """The codes that a function with a body is told on a5."""
+    more = f", pto.kernel_kind = #pto.kernel_kind<{kind}>" if kind else ""
+    text = f"func.func @f({params}) attributes {{pto.kernel{more}}} {{\n{body}\nreturn\n}}"
+    return " ".join(d.code for d in loads(text).check("a5"))
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (ALL + ONE + f"%w = pto.vnot %v, %m : {V}, {M} -> {V}", "micro-type"),  # no bits of floats
+        (ALL + ONE + f"%w = pto.vexp %v, %m : {V}, {M} -> {V}", ""),
+        (ALL + ONE + f"%w = pto.vadds %v, %n, %m : {V}, i32, {M} -> {V}", "micro-type"),
+        (ALL + ONE + f"%w = pto.vadds %v, %k, %m : {V}, f32, {M} -> {V}", ""),
+        (ALL + ONE + f"%w = pto.vcvt %v, %m {{part = \"P7\"}} : {V}, {M} -> {register('f16')}",
+         "micro-word"),
+        (ALL + ONE + f"%w = pto.vcvt %v, %m : {V}, {M} -> {register('i8')}", "micro-type"),
+        ('%m = pto.pset_b32 "PAT_ALL" : !pto.mask<b16>', "micro-type"),
+        ('pto.mem_bar "VST_ALL"', "micro-word"),
+        ('pto.mem_bar "VV_ALL"', ""),
+    ],
+)  # fmt: skip
+def test_types_and_words_are_those_of_the_record(body: str, code: str) -> None:
+    assert told(f"pto.vecscope {{\n{body}\n}}", "%k: f32, %n: i32") == code
+
+
+def test_a_packed_store_counts_the_slots_of_its_pattern() -> None:
+    half = f"%h = pto.vbr %k : f16 -> {register('f16')}\n"
+    store = 'pto.vsts %h, %u[%c], %m {{dist = "PK_B32"}} : {0}, !pto.ptr<f16, ub>, {1}'
+    front = "%c = arith.constant 0 : index\n%z = arith.constant 0 : i64\n"
+    front += "%u = pto.castptr %z : i64 -> !pto.ptr<f16, ub>\n"
+    for width, code in (("32", ""), ("16", "micro-type")):
+        made = f'%m = pto.pset_b{width} "PAT_ALL" : !pto.mask<b{width}>\n'
+        line = store.format(register("f16"), f"!pto.mask<b{width}>")
+        assert told(f"{front}pto.vecscope {{\n{half}{made}{line}\n}}", "%k: f16") == code
+
+
+def test_scopes_do_not_nest_and_hold_no_instructions() -> None:
+    assert told(f"pto.vecscope {{\npto.vecscope {{\n{ALL}}}\n}}") == "scope-inside"
+    assert told(f"pto.vecscope {{\n{ALL}pto.barrier <PIPE_V>\n}}") == "scope-inside"
+
+
+def test_a_strict_scope_uses_only_what_it_is_handed() -> None:
+    inside = f"^bb0(%a: f32):\n{ALL}%v = pto.vbr %k : f32 -> {V}\n"
+    front = "%k = arith.constant 1.0 : f32\n"
+    text = f"{front}pto.strict_vecscope(%k) {{\n{inside}}} : (f32) -> ()"
+    assert told(text, "") == "scope-border"
+    assert told(text.replace("pto.vbr %k", "pto.vbr %a"), "") == ""
+
+
+def test_a_cube_kernel_has_no_vector_registers() -> None:
+    assert told(f"pto.vecscope {{\n{ALL}}}", "", "cube") == "micro-space"
+    assert told(f"pto.vecscope {{\n{ALL}}}", "", "vector") == ""
+
+
+def test_vector_code_by_itself_is_a_scope_as_far_as_it_goes() -> None:
+    """Between two runs a flag ends the first; numbers between them are computed in front."""
+    text = str(scope(ALL, "x:f32", "f32"))
+    start = text.index("pto.vecscope")
+    bare = (
+        f"{ALL}%v = pto.vlds %x[%c0] : !pto.ptr<f32, ub> -> {V}\n%c64 = arith.constant 64 : index\n"
+        f"scf.for %i = %c0 to %c64 step %c64 {{\n%w = pto.vneg %v, %m : {V}, {M} -> {V}\n"
+        f"pto.vsts %w, %out[%i], %m : {V}, !pto.ptr<f32, ub>, {M}\n}}\n"
+        "%unused = arith.addi %c64, %c64 : index"
+    )
+    program = loads(text[:start] + bare + text[text.index("}", start) + 1 :])
+    assert "vecscope" not in str(program)
+    x, out = numbers("f32"), np.zeros(64, np.float32)
+    run(program, x, out=out)
+    assert (out == -x).all()
+
+
+def test_a_function_that_is_handed_registers_is_a_part_of_the_scope() -> None:
+    body = (
+        f"{ALL}%v = pto.vlds %x[%c0] : !pto.ptr<f32, ub> -> {V}\n"
+        f"%y = func.call @twice(%v, %m) : ({V}, {M}) -> {V}\n"
+        f"pto.vsts %y, %out[%c0], %m : {V}, !pto.ptr<f32, ub>, {M}"
+    )
+    helper = (
+        f"func.func private @twice(%v: {V}, %m: {M}) -> {V} {{\n"
+        f"%w = pto.vadd %v, %v, %m : {V}, {V}, {M} -> {V}\nreturn %w : {V}\n}}\n"
+    )
+    inner = str(scope(ALL, "x:f32", "f32")).replace(ALL.strip(), "BODY")
+    start, stop = inner.index("BODY"), inner.index("BODY") + 4
+    program = loads(helper + inner[:start] + body + inner[stop:])
+    x, out = numbers("f32"), np.zeros(64, np.float32)
+    run(program, x, out=out)
+    assert (out == 2 * x).all()
+
+
+@pytest.mark.parametrize("line", ["pto.simt_launch %k", "pto.vmi.unknown %k", "pto.ub.vadd %k"])
+def test_other_levels_are_refused_by_name(line: str) -> None:
+    with pytest.raises(Exception, match="micro-instruction of"):
+        loads(f"func.func @f(%k: f32) {{\n{line}\nreturn\n}}")
+
+
+def test_results_may_go_without_names() -> None:
+    made = loads(
+        "func.func @f(%n: i32, %a: index) {\n"
+        "scf.for %i = %a to %a step %a iter_args(%k = %n) -> (i32) {\n"
+        "scf.yield %k : i32\n}\nreturn\n}"
+    )
+    assert str(loads(str(made))) == str(made)
