@@ -19,6 +19,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import prod
@@ -41,7 +42,8 @@ from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines import Runnable
 from ptokit.engines import engine as find_engine
-from ptokit.engines.verdicts import question
+from ptokit.engines.compiled.replay import Replays
+from ptokit.engines.verdicts import question, says_nothing
 from ptokit.frontend.arguments import leaves_of
 from ptokit.frontend.launch import Options, Schedule, progress, run
 from ptokit.frontend.policies import policy_for
@@ -232,6 +234,7 @@ class Kernel:
     _verdicts: dict[Hashable, tuple[Diagnostic, ...]] = field(
         default_factory=dict[Hashable, tuple[Diagnostic, ...]]
     )
+    _replays: Replays = field(default_factory=Replays)  # launches that are repeated as they were
     # What launches of the program that ran last have left, and which program that was.
     _left: tuple[Any, list[Arena]] = (None, [])
 
@@ -675,33 +678,47 @@ class Launch:
         asks = None
         # Ranks of a world meet at memory that others touch as well: there it matters each time.
         is_alone = arena is not None and here() is None
-        if check is True and module is not None and is_alone and order == Schedule():
+        if module is not None and is_alone and order == Schedule() and check in (True, False):
             asks = question(module, self.blocks, programs.args, policy)
-        known = None if asks is None or events else kernel._verdicts.get(asks)
+        known = kernel._verdicts.get(asks) if check is True and asks and not events else None
         listener = Recorder(chosen.name) if timing else None
         computes = timing != "only"
-        options = Options(
-            self.blocks,
-            order,
-            check if known is None and computes else False,
-            [leaf for _, leaf in named],
-            jobs,
-            arena,
-            find_engine(engine).executor if computes else DatalessExecutor,
-            events,
-            policy=policy,
-            budget=budget,
-            listener=listener,
-        )
-        cores = dict.fromkeys(programs.cores, body)
-        try:
-            outcome = run(cores, chosen, programs.mode, options, programs.keeper)
-        except ProgramError as error:
-            is_auto = asked.steps == OPEN and getattr(kernel.source, "mode", "") == "auto"
-            if module is not None and is_auto:
-                _blame_ourselves(error)
-            error.diagnostics = with_doubts(error.diagnostics, ready.doubts if ready else ())
-            raise
+        watched = events or timing
+        is_repeatable = engine == "fast" and not watched and module and says_nothing(module)
+        repeatable = asks if is_repeatable else None
+        given = [as_array(v) for v in programs.args if getattr(v, "shape", ())]
+        outcome = tape = None
+        if repeatable is not None:
+            if check is False or known is not None:
+                outcome = kernel._replays.play(repeatable, given)
+            tape = kernel._replays.tape(repeatable)
+        if outcome is None:
+            options = Options(
+                self.blocks,
+                order,
+                check if known is None and computes else False,
+                [leaf for _, leaf in named],
+                jobs,
+                arena,
+                find_engine(engine).executor if computes else DatalessExecutor,
+                events,
+                policy=policy,
+                budget=budget,
+                listener=listener,
+                follow=None if tape is None else tape.follow,
+            )
+            cores = dict.fromkeys(programs.cores, body)
+            try:
+                with nullcontext() if arena is None else arena.lock:
+                    outcome = run(cores, chosen, programs.mode, options, programs.keeper)
+            except ProgramError as error:
+                is_auto = asked.steps == OPEN and getattr(kernel.source, "mode", "") == "auto"
+                if module is not None and is_auto:
+                    _blame_ourselves(error)
+                error.diagnostics = with_doubts(error.diagnostics, ready.doubts if ready else ())
+                raise
+            if tape is not None and arena is not None:
+                kernel._replays.keep(repeatable, tape, outcome, arena.lock, given)
         if arena is not None:  # after a run that has gone well
             arenas.append(arena)
         seconds = time.perf_counter() - started

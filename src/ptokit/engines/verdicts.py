@@ -18,6 +18,7 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.base.policy import Policy
 from ptokit.ir.core import Module
+from ptokit.ir.dialects import system
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.gm import as_array
 
@@ -47,6 +48,12 @@ def question(
 def reads_no_data(module: Module) -> bool:
     """Whether nothing that a program does depends on what its arrays hold, or on other devices."""
     return not any(op.insn is not None and _may_look(op.insn) for op in module.walk())
+
+
+@lru_cache(maxsize=256)
+def says_nothing(module: Module) -> bool:
+    """Whether a program shows nothing as it runs that would be missed."""
+    return not any(system.PRINT.matches(op) for op in module.walk())
 
 
 def _may_look(insn: Insn) -> bool:

@@ -15,8 +15,10 @@ from ptokit.base.layout import Array
 from ptokit.isa.costs import CONVERSION
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.effects import steps
+from ptokit.isa.expr import Arg
 from ptokit.isa.facts import Ops
 from ptokit.isa.folds import REGISTER_BYTES
+from ptokit.isa.idioms import Elementwise, Idiom
 from ptokit.isa.language import agree, in_text
 from ptokit.isa.meaning import at_the_same_places
 from ptokit.isa.pointwise import GOVERNED, plain, scratch, scratch_held
@@ -250,6 +252,16 @@ def has_late_tails(o: Any) -> bool:
     return TAILS_LAST[o.target] and narrows and several and in_place(o)
 
 
+def _loop(o: Ops) -> Idiom | None:
+    """One conversion of each element, where none goes through another type or waits for others."""
+    source, result = o.src.dtype, o.dst.dtype
+    detour = through_i32(o) or (o.target.is_device and result in (f8e4m3, f8e5m2))
+    if source is result or detour or has_late_tails(o) or not o.attrs["NeedSetCtrl"]:
+        return None
+    rounding = pair_of(o).rounding(o.attrs["mode"])
+    return Elementwise("dst", Arg(source, "src").to(result, rounding, saturation_of(o)))
+
+
 def heads_then_tails(dst: Array, src: Array, change: Callable[[Array], Array], ops: Ops) -> None:
     """Convert over the source itself: whole repeats of all rows, then the rest of all rows."""
     rows, cols = src.shape
@@ -348,6 +360,7 @@ _apart = separate("dst", "src").holds
         ),
     ],
     streams=True,
+    idiom=_loop,
     steps=[
         steps("a2a3", lambda o: (o.src.dtype, o.dst.dtype) == (i32, f16), start="V"),
         steps(

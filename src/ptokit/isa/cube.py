@@ -210,7 +210,7 @@ ONE_PADDED_ROW = must("one-row", DEVICES)(
 )
 
 
-def _is_result(o: Any, c: str) -> bool:
+def is_result(o: Any, c: str) -> bool:
     """Whether the accumulator that is named separately is that of the result."""
     alike = ("dtype", "rows", "cols", "addr")
     return o.cInMatrix is None or all(getattr(o.cInMatrix, f) == getattr(o[c], f) for f in alike)
@@ -218,14 +218,14 @@ def _is_result(o: Any, c: str) -> bool:
 
 def adds_to_result(o: Any, c: str) -> bool:
     """Whether a device is given another accumulator to start from, and does not look at it."""
-    return o.target.is_device and not _is_result(o, c)
+    return o.target.is_device and not is_result(o, c)
 
 
 def same_accumulator(c: str, on: str = DEVICES) -> Rule:
     """The hardware adds to what cOut holds and never looks at cIn."""
     return must("same-accumulator", on)(
         f"cInMatrix is the storage of {c}",
-        lambda o: _is_result(o, c),
+        lambda o: is_result(o, c),
         "pass the same accumulator tile twice",
         # A compiler may place them anywhere: what is meant is then not known.
         Told(f"cInMatrix is not read: the sum starts from {c}", lambda o: o.mode != "auto"),

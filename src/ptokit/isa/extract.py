@@ -269,6 +269,7 @@ A5_PATHS = KIRIN_PATHS + " Mat>ScaleLeft Mat>ScaleRight"
     scalar("indexCol1", unsigned(16), optional=True, note="first column of the second window"),
     attrs=[moves.RELU, moves.VEC_MODE],
     pipe=moves.pipe_of,
+    idiom=moves.loop,
     ops={"TEXTRACT_M2LR": Pipe.MTE1, "TEXTRACT_A2M": Pipe.FIX, "TEXTRACT_V2M": Pipe.FIX},
     targets=DEVICES,
     forms=[

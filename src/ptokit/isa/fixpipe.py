@@ -22,6 +22,9 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import RoundMode, SaturationMode, TileType
 from ptokit.base.layout import Array
 from ptokit.isa.devices import KIRIN
+from ptokit.isa.expr import Arg
+from ptokit.isa.facts import Ops
+from ptokit.isa.idioms import Elementwise, Idiom, copy
 from ptokit.isa.rules import must
 from ptokit.isa.spec import Rule
 from ptokit.isa.targets import A2A3, PerTarget, Target
@@ -70,6 +73,18 @@ def _cast(values: Array, src: DType, dst: DType, target: Target) -> Array:
     if dst is dt.bf16 or not target.is_device:
         return convert(values, src, dst, saturation=SaturationMode.OFF)
     return convert(values, src, dst)
+
+
+def drain_loop(to: str, o: Ops, relu: bool) -> Idiom | None:
+    """What an accumulator becomes on its way out when nothing quantises it."""
+    source, result = o.src.dtype, o[to].dtype
+    if relu or result.is_integer != source.is_integer:
+        return None
+    if source is result:
+        return copy(to, result)
+    wraps = result is dt.bf16 or not o.target.is_device
+    saturation = SaturationMode.OFF if wraps else SaturationMode.ON
+    return Elementwise(to, Arg(source, "src").to(result, saturation=saturation))
 
 
 def _quantised(

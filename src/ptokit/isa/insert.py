@@ -117,6 +117,7 @@ _VECTOR_RULES = [
         Attr("mode", TInsertMode, None, "bursts of a Vec to Mat transfer"),
     ],
     pipe=lambda o: {"Vec>Vec": Pipe.V, "Vec>Mat": Pipe.MTE3}.get(path(o), Pipe.FIX),
+    idiom=moves.loop,
     ops={"TINSERT_A2M": Pipe.FIX},
     targets=DEVICES,
     forms=[

@@ -15,6 +15,7 @@ from ptokit.base.layout import Array
 from ptokit.isa import cube
 from ptokit.isa.devices import A5_FAMILY, KIRIN
 from ptokit.isa.facts import Ops
+from ptokit.isa.idioms import Product
 from ptokit.isa.language import single
 from ptokit.isa.rules import behind, located, must, under
 from ptokit.isa.services import Places, Registers
@@ -144,6 +145,14 @@ def _onto_bias(
     cube.accumulate("cMatrix", cMatrix, aMatrix, bMatrix, ops, registers, biasData)
 
 
+def _loop(o: Ops, c: str, start: str) -> Product | None:
+    """A product whose sum starts from nothing, from the result itself or from a row."""
+    if start == "ACC" and not o.target.is_device and not cube.is_result(o, c):
+        return None
+    first = {"": None, "ACC": c, "BIAS": "biasData"}[start]
+    return Product(c, "aMatrix", "bMatrix", first)
+
+
 # ---- the products --------------------------------------------------------------------------------
 
 _OPERANDS = {
@@ -201,6 +210,7 @@ def _product(name: str, doc: str) -> None:
         example=example,
         freedom=cube.FREEDOM,
         doc=doc,
+        idiom=lambda o: _loop(o, c, start),
         **more,
     )({"": _fresh, "ACC": _onto_old, "BIAS": _onto_bias}[start])
 

@@ -411,6 +411,7 @@ OPS = {
         Attr("grp_axis", int, 1, "ZZ form: groups along the columns (1) or the rows (0) of src"),
     ],
     pipe=moves.pipe_of,
+    idiom=moves.loop,
     pointwise=lambda o: (
         o.src.kind == "tile" and o.fp is None and o.tmp is None and o.attrs["accToVecMode"] is None
     ),

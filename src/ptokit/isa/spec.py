@@ -27,6 +27,7 @@ from ptokit.isa.devices import TARGETS
 from ptokit.isa.effects import Effects, InAuto, Pipe, Steps
 from ptokit.isa.facts import Ops, Unknown, shown
 from ptokit.isa.freedom import Freedom, Freedoms, freedoms, unspecified
+from ptokit.isa.idioms import Find
 from ptokit.isa.meaning import Body, Form, Meaning
 from ptokit.isa.origins import Origin, origin_of
 from ptokit.isa.regions import Extent as Extent  # whoever defines an instruction looks here
@@ -295,6 +296,7 @@ class Insn:
     # Whether the body treats its arrays element by element, whatever shape they share: boxed
     # operands are then handed over as arrays of more dimensions, where they lie.
     pointwise: Callable[[Ops], bool] | None
+    idiom: Find | None  # the well-known loop that the body amounts to, for those who compile it
     freedom: tuple[Freedom, ...]  # what the hardware leaves open and the reference engine decides
     means: Meaning | None  # of which the body is made
     # What a call returns: the type of a number or handle, or the operand whose element type the
@@ -437,6 +439,7 @@ def insn(
     setup: str = "",
     more_examples: str | Iterable[Mapping[str, str]] = (),
     pointwise: Callable[[Ops], bool] | None = None,
+    idiom: Find | None = None,
     freedom: Freedoms = (),
     means: Form | None = None,
     returns: str = "",
@@ -519,6 +522,7 @@ def insn(
             body=body,
             doc=inspect.cleandoc(doc or body.__doc__ or ""),
             pointwise=pointwise,
+            idiom=idiom,
             freedom=(*freedoms(freedom), *_unknown(stated)),
             means=meaning,
             returns=returns,

@@ -18,7 +18,14 @@ from ptokit.isa.conv_layout import WEIGHTS
 from ptokit.isa.devices import A5_FAMILY, DEVICES, KIRIN, NEW, OLD
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import Ops
-from ptokit.isa.fixpipe import WORDS_STEP, convert_out, is_accumulator, store_conversions
+from ptokit.isa.fixpipe import (
+    WORDS_STEP,
+    convert_out,
+    drain_loop,
+    is_accumulator,
+    store_conversions,
+)
+from ptokit.isa.idioms import Idiom, copy
 from ptokit.isa.language import in_text
 from ptokit.isa.memory import FIX_VIEW, arranged, as_bits_of, c0_of, is_tile, pairs, view_rows_cols
 from ptokit.isa.rules import (
@@ -292,6 +299,14 @@ def _store(dst: Array, values: Array, o: Ops) -> None:
         dst[...] = values
 
 
+def _loop(o: Ops) -> Idiom | None:
+    """A plain store copies; an accumulator that is not quantised is converted."""
+    if _atomic(o) or not _tile(o) or o.preQuantScalar is not None:
+        return None
+    relu = o.attrs["reluPreMode"] == ReluPreMode.NormalRelu
+    return drain_loop("dst", o, relu) if _acc(o) else copy("dst", o.dst.dtype)
+
+
 def _same_count(o: Any) -> bool:
     """Whether view and valid region have the same number of elements, in their types.
 
@@ -309,6 +324,7 @@ def _same_count(o: Any) -> bool:
     attrs=[PHASE, ATOMIC, RELU],
     pipe=lambda o: Pipe.FIX if _acc(o) else Pipe.MTE3,
     pointwise=_tile,
+    idiom=_loop,
     ops={"TSTORE_VEC": Pipe.MTE3, "TSTORE_MAT": Pipe.MTE3, "TSTORE_ACC": Pipe.FIX},
     types=memory.moved_types("src", "", "SA-0011", "SA-0125"),
     rules=[

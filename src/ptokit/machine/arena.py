@@ -7,6 +7,8 @@ Only the work of making them is saved. An arena serves one machine at a time.
 
 from __future__ import annotations
 
+import threading
+
 from ptokit.isa.targets import Target
 from ptokit.machine.calls import CallCache
 from ptokit.machine.cluster import Cluster
@@ -20,3 +22,4 @@ class Arena:
         self.clusters: list[Cluster] = []
         self.pool = StoragePool()
         self.calls = CallCache(target, mode)
+        self.lock = threading.Lock()  # held while a program runs on its memories

@@ -310,6 +310,7 @@ def part_of(
         rules=(),
         effects=None,
         means=None,
+        idiom=None,
         forms=(tuple(o.name for o in operands),),
         body=body,
         body_parameters=frozenset(inspect.signature(body).parameters),

@@ -34,6 +34,7 @@ from ptokit.base.tiles import TileSpec
 from ptokit.isa.facts import Ops
 from ptokit.isa.fifos import FixpipeParams, half
 from ptokit.isa.fixpipe import WORDS_STEP, convert_out
+from ptokit.isa.idioms import Idiom, copy
 from ptokit.isa.pipes import TPOP, TPUSH
 from ptokit.isa.services import Beyond, Refused
 from ptokit.isa.spec import Attr, Extent, Insn, Operand, Pipe, View, gm_in, out, src
@@ -72,6 +73,28 @@ def _push(
     parts = [values] if len(slots) == 1 else np.split(values, SUBBLOCKS, 0 if Split == _UP else 1)
     for slot, part in zip(slots, parts, strict=True):
         slot[...] = (slot + part).astype(slot.dtype) if _adds(Config) else part
+
+
+def _pop_loop(o: Ops) -> Idiom | None:
+    return copy("tile", o.tile.dtype, "slot")
+
+
+def _push_loop(o: Ops) -> Idiom | None:
+    """A copy, or one for each half, where nothing converts on the way."""
+    if o.attrs["Config"] is not None:
+        return None
+    kind, at = o.tile.dtype, o.attrs["At"]
+    slots = [name for name, _ in o if name != "tile"]
+    if len(slots) == 1:
+        return None if at is not None and o.slot.kind != "tile" else copy("slot", kind, "tile")
+    is_upper = o.attrs["Split"] == _UP
+    size = (o.tile.vr if is_upper else o.tile.vc) // len(slots)
+    parts = (
+        copy(name, kind, "tile", (n * size, 0) if is_upper else (0, n * size))
+        for n, name in enumerate(slots)
+    )
+    found = tuple(part for part in parts if part is not None)
+    return found if len(found) == len(slots) else None
 
 
 def _adds(config: FixpipeParams | None) -> bool:
@@ -146,10 +169,12 @@ def _push_record(pipe: Pipe, slots: int, adds: bool, register: str) -> Insn:
     kinds = ("tile", "global")
     made = (Operand(name, role, kinds, _area, carries=adds) for name in names)
     record = part_of(TPUSH, pipe, (src("tile"), *made), _push, _ATTRS)
-    return replace(record, uses=frozenset(register.split()))
+    return replace(record, uses=frozenset(register.split()), idiom=None if adds else _push_loop)
 
 
-_POP = part_of(TPOP, Pipe.MTE2, (gm_in("slot"), out("tile")), _pop, _ATTRS)
+_POP = replace(
+    part_of(TPOP, Pipe.MTE2, (gm_in("slot"), out("tile")), _pop, _ATTRS), idiom=_pop_loop
+)
 _PUSH = {  # the pipe, the number of slots, whether it adds to what is there, where scales come from
     (pipe, slots, adds, register): _push_record(pipe, slots, adds, register)
     for pipe in (Pipe.FIX, Pipe.MTE3)

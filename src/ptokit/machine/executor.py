@@ -148,6 +148,8 @@ class FastExecutor:
             bound = (*bound, *hidden)
             for access in hidden:
                 access.poison()
+        if machine.tape is not None:
+            machine.tape(call, args, operands, bound, site)
         machine.publish(call, site, bound)
         return result
 

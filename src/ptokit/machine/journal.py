@@ -293,7 +293,7 @@ class Journal:
             if access.writes and isinstance(access.memory, GmBuffer):
                 address = access.memory.base + access.offset
                 last = writers.get(address)
-                if last is not None and last[0] != core and last[1] == access.signature[1]:
+                if last is not None and last[0] != core and last[1] == access.signature:
                     self._before[address] = raw_bytes(np.array(access.read()))
 
     def _compare(self, kind: _Kind, bound: Sequence[Any]) -> tuple[tuple[str, bool], ...]:
@@ -307,7 +307,7 @@ class Journal:
                     is_same = np.array_equal(before, raw_bytes(np.array(access.read())))
                     found += ((access.operand, is_same),)
                 if not kind.is_atomic:
-                    self._writers[address] = self.machine.core.number, access.signature[1]
+                    self._writers[address] = self.machine.core.number, access.signature
         return found
 
     # ---- steps of composite instructions --------------------------------------------------------

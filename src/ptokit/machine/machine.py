@@ -66,6 +66,8 @@ class Machine:
         self.operation: Event | None = None  # what is issued or executed now, where it is followed
         # Asked before an instruction writes to global memory, where somebody wants to look.
         self.peek: Callable[[Any, Sequence[Any]], None] | None = None
+        # Told of every executed call with its arguments, where a run is to be repeated.
+        self.tape: Callable[..., None] | None = None
         self.journal: Journal | None = None  # who notes what is done, where it is checked
         self._followers: list[Subscriber] = []
         self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings

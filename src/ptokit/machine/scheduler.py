@@ -92,6 +92,7 @@ class Options:
     policy: Policy = DEFAULT  # what is an error, what a warning, and what is silent
     budget: Budget | None = None  # what the run may take before it is stopped
     listener: Listener | None = None  # told of what the cores issue
+    follow: Callable[[Machine], None] | None = None  # given the machine before it runs
 
 
 @dataclass
@@ -215,6 +216,8 @@ class Scheduler:
             kind = IssueMachine
         self.machine = kind(self, target, mode, arena=arena, executor=executor, policy=policy)
         self.machine.blocks = self.grid
+        if options.follow is not None:
+            options.follow(self.machine)
         self.machine.budget = options.budget
         if options.budget is not None:
             self.machine.pool.account = options.budget.take

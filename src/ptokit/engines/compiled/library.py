@@ -1,0 +1,64 @@
+"""The library of tile operations: functions by what they compute, compiled when first wanted."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from functools import cache
+
+from ptokit.engines.compiled.host import Host, host
+from ptokit.engines.compiled.natives import Kernel
+from ptokit.engines.compiled.text import Function
+
+# Runs a stream: records of a function, the number of words in all, and the words it is handed.
+_RUNNER = """
+define void @{name}(ptr %stream, ptr %end, ptr %bases) nounwind {{
+entry:
+  br label %head
+head:
+  %at = phi ptr [%stream, %entry], [%next, %body]
+  %more = icmp ult ptr %at, %end
+  br i1 %more, label %body, label %done
+body:
+  %function = load ptr, ptr %at
+  %place = getelementptr i64, ptr %at, i64 1
+  %size = load i64, ptr %place
+  %args = getelementptr i64, ptr %at, i64 2
+  call void %function(ptr %args, ptr %bases)
+  %next = getelementptr i64, ptr %at, i64 %size
+  br label %head
+done:
+  ret void
+}}
+"""
+
+
+class Library:
+    """Functions of tiles on this computer."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._addresses: dict[Kernel, int] = {}
+        name = "ptokit_run"
+        signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        self.run = signature(host.address(_RUNNER.format(name=name), name))
+
+    def address(self, kernel: Kernel) -> int:
+        """Where the function lies; raises `Unsupported` where there is no code for it."""
+        found = self._addresses.get(kernel)
+        if found is None:
+            text = kernel.text("{name}")
+            name = f"tile_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+            found = self._host.address(text.replace("{name}", name), name)
+            self._addresses[kernel] = found
+        return found
+
+
+@cache
+def library() -> Library | None:
+    """The library of this process; None without a compiler."""
+    found = host()
+    return None if found is None else Library(found)
+
+
+__all__ = ["Function", "Library", "library"]

@@ -1,0 +1,310 @@
+"""Loops over strided arrays: an expression element by element, for arrays of any layout.
+
+The words of a call: four extents, then of each array its memory, the bytes in front of it and the
+strides of its outer three axes (and of the inner one where it is not dense), then the numbers. The
+inner axis goes in vectors; it is the one along which the result lies densely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ptokit.base.dtypes import DType
+from ptokit.base.layout import Array
+from ptokit.engines.compiled.host import Unsupported
+from ptokit.engines.compiled.lanes import Lanes, stored, widest
+from ptokit.engines.compiled.text import Function, Value
+from ptokit.isa.expr import Expr
+from ptokit.machine.access import Access
+
+AXES = 4
+DENSE, ONE, APART = "dense", "one", "apart"  # how an array goes along the inner axis
+_VECTOR = 64  # bytes
+_MOST_PIECES = 64  # of one instruction
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """A function of the library: an expression over arrays that go in a certain way."""
+
+    expr: Expr
+    arrays: tuple[tuple[str, DType, str], ...]  # the result first: name, elements, way
+    numbers: tuple[tuple[str, DType], ...]
+    lanes: int
+
+    def text(self, name: str) -> str:
+        code = Function(name)
+        extents = [code.word(i) for i in range(AXES)]
+        at, places, strides = AXES, list[Value](), list[list[Value]]()
+        for _, kind, way in self.arrays:
+            places.append(code.pointer(at))
+            steps = [code.word(at + 2 + axis) for axis in range(AXES - 1)]
+            inner = code.word(at + 5) if way is APART else str(kind.itemsize)
+            strides.append([*steps, inner])
+            at += 6 if way is APART else 5
+        given: dict[str, Value] = {}
+        for label, kind in self.numbers:
+            given[label] = _as_element(code, kind, code.word(at))
+            at += 1
+
+        def outer(axis: int, begins: list[Value]) -> None:
+            if axis == AXES - 1:
+                self._line(code, begins, [s[-1] for s in strides], extents[-1], given)
+                return
+
+            def body(_: Value, *moved: Value) -> Sequence[Value]:
+                outer(axis + 1, list(moved))
+                return [code.behind(p, s[axis]) for p, s in zip(moved, strides, strict=True)]
+
+            code.loop("0", extents[axis], "1", body, [("ptr", p) for p in begins])
+
+        outer(0, places)
+        return code.text()
+
+    def _line(
+        self,
+        code: Function,
+        begins: list[Value],
+        steps: list[Value],
+        count: Value,
+        numbers: dict[str, Value],
+    ) -> None:
+        """All elements along the inner axis: whole vectors, then what is left one by one."""
+        done = "0"
+        if self.lanes > 1:
+            whole = code.number("and", count, str(-self.lanes))
+            self._walk(code, begins, steps, done, whole, self.lanes, numbers)
+            done = whole
+        self._walk(code, begins, steps, done, count, 1, numbers)
+
+    def _walk(
+        self,
+        code: Function,
+        begins: list[Value],
+        steps: list[Value],
+        start: Value,
+        stop: Value,
+        lanes: int,
+        numbers: dict[str, Value],
+    ) -> None:
+        once = {
+            name: _spread(code, kind, lanes, code.do(f"load {stored(kind)}, ptr {p}, align 1"))
+            for (name, kind, way), p in zip(self.arrays[1:], begins[1:], strict=True)
+            if way is ONE
+        }
+        for name, kind in self.numbers:
+            once[name] = _spread(code, kind, lanes, numbers[name])
+
+        def body(index: Value) -> Sequence[Value]:
+            values = Lanes(code, lanes, {})
+            loaded: dict[str, Value] = {}
+            for (name, kind, way), p, step in zip(
+                self.arrays[1:], begins[1:], steps[1:], strict=True
+            ):
+                value = once.get(name)
+                if way is not ONE:
+                    place = code.behind(p, code.number("mul", index, step))
+                    value = code.do(f"load {values.vector(stored(kind))}, ptr {place}, align 1")
+                assert value is not None
+                loaded[name] = values.taken(kind, value)
+            for name, kind in self.numbers:
+                loaded[name] = values.taken(kind, once[name])
+            found = Lanes(code, lanes, loaded)
+            result = found.given(self.arrays[0][1], found.value(self.expr))
+            place = code.behind(begins[0], code.number("mul", index, steps[0]))
+            kind = found.vector(stored(self.arrays[0][1]))
+            code.act(f"store {kind} {result}, ptr {place}, align 1")
+            return ()
+
+        code.loop(start, stop, str(lanes), body)
+
+
+def _spread(code: Function, kind: DType, lanes: int, value: Value) -> Value:
+    """One element in all lanes."""
+    element = stored(kind)
+    vector, zeros = f"<{lanes} x {element}>", f"<{lanes} x i32> zeroinitializer"
+    first = code.do(f"insertelement {vector} poison, {element} {value}, i64 0")
+    return code.do(f"shufflevector {vector} {first}, {vector} poison, {zeros}")
+
+
+def _as_element(code: Function, kind: DType, word: Value) -> Value:
+    """A number of the arguments: the bits of an element in the low end of a word."""
+    bits = kind.bits
+    whole = word if bits == 64 else code.do(f"trunc i64 {word} to i{bits}")
+    held = stored(kind)
+    return whole if held == f"i{bits}" else code.do(f"bitcast i{bits} {whole} to {held}")
+
+
+# ---- operands as axes ----------------------------------------------------------------------------
+
+
+class Lines(NamedTuple):
+    """Where the rows and the columns of an operand begin, in bytes behind its place."""
+
+    rows: Array
+    columns: Array
+
+
+class Piece(NamedTuple):
+    """Some rows and columns along which all operands go evenly, as few axes as possible."""
+
+    extents: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]  # of each operand, in bytes, outermost first
+    begins: tuple[int, ...]  # of each operand
+
+
+def lines_of(
+    access: Access, shape: tuple[int, int], window: tuple[int, int] | None = None
+) -> Lines:
+    """The rows and columns of an access, of a window those from there on.
+
+    What is shorter than the shape repeats.
+    """
+    pattern = access.pattern
+    if pattern.dtype.is_packed or len(pattern.shape) == 1:
+        raise Unsupported("elements that share bytes, or have no rows")
+    size, first = pattern.dtype.itemsize, (pattern.rows.start, pattern.cols.start)
+    at = pattern.axis_map.offset
+    origin = at(*first)
+    counts = pattern.size
+    if 0 in counts or 0 in shape:
+        raise Unsupported("nothing to do")
+    offsets = pattern.axis_map.offsets[pattern.rows, pattern.cols]
+    rows, columns = offsets[:, 0], offsets[0] - origin
+    if window is not None:
+        rows, columns = rows[window[0] :][: shape[0]], columns[window[1] :][: shape[1]]
+        if (len(rows), len(columns)) != shape:
+            raise Unsupported("a window that is cut")
+        return Lines(rows * size, columns * size)
+    return Lines(
+        rows[np.arange(shape[0]) % counts[0]] * size,
+        columns[np.arange(shape[1]) % counts[1]] * size,
+    )
+
+
+class _Stretch(NamedTuple):
+    start: int
+    extents: tuple[int, int]
+    strides: tuple[tuple[int, int], ...]  # of each operand
+
+
+def _stretches(lines: Sequence[Array]) -> list[_Stretch]:
+    """The places of all operands along one direction, as loops in loops of even steps."""
+    table = np.stack(lines)
+    count = table.shape[1]
+    steps = np.diff(table, axis=1)
+    runs: list[tuple[int, int]] = []  # start and length of even runs
+    start = 0
+    while start < count:
+        stop = start + 1
+        while stop < count and (steps[:, stop - 1] == steps[:, start]).all():
+            stop += 1
+        runs.append((start, stop - start))
+        start = stop
+        if len(runs) > _MOST_PIECES:
+            raise Unsupported("operands in too many pieces")
+    found: list[_Stretch] = []
+    while runs:
+        first, length = runs[0]
+        inner = steps[:, first] if length > 1 else np.zeros(len(table), np.int64)
+        outer, number = np.zeros(len(table), np.int64), 1
+        while number < len(runs) and runs[number][1] == length:
+            begin = runs[number][0]
+            if length > 1 and not (steps[:, begin] == inner).all():
+                break
+            jump = table[:, begin] - table[:, runs[number - 1][0]]
+            if number > 1 and not (jump == outer).all():
+                break
+            outer = jump
+            number += 1
+        pairs = tuple(zip(outer.tolist(), inner.tolist(), strict=True))
+        found.append(_Stretch(first, (number, length), pairs))
+        del runs[:number]
+    return found
+
+
+def pieces(operands: Sequence[Lines]) -> list[Piece]:
+    """Operands of one shape, cut where one of them does not go on evenly; the first one decides
+    which axis is the inner one."""
+    down = _stretches([each.rows for each in operands])
+    across = _stretches([each.columns for each in operands])
+    if len(down) * len(across) > _MOST_PIECES:
+        raise Unsupported("operands in too many pieces")
+    found: list[Piece] = []
+    for r in down:
+        for c in across:
+            axes = [
+                (extent, tuple(strides[level] for strides in part.strides))
+                for part in (r, c)
+                for level, extent in enumerate(part.extents)
+            ]
+            begins = tuple(int(each.rows[r.start] + each.columns[c.start]) for each in operands)
+            found.append(_merged(axes, begins))
+    return found
+
+
+def _merged(axes: list[tuple[int, tuple[int, ...]]], begins: tuple[int, ...]) -> Piece:
+    live = sorted((a for a in axes if a[0] != 1), key=lambda axis: -abs(axis[1][0]))
+    merged: list[tuple[int, tuple[int, ...]]] = []
+    for extent, steps in live:
+        if merged and all(h == s * extent for h, s in zip(merged[-1][1], steps, strict=True)):
+            merged[-1] = merged[-1][0] * extent, steps
+        else:
+            merged.append((extent, steps))
+    none = (1, (0,) * len(begins))
+    merged = [none] * (AXES - len(merged)) + merged
+    extents, strides = zip(*merged, strict=True)
+    return Piece(extents, tuple(zip(*strides, strict=True)), begins)
+
+
+def pointwise(
+    expr: Expr,
+    names: Sequence[str],
+    kinds: Sequence[DType],
+    piece: Piece,
+    numbers: Sequence[tuple[str, DType]],
+) -> Pointwise:
+    """The function for operands that lie like these; the result is first."""
+    ways: list[str] = []
+    for kind, steps in zip(kinds, piece.strides, strict=True):
+        inner = steps[-1]
+        is_dense = inner == kind.itemsize or piece.extents[-1] == 1
+        ways.append(DENSE if is_dense else APART if inner else ONE)
+    if ways[0] is ONE:
+        raise Unsupported("a result of one element that is written many times")
+    lanes = 1
+    if APART not in ways:
+        most = max(1, _VECTOR // min(widest(expr, *kinds), 4))
+        lanes = 1 << min(most, max(1, piece.extents[-1])).bit_length() - 1
+    listed = tuple(zip(names, kinds, ways, strict=True))
+    return Pointwise(expr, listed, tuple(numbers), lanes)
+
+
+def apart_or_same(accesses: Sequence[Access], lines: Sequence[Lines]) -> bool:
+    """Whether the first operand is written where no other is read, or exactly where it is."""
+    first, place = accesses[0], lines[0]
+    low, high = _span(first, place)
+    for other, where in zip(accesses[1:], lines[1:], strict=True):
+        begin, end = _span(other, where)
+        if begin < high and low < end:
+            size = other.dtype.itemsize == first.dtype.itemsize
+            rows = np.array_equal(where.rows, place.rows)
+            same = rows and np.array_equal(where.columns, place.columns)
+            if not same or not size or _start(first) != _start(other):
+                return False
+    return True
+
+
+def _start(access: Access) -> int:
+    return access.memory.data.ctypes.data + access.offset
+
+
+def _span(access: Access, lines: Lines) -> tuple[int, int]:
+    begin, size = _start(access), access.dtype.itemsize
+    least = int(lines.rows.min() + lines.columns.min())
+    most = int(lines.rows.max() + lines.columns.max())
+    return begin + least, begin + most + size

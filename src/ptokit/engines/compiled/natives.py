@@ -1,0 +1,170 @@
+"""From a call to a function of the library and the words it is handed.
+
+What an instruction means is read from its record: the expressions of its form (`isa/meaning.py`),
+or the loop its body amounts to (`isa/idioms.py`). How its operands lie is read from the arrays the
+body would be handed. `Unsupported` says that the body itself has to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ptokit.base.convert import element
+from ptokit.base.dtypes import DType
+from ptokit.engines.compiled import reductions
+from ptokit.engines.compiled.host import Unsupported
+from ptokit.engines.compiled.loops import (
+    APART,
+    AXES,
+    apart_or_same,
+    lines_of,
+    pieces,
+    pointwise,
+)
+from ptokit.engines.compiled.product import LEFT, RIGHT, START, TO, product, room
+from ptokit.isa.expr import Arg, Expr, walk
+from ptokit.isa.idioms import Elementwise, Product
+from ptokit.isa.meaning import Each, Reduce
+from ptokit.machine.access import Access
+from ptokit.machine.calls import Call
+
+
+class Kernel(Protocol):
+    """A function that the library can hold."""
+
+    def text(self, name: str) -> str:
+        """Its LLVM module."""
+        ...
+
+
+@dataclass(frozen=True)
+class Native:
+    """A call, or a part of one, as the library takes it; where its operands lie is still open."""
+
+    kernel: Kernel
+    words: tuple[int, ...]
+    # Where the place of an operand goes, which operand, and how many bytes behind its address.
+    places: tuple[tuple[int, int, int], ...]
+    scratch: int = 0  # bytes of memory 0 that it uses
+
+
+def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Native]:
+    """What the library has for a call with these arguments, in order."""
+    insn, ops = call.insn, call.ops
+    if call.cleared:
+        raise Unsupported("more is written than the operands say")
+    if insn.means is not None:
+        form = insn.means.form
+        if isinstance(form, Each):
+            return _each(call, args, bound)
+        if isinstance(form, Reduce) and not call.copies:
+            return [reductions.native(call, dict(zip(insn.names, args, strict=True)))]
+        raise Unsupported(type(form).__name__)
+    idiom = None if insn.idiom is None else insn.idiom(ops)
+    if isinstance(idiom, Elementwise):
+        idiom = (idiom,)
+    if isinstance(idiom, tuple):
+        return [
+            native
+            for each in idiom
+            for native in _elementwise(call, args, bound, each.to, each.expr, each)
+        ]
+    if isinstance(idiom, Product) and not call.copies:
+        return [_product(call, dict(zip(insn.names, args, strict=True)), idiom)]
+    raise Unsupported("no meaning that can be read")
+
+
+def access_of(call: Call, bound: Sequence[Access], operand: int) -> Access | None:
+    """What a call touches of an operand; None: it is a number, or left out."""
+    for (index, _), access in zip(call.global_patterns, bound, strict=False):
+        if index == operand:
+            return access
+    return call.handed.get(call.insn.names[operand])
+
+
+def handed(call: Call, at: int, name: str) -> tuple[int, int, int]:
+    """The place of an operand whose array the body is handed."""
+    return at, call.insn.names.index(name), call.handed[name].pattern.start
+
+
+def _arguments(expr: Expr) -> list[Arg]:
+    return list(dict.fromkeys(node for node in walk(expr) if isinstance(node, Arg)))
+
+
+def _each(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Native]:
+    meaning = call.insn.means
+    assert meaning is not None
+    form = meaning.form
+    assert isinstance(form, Each)
+    if form.early or form.masks or form.leaves_open:
+        raise Unsupported("masks, or elements that are left open")
+    (expr,), (to,) = meaning.expressions(call.ops), meaning.outs
+    return _elementwise(call, args, bound, to, expr)
+
+
+def _elementwise(
+    call: Call,
+    args: Sequence[Any],
+    bound: Sequence[Access],
+    to: str,
+    expr: Expr,
+    idiom: Elementwise | None = None,
+) -> list[Native]:
+    """An expression, piece by piece; an idiom says how the shapes of its operands agree."""
+    symbols, index = _arguments(expr), call.insn.names.index
+    arrays = [arg for arg in symbols if not arg.is_number]
+    numbers = [arg for arg in symbols if arg.is_number]
+    labels = [to, *(arg.name for arg in arrays)]
+    kinds = [expr.kind, *(arg.kind for arg in arrays)]
+    accesses: list[Access] = []
+    for label, kind in zip(labels, kinds, strict=True):
+        access = access_of(call, bound, index(label))
+        if access is None or access.dtype.itemsize != kind.itemsize:
+            raise Unsupported("an operand that is left out, or elements of another size")
+        accesses.append(access)
+    shape = accesses[0].shape
+    if idiom is not None and idiom.at is None and any(a.shape != shape for a in accesses):
+        raise Unsupported("operands of other shapes")
+    window = None if idiom is None else idiom.at
+    lines = [lines_of(a, shape, window if n else None) for n, a in enumerate(accesses)]
+    if not apart_or_same(accesses, lines):
+        raise Unsupported("a result that overlaps what is read")
+    listed = [(arg.name, arg.kind) for arg in numbers]
+    tail = [_bits(args[index(arg.name)], arg.kind) for arg in numbers]
+    found: list[Native] = []
+    for piece in pieces(lines):
+        kernel = pointwise(expr, labels, kinds, piece, listed)
+        words, places = list(piece.extents), list[tuple[int, int, int]]()
+        for label, (_, _, way), strides, begin in zip(
+            labels, kernel.arrays, piece.strides, piece.begins, strict=True
+        ):
+            places.append((len(words), index(label), begin))
+            words += [0, 0, *strides[: AXES - 1]]
+            if way is APART:
+                words.append(strides[-1])
+        found.append(Native(kernel, (*words, *tail), tuple(places)))
+    return found
+
+
+def _bits(value: int | float, kind: DType) -> int:
+    """A number as the word that holds its bits."""
+    held = np.array([element(value, kind)], kind.np).view(kind.uint)
+    return int(held.astype(np.uint64).view(np.int64)[0])
+
+
+def _product(call: Call, given: dict[str, Any], idiom: Product) -> Native:
+    ops = call.ops
+    start = None if idiom.start is None else given[idiom.start]
+    names = idiom.to, idiom.left, idiom.right
+    kinds = ops[names[0]].dtype, ops[names[1]].dtype, ops[names[2]].dtype
+    to, left, right = (given[name] for name in names)
+    kernel, words = product(to, left, right, kinds, start)
+    places = [handed(call, at, n) for at, n in zip((TO, LEFT, RIGHT), names, strict=True)]
+    if kernel.start == "row":
+        assert idiom.start is not None
+        places.append(handed(call, START, idiom.start))
+    return Native(kernel, tuple(words), tuple(places), room(words))

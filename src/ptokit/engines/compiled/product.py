@@ -1,0 +1,328 @@
+"""Matrix products over boxed tiles: operands are packed into vectors, then multiplied in registers.
+
+Both operands lie in boxes whose rows along k are dense. The left one is written out as float rows,
+the right one as panels of sixteen columns, transposed in registers; then each step takes four rows
+times four panels with their sums in registers. Sums go along k from the first element on, and what
+the product is added to is added last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ptokit.base import dtypes as dt
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.base.layout import Array
+from ptokit.engines.compiled.host import Unsupported
+from ptokit.engines.compiled.lanes import Lanes, stored
+from ptokit.engines.compiled.text import Function, Value
+
+PANEL = 16  # columns
+ROWS, PANELS = 4, 4  # of a step
+_REAL = f"<{PANEL} x float>"
+
+# The words: m, k (in boxes), n (in panels), then of each operand memory, offset and strides.
+M, M_INNER, K, N = range(4)
+TO, LEFT, RIGHT, START, LEFT_ROWS, PACKED = 4, 8, 13, 17, 20, 22
+
+
+@dataclass(frozen=True)
+class Multiply:
+    """A function of the library: element types, the length of a box along k, the start."""
+
+    left: DType
+    right: DType
+    to: DType
+    box: int
+    start: str  # "", "sum" or "row"
+
+    def text(self, name: str) -> str:
+        code = Function(name)
+        depth = code.number("mul", code.word(K), str(self.box))
+        rows = self._pack_left(code, depth)
+        panels = self._pack_right(code)
+        self._multiply(code, rows, panels, depth)
+        return code.text()
+
+    # ---- packing ---------------------------------------------------------------------------------
+
+    def _pack_left(self, code: Function, depth: Value) -> Value:
+        """Rows of floats, one after the other; the words say where."""
+        source, rows = code.pointer(LEFT), code.pointer(LEFT_ROWS)
+        m1, m0, k1 = (code.word(LEFT + 2 + i) for i in range(3))
+        inner, boxes = code.word(M_INNER), code.word(K)
+        outer = code.number("sdiv", code.word(M), inner)
+        pitch = code.number("mul", depth, "4")
+
+        def block(i: Value, row: Value) -> Sequence[Value]:
+            def line(j: Value, at: Value) -> Sequence[Value]:
+                begin = code.behind(source, code.number("mul", i, m1))
+                begin = code.behind(begin, code.number("mul", j, m0))
+
+                def box(b: Value) -> Sequence[Value]:
+                    lanes = Lanes(code, self.box, {})
+                    there = code.behind(begin, code.number("mul", b, k1))
+                    value = _loaded(lanes, self.left, there)
+                    place = code.behind(at, code.number("mul", b, str(4 * self.box)))
+                    code.act(f"store {lanes.vector('float')} {value}, ptr {place}, align 4")
+                    return ()
+
+                code.loop("0", boxes, "1", box)
+                return [code.behind(at, pitch)]
+
+            return code.loop("0", inner, "1", line, [("ptr", row)])
+
+        code.loop("0", outer, "1", block, [("ptr", rows)])
+        return rows
+
+    def _pack_right(self, code: Function) -> Value:
+        """Panels of sixteen columns, k rows each."""
+        source, panels = code.pointer(RIGHT), code.pointer(PACKED)
+        k1, n = code.word(RIGHT + 2), code.word(RIGHT + 3)
+        boxes, count = code.word(K), code.word(N)
+        width = code.number("mul", n, str(PANEL))
+        lanes = Lanes(code, self.box, {})
+
+        def panel(p: Value, at: Value) -> Sequence[Value]:
+            begin = code.behind(source, code.number("mul", p, width))
+
+            def box(b: Value, there: Value) -> Sequence[Value]:
+                place = code.behind(begin, code.number("mul", b, k1))
+                columns: list[Value] = []
+                for _ in range(PANEL):
+                    columns.append(_loaded(lanes, self.right, place))
+                    place = code.behind(place, n)
+                for row in _transposed(code, columns, self.box):
+                    code.act(f"store {_REAL} {row}, ptr {there}, align 4")
+                    there = code.behind(there, str(4 * PANEL))
+                return [there]
+
+            return code.loop("0", boxes, "1", box, [("ptr", at)])
+
+        code.loop("0", count, "1", panel, [("ptr", panels)])
+        return panels
+
+    # ---- multiplying -----------------------------------------------------------------------------
+
+    def _multiply(self, code: Function, rows: Value, panels: Value, depth: Value) -> None:
+        m, n = code.word(M), code.word(N)
+        wide = code.number("and", n, str(-PANELS))
+        for first, last, count in (("0", wide, PANELS), (wide, n, 1)):
+
+            def across(p: Value, count: int = count) -> Sequence[Value]:
+                tall = code.number("and", m, str(-ROWS))
+                for begin, end, height in (("0", tall, ROWS), (tall, m, 1)):
+
+                    def down(r: Value, height: int = height) -> Sequence[Value]:
+                        self._step(code, (rows, panels, depth), (r, p), (height, count))
+                        return ()
+
+                    code.loop(begin, end, str(height), down)
+                return ()
+
+            code.loop(first, last, str(count), across)
+
+    def _step(
+        self,
+        code: Function,
+        packed: tuple[Value, Value, Value],
+        place: tuple[Value, Value],
+        size: tuple[int, int],
+    ) -> None:
+        """Some rows times some panels."""
+        (rows, panels, depth), (r, p), (height, width) = packed, place, size
+        pitch = code.number("mul", depth, "4")
+        length = code.number("mul", depth, str(4 * PANEL))
+        left = [
+            code.behind(rows, code.number("mul", code.number("add", r, str(i)), pitch))
+            for i in range(height)
+        ]
+        right = [
+            code.behind(panels, code.number("mul", code.number("add", p, str(j)), length))
+            for j in range(width)
+        ]
+
+        def along(k: Value, *sums: Value) -> Sequence[Value]:
+            at = code.number("mul", k, str(4 * PANEL))
+            factors = [
+                code.do(f"load {_REAL}, ptr {code.behind(panel, at)}, align 4") for panel in right
+            ]
+            found: list[Value] = []
+            for i, row in enumerate(left):
+                place = code.do(f"getelementptr float, ptr {row}, i64 {k}")
+                one = code.do(f"load float, ptr {place}, align 4")
+                first = code.do(f"insertelement {_REAL} poison, float {one}, i64 0")
+                spread = code.do(
+                    f"shufflevector {_REAL} {first}, {_REAL} poison, "
+                    f"<{PANEL} x i32> zeroinitializer"
+                )
+                for j, factor in enumerate(factors):
+                    found.append(
+                        code.call(
+                            _REAL,
+                            f"llvm.fma.v{PANEL}f32",
+                            (_REAL, spread),
+                            (_REAL, factor),
+                            (_REAL, sums[i * width + j]),
+                        )
+                    )
+            return found
+
+        zero = [(_REAL, "zeroinitializer")] * (height * width)
+        sums = code.loop("0", depth, "1", along, zero)
+        self._leave(code, sums, r, p, height, width)
+
+    def _leave(
+        self, code: Function, sums: Sequence[Value], r: Value, p: Value, height: int, width: int
+    ) -> None:
+        """Add what the sum starts from, and store it."""
+        to, row, panel = code.pointer(TO), code.word(TO + 2), code.word(TO + 3)
+        lanes = Lanes(code, PANEL, {})
+        kind = lanes.vector(stored(self.to))
+        begin = code.pointer(START) if self.start == "row" else ""
+        beside = code.word(START + 2) if self.start == "row" else ""
+        for i in range(height):
+            line = code.behind(to, code.number("mul", code.number("add", r, str(i)), row))
+            for j in range(width):
+                column = code.number("add", p, str(j))
+                place = code.behind(line, code.number("mul", column, panel))
+                total = sums[i * width + j]
+                if self.to.is_integer:  # every partial sum was exact
+                    total = code.do(f"fptosi {_REAL} {total} to {kind}")
+                if self.start:
+                    old = place
+                    if self.start == "row":
+                        old = code.behind(begin, code.number("mul", column, beside))
+                    held = code.do(f"load {kind}, ptr {old}, align 4")
+                    how = "add" if self.to.is_integer else "fadd"
+                    total = code.do(f"{how} {kind} {total}, {held}")
+                code.act(f"store {kind} {total}, ptr {place}, align 4")
+
+
+def _loaded(lanes: Lanes, kind: DType, place: Value) -> Value:
+    """Elements as floats."""
+    value = lanes.code.do(f"load {lanes.vector(stored(kind))}, ptr {place}, align 1")
+    value = lanes.taken(kind, value)
+    return lanes.converted(value, kind, dt.f32, RoundMode.CAST_RINT, SaturationMode.OFF)
+
+
+def _transposed(code: Function, rows: list[Value], length: int) -> list[Value]:
+    """Sixteen vectors as the vectors of their first elements, their second ones, and so on."""
+    if length > PANEL:
+        return [
+            value
+            for first in range(0, length, PANEL)
+            for value in _square(code, [_part(code, r, length, first, PANEL) for r in rows], PANEL)
+        ]
+    groups = [
+        _square(code, rows[first : first + length], length) for first in range(0, PANEL, length)
+    ]
+    while len(groups) > 1:
+        groups = [
+            [_joined(code, a, b, length) for a, b in zip(left, right, strict=True)]
+            for left, right in zip(groups[0::2], groups[1::2], strict=True)
+        ]
+        length *= 2
+    return groups[0]
+
+
+def _square(code: Function, rows: list[Value], size: int) -> list[Value]:
+    """Blocks off the diagonal change places: first of single elements, then of pairs, ..."""
+    kind, found, step = f"<{size} x float>", list(rows), 1
+    while step < size:
+        for i in range(size):
+            if i & step:
+                continue
+            a, b = found[i], found[i + step]
+            low = [j if not j & step else size + j - step for j in range(size)]
+            high = [j + step if not j & step else size + j for j in range(size)]
+            found[i] = _shuffled(code, kind, a, b, low)
+            found[i + step] = _shuffled(code, kind, a, b, high)
+        step *= 2
+    return found
+
+
+def _shuffled(code: Function, kind: str, a: Value, b: Value, lanes: Sequence[int]) -> Value:
+    mask = ", ".join(f"i32 {lane}" for lane in lanes)
+    return code.do(f"shufflevector {kind} {a}, {kind} {b}, <{len(lanes)} x i32> <{mask}>")
+
+
+def _part(code: Function, value: Value, length: int, first: int, count: int) -> Value:
+    return _shuffled(code, f"<{length} x float>", value, "poison", range(first, first + count))
+
+
+def _joined(code: Function, a: Value, b: Value, length: int) -> Value:
+    return _shuffled(code, f"<{length} x float>", a, b, range(2 * length))
+
+
+# ---- which products ------------------------------------------------------------------------------
+
+_FACTORS = (dt.f16, dt.bf16, dt.f32, dt.i8)
+_EXACT = 1 << 24  # integers up to this are floats
+
+
+def product(
+    to: Array, left: Array, right: Array, kinds: tuple[DType, DType, DType], start: Array | None
+) -> tuple[Multiply, list[int]]:
+    """The function for these arrays, and its words with the operands' places left at 0."""
+    result, first, second = kinds
+    if first not in _FACTORS or second not in _FACTORS or result not in (dt.f32, dt.i32):
+        raise Unsupported(f"{first.name} times {second.name}")
+    if (result is dt.i32) != (first is dt.i8 and second is dt.i8):
+        raise Unsupported("integers into floats")
+    m, n = to.shape[0], prod(to.shape[1:])
+    k = left.size // m
+    if result is dt.i32 and k << 14 > _EXACT:
+        raise Unsupported("integer sums beyond 24 bits")
+    rows, columns = split(left, m)
+    deep, wide = split(right, k)
+    if len(rows) > 2 or len(columns) > 2 or len(deep) > 2 or len(wide) != 1:
+        raise Unsupported("boxes of boxes")
+    box = columns[-1][0]
+    if columns[-1][1] != first.itemsize or deep[-1] != (box, second.itemsize):
+        raise Unsupported("operands that are not dense along k")
+    if box not in (4, 8, 16, 32) or n % PANEL or k % box:
+        raise Unsupported("boxes that are cut")
+    panels, inside = (to.shape[1], to.shape[2:]) if to.ndim == 3 else (n // PANEL, (PANEL,))
+    if to.ndim == 3 and (inside != (PANEL,) or to.strides[2] != 4):
+        raise Unsupported("an accumulator in other boxes")
+    if to.ndim == 2 and to.strides[1] != 4:
+        raise Unsupported("an accumulator in other boxes")
+    panel = to.strides[1] if to.ndim == 3 else 4 * PANEL
+    m1, m0 = rows if len(rows) == 2 else [(1, 0), *rows]
+    k1 = columns[0] if len(columns) == 2 else (1, 0)
+    deep1 = deep[0] if len(deep) == 2 else (1, 0)
+    words = [m, m0[0], k // box, panels]
+    words += [0, 0, to.strides[0], panel]
+    words += [0, 0, m1[1], m0[1], k1[1]]
+    words += [0, 0, deep1[1], wide[0][1]]
+    words += [0, 0, 4 * PANEL]
+    words += [0, 0, 0, 4 * m * k]
+    how = ""
+    if start is not None:
+        how = "row" if start.shape != to.shape else "sum"
+        if how == "row" and (start.ndim != 2 or start.strides[-1] != 4 or start.size != n):
+            raise Unsupported("a start that is no row")
+    return Multiply(first, second, result, box, how), words
+
+
+def split(array: Array, rows: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The axes of an array that count so many rows, and the others: extents and strides."""
+    axes = [(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
+    count, at = 1, 0
+    while count < rows:
+        count *= axes[at][0]
+        at += 1
+    if count != rows:
+        raise Unsupported("rows that no axes make up")
+    at = max(at, 1)
+    return axes[:at], axes[at:]
+
+
+def room(words: Sequence[int]) -> int:
+    """Bytes of packed operands."""
+    m, k_bytes = words[M], words[PACKED + 1]
+    return k_bytes + k_bytes // max(m, 1) * words[N] * PANEL

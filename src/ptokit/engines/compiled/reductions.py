@@ -1,0 +1,314 @@
+"""Reductions of rows: the extreme element, or a sum in the order that the target has.
+
+The words: rows and columns, then of result and source memory, offset and the stride of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base import dtypes as dt
+from ptokit.base.dtypes import DType
+from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.engines.compiled.host import Unsupported
+from ptokit.engines.compiled.lanes import Lanes, stored
+from ptokit.engines.compiled.text import Function, Value
+from ptokit.isa.expr import Apply, Arg, Expr, apply
+from ptokit.isa.folds import (
+    LEFT_TO_RIGHT,
+    REGISTER_BYTES,
+    REGISTERS,
+    ROW_BY_ROW,
+    Order,
+    tree,
+)
+from ptokit.isa.meaning import Reduce
+
+if TYPE_CHECKING:
+    from ptokit.engines.compiled.natives import Kernel, Native
+    from ptokit.machine.calls import Call
+
+ROWS, COLUMNS, TO, SOURCE = 0, 1, 2, 5
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The largest or smallest element of each row, as a scan with a strict comparison finds it."""
+
+    kind: DType
+    largest: bool
+    lanes: int
+
+    def text(self, name: str) -> str:
+        code = Function(name)
+        to, source = code.pointer(TO), code.pointer(SOURCE)
+        steps = code.word(TO + 2), code.word(SOURCE + 2)
+        columns = code.word(COLUMNS)
+
+        def row(_: Value, there: Value, line: Value) -> Sequence[Value]:
+            self._row(code, there, line, columns)
+            return [code.behind(there, steps[0]), code.behind(line, steps[1])]
+
+        code.loop("0", code.word(ROWS), "1", row, [("ptr", to), ("ptr", source)])
+        return code.text()
+
+    def _row(self, code: Function, to: Value, line: Value, columns: Value) -> None:
+        element = stored(self.kind)
+        whole = code.number("and", columns, str(-self.lanes))
+        wide, single = Lanes(code, self.lanes, {}), Lanes(code, 1, {})
+        worst = "0xFFF0000000000000" if self.largest else "0x7FF0000000000000"
+        vector = wide.vector(element)
+
+        def load(lanes: Lanes, index: Value) -> Value:
+            place = code.do(f"getelementptr {element}, ptr {line}, i64 {index}")
+            return code.do(f"load {lanes.vector(element)}, ptr {place}, align 1")
+
+        def better(lanes: Lanes, value: Value, held: Value) -> Value:
+            # NaN compares as no better, whichever side it is on; one in front comes back below.
+            kind = lanes.vector(element)
+            how = "ogt" if self.largest else "olt"
+            test = code.do(f"fcmp {how} {kind} {value}, {held}")
+            return code.do(f"select {lanes.vector('i1')} {test}, {kind} {value}, {kind} {held}")
+
+        start = wide.same(element, worst)
+        (found,) = code.loop(
+            "0", whole, str(self.lanes),
+            lambda i, held: [better(wide, load(wide, i), held)], [(vector, start)],
+        )  # fmt: skip
+        width = self.lanes
+        while width > 1:  # halves against each other
+            width //= 2
+            half = Lanes(code, width, {})
+            before = f"<{2 * width} x {element}>"
+            parts: list[Value] = []
+            for first in (0, width):
+                mask = ", ".join(f"i32 {first + lane}" for lane in range(width))
+                parts.append(
+                    code.do(
+                        f"shufflevector {before} {found}, {before} poison, <{width} x i32> <{mask}>"
+                    )
+                )
+            found = better(half, parts[0], parts[1])
+        one = single.vector(element)
+        (found,) = code.loop(
+            whole, columns, "1",
+            lambda i, held: [better(single, load(single, i), held)], [(one, found)],
+        )  # fmt: skip
+        first = load(single, "0")
+        odd = code.do(f"fcmp uno {one} {first}, {first}")
+        found = code.do(f"select <1 x i1> {odd}, {one} {first}, {one} {found}")
+        code.act(f"store {one} {found}, ptr {to}, align 1")
+        scalar = code.do(f"extractelement {one} {found}, i64 0")
+        is_zero = code.do(f"fcmp oeq {element} {scalar}, 0.0")
+
+        def first_zero() -> None:
+            """Among zeros of both signs the first one counts: backwards, each overwrites."""
+
+            def back(i: Value) -> Sequence[Value]:
+                place = code.number("sub", code.number("sub", columns, "1"), i)
+                value = load(single, place)
+                same = code.do(f"fcmp oeq {one} {value}, zeroinitializer")
+                test = code.do(f"extractelement <1 x i1> {same}, i64 0")
+                code.when(test, lambda: code.act(f"store {one} {value}, ptr {to}, align 1"))
+                return ()
+
+            code.loop("0", columns, "1", back)
+
+        code.when(is_zero, first_zero)
+
+
+@dataclass(frozen=True)
+class RegisterSum:
+    """Sums of rows, a register at a time: neighbours first, then neighbouring sums, onto zero."""
+
+    kind: DType
+
+    def text(self, name: str) -> str:
+        code = Function(name)
+        to, source = code.pointer(TO), code.pointer(SOURCE)
+        steps = code.word(TO + 2), code.word(SOURCE + 2)
+        columns, lanes = code.word(COLUMNS), REGISTER_BYTES // self.kind.itemsize
+        element = stored(self.kind)
+
+        def row(_: Value, there: Value, line: Value) -> Sequence[Value]:
+            def register(i: Value, total: Value) -> Sequence[Value]:
+                place = code.do(f"getelementptr {element}, ptr {line}, i64 {i}")
+                value = code.do(f"load <{lanes} x {element}>, ptr {place}, align 1")
+                part = neighbours(code, element, value, lanes)
+                return [code.do(f"fadd {element} {total}, {part}")]
+
+            (total,) = code.loop("0", columns, str(lanes), register, [(element, "0.0")])
+            code.act(f"store {element} {total}, ptr {there}, align 1")
+            return [code.behind(there, steps[0]), code.behind(line, steps[1])]
+
+        code.loop("0", code.word(ROWS), "1", row, [("ptr", to), ("ptr", source)])
+        return code.text()
+
+
+def neighbours(code: Function, element: str, value: Value, lanes: int) -> Value:
+    """The sum of all lanes: neighbours first, then neighbouring sums."""
+    while lanes > 1:
+        vector, half = f"<{lanes} x {element}>", lanes // 2
+        parts: list[Value] = []
+        for first in (0, 1):
+            mask = ", ".join(f"i32 {2 * lane + first}" for lane in range(half))
+            parts.append(
+                code.do(f"shufflevector {vector} {value}, {vector} poison, <{half} x i32> <{mask}>")
+            )
+        value = code.do(f"fadd <{half} x {element}> {parts[0]}, {parts[1]}")
+        lanes = half
+    return code.do(f"extractelement <1 x {element}> {value}, i64 0")
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Sums and products in the order of a target, written out for so many elements.
+
+    Along a row the elements are single numbers; along a column they are rows, of which some lanes
+    at a time are combined.
+    """
+
+    step: Expr  # of `held` and `element`
+    order: Order
+    count: int  # elements that meet
+    source: DType
+    wide: DType  # in which they are combined
+    to: DType
+    identity: float
+    lanes: int  # that are combined side by side
+
+    def text(self, name: str) -> str:
+        code = Function(name)
+        to, source = code.pointer(TO), code.pointer(SOURCE)
+        steps = code.word(TO + 2), code.word(SOURCE + 2)
+        along = steps[1] if self.order.axis == 0 else str(self.source.itemsize)
+        lines, size = code.word(ROWS), (self.to.itemsize, self.source.itemsize)
+
+        def walk(first: Value, last: Value, lanes: int) -> None:
+            def line(i: Value) -> Sequence[Value]:
+                across = steps if self.order.axis else [str(n) for n in size]
+                there = code.behind(to, code.number("mul", i, across[0]))
+                begin = code.behind(source, code.number("mul", i, across[1]))
+                self._line(Lanes(code, lanes, {}), there, begin, along)
+                return ()
+
+            code.loop(first, last, str(lanes), line)
+
+        whole = code.number("and", lines, str(-self.lanes))
+        if self.lanes > 1:
+            walk("0", whole, self.lanes)
+        walk(whole if self.lanes > 1 else "0", lines, 1)
+        return code.text()
+
+    def _line(self, lanes: Lanes, to: Value, begin: Value, along: Value) -> None:
+        code = lanes.code
+
+        def load(number: int) -> Value:
+            place = code.behind(begin, code.number("mul", str(number), along))
+            value = code.do(f"load {lanes.vector(stored(self.source))}, ptr {place}, align 1")
+            return self._cast(lanes, lanes.taken(self.source, value), self.source, self.wide)
+
+        def combine(node: Any, kind: DType) -> Value:
+            match node:
+                case None:
+                    return lanes.constant(kind, self.identity)
+                case int():
+                    return load(node)
+                case (str() as name, inner):
+                    after = next(k for k in (dt.f32, dt.f16, dt.bf16) if k.name == name)
+                    before = self.wide if after is dt.f32 else dt.f32
+                    return self._cast(lanes, combine(inner, before), before, after)
+                case (left, right):
+                    rights = [right]
+                    while isinstance(left, tuple) and not isinstance(left[0], str):
+                        left, right = left  # a long sum leans to the left
+                        rights.append(right)
+                    value = combine(left, kind)
+                    for right in reversed(rights):
+                        pair = {"held": value, "element": combine(right, kind)}
+                        value = Lanes(code, lanes.count, pair).value(self._step_of(kind))
+                    return value
+                case _:
+                    raise Unsupported(f"{node} in an order")
+
+        found = combine(tree(self.order, self.wide, self.count), self.wide)
+        found = lanes.given(self.to, self._cast(lanes, found, self.wide, self.to))
+        code.act(f"store {lanes.vector(stored(self.to))} {found}, ptr {to}, align 1")
+
+    def _step_of(self, kind: DType) -> Expr:
+        """The step; part of an order may be done in another type."""
+        if kind is self.wide:
+            return self.step
+        assert isinstance(self.step, Apply)
+        return apply(self.step.name, Arg(kind, "held"), Arg(kind, "element"))
+
+    @staticmethod
+    def _cast(lanes: Lanes, value: Value, before: DType, after: DType) -> Value:
+        return lanes.converted(value, before, after, RoundMode.CAST_RINT, SaturationMode.OFF)
+
+
+_MOST = 2048  # elements whose order is written out
+
+
+def native(call: Call, given: dict[str, Any]) -> Native:
+    """What the library has for a reduction."""
+    from ptokit.engines.compiled.natives import Native, handed
+
+    meaning, ops = call.insn.means, call.ops
+    assert meaning is not None
+    form = meaning.form
+    assert isinstance(form, Reduce)
+    (step,) = meaning.expressions(ops)
+    (label,) = meaning.outs
+    to, source, kind, result = given[label], given["src"], ops.src.dtype, ops.dst.dtype
+    if source.ndim != 2 or source.strides[1] != kind.itemsize or 0 in source.shape:
+        raise Unsupported("rows that are not dense")
+    rows, columns = source.shape
+    lines, count = (rows, columns) if form.axis else (columns, rows)
+    if to.ndim != 2 or to.shape[0 if form.axis else 1] != lines:
+        raise Unsupported("results that are no line")
+    if not form.axis and to.strides[1] != result.itemsize:
+        raise Unsupported("results that are not dense")
+    order = form.order(ops)
+    if order is None:
+        if kind is not result:
+            raise Unsupported("extremes of another type")
+        if form.axis and kind in (dt.f32, dt.f16):
+            held = Arg(kind, "held")
+            largest = isinstance(step, Apply) and step.parts[0] == (held < Arg(kind, "element"))
+            lanes = 1 << min(64 // kind.itemsize, columns).bit_length() - 1
+            kernel: Kernel = Extreme(kind, largest, lanes)
+        else:
+            order = LEFT_TO_RIGHT if form.axis else ROW_BY_ROW
+            kernel = _fold(step, order, count, (kind, kind, kind), 0, columns)
+    else:
+        assert isinstance(step, Apply)
+        wide = form.accumulates(ops)
+        if wide.is_integer:  # every order gives the same bits
+            order = LEFT_TO_RIGHT if form.axis else ROW_BY_ROW
+        registers = columns % (REGISTER_BYTES // kind.itemsize) == 0
+        is_sum = step.name == "add" and kind is wide is result is dt.f32
+        if order is REGISTERS and is_sum and registers:
+            kernel = RegisterSum(kind)
+        else:
+            widened = apply(step.name, Arg(wide, "held"), Arg(wide, "element"))
+            kinds = kind, wide, result
+            kernel = _fold(widened, order, count, kinds, form.identity, columns)
+    words = (lines, columns, 0, 0, to.strides[0], 0, 0, source.strides[0])
+    return Native(kernel, words, (handed(call, TO, label), handed(call, SOURCE, "src")))
+
+
+def _fold(
+    step: Expr,
+    order: Order,
+    count: int,
+    kinds: tuple[DType, DType, DType],
+    identity: float,
+    columns: int,
+) -> Fold:
+    if count > _MOST:
+        raise Unsupported(f"an order of {count} elements")
+    lanes = 1 if order.axis else 1 << min(16, columns).bit_length() - 1
+    return Fold(step, order, count, *kinds, identity, lanes)

@@ -1,0 +1,176 @@
+"""Repeating a run leaves the bytes of the run: every instruction, with plain and with odd values.
+
+What runs as a body is trivially right here; `test_the_library_has_most_instructions` counts what
+the library of compiled functions has.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from ptokit.base.diagnostics import PtoError
+from ptokit.base.location import Location
+from ptokit.engines.compiled.library import library
+from ptokit.engines.compiled.replay import Replay, Tape
+from ptokit.frontend.session import running
+from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.samples import Sample
+from ptokit.isa.spec import Insn
+from ptokit.kernels import Kernel
+from ptokit.machine.machine import Machine
+from ptokit.machine.objects import GlobalObject
+from ptokit.machine.scheduler import Outcome
+from tests.engines.test_instructions import of
+from tests.support import contents, sample_operands
+from tests.test_examples import NAMES
+
+pytestmark = pytest.mark.skipif(library() is None, reason="llvmlite is not installed")
+
+HERE = Location("sample", 1)
+ODD_F32 = np.array(
+    [0.0, -0.0, 1e-45, -1e-40, 1.5, -2.5, 3e38, np.inf, -np.inf, np.nan, 65504, 65520, 0.5, 127.5],
+    np.float32,
+)
+
+
+def scramble(operands: dict[str, Any], seed: int) -> None:
+    """Overwrite some elements of every float operand with zeros, subnormals, infinities, NaN."""
+    rng = np.random.default_rng(seed)
+    for operand in operands.values():
+        kind = getattr(getattr(operand, "spec", None), "dtype", None)
+        if kind is None or not kind.is_float or kind.itemsize < 2:
+            continue
+        storage = getattr(operand, "storage", None)
+        if isinstance(operand, GlobalObject):
+            storage = None if operand.pointer is None else operand.pointer.buffer
+        if storage is not None and storage.nbytes % kind.itemsize == 0:
+            elements = storage.data.view(kind.np)
+            where = rng.random(elements.shape) < 0.3
+            with np.errstate(all="ignore"):
+                elements[where] = rng.choice(ODD_F32, where.sum()).astype(kind.np)
+
+
+def storages(machine: Machine, operands: dict[str, Any]) -> list[Any]:
+    """Every memory the operands lie in."""
+    found = [*machine.core.memories.values()]
+    for operand in operands.values():
+        storage = getattr(operand, "storage", None)
+        if storage is not None:
+            found.append(storage)
+        if isinstance(operand, GlobalObject) and operand.pointer is not None:
+            found.append(operand.pointer.buffer)
+    return list({id(each): each for each in found}.values())
+
+
+class Repeated(NamedTuple):
+    """What a call leaves, what its repetition leaves, and what ran as a body there."""
+
+    first: Any
+    second: Any
+    bodies: dict[str, int]
+    operands: dict[str, Any]
+
+
+def repeated(sample: Sample, seed: int) -> Repeated | None:
+    """A call and its repetition; None where it is refused, or only orders others."""
+    machine = Machine(sample.target, "auto")
+    with running(machine):
+        try:
+            operands = sample_operands(sample, seed)
+            if seed:
+                scramble(operands, seed)
+            tape = Tape()
+            tape.follow(machine)
+            before = [(s, s.data.copy()) for s in storages(machine, operands)]
+            attrs = tuple(sample.attrs[a.name] for a in sample.insn.attrs)
+            machine.execute(sample.insn, tuple(operands.values()), attrs, HERE)
+        except PtoError:
+            return None
+        if tape.reason or not tape.notes:
+            return None
+        arrays = [
+            o.pointer.buffer.owner
+            for o in operands.values()
+            if isinstance(o, GlobalObject) and o.pointer is not None
+        ]
+        after = contents(machine, operands)
+        known = {id(s) for s, _ in before}
+        for storage in storages(machine, operands):
+            if id(storage) not in known:
+                storage.data[:] = 0
+        for storage, data in before:
+            storage.data[:] = data
+        replay = Replay(tape, Outcome(machine, ()), threading.Lock(), arrays)
+        assert replay.play(arrays)
+        return Repeated(after, contents(machine, operands), replay.bodies, operands)
+
+
+def without_payloads(found: Any, operands: dict[str, Any]) -> Any:
+    """What was left, with one NaN for all: nobody says which of two NaNs a sum keeps."""
+    cleaned: dict[str, Any] = {}
+    for name, value in found.items():
+        data = bytearray(value[0] if isinstance(value, tuple) else value)
+        kind = getattr(getattr(operands.get(name.split()[0]), "spec", None), "dtype", None)
+        if kind is not None and kind.is_float and kind.itemsize > 1:
+            elements = np.frombuffer(data, kind.np)
+            with np.errstate(all="ignore"):
+                elements[np.isnan(elements)] = np.nan
+        cleaned[name] = bytes(data)
+    return cleaned
+
+
+@pytest.mark.parametrize("insn", INSTRUCTIONS.values(), ids=lambda insn: insn.name)
+def test_a_repetition_leaves_the_same_bytes(insn: Insn) -> None:
+    for sample in of(insn):
+        found = repeated(sample, 0)
+        if found is not None:
+            assert found.first == found.second, str(sample)
+
+
+@pytest.mark.parametrize("insn", INSTRUCTIONS.values(), ids=lambda insn: insn.name)
+def test_odd_values_are_treated_alike(insn: Insn) -> None:
+    for sample in of(insn):
+        found = repeated(sample, 1)
+        if found is not None:
+            first, second = (
+                without_payloads(each, found.operands) for each in (found.first, found.second)
+            )
+            assert first == second, str(sample)
+
+
+def test_the_library_has_most_instructions() -> None:
+    compiled: Counter[str] = Counter()
+    for insn in INSTRUCTIONS.values():
+        for sample in of(insn):
+            found = repeated(sample, 0)
+            if found is not None:
+                compiled[insn.name] += not found.bodies
+    assert sum(map(bool, compiled.values())) > len(compiled) / 2
+
+
+CASES = [
+    pytest.param(case, on, id=f"{name}-{case.name.replace(' ', '_')}-{on}")
+    for name in NAMES
+    for case in importlib.import_module(name).CASES
+    for on in case.targets[:1]
+    if "lowered" in case.paths
+]
+
+
+@pytest.mark.parametrize(("case", "on"), CASES)
+def test_the_second_launch_of_an_example_leaves_what_the_first_one_left(case: Any, on: str) -> None:
+    """Other arrays, with other contents: nothing of the first launch is left in the second."""
+    kernel = Kernel(case.kernel.source)
+    left: list[Any] = []
+    for engine in ("fast", "fast", "reference"):
+        arrays = list(case.inputs(np.random.default_rng(len(left) > 0)))
+        kernel[case.blocks](*arrays, target=on, path="lowered", engine=engine, **case.consts)
+        left.append([a.tobytes() for a in arrays if isinstance(a, np.ndarray)])
+    assert any(found is not None for found in kernel._replays)
+    assert left[1] == left[2]
