@@ -48,6 +48,7 @@ from ptokit.frontend.types import *
 from ptokit.isa.sort_records import MrgSortExecutedNumList
 
 if TYPE_CHECKING:
+    from ptokit.folders.goldens import run_goldens
     from ptokit.folders.runs import run_folder
     from ptokit.from_cpp import cpp
     from ptokit.from_python import kernel
@@ -64,6 +65,7 @@ _LATE = {
     "load_parts": "ptokit.from_text",
     "loads": "ptokit.from_text",
     "run_folder": "ptokit.folders.runs",
+    "run_goldens": "ptokit.folders.goldens",
     "TextLimits": "ptokit.ir.limits",
 }
 
@@ -101,6 +103,7 @@ __all__ = [
     "load_parts",
     "loads",
     "run_folder",
+    "run_goldens",
     "TextLimits",
     "static_range",
     "cube_section",

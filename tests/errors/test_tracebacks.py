@@ -211,6 +211,7 @@ MISTAKES: dict[str, list[Callable[[], Any]]] = {
         lambda: ptokit.run_folder("/no/such/folder"),
         lambda: ptokit.run_folder("/no/such/folder", jobs=0),
     ],
+    "run_goldens": [lambda: ptokit.run_goldens("/no/such/folder")],
     "load_parts": [lambda: ptokit.load_parts("/no/such/file.pto")],
     "TextLimits": [
         lambda: TextLimits(depth=3),

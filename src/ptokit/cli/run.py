@@ -18,6 +18,7 @@ from ptokit.cli.files import Fill, make_folder, write
 from ptokit.cli.sources import load_program
 from ptokit.cli.steps import Asked, finishing
 from ptokit.folders.arrays import array_for
+from ptokit.folders.goldens import run_goldens
 from ptokit.folders.runs import Outcomes, Status, run_folder
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, ViewType
@@ -69,6 +70,22 @@ def command(
         float,
         typer.Option("--time-limit", min=0.001, help="Of C++: seconds without an instruction."),
     ] = TIME_LIMIT,
+    golden: Annotated[
+        bool,
+        typer.Option(
+            "--golden",
+            help="Of a folder of published cases: compare with their goldens. Runs the golden.py "
+            "and compare.py of each case, which is code of others.",
+        ),
+    ] = False,
+    slack: Annotated[
+        int,
+        typer.Option(
+            "--slack",
+            min=0,
+            help="With --golden: bytes behind each array, for kernels that leave it.",
+        ),
+    ] = 0,
     define: Defines = None,
     strict: Strict = False,
     release: Release = False,
@@ -82,6 +99,14 @@ def command(
     Of a folder run every program in it: as its runs.toml says, or on random arguments.
     """
     words, rules = args or [], profile(strict, release)
+    if slack and not golden:
+        raise usage_error("arguments", "--slack is for published cases", fix="add --golden")
+    if golden:
+        told = run_goldens(
+            file, target=target, rules=rules, slack=slack, jobs=jobs, max_seconds=max_seconds
+        )
+        runs = [each.to_json() for each in told]
+        answer(str(told), code=_code(told), runs=runs, counts=told.counts)
     if file.is_dir() or seed is not None:
         given = (words, entry, out, in_place, schedule, max_steps, max_bytes, define, allow)
         if any(given):

@@ -114,9 +114,14 @@ class Outcomes(Sequence[Outcome]):
         for each, row in zip(self.outcomes, rows, strict=True):
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
             lines.append(f"{'  '.join(cells)}  {each.reason}".rstrip())
+        return "\n".join([*lines, self.closing])
+
+    @property
+    def closing(self) -> str:
+        """The line that counts."""
         told = ", ".join(f"{count} {status}" for status, count in self.counts.items())
         seconds = sum(each.seconds for each in self.outcomes)
-        return "\n".join([*lines, f"{len(self)} runs: {told}; {seconds:.1f} s"])
+        return f"{len(self)} runs: {told}; {seconds:.1f} s"
 
 
 @public
@@ -142,14 +147,9 @@ def run_folder(
                "place": place_tiles, "rules": rules, "max_seconds": max_seconds}  # fmt: skip
     root = Path(place)
     cases = cases_in(root, options)
-    found: dict[int, list[Outcome]] = {}
-    with progress(len(cases), "programs") as done, suppress(KeyboardInterrupt):
-        for number, outcomes in _apart(cases, jobs) if jobs > 1 else _here(cases):
-            found[number] = outcomes
-            if done is not None:
-                done(1)
+    found = run_each(cases, [[_left_out(case)] for case in cases], run_case, jobs, "programs")
     base = root if root.is_dir() else root.parent
-    every = [o for n, case in enumerate(cases) for o in found.get(n) or [_left_out(case)]]
+    every = [o for outcomes in found for o in outcomes]
     return Outcomes(tuple(replace(o, program=_short(o.program, base)) for o in every))
 
 
@@ -173,7 +173,7 @@ def run_case(case: Case) -> list[Outcome]:
         chosen = [(part, name) for part in parts for name in _kernels(part, case)]
         targets = [part.target(case.target).name for part, _ in chosen]
     except Exception as error:
-        return [_failed(made, error, Status.REFUSED, started)]
+        return [failed(made, error, Status.REFUSED, started)]
     return [
         _run(replace(made, kernel=name, target=target), case, part)
         for (part, name), target in zip(chosen, targets, strict=True)
@@ -197,7 +197,7 @@ def _run(made: Outcome, case: Case, program: Program) -> Outcome:
             status = Status.STOPPED
             return _launched(made, case, kernel, program, options)
     except Exception as error:
-        return _failed(made, error, status, started)
+        return failed(made, error, status, started)
 
 
 def _launched(
@@ -269,7 +269,7 @@ def _compared(
     return replace(made, status=status, reason="; ".join(reasons))
 
 
-def _failed(made: Outcome, error: Exception, status: Status, started: float) -> Outcome:
+def failed(made: Outcome, error: Exception, status: Status, started: float) -> Outcome:
     """The outcome of a run that an error has ended."""
     seconds = time.perf_counter() - started
     found = error.diagnostics if isinstance(error, PtoError) else ()
@@ -287,13 +287,32 @@ def _failed(made: Outcome, error: Exception, status: Status, started: float) -> 
 
 # ---- many runs -----------------------------------------------------------------------------------
 
+Run = Callable[[Any], list[Outcome]]
 
-def _here(cases: Sequence[Case]) -> Iterator[tuple[int, list[Outcome]]]:
+
+def run_each(
+    cases: Sequence[Any], left_out: Sequence[list[Outcome]], run: Run, jobs: int, of_what: str
+) -> list[list[Outcome]]:
+    """The outcomes of every case, of those that Ctrl-C has left out what stands for them."""
+    found: dict[int, list[Outcome]] = {}
+    with progress(len(cases), of_what) as done, suppress(KeyboardInterrupt):
+        for number, outcomes in (
+            _apart(cases, left_out, run, jobs) if jobs > 1 else _here(cases, run)
+        ):
+            found[number] = outcomes
+            if done is not None:
+                done(1)
+    return [found.get(number) or blank for number, blank in enumerate(left_out)]
+
+
+def _here(cases: Sequence[Any], run: Run) -> Iterator[tuple[int, list[Outcome]]]:
     for number, case in enumerate(cases):
-        yield number, run_case(case)
+        yield number, run(case)
 
 
-def _apart(cases: Sequence[Case], jobs: int) -> Iterator[tuple[int, list[Outcome]]]:
+def _apart(
+    cases: Sequence[Any], left_out: Sequence[list[Outcome]], run: Run, jobs: int
+) -> Iterator[tuple[int, list[Outcome]]]:
     """So many at a time, each in a process of its own: what one breaks, the others do not see."""
     context = multiprocessing.get_context("fork")
     waiting = list(enumerate(cases))[::-1]
@@ -303,7 +322,7 @@ def _apart(cases: Sequence[Case], jobs: int) -> Iterator[tuple[int, list[Outcome
             while waiting and len(running) < jobs:
                 number, case = waiting.pop()
                 ours, theirs = cast("tuple[Any, Any]", context.Pipe(duplex=False))
-                worker = context.Process(target=_work, args=(case, theirs.send))
+                worker = context.Process(target=_work, args=(run, case, theirs.send))
                 with undisturbed():
                     worker.start()
                 theirs.close()
@@ -315,7 +334,8 @@ def _apart(cases: Sequence[Case], jobs: int) -> Iterator[tuple[int, list[Outcome
                 except EOFError:
                     worker.join()
                     reason = f"its process ended with code {worker.exitcode}"
-                    outcomes = [replace(_left_out(cases[number]), status=Status.BUG, reason=reason)]
+                    blank = left_out[number][0]
+                    outcomes = [replace(blank, status=Status.BUG, reason=reason)]
                 worker.join()
                 yield number, outcomes
     finally:
@@ -324,5 +344,5 @@ def _apart(cases: Sequence[Case], jobs: int) -> Iterator[tuple[int, list[Outcome
             worker.join()
 
 
-def _work(case: Case, send: Callable[[list[Outcome]], None]) -> None:
-    send(run_case(case))
+def _work(run: Run, case: Any, send: Callable[[list[Outcome]], None]) -> None:
+    send(run(case))

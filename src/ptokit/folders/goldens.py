@@ -1,0 +1,280 @@
+"""Running published cases: a kernel with the host code, the inputs and the comparison beside it.
+
+A case is a folder with kernel.pto, main.cpp, launch.cpp, golden.py and compare.py. golden.py makes
+the files of inputs and what is expected, the host code says which of them a launch is given
+(host_code.py), and compare.py judges what it leaves. The two scripts are other people's code: they
+run in processes of their own, in a folder that is thrown away.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, usage_error
+from ptokit.base.entry import public
+from ptokit.base.layout import Array
+from ptokit.engines.micro_ops import element_of
+from ptokit.folders.host_code import HostCode, Launch, read_host_code
+from ptokit.folders.runs import Outcome, Outcomes, Status, failed, run_each
+from ptokit.from_text import Program, load
+from ptokit.ir.core import Value
+from ptokit.ir.types import PtrType, ScalarType
+from ptokit.kernels import Kernel
+from ptokit.machine.faults import OutOfBounds, PoisonRead
+
+FILES = ("kernel.pto", "main.cpp", "launch.cpp", "golden.py", "compare.py")
+_RELAXED = ("memory-bounds", "poison-read")  # what a case may be run again in spite of
+_SCRIPT_SECONDS = 300.0  # after which a script is stopped
+
+
+@dataclass(frozen=True)
+class Golden:
+    """A published case, and how it is to be run."""
+
+    folder: Path
+    target: str | None = None
+    rules: str | None = None
+    slack: int = 0
+    max_seconds: float | None = None
+
+
+class Goldens(Outcomes):
+    """What became of every case of a folder."""
+
+    @property
+    def closing(self) -> str:
+        good = sum(each.status is Status.AGREES for each in self)
+        return f"goldens: {good} of {len(self)} agree"
+
+
+@public
+def run_goldens(
+    place: str | Path,
+    *,
+    target: str | None = None,
+    rules: str | None = None,
+    slack: int = 0,
+    jobs: int = 1,
+    max_seconds: float | None = None,
+) -> Goldens:
+    """Run every published case in a folder, and hold the results against its golden.
+
+    This executes the golden.py and compare.py of each case: run it on code that you trust. `slack`
+    puts so many bytes behind every array for a kernel that leaves its own; such a case is named
+    with a warning. `jobs` runs so many cases at a time, each in a process of its own.
+    """
+    root = Path(place)
+    folders = sorted(path.parent for path in root.rglob(FILES[0]) if _is_case(path.parent))
+    if not folders:
+        raise usage_error(
+            "file", f"{root} holds no case", fix=f"a case is a folder with {', '.join(FILES)}"
+        )
+    options: dict[str, Any] = {"target": target, "rules": rules, "slack": slack}
+    cases = [Golden(folder, **options, max_seconds=max_seconds) for folder in folders]
+    blank = [Outcome(str(c.folder.relative_to(root)), "", "", Status.LEFT_OUT) for c in cases]
+    found = run_each(cases, [[each] for each in blank], run_golden, jobs, "goldens")
+    return Goldens(
+        tuple(
+            replace(o, program=b.program) for b, os_ in zip(blank, found, strict=True) for o in os_
+        )
+    )
+
+
+def _is_case(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in FILES)
+
+
+def run_golden(case: Golden) -> list[Outcome]:
+    """Run one case; raises nothing but Ctrl-C."""
+    started = time.perf_counter()
+    made = Outcome(str(case.folder), "", case.target or "", Status.RAN)
+    status = Status.REFUSED
+    try:
+        program = load(case.folder / FILES[0])
+        host = read_host_code(*[(case.folder / name).read_text("utf-8") for name in FILES[1:3]])
+        launches = [(each, _kernel(program, each.kernel)) for each in host.launches]
+        names = ", ".join(dict.fromkeys(kernel.name for _, kernel in launches))
+        made = replace(made, kernel=names, target=program.target(case.target).name)
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            for _, kernel in launches:
+                nothing = [None] * len(kernel.function.params)
+                kernel.lower(*nothing, target=case.target, rules=case.rules)
+        status = Status.STOPPED
+        with tempfile.TemporaryDirectory(prefix="ptokit-golden-") as place:
+            return [_launched(case, made, host, launches, Path(place))]
+    except Exception as error:
+        return [failed(made, error, status, started)]
+
+
+def _kernel(program: Program, name: str) -> Kernel:
+    """The kernel that a launch names; a program with one kernel may call it as it likes."""
+    known = program.kernels or [program.entry().name]
+    return program[name if name in known or len(known) > 1 else known[0]]
+
+
+def _launched(
+    case: Golden, made: Outcome, host: HostCode, launches: list[tuple[Launch, Kernel]], place: Path
+) -> Outcome:
+    reason = _script(case, FILES[3], place)
+    if reason:
+        return replace(made, status=Status.REFUSED, reason=reason)
+    started = time.perf_counter()
+    found: list[Diagnostic] = []
+    slack, allow, notes = 0, (), list[str]()
+    while True:
+        try:
+            buffers = _run(case, host, launches, place, slack, allow, found)
+            break
+        except OutOfBounds as error:
+            if slack or not case.slack:
+                raise
+            slack = case.slack
+            notes.append(_noted(error, "leaves its arrays, which slack allows", found))
+        except PoisonRead as error:
+            # Whole bursts carry what nobody wrote; compare.py is who asks what is in them.
+            if allow:
+                raise
+            allow = ("poison-read",)
+            notes.append(_noted(error, "stores undefined bytes", found))
+    made = replace(made, reason="; ".join(notes))
+    made = replace(made, seconds=time.perf_counter() - started, diagnostics=tuple(found))
+    for name, (array, nbytes) in buffers.items():
+        array[:nbytes].tofile(place / name)
+    differs = _script(case, FILES[4], place)
+    if differs:
+        return replace(made, status=Status.DIFFERS, reason=differs)
+    return replace(made, status=Status.AGREES)
+
+
+def _noted(error: PtoError, what: str, found: list[Diagnostic]) -> str:
+    """Why a case was run again with less strictness; `found` gets it as a warning."""
+    first = error.diagnostics[0]
+    found[:] = [d for d in found if d.code in _RELAXED]
+    found.append(replace(first, severity="warning"))
+    at = f"{first.location.line}: " if first.location else ""
+    return f"{at}{first.code}: {what}"
+
+
+def _run(
+    case: Golden,
+    host: HostCode,
+    launches: list[tuple[Launch, Kernel]],
+    place: Path,
+    slack: int,
+    allow: tuple[str, ...],
+    found: list[Diagnostic],
+) -> Mapping[str, tuple[Array, int]]:
+    """Launch what the host launches; the bytes of each file, and how many are its own."""
+    buffers: dict[str, tuple[Array, int]] = {}
+    for launch, kernel in launches:
+        params = kernel.function.params
+        if len(launch.arguments) != len(params):
+            raise usage_error(
+                "manifest",
+                f"@{kernel.name} takes {len(params)} arguments, launch.cpp hands over "
+                f"{len(launch.arguments)}",
+            )
+        fetch = partial(_argument, host, place, buffers, slack)
+        values = [
+            fetch(p, a, n) for n, (p, a) in enumerate(zip(params, launch.arguments, strict=True))
+        ]
+        known = {
+            name: value
+            for name, value in zip(launch.arguments, values, strict=True)
+            if not isinstance(value, np.ndarray)
+        }
+        known |= {name: known[given] for name, given in launch.names.items() if given in known}
+        grid = host.number(launch.grid, known)
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            run = kernel[grid](
+                *values,
+                target=case.target,
+                rules=case.rules,
+                allow=allow,
+                max_seconds=case.max_seconds,
+            )
+        found += run.warnings
+    return buffers
+
+
+def _argument(
+    host: HostCode,
+    place: Path,
+    buffers: dict[str, tuple[Array, int]],
+    slack: int,
+    param: Value,
+    text: str,
+    number: int,
+) -> Any:
+    """The value of an argument: a number, or an array over the bytes of a file."""
+    kind = param.type
+    if isinstance(kind, ScalarType):
+        file = host.scalar_file(text)
+        if file is not None:
+            data = (place / file).read_bytes()
+            if kind.is_float:
+                return float(np.frombuffer(data, element_of(kind).np)[0])
+            return int.from_bytes(data, "little", signed=True)
+        found = host.number(text)
+        return float(found) if kind.is_float else int(found)
+    assert isinstance(kind, PtrType)
+    name = host.file_of(text, number)
+    if name not in buffers:
+        data = _bytes(place, name)
+        buffers[name] = np.concatenate([data, np.zeros(slack, np.uint8)]), data.size
+    array, size = buffers[name][0], element_of(kind.element).itemsize
+    return array[: array.size // size * size].view(element_of(kind.element).np)
+
+
+def _bytes(place: Path, name: str) -> Array:
+    """The bytes of an input, or as many zeros as are expected of an output."""
+    if (place / name).exists():
+        return np.fromfile(place / name, np.uint8)
+    short = name.removeprefix("out_").removeprefix("output_")
+    for expected in (f"golden_{name}", f"golden_{short}"):
+        if (place / expected).exists():
+            return np.zeros((place / expected).stat().st_size, np.uint8)
+    sizes = [path.stat().st_size for path in place.glob("*golden*")]
+    return np.zeros(max(sizes, default=4096), np.uint8)
+
+
+def _script(case: Golden, name: str, place: Path) -> str:
+    """Run a script of a case; why it is not content, or nothing."""
+    command = [sys.executable, str((case.folder / name).resolve())]
+    if name == FILES[3]:
+        command += ["--output-dir", str(place)]
+    done = _process(command, place)
+    if done.returncode and name == FILES[3]:  # older ones write where they stand, without options
+        done = _process(command[:2], place)
+    told = [*done.stdout.splitlines(), *done.stderr.splitlines()]
+    last = next((line.strip() for line in reversed(told) if line.strip()), "")
+    if done.returncode:
+        return f"{name} ended with code {done.returncode}: {last}"
+    return next((f"{name}: {line.strip()}" for line in told if "WARN" in line), "")
+
+
+def _process(command: list[str], place: Path) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            cwd=place,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_SCRIPT_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", f"stopped after {_SCRIPT_SECONDS:.0f} s")
