@@ -58,6 +58,22 @@ extern "C" __global__ AICORE void elements(__gm__ float* out)
     G g(out);
     TSTORE(g, x);
 }
+extern "C" __global__ AICORE void merge(__gm__ float* out, __gm__ float* a)
+{
+    using List = Tile<TileType::Vec, float, 1, 64>;
+    using Both = Tile<TileType::Vec, float, 1, 128>;
+    using V = GlobalTensor<float, Shape<1, 1, 1, 1, 64>, Stride<1, 1, 1, 64, 1>>;
+    using W = GlobalTensor<float, Shape<1, 1, 1, 1, 128>, Stride<1, 1, 1, 128, 1>>;
+    List x, y; Both z, tmp;
+    TASSIGN(x, 0); TASSIGN(y, 0x400); TASSIGN(z, 0x800); TASSIGN(tmp, 0x1000);
+    V gx(a), gy(a + 64); W gz(out);
+    TLOAD(x, gx); TLOAD(y, gy);
+    PtoSetWaitFlag<PIPE_MTE2, PIPE_V>();
+    MrgSortExecutedNumList counts;
+    TMRGSORT<Both, Both, List, List, false>(z, counts, tmp, x, y);
+    PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
+    TSTORE(gz, z);
+}
 extern "C" __global__ AICORE void crash(__gm__ float* out, uint64_t n)
 {
     T x; TASSIGN(x, 0);
@@ -113,6 +129,15 @@ def test_elements_are_read_and_written(program: Any) -> None:
     out = np.zeros_like(X)
     program.elements[1](out)
     assert out[0, :8].tolist() == [2.5] * 5 + [5, 5, 2.5]
+
+
+def test_counts_that_a_merge_does_not_give_are_left_alone(program: Any) -> None:
+    """Records are a value and an index; nothing is exhausted, so nothing is counted."""
+    lists = np.zeros((2, 32, 2), np.float32)
+    lists[0, :, 0], lists[1, :, 0] = np.arange(64, 0, -2), np.arange(63, 0, -2)
+    out = np.zeros((64, 2), np.float32)
+    program.merge[1](out, lists)
+    assert out[:, 0].tolist() == list(range(64, 0, -1))
 
 
 def test_a_crash_is_reported_and_survived(program: Any) -> None:

@@ -52,6 +52,11 @@ class MrgSortExecutedNumList:
         """Store the counts; a list that did not take part counts 0."""
         self._counts = (*counts, 0, 0, 0, 0)[:4]
 
+    @property
+    def is_set(self) -> bool:
+        """Whether a merge has filled it in."""
+        return self._counts is not None
+
     def __getitem__(self, number: int) -> int:
         """The count of list 0, 1, 2 or 3."""
         if self._counts is None:

@@ -144,8 +144,8 @@ class Runtime:
                 if where and bound.pointer is not None:
                     at = bound.pointer.buffer.base + bound.pointer.offset
                     ctypes.c_uint64.from_address(where).value = at
-            else:
-                counts = (ctypes.c_uint16 * 4)(*(bound[n] for n in range(4)))
+            elif bound.is_set:
+                counts = (ctypes.c_uint16 * 4)(*bound)
                 ctypes.memmove(where, counts, 8)
 
     def _at_end(self, handle: int, consumes: int, what: int, value: int, more: int) -> None:
