@@ -129,7 +129,7 @@ def test_bursts_have_lengths_and_gaps(program: Any) -> None:
     assert np.array_equal(out, x.reshape(4, 2, 8)[:, 0].ravel())
 
 
-@pytest.mark.parametrize("name", ["vadd", "mad", "copy_matrix_cc_to_gm"])
+@pytest.mark.parametrize("name", ["vadd", "mad", "load_cbuf_to_ca"])
 def test_what_is_not_simulated_is_refused_by_name(tmp_path: Path, name: str) -> None:
     text = f'extern "C" __global__ AICORE void k(__gm__ float* x)\n{{\n    {name}(x, 1);\n}}\n'
     with pytest.raises(PtoError, match=f"{name}: .*(not simulated)") as raised:

@@ -16,7 +16,7 @@ from pathlib import Path
 from ptokit.base import comm_enums, dtypes, enums
 from ptokit.base.convs import CONV_PARAMETERS, ConvParameter
 from ptokit.base.dtypes import DType
-from ptokit.base.enums import Choice, Direction
+from ptokit.base.enums import Choice, Direction, QuantMode_t
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.effects import Pipe
 from ptokit.isa.opcodes import OpCode, op_codes
@@ -26,6 +26,8 @@ _OWN = "ptokit.native"
 _GUARD = "#pragma once\n"
 # Numbers, not an enumeration: kernels keep them in small integers.
 _PLAIN = (Direction,)
+# Known to the device's compiler without a namespace, and kept in integers as well.
+_UNSCOPED = (QuantMode_t,)
 # Members that have another name in C++, or a second one.
 _RENAMED = {"None_": "None"}
 _ALSO = {"AccPhase": {"Unknown": 0}, "ScatterAtomicOp": {"NONE": 0}}
@@ -96,6 +98,11 @@ def _enumerations() -> Iterator[str]:
         if kind in _PLAIN:
             inside = f"static constexpr uint8_t {members};"
             yield f"namespace {space} {{ struct {kind.__name__} {{ {inside} }}; }}"
+            continue
+        if kind in _UNSCOPED:
+            yield f"enum {kind.__name__} : int32_t {{ {members} }};"
+            yield f"namespace {space} {{ using ::{kind.__name__}; }}"
+            yield _numbered(kind.__name__, number)
             continue
         wide = "int64_t" if max(values.values()) >> 31 else "int32_t"
         yield f"namespace {space} {{ enum class {kind.__name__} : {wide} {{ {members} }}; }}"

@@ -133,6 +133,25 @@ __attribute__((noinline)) void copy_ubuf_to_gm_align_v2(D* dst, PtokitUb<S> src,
         local_bursts(src.loc, src.address(), Bursts::bytes(count, length, src_step)));
 }
 
+// ---- an accumulator, with the conversion that the types ask for
+inline void set_nd_para(uint64_t config) { ptokit::asserted((config & 0xFFFF) == 1, "set_nd_para is for one matrix at a time"); }
+template <typename D, typename S>
+__attribute__((noinline)) void copy_matrix_cc_to_gm(D* dst, ptokit::Local<pto::TileType::Acc, S> src, int64_t, int64_t cols, int64_t rows, int64_t dst_step,
+    int64_t src_rows, int64_t unit_flag, int64_t quant, int64_t relu, bool channel_split, bool is_nd)
+{
+    using namespace ptokit;
+    asserted(unit_flag == 0 && quant == NoQuant && relu == 0 && !channel_split && is_nd,
+        "copy_matrix_cc_to_gm is simulated for plain rows: no unit flag, quantisation, relu or channel split");
+    static constexpr TensorType type{element<D>(), (int64_t)pto::Layout::ND, {1, 1, 1, -1, -1}, {-1, -1, -1, -1, 1}};
+    int64_t all = rows * dst_step;
+    TensorBase view{&type, (void*)dst, {1, 1, 1, rows, cols}, {all, all, all, dst_step, 1}};
+    TileBase tile;
+    tile.address = src.address(), tile.is_bound = true, tile.rows = rows, tile.cols = cols;
+    tile.type = known_type({(int64_t)pto::TileType::Acc, element<S>(), (src_rows + 15) / 16 * 16, (cols + 15) / 16 * 16, (int64_t)pto::BLayout::ColMajor, -1, -1,
+        (int64_t)pto::SLayout::RowMajor, 1024, 0, 0});
+    copy<CODE_TSTORE>(__builtin_return_address(0), view, tile);
+}
+
 // ---- fills
 template <typename T, typename V> __attribute__((noinline)) void create_cbuf_matrix(PtokitL1<T> dst, int64_t config, V value)
 {
@@ -177,8 +196,8 @@ template <typename V, typename T> __attribute__((noinline)) void st_dev(V value,
 #define PTOKIT_RAW(NAME) PTOKIT_REFUSED(NAME, "this intrinsic is not simulated; write the instruction on tiles")
 #define PTOKIT_MICRO(NAME) PTOKIT_REFUSED(NAME, "vector registers are not simulated in C++ yet; write the instruction on tiles")
 PTOKIT_RAW(mad) PTOKIT_RAW(mad_mx) PTOKIT_RAW(load_cbuf_to_ca) PTOKIT_RAW(load_cbuf_to_cb) PTOKIT_RAW(load_cbuf_to_ca_mx) PTOKIT_RAW(load_cbuf_to_cb_mx)
-PTOKIT_RAW(copy_matrix_cc_to_gm) PTOKIT_RAW(copy_matrix_cc_to_cbuf) PTOKIT_RAW(copy_matrix_cc_to_ub) PTOKIT_RAW(copy_gm_to_ubuf_align_b8)
-PTOKIT_RAW(copy_ubuf_to_gm_align_b8) PTOKIT_RAW(set_quant_pre) PTOKIT_RAW(set_fpc) PTOKIT_RAW(set_nd_para)
+PTOKIT_RAW(copy_matrix_cc_to_cbuf) PTOKIT_RAW(copy_matrix_cc_to_ub) PTOKIT_RAW(copy_gm_to_ubuf_align_b8)
+PTOKIT_RAW(copy_ubuf_to_gm_align_b8) PTOKIT_RAW(set_quant_pre) PTOKIT_RAW(set_fpc)
 PTOKIT_RAW(copy_sram_to_neighbor_sram) PTOKIT_RAW(copy_neighbor_sram_to_sram) PTOKIT_RAW(get_neighbor_sram_addr)
 PTOKIT_MICRO(vlds) PTOKIT_MICRO(vsts) PTOKIT_MICRO(vdup) PTOKIT_MICRO(vldas) PTOKIT_MICRO(vldus) PTOKIT_MICRO(vstus) PTOKIT_MICRO(vstar) PTOKIT_MICRO(vstur)
 PTOKIT_MICRO(vcvt) PTOKIT_MICRO(vadd) PTOKIT_MICRO(vadds) PTOKIT_MICRO(vsub) PTOKIT_MICRO(vmul) PTOKIT_MICRO(vmuls) PTOKIT_MICRO(vdiv) PTOKIT_MICRO(vexp)
