@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -96,6 +96,20 @@ class Call(NamedTuple):
     views: tuple[tuple[int, GlobalObject], ...] = ()  # and the words that say where they begin
 
 
+def is_elsewhere(call: Call, core: Core) -> bool:
+    """Whether a core meets a transfer of the other kind of core: for it that is no instruction.
+
+    Both kinds run the same source; what moves between global memory and a memory that only the
+    other kind has is done there.
+    """
+    kinds = [type(each) for each in call.operands]
+    if core.kind == "mix" or GlobalObject not in kinds:
+        return False
+    tiles = [each.spec.loc for each in call.operands if isinstance(each, TileObject | ConvObject)]
+    is_vector = core.kind == "vector"
+    return bool(tiles) and all((loc == TileType.Vec) != is_vector for loc in tiles)
+
+
 class Reader:
     """Reads the records of one launch."""
 
@@ -112,75 +126,20 @@ class Reader:
         A kernel that `waits` has its objects still, and is told what was bound.
         """
         insn = instructions()[number]
-        binds = waits or bool(insn.binds)
+        found = _Operands(self, core, fresh=waits or bool(insn.binds))
         template, at = [], 2
         for _ in range(words[0]):
-            kind, value = words[at], words[at + 1]
-            if kind == OBJECT:
-                template.append(_parameters(words[at + 1 : at + 9]))
-                at += 9
-                continue
-            if kind == ENUM:
-                template.append(enumeration_types()[value - 1](words[at + 2]))
-                at += 3
-                continue
-            template.append(bool(value) if kind == FLAG else value)
-            at += 2
-        args: list[Any] = []
-        events: list[int] = []
-        back: list[tuple[Any, int]] = []
-        views: list[tuple[int, GlobalObject]] = []
-        is_fixed = not binds
+            size, argument = _ARGUMENTS[words[at]]
+            template.append(argument(*words[at + 1 : at + 1 + size]))
+            at += 1 + size
         for _ in range(words[1]):
-            kind = words[at]
-            if kind == TILE:
-                _, type_, address, rows, cols, where = words[at : at + 6]
-                tile = self.tile(type_, address, rows, cols, core, fresh=binds)
-                args.append(tile)
-                back.append((tile, where))
-                at += 6
-            elif kind == TENSOR:
-                view = self.tensor(
-                    words[at + 1], words[at + 2], words[at + 3 : at + 8], words[at + 8 : at + 13]
-                )
-                args.append(view)
-                views.append((at + 2, view))
-                back.append((view, words[at + 13]))
-                at += 14
-            elif kind == CONV:
-                size = 9 + _CONV_WORDS
-                args.append(self.conv(words[at + 1 : at + size], core))
-                at += size
-            elif kind in (INTEGER, FLAG):
-                args.append(bool(words[at + 1]) if kind == FLAG else words[at + 1])
-                at += 2
-            elif kind == REAL:
-                args.append(real(words[at + 1]))
-                at += 2
-            elif kind == ENUM:
-                args.append(enumeration_types()[words[at + 1] - 1](words[at + 2]))
-                at += 3
-            elif kind == POINTER:
-                element = elements()[words[at + 2] - 1] if words[at + 2] else u8
-                found = self.memory.pointer(words[at + 1], element)
-                args.append(Pointer(GmBuffer(_NOTHING), element) if found is None else found)
-                at += 3
-            elif kind == EVENT:
-                events.append(words[at + 1])
-                at += 2
-            elif kind == FIFO:
-                args.append(self.fifos[words[at + 1]])
-                is_fixed = False
-                at += 2
-            else:
-                counts = MrgSortExecutedNumList()
-                args.append(counts)
-                back.append((counts, words[at + 1]))
-                is_fixed = False
-                at += 3
-        record, operands, attrs = resolved(insn, tuple(template), tuple(args))
-        given_back = tuple(back) if waits else ()
-        return Call(record, operands, attrs, tuple(events), given_back, is_fixed, tuple(views))
+            size, operand = _OPERANDS[words[at]]
+            operand(found, at + 1, *words[at + 1 : at + 1 + size])
+            at += 1 + size
+        record, operands, attrs = resolved(insn, tuple(template), tuple(found.args))
+        back = tuple(found.back) if waits else ()
+        events, views = tuple(found.events), tuple(found.views)
+        return Call(record, operands, attrs, events, back, found.is_fixed, views)
 
     # ---- operands ---------------------------------------------------------------------------
 
@@ -255,13 +214,93 @@ class Reader:
         return found
 
 
-def _parameters(values: tuple[int, ...]) -> FixpipeParams:
+class _Operands:
+    """The operands of one record: each kind is read by the method that the table names."""
+
+    def __init__(self, reader: Reader, core: Core, *, fresh: bool) -> None:
+        self.reader, self.core, self.fresh = reader, core, fresh
+        self.args: list[Any] = []
+        self.events: list[int] = []
+        self.back: list[tuple[Any, int]] = []
+        self.views: list[tuple[int, GlobalObject]] = []
+        self.is_fixed = not fresh
+
+    def tile(self, at: int, type_: int, address: int, rows: int, cols: int, where: int) -> None:
+        tile = self.reader.tile(type_, address, rows, cols, self.core, fresh=self.fresh)
+        self.args.append(tile)
+        self.back.append((tile, where))
+
+    def tensor(self, at: int, type_: int, address: int, *rest: int) -> None:
+        view = self.reader.tensor(type_, address, rest[:5], rest[5:10])
+        self.args.append(view)
+        self.views.append((at + 1, view))
+        self.back.append((view, rest[10]))
+
+    def conv(self, at: int, *words: int) -> None:
+        self.args.append(self.reader.conv(words, self.core))
+
+    def integer(self, at: int, value: int) -> None:
+        self.args.append(value)
+
+    def flag(self, at: int, value: int) -> None:
+        self.args.append(bool(value))
+
+    def real(self, at: int, value: int) -> None:
+        self.args.append(real(value))
+
+    def choice(self, at: int, kind: int, value: int) -> None:
+        self.args.append(_choice(kind, value))
+
+    def pointer(self, at: int, address: int, element: int) -> None:
+        kind = elements()[element - 1] if element else u8
+        found = self.reader.memory.pointer(address, kind)
+        self.args.append(Pointer(GmBuffer(_NOTHING), kind) if found is None else found)
+
+    def event(self, at: int, handle: int) -> None:
+        self.events.append(handle)
+
+    def fifo(self, at: int, handle: int) -> None:
+        self.args.append(self.reader.fifos[handle])
+        self.is_fixed = False
+
+    def counts(self, at: int, where: int, size: int) -> None:
+        counts = MrgSortExecutedNumList()
+        self.args.append(counts)
+        self.back.append((counts, where))
+        self.is_fixed = False
+
+
+def _choice(kind: int, value: int) -> Any:
+    return enumeration_types()[kind - 1](value)
+
+
+def _parameters(*values: int) -> FixpipeParams:
     """The values of a parameter set, each as its field is declared."""
     kinds: list[Any] = [type(each.default) for each in fields(FixpipeParams)]
     return FixpipeParams(*(kind(value) for kind, value in zip(kinds, values, strict=True)))
 
 
 _CONV_WORDS = sum(len(each.entries) or 1 for each in CONV_PARAMETERS.values())
+# How many words of each kind follow it, and who reads them.
+_OPERANDS: dict[int, tuple[int, Callable[..., None]]] = {
+    TILE: (5, _Operands.tile),
+    TENSOR: (13, _Operands.tensor),
+    CONV: (8 + _CONV_WORDS, _Operands.conv),
+    INTEGER: (1, _Operands.integer),
+    REAL: (1, _Operands.real),
+    FLAG: (1, _Operands.flag),
+    ENUM: (2, _Operands.choice),
+    POINTER: (2, _Operands.pointer),
+    EVENT: (1, _Operands.event),
+    FIFO: (1, _Operands.fifo),
+    OBJECT: (2, _Operands.counts),
+}
+_ARGUMENTS: dict[int, tuple[int, Callable[..., Any]]] = {
+    INTEGER: (1, int),
+    FLAG: (1, bool),
+    ENUM: (2, _choice),
+    OBJECT: (len(fields(FixpipeParams)), _parameters),
+}
 
 
 def _numbers(at: int, count: int) -> tuple[int, ...]:

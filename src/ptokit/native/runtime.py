@@ -28,7 +28,7 @@ from ptokit.machine.sync import NO_OPERANDS
 from ptokit.native.headers import asks, instructions, operation_classes
 from ptokit.native.known import HEAD, WORD, Known, KnownRecords
 from ptokit.native.library import CARRY_OUT, Library
-from ptokit.native.records import Call, Memory, Reader, bits
+from ptokit.native.records import Call, Memory, Reader, bits, is_elsewhere
 
 STOPPED = -(1 << 63)
 QUERY, EVENT_NEW, EVENT_RECORD, EVENT_WAIT, FIFO_NEW = -2, -3, -4, -5, -6
@@ -121,6 +121,8 @@ class Runtime:
             return self._serve(code, words)
         waits = self._waits[code]
         call = self._reader.call(code, words, core, waits)
+        if is_elsewhere(call, core):
+            return 0
         for event in call.events:
             self._reader.events[event].precede(call.insn)
         got = machine.execute(call.insn, call.operands, call.attrs, site)
