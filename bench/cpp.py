@@ -72,7 +72,9 @@ def main() -> None:
         compiled = cpp(source).add
         for name, check in (("checked", "full"), ("unchecked", False)):
             ways: dict[str, Callable[..., Any]] = {
-                "python": lambda n, check=check: add[1](x, y, z, n, path="lowered", check=check),
+                "python": lambda n, check=check: add[1](
+                    x, y, z, n, path="lowered", check=check, engine="stepwise"
+                ),
                 "c++": lambda n, check=check: compiled[1](x, y, z, n, check=check),
             }
             best = {(way, n): float("inf") for way in ways for n in (SHORT, LONG)}

@@ -195,7 +195,7 @@ def _run(program, blocks: int, *args, check, **more) -> None:
     if check == "first":
         program._verdicts.clear()
         check = True
-    program[blocks](*args, target="a2a3", path="lowered", check=check, **more)
+    program[blocks](*args, target="a2a3", path="lowered", check=check, engine="stepwise", **more)
 
 
 def seconds(call: Pass, check: bool | str) -> float:

@@ -40,7 +40,7 @@ from ptokit.base.entry import public
 from ptokit.base.evidence import Finding, causes
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
-from ptokit.engines import Runnable
+from ptokit.engines import REPEATING, Runnable
 from ptokit.engines import engine as find_engine
 from ptokit.engines.compiled.replay import Replays
 from ptokit.engines.verdicts import question, says_nothing
@@ -627,7 +627,8 @@ class Launch:
         pipes: once for launches that can only come to the same verdict, or anew and step by step
         with "full"; "explore" also runs the kernel under many schedules, which must all give the
         same bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in
-        a particular one. `jobs` spreads the blocks over processes. `engine` is "fast", or
+        a particular one. `jobs` spreads the blocks over processes. `engine` is "fast",
+        which repeats launches of the same sizes as compiled code, "stepwise", which does not, or
         "reference", which is small and slow and defines what the bytes must be. `events` records
         every executed operation with its accesses, signals and waits: `Run.events`. `rules` is
         "default", "strict" (every broken rule is an error) or "release" (what the device does);
@@ -684,7 +685,7 @@ class Launch:
         listener = Recorder(chosen.name) if timing else None
         computes = timing != "only"
         watched = events or timing
-        is_repeatable = engine == "fast" and not watched and module and says_nothing(module)
+        is_repeatable = engine == REPEATING and not watched and module and says_nothing(module)
         repeatable = asks if is_repeatable else None
         given = [as_array(v) for v in programs.args if getattr(v, "shape", ())]
         outcome = tape = None

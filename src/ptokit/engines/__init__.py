@@ -2,7 +2,9 @@
 
 An engine has two sides. Its `executor` executes single instructions: a machine that is given it
 runs everything called from Python on it. `prepare` makes a module of IR ready; the result runs a
-function of it on the core in force. `reference` is the definition, `fast` what is used.
+function of it on the core in force. `reference` is the definition, `fast` what is used: it runs a
+program step by step, and repeats launches that can only do the same again (`compiled/`), which
+`stepwise` does not.
 """
 
 from __future__ import annotations
@@ -43,12 +45,14 @@ class Engine(Protocol):
 
 
 ENGINES: dict[str, Engine] = {"fast": FastEngine(), "reference": ReferenceEngine()}
+REPEATING = "fast"  # the name under which launches are repeated
+_OTHER_NAMES = {"stepwise": "fast"}
 
 
 def engine(name: str) -> Engine:
     """The engine of this name."""
-    found = ENGINES.get(name)
+    found = ENGINES.get(_OTHER_NAMES.get(name, name))
     if found is None:
-        names = ", ".join(ENGINES)
+        names = ", ".join((*ENGINES, *_OTHER_NAMES))
         raise fail("engine", f"engine is one of {names}, not {name!r}", kind=UsageError)
     return found
