@@ -46,8 +46,13 @@ class Calls(Writer):
         if insn.cpp.calls:
             shown = {n: self._argument(insn, n, v) for n, v in given.items()}
             shown |= {n: template_text(v) for n, v in attrs.items() if v is not None}
-            for statement in insn.cpp.calls[" ".join(given)]:
+            *statements, last = insn.cpp.calls[" ".join(given)]
+            for statement in statements:
                 self._line(f"{statement.format(**shown)};", orders=_is_manual(insn))
+            if op.results:
+                self._local(op, last.format(**shown))
+            else:
+                self._line(f"{last.format(**shown)};", orders=_is_manual(insn))
             return
         made = [v for v in op.results if v in given.values() and isinstance(v.type, BufferType)]
         for tile in made:  # another name for storage that there is
@@ -89,10 +94,14 @@ class Calls(Writer):
         return f"{name}{f'<{inside}>' if inside else ''}({', '.join(passed)})"
 
     def _argument(self, insn: Insn, name: str, value: Value | str) -> str:
-        text = value if isinstance(value, str) else self._use(value)
+        if isinstance(value, str):
+            text = atom = value
+        else:
+            text, atom = self._use(value), self._expr(value).within(ATOM)
         if name in insn.cpp.casts:
-            atom = text if isinstance(value, str) else self._expr(value).within(ATOM)
             return f"({insn.cpp.casts[name]}){atom}"
+        if insn.cpp.calls and "pointer" in insn.operand(name).kinds:
+            return atom
         is_event = insn.asm is not None and declared_types(insn).get(name) == "event"
         is_known = isinstance(value, str)
         return f"static_cast<event_t>({text})" if is_event and not is_known else text

@@ -275,7 +275,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         source = op.operands[0]
         view = self.views.get(source)
         text = f"{self._use(source)}.data()" if view is None else view.pointer.text
-        self._line(f"auto *{self._declare(op.result)} = {text};")
+        self._line(f"auto {self._declare(op.result)} = {text};")
 
     def conv(self, op: Op) -> None:
         call = conv_call(op, self._use)

@@ -22,8 +22,10 @@ def simplified(module: Module) -> Module:
         op.operands = [same.get(value, value) for value in op.operands]
         if CONSTANT.matches(op) and isinstance(number := op.attrs["value"], IntAttr):
             known[op.result] = number.value
-        settle = _RULES.get(op.name)
-        found = settle(*op.operands, known) if settle and op.result.type == INDEX else None
+        found: Value | int | None = None
+        if (settle := _RULES.get(op.name)) is not None and op.result.type == INDEX:
+            left, right = op.operands
+            found = settle(left, right, known)
         if isinstance(found, int):
             known[op.result] = found
             op.name, op.operands, op.labels = CONSTANT.name, [], ()

@@ -260,7 +260,8 @@ class Cpp:
     casts: Mapping[str, str] = field(
         default_factory=dict[str, str]
     )  # operand -> type it is cast to
-    # Where there is no such function: operands given -> what is called instead, in order.
+    # Where there is no such function: operands given -> what is written instead, in order; what
+    # the instruction returns is the value of the last.
     calls: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 

@@ -482,6 +482,7 @@ def _meeting(o: Any) -> list[Effect]:
     ],
     effects=_meeting,
     in_auto=InAuto.VANISHES,
+    cpp=Cpp(brackets=("", "@CoreType", "@Mode @CoreType")),  # a hard one has no mode
     asm=Asm(
         syntax={
             "syncall": "([?%gmWorkspace[?, %usedCores?] : T(gmWorkspace)[?, T(usedCores)?]?]) "
@@ -583,6 +584,7 @@ def barrier_all(scope: FenceScope) -> None:
     pipe=Pipe.S,
     effects=lambda o: [Cached("ptr", writes=False)],
     asm=Asm(syntax={"load_scalar": "%ptr[%offset] {} : T(ptr) -> T(result)"}),
+    cpp=Cpp(calls={"ptr offset": ("{ptr}[{offset}]",)}),
     ops={"SCALAR": Pipe.S},
     returns="ptr",
     example={"ptr": "GM i32 1x16", "offset": "0"},
@@ -601,6 +603,7 @@ def load_scalar(ptr: Any, offset: int) -> Any:
         syntax={"store_scalar": "%value, %ptr[%offset] {} : T(ptr), T(value)"},
         order=("ptr", "offset", "value"),
     ),
+    cpp=Cpp(calls={"ptr offset value": ("{ptr}[{offset}] = {value}",)}),
     ops={"SCALAR": Pipe.S},
     example={"ptr": "GM i32 1x16", "offset": "0"},
 )
