@@ -278,11 +278,16 @@ class Program:
         allow: Iterable[str] = (),
         place: bool | None = None,
         sync: str | None = None,
+        guard_sync: bool = False,
     ) -> str:
-        """The program as PTO C++, placed and ordered."""
+        """The program as PTO C++, placed and ordered, with functions that launch its kernels.
+
+        `guard_sync` puts what orders the pipes under `#ifndef __PTO_AUTO__`.
+        """
         chosen = self.target(on, defines)
         policy = policy_for(self.module.location.file, rules, allow)
-        return emit_cpp(self._shown(chosen, Steps(place, sync), policy), chosen)
+        module = self._shown(chosen, Steps(place, sync), policy)
+        return emit_cpp(module, chosen, guard_sync=guard_sync)
 
     def target(self, on: str | Target | None = None, defines: Defines | None = None) -> Target:
         """The target in force: the one given, or the one the module asks for."""

@@ -335,11 +335,16 @@ class Kernel:
         place: bool | None = None,
         sync: str | None = None,
         grid: int = 1,
+        guard_sync: bool = False,
         **consts: Any,
     ) -> str:
-        """A PTO C++ kernel for these arguments."""
+        """A PTO C++ kernel for these arguments, with a function that launches it.
+
+        `guard_sync` puts what orders the pipes under `#ifndef __PTO_AUTO__`.
+        """
         asked = self._asked(target, defines, rules, allow, place, sync, grid)
-        return emit_cpp(self._shown(asked, self.source.bind(args, consts)), asked.target)
+        module = self._shown(asked, self.source.bind(args, consts))
+        return emit_cpp(module, asked.target, guard_sync=guard_sync)
 
     def check(
         self,

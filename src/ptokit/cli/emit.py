@@ -29,6 +29,10 @@ def command(
     strict: Strict = False,
     release: Release = False,
     allow: Allow = None,
+    guard_sync: Annotated[
+        bool,
+        typer.Option("--guard-sync", help="Put what orders the pipes under #ifndef __PTO_AUTO__."),
+    ] = False,
     as_json: AsJson = False,
     *,
     asked: Asked,
@@ -42,7 +46,9 @@ def command(
         raise usage_error("steps", "there is no --pto-backend=vpto here: C++ is what is emitted")
     complaints = program.check(chosen, asked.level, rules=rules, allow=allow or ())
     found = pass_or_refuse(complaints, strict)
-    write = partial(program.convert, "l3") if asked.prints_text else program.cpp
+    write = partial(program.cpp, guard_sync=guard_sync)
+    if asked.prints_text:
+        write = partial(program.convert, "l3")
     source = str(
         write(
             chosen,

@@ -189,7 +189,7 @@ class ControlFlow(Writer):
         written: set[str] = set()
         saved: dict[str, str] = {}
         for where, what in pairs:
-            for word in set(re.findall(r"\w+", what)) & written - set(saved):
+            for word in sorted(set(re.findall(r"\w+", what)) & written - set(saved)):
                 saved[word] = self._unused(f"{word}_before")
                 self._line(f"const auto {saved[word]} = {word};")
             written.add(where)

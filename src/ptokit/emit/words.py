@@ -62,13 +62,13 @@ def tile_type(
     target: Target,
     words: Sequence[str] = (),
     numbers: Mapping[str, float] = MappingProxyType({}),
-) -> tuple[str, set[str]]:
+) -> tuple[str, list[str]]:
     """The C++ type of a tile, and the names of numbers in it; trailing defaults are left out.
 
     `words` are the arguments it was written with: names of `numbers`, or nothing.
     """
     if isinstance(spec, ConvSpec):
-        return conv_type(spec), set()
+        return conv_type(spec), []
     name = name_of(spec, target)
     sizes = [(str(spec.rows), False), (str(spec.cols), False)]
     valid = [
@@ -91,12 +91,12 @@ def tile_type(
         ]
     while given[-1][1]:
         given.pop()
-    shown: set[str] = set()
+    shown: list[str] = []
     texts: list[str] = []
     for at, (text, _) in enumerate(given):
         word = words[at] if at < len(words) else ""
         is_it = text == str(numbers.get(word)) and word not in KEYWORDS
-        shown |= {word} if is_it else set()
+        shown += [word] if is_it else []
         texts.append(word if is_it else text)
     return f"{name or 'Tile'}<{', '.join(texts)}>", shown
 
