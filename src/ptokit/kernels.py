@@ -323,7 +323,7 @@ class Kernel:
             written = self._written(asked.target, arguments, asked.blocks)
             module = ConvertLevel(form).run(written, asked.target)
         refuse_deeper_copies(module)
-        return print_module(module)
+        return print_module(module, origins=not self._is_lowered)
 
     def cpp(
         self,

@@ -79,7 +79,9 @@ def _plain(at: Location | None) -> dict[str, Any] | None:
     if at is None:
         return None
     plain: dict[str, Any] = {"file": at.file, "line": at.line, "col": at.col}
-    return {**plain, "callers": [_plain(c) for c in at.callers]} if at.callers else plain
+    if at.callers:
+        plain["callers"] = [_plain(caller) for caller in at.callers]
+    return plain if at.origin is None else {**plain, "origin": _plain(at.origin)}
 
 
 def _excerpt(location: Location) -> list[str]:
@@ -96,6 +98,9 @@ def _excerpt(location: Location) -> list[str]:
     for caller in location.callers:
         lines.append(f"  called from {caller}")
         lines += _excerpt(caller)
+    if location.origin is not None:
+        lines.append(f"  made from {location.origin}")
+        lines += _excerpt(location.origin)
     return lines
 
 

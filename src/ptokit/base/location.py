@@ -29,6 +29,7 @@ class Location:
     end_col: int = 0
     source: str | None = None  # the text of the line, when it is not to be read from `file`
     callers: tuple[Location, ...] = ()  # the calls that lead there, where the line is a helper's
+    origin: Location | None = None  # the line that a line of a text was made from, where it says so
 
     @property
     def text(self) -> str:

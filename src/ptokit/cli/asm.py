@@ -90,7 +90,7 @@ def command(
     if generic:
         text = print_module(program.executable(chosen), generic=True)
     else:
-        text = str(program)
+        text = str(program) if is_text else print_module(program.module, origins=True)
     if output is None:
         answer(text, found=found, text=text)
     write_text(output, text)

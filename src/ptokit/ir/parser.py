@@ -6,11 +6,12 @@ look and handed to `asmform`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ptokit.base.diagnostics import Diagnostic, ProgramError
 from ptokit.base.location import Location
-from ptokit.ir import generic
+from ptokit.ir import generic, origins
 from ptokit.ir.attributes import Attribute, OpaqueAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
 from ptokit.ir.dialects import DEFINITIONS, cf
@@ -384,7 +385,10 @@ class Parser(Reader):
             name = self.take("word", "an operation")
             head.name = _SHORT.get(name, name)
             op = self.operation(head)
+        behind = self.at
         self.skip_location()
+        if behind != self.at and (origin := origins.read(self.texts[behind : self.at])) is not None:
+            op.location = replace(op.location, origin=origin)
         self.check_attributes(op)
         for what, fix in broken_extents(op):
             self.note("view-extents", f"{op.name}: {what}", op.location, fix)

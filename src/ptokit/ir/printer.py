@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from itertools import groupby
 
 from ptokit.ir import generic
+from ptokit.ir import origins as lines
 from ptokit.ir.attributes import SymbolAttr, dict_text
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import DEFINITIONS
@@ -20,9 +21,18 @@ from ptokit.ir.lexer import Comment
 from ptokit.ir.types import Type
 
 
-def print_module(module: Module, *, generic: bool = False, comments: Sequence[Comment] = ()) -> str:
-    """The text of a module; comments of its source stay with the lines they belong to."""
-    return Printer(generic=generic, comments=comments).module(module)
+def print_module(
+    module: Module,
+    *,
+    generic: bool = False,
+    comments: Sequence[Comment] = (),
+    origins: bool = False,
+) -> str:
+    """The text of a module; comments of its source stay with the lines they belong to.
+
+    With `origins` every instruction says the line it was made from.
+    """
+    return Printer(generic=generic, comments=comments, origins=origins).module(module)
 
 
 def print_op(op: Op) -> str:
@@ -33,8 +43,11 @@ def print_op(op: Op) -> str:
 class Printer:
     """Gives every value a name of its own and keeps the indentation."""
 
-    def __init__(self, *, generic: bool = False, comments: Sequence[Comment] = ()) -> None:
+    def __init__(
+        self, *, generic: bool = False, comments: Sequence[Comment] = (), origins: bool = False
+    ) -> None:
         self._generic = generic
+        self._origins = origins
         self._comments = deque(comments)
         self._names: dict[Value, str] = {}
         self._taken: set[str] = set()
@@ -170,7 +183,12 @@ class Printer:
                 line = op.location.line
                 before = self._comments_before(line)
                 behind = "" if op.regions else self._comment_behind(line)
-                yield f"{before}{start}{self.statement(op)}{behind}"
+                yield f"{before}{start}{self.statement(op)}{self._origin(op)}{behind}"
+
+    def _origin(self, op: Op) -> str:
+        """What an operation was made from, as its text says or as whoever prints it asks for."""
+        at = op.location if self._origins and op.insn is not None else op.location.origin
+        return "" if at is None or not at.line else f" {lines.written(at)}"
 
     def _blocks(self, blocks: list[Block]) -> Iterator[str]:
         """Blocks that jump to each other: what one defines, those behind it may use."""
