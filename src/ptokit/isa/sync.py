@@ -472,6 +472,7 @@ def _meeting(o: Any) -> list[Effect]:
             f"the workspace of a soft barrier has at least {WORKSPACE_WORDS} int32: a line",
             lambda o: o.gmWorkspace is None or prod(o.gmWorkspace.shape) >= WORKSPACE_WORDS,
             fix=f"make it {WORKSPACE_WORDS} elements long",
+            otherwise="the counter is the first word, and shares its line with what lies behind",
         ),
         rule(
             "hard",

@@ -22,6 +22,7 @@ from ptokit.frontend.pipes import mpipe_class, pipe_class
 from ptokit.frontend.session import current
 from ptokit.frontend.types import tile_class
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.effects import SIGNAL_BASE
 from ptokit.isa.fifos import PipeSpec
 from ptokit.machine.objects import GlobalObject, TileObject
 from ptokit.machine.sync import NO_OPERANDS
@@ -169,7 +170,9 @@ class Runtime:
         machine, reader = current(), self._reader
         if service == QUERY:
             core = machine.core
-            return (core.block, machine.blocks, core.subblock, machine.subblocks)[words[0]]
+            signals = int(core.registers.get(SIGNAL_BASE) or 0)
+            asked = core.block, machine.blocks, core.subblock, machine.subblocks, signals
+            return asked[words[0]]
         if service == EVENT_NEW:
             handle, src, dst, automatic, number = words
             classes = operation_classes()

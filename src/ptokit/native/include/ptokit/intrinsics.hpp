@@ -185,6 +185,10 @@ template <typename V, typename T> __attribute__((noinline)) void st_dev(V value,
 {
     const void* pc = __builtin_return_address(0);
     using U = std::remove_cv_t<T>;
+    if (pointer && (int64_t)(pointer + offset) == ptokit::query(4)) {  // where flags between cores lie
+        ptokit::call<ptokit::CODE_ffts_cross_core_sync, false, ptokit::Types<>>(pc, PIPE_S, (int64_t)value);
+        return;
+    }
     ptokit::call<ptokit::CODE_store_scalar, false, ptokit::Types<>>(pc, (U*)pointer, offset, (U)value);
     ptokit::call<ptokit::CODE_dcci, false, ptokit::Types<>>(pc, (U*)pointer + offset, (int64_t)SINGLE_CACHE_LINE);
     ptokit::call<ptokit::CODE_dsb, false, ptokit::Types<>>(pc, (int64_t)DSB_DDR);
