@@ -28,9 +28,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from ptokit.base.diagnostics import (
     Diagnostic,
     InternalError,
+    NotSupported,
     ProgramError,
     PtoError,
     PtoWarning,
+    fail,
     tell,
     unrepeated,
     usage_error,
@@ -43,9 +45,10 @@ from ptokit.emit.cpp import emit_cpp
 from ptokit.engines import REPEATING, Runnable
 from ptokit.engines import engine as find_engine
 from ptokit.engines.compiled.replay import Replays
+from ptokit.engines.outline import NoOutline, Outline, Walked, untimed
 from ptokit.engines.verdicts import question, says_nothing
 from ptokit.frontend.arguments import leaves_of
-from ptokit.frontend.launch import Options, Schedule, progress, run
+from ptokit.frontend.launch import Options, Outcome, Schedule, progress, run
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import current
 from ptokit.ir.core import Function, Module, Value
@@ -58,6 +61,7 @@ from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.isa.verify import offers_values
 from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
+from ptokit.machine.core import Core
 from ptokit.machine.dataless import DatalessExecutor
 from ptokit.machine.explore import Exploration, Explorer, witnesses
 from ptokit.machine.gm import as_array, shared_memory
@@ -398,22 +402,17 @@ class Kernel:
         args: Sequence[Any] = (),
         *,
         data: bool = False,
-        cores: int | None = None,
-        clock: float | None = None,
-        constants: Mapping[str, float] | None = None,
         **options: Any,
     ) -> Timing:
         """How long a launch takes on the device, and what holds it up: `print(k.time(24, (x, y)))`.
 
         Nothing is computed unless `data` asks for it, as a program does that branches on what it
-        has computed. `cores`, `clock` (GHz) and `constants` (names of the parameter file) ask what
-        if; the other options are those of a launch.
+        has computed. The other options are those of a launch; `Timing.what_if` asks for another
+        number of cores, clock or constant.
         """
         timing = self[grid](*args, timing=True if data else "only", **options).timing
         assert timing is not None
-        if cores is None and clock is None and not constants:
-            return timing
-        return timing.what_if(constants, cores=cores, clock=clock)
+        return timing
 
     def memory_map(
         self,
@@ -687,6 +686,8 @@ class Launch:
         if module is not None and is_alone and order == Schedule() and check in (True, False):
             asks = question(module, self.blocks, programs.args, policy)
         known = kernel._verdicts.get(asks) if check is True and asks and not events else None
+        if timing and module is not None:
+            _refuse_micro(module)
         listener = Recorder(chosen.name) if timing else None
         computes = timing != "only"
         watched = events or timing
@@ -716,7 +717,11 @@ class Launch:
             cores = dict.fromkeys(programs.cores, body)
             try:
                 with nullcontext() if arena is None else arena.lock:
-                    outcome = run(cores, chosen, programs.mode, options, programs.keeper)
+                    if listener is not None and not computes and module is not None:
+                        parts = (module, programs, cores, chosen, options, listener)
+                        outcome = self._outlined(*parts)
+                    else:
+                        outcome = run(cores, chosen, programs.mode, options, programs.keeper)
             except ProgramError as error:
                 is_auto = asked.steps == OPEN and getattr(kernel.source, "mode", "") == "auto"
                 if module is not None and is_auto:
@@ -794,6 +799,37 @@ class Launch:
 
         return Explorer(attempt, arrays)
 
+    def _outlined(
+        self,
+        module: Module,
+        programs: Programs,
+        cores: Mapping[str, Callable[[], Any]],
+        target: Target,
+        options: Options,
+        recorder: Recorder,
+    ) -> Outcome:
+        """Run one block of each outline, and note the others as repeating it.
+
+        A program without an outline, or of several cores that wait for each other, runs whole.
+        """
+        function = programs.function
+        assert function is not None
+        outline, machine = Outline(module), Machine(target, programs.mode, policy=options.policy)
+        machine.blocks, walked = self.blocks, list[Walked]()
+        try:
+            for block in range(self.blocks if len(cores) == 1 else 0):
+                machine.core = Core(target, programs.cores[0], block)
+                walked.append(outline.walk(machine, function, programs.args))
+        except NoOutline:
+            walked = []
+        known, outcome = dict[Any, int](), None
+        for block, (way, views) in enumerate(walked):
+            like = known.setdefault(way, block)
+            if like == block or not recorder.repeat(block, like, views):
+                part = replace(options, blocks=range(block, block + 1))
+                outcome = run(cores, target, programs.mode, part)
+        return outcome or run(cores, target, programs.mode, options)
+
     def _interpreted(self, prepared: Runnable, programs: Programs) -> Callable[[], Any]:
         function, args = programs.function, programs.args
         assert function is not None
@@ -810,6 +846,18 @@ def _refuse_untimed(timing: bool | str, jobs: int, engine: str, check: bool | st
             "a launch is timed in one run of this process, on the fast engine",
             got=[("jobs", jobs), ("engine", engine), ("check", check)],
             fix="leave jobs and engine out, and explore in a launch of its own",
+        )
+
+
+def _refuse_micro(module: Module) -> None:
+    found = untimed(module)
+    if found is not None:
+        raise fail(
+            "timing.class",
+            f"{found.name} works below instructions, of which no parameter file has numbers",
+            fix="time the kernel with the instruction that does the same",
+            site=found.location,
+            kind=NotSupported,
         )
 
 

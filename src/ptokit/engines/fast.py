@@ -87,11 +87,12 @@ def _prepare(block: Block) -> Code:
         row = []
         if is_terminator(op):
             return Code(tuple(steps), tuple(op.operands))
-        steps.append(_step(op))
+        steps.append(fast_step(op))
     return Code(tuple(steps), ())
 
 
-def _step(op: Op) -> Step:
+def fast_step(op: Op) -> Step:
+    """An operation that is no row of signals and waits, prepared."""
     definition, of_micro = definition_of(op), micro_ops.handler_of(op)
     if of_micro is not None:
         return handled(of_micro, op)

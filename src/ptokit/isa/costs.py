@@ -14,7 +14,7 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ptokit.base.enums import TileType
+from ptokit.base.enums import Layout, TileType
 from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import ConvFacts, GlobalFacts, Ops, TileFacts
 
@@ -116,6 +116,12 @@ def _separate_rows(ops: Ops) -> float:
     return 1 if _is_flat(tile) else tile.vr
 
 
+def _narrow_rows(ops: Ops) -> float:
+    """Rows that a single step reads: there is nothing to fold before they are reduced."""
+    tile = _widest(ops)
+    return tile.vr if _row_bytes(tile) <= REPEAT else 0
+
+
 def _exact_chunks(ops: Ops) -> float:
     """Steps of the algorithm that a template argument asks for instead of the quick one."""
     chosen = ops.attrs.get("PrecisionType")
@@ -152,8 +158,11 @@ def moved_bytes(ops: Ops) -> float:
 
 
 def _transfers(ops: Ops) -> float:
-    """Transfers an instruction is made of: one moves two dimensions."""
-    return sum(prod(view.shape[:3]) for view in _globals(ops)) or 1
+    """Transfers an instruction is made of: one moves rows of a matrix, or boxes of any number."""
+    return sum(prod(view.shape[: 3 if view.layout in _PLAIN else 1]) for view in _globals(ops)) or 1
+
+
+_PLAIN = (Layout.ND, Layout.DN)
 
 
 def _records(ops: Ops) -> float:
@@ -164,6 +173,7 @@ FEATURES: Mapping[str, Callable[[Ops], float]] = MappingProxyType(
     {
         "rows": _rows,
         "separate_rows": _separate_rows,
+        "narrow_rows": _narrow_rows,
         "row_repeats": _row_repeats,
         "flat_repeats": _flat_repeats,
         "chunks": _chunks,
@@ -217,7 +227,7 @@ FUNCTION = Cost("functions", (*_VECTOR, "chunks", "exact_chunks"))
 SELECTION = Cost("comparison and selection", (*_VECTOR, "chunks"))
 CONVERSION = Cost("conversion", (*_VECTOR, "chunks", "packed_chunks"))
 BROADCAST = Cost("broadcast", _VECTOR)
-REDUCTION = Cost("reduction of rows", ("rows", "row_repeats"))
+REDUCTION = Cost("reduction of rows", ("narrow_rows", "row_repeats"))
 COLUMN_REDUCTION = Cost("reduction of columns", ("rows", "row_repeats"))
 VECTOR = Cost("other vector work", _VECTOR)
 MATRIX = Cost("matrix product", ("boxes",), _cube_type)

@@ -11,6 +11,8 @@ import random
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+_PAGE = 4096
+
 
 class Cache:
     """The L2: whole regions, replaced at random - a scan larger than a cache that forgets the
@@ -22,21 +24,23 @@ class Cache:
         self._held: list[tuple[Hashable, float]] = []
         self._at: dict[Hashable, int] = {}
         self._random = random.Random(1)
-        self._written: dict[int, float] = {}
+        self._written: set[int] = set()  # pages that the launch itself has written: they stay
 
     def misses(self, regions: Sequence[Any], size: float, writes: bool) -> tuple[float, int]:
         """Touch regions: the share of them that was missing, and how many different ones."""
+        if writes:
+            for start, _ in regions:
+                self._written.update(range(start // _PAGE, int(start + size - 1) // _PAGE + 1))
+            return 0.0, 0
         missing, different = 0, set[Hashable]()
         for region in regions:
             if region in different:
                 missing += 1
-            elif region not in self._at:
+            elif region not in self._at and region[0] // _PAGE not in self._written:
                 missing += 1
                 different.add(region)
         for region in different:
             self._keep(region, size)
-        if writes:
-            return 0.0, 0
         return missing / len(regions), len(different)
 
     def _keep(self, region: Hashable, size: float) -> None:

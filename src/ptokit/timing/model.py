@@ -23,8 +23,9 @@ from ptokit.timing.streams import ALL, BlockStream, CoreStream, Item, Kind, Regi
 
 _WORK, _GIVE, _TAKE, _BARRIER, _DRAIN, _MEET = Kind
 
-# A token: when it can be taken, and who gave it: core, the signal, the work before it, its node.
-Token = tuple[float, int, int, int, int]
+# A token: when it can be taken; who gave it: core, the signal, the work before it, its node; and
+# when that work ends, where whoever takes the token may follow it piece by piece.
+Token = tuple[float, int, int, int, int, float]
 Node = tuple[int, int, float, float, int]  # item, pipe, start, end, the node it waited for
 
 
@@ -68,7 +69,7 @@ class Outcome:
 
 
 class _Pipe:
-    __slots__ = ("cause", "done", "flying", "free", "last", "queue", "starts")
+    __slots__ = ("begun", "cause", "done", "flying", "free", "last", "queue", "starts", "until")
 
     def __init__(self, depth: int, now: float) -> None:
         # When it was issued, what, and which of the places in global memory it goes to.
@@ -76,6 +77,8 @@ class _Pipe:
         self.starts: deque[float] = deque(maxlen=depth)
         self.free = now
         self.done = now  # of all that was begun: stores land later
+        self.begun = now  # the last work
+        self.until = now  # the end of work that the next one follows piece by piece
         self.flying = False
         self.last = -1  # the node of the last work
         self.cause = -1  # the node whose signal the pipe waited for since
@@ -152,11 +155,12 @@ class Model:
         self._sent: list[tuple[int, int, int, int]] = []
         self._first = fold(streams.blocks, cores)
 
-    def _cost(self, item: Item) -> tuple[float, float, Any]:
-        """Cycles before the bytes, the least of them, and the law of the bytes if there are any."""
+    def _cost(self, item: Item) -> tuple[float, float, float, Any]:
+        """Cycles before the bytes, the least of them, how long after them it is complete, and the
+        law of the bytes if there are any."""
         cost = item.cost
         if cost is None or not item.pipe:
-            return 0.0, 0.0, None
+            return 0.0, 0.0, 0.0, None
         law = self._params.law(cost.insn, cost.kind)
         sums = [
             (start, sum(each * cost.features[name] for name, each in terms))
@@ -164,12 +168,14 @@ class Model:
         ]
         cycles = max((start + more for start, more in sums), default=0.0)
         least = max((more for _, more in sums), default=0.0)
-        return cycles, least, law if cost.bytes and law.rate else None
+        return cycles, least, law.tail, law if cost.bytes and law.rate else None
 
     # ---- running --------------------------------------------------------------------------------
 
     def run(self) -> Outcome:
         begin = self._params["launch.start"]
+        if any(len(unit.members[0].cores) > 1 for unit in self._first):
+            begin += self._params["launch.cluster"]
         for unit in self._first:
             self._start(unit, begin)
         heap, ready = self._heap, self._ready
@@ -196,13 +202,13 @@ class Model:
 
     def _at(self, time: float, act: Any, argument: Any) -> None:
         self._sequence += 1
-        heapq.heappush(self._heap, (time, self._sequence, act, argument))
+        heapq.heappush(self._heap, (max(time, self._now), self._sequence, act, argument))
 
     def _start(self, unit: _Unit, now: float) -> None:
         block = unit.members[0]
         unit.latches = block.latches
         for semaphore in block.initial:
-            unit.tokens.setdefault(semaphore, deque()).append((now, -1, -1, -1, -1))
+            unit.tokens.setdefault(semaphore, deque()).append((now, -1, -1, -1, -1, 0.0))
         blocks = tuple(each.block for each in unit.members)
         for stream in block.cores:
             timed = Timed(stream, len(blocks), blocks)
@@ -317,9 +323,10 @@ class Model:
             kind = item[0]
             now = issued if issued > pipe.free else pipe.free
             if kind == _WORK:
-                cycles, least, law = self._costs[what]
+                cycles, least, tail, law = self._costs[what]
                 queue.popleft()
                 pipe.starts.append(now)
+                pipe.begun = now
                 if issued > pipe.free and pipe.last >= 0:
                     self._stalled(core, number, what, None, issued - pipe.free)
                     pipe.cause = core.cause
@@ -327,19 +334,24 @@ class Model:
                     pipe.flying = True
                     self._at(now + cycles, self._transfer, (core, number, what, now, least, region))
                     break
-                self._done(core, number, pipe, what, now, now + cycles, 0.0)
+                end = max(now + cycles, pipe.until)
+                self._done(core, number, pipe, what, now, end, tail)
                 timed.least[number] = timed.least.get(number, 0.0) + least
             elif kind == _GIVE:
                 queue.popleft()
                 pipe.starts.append(now)
-                time = pipe.done if pipe.done > now else now
-                self._give(core, what, item, time, pipe.last, pipe.cause)
+                if item.is_early:
+                    self._give(core, what, item, pipe.begun, pipe.last, pipe.cause, pipe.free)
+                else:
+                    time = pipe.done if pipe.done > now else now
+                    self._give(core, what, item, time, pipe.last, pipe.cause)
             elif kind == _TAKE:
                 taken = self._tokens(core, item, number)
                 if taken is None:
                     break
                 queue.popleft()
                 pipe.starts.append(now)
+                pipe.until = max(pipe.until, taken[5])
                 if taken[0] > now:
                     self._stalled(core, number, what, taken, taken[0] - now)
                     pipe.free = taken[0]
@@ -362,7 +374,7 @@ class Model:
     def _transfer(self, what: Any) -> None:
         """The bytes of a transfer begin to move."""
         core, _, number, _, _, region = what
-        law, cost = self._costs[number][2], self._items[number].cost
+        law, cost = self._costs[number][3], self._items[number].cost
         assert cost is not None
         place = core.unit.cores.index(core)
         regions = [
@@ -377,6 +389,12 @@ class Model:
             self._read += cost.bytes * weight
             self._missed += cost.bytes * unique
         transfer = Transfer(what, cost.bytes, cap, weight, unique, cost.writes)
+        if share and law.miss_start:
+            self._at(self._now + share * law.miss_start, self._flow, transfer)
+        else:
+            self._flow(transfer)
+
+    def _flow(self, transfer: Transfer) -> None:
         self._bus.begin(self._now, transfer)
         self._watch_bus()
 
@@ -393,7 +411,7 @@ class Model:
         self._watch_bus()
         for transfer in done:
             core, number, what, start, least, _ = transfer.owner
-            pipe, law = core.pipes[number], self._costs[what][2]
+            pipe, law = core.pipes[number], self._costs[what][3]
             pipe.flying = False
             self._done(core, number, pipe, what, start, self._now, law.tail)
             cost = self._items[what].cost
@@ -426,11 +444,18 @@ class Model:
     # ---- tokens ---------------------------------------------------------------------------------
 
     def _give(
-        self, core: _Core, number: int, item: Item, time: float, last: int, cause: int
+        self,
+        core: _Core,
+        number: int,
+        item: Item,
+        time: float,
+        last: int,
+        cause: int,
+        until: float = 0.0,
     ) -> None:
         node = cause if last < 0 else last
         behind = -1 if node < 0 else self._item_of(node)
-        token = (time + self._latency, core.number, number, behind, node)
+        token = (time + self._latency, core.number, number, behind, node, until)
         for semaphore in item.semaphores:
             self._put(core.unit, semaphore, token)
 
@@ -456,7 +481,7 @@ class Model:
                 waiters = self._word_waiters if shared else unit.waiters
                 waiters.setdefault(semaphore, []).append((core, pipe))
                 return None
-        latest: Token = (0.0, -1, -1, -1, -1)
+        latest: Token = (0.0, -1, -1, -1, -1, 0.0)
         for semaphore in item.semaphores:
             if semaphore < 0:
                 token = self._words[semaphore][0]
@@ -478,7 +503,7 @@ class Model:
         if meeting[0] >= item.total:
             _, last, giver, signal, cause, met = meeting
             behind = -1 if cause < 0 else self._item_of(cause)
-            token = (last + self._meeting, giver, signal, behind, cause)
+            token = (last + self._meeting, giver, signal, behind, cause, 0.0)
             for unit, semaphore in met:
                 self._put(unit, semaphore, token)
 
@@ -512,8 +537,15 @@ class Model:
 
 def fold(blocks: Sequence[BlockStream], cores: int) -> list[_Unit]:
     """Put blocks on cores - the next where the last one has ended - and like ones together."""
+    known: dict[Any, int] = {}  # lists that blocks share need not be compared
     shapes: dict[Any, int] = {}
-    kinds = [shapes.setdefault(block.shape, len(shapes)) for block in blocks]
+    kinds: list[int] = []
+    for block in blocks:
+        lists = tuple(id(core.items) for core in block.cores)
+        if lists not in known:
+            shape = tuple((core.place, tuple(core.items)) for core in block.cores)
+            known[lists] = shapes.setdefault(shape, len(shapes))
+        kinds.append(known[lists])
     columns = [range(first, len(blocks), cores) for first in range(min(cores, len(blocks)))]
     groups: dict[tuple[int, ...], list[range]] = {}
     for column in columns:

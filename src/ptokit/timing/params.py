@@ -44,12 +44,13 @@ class Law(NamedTuple):
 
     `bounds` are (start, ((feature, cycles a piece), ...)). What goes through global memory takes
     the time of its bytes beside: at most `rate` bytes a cycle, `miss_rate` where they come from
-    beyond the L2, complete `tail` cycles after the pipe is free again.
+    beyond the L2. All of it is complete `tail` cycles after the pipe is free for the next.
     """
 
     bounds: tuple[tuple[float, tuple[tuple[str, float], ...]], ...]
     rate: float = 0.0
     miss_rate: float = 0.0
+    miss_start: float = 0.0  # cycles before the first byte comes from beyond the L2
     tail: float = 0.0
 
 
@@ -116,11 +117,13 @@ class Params:
         if not bounds:
             return None
         memory = bounds.pop("memory", {})
+        tail = bounds.pop("completion", {}).get("tail", 0.0)
         sums = tuple(
             (terms.pop("start", 0.0), tuple(terms.items())) for terms in map(dict, bounds.values())
         )
         rate = memory.get("rate", 0.0)
-        return Law(sums, rate, memory.get("miss_rate", rate), memory.get("tail", 0.0))
+        missed = memory.get("miss_rate", rate), memory.get("miss_start", 0.0)
+        return Law(sums, rate, *missed, tail)
 
 
 def load(target: str) -> Params:

@@ -81,14 +81,15 @@ class Timing:
         params: Params | None = None,
         cores: int | None = None,
         clock: float | None = None,
+        trace: bool = True,
     ) -> Timing:
-        """Time what was issued."""
+        """Time what was issued; without a trace nobody can ask for spans or the longest chain."""
         found = params or load(streams.target)
         if cores is None:
             kinds = {core.kind for block in streams.blocks for core in block.cores}
             whole = "vector" if kinds == {"vector"} else "cube"
             cores = int(found[f"device.{whole}_cores"])
-        outcome = Model(streams, found, cores).run()
+        outcome = Model(streams, found, cores, trace=trace).run()
         return Timing(kernel, streams, found, cores, clock or found["device.clock"], outcome)
 
     def what_if(
@@ -155,12 +156,12 @@ class Timing:
         params = self.params
         per_item = sum(params[f"scalar.{each}"] for each in ("issue", "order", "work"))
         per_item += sum(params[f"flags.{each}"] for each in ("latency", "barrier", "meeting"))
-        total = params["launch.start"] + params["launch.end"]
+        total = sum(params[f"launch.{each}"] for each in ("start", "cluster", "end"))
         for core in self.outcome.cores:
             total += sum(core.busy.values()) + params["launch.block"]
             for item in map(self._item, core.stream.items):
                 total += per_item
-                if item.cost is not None and item.cost.bytes and item.pipe:
+                if item.cost is not None and item.pipe:
                     total += params.law(item.cost.insn, item.cost.kind).tail
         return self._us(total)
 
@@ -188,13 +189,19 @@ class Timing:
     @cached_property
     def waits(self) -> tuple[Wait, ...]:
         """Every place where a pipe stands still, the longest first."""
-        found = [
-            (stall.cycles * core.weight, core, stall)
-            for core in self.outcome.cores
-            for stall in core.stalls.values()
-        ]
-        found.sort(key=lambda each: -each[0])
-        return tuple(self._wait(core, stall) for _, core, stall in found)
+        found: dict[
+            tuple[str, str, str], Wait
+        ] = {}  # the same lines, however often they are unrolled
+        for core in self.outcome.cores:
+            for stall in core.stalls.values():
+                wait = self._wait(core, stall)
+                key = wait.core, wait.pipe, wait.reason
+                other = found.get(key)
+                if other is not None:
+                    share, us = other.share + wait.share, other.us + wait.us
+                    wait = other._replace(share=share, us=us)
+                found[key] = wait
+        return tuple(sorted(found.values(), key=lambda wait: -wait.us))
 
     def _wait(self, core: Timed, stall: Stall) -> Wait:
         item = self._item(stall.item)

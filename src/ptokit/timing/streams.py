@@ -23,6 +23,7 @@ from ptokit.machine.flags import Latch, Semaphore
 from ptokit.machine.issue import Word
 from ptokit.machine.launch_sync import Door, Meeting
 from ptokit.machine.queues import Why
+from ptokit.machine.unit_flags import UnitFlag
 
 Place = Site | Location
 ALL = int(Pipe.ALL)
@@ -62,6 +63,7 @@ class Item(NamedTuple):
     cost: Cost | None = None
     pipes: tuple[int, ...] = ()
     total: int = 0  # cores that take part in a meeting
+    is_early: bool = False  # a signal that does not wait until stores have landed
 
 
 Region = tuple[Any, ...]
@@ -85,11 +87,6 @@ class BlockStream:
     cores: list[CoreStream]
     initial: tuple[int, ...] = ()  # semaphores that have a token from the start
     latches: frozenset[int] = frozenset()
-
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """What blocks that take their time in the same way share."""
-        return tuple((core.place, tuple(core.items)) for core in self.cores)
 
 
 @dataclass
@@ -128,7 +125,7 @@ class Recorder:
     # ---- the listener ---------------------------------------------------------------------------
 
     def work(self, core: Core, call: Any, operands: Sequence[Any], site: Place) -> None:
-        key = (id(call), id(site))
+        key = (id(call), _point(site))
         number = self._known.get(key)
         stream = self._cores.get(core.number) or self._core(core)
         if number is None:
@@ -167,6 +164,17 @@ class Recorder:
 
     def end_block(self, block: int) -> None:
         self._numbers.pop(block, None)
+
+    def repeat(self, block: int, like: int, views: Sequence[Sequence[Any]]) -> bool:
+        """A block issues what another one did, over other views; False: it cannot be so."""
+        found = self._blocks[like]
+        if len(found.cores) != 1 or len(found.cores[0].regions) != len(views):
+            return False
+        core = found.cores[0]
+        regions = [tuple([_region(view) for view in each]) for each in views]
+        again = CoreStream(core.place, core.kind, core.items, regions)
+        self._blocks[block] = BlockStream(block, [again], found.initial, found.latches)
+        return True
 
     # ---- numbers ------------------------------------------------------------------------------
 
@@ -215,12 +223,13 @@ class Recorder:
             held: tuple[int, ...] = (numbers[semaphores[0]],)
         else:
             held = tuple([self._number(core, each) for each in semaphores])
-        key = (kind, pipe, held, id(site))
+        key = (kind, pipe, held, _point(site))
         number = self._known.get(key)
         if number is None:
             label = "a signal" if why is None else why().what
             side = self._side(core, pipe, semaphores)
-            number = self._new(key, Item(kind, side, site, label, held))
+            is_early = any(isinstance(each, UnitFlag) for each in semaphores)
+            number = self._new(key, Item(kind, side, site, label, held, is_early=is_early))
         stream.items.append(number)
 
     def _side(self, core: Core, pipe: Pipe, semaphores: Sequence[Semaphore]) -> int:
@@ -236,7 +245,7 @@ class Recorder:
         self, core: Core, kind: Kind, pipe: int, site: Place, label: str, pipes: Any = ()
     ) -> None:
         stream = self._cores.get(core.number) or self._core(core)
-        key = (kind, pipe, pipes, id(site))
+        key = (kind, pipe, pipes, _point(site))
         number = self._known.get(key)
         if number is None:
             number = self._new(key, Item(kind, pipe, site, label, pipes=pipes))
@@ -249,7 +258,7 @@ class Recorder:
         if turn is None:
             turn = self._meetings[id(meeting)] = len(self._meetings)
             self._kept.append(meeting)
-        key = (Kind.MEET, pipe, turn, mine, id(site))
+        key = (Kind.MEET, pipe, turn, mine, _point(site))
         number = self._known.get(key)
         if number is None:
             held = (-1 - turn, mine)
@@ -259,11 +268,12 @@ class Recorder:
 
     def _new(self, key: Any, item: Item) -> int:
         number = self._known[key] = len(self._items)
+        self._kept.append(item.site)
         self._items.append(item)
         return number
 
     def _new_work(self, core: Core, call: Any, site: Place, key: Any) -> int:
-        self._kept.append((call, site))
+        self._kept.append(call)
         insn, ops = call.insn, call.ops
         written = {operand.name for operand in insn.operands if operand.writes}
         through = bool(call.global_patterns)
@@ -282,6 +292,11 @@ class Recorder:
 
 _ENDS = ("source", "target")
 _WORDS = -(1 << 40)  # numbers of words in global memory, which blocks share
+
+
+def _point(site: Place) -> Any:
+    """What is the same wherever the same point of a program is met."""
+    return (id(site.code), site.lasti) if isinstance(site, Site) else id(site)
 
 
 def _region(view: Any) -> tuple[int, Any]:
