@@ -18,7 +18,7 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.base.policy import Policy
 from ptokit.ir.core import Module
-from ptokit.ir.dialects import system
+from ptokit.ir.dialects import definition_of, system
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.gm import as_array
 
@@ -47,7 +47,12 @@ def question(
 @lru_cache(maxsize=256)
 def reads_no_data(module: Module) -> bool:
     """Whether nothing that a program does depends on what its arrays hold, or on other devices."""
-    return not any(op.insn is not None and _may_look(op.insn) for op in module.walk())
+    for op in module.walk():
+        definition = definition_of(op)
+        record = None if definition is None else definition.micro
+        if (record is not None and record.looks_at_data) or (op.insn and _may_look(op.insn)):
+            return False
+    return True
 
 
 @lru_cache(maxsize=256)

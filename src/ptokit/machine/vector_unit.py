@@ -265,7 +265,7 @@ class VectorUnit:
 
     # ---- hidden registers ----------------------------------------------------------------------
 
-    def hidden(self, name: str) -> int:
+    def hidden(self, name: str) -> Any:
         """The value of a hidden register: of one that nothing has set there is none."""
         if name not in self.registers:
             raise fail(
@@ -431,6 +431,7 @@ class VectorUnit:
 _SETTERS = {
     "AR": 'begin the stream with pto.sprclr "AR"',
     "SQZN": "let a pto.vsqz come before it",
+    "VMS4": "let a pto.vmrgsort4 come before it, and wait for PIPE_V",
 }
 
 

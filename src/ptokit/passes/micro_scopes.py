@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ptokit.base.diagnostics import Diagnostic, Note
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import definition_of, micro
-from ptokit.ir.entries import is_entry
+from ptokit.ir.entries import is_marked
 from ptokit.passes.open_scopes import inner_functions, lives_inside, may_stand_inside
 from ptokit.passes.structure import complaint
 
@@ -16,7 +16,7 @@ def check_scopes(module: Module) -> Iterator[Diagnostic]:
     """Every rule about the borders of scopes."""
     inner = inner_functions(module)
     for function in module.functions:
-        if is_entry(function, module):
+        if is_marked(function):
             yield from _signature(function)
         if function.body is not None:
             check = _inside if function.name in inner else _block

@@ -114,9 +114,10 @@ def _elements(op: Op, record: Micro, types: dict[str, Type]) -> Iterator[Diagnos
             if _dtype(other.element) is not _dtype(kind.element):
                 got = {first: kind, name: other}
                 yield complaint(op, "micro-type", f"{first} and {name} have one type", got)
-    chosen = [letters[letter][0] for letter in "VW" if letter in letters]
+    stated = len(record.types[0]) if record.types else 0  # T, or T and U
+    chosen = [letters[letter][0] for letter in "VW"[:stated] if letter in letters]
     kinds = tuple(_dtype(kind.element) for _, kind in chosen)
-    if record.types and len(kinds) == len(record.types[0]) and kinds not in record.types:
+    if stated and len(kinds) == stated and kinds not in record.types:
         names = [name for name, _ in chosen]
         listed = ", ".join(">".join(each.mlir for each in one) for one in record.types)
         yield complaint(

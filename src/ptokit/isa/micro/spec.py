@@ -122,6 +122,14 @@ class Micro:
     freedom: tuple[Freedom, ...]
     doc: str
 
+    @property
+    def looks_at_data(self) -> bool:
+        """Whether what memory holds may decide what is touched: by indices, masks or counts."""
+        takes = {slot.kind for slot in self.operands}
+        makes_mask = any(slot.kind in "MNB" for slot in self.results)
+        is_of_data = self.footprint is not None or not takes.isdisjoint("VW")
+        return "X" in takes or (makes_mask and is_of_data) or bool(self.uses)
+
     def slot(self, name: str) -> Slot | None:
         """The operand or result of this name."""
         return next((s for s in (*self.operands, *self.results) if s.name == name), None)

@@ -1,0 +1,84 @@
+"""A line of text for every micro-operation and every combination of its element types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ptokit.base.dtypes import DType, dtype
+from ptokit.isa.micro.spec import REGISTER_BYTES, Micro, Slot
+
+Types = Mapping[str, str]
+_OPTIONAL = re.compile(r"\[\?.*?\?\]")
+_PAIRS = {"f4e2m1x2": "!pto.f4E2M1x2", "f4e1m2x2": "!pto.f4E1M2x2"}  # what registers hold
+
+
+def kinds(record: Micro) -> Iterator[tuple[DType, DType]]:
+    """T and U, for every combination that the record lists; f32 where it takes any."""
+    for one in record.types or ((dtype("f32"),),):
+        yield one[0], one[-1]
+
+
+def spelled(kind: DType) -> str:
+    """An element type as registers and pointers write it."""
+    return _PAIRS.get(kind.name, kind.mlir)
+
+
+def register(kind: DType) -> str:
+    return f"!pto.vreg<{REGISTER_BYTES // kind.itemsize}x{spelled(kind)}>"
+
+
+def mask(size: int) -> str:
+    return f"!pto.mask<b{8 * min(size, 4)}>"
+
+
+def types(record: Micro, T: DType, U: DType) -> Types:
+    """The type of every operand and result, as text; lists and what may be left out are not."""
+    return {
+        slot.name: _type(record, slot, T, U)
+        for slot in (*record.operands, *record.results)
+        if not slot.is_optional
+    }
+
+
+def _type(record: Micro, slot: Slot, T: DType, U: DType) -> str:
+    named = re.search(r"_b(\d+)$", record.name)
+    index = dtype("u32" if T.itemsize >= 4 else "u16")
+    size = index.itemsize if any(s.kind == "X" for s in record.operands) else T.itemsize
+    # Counts beside lanes have their signed type; a conversion has another one.
+    other = U if slot in record.results else dtype(f"i{8 * T.itemsize}")
+    width = int(named[1]) // 8 if named else size if slot.kind == "N" else T.itemsize
+    found = {
+        "V": register(T),
+        "W": register(other),
+        "X": register(index if record.footprint else dtype(f"u{8 * T.itemsize}")),
+        "L": register(T),
+        "M": mask(T.itemsize),
+        "N": mask(width),
+        "B": mask(width if named else 4),
+        "S": spelled(T),
+        "num": spelled(T),
+        "ub": f"!pto.ptr<{spelled(T)}, ub>",
+        "gm": f"!pto.ptr<{spelled(T)}>",
+        "align": "!pto.align",
+        "int": "i16" if "stride" in slot.name or slot.name == "b" else "i32",
+    }
+    return found.get(slot.kind, slot.kind)
+
+
+def line(record: Micro, given: Types, words: Mapping[str, str] | None = None) -> str:
+    """The operation with its operands by their names, and the first choice of every word."""
+    chosen = {word.name: word.choices[0] for word in record.words if word.default is None}
+    chosen |= words or {}
+    text = _OPTIONAL.sub("", record.syntax)
+    rest = {n: w for n, w in chosen.items() if f"@{n}" not in text}
+    keys = "{" + ", ".join(f'{n} = "{w}"' for n, w in rest.items()) + "}" if rest else ""
+    text = re.sub(r" ?\{\}", f" {keys}" if keys else "", text)
+    text = re.sub(r"@(\w+)", lambda m: f'"{chosen[m[1]]}"', text)
+    text = re.sub(r"%(\w+)\.\.\.", lambda m: ", ".join(f"%{m[1]}{n}" for n in range(3)), text)
+    text = re.sub(r"T\((\w+)\.\.\.\)", lambda m: ", ".join([given[m[1]]] * 3), text)
+    text = re.sub(r"T\((\w+)\)", lambda m: given[m[1]], text)
+    results = [slot.name for slot in record.results if not slot.is_optional]
+    front = ", ".join(f"%{name}" for name in results)
+    behind = f"pto.{record.name} {text.strip()}".strip()
+    return f"{front} = {behind}" if front else behind
