@@ -14,7 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from ptokit.base.diagnostics import PtoError
+from ptokit import (
+    TADDS,
+    TLOAD,
+    TSHL,
+    TSTORE,
+    GlobalTensor,
+    Tile,
+    TileType,
+    int32,
+    kernel,
+)
+from ptokit.base.diagnostics import ProgramError, PtoError
 from ptokit.base.location import Location
 from ptokit.engines.compiled.library import library
 from ptokit.engines.compiled.replay import Replay, Tape
@@ -174,3 +185,27 @@ def test_the_second_launch_of_an_example_leaves_what_the_first_one_left(case: An
         left.append([a.tobytes() for a in arrays if isinstance(a, np.ndarray)])
     assert any(found is not None for found in kernel._replays)
     assert left[1] == left[2]
+
+
+@kernel(mode="auto")
+def shifted(x, y, z):
+    a, b = [Tile[TileType.Vec, int32, 16, 16]() for _ in range(2)]
+    TLOAD(a, GlobalTensor(x))
+    TLOAD(b, GlobalTensor(y))
+    TSHL(a, a, b)
+    TADDS(a, a, 1)
+    TSTORE(GlobalTensor(z), a)
+
+
+def test_values_that_make_a_difference_are_not_repeated() -> None:
+    """A shift past the width is undefined: data without one says nothing about data with one."""
+    x, y, z = (np.full((16, 16), n, np.int32) for n in (8, 2, 0))
+    for _ in range(2):
+        shifted[1](x, y, z, target="a5", path="lowered")
+    assert (z == 33).all()
+    y[3, 4] = 40
+    with pytest.raises(ProgramError) as found:
+        shifted[1](x, y, z, target="a5", path="lowered")
+    with pytest.raises(ProgramError) as wanted:
+        shifted[1](x, y, z, target="a5", path="lowered", engine="stepwise")
+    assert found.value.codes == wanted.value.codes

@@ -132,6 +132,16 @@ class AxisMap:
                 found.append((extent, stride))
         return found
 
+    @property
+    def row_steps(self) -> Axes:
+        """The axes of the rows, outermost first, as few as possible."""
+        return self._merged(self.row_axes)
+
+    @property
+    def col_steps(self) -> Axes:
+        """The axes of the columns."""
+        return self._merged(self.col_axes)
+
     def array(self, buffer: Array, offset: int, dtype: np.dtype[Any]) -> Array:
         """View `buffer` (bytes) from byte `offset` on as the strided N-dimensional array."""
         size = dtype.itemsize

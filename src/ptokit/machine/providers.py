@@ -191,10 +191,6 @@ class BeyondProvider(_Provider):
         for access in self._accesses(name, places, reads=True):
             if not access.is_defined():
                 taken(self._run.machine, self._run.call, access, self._run.site)
-        return self.elements(name, places)
-
-    def elements(self, name: str, places: Array) -> Array:
-        """The bytes there as elements."""
         tile = self._run.operand(name)
         raw = tile.storage.data[_bytes(tile, places)]
         return np.ascontiguousarray(raw).view(tile.spec.dtype.np)[:, 0]

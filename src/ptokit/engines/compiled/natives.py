@@ -73,8 +73,8 @@ def natives(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Na
             for each in idiom
             for native in _elementwise(call, args, bound, each.to, each.expr, each)
         ]
-    if isinstance(idiom, Product) and not call.copies:
-        return [_product(call, dict(zip(insn.names, args, strict=True)), idiom)]
+    if isinstance(idiom, Product):
+        return [_product(call, idiom)]
     raise Unsupported("no meaning that can be read")
 
 
@@ -100,8 +100,8 @@ def _each(call: Call, args: Sequence[Any], bound: Sequence[Access]) -> list[Nati
     assert meaning is not None
     form = meaning.form
     assert isinstance(form, Each)
-    if form.early or form.masks or form.leaves_open:
-        raise Unsupported("masks, or elements that are left open")
+    if form.early or form.masks:
+        raise Unsupported("masks, or parts that are read first")
     (expr,), (to,) = meaning.expressions(call.ops), meaning.outs
     return _elementwise(call, args, bound, to, expr)
 
@@ -156,14 +156,13 @@ def _bits(value: int | float, kind: DType) -> int:
     return int(held.astype(np.uint64).view(np.int64)[0])
 
 
-def _product(call: Call, given: dict[str, Any], idiom: Product) -> Native:
-    ops = call.ops
-    start = None if idiom.start is None else given[idiom.start]
-    names = idiom.to, idiom.left, idiom.right
-    kinds = ops[names[0]].dtype, ops[names[1]].dtype, ops[names[2]].dtype
-    to, left, right = (given[name] for name in names)
-    kernel, words = product(to, left, right, kinds, start)
-    places = [handed(call, at, n) for at, n in zip((TO, LEFT, RIGHT), names, strict=True)]
+def _product(call: Call, idiom: Product) -> Native:
+    to, left, right = (call.handed[name] for name in (idiom.to, idiom.left, idiom.right))
+    start = None if idiom.start is None else call.handed[idiom.start]
+    kernel, words = product(to, left, right, start, call.ops.target.is_device)
+    index = call.insn.names.index
+    places = [(TO, index(idiom.to), 0), (LEFT, index(idiom.left), 0)]
+    places.append((RIGHT, index(idiom.right), 0))
     if kernel.start == "row":
         assert idiom.start is not None
         places.append(handed(call, START, idiom.start))

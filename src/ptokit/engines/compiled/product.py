@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from ptokit.base import dtypes as dt
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import RoundMode, SaturationMode
-from ptokit.base.layout import Array
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.lanes import Lanes, stored
 from ptokit.engines.compiled.text import Function, Value
+from ptokit.machine.access import Access
 
 PANEL = 16  # columns
 ROWS, PANELS = 4, 4  # of a step
 _REAL = f"<{PANEL} x float>"
 
-# The words: m, k (in boxes), n (in panels), then of each operand memory, offset and strides.
+# The words: rows, rows of a box, whole boxes along k, panels; then of each operand memory, offset
+# and strides in bytes. The packed operands lie in the scratch memory of the library.
 M, M_INNER, K, N = range(4)
 TO, LEFT, RIGHT, START, LEFT_ROWS, PACKED = 4, 8, 13, 17, 20, 22
 
@@ -37,11 +37,13 @@ class Multiply:
     right: DType
     to: DType
     box: int
+    tail: int  # elements of a last box along k that is not whole
     start: str  # "", "sum" or "row"
 
     def text(self, name: str) -> str:
         code = Function(name)
-        depth = code.number("mul", code.word(K), str(self.box))
+        boxes = code.number("add", code.word(K), str(int(self.tail > 0)))
+        depth = code.number("mul", boxes, str(self.box))
         rows = self._pack_left(code, depth)
         panels = self._pack_right(code)
         self._multiply(code, rows, panels, depth)
@@ -54,28 +56,26 @@ class Multiply:
         source, rows = code.pointer(LEFT), code.pointer(LEFT_ROWS)
         m1, m0, k1 = (code.word(LEFT + 2 + i) for i in range(3))
         inner, boxes = code.word(M_INNER), code.word(K)
-        outer = code.number("sdiv", code.word(M), inner)
         pitch = code.number("mul", depth, "4")
+        lanes = Lanes(code, self.box, {})
 
-        def block(i: Value, row: Value) -> Sequence[Value]:
-            def line(j: Value, at: Value) -> Sequence[Value]:
-                begin = code.behind(source, code.number("mul", i, m1))
-                begin = code.behind(begin, code.number("mul", j, m0))
+        def line(i: Value, at: Value) -> Sequence[Value]:
+            outer = code.number("mul", code.number("sdiv", i, inner), m1)
+            begin = code.behind(source, outer)
+            begin = code.behind(begin, code.number("mul", code.number("srem", i, inner), m0))
 
-                def box(b: Value) -> Sequence[Value]:
-                    lanes = Lanes(code, self.box, {})
-                    there = code.behind(begin, code.number("mul", b, k1))
-                    value = _loaded(lanes, self.left, there)
-                    place = code.behind(at, code.number("mul", b, str(4 * self.box)))
-                    code.act(f"store {lanes.vector('float')} {value}, ptr {place}, align 4")
-                    return ()
+            def box(b: Value, there: Value, count: int = self.box) -> Sequence[Value]:
+                place = code.behind(begin, code.number("mul", b, k1))
+                value = _loaded(lanes, self.left, place, count)
+                code.act(f"store {lanes.vector('float')} {value}, ptr {there}, align 4")
+                return [code.behind(there, str(4 * self.box))]
 
-                code.loop("0", boxes, "1", box)
-                return [code.behind(at, pitch)]
+            (end,) = code.loop("0", boxes, "1", box, [("ptr", at)])
+            if self.tail:
+                box(boxes, end, self.tail)
+            return [code.behind(at, pitch)]
 
-            return code.loop("0", inner, "1", line, [("ptr", row)])
-
-        code.loop("0", outer, "1", block, [("ptr", rows)])
+        code.loop("0", code.word(M), "1", line, [("ptr", rows)])
         return rows
 
     def _pack_right(self, code: Function) -> Value:
@@ -89,18 +89,19 @@ class Multiply:
         def panel(p: Value, at: Value) -> Sequence[Value]:
             begin = code.behind(source, code.number("mul", p, width))
 
-            def box(b: Value, there: Value) -> Sequence[Value]:
+            def box(b: Value, there: Value, count: int = self.box) -> Sequence[Value]:
                 place = code.behind(begin, code.number("mul", b, k1))
                 columns: list[Value] = []
                 for _ in range(PANEL):
-                    columns.append(_loaded(lanes, self.right, place))
+                    columns.append(_loaded(lanes, self.right, place, count))
                     place = code.behind(place, n)
                 for row in _transposed(code, columns, self.box):
                     code.act(f"store {_REAL} {row}, ptr {there}, align 4")
                     there = code.behind(there, str(4 * PANEL))
                 return [there]
 
-            return code.loop("0", boxes, "1", box, [("ptr", at)])
+            (end,) = code.loop("0", boxes, "1", box, [("ptr", at)])
+            return box(boxes, end, self.tail) if self.tail else [end]
 
         code.loop("0", count, "1", panel, [("ptr", panels)])
         return panels
@@ -202,11 +203,16 @@ class Multiply:
                 code.act(f"store {kind} {total}, ptr {place}, align 4")
 
 
-def _loaded(lanes: Lanes, kind: DType, place: Value) -> Value:
-    """Elements as floats."""
-    value = lanes.code.do(f"load {lanes.vector(stored(kind))}, ptr {place}, align 1")
+def _loaded(lanes: Lanes, kind: DType, place: Value, count: int) -> Value:
+    """A box of elements as floats; those behind the first `count` are zero."""
+    code, real = lanes.code, lanes.vector("float")
+    value = code.do(f"load {lanes.vector(stored(kind))}, ptr {place}, align 1")
     value = lanes.taken(kind, value)
-    return lanes.converted(value, kind, dt.f32, RoundMode.CAST_RINT, SaturationMode.OFF)
+    value = lanes.converted(value, kind, dt.f32, RoundMode.CAST_RINT, SaturationMode.OFF)
+    if count == lanes.count:
+        return value
+    mask = ", ".join(f"i1 {int(lane < count)}" for lane in range(lanes.count))
+    return code.do(f"select {lanes.vector('i1')} <{mask}>, {real} {value}, {real} zeroinitializer")
 
 
 def _transposed(code: Function, rows: list[Value], length: int) -> list[Value]:
@@ -265,64 +271,71 @@ _EXACT = 1 << 24  # integers up to this are floats
 
 
 def product(
-    to: Array, left: Array, right: Array, kinds: tuple[DType, DType, DType], start: Array | None
+    to: Access, left: Access, right: Access, start: Access | None, is_device: bool
 ) -> tuple[Multiply, list[int]]:
-    """The function for these arrays, and its words with the operands' places left at 0."""
-    result, first, second = kinds
+    """The function for these operands, and its words with their places left at 0."""
+    result, first, second = to.dtype, left.dtype, right.dtype
     if first not in _FACTORS or second not in _FACTORS or result not in (dt.f32, dt.i32):
         raise Unsupported(f"{first.name} times {second.name}")
     if (result is dt.i32) != (first is dt.i8 and second is dt.i8):
         raise Unsupported("integers into floats")
-    m, n = to.shape[0], prod(to.shape[1:])
-    k = left.size // m
+    (m, k), n = left.shape, right.shape[1]
     if result is dt.i32 and k << 14 > _EXACT:
         raise Unsupported("integer sums beyond 24 bits")
-    rows, columns = split(left, m)
-    deep, wide = split(right, k)
-    if len(rows) > 2 or len(columns) > 2 or len(deep) > 2 or len(wide) != 1:
-        raise Unsupported("boxes of boxes")
-    box = columns[-1][0]
-    if columns[-1][1] != first.itemsize or deep[-1] != (box, second.itemsize):
+    if n % PANEL and (not is_device or start not in (None, to)):
+        raise Unsupported("a result that ends inside a box")  # on devices the rest of it is open
+    rows, columns = _levels(left)
+    deep, wide = _levels(right)
+    down, across = _levels(to)
+    box = deep[1][0]
+    if columns[0][0] == 1 and columns[1][1] == first.itemsize:  # one long row
+        columns = (-(-k // box), box * first.itemsize), (box, first.itemsize)
+    if columns[1] != (box, first.itemsize) or deep[1][1] != second.itemsize:
         raise Unsupported("operands that are not dense along k")
-    if box not in (4, 8, 16, 32) or n % PANEL or k % box:
-        raise Unsupported("boxes that are cut")
-    panels, inside = (to.shape[1], to.shape[2:]) if to.ndim == 3 else (n // PANEL, (PANEL,))
-    if to.ndim == 3 and (inside != (PANEL,) or to.strides[2] != 4):
+    if box not in (4, 8, 16, 32) or wide[0][0] != 1 or down[0][0] != 1:
+        raise Unsupported("boxes of other shapes")
+    size = result.itemsize
+    if across[0][0] == 1:  # a plain row, or a single box
+        across = (-(-n // PANEL), PANEL * size), (PANEL, across[1][1])
+    if across[1] != (PANEL, size):
         raise Unsupported("an accumulator in other boxes")
-    if to.ndim == 2 and to.strides[1] != 4:
+    panels = -(-n // PANEL)
+    if panels > 1 and to.pattern.size[1] > across[0][0] * PANEL:
         raise Unsupported("an accumulator in other boxes")
-    panel = to.strides[1] if to.ndim == 3 else 4 * PANEL
-    m1, m0 = rows if len(rows) == 2 else [(1, 0), *rows]
-    k1 = columns[0] if len(columns) == 2 else (1, 0)
-    deep1 = deep[0] if len(deep) == 2 else (1, 0)
-    words = [m, m0[0], k // box, panels]
-    words += [0, 0, to.strides[0], panel]
-    words += [0, 0, m1[1], m0[1], k1[1]]
-    words += [0, 0, deep1[1], wide[0][1]]
-    words += [0, 0, 4 * PANEL]
-    words += [0, 0, 0, 4 * m * k]
-    how = ""
-    if start is not None:
-        how = "row" if start.shape != to.shape else "sum"
-        if how == "row" and (start.ndim != 2 or start.strides[-1] != 4 or start.size != n):
+    words = [m, rows[1][0], k // box, panels]
+    words += [0, 0, down[1][1], across[0][1]]
+    words += [0, 0, rows[0][1], rows[1][1], columns[0][1]]
+    words += [0, 0, deep[0][1], wide[1][1]]
+    words += [0, 0, PANEL * size]
+    depth = -(-k // box) * box
+    words += [0, 0, 0, 4 * m * depth]
+    how = "" if start is None else "sum" if start is to else "row"
+    if how == "row":
+        assert start is not None
+        if start.dtype is not result or start.pattern.axis_map.matrix_strides is None:
             raise Unsupported("a start that is no row")
-    return Multiply(first, second, result, box, how), words
+    return Multiply(first, second, result, box, k % box, how), words
 
 
-def split(array: Array, rows: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The axes of an array that count so many rows, and the others: extents and strides."""
-    axes = [(n, s) for n, s in zip(array.shape, array.strides, strict=True)]
-    count, at = 1, 0
-    while count < rows:
-        count *= axes[at][0]
-        at += 1
-    if count != rows:
-        raise Unsupported("rows that no axes make up")
-    at = max(at, 1)
-    return axes[:at], axes[at:]
+Level = tuple[int, int]  # extent, and stride in bytes
+
+
+def _levels(access: Access) -> tuple[tuple[Level, Level], tuple[Level, Level]]:
+    """Rows and columns of an operand as boxes and what is inside of them."""
+    pattern = access.pattern
+    if pattern.rows.start or pattern.cols.start or pattern.dtype.is_packed:
+        raise Unsupported("a part of a tile")
+    size, found = pattern.dtype.itemsize, list[tuple[Level, Level]]()
+    for axes in (pattern.axis_map.row_steps, pattern.axis_map.col_steps):
+        if len(axes) > 2:
+            raise Unsupported("boxes of boxes")
+        levels = [(extent, stride * size) for extent, stride in axes]
+        outer, inner = levels if len(levels) == 2 else ((1, 0), levels[0])
+        found.append((outer, inner))
+    return found[0], found[1]
 
 
 def room(words: Sequence[int]) -> int:
     """Bytes of packed operands."""
-    m, k_bytes = words[M], words[PACKED + 1]
-    return k_bytes + k_bytes // max(m, 1) * words[N] * PANEL
+    left = words[PACKED + 1]
+    return left + left // max(words[M], 1) * words[N] * PANEL

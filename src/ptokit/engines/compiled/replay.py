@@ -133,9 +133,11 @@ class Replay:
             self._bases[number] = memory.ctypes.data
 
     def play(self, arrays: Sequence[Array]) -> bool:
-        """Repeat the run; False when somebody else is at it."""
+        """Repeat the run; False when somebody else is at it, or it would have been another one."""
         if not self._lock.acquire(blocking=False):
             return False
+        # Bodies may find that values make a difference: then it never happened.
+        kept = [(a, a.copy()) for a in arrays if a.flags.writeable] if self.bodies else []
         try:
             for number, array in enumerate(arrays, 1):
                 self._bases[number] = np.lib.array_utils.byte_bounds(array)[0]
@@ -146,6 +148,10 @@ class Replay:
                         part.run(self._machine, arrays)
                 else:
                     self._library.run(stream + 8 * part[0], stream + 8 * part[1], bases)
+        except _Differs:
+            for array, before in kept:
+                array[...] = before
+            return False
         finally:
             self._lock.release()
         return True
@@ -292,6 +298,10 @@ class _Body:
             access.write(np.zeros(access.shape, access.dtype.np))
 
 
+class _Differs(Exception):  # noqa: N818 - named after what happened
+    """Values lead to undefined elements: whether these are ever read, only the steps can tell."""
+
+
 class _Defined(PoisonProvider):
     """All is defined: that was found out when the run was noted."""
 
@@ -301,7 +311,8 @@ class _Defined(PoisonProvider):
         return
 
     def poison_where(self, name: str, where: Array) -> None:
-        return
+        if where.any():
+            raise _Differs
 
     def undefined(self, name: str) -> Array | None:
         return None
@@ -321,12 +332,12 @@ class _Defined(PoisonProvider):
 
 
 class _Beyond(BeyondProvider):
-    """Elements that values lead to, whatever is known of them."""
+    """Nothing is known of elements outside the operands."""
 
     __slots__ = ()
 
     def read(self, name: str, places: Array) -> Array:
-        return self.elements(name, places)
+        raise _Differs
 
 
 class _Unchecked(Services):
