@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_TOKEN = re.compile(r'#[^\n]*|"((?:\\.|[^"\\])*)"|([()])|([^\s()"#]+)', re.DOTALL)
+_TOKEN = re.compile(r'#[^\n]*|"((?:\\.|[^"\\])*)"|([()])|((?:\\.|[^\s()"#\\])+)', re.DOTALL)
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _ARCH = "--cce-aicore-arch="
 
@@ -149,18 +149,18 @@ def _commands(text: str) -> list[Command]:
             if depth == 0:
                 found.append((name.lower(), words))
         elif depth and (quoted is not None or plain):
-            words.append(plain if quoted is None else quoted)
+            words.append((plain if quoted is None else quoted).replace('\\"', '"'))
         elif plain:
             name = plain
     return found
 
 
 def _functions_of(commands: list[Command]) -> list[Command]:
-    """Only what defines functions."""
+    """Only what defines functions and variables."""
     found: list[Command] = []
     inside = False
     for command in commands:
         inside = inside or command[0] == "function"
-        found += [command] * inside
+        found += [command] * (inside or command[0] == "set")
         inside = inside and command[0] != "endfunction"
     return found

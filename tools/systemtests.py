@@ -32,6 +32,7 @@ from ptokit.frontend.launch import Options
 from ptokit.isa.targets import target as find_target
 from ptokit.native.program import Program, Ran, Source, execute
 
+BUILT = ("ALL_TESTCASES", "OPT_IN_TESTCASES")  # where a build file lists its programs
 HEADER = "pto/pto-inst.hpp"  # a folder that has it is not ours to include
 EQUAL, DIFFERS, REPORTED, CRASHED, IDLE = "equal", "differs", "reported", "crashed", "idle"
 
@@ -83,18 +84,19 @@ def tasks(root: Path, target: str, args: argparse.Namespace, work: Path) -> Iter
     top = root / "tests/npu" / target / "src/st"
     only = set(filter(None, args.only.split(",")))
     for folder in sorted(each.parent for each in (top / "testcase").glob("*/CMakeLists.txt")):
-        if only and folder.name not in only:
-            continue
         lists = Lists(PROJECT_SOURCE_DIR=str(top))
         lists.read(top / "testcase/CMakeLists.txt", functions_only=True)
+        built = ";".join(lists.variables.get(name, "") for name in BUILT).split(";")
+        if folder.name not in (only or built):  # a folder that is not built is a draft
+            continue
         lists.read(folder / "CMakeLists.txt")
-        for built in lists.programs():
-            includes = tuple(each for each in built.includes if not (each / HEADER).exists())
-            sources = tuple(Source(s.path, s.core, s.defines) for s in built.sources)
-            cores = dict.fromkeys(s.core for s in built.sources if s.core != "single")
+        for program in lists.programs():
+            includes = tuple(each for each in program.includes if not (each / HEADER).exists())
+            sources = tuple(Source(s.path, s.core, s.defines) for s in program.sources)
+            cores = dict.fromkeys(s.core for s in program.sources if s.core != "single")
             yield Task(
-                sources, includes, target, folder, built.name, "+".join(cores),
-                work / target / built.name,
+                sources, includes, target, folder, program.name, "+".join(cores),
+                work / target / program.name,
                 args.python, args.rules, args.time_limit, args.seconds,
             )  # fmt: skip
 

@@ -147,3 +147,17 @@ def test_a_compiler_without_hooks_is_said_to_have_none(
     n = np.array([7, 0, 0, 0], np.int32)
     with pytest.warns(PtoWarning, match="cannot report loads and stores"):
         program.early[1](np.zeros((16, 64), np.float32), n)  # no error: it is not seen
+
+
+def test_no_value_is_taken_for_the_end_of_a_kernel(tmp_path: Path) -> None:
+    text = """
+    extern "C" __global__ AICORE void copied(__gm__ int64_t* x)
+    {
+        x[1] = x[0];
+        x[2] = load_scalar(x, 0);
+        x[3] = 7;
+    }
+    """
+    x = np.array([-(1 << 63), 1, 1, 1], np.int64)
+    source(tmp_path, text).copied[1](x)
+    assert x.tolist() == [-(1 << 63), -(1 << 63), -(1 << 63), 7]

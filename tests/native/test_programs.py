@@ -223,3 +223,38 @@ def test_the_command_passes_arguments_on_and_says_what_is_wrong(
     wrong = command("more.txt")
     assert wrong.returncode == 2
     assert "more.txt is no C++ source" in wrong.stderr
+
+
+STOPPED = (
+    HEAD
+    + """
+extern "C" __global__ AICORE void meet(__gm__ float* out, int fails)
+{
+    T x; TASSIGN(x, 0);
+    TEXPANDS(x, 1.0f);
+    if (get_block_idx() == 3 && fails) trap();
+    SYNCALL<SyncAllMode::Hard, SyncCoreType::AIVOnly>();
+    for (int i = 0; i < 100; i++) TEXPANDS(x, 3.0f), pipe_barrier(PIPE_V);  // only where all meet
+    PtoSetWaitFlag<PIPE_V, PIPE_MTE3>();
+    G g(out + get_block_idx() * 1024);
+    TSTORE(g, x);
+}
+#include <acl/acl.h>
+int main()
+{
+    float* out;
+    aclrtMalloc((void**)&out, 4 * 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+    meet<<<4, nullptr, nullptr>>>(out, 1);
+    if (aclrtSynchronizeStream(nullptr) != ACL_ERROR_RT_AICORE_EXCEPTION || out[0] != 0) return 2;
+    meet<<<4, nullptr, nullptr>>>(out, 0);
+    return aclrtSynchronizeStream(nullptr) || out[4095] != 3;
+}
+"""
+)
+
+
+def test_cores_that_wait_when_a_launch_fails_do_not_go_on(tmp_path: Path) -> None:
+    (tmp_path / "main.cpp").write_text(STOPPED)
+    program = Program((Source(tmp_path / "main.cpp", "vector"),), find_target("a5"))
+    ran = execute(program)
+    assert (ran.code, [each.code for _, each in ran.found]) == (0, ["trap"])

@@ -17,6 +17,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 from cmakelists import Lists  # noqa: E402
 
 LISTS = """
+set(ALL_TESTCASES
+tfill
+tbad)
 function(make NAME)  # a comment (with a bracket
     add_library(${NAME}_kernel SHARED ${NAME}_kernel.cpp)
     target_compile_options(${NAME}_kernel PRIVATE ${NONE}
@@ -87,6 +90,7 @@ def folder(tmp_path: Path) -> Path:
         "tbad/CMakeLists.txt": "make(tbad)",
         "tbad/main.cpp": MAIN,
         "tbad/tbad_kernel.cpp": "#include <pto/pto-inst.hpp>\nint x = no_such_name;\n",
+        "tdraft/CMakeLists.txt": "make(tdraft)",
         "../../../../../common/common.h": "#define SIZE 4096\n",
     }.items():
         path = top / name

@@ -107,6 +107,7 @@ class Runtime:
                 value = 0
         except BaseException as error:
             self._raised.setdefault(core.number, error)
+            ctypes.c_int64.from_address(words).value = -1  # no value that looks like it: the end
             return STOPPED
         finally:
             foreign_site.reset(before)

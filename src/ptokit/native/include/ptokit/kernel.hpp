@@ -3,6 +3,12 @@
 #include "watch.hpp"
 
 namespace ptokit {
+inline void reduce_products(bool on, pto::RoundMode mode, const void* pc)
+{
+    Record r(CODE_TSETTF32MODE, pc);
+    r.put({2, 0, FLAG, on, ENUM, Enumeration<pto::RoundMode>::number, (int64_t)mode});
+    r.end();
+}
 __attribute__((noinline)) inline int64_t read_element(const TileBase& tile, int64_t index, const void* pc)
 {
     Record r(CODE_GETVAL, pc);

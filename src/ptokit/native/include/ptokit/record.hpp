@@ -72,7 +72,8 @@ struct Ring {
         ptokit_trace->inside = 0;
         int64_t value = ptokit_carry_out(words, n);
         ptokit_trace->inside = inside, ptokit_trace->moves += 1;
-        if (value == std::numeric_limits<int64_t>::min()) throw Stopped{};
+        // A value may look like that, too: where it means the end, the first word says so.
+        if (value == std::numeric_limits<int64_t>::min() && words[0] < 0) throw Stopped{};
         return value;
     }
 };
@@ -146,6 +147,7 @@ template <typename F> void run_kernel(F&& code)
         code();
         ptokit_ring->carry_out();
     } catch (Stopped&) {
+        ptokit_ring->count = 0;  // what destructors have asked for meanwhile is of no use
     }
     ptokit_trace->inside = 0;
 }

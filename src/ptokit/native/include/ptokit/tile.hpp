@@ -27,6 +27,7 @@ struct TileBase {
     }
 };
 int64_t read_element(const TileBase& tile, int64_t index, const void* pc);
+void reduce_products(bool on, pto::RoundMode mode, const void* pc);
 template <typename T> T value_of(int64_t word);
 void write_element(const TileBase& tile, int64_t index, double real, int64_t whole, bool is_real, const void* pc);
 
@@ -187,14 +188,12 @@ struct Tile : ptokit::TileBase {
     {
         ptokit::Element<DType>(*this, index) = value;
     }
-    // How the matrix unit reads it; other tiles carry the words without a meaning.
     bool isKAligned = false;
-    int madMode = 0, madRound = 0;
     void SetKAligned(bool on) { isKAligned = on; }
     bool GetKAligned() const { return isKAligned; }
-    void SetMadTF32Mode(RoundMode mode = RoundMode::CAST_NONE) { madMode = 1, madRound = (int)mode; }
-    void SetMadHF32Mode(RoundMode mode = RoundMode::CAST_NONE) { madMode = 2, madRound = (int)mode; }
-    void ResetMadMode() { madMode = 0; }
+    // A mode of the matrix unit, not of this tile.
+    __attribute__((noinline)) void SetMadTF32Mode(RoundMode mode = RoundMode::CAST_ROUND) { ptokit::reduce_products(true, mode, __builtin_return_address(0)); }
+    __attribute__((noinline)) void ResetMadMode() { ptokit::reduce_products(false, RoundMode::CAST_ROUND, __builtin_return_address(0)); }
 private:
     ptokit::TilePointer<Loc_, DType> pointer_{TileBase{}};
 };
