@@ -131,16 +131,19 @@ def _declared(body: Block, parameter: Parameter, used: DType | None, at: Locatio
 
 
 def _uses(recorded: Recorded) -> dict[int, DType]:
-    """The elements that views and pointers find in each array: those that are found first."""
+    """The elements that views, or else pointers, find in each array.
+
+    Slots of a FIFO are bytes: what lies in them has a name of its own.
+    """
+    kinds = [kind for shape in recorded.shapes for kind in shape.operands]
+    rings = {kind.slots.array for kind in kinds if isinstance(kind, AFifo) and kind.slots}
     found: dict[int, DType] = {}
-    for shape in recorded.shapes:
-        for kind in shape.operands:
-            if isinstance(kind, AView):
-                found.setdefault(kind.array, kind.spec.dtype)
-    for shape in recorded.shapes:
-        for kind in shape.operands:
-            if isinstance(kind, APointer):
-                found.setdefault(kind.array, kind.element)
+    for kind in kinds:
+        if isinstance(kind, AView) and kind.array not in rings:
+            found.setdefault(kind.array, kind.spec.dtype)
+    for kind in kinds:
+        if isinstance(kind, APointer):
+            found.setdefault(kind.array, kind.element)
     return found
 
 
