@@ -150,3 +150,19 @@ def test_a_strict_scope_is_handed_everything_by_name() -> None:
     x, out = numbers("f32"), np.zeros(64, np.float32)
     run(program, x, out=out)
     assert (out == x).all()
+
+
+def test_a_launch_that_comes_again_works_on_the_arrays_of_then() -> None:
+    body = ALL + LOAD + f"%y = pto.vneg %x0, %m : {V}, {M} -> {V}\n" + STORE
+    program = scope(body, "x:f32", "f32")
+    for seed in range(4):
+        x, out = numbers("f32", seed), np.zeros(64, np.float32)
+        run(program, x, out=out)
+        assert (out == -x).all()
+
+
+def test_all_orders_of_the_pipes_come_to_the_same() -> None:
+    body = ALL + LOAD + f"%y = pto.vneg %x0, %m : {V}, {M} -> {V}\n" + STORE
+    x, out = numbers("f32"), np.zeros(64, np.float32)
+    found = scope(body, "x:f32", "f32")["f"][1].explore(x, x.nbytes, out, out.nbytes, target="a5")
+    assert not found.found, str(found)

@@ -34,7 +34,7 @@ from ptokit.machine.scheduler import Outcome
 
 _MOST = 1 << 20  # calls that are noted
 _MOST_LAUNCHES = 16  # of one kernel that are remembered: a stream is long
-_UNREPEATABLE = frozenset({"world"})  # services whose answers are not noted
+_UNREPEATABLE = frozenset({"world", "unit"})  # services whose answers are not noted
 
 
 class Noted(NamedTuple):
