@@ -53,3 +53,22 @@ def test_what_nobody_waits_for_races_with_the_other_core(tmp_path: Path) -> None
     found = raised.value.diagnostics[0]
     assert found.location is not None
     assert found.location.line == line_of(text, "TSTORE(h, ub);")
+
+
+COUNTING = """
+AICORE inline int next() { static int count = 10; return ++count; }
+extern "C" __global__ AICORE void counted(__gm__ int32_t* out)
+{
+    for (int i = 0; i < 4; i++) {
+        out[16 * get_block_idx() + i] = next();  // other cores go on in between
+    }
+}
+"""
+
+
+def test_a_core_has_variables_of_its_own(tmp_path: Path) -> None:
+    program = source(tmp_path, COUNTING)
+    for _ in range(2):  # and a launch begins anew
+        out = np.zeros((3, 16), np.int32)
+        program.counted[3](out)
+        assert (out[:, :4] == [11, 12, 13, 14]).all()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ptokit.base.location import Location
 from ptokit.native.headers import is_ours
 from ptokit.native.lines import LineTable
+from ptokit.native.statics import Statics
 
 CARRY_OUT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 _ENTER = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_int64))
@@ -145,6 +146,10 @@ class Library:
     @cached_property
     def lines(self) -> LineTable:
         return LineTable(self.path)
+
+    @cached_property
+    def statics(self) -> Statics:
+        return Statics(self.path, self.base)
 
     @cached_property
     def base(self) -> int:

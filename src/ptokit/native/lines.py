@@ -31,9 +31,9 @@ class LineTable:
 
     def __post_init__(self) -> None:
         data = self.path.read_bytes()
-        sections = _sections(data)
+        sections = sections_of(data)
         if ".debug_line" in sections:
-            self.rows = sorted(_rows(sections[".debug_line"]))
+            self.rows = sorted(_rows(sections[".debug_line"].data))
         self._starts = [row.address for row in self.rows]
 
     def find(self, address: int) -> Row | None:
@@ -42,7 +42,15 @@ class LineTable:
         return self.rows[at] if at >= 0 and self.rows[at].line else None
 
 
-def _sections(data: bytes) -> dict[str, bytes]:
+class Section(NamedTuple):
+    """A part of an ELF file."""
+
+    number: int
+    data: bytes
+
+
+def sections_of(data: bytes) -> dict[str, Section]:
+    """The sections of an ELF file by name."""
     if data[:6] != b"\x7fELF\x02\x01":  # 64 bits, the lower byte first
         return {}
     (start,) = struct.unpack_from("<Q", data, 0x28)
@@ -50,9 +58,10 @@ def _sections(data: bytes) -> dict[str, bytes]:
     headers = [struct.unpack_from("<IIQQQQ", data, start + n * size) for n in range(count)]
     _, _, _, _, text, length = headers[names]
     table = data[text : text + length]
-    found: dict[str, bytes] = {}
-    for name, _, _, _, offset, length in headers:
-        found[table[name : table.index(0, name)].decode()] = data[offset : offset + length]
+    found: dict[str, Section] = {}
+    for number, (name, _, _, _, offset, length) in enumerate(headers):
+        inside = data[offset : offset + length]
+        found[table[name : table.index(0, name)].decode()] = Section(number, inside)
     return found
 
 

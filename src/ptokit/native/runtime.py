@@ -63,8 +63,11 @@ class Runtime:
         def run() -> None:
             core = current().core
             faulthandler.disable()  # a crash is told by whoever started this process
-            self.library.watch(self._reader.memory.spans())
+            library = self.library
+            library.statics.become(core.number)
+            library.watch(self._reader.memory.spans())
             enter()
+            library.statics.forget(core.number)
             raised = self._raised.pop(core.number, None)
             if raised is not None:
                 raise raised
@@ -111,6 +114,7 @@ class Runtime:
             return STOPPED
         finally:
             foreign_site.reset(before)
+            library.statics.become(core.number)  # others may have gone on meanwhile
         return value
 
     def _read(self, record: bytes, machine: Any, library: Library, here: KnownRecords) -> int:
