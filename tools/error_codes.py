@@ -19,7 +19,7 @@ from ptokit.isa.verify import code_of, is_assertion_id, type_code
 from ptokit.machine.codes import CODES
 
 SOURCES = Path(ptokit.__file__).parent
-_WRITES_PROGRAMS = "repair"  # the folder in which code is lines of a program
+_WRITES_PROGRAMS = ("repair", "engines/compiled")  # where code is lines of a program
 # Functions and classes that have a `code` of another kind.
 _OTHERS = {
     "Allowed", "Site", "_hif8_magnitude", "_once", "_resolve", "_text", "add", "allows", "answer",
@@ -33,6 +33,7 @@ HANDED_ON = {
     "v.code": "violations of types (`Violation`)",
     "first.code": "violations of types (`Violation`)",
     "problem.code": "another diagnostic",
+    "waiting.code": "another diagnostic",
     "found.code": "another diagnostic",
     "code_of(insn, rule)": "the rules of the table",
     "type_code(insn, group, target)": "the element types of the table",
@@ -86,7 +87,7 @@ def source_codes() -> dict[str, str]:
     trees = {
         path: ast.parse(path.read_text("utf-8"))
         for path in sorted(SOURCES.rglob("*.py"))
-        if path.relative_to(SOURCES).parts[0] != _WRITES_PROGRAMS
+        if not path.relative_to(SOURCES).as_posix().startswith(_WRITES_PROGRAMS)
     }
     makers = {name: at for tree in trees.values() for name, at in _makers(tree)}
     makers["fail"] = makers["usage_error"] = 0

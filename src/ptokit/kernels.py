@@ -686,6 +686,13 @@ class Launch:
         if module is not None and is_alone and order == Schedule() and check in (True, False):
             asks = question(module, self.blocks, programs.args, policy)
         known = kernel._verdicts.get(asks) if check is True and asks and not events else None
+        if timing and programs.keeper is not None:
+            raise fail(
+                "timing.apart",
+                "compiled code runs in a process of its own, where nobody hears what it issues",
+                fix="time its text: ptokit time k.cpp, or load the text that k.text(...) gives",
+                kind=NotSupported,
+            )
         if timing and module is not None:
             _refuse_micro(module)
         listener = Recorder(chosen.name) if timing else None

@@ -316,6 +316,10 @@ class Timing:
 
     def chrome(self, path: str | Path) -> None:
         """Write a trace for Perfetto or chrome://tracing, with arrows from signals to waits."""
+        Path(path).write_text(self.chrome_text(), "utf-8")
+
+    def chrome_text(self) -> str:
+        """The trace that `chrome` writes."""
         events: list[dict[str, Any]] = []
         for number, core in enumerate(self.outcome.cores):
             name = {"name": "process_name", "ph": "M", "pid": number}
@@ -332,8 +336,7 @@ class Timing:
                     | {"args": {"line": line}}
                 )
                 events += self._arrow(number, index, pipe, start, before)
-        text = json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
-        Path(path).write_text(text, "utf-8")
+        return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
 
     def _arrow(
         self, core: int, index: int, pipe: int, start: float, before: int
