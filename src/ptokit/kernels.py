@@ -705,7 +705,7 @@ class Launch:
         if repeatable is not None:
             if check is False or known is not None:
                 outcome = kernel._replays.play(repeatable, given)
-            tape = kernel._replays.tape(repeatable)
+            tape = kernel._replays.tape(repeatable, given)
         if outcome is None:
             options = Options(
                 self.blocks,
@@ -736,7 +736,7 @@ class Launch:
                 error.diagnostics = with_doubts(error.diagnostics, ready.doubts if ready else ())
                 raise
             if tape is not None and arena is not None:
-                kernel._replays.keep(repeatable, tape, outcome, arena.lock, given)
+                kernel._replays.keep(repeatable, tape, outcome, arena.lock)
         if arena is not None:  # after a run that has gone well
             arenas.append(arena)
         seconds = time.perf_counter() - started

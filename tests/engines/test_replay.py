@@ -89,27 +89,27 @@ class Repeated(NamedTuple):
 
 
 def repeated(sample: Sample, seed: int) -> Repeated | None:
-    """A call and its repetition; None where it is refused, or only orders others."""
+    """A call and its repetition; None where it is refused, orders others, or values decide."""
     machine = Machine(sample.target, "auto")
     with running(machine):
         try:
             operands = sample_operands(sample, seed)
             if seed:
                 scramble(operands, seed)
-            tape = Tape()
+            arrays = [
+                o.pointer.buffer.owner
+                for o in operands.values()
+                if isinstance(o, GlobalObject) and o.pointer is not None
+            ]
+            tape = Tape(arrays)
             tape.follow(machine)
             before = [(s, s.data.copy()) for s in storages(machine, operands)]
             attrs = tuple(sample.attrs[a.name] for a in sample.insn.attrs)
             machine.execute(sample.insn, tuple(operands.values()), attrs, HERE)
         except PtoError:
             return None
-        if tape.reason or not tape.notes:
+        if tape.reason or not (tape.words or tape.parts):
             return None
-        arrays = [
-            o.pointer.buffer.owner
-            for o in operands.values()
-            if isinstance(o, GlobalObject) and o.pointer is not None
-        ]
         after = contents(machine, operands)
         known = {id(s) for s, _ in before}
         for storage in storages(machine, operands):
@@ -117,8 +117,9 @@ def repeated(sample: Sample, seed: int) -> Repeated | None:
                 storage.data[:] = 0
         for storage, data in before:
             storage.data[:] = data
-        replay = Replay(tape, Outcome(machine, ()), threading.Lock(), arrays)
-        assert replay.play(arrays)
+        replay = Replay(tape, Outcome(machine, ()), threading.Lock())
+        if not replay.play(arrays):
+            return None
         return Repeated(after, contents(machine, operands), replay.bodies, operands)
 
 

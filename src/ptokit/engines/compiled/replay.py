@@ -13,6 +13,8 @@ What the library has no function for runs as its body does, on the same memory.
 from __future__ import annotations
 
 import threading
+from array import array
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -32,8 +34,9 @@ from ptokit.machine.machine import Machine
 from ptokit.machine.providers import BeyondProvider, PoisonProvider, Services
 from ptokit.machine.scheduler import Outcome
 
-_MOST = 1 << 20  # calls that are noted
+_MOST_WORDS = 1 << 24  # of one launch
 _MOST_LAUNCHES = 16  # of one kernel that are remembered: a stream is long
+_MOST_IN_VAIN = 2  # attempts at a launch whose values make a difference
 _UNREPEATABLE = frozenset({"world", "unit"})  # services whose answers are not noted
 
 
@@ -49,12 +52,64 @@ class Noted(NamedTuple):
     registers: dict[str, Any] | None  # where it looks at them
 
 
-class Tape:
-    """Notes the calls of a run in the order in which they were executed."""
+class Memories:
+    """The memories of a run by number: 0 is scratch of the library, then come the arrays of the
+    user, which are others in every launch, then those of cores and FIFOs."""
 
-    def __init__(self) -> None:
-        self.notes: list[Noted] = []
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        buffers = [GmBuffer(array) for array in arrays]
+        self._arrays = [(buffer.base, max(buffer.nbytes, 1)) for buffer in buffers]
+        self._others: list[Array] = []
+        self._numbers: dict[int, int] = {}  # of the others, by identity
+        self.scratch = 1  # bytes of memory 0
+
+    def place(self, access: Access, behind: int) -> tuple[int, int]:
+        """The number of the memory an access goes to, and a place behind its own there."""
+        offset = access.offset + behind
+        array = self.array(access)
+        if array is not None:
+            return 1 + array[0], array[1] + behind
+        memory = access.memory.data
+        known = self._numbers.get(id(memory))
+        if known is None:
+            self._others.append(memory)
+            known = self._numbers[id(memory)] = len(self._arrays) + len(self._others)
+        return known, offset
+
+    def array(self, access: Access) -> tuple[int, int] | None:
+        """The array of the user that an access goes to, and where; None: another memory."""
+        if isinstance(access.memory, GmBuffer):
+            base = access.memory.base
+            for number, (start, size) in enumerate(self._arrays):
+                if start <= base < start + size:
+                    return number, access.offset + base - start
+        return None
+
+    def addresses(self) -> tuple[Array, Array]:
+        """Where each begins, those of the user left open, and the scratch that must be kept."""
+        room = np.zeros(self.scratch + _ALIGNMENT, np.uint8)
+        first = -(-room.ctypes.data // _ALIGNMENT) * _ALIGNMENT
+        others = [memory.ctypes.data for memory in self._others]
+        return np.array([first, *[0] * len(self._arrays), *others], np.int64), room
+
+
+_ALIGNMENT = 64
+
+
+class Tape:
+    """Takes down a run as it is executed: a stream of words, and bodies in between."""
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        found = library()
+        assert found is not None
+        self._library: Library = found
+        self.memories = Memories(arrays)
+        self.words = array("q")
+        self.parts: list[tuple[int, int] | Body] = []  # stretches of the stream, and bodies
+        self.bodies: Counter[str] = Counter()  # instructions that run as their bodies do
         self.reason = ""  # why the run cannot be repeated
+        self._begin = 0
+        self._natives: dict[Any, list[Native] | None] = {}
 
     def follow(self, machine: Machine) -> None:
         """Note all that a machine executes from now on."""
@@ -66,117 +121,60 @@ class Tape:
             bound: Sequence[Access],
             site: Any,
         ) -> None:
-            if not self.reason and not call.insn.binds:
-                self._note(Noted(call, args, operands, bound, site, machine.core, None))
+            insn = call.insn
+            if self.reason or insn.binds:
+                return
+            looks = "registers" in insn.services or insn.uses
+            registers = dict(machine.core.registers) if looks else None
+            self._note(Noted(call, args, operands, bound, site, machine.core, registers))
 
         machine.tape = note
 
+    def finish(self) -> None:
+        """The run is over."""
+        self._end_stretch()
+        self._natives.clear()
+
     def _note(self, note: Noted) -> None:
         insn = note.call.insn
-        if len(self.notes) >= _MOST:
-            self._give_up(f"more than {_MOST} instructions")
+        if len(self.words) > _MOST_WORDS:
+            self._give_up("it is too long")
         elif not _UNREPEATABLE.isdisjoint(insn.services):
-            asked = ", ".join(insn.services & _UNREPEATABLE)
-            self._give_up(f"{insn.name} asks for {asked}")
-        elif "registers" in insn.services or insn.uses:
-            self.notes.append(note._replace(registers=dict(note.core.registers)))
-        else:
-            self.notes.append(note)
+            self._give_up(f"{insn.name} asks for {', '.join(insn.services & _UNREPEATABLE)}")
+        elif not self._record(note):
+            self._end_stretch()
+            self.parts.append(Body(note, self.memories))
+            self.bodies[insn.name] += 1
 
     def _give_up(self, reason: str) -> None:
-        self.reason = reason
-        self.notes.clear()
+        self.reason, self.words = reason, array("q")
+        self.parts.clear()
 
+    def _end_stretch(self) -> None:
+        if self._begin < len(self.words):
+            self.parts.append((self._begin, len(self.words)))
+            self._begin = len(self.words)
 
-class Replay:
-    """A run that can be repeated on other arrays of the same types and sizes."""
-
-    def __init__(
-        self, tape: Tape, outcome: Outcome, lock: threading.Lock, arrays: Sequence[Array]
-    ) -> None:
-        found = library()
-        assert found is not None
-        self._library: Library = found
-        self.outcome = outcome
-        self._machine = outcome.machine
-        self._lock = lock  # of the memories it works on
-        # Memory 0 is scratch of the library; then come the arrays of the user, then all others.
-        self.starts = [GmBuffer(array).base for array in arrays]
-        self._sizes = [GmBuffer(array).nbytes for array in arrays]
-        self._memories: list[Array] = []
-        self._numbers: dict[int, int] = {}  # of memories, by identity
-        self._natives: dict[Any, list[Native] | None] = {}
-        self._scratch = 1
-        self.bodies: dict[str, int] = {}  # instructions that run as their bodies do, how often
-        self._parts: list[tuple[int, int] | _Body] = []  # stretches of the stream, and bodies
-        words: list[int] = []
-        begin = 0
-        for note in tape.notes:
-            record = self._record(note)
-            if record is not None:
-                words += record
-                continue
-            if begin < len(words):
-                self._parts.append((begin, len(words)))
-                begin = len(words)
-            self._parts.append(_Body(note, self))
-            name = note.call.insn.name
-            self.bodies[name] = self.bodies.get(name, 0) + 1
-        if begin < len(words):
-            self._parts.append((begin, len(words)))
-        self._natives.clear()
-        self._stream = np.array(words, np.int64)
-        self._room = np.zeros(self._scratch + 64, np.uint8)
-        self._bases = np.zeros(1 + len(arrays) + len(self._memories), np.int64)
-        self._bases[0] = -(-self._room.ctypes.data // 64) * 64
-        for number, memory in enumerate(self._memories, 1 + len(arrays)):
-            self._bases[number] = memory.ctypes.data
-
-    def play(self, arrays: Sequence[Array]) -> bool:
-        """Repeat the run; False when somebody else is at it, or it would have been another one."""
-        if not self._lock.acquire(blocking=False):
-            return False
-        # Bodies may find that values make a difference: then it never happened.
-        kept = [(a, a.copy()) for a in arrays if a.flags.writeable] if self.bodies else []
-        try:
-            for number, array in enumerate(arrays, 1):
-                self._bases[number] = np.lib.array_utils.byte_bounds(array)[0]
-            bases, stream = self._bases.ctypes.data, self._stream.ctypes.data
-            for part in self._parts:
-                if isinstance(part, _Body):
-                    with np.errstate(all="ignore"):
-                        part.run(self._machine, arrays)
-                else:
-                    self._library.run(stream + 8 * part[0], stream + 8 * part[1], bases)
-        except _Differs:
-            for array, before in kept:
-                array[...] = before
-            return False
-        finally:
-            self._lock.release()
-        return True
-
-    # ---- from notes to words -----------------------------------------------------------------
-
-    def _record(self, note: Noted) -> list[int] | None:
-        """The words of a call in the stream; None where the library has nothing for it."""
+    def _record(self, note: Noted) -> bool:
+        """Add a call to the stream; False where the library has nothing for it."""
         call = note.call
-        key = (call, *(access.pattern for access in note.bound))
-        if call.values:
-            key = (*key, *(note.operands[index] for index in call.values))
+        # Zeros of both signs are equal, and are other numbers.
+        numbers = [repr(note.operands[index]) for index in call.values]
+        key = (call, *(access.pattern for access in note.bound), *numbers)
         if key not in self._natives:
             self._natives[key] = self._found(note)
         found = self._natives[key]
         if found is None or (note.registers and call.insn.uses):
-            return None
-        record: list[int] = []
+            return False
         for each in found:
             words = [self._library.address(each.kernel), len(each.words) + 2, *each.words]
             for at, operand, behind in each.places:
-                words[at + 2 : at + 4] = self._place(note, operand, behind)
-            self._scratch = max(self._scratch, each.scratch)
-            record += words
-        return record
+                access = access_of(call, note.bound, operand)
+                assert access is not None
+                words[at + 2 : at + 4] = self.memories.place(access, behind)
+            self.memories.scratch = max(self.memories.scratch, each.scratch)
+            self.words.extend(words)
+        return True
 
     def _found(self, note: Noted) -> list[Native] | None:
         try:
@@ -187,30 +185,49 @@ class Replay:
             return None
         return found
 
-    def _place(self, note: Noted, operand: int, behind: int) -> tuple[int, int]:
-        """The number of the memory that an operand lies in, and where it begins there."""
-        access = access_of(note.call, note.bound, operand)
-        assert access is not None
-        number = self.array_number(access)
-        offset = access.offset + behind
-        if number is not None:
-            return 1 + number, offset + access.memory.base - self.starts[number]
-        memory = access.memory.data
-        known = self._numbers.get(id(memory))
-        if known is None:
-            self._memories.append(memory)
-            known = self._numbers[id(memory)] = len(self.starts) + len(self._memories)
-        return known, offset
 
-    def array_number(self, access: Access) -> int | None:
-        """The array of the user that an access goes to; None: memory of a core, or of a FIFO."""
-        if not isinstance(access.memory, GmBuffer):
-            return None
-        at = access.memory.base
-        for number, (start, size) in enumerate(zip(self.starts, self._sizes, strict=True)):
-            if start <= at < start + max(size, 1):
-                return number
-        return None
+class Replay:
+    """A run that can be repeated on other arrays of the same types and sizes."""
+
+    def __init__(self, tape: Tape, outcome: Outcome, lock: threading.Lock) -> None:
+        tape.finish()
+        found = library()
+        assert found is not None
+        self._library: Library = found
+        self.outcome = outcome
+        self._machine = outcome.machine
+        self._lock = lock  # of the memories it works on
+        self.bodies = tape.bodies
+        self.in_vain = 0  # how often values made a difference
+        self._parts = tape.parts
+        self._stream = np.frombuffer(tape.words or array("q", [0]), np.int64)
+        self._memories = tape.memories
+        self._bases, self._room = tape.memories.addresses()
+
+    def play(self, arrays: Sequence[Array]) -> bool:
+        """Repeat the run; False when somebody else is at it, or it would have been another one."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        # Bodies may find that values make a difference: then it never happened.
+        kept = [(a, a.copy()) for a in arrays if a.flags.writeable] if self.bodies else []
+        try:
+            for number, each in enumerate(arrays, 1):
+                self._bases[number] = np.lib.array_utils.byte_bounds(each)[0]
+            bases, stream = self._bases.ctypes.data, self._stream.ctypes.data
+            for part in self._parts:
+                if isinstance(part, Body):
+                    with np.errstate(all="ignore"):
+                        part.run(self._machine, arrays)
+                else:
+                    self._library.run(stream + 8 * part[0], stream + 8 * part[1], bases)
+        except _Differs:
+            for each, before in kept:
+                each[...] = before
+            self.in_vain += 1
+            return False
+        finally:
+            self._lock.release()
+        return True
 
 
 class Replays:
@@ -222,24 +239,19 @@ class Replays:
     def play(self, asked: Hashable, arrays: Sequence[Array]) -> Outcome | None:
         """Repeat a launch and return what it came to; None when it has to be run."""
         found = self._known.get(asked)
-        return found.outcome if found is not None and found.play(arrays) else None
+        if found is None or found.in_vain > _MOST_IN_VAIN:
+            return None
+        return found.outcome if found.play(arrays) else None
 
-    def tape(self, asked: Hashable) -> Tape | None:
-        """What notes a launch that is run for the first time, where it may be repeated."""
-        return Tape() if asked not in self._known and library() is not None else None
+    def tape(self, asked: Hashable, arrays: Sequence[Array]) -> Tape | None:
+        """What takes down a launch that is run for the first time, where it may be repeated."""
+        return Tape(arrays) if asked not in self._known and library() is not None else None
 
-    def keep(
-        self,
-        asked: Hashable,
-        tape: Tape,
-        outcome: Outcome,
-        lock: threading.Lock,
-        arrays: Sequence[Array],
-    ) -> None:
+    def keep(self, asked: Hashable, tape: Tape, outcome: Outcome, lock: threading.Lock) -> None:
         """Remember a launch that has gone well; who asks ever anew is not helped."""
         if len(self._known) >= _MOST_LAUNCHES:
             self._known.clear()
-        self._known[asked] = None if tape.reason else Replay(tape, outcome, lock, arrays)
+        self._known[asked] = None if tape.reason else Replay(tape, outcome, lock)
 
     def __iter__(self) -> Iterator[Replay | None]:
         return iter(self._known.values())
@@ -249,19 +261,18 @@ class Replays:
         self._known.clear()
 
 
-class _Body:
+class Body:
     """A call that runs as its body does."""
 
-    def __init__(self, note: Noted, replay: Replay) -> None:
+    def __init__(self, note: Noted, memories: Memories) -> None:
         self._note = note
-        self._far: list[tuple[int, Access, int | None]] = []  # operands, and numbers of arrays
-        for (index, _), access in zip(note.call.global_patterns, note.bound, strict=False):
-            self._far.append((index, access, replay.array_number(access)))
         self._args = list(note.args)
-        for index, _, number in self._far:
-            if number is not None:
-                self._args[index] = None  # the arrays of that launch are not kept alive
-        self._low = replay.starts
+        # Of the operands in global memory: which, the access, and the array of the user with the
+        # place there. Arrays of the first launch are not kept alive.
+        self._far: list[tuple[int, Access, tuple[int, int] | None]] = []
+        for (index, _), access in zip(note.call.global_patterns, note.bound, strict=False):
+            self._far.append((index, access, memories.array(access)))
+            self._args[index] = None
 
     def run(self, machine: Machine, arrays: Sequence[Array]) -> None:
         """Fetch, run, write back; what is defined was found out when it was noted."""
@@ -272,11 +283,9 @@ class _Body:
             empty = np.empty(pattern.shape, pattern.dtype.np)
             args[index] = access.array() if pattern.reads else empty
         far: list[tuple[int, Access]] = []
-        for index, access, number in self._far:
-            if number is not None:
-                buffer = GmBuffer(arrays[number])
-                shift = access.memory.base - self._low[number]
-                access = access.pattern.at(buffer, access.offset + shift)
+        for index, access, place in self._far:
+            if place is not None:
+                access = access.pattern.at(GmBuffer(arrays[place[0]]), place[1])
             far.append((index, access))
             args[index] = access.array()
         more = call.keywords
