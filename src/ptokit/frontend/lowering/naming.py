@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from ptokit.frontend.session import current
 from ptokit.ir.sourcenames import Line, SourceNames
+
+_MOST_LINES = 8  # of a type
 
 
 def note(names: SourceNames, where: Line, name: str, found: Any) -> None:
@@ -25,7 +29,7 @@ def note_global(
 ) -> None:
     """A line has read a name of its module; a type there was written on a line of its own."""
     kind = _kind(found)
-    defined = _definitions(where[0]).get(name) if kind is not None else None
+    defined = _definition(where, name) if kind is not None else None
     if kind is None or defined is None:
         note(names, where, name, found)
         return
@@ -59,17 +63,21 @@ def _kind(found: Any) -> Hashable | None:
     return of_target(current().target) if of_target else getattr(found, "TYPE", None)
 
 
-@lru_cache(maxsize=64)
-def _definitions(file: str) -> dict[str, tuple[Line, ast.Subscript]]:
-    """The names that a module gives to `Something[...]`, with where it does."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except SyntaxError:  # a cell of a notebook with commands of its own
-        return {}
-    found: dict[str, tuple[Line, ast.Subscript]] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    found[target.id] = (file, node.lineno), node.value
-    return found
+@lru_cache(maxsize=256)
+def _definition(where: Line, name: str) -> tuple[Line, ast.Subscript] | None:
+    """The line above another one that says `name = Something[...]`, outside of all blocks.
+
+    Lines are looked at one by one: around them may be anything, as in a cell or on a page.
+    """
+    file, below = where
+    lines = linecache.getlines(file)[: below - 1]
+    for at in reversed(range(len(lines))):
+        if re.match(rf"{name}\s*=", lines[at]) is None:
+            continue
+        for end in range(at + 1, min(at + _MOST_LINES, len(lines)) + 1):
+            with suppress(SyntaxError):
+                (node,) = ast.parse("".join(lines[at:end])).body
+                value = getattr(node, "value", None)
+                return ((file, at + 1), value) if isinstance(value, ast.Subscript) else None
+        return None
+    return None
