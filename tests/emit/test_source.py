@@ -56,6 +56,14 @@ def leaves(y, n):
     store_scalar(ptr(y), 0, float(total))
 
 
+@kernel
+def searches(y, n):
+    for i in range(0, n, 2):
+        e = load_scalar(ptr(y), i)
+        if e > 1.0:
+            break
+
+
 @pytest.fixture(scope="module")
 def source() -> str:
     return names.cpp(X, X, 32, scale=0.5)
@@ -114,10 +122,18 @@ def test_layouts_of_the_target_have_their_names() -> None:
         assert "using Acc32x32 = TileAcc<float, 32, 32>;" in lines
 
 
-def test_loops_have_their_conditions() -> None:
+def test_loops_have_their_conditions_and_breaks() -> None:
     lines = code(leaves.cpp(X, 5))
-    assert "while (!stop && i < n) {" in lines
-    assert not [line for line in lines if "while (true)" in line]
+    start = lines.index("while (i < n) {")
+    end = lines.index("}", start)
+    assert lines[end - 1] == "if (v) break;"
+    assert not [line for line in lines if "stop" in line]
+    counted = code(searches.cpp(X, 5))
+    start = counted.index("for (int64_t i = 0; i < n; i += 2) {")
+    assert counted[start + 1 :][: counted[start + 1 :].index("}")] == [
+        "const float e = y[i];",
+        "if (e > 1.0f) break;",
+    ]
 
 
 @pytest.mark.parametrize("guard", [False, True])

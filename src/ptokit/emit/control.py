@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 
 from ptokit.base.tiles import DYNAMIC
-from ptokit.emit.expressions import Expr, negated, value_type
+from ptokit.emit.expressions import AND, FALSE, TRUE, Expr, negated, value_type
+from ptokit.emit.lines import Line
 from ptokit.emit.uses import is_named
 from ptokit.emit.writer import Writer
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Op, Value
+from ptokit.ir.dialects import arith
 from ptokit.ir.types import BufferType, TileBufType
+
+_ADDITION = {each.name: each for each in arith.DEFINITIONS}["arith.addi"]
 
 
 class ControlFlow(Writer):
@@ -93,8 +97,10 @@ class ControlFlow(Writer):
     def while_loop(self, op: Op) -> None:
         """`while (condition)`, or a loop that is left in its middle where that takes statements."""
         before, after = op.regions
+        declared: dict[Value, Line] = {}
         for arg, init in zip(before.args, op.operands, strict=True):
             self._carry(op, arg, init)
+            declared[arg] = self.lines.last
         stop = before.ops[-1]
         handed = [
             (arg, value, result)
@@ -105,7 +111,8 @@ class ControlFlow(Writer):
         for arg in own:  # computed in the loop, needed behind it
             self._carry(op, arg, None)
         self._line("while (true) {")
-        start = len(self.lines)
+        head, start = self.lines.last, len(self.lines)
+        leaves = counter = None
         with self._scope():
             for arg in before.args:
                 self._make_carried(arg)
@@ -116,16 +123,76 @@ class ControlFlow(Writer):
                     self._stand_for(arg, value)
             condition = self._expr(stop.operands[0])
             if len(self.lines) == start:
-                self.lines.replace(start - 1, f"while ({condition.text}) {{")
+                leaves, condition = self._left_by(op, condition)
+                counter = self._counter(op, condition)
+                head.text = self._head(op, condition, counter)
             else:
                 self._line(f"if ({negated(condition).text}) break;")
             for arg in own:
                 self._make_carried(arg)
             self._block(after)
-            self._yield(op, after.ops[-1].group("args"), before.args)
+            self._end_round(op, leaves, counter)
         self._line("}")
+        for arg in (leaves, counter):
+            if arg is not None:
+                self.lines.drop(declared[arg])
         for arg, _, result in handed:
             self._take_over(result, arg)
+
+    def _left_by(self, op: Op, condition: Expr) -> tuple[Value | None, Expr]:
+        """The variable that stands for `break`, and what else the loop goes on for.
+
+        Nobody looks at it but the condition: setting it at the end of a round is leaving there.
+        """
+        before, after = op.regions
+        for arg, inner, result in zip(before.args, after.args, op.results, strict=True):
+            others = self.uses.count(inner) + self.uses.count(result)
+            starts = op.operands[before.args.index(arg)]
+            mark = f"!{self.names[arg]}"
+            if others or self.uses.count(arg) != 2 or self._expr(starts) != FALSE:
+                continue  # it is taken once to be inverted, once to be handed on
+            if condition.text == mark:
+                return arg, TRUE
+            if condition.text.startswith(f"{mark} && "):
+                return arg, Expr(condition.text.removeprefix(f"{mark} && "), AND)
+        return None, condition
+
+    def _counter(self, op: Op, condition: Expr) -> Value | None:
+        """The variable that a loop counts with, where nobody looks at it behind the loop."""
+        before, after = op.regions
+        ends = after.ops[-1].group("args")
+        for arg, inner, end, result in zip(before.args, after.args, ends, op.results, strict=True):
+            is_own = self.uses.count(end) == 1 and not self.uses.count(result)
+            is_tested = condition.text.startswith(f"{self.names[arg]} < ")
+            if is_own and is_tested and _step(end, (arg, inner)) is not None:
+                return arg
+        return None
+
+    def _head(self, op: Op, condition: Expr, counter: Value | None) -> str:
+        if counter is None:
+            return f"while ({condition.text}) {{"
+        before, after = op.regions
+        at = before.args.index(counter)
+        step = _step(after.ops[-1].group("args")[at], (counter, after.args[at]))
+        name, start = self.names[counter], self._use(op.operands[at])
+        advance = f"++{name}" if step == 1 else f"{name} += {step}"
+        return f"for (int64_t {name} = {start}; {condition.text}; {advance}) {{"
+
+    def _end_round(self, op: Op, leaves: Value | None, counter: Value | None) -> None:
+        before, after = op.regions
+        values = dict(zip(before.args, after.ops[-1].group("args"), strict=True))
+        if counter is not None:
+            del values[counter]  # the head does it
+        ends = values.pop(leaves, None) if leaves is not None else None
+        condition = self._expr(ends) if ends is not None else FALSE
+        changed = {self.names[arg] for arg in values} & set(re.findall(r"\w+", condition.text))
+        if changed:
+            kept = self._unused("stop")
+            self._line(f"const bool {kept} = {condition.text};")
+            condition = Expr(kept)
+        self._yield(op, list(values.values()), list(values))
+        if condition != FALSE:
+            self._line(f"if ({condition.text}) break;")
 
     def _stand_for(self, name: Value, value: Value) -> None:
         """Another name for a value."""
@@ -201,3 +268,16 @@ class ControlFlow(Writer):
                 self._line(f"{where} += {added};")
             else:
                 self._line(f"{where} = {what};")
+
+
+def _step(end: Value, counted: tuple[Value, Value]) -> int | None:
+    """How far a round goes on, where its end is a sum of what is counted and a constant."""
+    owner = end.owner
+    if not isinstance(owner, Op) or not _ADDITION.matches(owner):
+        return None
+    first, second = owner.operands
+    made = second.owner
+    if first not in counted or not isinstance(made, Op) or not arith.CONSTANT.matches(made):
+        return None
+    number = made.attrs["value"]
+    return number.value if isinstance(number, IntAttr) else None

@@ -126,8 +126,8 @@ def choice(condition: Expr, yes: Expr, no: Expr) -> Expr:
         return condition if yes == TRUE else _infix("&&", AND, condition, yes)
     if yes == TRUE:
         return _infix("||", OR, condition, no)
-    if yes == FALSE and no == TRUE:
-        return negated(condition)
+    if yes == FALSE or no == TRUE:
+        return choice(negated(condition), no, yes)
     text = f"{condition.within(OR)} ? {yes.within(OR)} : {no.within(OR)}"
     return Expr(text, CHOICE)
 

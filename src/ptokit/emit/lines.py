@@ -64,9 +64,13 @@ class Lines:
         else:
             self._lines.append(Line(f"{kind} {name};", self.depth))
 
-    def replace(self, at: int, text: str) -> None:
-        """Write a line anew."""
-        self._lines[at].text = text
+    @property
+    def last(self) -> Line:
+        return self._lines[-1]
+
+    def drop(self, line: Line) -> None:
+        """Take a line away."""
+        self._lines = [each for each in self._lines if each is not line]
 
     def _quote(self, where: Location) -> None:
         """Show a line of the source, with the comments and the free line before it."""

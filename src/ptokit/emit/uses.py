@@ -12,7 +12,7 @@ from ptokit.ir.types import PtrType
 
 # Names that say nothing: numbers of a printer, results of arithmetic, constants by their value.
 _UNNAMED = re.compile(
-    r"_?\d+|c(m|neg)?\d+(_\w+)?"
+    r"_?\d+|c(m|neg)?\d+(_\w+)?|chosen\d*|break|continue|return"
     r"|(v|cst|const|addr|true|false|arg|part|view|slot|tile)\d*(_\d+|_[iuf]\d+|_index)*"
 )
 _FOLDED = (*arith.DEFINITIONS, *system.QUERIES, memory.ADDPTR)

@@ -66,7 +66,7 @@ class Slot:
 
     @property
     def title(self) -> str:
-        return self.cell.lstrip("$") if self.held is None else f"cell{self.cell}"
+        return self.cell.lstrip("$").partition(".")[0] if self.held is None else f"cell{self.cell}"
 
 
 class Branches:

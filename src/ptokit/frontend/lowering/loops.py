@@ -234,7 +234,8 @@ class Loops(Branches):
     ) -> None:
         """A loop that may end before its range does counts for itself."""
         start, stop, step = bounds
-        counter = f"$i{self.emitter.depth}"
+        name = node.target.id if isinstance(node.target, ast.Name) else "i"
+        counter = f"${name}.{self.emitter.depth}"
         self.scope.names[counter] = start
 
         def test() -> Any:
