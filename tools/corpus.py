@@ -33,11 +33,14 @@ from rich.console import Console
 from rich.progress import track
 
 from ptokit.base.diagnostics import PtoError
-from ptokit.folders.inputs import MISLED, Draw, attempts
+from ptokit.folders.inputs import Draw, attempts, is_misled
 from ptokit.from_text import Program, load_parts, loads
 from ptokit.ir.micro import micro_group
 from ptokit.ir.types import BufferType
 from ptokit.passes.reduce_sync import Count, count, total
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from judgements import JUDGEMENTS
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = ("check", "print", "run", "levels", "agree")  # after reading, in order
@@ -47,6 +50,12 @@ _OPERATION = re.compile(r'(?<![!#\w".@])(pto\.[a-z][\w.]*)\b(?!\s*=)')
 _REGISTERS = re.compile(r"!pto\.(vreg|mask|align|vmi)\b|\bllvm\.\w")
 _NEGATIVE = re.compile(r"invalid|reject|negative")  # in the name of a file without a command
 _REFUSED = re.compile(r"(?<![-\w])not\s")  # as a command of its own, before the tool's
+# Who else refuses a file that has to be refused, and how that is told.
+_ELSEWHERE = {
+    "the linker of several back ends": re.compile(r"\bpto\.backend\b"),
+    "the back end for micro-instructions": re.compile(r"--pto-backend=vpto|--emit-vpto"),
+    "the command line": re.compile(r"RUN:.*--plan-memory-impl=typo"),
+}
 _FOLDER = re.compile(r"(?:^|[a-z_/])(A[235])(?=/|$)|(?:^|/)(a[235])(?=/|$)")
 
 
@@ -57,8 +66,10 @@ class Facts:
     kind: str  # tile, micro or negative
     target: str | None = None  # None: what its module asks for
     level: int = 0  # 0: either addresses or none
+    parts_level: int = 0  # the same of each of several parts
     options: tuple[str, ...] = ()
     sync: str | None = None  # who orders the pipes: "insert", or as the text says
+    about: str = "the language"  # what refuses it, where something has to
 
 
 @dataclass(frozen=True)
@@ -78,6 +89,7 @@ class Verdict:
     agree: bool | None = None
     reasons: dict[str, str] = field(default_factory=dict[str, str])  # of the steps that failed
     order: Count | None = None  # what the pipes wait for, once they are ordered
+    about: str = ""  # what refuses it, where something has to
     seconds: float = 0.0
 
     def after(self, step: str, why: str | None) -> Verdict:
@@ -93,16 +105,17 @@ def classified(text: str, path: str) -> Facts:
     joined = re.sub(r"\\\n\s*//\s*RUN:", " ", text)
     commands = [line for line in re.findall(r"RUN:(.*)", joined) if "ptoas" in line]
     positive = [line for line in commands if not _REFUSED.search(line)]
+    refused = len(positive) < len(commands) if "split-file" in text else not positive
     is_negative = (
-        not positive if commands else _NEGATIVE.search(Path(path).stem) is not None
+        refused if commands else _NEGATIVE.search(Path(path).stem) is not None
     ) or "expected-error" in text
     # A file that is edited first is no longer this one.
     command = next(iter(sorted(positive or commands, key=lambda line: "sed " in line)), "")
     arch = re.search(r"--pto-arch[= ](\w+)", command)
     folder = _FOLDER.search(str(Path(path).parent))
     word = arch[1] if arch else (folder[1] or folder[2]) if folder else ""
-    levels = {tuple(re.findall(r"--pto-level[= ]level(\d)", line)) for line in commands}
-    ((level,),) = levels if len(levels) == 1 and all(levels) else ((0,),)
+    levels = [re.findall(r"--pto-level[= ]level(\d)", line) or ["0"] for line in commands]
+    level = re.findall(r"--pto-level[= ]level(\d)", command) or ["0"]
     # Files without a command are samples, which their runner has ordered.
     is_ordered = not commands or re.search(r"--enable-\S*sync", command) is not None
     code = _COMMENT.sub("", text)
@@ -110,11 +123,13 @@ def classified(text: str, path: str) -> Facts:
         micro_group(name) for name in set(_OPERATION.findall(code))
     )
     return Facts(
-        "negative" if is_negative else "micro" if is_micro else "tile",
+        "micro" if is_micro else "negative" if is_negative else "tile",
         {"a2": "a2a3", "a3": "a2a3", "a5": "a5"}.get(word.lower()),
-        int(level),
+        int(level[0]),
+        int(level[0]) if all(each == level for each in levels) else 0,
         tuple(re.findall(r"--(?:enable|plan|disable)[\w-]*(?:=\w+)?", command)),
         "insert" if is_ordered else None,
+        next((what for what, said in _ELSEWHERE.items() if said.search(text)), "the language"),
     )
 
 
@@ -126,7 +141,9 @@ def judged(root: Path, skip: frozenset[str], rules: str, seconds: float, path: P
     start = time.perf_counter()
     name = str(path.relative_to(root))
     facts = classified(path.read_text("utf-8", "replace"), name)
-    made = Verdict(name, facts.kind, facts.target or "", facts.level, facts.options)
+    made = Verdict(
+        name, facts.kind, facts.target or "", facts.level, facts.options, about=facts.about
+    )
     warnings.simplefilter("ignore")  # what a release build accepts is no news here
     programs: dict[str, Program] = {}
 
@@ -188,8 +205,9 @@ class _Work:
     order: Count | None = None
 
     def checked(self) -> str:
+        level = self.facts.level if len(self.programs) == 1 else self.facts.parts_level
         for program in self.programs:
-            found = program.check(self.facts.target, self.facts.level, rules=self.rules)
+            found = program.check(self.facts.target, level, rules=self.rules)
             errors = [each for each in found if each.severity == "error"]
             if errors:
                 return f"{errors[0].code}: {errors[0].message}"
@@ -224,7 +242,7 @@ class _Work:
                 self._launch(program, name, made, check=True, sync=self.facts.sync)
             except PtoError as error:
                 first = first or _said(error)
-                if not MISLED.intersection(error.codes):
+                if not is_misled(error):
                     return first
                 continue
             self.runs.append(_Run(program, name, draw, made))
@@ -315,6 +333,26 @@ def table(found: Iterable[Verdict]) -> str:
     return "\n".join([*head, *rows]) + "\n"
 
 
+def passed(found: Iterable[Verdict]) -> str:
+    """Markdown: the files that something has to refuse, and that ptokit does not."""
+    rows = [
+        f"| `{v.file}` | {v.about} |" for v in found if v.kind == "negative" and not _is_refused(v)
+    ]
+    return "\n".join(["| file | refused by |", "|---|---|", *rows]) + "\n"
+
+
+def judged_by_code(found: Iterable[Verdict]) -> str:
+    """Markdown: the codes under which files at tile level fail, each with what stands behind it."""
+    codes = Counter(
+        re.sub(r"^@\w+: ", "", why).partition(": ")[0]
+        for v in found
+        if v.kind == "tile"
+        for why in v.reasons.values()
+    )
+    rows = [f"| `{code}` | {n} | {JUDGEMENTS.get(code, '')} |" for code, n in sorted(codes.items())]
+    return "\n".join(["| code | files | why it stands |", "|---|---|---|", *rows]) + "\n"
+
+
 def waits(found: Iterable[Verdict]) -> str:
     """Markdown: how often the pipes of each file wait, once they are ordered."""
     rows = [f"| `{v.file}` | {' | '.join(map(str, v.order))} |" for v in found if v.order]
@@ -329,16 +367,25 @@ def _cell(text: str) -> str:
 def page(found: list[Verdict], skip: frozenset[str]) -> str:
     """The table as a page of its own."""
     steps = ", ".join(step for step in ("load", *STEPS) if step not in skip)
-    ordered = "\n" + waits(found) if any(each.order for each in found) else ""
+    ordered = "\n## Waits\n\n" + waits(found) if any(each.order for each in found) else ""
+    lines = "\n".join(f"* {line}" for line in summary(found))
     return f"""# Files that are not read, or are refused
 
 Generated by `tools/corpus.py`; do not edit. The files are those of the public assembler's tests and
 samples of August 2026, which are not part of this repository; the reasons are what ptokit says.
 Steps taken: {steps}.
 
-{summary(found)[0]}.
+{lines}
 
-{table(found)}{ordered}"""
+## Why
+
+{judged_by_code(found)}
+## Files
+
+{table(found)}
+## Files that others refuse
+
+{passed(found)}{ordered}"""
 
 
 def summary(found: list[Verdict]) -> list[str]:
@@ -347,15 +394,23 @@ def summary(found: list[Verdict]) -> list[str]:
     refused = [v for v in found if v.kind == "negative"]
     micro = sum(v.kind == "micro" for v in found)
     counts = Counter(step for v in tile for step in ("load", *STEPS) if getattr(v, step))
-    caught = sum(v.load is False or v.check is False for v in refused)
+    tried = Counter(step for v in tile for step in STEPS if getattr(v, step) is not None)
+    caught = sum(map(_is_refused, refused))
     return [
         f"{len(found)} files: {len(tile)} at tile level, {micro} of the micro level, "
         f"{len(refused)} that must be refused ({caught} are)",
-        f"printed, read and printed the same: {counts['print']}; converted: {counts['levels']}",
+        f"printed, read and printed the same: {counts['print']} of {tried['print']}; "
+        f"converted: {counts['levels']} of {tried['levels']}",
         f"ordered, with all that is inserted: {total([v.order for v in tile if v.order])}",
+        f"of {tried['run']} with kernels {counts['run']} run; "
+        f"of {tried['agree']} that the second interpreter knows {counts['agree']} agree",
         f"corpus: {counts['load']} of {len(tile)} load, {counts['check']} check clean, "
         f"{counts['run']} run, {counts['agree']} agree",
     ]
+
+
+def _is_refused(verdict: Verdict) -> bool:
+    return verdict.load is False or verdict.check is False
 
 
 def _quiet(path: str) -> None:

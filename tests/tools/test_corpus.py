@@ -75,7 +75,8 @@ def corpus() -> Any:
             None,
             3,
         ),
-        ("// RUN: ptoas --pto-level=level3 a\n// RUN: ptoas b", "f.pto", "tile", None, 0),
+        ("// RUN: ptoas --pto-level=level3 a\n// RUN: ptoas b", "f.pto", "tile", None, 3),
+        ("// RUN: split-file\n// RUN: not ptoas a\n// RUN: ptoas b", "f", "negative", None, 0),
         ("%a = pto.vlds %b", "x/f.pto", "micro", None, 0),
         ("// pto.vlds is not used here", "x/f.pto", "tile", None, 0),
         ('attributes {pto.visibility = "external"}', "x/f.pto", "tile", None, 0),
@@ -90,6 +91,25 @@ def test_what_a_file_says_about_itself(
 ) -> None:
     found = corpus.classified(text, path)
     assert (found.kind, found.target, found.level) == (kind, target, level)
+
+
+@pytest.mark.parametrize(("second", "level"), [("--pto-level=level3", 3), ("", 0)])
+def test_parts_have_the_level_of_all_commands(corpus: Any, second: str, level: int) -> None:
+    text = f"// RUN: ptoas --pto-level=level3 a\n// RUN: ptoas {second} b"
+    assert corpus.classified(text, "f.pto").parts_level == level
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        ("// RUN: not ptoas %s", "the language"),
+        ("// RUN: not ptoas --pto-backend=vpto %s", "the back end for micro-instructions"),
+        ("// RUN: not ptoas %s\nmodule {pto.backend}", "the linker of several back ends"),
+    ],
+)
+def test_who_refuses_a_file(corpus: Any, text: str, about: str) -> None:
+    found = corpus.classified(text, "f.pto")
+    assert (found.kind, found.about) == ("negative", about)
 
 
 def test_a_folder(tmp_path: Path) -> None:
@@ -113,7 +133,7 @@ def test_a_folder(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1] == "corpus: 3 of 4 load, 2 check clean, 2 run, 0 agree"
-    assert "1 of the micro level, 1 that must be refused (1 are)" in lines[-4]
+    assert "1 of the micro level, 1 that must be refused (1 are)" in lines[-5]
     rows = [line for line in lines if line.startswith("| `")]
     assert [row.split("`")[1] for row in rows] == ["breaks.pto", "unknown.pto"]
     assert "TAND.dtype" in rows[0]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ptokit.base.diagnostics import usage_error
+from ptokit.base.diagnostics import PtoError, usage_error
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.ir.core import Function, Module, Value
@@ -27,8 +27,9 @@ from ptokit.passes.extents import extents
 Draw = Callable[[], list[Any]]  # the same arguments each time
 
 # Findings that say: with other numbers the program might have gone on.
-MISLED = frozenset(
-    {"arith", "gm-bounds", "local-bounds", "slice-range", "valid-capacity", "E1", "E10"}
+_MISLED = frozenset(
+    {"arith", "gm-bounds", "index-range", "length", "local-bounds", "slice-range"}
+    | {"valid-capacity", "window-bounds", "E1", "E10"}
 )
 
 _MEMORY = (PtrType, ViewType, ShapedType)
@@ -73,6 +74,11 @@ RANGES = tuple(
         (0, 0, 1, False),
     )
 )
+
+
+def is_misled(error: PtoError) -> bool:
+    """Whether other arguments might do: a rule of an instruction counts by its last word."""
+    return any(code.rpartition(".")[2] in _MISLED for code in error.codes)
 
 
 def draw(

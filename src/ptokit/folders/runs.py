@@ -28,7 +28,7 @@ from ptokit.base.diagnostics import (
 from ptokit.base.dtypes import DType
 from ptokit.base.entry import public
 from ptokit.folders.arrays import difference, is_changed, read_array
-from ptokit.folders.inputs import MISLED, attempts, element_of, is_memory
+from ptokit.folders.inputs import attempts, element_of, is_memory, is_misled
 from ptokit.folders.manifest import Case, cases_in
 from ptokit.from_text import Program, load_parts
 from ptokit.frontend.launch import progress
@@ -220,7 +220,7 @@ def _launched(
             run = kernel[case.grid](*drawn, **options, max_seconds=case.max_seconds)
         except ProgramError as error:
             first = first or error
-            if set(given) == set(params) or not MISLED.intersection(error.codes):
+            if set(given) == set(params) or not is_misled(error):
                 raise
             continue
         made = replace(

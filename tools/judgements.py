@@ -1,0 +1,90 @@
+"""Why files are refused rightly, by the code they are refused under; `docs/corpus.md` quotes this.
+
+Most of the files are tests of what the public assembler prints: nobody compiles it. What the
+library's headers then refuse (static assertions, ids SA-...) is refused here too, and so is what
+lies outside the tiles that a program declares, or has no meaning on the device.
+"""
+
+from __future__ import annotations
+
+_STATIC = "a static assertion of the library: the C++ that is printed for the file does not compile"
+_OUTSIDE = "it touches bytes behind the tile, which another tile may own"
+_WORDS = (
+    "the fix pipe takes 8 bytes for every column, whatever the table is declared as: "
+    "this one is shorter"
+)
+_SCALES = (
+    "a scale is one byte: the device reads the bytes of a table of wider elements as so many scales"
+)
+
+JUDGEMENTS: dict[str, str] = {
+    # ---- reading
+    "pipe": "the target has no such pipe; the file prints all names that a type knows",
+    "syntax": "a micro-operation, in a spelling that only its back end has",
+    "type-mismatch": "a tile where a FIFO hands out a view, or a cast between kinds of numbers",
+    "unknown-op": "a spelling that the assembler has given up as well",
+    # ---- checking
+    "MGATHER.element-index": _STATIC,
+    "MSCATTER.row-index": "without `coalesce` the library moves rows: it asserts a list of indices",
+    "PA-0006": "a product without rows: the size field of the instruction has no zero",
+    "PA-0058": "the source of one number per row is neither a column nor has rows of 32 bytes",
+    "SA-0006": _STATIC,
+    "SA-0066": _STATIC,
+    "SA-0082": _STATIC,
+    "SA-0104": _STATIC,
+    "SA-0166": _STATIC,
+    "SA-0200": _STATIC,
+    "SA-0225": "operands of a product lie in Left and Right; how they get there is left out",
+    "SA-0235": _STATIC,
+    "TEXTRACT.fp-words": _WORDS,
+    "TGATHER.compare-scratch": _OUTSIDE,
+    "TGATHER.index-type": "the library has no such gather: it picks the step by both element sizes",
+    "TGATHER.row-room": _OUTSIDE,
+    "TGEMV.one-row": "a row of the left operand is padded to whole blocks of 512 bytes",
+    "TGEMV_MX.scale-type": _SCALES,
+    "TGET_SCALE_ADDR.auto-only": "the library derives scale addresses only where it places tiles",
+    "TINSERT.fp-words": _WORDS,
+    "TINSERT.vec-mat-layouts": _STATIC,
+    "TLOAD.view-size": "the view has other rows and columns than the tile that is loaded",
+    "TMATMUL_MX.scale-type": _SCALES,
+    "TMOV.fp-words": _WORDS,
+    "TMOV.separate": "it moves a tile over a part of itself",
+    "TMOV.vector-layouts": "a column-major tile of several columns does not move row by row",
+    "TQUANT.result-type": _STATIC,
+    "TQUANT_MX.no-zz": "the fused form exists in the library's simulator only; the language has"
+    " deprecated it",
+    "TQUANT_MX.scratch-size": _OUTSIDE,
+    "TREM.tmp-columns": _OUTSIDE,
+    "TROWEXPAND.static-column": _STATIC,
+    "TSORT32.idx-size": _OUTSIDE,
+    "TSORT32.record-columns": "a record has 8 bytes: " + _OUTSIDE,
+    "TSTORE_FP.quantised-result": _STATIC,
+    "TSTORE_FP.word-count": _WORDS,
+    "TSTORE_FP.word-size": _WORDS,
+    "TTRANS.room": "the result has the shape of the source and not its transposed one",
+    "comm.TBROADCAST.CH-3": "the staging tile does not divide the rows of the tensor",
+    "comm.TGATHER.TGA-3": "the result is as large as one part: the others are written behind it",
+    "comm.TSCATTER.TSC-3": "the source is as large as one part: the others are read behind it",
+    "pipe-address": "on A2/A3 the slots of a FIFO lie in global memory, which is not given",
+    "pipe-peer": "one end of a FIFO without the other",
+    "place.overflow": "the table of the fix pipe is larger than its memory",
+    "place.scales": "a tile that a caller places, with scales that belong to its address",
+    "view-rank": "a view of one dimension with two sizes",
+    # ---- running
+    "E1": "one side of an exchange: nobody signals what it waits for",
+    "E10": "the memory that the type of a parameter gives is smaller than the ring of its FIFO",
+    "E4": "two FIFOs of one cluster with the same flags",
+    "E7": "two transfers of an engine meet, and nothing waits for the first",
+    "E9": "phases of an accumulator that no store drains",
+    "MGATHER.index-range": "the table is a single row: no drawn index but zero names an entry",
+    "TCONCAT.length": "lengths that are drawn, none of which the file rules out",
+    "argument-type": "a vector as a parameter: a caller on the device computes it",
+    "declaration": "a function that another file defines",
+    "int-address": "an address as a number: no array lies there",
+    "local-bounds": "an index that an argument gives, whose meaning is not written in the file",
+    "memory": "a view of more bytes than an address space has",
+    "poison-read": "it reads what nothing has written: only the shape of the code is tested",
+    "unbound-tile": "a handle that a FIFO would fill, used without one",
+    "valid-capacity": "sizes that an argument gives, whose meaning is not written in the file",
+    "window-bounds": "a place that an argument gives, whose meaning is not written in the file",
+}
