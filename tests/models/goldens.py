@@ -13,14 +13,18 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ptokit import load
+from ptokit import PtoError, load
 from ptokit.folders.arrays import is_changed
-from ptokit.folders.inputs import RANGES, draw
+from ptokit.folders.inputs import RANGES, Draw, attempts, draw, is_misled
+from ptokit.from_text import Program
+from ptokit.ir.core import Function
 from tests.models.compare import Verdict, difference
 
 _TYPES = {
@@ -37,27 +41,39 @@ def golden_of(path: Path) -> Path | None:
     return next((each for each in places if each.is_file()), None)
 
 
+def _first_run(
+    program: Program, function: Function, launched: Callable[[list[Any]], list[Any]]
+) -> tuple[Draw, list[Any] | None]:
+    """Arguments that the kernel can take, and what it leaves in them; None: it takes none."""
+    numbers = [p.name for p in function.params if not hasattr(p.type, "element")]
+    given = {each: int(n > 0) for n, each in enumerate(numbers)}  # a place, then counts
+    module = program.launchable
+    first = partial(draw, module, function, 0, RANGES[0], given)
+    for made in (first, *(each for _, each in attempts(module, function, 0, {}))):
+        try:
+            return made, launched(made())
+        except PtoError as error:
+            if not is_misled(error):
+                break
+    return first, None
+
+
 def compare_golden(path: Path, name: str) -> Verdict | None:
-    """Run a kernel on what its script makes; None where the script computes no results."""
+    """Run a kernel on what its script makes; None where that computes no results, or none runs."""
     script = golden_of(path)
     assert script is not None
     program = load(path)
     kernel = program.entry()
     params = kernel.function.params
-    numbers = [p.name for p in params if not hasattr(p.type, "element")]
-    given = {
-        each: int(n > 0) for n, each in enumerate(numbers)
-    }  # the first is a place, others count
 
     def launched(values: list[Any]) -> list[Any]:
         with warnings.catch_warnings(action="ignore"):
             kernel[1](*values, rules="release", sync="insert")
         return values
 
-    def made() -> list[Any]:
-        return draw(program.launchable, kernel.function, 0, RANGES[0], given)
-
-    after = launched(made())
+    made, after = _first_run(program, kernel.function, launched)
+    if after is None:
+        return None
     names = {n: f"v{n + 1}" for n, value in enumerate(after) if isinstance(value, np.ndarray)}
     slots = re.findall(r"gm_slot_buffer = %(\w+)", path.read_text("utf-8"))  # not the script's
     outputs = [
@@ -66,7 +82,8 @@ def compare_golden(path: Path, name: str) -> Verdict | None:
         if n in names and params[n].name not in slots and is_changed(old, after[n])
     ]
     with tempfile.TemporaryDirectory() as folder:
-        main = [f"int32_t n{n} = {value};" for n, value in enumerate(given.values())]
+        numbers = [value for n, value in enumerate(after) if n not in names]
+        main = [f"int32_t n{n} = {value};" for n, value in enumerate(numbers)]
         for n, each in names.items():
             kind = _TYPES[after[n].dtype.name]
             main.append(f"size_t elemCount_{each} = {after[n].size};")

@@ -1,0 +1,26 @@
+"""`tools/figures.py`: the figures of a folder, by one command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.tools.test_corpus import KERNEL, ROOT
+
+
+def test_the_figures_of_a_folder(tmp_path: Path) -> None:
+    kernels = tmp_path / "test" / "samples" / "QwenA5"
+    kernels.mkdir(parents=True)
+    (kernels / "adds.pto").write_text(KERNEL.format(operation="pto.tadd"))
+    (kernels / "breaks.pto").write_text(KERNEL.format(operation="pto.tand"))
+    page = tmp_path / "page.md"
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "figures.py"), str(tmp_path), "--table", str(page)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    corpus, models = done.stdout.splitlines()
+    assert corpus.startswith("corpus: 2 of 2 load, 1 check clean, 1 run")
+    assert models.startswith("models: 1 of 2 run")
+    assert "TAND.dtype" in page.read_text()
