@@ -15,8 +15,10 @@ from language_page import page as language_page
 from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.frontend.instruction import namespace, own_enumerations
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.micro import MICRO
 from ptokit.isa.spec import NUMBERS, Insn, Operand
 from ptokit.isa.verify import assertions, code_of, is_assertion_id, recipe
+from ptokit.report import micro_pages
 from ptokit.report.pages import cell, index, markdown
 from ptokit.report.paths import paths_page
 
@@ -171,6 +173,9 @@ def generated() -> dict[Path, str]:
     }
     for insn in INSTRUCTIONS.values():
         files[ROOT / f"docs/isa/{insn.name}.md"] = markdown(insn)
+    files[ROOT / "docs/isa/micro/README.md"] = micro_pages.index(MICRO.values())
+    for record in MICRO.values():
+        files[ROOT / f"docs/isa/micro/{record.name}.md"] = micro_pages.page(record)
     return files
 
 
@@ -186,7 +191,7 @@ def formatted(source: str) -> str:
 def main() -> int:
     check = "--check" in sys.argv
     files = generated()
-    pages = set((ROOT / "docs/isa").glob("*.md"))
+    pages = set((ROOT / "docs/isa").rglob("*.md"))
     stale = [p for p, text in files.items() if not p.exists() or p.read_text("utf-8") != text]
     orphans = sorted(pages - set(files))
     if check:

@@ -14,9 +14,11 @@ from ptokit.cli.answer import AsJson, answer
 from ptokit.frontend.supports import instruction, supports
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.devices import TARGETS
+from ptokit.isa.micro import MICRO
 from ptokit.isa.spec import Insn, Types
 from ptokit.isa.targets import TARGETS as PROFILES
 from ptokit.isa.verify import code_of
+from ptokit.report.micro_pages import page as micro_page
 from ptokit.report.pages import markdown
 
 
@@ -39,7 +41,8 @@ def command(
         console.print(_listing(list(INSTRUCTIONS.values())))
         console.print("ptokit isa NAME shows one of them.")
     else:
-        page = markdown(instruction(name))
+        record = MICRO.get(name)
+        page = markdown(instruction(name)) if record is None else micro_page(record)
         # In a page brackets are indices and template arguments, not styles.
         console.print(page if raw else Markdown(page), markup=False, soft_wrap=raw)
 
