@@ -11,6 +11,7 @@ import pytest
 
 from ptokit.base.diagnostics import PtoError, PtoWarning
 from ptokit.native import compiler
+from ptokit.native.records import Memory
 from tests.native.support import line_of, needs_compiler, source
 
 pytestmark = needs_compiler
@@ -84,6 +85,16 @@ def test_global_memory_is_read_and_written_through_pointers(program: Any) -> Non
     n = np.array([7, 0, 0, 0], np.int32)
     program.pointers[1](out, a, n)
     assert (out == 3).all()
+    assert n.tolist() == [7, 14, 255, 2]
+
+
+def test_arrays_on_both_sides_of_the_code(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies between the first array and the last is not watched, the hooks' own included."""
+    between = Memory.spans
+    end = 1 << 47
+    monkeypatch.setattr(Memory, "spans", lambda self: [16, 32, *between(self), end - 32, end - 16])
+    n = np.array([7, 0, 0, 0], np.int32)
+    program.pointers[1](np.zeros((16, 64), np.float32), np.arange(64, dtype=np.float32), n)
     assert n.tolist() == [7, 14, 255, 2]
 
 

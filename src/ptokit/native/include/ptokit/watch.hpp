@@ -18,10 +18,6 @@ extern "C" __attribute__((visibility("default"), weak)) Watched ptokit_watched =
 // The value of a store is not there when its hook is called: it is filled in when the record is carried out.
 __attribute__((noinline)) inline void touched(uint64_t at, int64_t size, bool writes, const void* pc)
 {
-    const Watched& w = ptokit_watched;
-    int64_t n = 0;
-    while (n < w.count && at >= w.spans[2 * n + 1]) n++;
-    if (n == w.count || at < w.spans[2 * n]) return;
     int64_t type = size == 1 ? element<int8_t>() : size == 2 ? element<int16_t>() : size == 4 ? element<int32_t>() : element<int64_t>();
     if (writes) ptokit_ring->carry_out();  // what comes before it in the kernel does so in memory
     Record r(writes ? CODE_store_scalar : CODE_load_scalar, pc);
@@ -38,7 +34,11 @@ __attribute__((noinline)) inline void touched(uint64_t at, int64_t size, bool wr
 PTOKIT_UNWATCHED void watch(const volatile void* pointer, uint64_t size, bool writes, const void* pc)
 {
     uint64_t at = (uint64_t)pointer;
-    if (at < ptokit_watched.low || at >= ptokit_watched.high) return;
+    const Watched& w = ptokit_watched;
+    if (at < w.low || at >= w.high) return;
+    int64_t n = 0;  // memory between the arrays has hooks as well, and is that of the functions here
+    while (n < w.count && at >= w.spans[2 * n + 1]) n++;
+    if (n == w.count || at < w.spans[2 * n]) return;
     while (size) {  // in the pieces that scalar instructions have
         uint64_t step = size >= 8 && at % 8 == 0 ? 8 : size >= 4 && at % 4 == 0 ? 4 : size >= 2 && at % 2 == 0 ? 2 : 1;
         touched(at, (int64_t)step, writes, pc);
