@@ -70,10 +70,10 @@ def judged(
     """Hold what the product has left in the arguments it was given against a run of the other.
 
     Where they differ, further runs on other garbage tell what is nobody's promise. Slots of a FIFO
-    are its own business.
+    and the words of a barrier are their own business.
     """
-    slots = re.findall(r"gm_slot_buffer = %(\w+)", path.read_text("utf-8"))
-    kept = [p.name not in slots for p in function.params]
+    own = re.findall(r"(?:gm_slot_buffer = |pto\.syncall\()%(\w+)", path.read_text("utf-8"))
+    kept = [p.name not in own for p in function.params]
     one, old = draw(), draw()
     after = [_flat(each) for each in after]
     text = path.read_text("utf-8")
