@@ -20,14 +20,25 @@ from ptokit.base.enums import TileType
 from ptokit.engines import memory_ops
 from ptokit.engines.steps import Handler, Step, arithmetic, handled
 from ptokit.engines.values import Frame
-from ptokit.ir.attributes import StringAttr, SymbolAttr
+from ptokit.ir.attributes import Attribute, DenseAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects import Definition, definition_of, func, micro, scf
 from ptokit.ir.flow import is_terminator
-from ptokit.ir.types import SINGLES_OF, MaskType, PtrType, RegisterType, ScalarType
+from ptokit.ir.types import (
+    REGISTER_PAIRS,
+    SINGLES_OF,
+    LogicalMaskType,
+    LogicalType,
+    MaskType,
+    PtrType,
+    RegisterType,
+    ScalarType,
+    Type,
+)
 from ptokit.isa.effects import Pipe
 from ptokit.isa.micro import Micro
 from ptokit.isa.micro.scopes import carrier
+from ptokit.machine.logical_calls import prepared_logical
 from ptokit.machine.objects import Pointer
 from ptokit.machine.registers import LocalPointer
 from ptokit.machine.vector_calls import prepared
@@ -57,7 +68,20 @@ class Work:
 
 def element_of(type_: ScalarType) -> DType:
     """The element type behind a scalar type; pairs of 4-bit floats are those of their codes."""
+    if type_.name in REGISTER_PAIRS:  # whoever converts them knows what they are pairs of
+        return dtype(f"u{type_.bits}")
     return dtype(SINGLES_OF.get(type_.name, type_.name))
+
+
+def _lanes(type_: Type) -> int:
+    return type_.lanes if isinstance(type_, LogicalType | LogicalMaskType) else 0
+
+
+def _said(attr: Attribute) -> Any:
+    """What an attribute says: a word, a number, numbers, or that it is there."""
+    if isinstance(attr, DenseAttr):
+        return attr.numbers
+    return attr.value if isinstance(attr, StringAttr | IntAttr) else str(attr)
 
 
 def _record(op: Op) -> Micro:
@@ -75,12 +99,17 @@ def _call_of(op: Op) -> Callable[..., Any]:
         *zip(op.result_labels, op.results, strict=True),
     )
     for label, value in labelled:
-        if isinstance(value.type, RegisterType | PtrType):
+        if isinstance(value.type, RegisterType | PtrType | LogicalType):
             kinds[label] = element_of(value.type.element)
         elif isinstance(value.type, MaskType):
             sizes[label] = value.type.lane_bytes
+    record = _record(op)
+    if record.is_logical:
+        lanes = {label: _lanes(value.type) for label, value in labelled}
+        said = {key: _said(attr) for key, attr in op.attrs.items()}
+        return prepared_logical(record, kinds, lanes, said)
     words = {key: a.value for key, a in op.attrs.items() if isinstance(a, StringAttr)}
-    return prepared(_record(op), kinds, sizes, words, len(op.results))
+    return prepared(record, kinds, sizes, words, len(op.results))
 
 
 def _arguments(op: Op) -> Fetch:

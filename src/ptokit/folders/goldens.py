@@ -32,10 +32,14 @@ from ptokit.from_text import Program, load
 from ptokit.ir.core import Value
 from ptokit.ir.types import PtrType, ScalarType
 from ptokit.kernels import Kernel
-from ptokit.machine.faults import OutOfBounds, PoisonRead
+from ptokit.machine.faults import OutOfBounds
 
 FILES = ("kernel.pto", "main.cpp", "launch.cpp", "golden.py", "compare.py")
-_RELAXED = ("memory-bounds", "poison-read")  # what a case may be run again in spite of
+# What is told beside the verdict of compare.py: it says whether the bytes in question matter.
+_BESIDE = {
+    "poison-read": "stores undefined bytes",
+    "E17": "relies on an order that nothing gives",
+}
 _SCRIPT_SECONDS = 300.0  # after which a script is stopped
 
 
@@ -131,23 +135,27 @@ def _launched(
     if reason:
         return replace(made, status=Status.REFUSED, reason=reason)
     started = time.perf_counter()
-    found: list[Diagnostic] = []
-    slack, allow, notes = 0, (), list[str]()
+    found, warned = list[Diagnostic](), list[Diagnostic]()
+    slack, allow, notes = 0, list[str](), list[str]()
     while True:
         try:
-            buffers = _run(case, host, launches, place, slack, allow, found)
+            buffers = _run(case, host, launches, place, slack, tuple(allow), found)
             break
-        except OutOfBounds as error:
-            if slack or not case.slack:
+        except PtoError as error:
+            first = next((d for d in error.diagnostics if d.severity == "error"), None)
+            if isinstance(error, OutOfBounds) and case.slack and not slack:
+                slack, why = case.slack, "leaves its arrays, which slack allows"
+            elif first is not None and first.code in _BESIDE and first.code not in allow:
+                allow.append(first.code)
+                why = _BESIDE[first.code]
+            else:
                 raise
-            slack = case.slack
-            notes.append(_noted(error, "leaves its arrays, which slack allows", found))
-        except PoisonRead as error:
-            # Whole bursts carry what nobody wrote; compare.py is who asks what is in them.
-            if allow:
-                raise
-            allow = ("poison-read",)
-            notes.append(_noted(error, "stores undefined bytes", found))
+            assert first is not None
+            at = f"{first.location.line}: " if first.location else ""
+            notes.append(f"{at}{first.code}: {why}")
+            warned.append(replace(first, severity="warning"))
+            found.clear()
+    found = [*warned, *found]
     made = replace(made, reason="; ".join(notes))
     made = replace(made, seconds=time.perf_counter() - started, diagnostics=tuple(found))
     for name, (array, nbytes) in buffers.items():
@@ -156,15 +164,6 @@ def _launched(
     if differs:
         return replace(made, status=Status.DIFFERS, reason=differs)
     return replace(made, status=Status.AGREES)
-
-
-def _noted(error: PtoError, what: str, found: list[Diagnostic]) -> str:
-    """Why a case was run again with less strictness; `found` gets it as a warning."""
-    first = error.diagnostics[0]
-    found[:] = [d for d in found if d.code in _RELAXED]
-    found.append(replace(first, severity="warning"))
-    at = f"{first.location.line}: " if first.location else ""
-    return f"{at}{first.code}: {what}"
 
 
 def _run(

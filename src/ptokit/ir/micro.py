@@ -27,7 +27,7 @@ _GROUPS: dict[str, str] = {
     r"|sbitset[01]|get_vms4_sr",
 }
 _PATTERNS = {group: re.compile(rf"pto\.({names})") for group, names in _GROUPS.items()}
-_TYPES = re.compile(r"!pto\.vmi\.\w+\b.*|!llvm\..*")
+_TYPES = re.compile(r"!llvm\..*")
 
 
 def micro_group(name: str) -> str:

@@ -238,6 +238,33 @@ class MaskType:
 
 
 @dataclass(frozen=True)
+class LogicalType:
+    """`!pto.vmi.vreg<256xf32>`: a vector of any number of lanes, over several registers.
+
+    A layout says how a compiler has spread it over them; what it holds does not depend on that.
+    """
+
+    lanes: int
+    element: ScalarType
+    layout: str = ""
+
+    def __str__(self) -> str:
+        return f"!pto.vmi.vreg<{self.lanes}x{self.element}{self.layout and f', {self.layout}'}>"
+
+
+@dataclass(frozen=True)
+class LogicalMaskType:
+    """`!pto.vmi.mask<256xpred>`: a mask with a bit for each lane of a logical vector."""
+
+    lanes: int
+    width: str = "pred"  # or that of the lanes it is for, where a compiler has settled it: b32
+    layout: str = ""
+
+    def __str__(self) -> str:
+        return f"!pto.vmi.mask<{self.lanes}x{self.width}{self.layout and f', {self.layout}'}>"
+
+
+@dataclass(frozen=True)
 class OpaqueType:
     """A type without structure of its own: pipes, events, sessions."""
 
@@ -284,6 +311,8 @@ Type = (
     | StructType
     | RegisterType
     | MaskType
+    | LogicalType
+    | LogicalMaskType
     | OpaqueType
     | FunctionType
     | ElidedType

@@ -32,6 +32,8 @@ from ptokit.ir.types import (
     ConvTileType,
     ElidedType,
     LocalArrayType,
+    LogicalMaskType,
+    LogicalType,
     MaskType,
     MultiTileType,
     OpaqueType,
@@ -69,6 +71,8 @@ NAMES = (
     "struct",
     "vreg",
     "mask",
+    "vmi.vreg",
+    "vmi.mask",
     *CONVS,
     *VIEWS,
     *OPAQUE,
@@ -203,6 +207,10 @@ def _dialect_type(text: str) -> Type:
         return _register(body, start)
     if name == "mask":
         return _mask(body, start)
+    if name == "vmi.vreg":
+        return _logical(body, start)
+    if name == "vmi.mask":
+        return _logical_mask(body, start)
     if name in OPAQUE:
         return OpaqueType(name, body.strip())
     if not match and _is_element(f"!pto.{name}"):
@@ -254,6 +262,35 @@ def _mask(body: str, start: int) -> MaskType:
 
 
 _MASKS = ("b8", "b16", "b32")
+
+
+def _logical(body: str, start: int) -> LogicalType:
+    first, _, layout = body.partition(",")
+    shape, element = dims(first.strip(), start + _indent(body))
+    if len(shape) != 1 or shape[0] <= 0:
+        raise SpellingError(
+            "a logical vector has a positive number of lanes",
+            start,
+            len(body),
+            f"write !pto.vmi.vreg<256x{element}>",
+        )
+    return LogicalType(shape[0], element, layout.strip())
+
+
+def _logical_mask(body: str, start: int) -> LogicalMaskType:
+    first, _, layout = body.partition(",")
+    found = _LANES.fullmatch(first.strip())
+    if found is None:
+        raise SpellingError(
+            f"{first.strip()!r} is not a number of lanes with pred, b8, b16 or b32",
+            start,
+            len(body),
+            "write !pto.vmi.mask<256xpred>",
+        )
+    return LogicalMaskType(int(found[1]), found[2], layout.strip())
+
+
+_LANES = re.compile(r"([1-9]\d*)x(pred|b8|b16|b32)")
 
 
 def _struct(body: str, start: int) -> StructType:

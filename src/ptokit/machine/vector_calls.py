@@ -412,6 +412,7 @@ class _Preparation:
                 more["block_stride"] = int(args[stride_at])
             here = at.at(start)
             table = places(**more)
+            assert table is not None
             if source_at is not None:
                 unit.scatter(here, table, touched, args[source_at], after)
                 return at.at(behind) if moves else None

@@ -271,12 +271,12 @@ class VectorUnit:
             raise fail(
                 "hidden-register",
                 f"{name} is used, and nothing has set it",
-                fix=_SETTERS[name],
+                fix=_SETTERS.get(name) or f"let a pto.set_{name} come before it",
                 site=self.place,
             )
         return self.registers[name]
 
-    def set_hidden(self, name: str, value: int) -> None:
+    def set_hidden(self, name: str, value: Any) -> None:
         self.registers[name] = value
 
     # ---- transfers -----------------------------------------------------------------------------

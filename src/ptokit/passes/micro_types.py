@@ -82,7 +82,7 @@ def _words(op: Op, record: Micro) -> Iterator[Diagnostic]:
     for key, attr in op.attrs.items():
         word = record.word(key)
         given = attr.value if isinstance(attr, StringAttr) else str(attr)
-        if word is not None and given not in word.choices:
+        if word is not None and word.choices and given not in word.choices:
             listed = ", ".join(choice for choice in word.choices if choice)
             yield complaint(
                 op, "micro-word", f"{key} is one of {listed}", {key: given}, "use one of these"

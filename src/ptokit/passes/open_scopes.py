@@ -15,7 +15,14 @@ from ptokit.ir.dialects import arith, definition_of, memory, micro, scf
 from ptokit.ir.dialects.func import CALL
 from ptokit.ir.flow import is_terminator
 from ptokit.ir.rewrite import clone
-from ptokit.ir.types import MaskType, OpaqueType, RegisterType, Type
+from ptokit.ir.types import (
+    LogicalMaskType,
+    LogicalType,
+    MaskType,
+    OpaqueType,
+    RegisterType,
+    Type,
+)
 
 _LOOPS = (scf.FOR, scf.IF, scf.WHILE)
 _NUMBERS = frozenset({*arith.DEFINITIONS, memory.ADDPTR, memory.TILE_ADDR, micro.CAST_POINTER})
@@ -47,7 +54,8 @@ def may_stand_inside(op: Op) -> bool:
 def lives_inside(type_: Type) -> bool:
     """Whether values of a type live in a scope: registers, masks, the state of streams."""
     is_state = isinstance(type_, OpaqueType) and type_.name == "align"
-    return isinstance(type_, RegisterType | MaskType) or is_state
+    is_vector = isinstance(type_, RegisterType | MaskType | LogicalType | LogicalMaskType)
+    return is_vector or is_state
 
 
 def inner_functions(module: Module) -> frozenset[str]:

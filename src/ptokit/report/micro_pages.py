@@ -28,9 +28,12 @@ def _sections(record: Micro) -> Iterator[str]:
     for role, slots in (("in", record.operands), ("out", record.results)):
         for slot in slots:
             may = ", may be left out" if slot.is_optional else ""
-            yield f"| {slot.name} | {role} | {KINDS[slot.kind]}{may} |"
+            what = KINDS[slot.kind]
+            if record.is_logical:
+                what = what.replace("vector register", "logical vector")
+            yield f"| {slot.name} | {role} | {what}{may} |"
     for word in record.words:
-        listed = " ".join(f"`{choice}`" for choice in word.choices if choice)
+        listed = " ".join(f"`{choice}`" for choice in word.choices if choice) or "a number"
         usual = f"; `{word.default}` unless written" if word.default else ""
         note = f"; {word.note}" if word.note else ""
         yield f"| {word.name} | word | {listed}{usual}{note} |"

@@ -24,6 +24,8 @@ from ptokit.ir.types import (
     BufferType,
     ConvTileType,
     LocalArrayType,
+    LogicalMaskType,
+    LogicalType,
     MaskType,
     MultiTileType,
     OpaqueType,
@@ -282,6 +284,9 @@ _KINDS: dict[str, Callable[[Type], bool]] = {
     "mask": lambda t: isinstance(t, MaskType),
     "ub": lambda t: isinstance(t, PtrType) and t.space == "ub",
     "lane": lambda t: isinstance(t, RegisterType | ScalarType),
+    "lvreg": lambda t: isinstance(t, LogicalType),
+    "lmask": lambda t: isinstance(t, LogicalMaskType),
+    "llane": lambda t: isinstance(t, LogicalType | ScalarType),
     "data": lambda t: isinstance(t, TileBufType | ShapedType | ViewType),
 }
 _ARTICLE = {
@@ -306,6 +311,9 @@ _ARTICLE = {
     "align": "the state of a stream",
     "ub": "a pointer into the unified buffer",
     "lane": "a vector register or a number",
+    "lvreg": "a logical vector",
+    "lmask": "a mask of a logical vector",
+    "llane": "a logical vector or a number",
     "data": "a tile or view",
     "pipe": "a !pto.pipe",
     "async_session": "a !pto.async_session",

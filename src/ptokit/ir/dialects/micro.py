@@ -95,15 +95,18 @@ _KINDS = {  # of the record -> of the text
 }
 
 
-def _slot(slot: Slot) -> str:
+_LOGICAL = {"vreg": "lvreg", "mask": "lmask", "lane": "llane"}
+
+
+def _slot(slot: Slot, is_logical: bool) -> str:
     mark = "*" if slot.is_list else "?" if slot.is_optional else ""
     kind = _KINDS.get(slot.kind, slot.kind)
-    return f"{slot.name}{mark}:{kind}"
+    return f"{slot.name}{mark}:{_LOGICAL.get(kind, kind) if is_logical else kind}"
 
 
 def _definition(record: Micro) -> Definition:
-    operands = " ".join(map(_slot, record.operands))
-    results = " ".join(map(_slot, record.results))
+    operands = " ".join(_slot(slot, record.is_logical) for slot in record.operands)
+    results = " ".join(_slot(slot, record.is_logical) for slot in record.results)
     return define(
         f"pto.{record.name}",
         f"{operands} -> {results}" if results else operands,

@@ -58,7 +58,7 @@ class Footprint:
     image: Callable[[str, int, int], Image] | None = None
     # Where each byte of the register lies behind the base, by the values of the operands; and
     # which of them are touched, by the bits of the mask and the bytes of a lane.
-    places: Callable[..., Array] | None = None
+    places: Callable[..., Array | None] | None = None
     active: Callable[[Array, int], Array] | None = None
     pattern: str = "dist"  # the word that names it
     alignment: int = 1  # of the base, where `places` tells the rest

@@ -9,6 +9,7 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.isa.micro.spec import REGISTER_BYTES, Micro, Slot
 
 Types = Mapping[str, str]
+_LANES = 64  # of logical vectors
 _OPTIONAL = re.compile(r"\[\?.*?\?\]")
 _PAIRS = {"f4e2m1x2": "!pto.f4E2M1x2", "f4e1m2x2": "!pto.f4E1M2x2"}  # what registers hold
 
@@ -63,16 +64,23 @@ def _type(record: Micro, slot: Slot, T: DType, U: DType) -> str:
         "align": "!pto.align",
         "int": "i16" if "stride" in slot.name or slot.name == "b" else "i32",
     }
+    if record.is_logical:
+        made = U if slot.kind == "W" and slot in record.results else T
+        logical = f"!pto.vmi.vreg<{_LANES}x{spelled(made)}>"
+        found |= dict.fromkeys("VWXL", logical) | {"M": f"!pto.vmi.mask<{_LANES}xpred>"}
     return found.get(slot.kind, slot.kind)
 
 
 def line(record: Micro, given: Types, words: Mapping[str, str] | None = None) -> str:
     """The operation with its operands by their names, and the first choice of every word."""
-    chosen = {word.name: word.choices[0] for word in record.words if word.default is None}
+    needed = [word for word in record.words if word.default is None]
+    chosen = {word.name: word.choices[0] for word in needed if word.choices}
     chosen |= words or {}
     text = _OPTIONAL.sub("", record.syntax)
     rest = {n: w for n, w in chosen.items() if f"@{n}" not in text}
-    keys = "{" + ", ".join(f'{n} = "{w}"' for n, w in rest.items()) + "}" if rest else ""
+    listed = [f'{n} = "{w}"' for n, w in rest.items()]
+    listed += [f"{w.name} = dense<true> : vector<{_LANES}xi1>" for w in needed if not w.choices]
+    keys = f"{{{', '.join(listed)}}}" if listed else ""
     text = re.sub(r" ?\{\}", f" {keys}" if keys else "", text)
     text = re.sub(r"@(\w+)", lambda m: f'"{chosen[m[1]]}"', text)
     text = re.sub(r"%(\w+)\.\.\.", lambda m: ", ".join(f"%{m[1]}{n}" for n in range(3)), text)

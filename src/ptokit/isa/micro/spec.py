@@ -87,10 +87,13 @@ class Slot:
 
 @dataclass(frozen=True)
 class Word:
-    """An attribute: one of some words, written as a string or as a key of the dictionary."""
+    """An attribute: one of some words, written as a string or as a key of the dictionary.
+
+    Without choices it is a number, or numbers, or only there.
+    """
 
     name: str
-    choices: tuple[str, ...]
+    choices: tuple[str, ...] = ()
     default: str | None = None  # None: it must be written
     note: str = ""
 
@@ -116,6 +119,7 @@ class Micro:
     aliases: tuple[str, ...]  # names that are read, never printed
     sets: frozenset[str]  # hidden registers that it leaves a value in
     uses: frozenset[str]  # and those that it reads
+    is_logical: bool  # it works on vectors of any number of lanes, not on registers
     is_lanewise: bool  # the body is a function of single elements (isa/expr.py)
     body: Callable[..., Any]
     parameters: tuple[str, ...]  # of the body
@@ -165,6 +169,7 @@ def micro(
     freedom: Freedoms = (),
     doc: str = "",
     is_lanewise: bool = False,
+    is_logical: bool = False,
 ) -> Callable[[Callable[..., Any]], Micro]:
     """Define a micro-operation; the name of the function is its own unless one is given.
 
@@ -194,6 +199,7 @@ def micro(
             sets=frozenset(sets.split()),
             uses=frozenset(uses.split()),
             is_lanewise=is_lanewise,
+            is_logical=is_logical,
             body=body,
             parameters=tuple(inspect.signature(body).parameters),
             freedom=freedoms(freedom),
