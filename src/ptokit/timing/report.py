@@ -171,7 +171,10 @@ class Timing:
         if not self.params.band or self.params.changed:
             return "not validated"
         median, most = self.params.band
-        return f"±{median:g} % at the median, ±{most:g} % at most, on {self.params.validated}"
+        fitted = self.params.validated
+        return (
+            f"±{median:g} % at the median, ±{most:g} % at most, on what it was fitted to: {fitted}"
+        )
 
     @property
     def validated(self) -> bool:
