@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -32,6 +33,7 @@ from ptokit.frontend.launch import Options
 from ptokit.isa.targets import target as find_target
 from ptokit.native.program import Program, Ran, Source, execute
 
+RULINGS = Path(__file__).with_suffix(".toml")  # why programs deviate
 BUILT = ("ALL_TESTCASES", "OPT_IN_TESTCASES")  # where a build file lists its programs
 HEADER = "pto/pto-inst.hpp"  # a folder that has it is not ours to include
 EQUAL, DIFFERS, REPORTED, CRASHED, IDLE = "equal", "differs", "reported", "crashed", "idle"
@@ -183,14 +185,18 @@ def _all_cases(task: Task, *, without_kernels: bool) -> Ran:
         ended += ran.cases
 
 
-def table(rows: list[Row]) -> Iterator[str]:
+def table(rows: list[Row], target: str) -> Iterator[str]:
     """The published table, and its closing line."""
+    rulings = tomllib.loads(RULINGS.read_text("utf-8"))
+    known = rulings["both"] | rulings.get(target, {})
     yield "| program | core | cases | counted | equal | verdict | reason |"
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
         verdict = row.verdict or ("equal" if row.equal == row.counted else "deviates")
         numbers = f"{len(row.cases)} | {row.counted} | {row.equal}"
-        reason = row.reason.replace("|", "\\|")
+        deviates = row.verdict or row.equal < row.counted or CRASHED in row.cases.values()
+        ruling = [known[row.name]] if deviates and row.name in known else []
+        reason = "; ".join(filter(None, [row.reason, *ruling])).replace("|", "\\|")
         yield f"| {row.name} | {row.core} | {numbers} | {verdict} | {reason} |"
     yield ""
     yield closing(rows)
@@ -249,7 +255,7 @@ def main() -> None:
                 if args.json:
                     _keep(args.json, list(rows.values()))
     shown = sorted(rows.values(), key=lambda row: row.name)
-    lines = list(table(shown))
+    lines = list(table(shown, args.target))
     if args.page:
         _written(args.page, args.target, lines)
     print(closing(shown))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -220,6 +221,10 @@ def test_the_command_passes_arguments_on_and_says_what_is_wrong(
     assert racing.returncode == 1
     assert "error[E6]" in racing.stderr
     assert "1 error, 0 warnings" in racing.stderr
+    told = command("--json", "--", "--gtest_filter=Add.right:Add.races")
+    report = json.loads(told.stdout)
+    assert report["cases"] == {"Add.right": "passed", "Add.races": "passed"}
+    assert (report["exit"], [each["code"] for each in report["diagnostics"]]) == (1, ["E6"])
     wrong = command("more.txt")
     assert wrong.returncode == 2
     assert "more.txt is no C++ source" in wrong.stderr

@@ -82,6 +82,7 @@ def command(
         options=Options(schedule=Schedule(schedule), policy=policy),
         without_kernels=without_kernels,
         time_limit=time_limit,
+        output=2 if wants_json() else None,  # the object is all that standard output has
         told=_say,
     )
     found = [each for _, each in ran.found]

@@ -92,10 +92,10 @@ def execute(
     without_kernels: bool = False,
     time_limit: float = TIME_LIMIT,
     folder: Path | None = None,
-    output: Path | None = None,
+    output: Path | int | None = None,
     told: Callable[[Diagnostic], None] | None = None,
 ) -> Ran:
-    """Compile a program and run it, in `folder`; its output goes to a file if one is named.
+    """Compile a program and run it, in `folder`; its output goes to a file, or a stream by number.
 
     What its launches lack, and a crash, is in the answer, with the case of a test that was running;
     `told` hears of it at once.
@@ -113,7 +113,9 @@ def execute(
         ours.close()
         if folder is not None:
             os.chdir(folder)
-        if output is not None:
+        if isinstance(output, int):
+            os.dup2(output, 1)
+        elif output is not None:
             into = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
             os.dup2(into, 1)
             os.dup2(into, 2)
