@@ -76,6 +76,7 @@ TEST_F(Add, turns) { ran(2); }
 TEST(Plain, passes) { EXPECT_FLOAT_EQ(0.1f + 0.2f, 0.3f); EXPECT_NEAR(1, 1.5, 0.5); }
 TEST(Plain, fails)
 {
+    SCOPED_TRACE(std::string("in round ") + "5");
     EXPECT_LT(2, 1) << "message " << 7;
     ASSERT_STREQ("a", "b");
     EXPECT_TRUE(false) << "not reached";
@@ -111,7 +112,8 @@ def test_a_program_runs_as_it_is(sources: tuple[Source, ...], tmp_path: Path) ->
     }
     assert (ran.code, ran.found) == (1, [])
     said = (tmp_path / "said.txt").read_text()
-    assert "main.cpp:36" in said
+    assert "main.cpp:37" in said
+    assert "main.cpp:36: in round 5" in said
     assert "message 7" in said
     assert "not reached" not in said
 

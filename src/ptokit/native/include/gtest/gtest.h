@@ -67,6 +67,7 @@ class UnitTest {
     bool failed_ = false, fatal_ = false, skipped_ = false;
 public:
     std::vector<internal::Case> cases;
+    std::vector<std::string> traces;  // what failures are told with, the innermost last
     std::string filter = "*";
     bool lists = false;
     static UnitTest* GetInstance()
@@ -160,8 +161,17 @@ struct Failure {
         std::cout << file << ":" << line << ": " << (kind == SKIPS ? "Skipped" : "Failure") << "\n";
         if (!what.empty()) std::cout << what << "\n";
         if (!more.text().empty()) std::cout << more.text() << "\n";
+        for (auto at = all->traces.rbegin(); at != all->traces.rend(); ++at) std::cout << *at << "\n";
         std::cout << std::flush;
     }
+};
+
+struct ScopedTrace {
+    ScopedTrace(const char* file, int line, const Message& what)
+    {
+        UnitTest::GetInstance()->traces.push_back(std::string(file) + ":" + std::to_string(line) + ": " + what.text());
+    }
+    ~ScopedTrace() { UnitTest::GetInstance()->traces.pop_back(); }
 };
 
 struct Verdict {
@@ -331,6 +341,9 @@ extern "C" __attribute__((weak, visibility("default"))) int ptokit_main_of_tests
 #define ASSERT_NEAR(A, B, MOST) PTOKIT_ASSERT(PTOKIT_NEAR(A, B, MOST))
 #define ASSERT_STREQ(A, B) PTOKIT_ASSERT(PTOKIT_TEXTS(A, ==, B))
 #define ASSERT_STRNE(A, B) PTOKIT_ASSERT(PTOKIT_TEXTS(A, !=, B))
+#define PTOKIT_NAMED(A, B) A##B
+#define PTOKIT_TRACE(MESSAGE, LINE) ::testing::internal::ScopedTrace PTOKIT_NAMED(ptokit_trace_, LINE)(__FILE__, LINE, ::testing::Message() << MESSAGE)
+#define SCOPED_TRACE(MESSAGE) PTOKIT_TRACE(MESSAGE, __LINE__)
 #define ADD_FAILURE() PTOKIT_FAILURE(GOES_ON, "")
 #define FAIL() return PTOKIT_FAILURE(ENDS, "")
 #define SUCCEED() static_cast<void>(0)
