@@ -64,6 +64,13 @@ extern "C" __global__ AICORE void unordered(__gm__ int32_t* out)
     for (int i = 0; i < 8; i++) ub[i] = i;  // stored by the scalar unit
     copy_ubuf_to_gm((__gm__ void*)out, (__ubuf__ void*)ub, 0, 1, 1, 0, 0);  // at once
 }
+extern "C" __global__ AICORE void refused(__gm__ int32_t* n)
+{
+    T x; TASSIGN(x, 31);
+    TEXPANDS(x, 1.0f);  // misaligned
+    n[0] = 1;  // where that is found
+    TEXPANDS(x, 2.0f);
+}
 extern "C" __global__ AICORE void bursts(__gm__ float* out, __gm__ float* in)
 {
     __ubuf__ float* ub = 0x0;
@@ -132,6 +139,12 @@ def test_a_race_with_a_store_to_local_memory_is_told(program: Any) -> None:
     assert found.location.line == line_of(KERNELS, "0, 1, 1, 0, 0);  // at once")
     assert found.notes[0].location is not None
     assert found.notes[0].location.line == line_of(KERNELS, "ub[i] = i;")
+
+
+def test_a_kernel_is_stopped_at_an_access(program: Any) -> None:
+    with pytest.raises(PtoError) as raised:
+        program.refused[1](np.zeros(8, np.int32))
+    assert raised.value.codes == ("SA-0354",)
 
 
 def test_bursts_have_lengths_and_gaps(program: Any) -> None:

@@ -48,6 +48,8 @@ struct LateValue {
     }
 };
 __attribute__((visibility("hidden"))) inline LateValue late_value = {nullptr, 0, 0};
+// A kernel was stopped where nothing can be thrown: it is as soon as something can.
+__attribute__((visibility("hidden"))) inline bool is_stopping = false;
 
 // What whoever looks after this process sees of it, also when it has crashed or goes round for ever.
 struct Trace {
@@ -67,6 +69,10 @@ struct Ring {
     int64_t carry_out()
     {
         if (late_value.size) words[late_value.word] = late_value.take();
+        if (is_stopping) {
+            is_stopping = false, count = 0;
+            throw Stopped{};
+        }
         int64_t n = count, inside = ptokit_trace->inside;
         count = 0;  // others may run, and record, before this returns
         ptokit_trace->inside = 0;

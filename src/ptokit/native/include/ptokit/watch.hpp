@@ -41,7 +41,12 @@ PTOKIT_UNWATCHED void watch(const volatile void* pointer, uint64_t size, bool wr
     if (n == w.count || at < w.spans[2 * n]) return;
     while (size) {  // in the pieces that scalar instructions have
         uint64_t step = size >= 8 && at % 8 == 0 ? 8 : size >= 4 && at % 4 == 0 ? 4 : size >= 2 && at % 2 == 0 ? 2 : 1;
-        touched(at, (int64_t)step, writes, pc);
+        try {
+            touched(at, (int64_t)step, writes, pc);
+        } catch (Stopped&) {  // compilers take hooks for functions that do not throw
+            is_stopping = true;
+            return;
+        }
         at += step, size -= step;
     }
 }
