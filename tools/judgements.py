@@ -86,7 +86,6 @@ JUDGEMENTS: dict[str, str] = {
     "int-address": "an address as a number: no array lies there",
     "local-bounds": "an index that an argument gives, whose meaning is not written in the file",
     "memory": "a view of more bytes than an address space has",
-    "operand-count": "the merge of lists at Level 1: its count of elements is no result there",
     "poison-read": "it reads what nothing has written: only the shape of the code is tested",
     "trap": "the program stops itself, which is what it tests",
     "unbound-tile": "a handle that a FIFO would fill, used without one",

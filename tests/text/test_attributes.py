@@ -202,6 +202,24 @@ def test_a_merge_says_that_it_has_no_scratch() -> None:
     assert not made.check()
 
 
+def test_a_merge_counts_in_place_which_values_do_not() -> None:
+    run, all_of_it = tile("1x64xf32"), tile("1x128xf32")
+    made = module(
+        f"""func.func @f() {{
+          %n = arith.constant dense<0> : vector<4xi16>
+          %zero = arith.constant 0.0 : f32
+          %a = pto.alloc_tile : {run}
+          %r = pto.alloc_tile : {all_of_it}
+          pto.texpands ins(%zero : f32) outs(%a : {run})
+          pto.tmrgsort ins(%a, %a no_tmp {{exhausted = false}} : {run}, {run})
+            outs(%r, %n : {all_of_it}, vector<4xi16>)
+          return
+        }}"""
+    )
+    with pytest.raises(PtoError, match=r"pto\.tmrgsort: it counts into %n"):
+        made.convert("l1")
+
+
 # ---- keys of other tools -------------------------------------------------------------------------
 
 

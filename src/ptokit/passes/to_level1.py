@@ -16,7 +16,7 @@ from ptokit.ir.dialects import definition_of
 from ptokit.ir.dialects.conv import READS, SET_PARAM
 from ptokit.ir.flow import allocates, is_loop, rebound
 from ptokit.ir.instructions import form_of
-from ptokit.ir.types import BufferType, MultiTileType
+from ptokit.ir.types import BufferType, MultiTileType, ShapedType
 from ptokit.passes.conv_values import Said, refuse_inside
 
 
@@ -109,6 +109,8 @@ class _Values:
         results_of_text = {operand.name for operand in shown}
         for value, label in zip(op.operands, op.labels, strict=True):
             role = _role(op, label)
+            if role == "out" and _is_list(value):
+                raise _refusal(op, f"it counts into %{value.name}; values are results")
             if value not in latest or role == "in":
                 operands.append(self._read(op, value, latest) if value in latest else value)
                 labels.append(label)
@@ -199,6 +201,11 @@ class _Values:
                         for name in self._aliases.get(value, {value}):
                             found.setdefault(name, inner)
         return found
+
+
+def _is_list(value: Value) -> bool:
+    """Whether it is a handful of numbers, which an operation fills in place."""
+    return isinstance(value.type, ShapedType) and value.type.kind == "vector"
 
 
 def _role(op: Op, label: str) -> str:
