@@ -90,6 +90,7 @@ def test_direct_slots_of_a5(split: str) -> None:
                     pipe.cons.setTileId(index, 0)
                     tile = Part()
                     TPOP(tile, pipe)
+                    assert tile.address == 0x800 + index % 2 * Part.spec_for("a5").nbytes
                     rows = slice(sub * R // 2, (sub + 1) * R // 2) if split == "rows" else slice(R)
                     cols = (
                         slice(sub * C // 2, (sub + 1) * C // 2) if split == "columns" else slice(C)

@@ -158,6 +158,14 @@ class MPipeObject(PipeObject):
 class MEnd(End):
     """One side of a TMPipe during one instruction."""
 
+    def slot(self) -> int:
+        """Slots in the memory of a consumer lie as close as its own tiles."""
+        spec = self.pipe.spec
+        assert isinstance(spec, MPipeSpec)
+        if not self.pipe.direct or spec.consumer is None:
+            return super().slot()
+        return self.state.tileIndex % spec.SlotNum * spec.consumer.nbytes
+
     def move(self, effect: Move) -> None:
         spec, tile = self.pipe.spec, self.given["tile"]
         assert isinstance(spec, MPipeSpec)
