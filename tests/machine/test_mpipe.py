@@ -100,6 +100,20 @@ def test_direct_slots_of_a5(split: str) -> None:
                     TFREE(pipe)
 
 
+def test_without_local_slots_a_popped_tile_stays_where_it_is() -> None:
+    with device("a5"):
+        memory = np.zeros(2 * R * C, np.float32)
+        pipe = TMPipe[0, FIFOType.GM_FIFO, 1, Acc, Half, False, 0](memory, 0)
+        values = rng.standard_normal((R, C)).astype(np.float32)
+        TPUSH(accumulator(values), pipe)
+        with subblock(0):
+            tile = Half()
+            TASSIGN(tile, 0x4000)
+            TPOP(tile, pipe)
+            assert tile.address == 0x4000
+            assert np.array_equal(tile.numpy(), values[: R // 2])
+
+
 def test_running_cores() -> None:
     memory = np.zeros(2 * R * C, np.float32)
     values = rng.standard_normal((4, R, C)).astype(np.float32)

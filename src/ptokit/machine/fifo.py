@@ -482,6 +482,9 @@ class End:
         if machine.mode == "auto" and not pipe.direct and not machine.target.is_device:
             machine.place(tile)  # the simulator of the tool chain keeps every popped tile
             return
+        if not pipe.direct and not spec.LocalSlotNum:  # no local ring: the tile is where it is
+            machine.place(tile)
+            return
         base = pipe.v2c_consumer_buf if self.role == "cube" else pipe.c2v_consumer_buf
         if pipe.direct:
             offset = self.slot() + self.state.entryOffset
