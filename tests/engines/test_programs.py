@@ -89,7 +89,7 @@ def test_examples_leave_the_same_bytes(case: Any, on: str, path: str) -> None:
 def test_an_engine_is_chosen_by_its_name() -> None:
     case = importlib.import_module("vector_add").CASES[0]
     args = case.inputs(np.random.default_rng(7))
-    with pytest.raises(PtoError, match="engine is one of fast, reference, not 'slow'"):
+    with pytest.raises(PtoError, match="engine is one of fast, reference, stepwise, not 'slow'"):
         case.kernel[1](*args, engine="slow", target=case.targets[0], **case.consts)
 
 

@@ -180,4 +180,4 @@ def test_a_reshaped_tile_is_declared_in_cpp() -> None:
     }}"""
     lines = [line.strip() for line in ptokit.loads(text).cpp("a5").splitlines()]
     at = lines.index("TRESHAPE(dst, src);")
-    assert lines[at - 1] == "Tile1 dst(16, 16);"
+    assert lines[at - 1] == "Vec16x16_DN dst(16, 16);"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # Records without an entry.
 OUTSIDE: dict[str, str] = {
+    "copy_cbuf_to_ubuf": "a raw copy that C++ kernels write themselves",
     "TSETHF32MODE": "a register of the cube that the entries of matrix.yaml only mention",
     "TSETTF32MODE": "a register of the cube that the entries of matrix.yaml only mention",
     "TADDRELU": "an operation of the text, in text-current.md",

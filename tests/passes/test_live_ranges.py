@@ -41,7 +41,7 @@ def never_written(x: Any, y: Any) -> None:
 
 def written(kernel: Kernel, *args: Any) -> Any:
     chosen = target("a2a3")
-    module = kernel.source.written(chosen, kernel.source.bind(args, {}))
+    module = kernel.source.written(chosen, kernel.source.bind(args, {}), 1)
     function = module.functions[0]
     return function, accesses_of(function, chosen)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,7 +68,9 @@ def test_programs_come_back(path: Path, is_generic: bool) -> None:
     made = Program(parse_file(path))
     if any(f.unit for f in made.module.functions):
         pytest.skip("bytecode holds one module")
-    assert str(read(written(made, is_generic))) == str(made)
+    # Bytecode keeps no places of other files.
+    wanted = re.sub(r' loc\("[^)]*\)', "", str(made))
+    assert str(read(written(made, is_generic))) == wanted
 
 
 def test_numbered_operations_are_shorter() -> None:

@@ -127,7 +127,6 @@ WRONG = {
         "%p = pto.inttoptr %small : i32 -> !pto.ptr<f32>",
         "%i = pto.ptrtoint %ub : !pto.ptr<f32, ub> -> i64",
         "%v = pto.make_tensor_view %ub, shape = [%c1], strides = [%c1] : !pto.tensor_view<1xf32>",
-        "%x = pto.load_scalar %ub[%c0] : !pto.ptr<f32, ub> -> f32",
     ],
     "element-type": ["%p = pto.inttoptr %k : i64 -> !pto.ptr<index>"],
     "unknown-type": [

@@ -9,7 +9,7 @@ model has numbers per class and target (timing/params). The pages are grouped by
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ class Cost:
     features: tuple[str, ...] = ()
     # Part of the class that the operands decide, given which of them are written: the memories
     # between which a transfer goes.
-    variant: Callable[[Ops, Collection[str]], str] | None = None
+    variant: Callable[[Ops, Collection[str]], str] | None = field(default=None, repr=False)
 
     def of(self, ops: Ops, written: Collection[str]) -> str:
         """The class of a call, as files of numbers name it."""

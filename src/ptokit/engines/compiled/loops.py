@@ -167,12 +167,11 @@ def lines_of(
     pattern = access.pattern
     if pattern.dtype.is_packed or len(pattern.shape) == 1:
         raise Unsupported("elements that share bytes, or have no rows")
-    size, first = pattern.dtype.itemsize, (pattern.rows.start, pattern.cols.start)
-    at = pattern.axis_map.offset
-    origin = at(*first)
     counts = pattern.size
     if 0 in counts or 0 in shape:
         raise Unsupported("nothing to do")
+    size = pattern.dtype.itemsize
+    origin = pattern.axis_map.offset(pattern.rows.start, pattern.cols.start)
     offsets = pattern.axis_map.offsets[pattern.rows, pattern.cols]
     rows, columns = offsets[:, 0], offsets[0] - origin
     if window is not None:

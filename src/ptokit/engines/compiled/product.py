@@ -280,6 +280,8 @@ def product(
     if (result is dt.i32) != (first is dt.i8 and second is dt.i8):
         raise Unsupported("integers into floats")
     (m, k), n = left.shape, right.shape[1]
+    if 0 in (m, k, n):
+        raise Unsupported("nothing to do")
     if result is dt.i32 and k << 14 > _EXACT:
         raise Unsupported("integer sums beyond 24 bits")
     if n % PANEL and (not is_device or start not in (None, to)):
