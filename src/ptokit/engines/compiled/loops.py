@@ -1,8 +1,8 @@
 """Loops over strided arrays: an expression element by element, for arrays of any layout.
 
-The words of a call: four extents, then of each array its memory, the bytes in front of it and the
-strides of its outer three axes (and of the inner one where it is not dense), then the numbers. The
-inner axis goes in vectors; it is the one along which the result lies densely.
+The words of a call: the extents of its axes, then of each array its memory, the bytes in front of
+it and the strides of its outer axes (and of the inner one where it is not dense), then the numbers.
+The inner axis goes in vectors; it is the one along which the result lies densely.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from ptokit.engines.compiled.text import Function, Value
 from ptokit.isa.expr import Expr
 from ptokit.machine.access import Access
 
-AXES = 4
 DENSE, ONE, APART = "dense", "one", "apart"  # how an array goes along the inner axis
 _VECTOR = 64  # bytes
 _MOST_PIECES = 64  # of one instruction
@@ -35,24 +34,27 @@ class Pointwise:
     arrays: tuple[tuple[str, DType, str], ...]  # the result first: name, elements, way
     numbers: tuple[tuple[str, DType], ...]
     lanes: int
+    axes: int  # loops, the one over vectors included
+    is_even: bool  # the inner axis is made of whole vectors
 
     def text(self, name: str) -> str:
         code = Function(name)
-        extents = [code.word(i) for i in range(AXES)]
-        at, places, strides = AXES, list[Value](), list[list[Value]]()
+        extents = [code.word(i) for i in range(self.axes)]
+        at, places, strides = self.axes, list[Value](), list[list[Value]]()
         for _, kind, way in self.arrays:
             places.append(code.pointer(at))
-            steps = [code.word(at + 2 + axis) for axis in range(AXES - 1)]
-            inner = code.word(at + 5) if way is APART else str(kind.itemsize)
+            steps = [code.word(at + 2 + axis) for axis in range(self.axes - 1)]
+            at += 1 + self.axes
+            inner = code.word(at) if way is APART else str(kind.itemsize)
             strides.append([*steps, inner])
-            at += 6 if way is APART else 5
+            at += way is APART
         given: dict[str, Value] = {}
         for label, kind in self.numbers:
             given[label] = _as_element(code, kind, code.word(at))
             at += 1
 
         def outer(axis: int, begins: list[Value]) -> None:
-            if axis == AXES - 1:
+            if axis == self.axes - 1:
                 self._line(code, begins, [s[-1] for s in strides], extents[-1], given)
                 return
 
@@ -74,12 +76,12 @@ class Pointwise:
         numbers: dict[str, Value],
     ) -> None:
         """All elements along the inner axis: whole vectors, then what is left one by one."""
-        done = "0"
-        if self.lanes > 1:
-            whole = code.number("and", count, str(-self.lanes))
-            self._walk(code, begins, steps, done, whole, self.lanes, numbers)
-            done = whole
-        self._walk(code, begins, steps, done, count, 1, numbers)
+        if self.is_even:
+            self._walk(code, begins, steps, "0", count, self.lanes, numbers)
+            return
+        whole = code.number("and", count, str(-self.lanes))
+        self._walk(code, begins, steps, "0", whole, self.lanes, numbers)
+        self._walk(code, begins, steps, whole, count, 1, numbers)
 
     def _walk(
         self,
@@ -254,8 +256,7 @@ def _merged(axes: list[tuple[int, tuple[int, ...]]], begins: tuple[int, ...]) ->
             merged[-1] = merged[-1][0] * extent, steps
         else:
             merged.append((extent, steps))
-    none = (1, (0,) * len(begins))
-    merged = [none] * (AXES - len(merged)) + merged
+    merged = merged or [(1, (0,) * len(begins))]
     extents, strides = zip(*merged, strict=True)
     return Piece(extents, tuple(zip(*strides, strict=True)), begins)
 
@@ -280,7 +281,8 @@ def pointwise(
         most = max(1, _VECTOR // min(widest(expr, *kinds), 4))
         lanes = 1 << min(most, max(1, piece.extents[-1])).bit_length() - 1
     listed = tuple(zip(names, kinds, ways, strict=True))
-    return Pointwise(expr, listed, tuple(numbers), lanes)
+    is_even = piece.extents[-1] % lanes == 0
+    return Pointwise(expr, listed, tuple(numbers), lanes, len(piece.extents), is_even)
 
 
 def apart_or_same(accesses: Sequence[Access], lines: Sequence[Lines]) -> bool:

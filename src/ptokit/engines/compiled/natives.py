@@ -19,7 +19,6 @@ from ptokit.engines.compiled import reductions
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import (
     APART,
-    AXES,
     apart_or_same,
     lines_of,
     pieces,
@@ -143,7 +142,7 @@ def _elementwise(
             labels, kernel.arrays, piece.strides, piece.begins, strict=True
         ):
             places.append((len(words), index(label), begin))
-            words += [0, 0, *strides[: AXES - 1]]
+            words += [0, 0, *strides[:-1]]
             if way is APART:
                 words.append(strides[-1])
         found.append(Native(kernel, (*words, *tail), tuple(places)))
