@@ -405,3 +405,42 @@ def test_blocks_take_turns_on_the_same_cores(seed: int | None) -> None:
     assert codes(programs, grid=6, seed=seed) == []
     for relay in relays:
         assert np.array_equal(relay.result, relay.source)
+
+
+@pytest.mark.parametrize("entries", [3, 4])
+def test_the_first_credit_is_no_order(entries: int) -> None:
+    """Space that is asked for once in two entries: the first time the constructor has given it.
+
+    The push that comes round to the slot of entry 1 then races with the one that still reads it.
+    """
+    Acc, Part = TileAcc[float32, R, C], Tile[TileType.Vec, float32, R // 2, C]
+    Pipe = TMPipe[0, FIFOType.VEC_FIFO, 2, Acc, Part]
+    result = np.zeros((R, C), np.float32)
+
+    def producer() -> None:
+        pipe, tile = Pipe(0), at(Acc(), 0)
+        tile.fill(np.ones((R, C), np.float32))
+        for index in range(1, entries):  # entry 0 goes another way
+            pipe.prod.setTileId(index, 0)
+            pipe.prod.setAllocateStatus(index == 2)
+            TPUSH(tile, pipe)
+
+    def consumer() -> None:
+        pipe, total = Pipe(0), at(Part(), 0x8000)
+        TEXPANDS(total, 0.0)
+        for index in range(1, entries):
+            tile = at(Part(), index % 2 * BYTES // 2)
+            pipe.cons.setTileId(index, 0)
+            pipe.cons.setFreeStatus(index == 1)
+            TPOP(tile, pipe)
+            TADD(total, total, tile)
+            TFREE(pipe)
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TSTORE(view(result, share(UP, get_subblockid(), (R, C))), total)
+
+    found = check({"cube": producer, "vector": consumer}, "a5")
+    if entries == 3:  # the ring does not come round
+        assert not found
+        assert (result == 2).all()
+    else:
+        assert "E10" in {d.code for d in found if d.severity == "error"}

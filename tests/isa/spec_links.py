@@ -107,7 +107,7 @@ LINKS: dict[str, str] = {
     "mx-box": r"MX_A_ZZ, MX_B_NN: static",
     "mx-pairs": r"MX_A_ND, MX_A_DN",
     "mx-even": r"% 2 == 0",
-    "mx-size": r"MX_(A_ZZ|B_NN): Rows >=",
+    "mx-room": r"MX_(A_ZZ|B_NN): Rows >=",
     "scale-row": r"Rows == 1 Zz tile",
     "conv-location": r"layout identical|accepted types|sources are NOT",
     "conv-dtype": r"layout identical|accepted types|sources are NOT",

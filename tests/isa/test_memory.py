@@ -228,6 +228,27 @@ def test_one_row_of_scales_is_padded_to_32_bytes() -> None:
         assert (values[32:] == FLOOD).all()
 
 
+@pytest.mark.parametrize("name", ["MX_A_ND", "MX_A_DN", "MX_B_ND", "MX_B_DN"])
+def test_mx_views_of_open_sizes_go_by_their_strides(name: str) -> None:
+    """The rows and columns a program gives such a view are not looked at."""
+    lines, scales, pitch, layout = 20, 4, 96, Layout[name]
+    is_a, is_inner = "_A_" in name, name in ("MX_A_ND", "MX_B_DN")
+    source = noise(dtype("f8e8m0"), (2 * pitch * lines,))
+    Open = Shape[1, 1, 1, -1, -1]
+    kind = GlobalTensor[dtype("f8e8m0"), Open, Stride[1, 1, pitch, 2, 1], layout]
+    line, k = np.mgrid[:lines, :scales]
+    taken = source[line * pitch + k if is_inner else k // 2 * pitch + line * 2 + k % 2]
+    with device("a5", mode="auto"):
+        rows, cols = (lines, scales) if is_a else (scales, lines)
+        size = "32x4 ZZ/32" if is_a else "4x32 NN/32"
+        tile = make(f"Mat f8e8m0 {size} valid {rows}x{cols}")
+        with pytest.warns(PtoWarning, match=r"TLOAD\.mx-size"):
+            TLOAD(tile, kind(ptr(source), Open(3, 6)))
+        assert np.array_equal(bits(tile.numpy()), bits(taken if is_a else taken.T))
+    with device("a5", mode="auto", rules="strict"), pytest.raises(ProgramError, match="mx-size"):
+        TLOAD(tile, kind(ptr(source), Open(3, 6)))
+
+
 def test_mx_boxes_may_hold_more_rows_than_are_valid() -> None:
     with device("a5", mode="auto"):
         tile, source = make("Mat f8e8m0 32x4 ZZ/32 valid 20x4"), make("GM f8e8m0 32x4 MX_A_ZZ")

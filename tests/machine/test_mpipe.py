@@ -76,7 +76,11 @@ def test_vector_to_cube_in_panels() -> None:
 
 @pytest.mark.parametrize("split", ["rows", "columns", "none"])
 def test_direct_slots_of_a5(split: str) -> None:
-    """The consumer's tile says how the accumulator is divided; the caller moves the index."""
+    """The consumer's tile says how the accumulator is divided; the caller moves the index.
+
+    It also binds the tile to the slot: an offset of the consumer, which shifts it in a ring in
+    global memory, moves nothing here.
+    """
     shape = {"rows": (R // 2, C), "columns": (R, C // 2), "none": (R, C)}[split]
     Part = Tile[TileType.Vec, float32, *shape]
     with device("a5"):
@@ -88,7 +92,9 @@ def test_direct_slots_of_a5(split: str) -> None:
             for sub in (0, 1):
                 with subblock(sub):
                     pipe.cons.setTileId(index, 0)
+                    pipe.cons.setEntryOffset(sub * 64)
                     tile = Part()
+                    TASSIGN(tile, 0x800 + index % 2 * Part.spec_for("a5").nbytes)
                     TPOP(tile, pipe)
                     assert tile.address == 0x800 + index % 2 * Part.spec_for("a5").nbytes
                     rows = slice(sub * R // 2, (sub + 1) * R // 2) if split == "rows" else slice(R)
@@ -114,7 +120,9 @@ def test_without_local_slots_a_popped_tile_stays_where_it_is() -> None:
             assert np.array_equal(tile.numpy(), values[: R // 2])
 
 
-def test_running_cores() -> None:
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_running_cores(target: str) -> None:
+    """A pop out of global memory gives its slot back: the last credit is there at the end."""
     memory = np.zeros(2 * R * C, np.float32)
     values = rng.standard_normal((4, R, C)).astype(np.float32)
     result = np.zeros_like(values)
@@ -135,7 +143,7 @@ def test_running_cores() -> None:
             pipe_barrier(PIPE_ALL)
             value[sub * R // 2 :][: R // 2] = tile.numpy()
 
-    launch({"cube": producer, "vector": consumer})
+    launch({"cube": producer, "vector": consumer}, target)
     assert np.array_equal(result, values)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ptokit.base.enums import Layout, TileType
 from ptokit.base.layout import AxisMap
-from ptokit.base.tensors import ROW_AND_COLUMN_AXES, Dims, all_axes, global_axis_map
+from ptokit.base.tensors import ROW_AND_COLUMN_AXES, Dims, global_axis_map
 from ptokit.base.tiles import BLOCK_BYTES
 from ptokit.isa.targets import PerTarget
 
@@ -24,6 +24,7 @@ _COUNTS_GAPS = PerTarget(False, a2a3=True, kirinx90=True)
 _CUTS_BLOCKS = PerTarget(False, a2a3=True)  # Mat tiles and the gaps beside them: whole blocks
 _PAIRS_OF_A = (Layout.MX_A_ND, Layout.MX_A_DN)  # scales come in pairs along K
 _PAIRS_OF_B = (Layout.MX_B_ND, Layout.MX_B_DN)
+_LINES_OUTSIDE = (Layout.MX_A_ND, Layout.MX_B_DN)  # K runs along memory
 
 
 class Moved(NamedTuple):
@@ -47,10 +48,10 @@ def moved(o: Any, tile: str, view: str) -> Moved:
     here, there = o[tile], o[view]
     if not o.target.is_device:
         return _all_of(matrix_of(there))
-    if there.layout in _PAIRS_OF_A:  # of an odd number, the last one stays behind
-        return _all_of(part_of(there, here.vr, here.vc // 2 * 2))
+    if there.layout in _PAIRS_OF_A:
+        return _all_of(_pairs(there, here.vr, here.vc // 2).covering(here.vr, here.vc // 2 * 2))
     if there.layout in _PAIRS_OF_B:
-        return _all_of(part_of(there, here.vr // 2 * 2, here.vc))
+        return _all_of(_pairs(there, here.vc, here.vr // 2).covering(here.vr // 2 * 2, here.vc))
     if there.layout == Layout.NZ:
         return _column_blocks(o, here, there, is_load=tile == "dst")
     if there.layout in (Layout.ND, Layout.DN):
@@ -58,9 +59,16 @@ def moved(o: Any, tile: str, view: str) -> Moved:
     return _all_of(matrix_of(there))
 
 
-def part_of(view: Any, rows: int, cols: int) -> AxisMap:
-    """So many rows and columns of a view, in its steps; there may be more than it has."""
-    shape, stride = all_axes(view.shape, view.stride, view.layout)
+def _pairs(view: Any, lines: int, pairs: int) -> AxisMap:
+    """A view of scales, in its steps; of an odd number along K the last one stays behind.
+
+    Where its type leaves open that they come in pairs, only the strides count: the engine moves so
+    many pairs of so many lines, whatever the sizes are.
+    """
+    shape, stride = view.shape, view.stride
+    if (*shape[:2], shape[4]) != (1, 1, 2):
+        outer = (lines, pairs) if view.layout in _LINES_OUTSIDE else (pairs, lines)
+        shape, stride = (1, 1, *outer, 2), (*stride[:3], 2, 1)
     down, across = (_without_ones(shape, axes) for axes in ROW_AND_COLUMN_AXES[view.layout])
     axes = down + across
     return AxisMap(
@@ -68,7 +76,7 @@ def part_of(view: Any, rows: int, cols: int) -> AxisMap:
         tuple(stride[a] for a in axes),
         tuple(range(len(down))),
         tuple(range(len(down), len(axes))),
-    ).covering(rows, cols)
+    )
 
 
 def _without_ones(shape: Dims, axes: Dims) -> Dims:

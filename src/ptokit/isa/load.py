@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -82,6 +83,11 @@ def _one_row_of_scales(o: Any) -> bool:
     return _pair("ND-ZZ")(o) and o.dst.rows == 1
 
 
+def _says(o: Any, sizes: Mapping[int, int]) -> bool:
+    """Whether the type of the view has these sizes, or leaves them open."""
+    return all(o.src.static_shape[axis] in (size, DYNAMIC) for axis, size in sizes.items())
+
+
 def _fits(o: Any) -> bool:
     """Whether the view holds just the valid scales, in whole boxes."""
     rows, cols = view_rows_cols(o, "src")
@@ -125,12 +131,12 @@ _MX_RULES = [
         "a tile of MX scales has boxes of 32 bytes (SFractalSize)", lambda o: o.dst.fractal == 32
     ),
     must("mx-box", "a5", _boxed)(
-        "MX_A_ZZ, MX_B_NN: dimensions 3 and 4 of src are 16 and 2, statically",
-        lambda o: o.src.static_shape[3:] == (16, 2),
+        "MX_A_ZZ, MX_B_NN: dimensions 3 and 4 of src are 16 and 2, or open and so at run time",
+        lambda o: _says(o, {3: 16, 4: 2}) and o.src.shape[3:] == (16, 2),
     ),
     must("mx-pairs", "a5", both(_scales, lambda o: not _boxed(o)))(
-        "MX_A_ND, MX_A_DN, MX_B_ND, MX_B_DN: dimensions 0, 1, 4 of src are 1, 1, 2, statically",
-        lambda o: o.src.static_shape[:2] == (1, 1) and o.src.static_shape[4] == 2,
+        "MX_A_ND, MX_A_DN, MX_B_ND, MX_B_DN: dimensions 0, 1, 4 of src are 1, 1, 2, or open",
+        lambda o: _says(o, {0: 1, 1: 1, 4: 2}),
     ),
     must("mx-even", "a5", _into_tile)(
         "scales come in pairs along K: valid columns of A, valid rows of B are even",

@@ -31,7 +31,8 @@ CODES = {
     ),
     "E6": (
         "Two pipes use the same bytes of an on-chip memory without an order (read after "
-        "write, write after read, write after write), in one core or in two of a cluster.",
+        "write, write after read, write after write), in one core or in two of a cluster. Also a "
+        "configuration register that is set under work that uses it: a warning under `release`.",
         "The flag the message names, or a FIFO between cores.",
     ),
     "E7": (

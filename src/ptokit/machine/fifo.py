@@ -452,7 +452,7 @@ class End:
             operand.point_to(self._slot_pointer(operand))
         elif self.present:
             self.pipe.note_act(self.insn.name, self.role, self.site)
-            self._place(operand)
+            self.place(operand)
             if self.is_idle:
                 access = tile_access(operand)
                 access.write(np.zeros(access.shape, access.dtype.np))
@@ -476,7 +476,7 @@ class End:
         start = at.offset + self.slot() + first * tensor.spec.itemsize
         return Pointer(at.buffer, tensor.spec.dtype, start)
 
-    def _place(self, tile: TileObject) -> None:
+    def place(self, tile: TileObject) -> None:
         """Place the tile: over its slot, or over the next place of the local ring."""
         pipe, spec, machine = self.pipe, self.pipe.spec, self.machine
         if machine.mode == "auto" and not pipe.direct and not machine.target.is_device:

@@ -336,7 +336,8 @@ class HazardLog:
                 for earlier in region.reads.values():
                     if self.clocks.of(event.agent).knows(earlier.agent) < earlier.time:
                         earlier.uses += (Use(name, False, region, None, False),)
-                        self.findings.race(event.uses[-1], region, earlier, event, False)
+                        excuse = _LATCHED if self.findings.policy.profile == "release" else ""
+                        self.findings.race(event.uses[-1], region, earlier, event, False, excuse)
             region.reads = {}
 
 
@@ -346,6 +347,8 @@ def _has_scratch(event: Event) -> bool:
 
 
 _ALL_GM = -1  # the number of all its buffers
+# The makers' own instructions change such registers between others that are still queued.
+_LATCHED = "on a device an instruction takes along what its registers hold when it is issued"
 _TRANSFERS = (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
 
 

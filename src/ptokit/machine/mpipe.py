@@ -57,8 +57,14 @@ class MPipeSpec(PipeSpec):
         return _LEFT if 2 * part.cols == whole.cols else _NO
 
     def frees_itself(self, target: Target) -> bool:
-        """Where TPOP gives slots back; elsewhere TFREE does."""
-        return target.fifos is not None and target.fifos.pop_frees
+        """Where TPOP copies the entry it gives the slot back; elsewhere TFREE does."""
+        return not self.is_direct(target)
+
+    def local_bytes(self, target: Target) -> int:
+        """Slots in the memory of a consumer lie as close as its own tiles."""
+        if not self.is_direct(target) or self.consumer is None:
+            return super().local_bytes(target)
+        return self.SlotNum * self.consumer.nbytes
 
     def asks_for_space(self, index: int, target: Target) -> bool:
         """Every push waits."""
@@ -165,6 +171,15 @@ class MEnd(End):
         if not self.pipe.direct or spec.consumer is None:
             return super().slot()
         return self.state.tileIndex % spec.SlotNum * spec.consumer.nbytes
+
+    def place(self, tile: TileObject) -> None:
+        """A slot in its own memory the caller has bound the tile to, as it has chosen the entry."""
+        if not self.pipe.direct:
+            super().place(tile)
+            return
+        self.machine.place(tile)
+        tile.in_ring = True
+        self.pipe.local.add(self.role)
 
     def move(self, effect: Move) -> None:
         spec, tile = self.pipe.spec, self.given["tile"]
