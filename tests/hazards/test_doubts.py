@@ -14,6 +14,7 @@ from tests.hazards.support import G32, at, check
 LONG = Tile[TileType.Vec, float32, 1, 960]  # 15 repeats of the vector unit
 WIDE = Tile[TileType.Vec, float32, 15, 64]
 TALL = Tile[TileType.Vec, float32, 16, 64]
+NZ = (BLayout.ColMajor, 16, 16, SLayout.RowMajor)
 x = np.ones((16, 16), np.float32)
 
 
@@ -89,6 +90,32 @@ def test_equal_bytes_of_both_vector_cores_are_a_warning() -> None:
     assert "equal bytes" in same[0].message
     other = check(stored_by_both(lambda: 1.0 + get_subblockid()))
     assert [(d.code, d.severity) for d in other] == [("E7", "error")]
+
+
+@pytest.mark.parametrize(("differs", "severity"), [(0, "warning"), (1, "error")])
+def test_equal_bytes_in_the_memory_of_the_cluster_are_a_warning(
+    differs: int, severity: str
+) -> None:
+    def vector() -> None:
+        tile = at(Tile[TileType.Vec, half, 16, 16, *NZ](), 0)
+        TEXPANDS(at(Tile[TileType.Vec, half, 1, 256](), 0), 1.0 + differs * get_subblockid())
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TMOV(at(Tile[TileType.Mat, half, 16, 16, *NZ](), 0), tile)
+
+    found = check({"cube": lambda: None, "vector": vector}, "a5")
+    assert [(d.code, d.severity) for d in found] == [("E6", severity)]
+
+
+def test_only_additions_are_excused_as_such() -> None:
+    """Other template arguments that are the number 1 as well do not make a store one."""
+    y = np.zeros((16, 16), np.float32)
+
+    def cube() -> None:
+        acc = at(TileAcc[float32, 16, 16](), 0)
+        acc.fill(1.0 + get_block_idx())
+        TSTORE[AtomicType.AtomicNone, ReluPreMode.NormalRelu](G32(y), acc)
+
+    assert {(d.code, d.severity) for d in check({"cube": cube}, grid=2)} == {("E7", "error")}
 
 
 def test_an_excuse_orders_nothing() -> None:

@@ -151,6 +151,21 @@ def test_tsubview_needs_the_pitch_of_its_source() -> None:
         assert np.array_equal(one_row.numpy()[0], np.arange(3 * 32 + 8, 3 * 32 + 24))
 
 
+def test_tsubview_shows_the_first_bytes_as_another_type() -> None:
+    """The same sizes of a smaller element: what it amounts to is known, elsewhere it is not."""
+    with device("a5") as machine:
+        src = bound(Tile[TileType.Vec, int8, 16, 64], 0x400)
+        src.fill(np.arange(1024).reshape(16, 64) % 100)
+        dst = Tile[TileType.Vec, float4_e2m1x2_t, 16, 64]()
+        TSUBVIEW(dst, src, 0, 0)
+        assert {d.code for d in machine.warnings} == {"TSUBVIEW.window"}
+        assert (dst.storage, dst.address) == (src.storage, 0x400)
+        with refused("TSUBVIEW.window"):
+            TSUBVIEW(
+                Tile[TileType.Vec, float4_e2m1x2_t, 16, 64, BLayout.RowMajor, 8, 64](), src, 1, 0
+            )
+
+
 @pytest.mark.parametrize(("row", "col"), [(20, 0), (0, 20), (-1, 0), (0, 40)])
 def test_tsubview_stays_inside(row: int, col: int) -> None:
     with device("a2a3"):

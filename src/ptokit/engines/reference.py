@@ -54,7 +54,13 @@ from ptokit.isa.regions import Reach, View
 from ptokit.isa.services import CONSTANT, Refused
 from ptokit.isa.spec import Insn, Operand, Pipe
 from ptokit.machine import faults
-from ptokit.machine.calls import effects_before, effects_of, hidden_scratch, where_used
+from ptokit.machine.calls import (
+    effects_before,
+    effects_of,
+    hidden_scratch,
+    where_used,
+    written_across,
+)
 from ptokit.machine.executor import judge_scratch, named, order
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.machine import Machine
@@ -266,6 +272,7 @@ class ReferenceCall:
                     kept.append(beside)
         used = [e for e in self.handed.values() if e.reads or e.writes]
         self.accesses = used + [e for e in self.lost if e not in used] + self.cleared
+        self.across = written_across(ops.target, self.accesses)
 
     def view(self, declared: Operand) -> Any:
         """Which elements the body is handed."""
@@ -391,7 +398,7 @@ class ReferenceExecutor:
                 found = reached[declared.name] = call.view_elements(declared, value, site)
             args.append(value if found is None else found.read().reshape(found.array_shape))
         if machine.peek is not None:
-            machine.peek(call, tuple(reached.values()))
+            machine.peek(call, (*reached.values(), *call.across))
         services = Services(machine, call, operands, site)
         asked = {name: services.of(name) for name in insn.services - CONSTANT}
         try:

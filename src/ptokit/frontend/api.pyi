@@ -1996,7 +1996,8 @@ TRECIP: _TRECIP
 """Take the reciprocal; 1 / 0 is an infinity.
 
 The instruction is TDIVS with the scalar 1 as dividend, and HIGH_PRECISION means what it means
-there. A2/A3 fills the destination with ones first, so there it must not be the source."""
+there; it may be written as that of TDIVS. A2/A3 fills the destination with ones first, so there
+it must not be the source."""
 
 class _TRELU(Instruction):
     def __call__(self, dst: Tile, src: Tile, *events: Wait) -> RecordEvent: ...

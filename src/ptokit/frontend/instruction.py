@@ -203,7 +203,8 @@ def _template(insn: Insn, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], ...]:
         attr = next((a for a in free if _fits(a, arg)), None)
         if attr is not None:
             free.remove(attr)
-            values[attr.name] = bool(arg) if attr.type is bool else arg
+            converts = attr.type is bool or isinstance(arg, attr.also)
+            values[attr.name] = attr.type(arg) if converts else arg
         else:
             (types if isinstance(arg, (type, DType)) else refused).append(arg)
     return tuple(values.values()), tuple(types), tuple(refused)
@@ -227,7 +228,7 @@ def _fits(attr: Attr, value: Any) -> bool:
     if attr.choices and value not in attr.choices:
         return False
     if isinstance(value, IntEnum):  # an IntEnum is an int, but never meant as a plain one
-        return issubclass(attr.type, IntEnum) and isinstance(value, attr.type)
+        return issubclass(attr.type, IntEnum) and isinstance(value, (attr.type, *attr.also))
     if issubclass(attr.type, IntEnum | DType):
         return isinstance(value, attr.type)
     if attr.type is bool:

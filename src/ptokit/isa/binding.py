@@ -11,7 +11,7 @@ from ptokit.base.enums import TileType
 from ptokit.isa.devices import DEVICES
 from ptokit.isa.facts import Ops
 from ptokit.isa.fixpipe import WORDS_STEP
-from ptokit.isa.rules import located, must, on_devices, where
+from ptokit.isa.rules import Told, located, must, on_devices, where
 from ptokit.isa.scalars import ADDRESS, FLOAT, signed
 from ptokit.isa.services import Core, Refused, Registers
 from ptokit.isa.spec import Asm, Attr, Operand, Pipe, View, insn, out, rule, scalar, src
@@ -181,6 +181,11 @@ def _is_window(o: Any) -> bool:
     return bool((theirs * o.src.dtype.bits == start + own * o.dst.dtype.bits).all())
 
 
+def _starts_another_type(o: Any) -> bool:
+    """A view of the bytes of src from the first one on, as elements of another type."""
+    return o.rowIdx.value == o.colIdx.value == 0 and o.src.dtype is not o.dst.dtype
+
+
 @insn(
     out("dst", view=View.OBJECT),
     src("src", view=View.OBJECT),
@@ -215,6 +220,7 @@ def _is_window(o: Any) -> bool:
             _is_window,
             "give dst the Cols of a row-major src or the Rows of a column-major one; take a "
             "part of a boxed tile with TEXTRACT",
+            Told("the bytes from the first of src on are elements of dst", _starts_another_type),
         ),
     ],
     binds="dst",

@@ -159,9 +159,10 @@ def not_empty(name: str, on: str | None = None) -> Rule:
     )
 
 
-def precision(algorithm: type[IntEnum]) -> list[Attr]:
+def precision(algorithm: type[IntEnum], *also: type[IntEnum]) -> list[Attr]:
     """The template parameter that asks for the slower, more accurate sequence of A5."""
-    return [Attr("PrecisionType", algorithm, algorithm(0), "HIGH_PRECISION has an effect on A5")]
+    note = "HIGH_PRECISION has an effect on A5"
+    return [Attr("PrecisionType", algorithm, algorithm(0), note, also=also)]
 
 
 on_a2a3 = on("a2a3")  # scratch tiles are used there; other targets only ask for the operand

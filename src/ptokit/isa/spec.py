@@ -113,6 +113,7 @@ class Attr:
     note: str = ""
     choices: tuple[Any, ...] = ()  # the values it may take here; empty: all of its type
     argument: bool = False  # in C++ an argument behind the operands, not in the brackets
+    also: tuple[type, ...] = ()  # enumerations whose members are taken for those of its own
 
 
 @dataclass(frozen=True)

@@ -160,9 +160,9 @@ _PLAIN_RULES = [
         _FIX_LAYOUT,
     ),
     must("nz-block", NEW, both(_vec, _nz))(
-        "NZ: dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 8 or 16, i32 16, 4-bit 64), "
+        "NZ: dimensions 3 and 4 of dst are 16 and 32/sizeof (f32 and i32 also 16, 4-bit 64), "
         "statically",
-        _static_block,
+        lambda o: _static_block(o) or o.dst.static_shape[3:] == (16, c0_of(o, "dst")),
         FIX_VIEW,
     ),
     *memory.equal_sizes("src", "dst", _vec, "a5"),

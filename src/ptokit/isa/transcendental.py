@@ -12,6 +12,7 @@ from typing import Any
 
 from ptokit.base import dtypes as dt
 from ptokit.base.precision import (
+    DivAlgorithm,
     ExpAlgorithm,
     LogAlgorithm,
     PowAlgorithm,
@@ -158,7 +159,7 @@ _IN_PLACE = Condition(
 
 @_unary(
     cost=DIVISION,
-    attrs=precision(RecipAlgorithm),
+    attrs=precision(RecipAlgorithm, DivAlgorithm),
     types=_floats(ids="SA-0297"),
     rules=[
         *pointwise("dst", "src", vec="SA-0300", static="SA-0299 SA-0298", valid="PA-0056 PA-0055"),
@@ -173,7 +174,8 @@ def TRECIP(src: Expr, PrecisionType: RecipAlgorithm) -> Expr:
     """Take the reciprocal; 1 / 0 is an infinity.
 
     The instruction is TDIVS with the scalar 1 as dividend, and HIGH_PRECISION means what it means
-    there. A2/A3 fills the destination with ones first, so there it must not be the source.
+    there; it may be written as that of TDIVS. A2/A3 fills the destination with ones first, so there
+    it must not be the source.
     """
     high, one = PrecisionType == RecipAlgorithm.HIGH_PRECISION, Const(src.kind, 1)
     return given(_IN_PLACE, one, quotient(one, src, high))

@@ -17,6 +17,7 @@ from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.dtypes import DType, u8
+from ptokit.base.enums import TileType
 from ptokit.base.layout import AxisMap, common_steps, divided, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.base.tensors import all_axes, global_axis_map
@@ -66,6 +67,7 @@ class Call:
     __slots__ = (
         "_is_open",
         "accesses",
+        "across",
         "args",
         "before",
         "body",
@@ -73,6 +75,7 @@ class Call:
         "cleared",
         "copies",
         "effects",
+        "fetches",
         "global_patterns",
         "handed",
         "hidden",
@@ -124,6 +127,9 @@ class Call:
         self.spills: list[Spill] = []  # scratch that ends behind its tile
         self._is_open = insn.leaves_open(ops)
         self._lay_out(operands, site)
+        self.across = written_across(ops.target, self.accesses)
+        # Whether there is anything to do about its operands each time it runs.
+        self.fetches = bool(self.copies or self.values or self.global_patterns or self.across)
         self.body = insn.body_for(ops)  # all tiles have an address by now
 
     def _lay_out(self, operands: Sequence[Any], site: Place) -> None:
@@ -251,6 +257,18 @@ class Call:
             self.copies.append((index, access))
         else:
             self.args[index] = access.array()
+
+
+def written_across(target: Target, accesses: Sequence[Any]) -> list[Any]:
+    """What an instruction of a vector core writes in memories of its cluster.
+
+    Both vector cores may write there, as all cores may to global memory.
+    """
+    space = target.spaces.get(TileType.Vec)
+    own = None if space is None else space.memory
+    if not any(each.reads and each.memory.name == own for each in accesses):
+        return []
+    return [each for each in accesses if each.writes and each.memory.name != own]
 
 
 def effects_of(insn: Insn, ops: Ops) -> Sequence[Effect] | None:

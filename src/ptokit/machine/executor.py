@@ -98,10 +98,10 @@ class FastExecutor:
             if access.clean != access.memory.epoch and not access.is_defined():
                 missing = {**(missing or {}), access.operand: taken(machine, call, access, site)}
         args, bound, more, services = call.args, _NONE, call.keywords, None
-        if call.copies or call.values or call.global_patterns:
+        if call.fetches:
             args, bound = _fetch(call, operands, site)
-            if bound and machine.peek is not None:
-                machine.peek(call, bound)
+            if machine.peek is not None and (bound or call.across):
+                machine.peek(call, (*bound, *call.across))
         if call.services:
             services = Services(machine, call, operands, site)
             more = {**more, **{name: services.of(name) for name in call.services}}

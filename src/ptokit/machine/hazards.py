@@ -354,7 +354,8 @@ _TRANSFERS = (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
 
 def is_atomic(call: Ready) -> bool:
     """Whether a call adds to global memory."""
-    return AtomicType.AtomicAdd in call.ops.attrs.values()
+    # By identity: members of other enumerations, and flags, are equal to it as numbers.
+    return any(each is AtomicType.AtomicAdd for each in call.ops.attrs.values())
 
 
 def _are_twins(event: Event, other: Event) -> bool:

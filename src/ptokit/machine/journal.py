@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 Place = Site | Location
+_Address = tuple[int, int]  # of a memory, in it
 _MOST_ENTRIES = 1 << 18  # read then, whether anybody asks or not
 
 
@@ -58,13 +59,15 @@ class _Kind:
     """What is known of a call before it is executed, and which numbers stand for it."""
 
     __slots__ = (
-        "codes", "gives_value", "is_atomic", "is_special", "pattern", "pipe", "reaches", "writes",
+        "across", "codes", "gives_value", "is_atomic", "is_special", "pattern", "pipe", "reaches",
+        "writes",
     )  # fmt: skip
 
     def __init__(self, call: Any, by_pipe: bool) -> None:
         insn = call.insn
         fixed: Any = getattr(call, "global_patterns", ())
         self.codes: dict[Any, int] = {}
+        self.across: Any = getattr(call, "across", ())
         self.reaches = len(fixed)  # views, whose patterns are those of the call
         self.pattern = fixed[0][1] if fixed else None
         views = [pattern for _, pattern in fixed]
@@ -101,8 +104,9 @@ class Journal:
         self._is_reading = False
         self.reading: Token | None = None  # what holds once the number that was read last has come
         self._registers: dict[tuple[int, str], Any] = {}  # of a core: what it holds
-        self._writers: dict[int, tuple[int, Any]] = {}  # address: who wrote there last, how much
-        self._before: dict[int, Array] = {}  # address: what another core had written there
+        # Who wrote last at an address, how much; what another core had written there.
+        self._writers: dict[_Address, tuple[int, Any]] = {}
+        self._before: dict[_Address, Array] = {}
         self._kinds: dict[Any, _Kind] = {}  # by call
         findings.settle = self.settle
 
@@ -228,8 +232,8 @@ class Journal:
                     self._addresses.append(access.memory.base + access.offset)
             else:
                 touched = tuple([(a.memory, a.operand, a.writes, a.signature) for a in bound])
-            if kind.writes and self.machine.peek is not None:
-                compared = self._compare(kind, bound)
+        if kind.writes and (bound or kind.across) and self.machine.peek is not None:
+            compared = self._compare(kind, (*bound, *kind.across))
         key = number, place, touched, compared, changed
         code = kind.codes.get(key)
         if code is None:
@@ -284,14 +288,14 @@ class Journal:
     # ---- values ---------------------------------------------------------------------------------
 
     def peek(self, call: Any, bound: Sequence[Any]) -> None:
-        """Before an instruction writes to global memory: keep what another core wrote there."""
+        """Before an instruction writes where others may: keep what another core wrote there."""
         kind = self._kinds.get(call) or self._kind(call)
         if not kind.writes:
             return
         core, writers = self.machine.core.number, self._writers
         for access in bound:
-            if access.writes and isinstance(access.memory, GmBuffer):
-                address = access.memory.base + access.offset
+            if access.writes and (access in kind.across or isinstance(access.memory, GmBuffer)):
+                address = _address(access)
                 last = writers.get(address)
                 if last is not None and last[0] != core and last[1] == access.signature:
                     self._before[address] = raw_bytes(np.array(access.read()))
@@ -300,8 +304,8 @@ class Journal:
         """Whether what was written is what another core had written there, by operand."""
         found: tuple[tuple[str, bool], ...] = ()
         for access in bound:
-            if access.writes and isinstance(access.memory, GmBuffer):
-                address = access.memory.base + access.offset
+            if access.writes and (access in kind.across or isinstance(access.memory, GmBuffer)):
+                address = _address(access)
                 before = self._before.pop(address, None)
                 if before is not None:
                     is_same = np.array_equal(before, raw_bytes(np.array(access.read())))
@@ -345,6 +349,11 @@ class Journal:
                     self.machine.sync.learn(token)
                 else:
                     self.take(first + order.dst, token)
+
+
+def _address(access: Any) -> _Address:
+    memory = access.memory
+    return memory.uid, memory.base + access.offset
 
 
 class PromptJournal(Journal):

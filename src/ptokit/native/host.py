@@ -123,7 +123,8 @@ class Host:
             )
         wanted = ctypes.string_at(name)
         parts = {k: each for k, each in self._libraries.items() if wanted in each.parts}
-        host = Runtime({_core(kind): each for kind, each in parts.items()}, self._memory)
+        others = {k: each for k, each in self._libraries.items() if k not in parts}
+        host = Runtime({_core(k): each for k, each in parts.items()}, self._memory, others)
 
         def body() -> None:
             host.entered(lambda: BODY(host.library.parts[wanted])(closure))()

@@ -11,6 +11,7 @@ import ctypes
 import faulthandler
 import struct
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ptokit.base.diagnostics import fail
@@ -42,7 +43,9 @@ PLACE = 4  # words of a record before its own: the code, and three return addres
 class Runtime:
     """The host of the kernels of a launch."""
 
-    def __init__(self, libraries: Mapping[str, Library], memory: Memory) -> None:
+    def __init__(
+        self, libraries: Mapping[str, Library], memory: Memory, others: Mapping[str, Library] = {}
+    ) -> None:
         self._libraries = dict(libraries)
         self._reader = Reader(memory)
         self._known: dict[int, KnownRecords] = {}  # by core
@@ -51,6 +54,30 @@ class Runtime:
         self._carry_out = CARRY_OUT(self.carry_out)  # kept: C++ has only its address
         for each in self._libraries.values():
             each.connect(self._carry_out)
+        # Libraries with code for cores that the kernel has no part for.
+        self._others = tuple(others.values())
+        self._refusing = [CARRY_OUT(partial(self._refuse, *each)) for each in others.items()]
+        for library, refuse in zip(self._others, self._refusing, strict=True):
+            library.connect(refuse)
+
+    def _refuse(self, kind: str, library: Library, words: int, _: int) -> int:
+        """An instruction of a library that is not the kernel's own: the kernel ends."""
+        core = current().core
+        _, _, *pcs = struct.unpack(f"{PLACE + 1}q", ctypes.string_at(words, 8 * (PLACE + 1)))
+        error = fail(
+            "cpp-core",
+            "a kernel calls a function that is compiled for another kind of core",
+            got=[("runs on", f"a {core.kind} core"), ("compiled for", f"a {kind} core")],
+            fix="compile the source that launches it for that core as well",
+            site=library.site(tuple(pcs)).location,
+        )
+        return self._stop(core.number, error, words)
+
+    def _stop(self, core: int, error: BaseException, words: int) -> int:
+        """Have C++ leave the kernel, to raise the error where it was entered."""
+        self._raised.setdefault(core, error)
+        ctypes.c_int64.from_address(words).value = -1  # no value that looks like it: the end
+        return STOPPED
 
     def body(self, number: int, words: list[int]) -> Callable[[], None]:
         """A kernel with its arguments, as a core runs it."""
@@ -67,6 +94,8 @@ class Runtime:
             library.statics.become(core.number)
             library.watch(self._reader.memory.spans())
             enter()
+            for each in self._others:
+                each.loaded.ptokit_finish()
             library.statics.forget(core.number)
             raised = self._raised.pop(core.number, None)
             if raised is not None:
@@ -109,9 +138,7 @@ class Runtime:
                     machine.enqueue(known.verified, operands or known.operands, known.site)
                 value = 0
         except BaseException as error:
-            self._raised.setdefault(core.number, error)
-            ctypes.c_int64.from_address(words).value = -1  # no value that looks like it: the end
-            return STOPPED
+            return self._stop(core.number, error, words)
         finally:
             foreign_site.reset(before)
             library.statics.become(core.number)  # others may have gone on meanwhile

@@ -86,10 +86,13 @@ struct Ring {
 // Records of this library. Hidden: each core's code collects its own.
 __attribute__((visibility("hidden"))) inline Ring the_ring;
 constexpr Ring* ptokit_ring = &the_ring;
-// Hands over what is left: called behind main.
+// Hands over what is left: called behind main, and behind a kernel that may have called code in here.
 extern "C" __attribute__((visibility("default"), weak)) void ptokit_finish()
 {
-    if (ptokit_ring->count) ptokit_ring->carry_out();
+    try {
+        if (ptokit_ring->count) ptokit_ring->carry_out();
+    } catch (Stopped&) {
+    }
 }
 
 class Record {
