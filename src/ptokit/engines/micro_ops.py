@@ -20,7 +20,7 @@ from ptokit.base.enums import TileType
 from ptokit.engines import memory_ops
 from ptokit.engines.steps import Handler, Step, arithmetic, handled
 from ptokit.engines.values import Frame
-from ptokit.ir.attributes import Attribute, DenseAttr, IntAttr, StringAttr, SymbolAttr
+from ptokit.ir.attributes import Attribute, BoolAttr, DenseAttr, IntAttr, StringAttr, SymbolAttr
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects import Definition, definition_of, func, micro, scf
 from ptokit.ir.flow import is_terminator
@@ -108,7 +108,11 @@ def _call_of(op: Op) -> Callable[..., Any]:
         lanes = {label: _lanes(value.type) for label, value in labelled}
         said = {key: _said(attr) for key, attr in op.attrs.items()}
         return prepared_logical(record, kinds, lanes, said)
-    words = {key: a.value for key, a in op.attrs.items() if isinstance(a, StringAttr)}
+    words = {
+        key: a.value if isinstance(a, StringAttr) else str(a)
+        for key, a in op.attrs.items()
+        if isinstance(a, StringAttr | BoolAttr)
+    }
     return prepared(record, kinds, sizes, words, len(op.results))
 
 
@@ -400,9 +404,11 @@ def _beside(run: Interpreter, op: Op, frame: Frame) -> None:
     call, fetch = prepared_
     args, record = fetch(frame), _record(op)
     assert not record.is_inside, f"{op.name} stands in no scope"  # see passes/open_scopes.py
-    instruction = carrier(record.name, record.pipe)
+    is_atomic = record.is_atomic(op.attrs, run.machine.core.hidden)
+    instruction = carrier(record.name, record.pipe, is_atomic)
     work = Work(lambda unit: call(unit, *args))
-    found = run.machine.execute(instruction, [work], (), op.location)
+    attrs = tuple(attr.default for attr in instruction.attrs)
+    found = run.machine.execute(instruction, [work], attrs, op.location)
     if op.results:
         made = (found,) if len(op.results) == 1 else found
         frame.update(zip(op.results, made, strict=True))

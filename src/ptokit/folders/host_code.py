@@ -21,7 +21,9 @@ _CASTS = re.compile(r"\b(?:reinterpret|static|const)_cast<[^>]*>|\([^()]*\*\s*\)
 _NAME = re.compile(r"(\w+)\s*$")
 _LAST_NAME = re.compile(r"(\w+)\W*$")
 _FILE = re.compile(r"\"(?:\./)?([\w.]+\.bin)\"")
-_READ = re.compile(r"\b[Rr]ead\w+\(\s*\"(?:\./)?([\w.]+)\"\s*,(?:[^;,]*,)?\s*(&?\w+)")
+_READ = re.compile(  # a file, and where it goes: at once, or behind its size
+    r"\b[Rr]ead\w+\(\s*\"(?:\./)?([\w.]+)\"\s*,(?:\s*(&?\w+)\s*,|[^;,]*,)?\s*(&?\w+)"
+)
 _WRITE = re.compile(r"\b[Ww]rite\w+\(\s*\"(?:\./)?([\w.]+)\"\s*,\s*(\w+)")
 _NUMBERED = re.compile(r"case\s+(\d+)\s*:\s*\w+\s*=\s*(\w+)\s*;")  # which buffer a number means
 _COPY = re.compile(r"\bmemcpy\(\s*(\w+)\s*,\s*(\w+)")
@@ -82,7 +84,10 @@ class HostCode:
 def read_host_code(main: str, launch: str) -> HostCode:
     """Read a main.cpp and its launch.cpp."""
     main, launch = _COMMENT.sub("", main), _COMMENT.sub("", launch)
-    files: dict[str, str] = {found[2]: found[1] for found in _READ.finditer(main)}
+    files: dict[str, str] = {found[3]: found[1] for found in _READ.finditer(main)}
+    for found in _READ.finditer(main):
+        if found[2]:
+            files.setdefault(found[2], found[1])
     for found in _WRITE.finditer(main):
         files.setdefault(found[2], found[1])
     for pattern in (_COPY, _TO_DEVICE):

@@ -8,6 +8,7 @@
 | `%x` or `%y` as one, with a bar between | the operand x or y, whichever takes its type |
 | `T(x)`, `T(x...)` | the type of operand or result x; their types |
 | `@x` | the value of attribute x |
+| `W(x)` | the word that attribute x is, without quotes: one of those that the record lists |
 | `{}` | the remaining attributes, left out when there are none |
 | `{a, b:c, d?}` | a dictionary with these keys in this order; `b:c` writes attribute c as b |
 | `[?...?]` | an optional part; printed when its first operand or attribute is there |
@@ -29,7 +30,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ptokit.ir.attributes import ArrayAttr, Attribute, EnumAttr, IntAttr, dict_text
+from ptokit.ir.attributes import (
+    ArrayAttr,
+    Attribute,
+    EnumAttr,
+    IntAttr,
+    StringAttr,
+    dict_text,
+)
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import I64, ElidedType, Type
@@ -42,6 +50,7 @@ _PIECE = re.compile(
     r"\s*(?:(?P<open>\[\?)|(?P<close>\?\])|(?P<other>\?\|)|(?P<token>'[^']+')"
     r"|(?P<operand>%\w+(?:\|\w+)*(?:\.\.\.)?)"
     r"|(?P<type>T\(\w+(?:\|\w+)*(?:\.\.\.)?\))|(?P<mixed>M\(\w+\))|(?P<named>N\([\w, ]+\))"
+    r"|(?P<bare>W\(\w+\))"
     r"|(?P<attr>@\w+)|(?P<dict>\{\})"
     r"|(?P<keys>\{\w[\w:?, ]*\})|(?P<region>\bR\b)|(?P<maybe>,\?)|(?P<word>\w+)"
     r"|(?P<mark>->|[^\s\w]))"
@@ -119,6 +128,7 @@ _NAME: dict[str, Callable[[str], str]] = {
     "mixed": lambda p: p[2:-1],
     "named": lambda p: p[2:-1],
     "attr": lambda p: p[1:],
+    "bare": lambda p: p[2:-1],
     "keys": lambda p: p[1:-1],
     "dict": lambda p: "",
     "region": lambda p: "",
@@ -169,13 +179,15 @@ def _read_piece(reader: Reader, piece: Piece, draft: Draft, definition: Definiti
         _read_types(reader, piece, draft)
     elif kind == "attr":
         draft.attrs[piece.text] = reader.attribute(definition.attr_types.get(piece.text, ""))
+    elif kind == "bare":
+        _read_bare(reader, piece, draft, definition)
     elif kind == "dict":
         if reader.sees("{"):
             draft.attrs.update(reader.attr_dict(definition.attr_types))
     elif kind == "keys":
         _read_keys(reader, piece, draft, definition)
     elif kind == "optional":
-        begins = _begins(reader, piece.inner[0])
+        begins = _begin(reader, piece.inner, definition)
         is_there = begins and not _is_type_of_missing(piece, draft, definition)
         for inner in piece.inner if is_there else piece.other:
             _read_piece(reader, inner, draft, definition)
@@ -197,9 +209,40 @@ def _is_type_of_missing(piece: Piece, draft: Draft, definition: Definition) -> b
     return bool(shown & own) and not has_operand and not shown & set(draft.labels)
 
 
-def _begins(reader: Reader, piece: Piece) -> bool:
+def _begin(reader: Reader, pieces: tuple[Piece, ...], definition: Definition) -> bool:
+    """Whether a part is next. Several may begin with a comma: what stands behind it decides."""
+    if not _begins(reader, pieces[0], definition):
+        return False
+    behind = pieces[1] if pieces[0].text == "," and len(pieces) > 1 else None
+    if behind is None or behind.kind not in ("word", "bare", "operand"):
+        return True
+    reader.at += 1
+    found = _begins(reader, behind, definition)
+    reader.at -= 1
+    return found
+
+
+def _choices(piece: Piece, definition: Definition) -> tuple[str, ...]:
+    word = definition.micro.word(piece.text) if definition.micro is not None else None
+    assert word is not None, f"{definition.name} has no word {piece.text}"
+    return word.choices
+
+
+def _read_bare(reader: Reader, piece: Piece, draft: Draft, definition: Definition) -> None:
+    choices = _choices(piece, definition)
+    if reader.text not in choices:
+        raise reader.unexpected(f"{piece.text}, which is one of {', '.join(choices)}")
+    before = draft.attrs.setdefault(piece.text, StringAttr(reader.text))
+    if before != StringAttr(reader.text):  # it is written twice
+        raise reader.unexpected(f"{before} as in front")
+    reader.at += 1
+
+
+def _begins(reader: Reader, piece: Piece, definition: Definition) -> bool:
     if piece.kind == "operand":
         return reader.kind == "value" and not reader.starts_statement()
+    if piece.kind == "bare":
+        return reader.text in _choices(piece, definition)
     if piece.kind == "attr":
         return reader.kind in ("number", "string", "attr") or reader.sees("<")
     if piece.kind == "keys":  # which of two dictionaries it is, its first key says
@@ -333,6 +376,9 @@ def _piece_text(
         return ", ".join(str(t) for n in piece.labels for t in _types_of(op, n))
     if kind == "attr":
         return short_text(op.attrs[piece.text], definition.attr_types.get(piece.text, ""))
+    if kind == "bare":
+        word = op.attrs[piece.text]
+        return word.value if isinstance(word, StringAttr) else str(word)
     if kind == "dict":
         rest = {k: v for k, v in op.attrs.items() if k not in spelled}
         return dict_text(rest) if rest else None
@@ -356,7 +402,7 @@ def _is_there(op: Op, pieces: Iterable[Piece]) -> bool:
     for piece in pieces:
         if piece.kind == "operand":
             return any(n in op.labels for n in piece.labels)
-        if piece.kind == "attr":
+        if piece.kind in ("attr", "bare"):
             return piece.text in op.attrs
         if piece.kind == "keys":
             return any(attr in op.attrs for _, attr, _ in keys_of(piece.text))

@@ -404,6 +404,10 @@ class Parser(Reader):
                 head.location,
                 "write pto.partition_view %view, offsets = [...], sizes = [%rows, %cols]",
             )
+        if definition is not None and definition.micro is not None and self.sees("ins"):
+            definition = None  # the instruction on tiles that has the same name
+        elif definition is not None and definition.micro is not None:
+            forms = None
         is_older = forms is not None and definition is not None and definition.insn is None
         if definition is not None and not (is_older and self.texts[self.at + 1] != "["):
             return definition.read(self, head, definition)
@@ -415,7 +419,7 @@ class Parser(Reader):
         """Nothing has this name; say what may have been meant."""
         if group := micro_group(head.name):
             return self.fail(
-                f"{head.name} is a micro-instruction of {group}; ptokit works on whole tiles",
+                f"{head.name} is a micro-instruction of {group} that ptokit does not have",
                 "not-supported",
                 head.location,
                 "write this part with tile instructions",

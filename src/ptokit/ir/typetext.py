@@ -178,7 +178,7 @@ def _stored(element: ScalarType, offset: int) -> ScalarType:
 def _dialect_type(text: str) -> Type:
     name = text[1:].partition("<")[0].strip()
     if is_micro_type(text):
-        what = f"!{name} is a type of micro-instructions; ptokit works on whole tiles"
+        what = f"!{name} is a type of micro-instructions that ptokit does not have"
         raise SpellingError(what, 0, len(name) + 1, "write this part with tile instructions")
     if not name.startswith("pto."):
         raise SpellingError(

@@ -269,7 +269,7 @@ def accumulate(
         total = _integer_product(a, b, *kinds, c.shape)
     else:
         left, right = (
-            _float_operand(values, kind, registers, ops.target.tf32_bits)
+            float_operand(values, kind, registers, ops.target.tf32_bits)
             for values, kind in zip((a, b), kinds, strict=True)
         )
         left = left.reshape(c.shape[0], -1)
@@ -326,7 +326,7 @@ def heeds_tf32(o: Ops) -> bool:
     return dt.f32 in (o.aMatrix.dtype, o.bMatrix.dtype) and bool(o.target.tf32_bits)
 
 
-def _float_operand(values: Array, kind: DType, registers: Registers, tf32_bits: int) -> Array:
+def float_operand(values: Array, kind: DType, registers: Registers, tf32_bits: int) -> Array:
     """The operand as float32; under TF32 mode float32 inputs lose mantissa bits first."""
     control = registers.get("CTRL", 0)
     if kind is dt.f32 and control & TF32_ON and tf32_bits:

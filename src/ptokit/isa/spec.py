@@ -543,6 +543,7 @@ def insn(
         )
         _check(record)
         if is_listed:
+            assert full not in _table, f"{full} is defined twice"
             _table[full] = record
         return record
 
@@ -659,7 +660,6 @@ def _check(record: Insn) -> None:
     body, operands = record.body, record.operands
     asked = _parameters(body, operands) if record.means is None else record.means.parameters
     parameters = [p for p in asked if p not in SERVICES or p in expected]
-    assert record.name not in _table, f"{where} is defined twice"
     assert record.doc, f"{where} has no docstring"
     if record.means is not None:
         expected += record.means.form.steps

@@ -7,17 +7,18 @@ part in the order of the scope (scope_order.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ptokit.base.diagnostics import Note, PtoError, fail, where
-from ptokit.base.dtypes import u8
+from ptokit.base.dtypes import DType, u8
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.isa.micro.footprints import BLOCK, Image
+from ptokit.isa.targets import Target
 from ptokit.machine.access import Access, AccessPattern, byte_ranges
 from ptokit.machine.faults import OutOfBounds, PoisonRead
 from ptokit.machine.gm import GmBuffer
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 Place = Site | Location
 Address = Pointer | LocalPointer
 Ranges = Iterable[tuple[int, int]]
+Combine = Callable[[Array, Array], Array]
 
 
 class VectorUnit:
@@ -291,11 +293,23 @@ class VectorUnit:
         lost = (memory.shadow[start:stop] == 0).view(np.uint8)
         return memory.data[start:stop], lost if lost.any() else None
 
-    def write(self, at: Address, start: int, data: Array, poison: Array | None) -> None:
-        """Bytes that a transfer leaves. What is undefined does not go to global memory."""
+    def write(
+        self,
+        at: Address,
+        start: int,
+        data: Array,
+        poison: Array | None,
+        combine: Combine | None = None,
+    ) -> None:
+        """Bytes that a transfer leaves. What is undefined does not go to global memory.
+
+        `combine` makes new bytes of those that are there and those that come.
+        """
         memory, stop = at.buffer, start + data.size
         self._check(memory, start, stop, 1)
         self._touch(memory, start, stop, writes=True)
+        if combine is not None:
+            data = combine(memory.data[start:stop], data)
         memory.data[start:stop] = data
         if isinstance(memory, GmBuffer):
             if poison is not None:
@@ -305,6 +319,77 @@ class VectorUnit:
         if poison is not None:
             memory.shadow[start:stop][poison != 0] = 0
             memory.epoch += 1
+
+    def read_elements(self, at: Address, places: Array, kind: DType) -> tuple[Array, Array | None]:
+        """Elements so many bytes behind a pointer, and which of them are undefined."""
+        memory, table = at.buffer, self._table(at, places, kind, writes=False)
+        values = np.ascontiguousarray(memory.data[table]).view(kind.np)[..., 0]
+        if isinstance(memory, GmBuffer):
+            return values, None
+        lost = (memory.shadow[table] == 0).any(axis=-1)
+        return values, lost if lost.any() else None
+
+    def write_elements(
+        self,
+        at: Address,
+        places: Array,
+        values: Array,
+        lost: Array | None,
+        combine: Combine | None = None,
+    ) -> None:
+        """Write elements so many bytes behind a pointer of their type."""
+        memory, table = at.buffer, self._table(at, places, at.dtype, writes=True)
+        data = np.ascontiguousarray(values.astype(at.dtype.np, copy=False))
+        raw = data[..., None].view(np.uint8)
+        if combine is not None:
+            raw = combine(np.ascontiguousarray(memory.data[table]), raw)
+        memory.data[table] = raw
+        if isinstance(memory, GmBuffer):
+            if lost is not None:
+                self.require(np.repeat(lost, at.dtype.itemsize), "what is stored in global memory")
+            return
+        memory.shadow[table] = 1
+        if lost is not None:
+            memory.shadow[table[lost]] = 0
+            memory.epoch += 1
+
+    def _table(self, at: Address, places: Array, kind: DType, writes: bool) -> Array:
+        """The bytes of elements, as part of the footprint."""
+        starts = places + at.offset
+        table = starts[..., None] + np.arange(kind.itemsize)
+        self._check_places(at.buffer, table)
+        if self.order is not None and starts.size:
+            ranges = byte_ranges(np.unique(starts), kind.itemsize)
+            self._touched.setdefault((at.buffer, writes), set()).update(ranges)
+        return table
+
+    def on_vector_core(self, at: Address, number: int) -> Address:
+        """The same address in the unified buffer of a vector core of the block."""
+        cluster = self.machine.core.cluster
+        if cluster is None:
+            return at
+        if number not in (0, 1):
+            raise fail(
+                "micro-space",
+                "a block has the vector cores 0 and 1",
+                got=[("core", number)],
+                fix="name one of them",
+                site=self.place,
+            )
+        return LocalPointer(cluster.vector_memory(number), at.dtype, at.offset)
+
+    def scales(self, at: Address, space: TileType) -> Address:
+        """Where the scales of an operand of a product lie: at a sixteenth of its address."""
+        return LocalPointer(self.machine.core.memory(space), u8, at.offset >> 4)
+
+    @property
+    def target(self) -> Target:
+        return self.machine.target
+
+    @property
+    def control(self) -> dict[str, Any]:
+        """The registers of the core that products and conversions go by."""
+        return self.machine.core.registers
 
     def _touch(self, memory: Storage, start: int, stop: int, writes: bool) -> None:
         if self.order is not None and stop > start:
@@ -395,7 +480,7 @@ class VectorUnit:
     def _outside(self, memory: Storage, start: int, stop: int) -> PtoError:
         return fail(
             "memory-bounds",
-            f"an access of the vector unit lies inside {memory.name}",
+            f"this access lies inside {memory.name}",
             got=[("address", hex(start)), ("end", hex(stop)), ("capacity", hex(memory.nbytes))],
             fix="check the pointer, its offset and the bytes that the pattern takes",
             site=self.place,

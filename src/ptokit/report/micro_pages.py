@@ -65,7 +65,7 @@ def index(records: Iterable[Micro]) -> str:
     lines = [
         "# Micro-operations",
         "",
-        "The level below tiles: the vector unit of A5, by family.",
+        "The level below tiles on A5, by family: the vector unit, transfers, the cube.",
         "",
     ]
     for family, members in sorted(families.items()):

@@ -50,7 +50,9 @@ DEFINITIONS: Mapping[str, Definition] = MappingProxyType(_by_name)
 
 def definition_of(op: Op) -> Definition | None:
     """The record of an operation; of an instruction written as all others are there is none."""
-    return _by_name.get(op.name)
+    found = _by_name.get(op.name)
+    # A few micro-operations have the name of an instruction that works on tiles.
+    return None if found is not None and found.micro is not None and op.insn else found
 
 
 __all__ = ["DEFINITIONS", "Definition", "definition_of"]

@@ -240,7 +240,7 @@ def _spelled(pieces: tuple[Piece, ...], needed: bool = False) -> list[str]:
     """The attributes that pieces show; of optional pieces and keys only when all are asked for."""
     found: list[str] = []
     for piece in pieces:
-        if piece.kind == "attr":
+        if piece.kind in ("attr", "bare"):
             found.append(piece.text)
         elif piece.kind == "mixed":
             found.append(f"static_{piece.text}")
@@ -282,7 +282,11 @@ _KINDS: dict[str, Callable[[Type], bool]] = {
     "struct": lambda t: isinstance(t, StructType),
     "vreg": lambda t: isinstance(t, RegisterType),
     "mask": lambda t: isinstance(t, MaskType),
-    "ub": lambda t: isinstance(t, PtrType) and t.space == "ub",
+    **{
+        space: lambda t, space=space: isinstance(t, PtrType) and t.space == space
+        for space in ("ub", "l1", "l0a", "l0b", "l0c", "bt", "fb")
+    },
+    "factor": lambda t: isinstance(t, PtrType | ScalarType),
     "lane": lambda t: isinstance(t, RegisterType | ScalarType),
     "lvreg": lambda t: isinstance(t, LogicalType),
     "lmask": lambda t: isinstance(t, LogicalMaskType),
@@ -310,6 +314,8 @@ _ARTICLE = {
     "mask": "a mask",
     "align": "the state of a stream",
     "ub": "a pointer into the unified buffer",
+    **{space: f"a pointer into {space}" for space in ("l1", "l0a", "l0b", "l0c", "bt", "fb")},
+    "factor": "a number, or a pointer to parameters",
     "lane": "a vector register or a number",
     "lvreg": "a logical vector",
     "lmask": "a mask of a logical vector",

@@ -11,7 +11,7 @@ from typing import Any
 from ptokit.base.diagnostics import NotSupported, fail
 from ptokit.isa.effects import Pipe
 from ptokit.isa.micro.spec import micro
-from ptokit.isa.micro.transfer import bursts
+from ptokit.isa.micro.transfer import bursts, copy_units
 
 _WAYS = {"outtoub": Pipe.MTE2, "ubtoout": Pipe.MTE3}
 _REGISTERS = {
@@ -104,14 +104,6 @@ def copy_ubuf_to_gm(
 _BLOCK = 32
 
 
-def _blocks(src: Any, dst: Any, len: int, nburst: Any, unit: Any) -> None:
-    """Copy bursts of so many blocks with gaps between them."""
-    count, *gaps = nburst
-    strides = [(len + gap) * _BLOCK for gap in gaps]
-    for here, there in bursts((count, *strides)):
-        unit.write(dst, dst.offset + there, *unit.read(src, src.offset + here, len * _BLOCK))
-
-
 _BURST = "%src, %dst, %len nburst(%nburst...) {} : T(src), T(dst), T(len), T(nburst...)"
 
 
@@ -121,4 +113,4 @@ def mte_ub_ub(src: Any, dst: Any, len: int, nburst: Any, unit: Any) -> None:
 
     `nburst` is how many bursts there are, and the blocks between one and the next on both sides.
     """
-    _blocks(src, dst, len, nburst, unit)
+    copy_units(src, dst, _BLOCK, len, nburst, unit)

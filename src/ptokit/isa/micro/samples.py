@@ -9,8 +9,9 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.isa.micro.spec import REGISTER_BYTES, Micro, Slot
 
 Types = Mapping[str, str]
+_SPACES = ("l1", "l0a", "l0b", "l0c", "bt", "fb")
 _LANES = 64  # of logical vectors
-_OPTIONAL = re.compile(r"\[\?.*?\?\]")
+_OPTIONAL = re.compile(r"\[\?(?:(?!\[\?).)*?\?\]")  # one that holds no other
 _PAIRS = {"f4e2m1x2": "!pto.f4E2M1x2", "f4e1m2x2": "!pto.f4E1M2x2"}  # what registers hold
 
 
@@ -61,6 +62,7 @@ def _type(record: Micro, slot: Slot, T: DType, U: DType) -> str:
         "num": spelled(T),
         "ub": f"!pto.ptr<{spelled(T)}, ub>",
         "gm": f"!pto.ptr<{spelled(T)}>",
+        **{each: f"!pto.ptr<{spelled(T)}, {each}>" for each in _SPACES},
         "align": "!pto.align",
         "int": "i16" if "stride" in slot.name or slot.name == "b" else "i32",
     }
@@ -71,12 +73,26 @@ def _type(record: Micro, slot: Slot, T: DType, U: DType) -> str:
     return found.get(slot.kind, slot.kind)
 
 
+def _second(part: re.Match[str]) -> str:
+    """What stands where a part is left out."""
+    return part[0].partition("?|")[2].removesuffix("?]")
+
+
+def _first(record: Micro, name: str) -> str:
+    word = record.word(name)
+    assert word is not None
+    return word.choices[0]
+
+
 def line(record: Micro, given: Types, words: Mapping[str, str] | None = None) -> str:
     """The operation with its operands by their names, and the first choice of every word."""
     needed = [word for word in record.words if word.default is None]
     chosen = {word.name: word.choices[0] for word in needed if word.choices}
     chosen |= words or {}
-    text = _OPTIONAL.sub("", record.syntax)
+    text = record.syntax
+    while _OPTIONAL.search(text):
+        text = _OPTIONAL.sub(_second, text)
+    text = re.sub(r"W\((\w+)\)", lambda m: chosen.pop(m[1], "") or _first(record, m[1]), text)
     rest = {n: w for n, w in chosen.items() if f"@{n}" not in text}
     listed = [f'{n} = "{w}"' for n, w in rest.items()]
     listed += [f"{w.name} = dense<true> : vector<{_LANES}xi1>" for w in needed if not w.choices]

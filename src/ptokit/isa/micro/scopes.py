@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ptokit.base.enums import AtomicType
 from ptokit.isa.effects import Pipe
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro.spec import Word, micro
-from ptokit.isa.spec import Insn, insn, thing
+from ptokit.isa.spec import Attr, Insn, insn, thing
 
 BARRIERS = (
     *("VV_ALL", "VST_VLD", "VLD_VST", "VST_VST", "VS_ALL", "VST_LD", "VLD_ST", "VST_ST"),
@@ -31,10 +32,11 @@ def mem_bar(kind: str, unit: Any) -> None:
 
 
 @cache
-def carrier(name: str, pipe: Pipe) -> Insn:
+def carrier(name: str, pipe: Pipe, is_atomic: bool = False) -> Insn:
     """The instruction that a scope, or an operation beside scopes, is to the rest of the machine.
 
-    It is in no list: whoever executes it hands over what is to be done with the unit.
+    It is in no list: whoever executes it hands over what is to be done with the unit. An atomic
+    one changes what global memory holds in place.
     """
 
     def run(work: Any, unit: Any) -> Any:
@@ -44,6 +46,7 @@ def carrier(name: str, pipe: Pipe) -> Insn:
         thing("work", kind="micro"),
         name=name,
         pipe=pipe,
+        attrs=[Attr("atomicType", AtomicType, AtomicType.AtomicAdd)] if is_atomic else [],
         asm=None,
         doc="Work of the level below tiles.",
         is_listed=False,

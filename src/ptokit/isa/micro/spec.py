@@ -47,6 +47,13 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "S": "a number of the element type",
         "ub": "a pointer into the unified buffer",
         "gm": "a pointer into global memory",
+        "l1": "a pointer into L1",
+        "l0a": "a pointer to a left operand",
+        "l0b": "a pointer to a right operand",
+        "l0c": "a pointer to an accumulator",
+        "bt": "a pointer into the bias table",
+        "fb": "a pointer to parameters of the fix pipe",
+        "factor": "a number, or a pointer to parameters of the fix pipe",
         "ptr": "a pointer",
         "align": "the state of a stream",
         "index": "an index",
@@ -133,6 +140,10 @@ class Micro:
         makes_mask = any(slot.kind in "MNB" for slot in self.results)
         is_of_data = self.footprint is not None or not takes.isdisjoint("VW")
         return "X" in takes or (makes_mask and is_of_data) or bool(self.uses)
+
+    def is_atomic(self, words: Iterable[str], hidden: Mapping[str, Any]) -> bool:
+        """Whether it changes global memory in place: by a word of its own, or by the register."""
+        return "atomic" in words or ("ATOMIC" in self.uses and bool(hidden.get("ATOMIC")))
 
     def slot(self, name: str) -> Slot | None:
         """The operand or result of this name."""

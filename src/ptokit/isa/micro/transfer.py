@@ -10,6 +10,7 @@ import numpy as np
 
 from ptokit.base.convert import element
 from ptokit.isa.effects import Pipe
+from ptokit.isa.micro.control import atomic_mode
 from ptokit.isa.micro.spec import micro
 
 _LOOPS = "loop1?*:int loop2?*:int loop3?*:int"
@@ -31,6 +32,16 @@ def bursts(nburst: Sequence[int], *loops: Sequence[int] | None) -> Iterator[tupl
             sum(turn * level[1] for turn, level in steps),
             sum(turn * level[2] for turn, level in steps),
         )
+
+
+def copy_units(src: Any, dst: Any, size: int, len: int, nburst: Sequence[int], unit: Any) -> None:
+    """Copy bursts of so many units of `size` bytes.
+
+    `nburst` is how many bursts there are, and the units between one and the next on both sides.
+    """
+    count, *gaps = nburst
+    for here, there in bursts((count, *((len + gap) * size for gap in gaps))):
+        unit.write(dst, dst.offset + there, *unit.read(src, src.offset + here, len * size))
 
 
 @micro(
@@ -78,6 +89,7 @@ def mte_gm_ub(
     f"src:ub dst:gm len:int nburst*:int {_LOOPS}",
     is_inside=False,
     pipe=Pipe.MTE3,
+    uses="ATOMIC ATOMIC_TYPE",
     syntax=f"%src, %dst, %len nburst(%nburst...){_LOOP_TEXT} {{}} : "
     f"T(src), T(dst), T(len), T(nburst...){_LOOP_TYPES}",
 )
@@ -91,6 +103,10 @@ def mte_ub_gm(
     loop3: Sequence[int] | None,
     unit: Any,
 ) -> None:
-    """Copy bursts of bytes from the unified buffer to global memory."""
+    """Copy bursts of bytes from the unified buffer to global memory.
+
+    Where pto.set_atomic_add or its sisters came before, they change what is there in place.
+    """
+    mode = atomic_mode(unit)
     for here, there in bursts(nburst, loop1, loop2, loop3):
-        unit.write(dst, dst.offset + there, *unit.read(src, src.offset + here, len))
+        unit.write(dst, dst.offset + there, *unit.read(src, src.offset + here, len), mode)
