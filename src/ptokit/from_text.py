@@ -6,6 +6,7 @@ m["add"][4](x, y, z)            # four blocks; arrays are updated in place
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +68,9 @@ def loads(
     text: str, name: str = "<text>", *, part: str = "", limits: TextLimits | None = None
 ) -> Program:
     """Read a program from a string."""
-    chosen = one_part(text, name, part)
-    return Program(parse(chosen, name, limits), chosen)
+    where = os.fspath(name)  # what is no name is told here, not where the program is asked for it
+    chosen = one_part(text, where, part)
+    return Program(parse(chosen, where, limits), chosen)
 
 
 def one_part(text: str, name: str, part: str = "") -> str:
