@@ -226,6 +226,10 @@ class Lanes:
                 raise Unsupported(f"{source.name} to {kind.name}")
             how = "sitofp" if source.min_value < 0 else "uitofp"
             return self.code.do(f"{how} {before} {value} to {after}")
+        if source.is_integer and kind is dt.f32 and rounding == RoundMode.CAST_ROUND:
+            return self._rounded_away(value, source)
+        if (source, kind, rounding) == (dt.f32, dt.bf16, RoundMode.CAST_ROUND):
+            return self._upper_half(value, saturation)
         if kind.is_integer and source in (dt.f32, dt.f16, F64) and kind.bits <= 32:
             return self._to_integer(value, source, kind, rounding, saturation)
         raise Unsupported(f"{source.name} to {kind.name}, {rounding.name}, {saturation.name}")
@@ -270,7 +274,7 @@ class Lanes:
             if source is dt.f16:
                 value = code.do(f"fpext {before} {value} to {self.vector('float')}")
             value = self.rounded(value)
-            return self._within(value, "float", 32, 0x7F7F0000, saturation, dt.bf16, source)
+            return self._within(value, "float", 32, 0x7F7F0000, saturation)
         if bits[kind] > bits[source]:
             wide = code.do(f"fpext {before} {value} to {after}")
             return wide if kind is F64 else self.quiet(wide, "float", 32)
@@ -280,21 +284,13 @@ class Lanes:
         name = _FLOATS[kind]
         narrow = self.quiet(narrow, name, bits[kind])
         largest = 0x7BFF if kind is dt.f16 else 0x7F7FFFFF
-        return self._within(narrow, name, bits[kind], largest, saturation, kind, source)
+        return self._within(narrow, name, bits[kind], largest, saturation)
 
     def _within(
-        self,
-        value: Value,
-        name: str,
-        bits: int,
-        largest: int,
-        saturation: SaturationMode,
-        kind: DType,
-        source: DType,
+        self, value: Value, name: str, bits: int, largest: int, saturation: SaturationMode
     ) -> Value:
         """Infinities become the largest finite number where the conversion saturates."""
-        exact = source is dt.f16 and kind is dt.bf16  # nothing can overflow on the way
-        if saturation != SaturationMode.ON or exact:
+        if saturation != SaturationMode.ON:
             return value
         code, real, whole = self.code, self.vector(name), self.vector(f"i{bits}")
         as_bits = code.do(f"bitcast {real} {value} to {whole}")
@@ -318,7 +314,8 @@ class Lanes:
     ) -> Value:
         code = self.code
         name = _ROUNDINGS.get(rounding)
-        if name is None or saturation != SaturationMode.ON:
+        wraps = saturation == SaturationMode.OFF
+        if name is None or (wraps and source is F64):
             raise Unsupported(f"{source.name} to {kind.name}, {rounding.name}, {saturation.name}")
         if source is dt.f16:
             value = code.do(f"fpext {self.kind(source)} {value} to {self.vector('float')}")
@@ -326,11 +323,57 @@ class Lanes:
         real, whole = self.kind(source), self.vector(f"i{kind.bits}")
         short = {dt.f32: "f32", F64: "f64"}[source]
         value = code.call(real, f"llvm.{name}.v{self.count}{short}", (real, value))
+        if wraps:
+            return self._low_bits(value, kind)
         how = "si" if kind.min_value < 0 else "ui"
         return code.call(
             whole, f"llvm.fpto{how}.sat.v{self.count}i{kind.bits}.v{self.count}{short}",
             (real, value),
         )  # fmt: skip
+
+    def _low_bits(self, value: Value, kind: DType) -> Value:
+        """Whole floats modulo a power of two; of what has more than 63 bits the low ones are 0."""
+        code, real, tests = self.code, self.vector("float"), self.vector("i1")
+        wide, whole = self.vector("i64"), self.vector(f"i{kind.bits}")
+        name = f"llvm.fptosi.sat.v{self.count}i64.v{self.count}f32"
+        low = code.do(f"trunc {wide} {code.call(wide, name, (real, value))} to {whole}")
+        huge = code.do(f"fcmp oge {real} {value}, {self.real(2.0**63, 'float')}")
+        low = code.do(f"select {tests} {huge}, {whole} zeroinitializer, {whole} {low}")
+        infinite = code.do(f"fcmp oeq {real} {value}, {self.real(np.inf, 'float')}")
+        ones = self.integer(kind.bits, -1)
+        return code.do(f"select {tests} {infinite}, {whole} {ones}, {whole} {low}")
+
+    def _rounded_away(self, value: Value, source: DType) -> Value:
+        """Integers of at most 32 bits as floats, halves away from zero."""
+        if source.bits > 32:
+            raise Unsupported(f"{source.name} to f32, halves away from zero")
+        code, wide = self.code, self.vector("i64")
+        how = "sext" if source.min_value < 0 else "zext"
+        long = code.do(f"{how} {self.kind(source)} {value} to {wide}")
+        name = f"v{self.count}i64"
+        size = code.call(wide, f"llvm.abs.{name}", (wide, long), ("i1", "false"))
+        zeros = code.call(wide, f"llvm.ctlz.{name}", (wide, size), ("i1", "false"))
+        spare = code.do(f"sub {wide} {self.integer(64, 40)}, {zeros}")  # bits beyond the 24 of f32
+        none = self.integer(64, 0)
+        spare = code.call(wide, f"llvm.smax.{name}", (wide, spare), (wide, none))
+        unit = code.do(f"shl {wide} {self.integer(64, 1)}, {spare}")
+        half = code.do(f"lshr {wide} {unit}, {self.integer(64, 1)}")
+        more = code.do(f"add {wide} {size}, {half}")
+        kept = code.do(f"shl {wide} {code.do(f'lshr {wide} {more}, {spare}')}, {spare}")
+        real = self.vector("float")
+        found = code.do(f"uitofp {wide} {kept} to {real}")
+        signed = code.do(f"sitofp {wide} {long} to {real}")
+        suffix = f"v{self.count}f32"
+        return code.call(real, f"llvm.copysign.{suffix}", (real, found), (real, signed))
+
+    def _upper_half(self, value: Value, saturation: SaturationMode) -> Value:
+        """A float32 that is a bf16, halves away from zero."""
+        code, real, wide = self.code, self.vector("float"), self.vector("i32")
+        bits = code.do(f"bitcast {real} {value} to {wide}")
+        more = code.do(f"add {wide} {bits}, {self.integer(32, 0x8000)}")
+        kept = code.do(f"and {wide} {more}, {self.integer(32, -65536)}")
+        found = self._nan_of(value, code.do(f"bitcast {wide} {kept} to {real}"))
+        return self._within(found, "float", 32, 0x7F7F0000, saturation)
 
     # ---- functions ---------------------------------------------------------------------------
 
@@ -418,6 +461,27 @@ def _compared(signed: str, unsigned: str) -> Way:
     )
 
 
+def _divided(name: str) -> Way:
+    """Towards zero; by 0 it is 0, and the least integer by -1 wraps."""
+
+    def way(lanes: Lanes, kind: DType, value: Value, by: Value) -> Value:
+        code, vector, tests = lanes.code, lanes.kind(kind), lanes.vector("i1")
+        zero, one = "zeroinitializer", lanes.integer(kind.bits, 1)
+        is_zero = code.do(f"icmp eq {vector} {by}, {zero}")
+        safe = code.do(f"select {tests} {is_zero}, {vector} {one}, {vector} {by}")
+        signed = kind.min_value < 0
+        minus = code.do(f"icmp eq {vector} {by}, {lanes.integer(kind.bits, -1)}")
+        if signed:
+            safe = code.do(f"select {tests} {minus}, {vector} {one}, {vector} {safe}")
+        found = code.do(f"{'s' if signed else 'u'}{name} {vector} {value}, {safe}")
+        if signed and name == "div":
+            other = _negated(lanes, kind, value)
+            found = code.do(f"select {tests} {minus}, {vector} {other}, {vector} {found}")
+        return code.do(f"select {tests} {is_zero}, {vector} {zero}, {vector} {found}")
+
+    return way
+
+
 def _negated(lanes: Lanes, kind: DType, value: Value) -> Value:
     return lanes.code.do(f"sub {lanes.kind(kind)} zeroinitializer, {value}")
 
@@ -489,6 +553,8 @@ _ON_INTEGERS: dict[str, Way] = {
     "add": _plain("add"),
     "sub": _plain("sub"),
     "mul": _plain("mul"),
+    "quo": _divided("div"),
+    "rem": _divided("rem"),
     "and": _plain("and"),
     "or": _plain("or"),
     "xor": _plain("xor"),

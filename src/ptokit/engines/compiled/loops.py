@@ -285,18 +285,37 @@ def pointwise(
     return Pointwise(expr, listed, tuple(numbers), lanes, len(piece.extents), is_even)
 
 
-def apart_or_same(accesses: Sequence[Access], lines: Sequence[Lines]) -> bool:
-    """Whether the first operand is written where no other is read, or exactly where it is."""
+def may_run(accesses: Sequence[Access], lines: Sequence[Lines], found: Sequence[Piece]) -> bool:
+    """Whether the first operand is written where no other is still to be read.
+
+    They lie apart, or are one and the same, or the result is narrower: then it is written behind
+    what is read, as long as both go upwards.
+    """
     first, place = accesses[0], lines[0]
     low, high = _span(first, place)
-    for other, where in zip(accesses[1:], lines[1:], strict=True):
+    for number, (other, where) in enumerate(zip(accesses[1:], lines[1:], strict=True), 1):
         begin, end = _span(other, where)
-        if begin < high and low < end:
-            size = other.dtype.itemsize == first.dtype.itemsize
-            rows = np.array_equal(where.rows, place.rows)
-            same = rows and np.array_equal(where.columns, place.columns)
-            if not same or not size or _start(first) != _start(other):
+        if begin >= high or low >= end:
+            continue
+        if _start(first) != _start(other) or other.dtype.itemsize < first.dtype.itemsize:
+            return False
+        same = all(map(np.array_equal, where, place))
+        if same and other.dtype.itemsize == first.dtype.itemsize:
+            continue
+        behind = all((w >= p).all() for w, p in zip(where, place, strict=True))
+        if not behind or len(found) > 1 or not _goes_up(found[0], number):
+            return False
+    return True
+
+
+def _goes_up(piece: Piece, operand: int) -> bool:
+    """Whether the places of an operand and of the result grow with every step of the loops."""
+    for strides in (piece.strides[0], piece.strides[operand]):
+        inside = 0
+        for extent, stride in zip(reversed(piece.extents), reversed(strides), strict=True):
+            if extent > 1 and stride <= inside:
                 return False
+            inside += (extent - 1) * stride
     return True
 
 

@@ -19,8 +19,8 @@ from ptokit.engines.compiled import reductions
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.loops import (
     APART,
-    apart_or_same,
     lines_of,
+    may_run,
     pieces,
     pointwise,
 )
@@ -130,12 +130,13 @@ def _elementwise(
         raise Unsupported("operands of other shapes")
     window = None if idiom is None else idiom.at
     lines = [lines_of(a, shape, window if n else None) for n, a in enumerate(accesses)]
-    if not apart_or_same(accesses, lines):
+    parts = pieces(lines)
+    if not may_run(accesses, lines, parts):
         raise Unsupported("a result that overlaps what is read")
     listed = [(arg.name, arg.kind) for arg in numbers]
     tail = [_bits(args[index(arg.name)], arg.kind) for arg in numbers]
     found: list[Native] = []
-    for piece in pieces(lines):
+    for piece in parts:
         kernel = pointwise(expr, labels, kinds, piece, listed)
         words, places = list(piece.extents), list[tuple[int, int, int]]()
         for label, (_, _, way), strides, begin in zip(

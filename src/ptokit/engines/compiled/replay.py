@@ -164,7 +164,7 @@ class Tape:
         if key not in self._natives:
             self._natives[key] = self._found(note)
         found = self._natives[key]
-        if found is None or (note.registers and call.insn.uses):
+        if found is None or _heeds(note):
             return False
         for each in found:
             words = [self._library.address(each.kernel), len(each.words) + 2, *each.words]
@@ -184,6 +184,14 @@ class Tape:
         except Unsupported:
             return None
         return found
+
+
+def _heeds(note: Noted) -> bool:
+    """Whether a register that makes a difference to a call has been set: the library knows none."""
+    insn = note.call.insn
+    if not note.registers or (insn.uses_when is not None and not insn.uses_when(note.call.ops)):
+        return False
+    return any(note.registers.get(name) for name in insn.uses)
 
 
 class Replay:

@@ -1,0 +1,118 @@
+"""Vector code computes what NumPy code of the same expression computes, all bits but of NaNs."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptokit.base.dtypes import DType, bf16, f16, f32, i8, i16, i32, i64, u8, u16, u32, u64
+from ptokit.base.enums import RoundMode, SaturationMode
+from ptokit.engines.compiled.host import Unsupported
+from ptokit.engines.compiled.library import library
+from ptokit.engines.compiled.loops import Lines, pieces, pointwise
+from ptokit.isa.arrays import function_of
+from ptokit.isa.expr import BOOL, OPERATORS, Arg, Expr, apply, select
+
+pytestmark = pytest.mark.skipif(library() is None, reason="llvmlite is not installed")
+
+KINDS = (f32, f16, bf16, i8, u8, i16, u16, i32, u32, i64, u64)
+COUNT = 999  # whole vectors, and a rest
+ODD = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 1e-45, 6e-8, 65504, 65519.9, 65520, 3e38, 127.5, 128]
+ODD += [255.5, 32767.5, 65535.5, 2**24 + 1, 2**31, -(2**31), 2**32, 2**63, -(2**63), 1e19]
+ODD += [np.inf, -np.inf]
+
+
+def values(kind: DType, seed: int) -> np.ndarray:
+    """Bits of every sort, and numbers at which something happens."""
+    rng = np.random.default_rng(seed)
+    made = rng.integers(0, 256, COUNT * kind.itemsize, np.uint8).view(kind.np)[:COUNT].copy()
+    if kind.is_float:
+        with np.errstate(all="ignore"):
+            made[: len(ODD)] = np.array(ODD).astype(kind.np)
+            made[-300:] = (rng.standard_normal(300) * 1000).astype(kind.np)
+    else:
+        ends = [0, 1, 2, 3, int(kind.max_value), int(kind.min_value), int(kind.max_value) - 1]
+        made[: len(ends)] = np.array(ends, kind.np)
+        made[-300:] = rng.integers(0, 100, 300).astype(kind.np)
+    return made
+
+
+def computed(expr: Expr, given: dict[str, np.ndarray]) -> np.ndarray:
+    """The value of an expression through the library."""
+    found = library()
+    assert found is not None
+    names = [*given]
+    out = np.zeros(COUNT, expr.kind.np)
+    arrays = [out, *given.values()]
+    kinds = [expr.kind, *(kind_of(expr, name) for name in names)]
+    lines = [
+        Lines(np.zeros(1, np.int64), np.arange(COUNT, dtype=np.int64) * a.itemsize) for a in arrays
+    ]
+    (piece,) = pieces(lines)
+    kernel = pointwise(expr, ["out", *names], kinds, piece, [])
+    words = [found.address(kernel), 0, *piece.extents]
+    for number in range(len(arrays)):
+        words += [number, 0]
+    words[1] = len(words)
+    stream = np.array(words, np.int64)
+    bases = np.array([a.ctypes.data for a in arrays], np.int64)
+    found.run(stream.ctypes.data, stream.ctypes.data + stream.nbytes, bases.ctypes.data)
+    return out
+
+
+def kind_of(expr: Expr, name: str) -> DType:
+    if isinstance(expr, Arg):
+        return expr.kind
+    return next(kind for part in expr.parts if (kind := _kind(part, name)) is not None)
+
+
+def _kind(expr: Expr, name: str) -> DType | None:
+    if isinstance(expr, Arg):
+        return expr.kind if expr.name == name else None
+    return next((k for part in expr.parts if (k := _kind(part, name)) is not None), None)
+
+
+def same(expr: Expr, given: dict[str, np.ndarray]) -> str:
+    """Where the two differ; "" where they do not, or one of them has no code."""
+    try:
+        ours = computed(expr, given)
+    except Unsupported:
+        return ""
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+        wanted: Any = function_of("f", tuple(given), expr)(*given.values())
+        equal = ours.view(expr.kind.uint) == np.asarray(wanted).view(expr.kind.uint)
+        if expr.kind.is_float:
+            equal |= np.isnan(ours) & np.isnan(wanted)
+    where = np.flatnonzero(~equal)
+    if not where.size:
+        return ""
+    at = where[0]
+    return f"{expr}: {[a[at] for a in given.values()]} gives {ours[at]!r}, not {wanted[at]!r}"
+
+
+@pytest.mark.parametrize("source", KINDS, ids=lambda kind: kind.name)
+def test_conversions(source: DType) -> None:
+    given = {"a": values(source, 1)}
+    compiled = 0
+    for kind, rounding, saturation in product(KINDS, RoundMode, SaturationMode):
+        if kind is not source:
+            expr = Arg(source, "a").to(kind, rounding, saturation)
+            assert same(expr, given) == ""
+            compiled += 1
+    assert compiled
+
+
+def test_operators() -> None:
+    for kind, (name, operator) in product(KINDS, OPERATORS.items()):
+        count = operator.text.count("{")
+        if name in ("select", "undefined", "scale", "pow") or count > 2:
+            continue
+        given = {label: values(kind, n) for n, label in enumerate("ab"[:count])}
+        expr = apply(name, *(Arg(kind, label) for label in given))
+        if expr.kind is BOOL:
+            expr = select(expr, Arg(kind, "a"), -Arg(kind, "a") if kind.is_float else 0)
+        assert same(expr, given) == ""
