@@ -107,6 +107,20 @@ def test_moves_carry_it_along(machine: Machine) -> None:
     assert np.array_equal(defined(copy), WRITTEN)
 
 
+def test_gathers_lose_what_they_take(machine: Machine) -> None:
+    packed = tile_at(Tile[TileType.Vec, float32, 16, 32], 0x8000)
+    TGATHER[MaskPattern.P0101](packed, half_written())
+    assert np.array_equal(defined(packed), WRITTEN[:, ::2])
+    rows = tile_at(Tile[TileType.Vec, float32, 8, 64], 0x8000)
+    TGATHER[MaskPattern.P1010, GatherAxis.GATHER_COL](rows, half_written())
+    assert np.array_equal(defined(rows), WRITTEN[1::2])
+    Indices = Tile[TileType.Vec, int32, 16, 64]
+    index, out, scratch = tile_at(Indices, 0x4000), tile_at(Wide, 0x8000), tile_at(Indices, 0xC000)
+    index.fill(np.arange(16 * 64)[::-1].reshape(16, 64))
+    TGATHER(out, half_written(), index, scratch)
+    assert np.array_equal(defined(out), WRITTEN[::-1, ::-1])
+
+
 # ---- where it ends -----------------------------------------------------------------------------
 
 

@@ -174,15 +174,20 @@ def TGATHER(
     if k_value is not None and cdst is not None:
         hits = _hits(src0, k_value, cmpMode, ops)
         _store_numbers(dst, cdst, hits, int(offset or 0), ops, poison, beyond)
-    elif gatherType == GatherAxis.GATHER_COL:
-        rows = src0[selected(maskPattern)][: dst.shape[0]]
-        dst[...] = rows.view(dst.dtype)
-    else:
-        packed = src0[:, selected(maskPattern)].view(dst.dtype)
-        if row_step(ops) == packed.shape[1]:
-            dst[...] = packed.reshape(-1)
-        else:
-            _spread_rows(dst, packed, row_step(ops), poison)
+        return
+    lost, chosen = poison.undefined("src0"), selected(maskPattern)
+    if gatherType == GatherAxis.GATHER_COL:
+        dst[...] = src0[chosen][: dst.shape[0]].view(dst.dtype)
+        if lost is not None:
+            poison.poison_where("dst", lost[chosen][: dst.shape[0]])
+        return
+    packed, left = src0[:, chosen].view(dst.dtype), None if lost is None else lost[:, chosen]
+    if row_step(ops) != packed.shape[1]:
+        _spread_rows(dst, packed, row_step(ops), left, poison)
+        return
+    dst[...] = packed.reshape(-1)
+    if left is not None:
+        poison.poison_where("dst", left.reshape(1, -1))
 
 
 def _by_index(
@@ -209,16 +214,21 @@ def _by_index(
     found = np.where(inside, src0.reshape(-1)[named], src0.dtype.type(0))
     if is_device and not inside.all():
         found[~inside] = beyond.read("src0", indices[~inside])
+    lost = poison.undefined("src0")
+    if lost is not None:
+        poison.poison_where("dst", inside & lost.reshape(-1)[named])
     return found
 
 
-def _spread_rows(dst: Array, packed: Array, step: int, poison: Poison) -> None:
+def _spread_rows(dst: Array, packed: Array, step: int, lost: Array | None, poison: Poison) -> None:
     """64-bit kernels of a5 leave room between rows; it keeps what it held."""
     gaps = poison.undefined("dst")
+    if gaps is None and lost is not None:
+        gaps = np.zeros((1, dst.size), np.bool_)
     for row, values in enumerate(packed):
         dst[row * step : row * step + len(values)] = values
         if gaps is not None:
-            gaps[0, row * step : row * step + len(values)] = False
+            gaps[0, row * step : row * step + len(values)] = False if lost is None else lost[row]
     if gaps is not None:
         poison.poison_where("dst", gaps)
 
