@@ -409,13 +409,13 @@ def _device_of(module: Module) -> Target:
 def _core_kinds(module: Module) -> tuple[str, ...]:
     """The kinds of core a program needs: a cluster when it has parts for both, else one core.
 
-    A vector program that asks which of the two vector cores it runs on is written for clusters too.
+    A vector section that asks which of the two vector cores it runs on is written for clusters too;
+    a function that says that it is for vector cores is launched on them alone, each a block.
     """
     named = {kind_of(f) for f in module.functions} | {
         core_of(op) for op in module.walk() if op.regions
     }
-    if "vector" in named and any(
-        SUBBLOCK_IDX.matches(op) or SUBBLOCK_NUM.matches(op) for op in module.walk()
-    ):
+    asks = any(SUBBLOCK_IDX.matches(op) or SUBBLOCK_NUM.matches(op) for op in module.walk())
+    if asks and "vector" in named and not all(kind_of(f) for f in module.functions):
         return ("cube", "vector")
     return ("cube", "vector") if {"cube", "vector"} <= named else ("mix",)

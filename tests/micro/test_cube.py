@@ -286,6 +286,94 @@ def test_tf32_keeps_ten_bits(mode: str) -> None:
     assert np.diag(out)[:4].tolist() == (even if mode == "round_even" else away)
 
 
+@pytest.mark.parametrize("end", ["", "_acc"])
+def test_blocks_of_32_have_scales(end: str) -> None:
+    """Rows of 128 elements are four blocks; two times two of them are pairs in memory."""
+    m, n, k = 16, 32, 128
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-8, 9, shape) / 4 for shape in ((m, k), (n, k)))
+    kind = dtype("f8e4m3").np
+    powers = [rng.integers(125, 130, (rows, k // 32)).astype(np.uint8) for rows in (m, n)]
+
+    def in_pairs(codes: Any) -> Any:
+        found = np.zeros(codes.size, np.uint8)
+        for row, group in np.ndindex(*codes.shape):
+            found[(group // 2 * codes.shape[0] + row) * 2 + group % 2] = codes[row, group]
+        return found
+
+    T = "f8E4M3FN"
+    load = [
+        burst("mte_gm_l1", f"s{x}", f"l1s{x}", powers[i].size, T, f"{T}, l1")
+        for i, x in enumerate("ab")
+    ]
+    body = f"""{pointers(T, "f32")}
+%l1sa = pto.castptr %k{L1["bias"]} : i64 -> !pto.ptr<{T}, l1>
+%l1sb = pto.castptr %k{L1["fp"]} : i64 -> !pto.ptr<{T}, l1>
+{load[0]}
+{load[1]}
+{flag("MTE2", "MTE1")}
+pto.mte_l1_l0a_mx %l1sa, %l0a, %k{m}, %k{k}, %k0, %k0 : !pto.ptr<{T}, l1>, !pto.ptr<{T}, l0a>, i64,
+  i64, i64, i64
+pto.mte_l1_l0b_mx %l1sb, %l0b, %k{k}, %k{n}, %k0, %k0 : !pto.ptr<{T}, l1>, !pto.ptr<{T}, l0b>, i64,
+  i64, i64, i64
+"""
+    once = product(T, "f32", m, n, k, "mad_mx", "sat ", b_is_turned=True)
+    line = next(each for each in once.splitlines() if each.startswith("pto.mad_mx"))
+    if end:
+        once = once.replace(line, f"{line}\n{line.replace('mad_mx', 'mad_mx_acc')}")
+    body += once + "\n" + to_gm(m, n, "f32", "f32")
+    out = np.zeros((m, n), np.float32)
+    program = kernel(f"a:{T} b:{T} sa:{T} sb:{T} out:f32", body)
+    given = [a.astype(kind), b.astype(kind), *(in_pairs(each).view(kind) for each in powers)]
+    run(program, *given, out)
+    scaled = [
+        x * np.repeat(2.0 ** (each.astype(int) - 127), 32, axis=1)
+        for x, each in zip((a, b), powers, strict=True)
+    ]
+    assert np.array_equal(out, (scaled[0] @ scaled[1].T * (2 if end else 1)).astype(np.float32))
+
+
+@pytest.mark.parametrize("name", ["load_cbuf_to_ca", "mte_l1_l0a"])
+def test_an_operand_in_boxes(name: str) -> None:
+    """Of a 32 x 48 matrix the lower half, columns 16 to 47: one box of each of two columns."""
+    rng = np.random.default_rng(6)
+    a = (rng.integers(-8, 9, (32, 48)) / 4).astype(np.float16)
+    b = (rng.integers(-8, 9, (32, 16)) / 4).astype(np.float16)
+    text = product("f16", "f32", 16, 16, 32)
+    whole = frac("a", "l1a", "f16", 32, 48)
+    text = text.replace(frac("a", "l1a", "f16", 16, 32), whole)
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("pto.mte_l1_l0a"))
+    lines[at] = (
+        f"pto.{name} %l1a, %l0a, %k1, %k1, %k1, %k2, %k2, %k1 : !pto.ptr<f16, l1>, "
+        "!pto.ptr<f16, l0a>, i64, i64, i64, i64, i64, i64"
+    )
+    body = pointers("f16", "f32") + "\n" + "\n".join(lines) + "\n" + to_gm(16, 16, "f32", "f32")
+    out = np.zeros((16, 16), np.float32)
+    run(kernel("a:f16 b:f16 out:f32", body), a, b, out)
+    assert np.array_equal(out, a[16:, 16:].astype(np.float32) @ b.astype(np.float32))
+
+
+def test_a_single_row_lies_as_it_is() -> None:
+    """Without boxes: k elements side by side."""
+    rng = np.random.default_rng(7)
+    a = (rng.integers(-8, 9, 64) / 4).astype(np.float16)
+    b = (rng.integers(-8, 9, (64, 16)) / 4).astype(np.float16)
+    text = product("f16", "f32", 1, 16, 64)
+    row = burst("mte_gm_l1", "a", "l1a", 128, "f16", "f16, l1")
+    text = text.replace(frac("a", "l1a", "f16", 1, 64), row)
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("pto.mte_l1_l0a"))
+    lines[at] = (
+        "pto.load_cbuf_to_ca %l1a, %l0a, %k0, %k0, %k1, %k1, %k1, %k1 : !pto.ptr<f16, l1>, "
+        "!pto.ptr<f16, l0a>, i64, i64, i64, i64, i64, i64"
+    )
+    body = pointers("f16", "f32") + "\n" + "\n".join(lines) + "\n" + to_gm(1, 16, "f32", "f32")
+    out = np.zeros((1, 16), np.float32)
+    run(kernel("a:f16 b:f16 out:f32", body), a, b, out)
+    assert np.array_equal(out[0], a.astype(np.float32) @ b.astype(np.float32))
+
+
 # ---- the fix pipe --------------------------------------------------------------------------------
 
 M, N, K = 20, 32, 16

@@ -147,3 +147,26 @@ def test_sums_are_rectified_in_one_operation(element: str, np_type: str, engine:
     assert "TADD(d, a, b);" in made.cpp()
     elsewhere = kernel(line, {"a": t, "b": t}, {"d": t}, "a5")
     assert "TADDRELU" in " ".join(each.message for each in elsewhere.check())
+
+
+def test_a_kernel_for_vector_cores_is_launched_on_them_alone() -> None:
+    """Each is a block, and the only core of it."""
+    made = loads(
+        """func.func @f(%out: !pto.ptr<i64>)
+          attributes {pto.kernel, pto.kernel_kind = #pto.kernel_kind<vector>} {
+        %line = arith.constant 32 : index
+        %one = arith.constant 1 : index
+        %block = pto.get_block_idx
+        %i = arith.index_cast %block : i64 to index
+        %at = arith.muli %i, %line : index
+        %next = arith.addi %at, %one : index
+        %sub = pto.get_subblock_idx
+        %of = pto.get_subblock_num
+        pto.store_scalar %sub, %out[%at] : !pto.ptr<i64>, i64
+        pto.store_scalar %of, %out[%next] : !pto.ptr<i64>, i64
+        return
+        }"""
+    )
+    out = np.full(64, -1, np.int64)
+    made["f"][2](out, target="a5")
+    assert out.reshape(2, 32)[:, :3].tolist() == [[0, 1, -1], [0, 1, -1]]
