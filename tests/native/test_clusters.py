@@ -19,7 +19,8 @@ extern "C" __global__ AICORE void back(__gm__ float* out, __gm__ float* in)
     M l1; TASSIGN(l1, 0);
     T ub; TASSIGN(ub, 0);
     G g(in), h(out + get_subblockid() * 16 * 64);
-    TLOAD(l1, g);  // no instruction of a vector core
+    TEXPANDS(l1, 7.0f);  // no instruction of a vector core
+    TLOAD(l1, g);  // nor is this
 #if defined(__DAV_CUBE__)
     set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
     wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);

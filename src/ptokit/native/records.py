@@ -100,14 +100,16 @@ def is_elsewhere(call: Call, core: Core) -> bool:
     """Whether a core meets a transfer of the other kind of core: for it that is no instruction.
 
     Both kinds run the same source; what moves between global memory and a memory that only the
-    other kind has is done there.
+    other kind has is done there, and so is what fills L1.
     """
-    kinds = [type(each) for each in call.operands]
-    if core.kind == "mix" or GlobalObject not in kinds:
-        return False
+    insn, is_vector = call.insn, core.kind == "vector"
     tiles = [each.spec.loc for each in call.operands if isinstance(each, TileObject | ConvObject)]
-    is_vector = core.kind == "vector"
-    return bool(tiles) and all((loc == TileType.Vec) != is_vector for loc in tiles)
+    if core.kind == "mix" or not tiles:
+        return False
+    if any(isinstance(each, GlobalObject) for each in call.operands):
+        return all((loc == TileType.Vec) != is_vector for loc in tiles)
+    fills = not (insn.binds or insn.returns or insn.orders or insn.moves_entries)
+    return is_vector and fills and set(tiles) == {TileType.Mat}
 
 
 class Reader:
