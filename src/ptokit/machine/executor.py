@@ -149,7 +149,7 @@ class FastExecutor:
             for access in hidden:
                 access.poison()
         if machine.tape is not None:
-            machine.tape(call, args, operands, bound, site)
+            machine.tape(call, args, operands, bound, site, services)
         machine.publish(call, site, bound)
         return result
 

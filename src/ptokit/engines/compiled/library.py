@@ -39,15 +39,22 @@ class Library:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._addresses: dict[Kernel, int] = {}
+        self._texts: dict[Kernel, str] = {}
         name = "ptokit_run"
         signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self.run = signature(host.address(_RUNNER.format(name=name), name))
 
+    def write(self, kernel: Kernel) -> None:
+        """Write a function down without compiling it; raises `Unsupported` where that cannot be."""
+        if kernel not in self._texts:
+            self._texts[kernel] = kernel.text("{name}")
+
     def address(self, kernel: Kernel) -> int:
-        """Where the function lies; raises `Unsupported` where there is no code for it."""
+        """Where the function lies, compiled if need be; raises as `write` does."""
         found = self._addresses.get(kernel)
         if found is None:
-            text = kernel.text("{name}")
+            self.write(kernel)
+            text = self._texts[kernel]
             name = f"tile_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
             found = self._host.address(text.replace("{name}", name), name)
             self._addresses[kernel] = found

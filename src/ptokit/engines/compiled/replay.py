@@ -23,7 +23,7 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.library import Library, library
-from ptokit.engines.compiled.natives import Native, access_of, natives
+from ptokit.engines.compiled.natives import Kernel, Native, access_of, natives
 from ptokit.isa.services import Refused
 from ptokit.machine.access import Access
 from ptokit.machine.calls import Call
@@ -50,6 +50,7 @@ class Noted(NamedTuple):
     site: Any
     core: Core
     registers: dict[str, Any] | None  # where it looks at them
+    undefined: tuple[Any, ...]  # regions of its operands that it declared undefined
 
 
 class Memories:
@@ -96,6 +97,10 @@ class Memories:
 _ALIGNMENT = 64
 
 
+def _region(access: Access) -> tuple[str, slice, slice]:
+    return access.operand, access.pattern.rows, access.pattern.cols
+
+
 class Tape:
     """Takes down a run as it is executed: a stream of words, and bodies in between."""
 
@@ -105,6 +110,10 @@ class Tape:
         self._library: Library = found
         self.memories = Memories(arrays)
         self.words = array("q")
+        # Records begin with the number of their function: most launches are not repeated, and
+        # what is compiled for them would be in vain.
+        self.records = array("q")  # where each begins
+        self.kernels: dict[Kernel, int] = {}
         self.parts: list[tuple[int, int] | Body] = []  # stretches of the stream, and bodies
         self.bodies: Counter[str] = Counter()  # instructions that run as their bodies do
         self.reason = ""  # why the run cannot be repeated
@@ -120,13 +129,15 @@ class Tape:
             operands: Sequence[Any],
             bound: Sequence[Access],
             site: Any,
+            services: Services | None,
         ) -> None:
             insn = call.insn
             if self.reason or insn.binds:
                 return
             looks = "registers" in insn.services or insn.uses
             registers = dict(machine.core.registers) if looks else None
-            self._note(Noted(call, args, operands, bound, site, machine.core, registers))
+            lost = () if services is None else tuple(_region(a) for a, _ in services.undefined)
+            self._note(Noted(call, args, operands, bound, site, machine.core, registers, lost))
 
         machine.tape = note
 
@@ -167,12 +178,14 @@ class Tape:
         if found is None or _heeds(note):
             return False
         for each in found:
-            words = [self._library.address(each.kernel), len(each.words) + 2, *each.words]
+            number = self.kernels.setdefault(each.kernel, len(self.kernels))
+            words = [number, len(each.words) + 2, *each.words]
             for at, operand, behind in each.places:
                 access = access_of(call, note.bound, operand)
                 assert access is not None
                 words[at + 2 : at + 4] = self.memories.place(access, behind)
             self.memories.scratch = max(self.memories.scratch, each.scratch)
+            self.records.append(len(self.words))
             self.words.extend(words)
         return True
 
@@ -180,7 +193,7 @@ class Tape:
         try:
             found = natives(note.call, note.args, note.bound)
             for each in found:
-                self._library.address(each.kernel)
+                self._library.write(each.kernel)
         except Unsupported:
             return None
         return found
@@ -209,6 +222,8 @@ class Replay:
         self.in_vain = 0  # how often values made a difference
         self._parts = tape.parts
         self._stream = np.frombuffer(tape.words or array("q", [0]), np.int64)
+        self._records = np.frombuffer(tape.records or array("q", [0]), np.int64)
+        self._kernels = tape.kernels
         self._memories = tape.memories
         self._bases, self._room = tape.memories.addresses()
 
@@ -219,6 +234,8 @@ class Replay:
         # Bodies may find that values make a difference: then it never happened.
         kept = [(a, a.copy()) for a in arrays if a.flags.writeable] if self.bodies else []
         try:
+            if self._kernels:
+                self._link()
             for number, each in enumerate(arrays, 1):
                 self._bases[number] = np.lib.array_utils.byte_bounds(each)[0]
             bases, stream = self._bases.ctypes.data, self._stream.ctypes.data
@@ -237,6 +254,12 @@ class Replay:
             self._lock.release()
         return True
 
+    def _link(self) -> None:
+        """Compile what is called, and put the addresses in place of the numbers."""
+        places = np.array([self._library.address(each) for each in self._kernels], np.int64)
+        self._stream[self._records] = places[self._stream[self._records]]
+        self._kernels = {}
+
 
 class Replays:
     """The launches of a kernel that can be repeated, by all that decides what they do."""
@@ -249,7 +272,11 @@ class Replays:
         found = self._known.get(asked)
         if found is None or found.in_vain > _MOST_IN_VAIN:
             return None
-        return found.outcome if found.play(arrays) else None
+        try:
+            return found.outcome if found.play(arrays) else None
+        except Unsupported:  # by this processor
+            self._known[asked] = None
+            return None
 
     def tape(self, asked: Hashable, arrays: Sequence[Array]) -> Tape | None:
         """What takes down a launch that is run for the first time, where it may be repeated."""
@@ -296,10 +323,11 @@ class Body:
                 access = access.pattern.at(GmBuffer(arrays[place[0]]), place[1])
             far.append((index, access))
             args[index] = access.array()
-        more = call.keywords
+        more, services = call.keywords, None
         if call.services:
             services = _Unchecked(machine, call, note.operands, note.site)
             services.registers = {} if note.registers is None else dict(note.registers)
+            services.regions = []
             more = {**more, **{name: services.of(name) for name in call.services}}
         before, machine.core = machine.core, note.core
         try:
@@ -308,6 +336,8 @@ class Body:
             raise refusal(call.insn, error, note.site, call.ops.target.name) from None
         finally:
             machine.core = before
+        if services is not None and tuple(services.regions) != note.undefined:
+            raise _Differs
         for index, access in (*call.copies, *far):
             if access.pattern.steps is None and access.writes:
                 access.store(args[index])
@@ -325,7 +355,10 @@ class _Defined(PoisonProvider):
     __slots__ = ()
 
     def poison(self, name: str, rows: slice, cols: slice) -> None:
-        return
+        if rows.start < rows.stop and cols.start < cols.stop:
+            run = self._run
+            assert isinstance(run, _Unchecked)
+            run.regions.append(_region(self._region(name, rows, cols)))
 
     def poison_where(self, name: str, where: Array) -> None:
         if where.any():
@@ -360,7 +393,10 @@ class _Beyond(BeyondProvider):
 class _Unchecked(Services):
     """What a body may ask for in a run that is repeated."""
 
-    __slots__ = ("registers",)
+    __slots__ = ("regions", "registers")
+
+    registers: dict[str, Any]
+    regions: list[tuple[str, slice, slice]]  # that the body has declared undefined
 
     def of(self, name: str) -> Any:
         if name == "registers":
