@@ -455,6 +455,13 @@ def test_what_is_out_of_range(word: str, wanted: float) -> None:
     assert np.array_equal(out[is_big], np.sign(x[is_big]).astype(np.float16) * np.float16(wanted))
 
 
+@pytest.mark.parametrize(("word", "is_kept"), [("sat", False), ("sat(preserve_nan)", True)])
+def test_what_becomes_of_nan(word: str, is_kept: bool) -> None:
+    scale = SCALE.replace("0.5", "0x7FC00000")
+    out, _ = drained(f"{TOP}, nz2nd, {word}", ", f32", more=scale)
+    assert np.isnan(out).all() if is_kept else not out.any()
+
+
 def test_the_control_register_keeps_infinities() -> None:
     more = (
         SCALE.replace("0.5", "1000000.0")

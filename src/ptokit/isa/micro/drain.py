@@ -55,6 +55,7 @@ _WORDS = (
     ),
     Word("layout", ("nz2nd", "nz2dn", "nz2nz"), None, "rows, or columns, one behind the other"),
     Word("sat", ("sat", "nosat"), "", "whether what is out of range becomes the largest number"),
+    Word("nan", ("preserve_nan",), "", "and NaN stays what it is: else it becomes 0"),
 )
 _SPLIT = Word("split", ("split_m", "split_n"), "", "half of the rows, or columns, to each core")
 _ATOMIC = (
@@ -66,7 +67,7 @@ _MORE = "quant?:factor relu?:factor clip?:num walk?:int loop3?*:int"
 _CLAUSES = (
     "[?, unit_flag(W(unit_flag))?][?, pre_quant(%quant, mode = W(quant_mode))?]"
     "[?, pre_relu([?%relu, ?]mode = W(relu_mode)[?, clip = %clip?])?]"
-    ", W(layout)[?(%walk)?][?, loop3(%loop3...)?][?, W(sat)?]"
+    ", W(layout)[?(%walk)?][?, loop3(%loop3...)?][?, W(sat)[?(W(nan))?]?]"
 )
 _SIZES = "%src, %dst, %m, %n, %src_stride, %dst_stride"
 _TYPES = "T(src), T(dst), T(m), T(n), T(src_stride), T(dst_stride)"
@@ -136,7 +137,7 @@ def _converted(values: Array, src: Any, made: DType, given: Any, unit: Any) -> A
         return x
     keeps = made is dt.bf16 or bool(unit.control.get("CTRL", 0) & KEEPS_INFINITY)
     on = given["sat"] == "sat" or (not given["sat"] and not keeps)
-    if on:
+    if on and not given["nan"]:
         x = np.where(np.isnan(x), np.float32(0), x)
     return from_float(x, made, saturation=SaturationMode.ON if on else SaturationMode.OFF)
 
@@ -190,6 +191,7 @@ def mte_l0c_gm(
     relu_mode: str,
     layout: str,
     sat: str,
+    nan: str,
     atomic_type: str,
     atomic: str,
     unit: Any,
@@ -225,6 +227,7 @@ def mte_l0c_l1(
     relu_mode: str,
     layout: str,
     sat: str,
+    nan: str,
     unit: Any,
 ) -> None:
     given = dict(locals())
@@ -258,6 +261,7 @@ def mte_l0c_ub(
     relu_mode: str,
     layout: str,
     sat: str,
+    nan: str,
     split: str,
     unit: Any,
 ) -> None:

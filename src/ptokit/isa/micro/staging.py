@@ -326,30 +326,64 @@ def scale_places(rows: int, k: int) -> Array:
     return (group // 2 * up(rows, ROWS) + row) * 2 + group % 2
 
 
+def _whole(row: int | None, col: int | None, src_stride: int | None, unit: Any) -> None:
+    if row or col or src_stride is not None:
+        what = "the scales of a part of a matrix are not supported"
+        refused(unit, what, "move the pointer", row=row, col=col, src_stride=src_stride)
+
+
 def _scales(rows: int, k: int, src: Any, dst: Any, space: TileType, unit: Any) -> None:
     to = unit.scales(dst, space)
     unit.write(to, to.offset, *unit.read(src, src.offset, up(rows, ROWS) * up(k, 64) // 32))
 
 
-_NOT_AT_0 = "the scales of a part of a matrix are not supported"
+_PARTS = unspecified("row, col and strides", "Nothing shows their units: they are refused.")
 
 
-@micro("src:l1 dst:l0a rows:int cols:int row:int col:int", is_inside=False, pipe=Pipe.MTE1)
-def mte_l1_l0a_mx(src: Any, dst: Any, rows: int, cols: int, row: int, col: int, unit: Any) -> None:
+@micro(
+    f"src:l1 dst:l0a {_SIZES}",
+    is_inside=False,
+    pipe=Pipe.MTE1,
+    syntax=_LOAD,
+    freedom=_PARTS,
+)
+def mte_l1_l0a_mx(
+    src: Any,
+    dst: Any,
+    rows: int,
+    cols: int,
+    row: int | None,
+    col: int | None,
+    src_stride: int | None,
+    unit: Any,
+) -> None:
     """Bring the scales of a left operand of m x k elements from L1: one byte for each 32 of k.
 
     They belong to the operand at `dst`.
     """
-    if row or col:
-        refused(unit, _NOT_AT_0, "move the pointer", row=row, col=col)
+    _whole(row, col, src_stride, unit)
     _scales(rows, cols, src, dst, TileType.ScaleLeft, unit)
 
 
-@micro("src:l1 dst:l0b rows:int cols:int row:int col:int", is_inside=False, pipe=Pipe.MTE1)
-def mte_l1_l0b_mx(src: Any, dst: Any, rows: int, cols: int, row: int, col: int, unit: Any) -> None:
+@micro(
+    f"src:l1 dst:l0b {_SIZES}",
+    is_inside=False,
+    pipe=Pipe.MTE1,
+    syntax=_LOAD,
+    freedom=_PARTS,
+)
+def mte_l1_l0b_mx(
+    src: Any,
+    dst: Any,
+    rows: int,
+    cols: int,
+    row: int | None,
+    col: int | None,
+    src_stride: int | None,
+    unit: Any,
+) -> None:
     """Bring the scales of a right operand of k x n elements from L1: one byte for each 32 of k."""
-    if row or col:
-        refused(unit, _NOT_AT_0, "move the pointer", row=row, col=col)
+    _whole(row, col, src_stride, unit)
     _scales(cols, rows, src, dst, TileType.ScaleRight, unit)
 
 
