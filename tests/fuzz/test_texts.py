@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ptokit
+from ptokit.base.diagnostics import PtoError
 from tests.fuzz.texts import corpus, judged, outcome
 
 CHUNK = 40
@@ -181,3 +182,28 @@ def test_a_reshaped_tile_is_declared_in_cpp() -> None:
     lines = [line.strip() for line in ptokit.loads(text).cpp("a5").splitlines()]
     at = lines.index("TRESHAPE(dst, src);")
     assert lines[at - 1] == "Vec16x16_DN dst(16, 16);"
+
+
+def test_integers_of_any_length_are_told() -> None:
+    for digits in ("0x" + "f" * 5000, "9" * 5000):
+        text = f"func.func @f() {{\n  %a = arith.constant {digits} : i64\n  return\n}}"
+        with pytest.raises(PtoError) as found:
+            ptokit.loads(text)
+        assert "bad-attribute" in found.value.codes
+
+
+def test_a_loop_that_does_not_end_is_told() -> None:
+    text = """module {
+      func.func @f() {
+        %a = arith.constant 0 : index
+        "scf.for"(%a, %a, %a) ({
+        ^bb0(%i: index):
+        }) : (index, index, index) -> ()
+        return
+      }
+    }"""
+    try:
+        found = [each.code for each in ptokit.loads(text).check("a5")]
+    except PtoError as error:
+        found = list(error.codes)
+    assert found

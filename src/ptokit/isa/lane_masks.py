@@ -38,4 +38,4 @@ def selected(pattern: MaskPattern) -> slice:
 
 def count_selected(o: Any, extent: int) -> int:
     """How many of the first `extent` positions the pattern selects."""
-    return len(range(start_of(o), extent, step_of(o)))
+    return max(0, -((start_of(o) - extent) // step_of(o)))

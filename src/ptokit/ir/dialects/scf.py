@@ -301,13 +301,14 @@ def _write_fusion_yield(printer: Printer, op: Op) -> str:
 
 
 def _edges(values: list[Value], names: list[Value], is_next_round: bool = False) -> Iterator[Edge]:
-    for value, name in zip(values, names, strict=True):
+    # Not strict: who asks may be about to say that something is missing.
+    for value, name in zip(values, names, strict=False):
         yield Edge(value, name, is_next_round)
 
 
 def _passed_on(region: Block) -> list[Value]:
     """What the end of a region hands over."""
-    return region.ops[-1].group("args")
+    return region.ops[-1].group("args") if region.ops else []
 
 
 def _flow_of_for(op: Op) -> Iterator[Edge]:
