@@ -54,7 +54,7 @@ class Abandon(Exception):  # noqa: N818 - control flow of the reader, never seen
 
 _UNKNOWN = ElidedType("<unknown>")  # the type of a value whose definition could not be read
 _ESCAPES = {"n": "\n", "t": "\t"}
-_LONGEST_INTEGER = 100  # digits: no type holds a longer one
+_WIDEST = 1 << 16  # bits: more than any number that a text may hold
 _INTEGER = re.compile(r"-?(?:0x[0-9A-Fa-f]+|[0-9]+)")
 
 
@@ -208,13 +208,11 @@ class Reader:
         if not _INTEGER.fullmatch(text):
             self.at -= 1
             raise self.unexpected("an integer")
-        huge = len(text) > _LONGEST_INTEGER
-        value = 1 << 1024 if huge else int(text, 16 if "x" in text else 10)
-        return self._fitting(value, type_, self.at - 1)
+        return self._fitting(int(text, 16 if "x" in text else 10), type_, self.at - 1)
 
     def _fitting(self, value: int, type_: Type, at: int) -> int:
         """A number of token `at`; of n bits it may be the signed or the unsigned one."""
-        bits = type_.bits if isinstance(type_, ScalarType) else 64
+        bits = min(type_.bits, _WIDEST) if isinstance(type_, ScalarType) else 64
         if not -(1 << bits >> 1) <= value < 1 << bits:
             raise self.fail(
                 f"{_cut(self.texts[at], _QUOTED)} does not fit {type_}",
