@@ -593,3 +593,19 @@ def test_a_mode_that_makes_another_type_is_refused() -> None:
 def test_a_word_that_does_not_exist() -> None:
     with pytest.raises(PtoError, match="nd2nz, dn2nz"):
         kernel("a:f16", pointers("f16", "f32") + "\n" + frac("a", "l1a", "f16", 16, 16, "nz2nd"))
+
+
+# ---- past the data cache -------------------------------------------------------------------------
+
+
+def test_elements_of_global_memory_past_the_cache() -> None:
+    body = """%one = arith.constant 1 : index
+%two = arith.constant 2 : index
+%value = pto.ld_dev %x[%two] : !pto.ptr<i32> -> i32
+%sum = arith.addi %value, %value : i32
+pto.st_dev %sum, %out[%one] : !pto.ptr<i32>, i32"""
+    x, out = np.arange(5, 9, dtype=np.int32), np.zeros(4, np.int32)
+    run(kernel("x:i32 out:i32", body, "vector"), x, out)
+    assert out.tolist() == [0, 14, 0, 0]
+    far = kernel("x:i32 out:i32", body.replace("constant 1 :", "constant 4 :"), "vector")
+    assert "memory-bounds" in codes(far, x, out)
