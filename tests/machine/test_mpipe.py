@@ -106,6 +106,32 @@ def test_direct_slots_of_a5(split: str) -> None:
                     TFREE(pipe)
 
 
+def test_vector_to_cube_in_l1_of_a5() -> None:
+    """The cube's tile says how entries lie: a row that a part has beside it is none of theirs."""
+    Boxes = Tile[TileType.Mat, float16, R, C, BLayout.ColMajor, R, C, SLayout.RowMajor, 512]
+    Part = Tile[
+        TileType.Vec, float16, R // 2 + 1, C, BLayout.ColMajor, R // 2, C,
+        SLayout.RowMajor, 512, PadValue.Null, CompactMode.RowPlusOne,
+    ]  # fmt: skip
+    with device("a5"):
+        pipe = TMPipe[0, FIFOType.MAT_FIFO, 2, Part, Boxes](0x1000)
+        for index in range(3):
+            values = rng.standard_normal((R, C)).astype(np.float16)
+            for sub in (0, 1):
+                with subblock(sub):
+                    tile = Part()
+                    TASSIGN(tile, 0)
+                    tile.fill(values[sub * R // 2 :][: R // 2])
+                    pipe.prod.setTileId(index, 0)
+                    TPUSH(tile, pipe)
+            pipe.cons.setTileId(index, 0)
+            got = Boxes()
+            TASSIGN(got, 0x1000 + index % 2 * R * C * 2)
+            TPOP(got, pipe)
+            assert np.array_equal(got.numpy(), values)
+            TFREE(pipe)
+
+
 def test_without_local_slots_a_popped_tile_stays_where_it_is() -> None:
     with device("a5"):
         memory = np.zeros(2 * R * C, np.float32)

@@ -303,7 +303,8 @@ def _in_cube(
 ) -> tuple[TileObject, tuple[int, int]]:
     """The L1 matrix that both vector cores fill, and where the part of this one begins."""
     spec, up, left = tile.spec, split == _UP, split == _LEFT
-    whole = _boxed(TileType.Mat, spec.dtype, spec.rows * (1 + up), spec.cols * (1 + left))
+    twice = _boxed(TileType.Mat, spec.dtype, spec.rows * (1 + up), spec.cols * (1 + left))
+    whole = end.consumed or twice
     address = end.pipe.v2c_consumer_buf + end.slot() + end.state.entryOffset
     memory = cluster_of(end.core).cores["cube"].memory(TileType.Mat)
     slot = _tile_slot(memory, address, whole, whole.rows, whole.cols)

@@ -21,6 +21,7 @@ from ptokit.base.diagnostics import fail, where
 from ptokit.base.dtypes import dtype
 from ptokit.base.enums import TileSplitAxis, TileType
 from ptokit.base.location import Location
+from ptokit.base.tiles import TileSpec
 from ptokit.isa.effects import Bind, Effect, Move, Pipe, Signal, Slot, Wait, pipe_of
 from ptokit.isa.facts import ObjectFacts, Ops
 from ptokit.isa.fifos import FLAG_IDS, Acting, FixpipeParams, PipeSpec, half
@@ -328,6 +329,11 @@ class End:
     @property
     def core(self) -> Core:
         return self.machine.core
+
+    @property
+    def consumed(self) -> TileSpec | None:
+        """The tile that an entry is for, where the pipe knows."""
+        return None
 
     def _effects(self, call: Any) -> list[Effect]:
         """What the instruction does at this end."""

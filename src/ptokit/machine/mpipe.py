@@ -44,7 +44,10 @@ class MPipeSpec(PipeSpec):
 
     @property
     def split(self) -> TileSplitAxis:
-        """How the two vector cores share an entry: one of their tiles is half of the cube's."""
+        """How the two vector cores share an entry: along the axis in which the tiles differ.
+
+        A part may have rows that hold nothing (`CompactMode.RowPlusOne`).
+        """
         assert self.producer is not None
         assert self.consumer is not None
         whole, part = self.producer, self.consumer
@@ -52,9 +55,8 @@ class MPipeSpec(PipeSpec):
             whole, part = part, whole
         if self.ratio != VecCubeRatio.V2C1_VECS:
             return _NO
-        if 2 * part.rows == whole.rows:
-            return _UP
-        return _LEFT if 2 * part.cols == whole.cols else _NO
+        rows, cols = part.rows != whole.rows, part.cols != whole.cols
+        return _NO if rows == cols else _UP if rows else _LEFT
 
     def frees_itself(self, target: Target) -> bool:
         """Where TPOP copies the entry it gives the slot back; elsewhere TFREE does."""
@@ -164,13 +166,17 @@ class MPipeObject(PipeObject):
 class MEnd(End):
     """One side of a TMPipe during one instruction."""
 
-    def slot(self) -> int:
-        """Slots in the memory of a consumer lie as close as its own tiles."""
+    @property
+    def consumed(self) -> TileSpec | None:
         spec = self.pipe.spec
         assert isinstance(spec, MPipeSpec)
-        if not self.pipe.direct or spec.consumer is None:
+        return spec.consumer
+
+    def slot(self) -> int:
+        """Slots in the memory of a consumer lie as close as its own tiles."""
+        if not self.pipe.direct or self.consumed is None:
             return super().slot()
-        return self.state.tileIndex % spec.SlotNum * spec.consumer.nbytes
+        return self.state.tileIndex % self.pipe.spec.SlotNum * self.consumed.nbytes
 
     def place(self, tile: TileObject) -> None:
         """A slot in its own memory the caller has bound the tile to, as it has chosen the entry."""
