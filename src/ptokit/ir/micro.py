@@ -23,8 +23,6 @@ _GROUPS: dict[str, str] = {
     r"|get_(veccoreid|clock\d+)|atomic_\w+|shuffle_\w+|vote_\w+|redux_\w+|ldg|stg|load|store|keep"
     r"|resume|syncthreads|threadfence\w*|store_vfsimt_info|prmt|absf|ceil|floor|convert|cos|sin"
     r"|exp|log|pow|sqrt|rint|round|fma|fmax|fmin|mulhi|mul_i32toi64",
-    "pointers and registers of the core": r"castptr|mem_bar|ld_dev|st_dev|[gs]et_ctrl"
-    r"|sbitset[01]|get_vms4_sr",
 }
 _PATTERNS = {group: re.compile(rf"pto\.({names})") for group, names in _GROUPS.items()}
 _TYPES = re.compile(r"!llvm\..*")
