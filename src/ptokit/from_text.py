@@ -409,13 +409,13 @@ def _device_of(module: Module) -> Target:
 def _core_kinds(module: Module) -> tuple[str, ...]:
     """The kinds of core a program needs: a cluster when it has parts for both, else one core.
 
-    A vector section that asks which of the two vector cores it runs on is written for clusters too;
-    a function that says that it is for vector cores is launched on them alone, each a block.
+    A vector program that asks which of the two vector cores it runs on is written for clusters too,
+    unless all of its module is for one kind of core: then it is launched on such cores alone.
     """
     named = {kind_of(f) for f in module.functions} | {
         core_of(op) for op in module.walk() if op.regions
     }
     asks = any(SUBBLOCK_IDX.matches(op) or SUBBLOCK_NUM.matches(op) for op in module.walk())
-    if asks and "vector" in named and not all(kind_of(f) for f in module.functions):
+    if asks and "vector" in named and "pto.kernel_kind" not in module.attrs:
         return ("cube", "vector")
     return ("cube", "vector") if {"cube", "vector"} <= named else ("mix",)

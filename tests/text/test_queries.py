@@ -149,11 +149,11 @@ def test_sums_are_rectified_in_one_operation(element: str, np_type: str, engine:
     assert "TADDRELU" in " ".join(each.message for each in elsewhere.check())
 
 
-def test_a_kernel_for_vector_cores_is_launched_on_them_alone() -> None:
+def test_a_module_for_vector_cores_is_launched_on_them_alone() -> None:
     """Each is a block, and the only core of it."""
     made = loads(
-        """func.func @f(%out: !pto.ptr<i64>)
-          attributes {pto.kernel, pto.kernel_kind = #pto.kernel_kind<vector>} {
+        """module attributes {pto.kernel_kind = #pto.kernel_kind<vector>} {
+        func.func @f(%out: !pto.ptr<i64>) attributes {pto.kernel} {
         %line = arith.constant 32 : index
         %one = arith.constant 1 : index
         %block = pto.get_block_idx
@@ -165,6 +165,7 @@ def test_a_kernel_for_vector_cores_is_launched_on_them_alone() -> None:
         pto.store_scalar %sub, %out[%at] : !pto.ptr<i64>, i64
         pto.store_scalar %of, %out[%next] : !pto.ptr<i64>, i64
         return
+        }
         }"""
     )
     out = np.full(64, -1, np.int64)
