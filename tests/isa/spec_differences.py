@@ -122,3 +122,8 @@ UNSTATED_IDS: dict[str, dict[str, str]] = {
         "TTRANS": "SA-0347@a5,kirin9030,kirinx90",
     },
 }
+
+# Rules whose statement is stronger than what a ruling leaves of it.
+RULED: dict[str, str] = {
+    "mx-open": "debug",  # the page wants static sizes, the header takes open ones as well
+}

@@ -106,6 +106,7 @@ LINKS: dict[str, str] = {
     "mx-fractal": r"SFractalSize == 32",
     "mx-box": r"MX_A_ZZ, MX_B_NN: static",
     "mx-pairs": r"MX_A_ND, MX_A_DN",
+    "mx-open": r"MX_A_ZZ, MX_B_NN: static|MX_A_ND, MX_A_DN",
     "mx-even": r"% 2 == 0",
     "mx-room": r"MX_(A_ZZ|B_NN): Rows >=",
     "scale-row": r"Rows == 1 Zz tile",

@@ -238,14 +238,15 @@ def test_mx_views_of_open_sizes_go_by_their_strides(name: str) -> None:
     kind = GlobalTensor[dtype("f8e8m0"), Open, Stride[1, 1, pitch, 2, 1], layout]
     line, k = np.mgrid[:lines, :scales]
     taken = source[line * pitch + k if is_inner else k // 2 * pitch + line * 2 + k % 2]
-    with device("a5", mode="auto"):
+    with device("a5", mode="auto", rules="release"):
         rows, cols = (lines, scales) if is_a else (scales, lines)
         size = "32x4 ZZ/32" if is_a else "4x32 NN/32"
         tile = make(f"Mat f8e8m0 {size} valid {rows}x{cols}")
         with pytest.warns(PtoWarning, match=r"TLOAD\.mx-size"):
             TLOAD(tile, kind(ptr(source), Open(3, 6)))
         assert np.array_equal(bits(tile.numpy()), bits(taken if is_a else taken.T))
-    with device("a5", mode="auto", rules="strict"), pytest.raises(ProgramError, match="mx-size"):
+    # The page asks for static sizes: only what the device does is as open as its header.
+    with device("a5", mode="auto"), pytest.raises(ProgramError, match="mx-open"):
         TLOAD(tile, kind(ptr(source), Open(3, 6)))
 
 

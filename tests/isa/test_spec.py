@@ -25,6 +25,7 @@ from tests.isa.spec_differences import (
     NOT_INSTRUCTIONS,
     OTHER_TYPES,
     OUTSIDE,
+    RULED,
     UNSTATED_IDS,
 )
 from tests.isa.spec_links import LINKS
@@ -189,7 +190,7 @@ def origin_in_specification(insn: Insn, id: str, device: str) -> Origin:
     kind = min((s.origin for s in found), key=STRENGTH.index)
     if id.startswith("PA-") and kind == "static":  # a statement that has both kinds of ids
         kind = "debug"
-    return Origin(kind, any(s.seed for s in found))
+    return Origin(RULED.get(id, kind), any(s.seed for s in found))
 
 
 def differing() -> Iterator[tuple[str, str, str, Origin]]:

@@ -407,13 +407,10 @@ def test_a5_mx_scales_go_to_their_own_boxes(layout: str, tile: str, size: str) -
 @pytest.mark.parametrize(("layout", "tile"), [("MX_A_ZZ", "32x4 ZZ/32"), ("MX_B_NN", "4x32 NN/32")])
 @pytest.mark.parametrize("last", [(16, 2), (8, 2), (16, 4), ("?", 2), (16, "?")])
 def test_a5_mx_boxes_are_16_by_2(layout: str, tile: str, last: tuple[Any, Any]) -> None:
-    """A5: 'For MX_A_ZZ/MX_B_NN, GlobalData::staticShape[3] == 16 and staticShape[4] == 2.'
-
-    Devices take sizes that are left open.
-    """
+    """A5: 'For MX_A_ZZ/MX_B_NN, GlobalData::staticShape[3] == 16 and staticShape[4] == 2.'"""
     shape = f"1x2x2x{last[0]}x{last[1]}"
     found = codes("TLOAD", "a5", f"Mat f8e8m0 {tile}", f"GM f8e8m0 {shape} {layout}")
-    assert ("TLOAD.mx-box" in found) == (last in ((8, 2), (16, 4)))
+    assert bool({"TLOAD.mx-box", "TLOAD.mx-open"} & set(found)) == (last != (16, 2))
 
 
 @pytest.mark.parametrize(("layout", "tile", "size"), [m for m in MX if m[0][-2:] in ("ND", "DN")])
@@ -422,17 +419,14 @@ def test_a5_mx_plain_views_are_pairs(
     layout: str, tile: str, size: str, dim: int, value: str
 ) -> None:
     """A5: 'For MX_A_ND/MX_A_DN/MX_B_ND/MX_B_DN, staticShape[0] == 1, staticShape[1] == 1 and
-    staticShape[4] == 2.'
-
-    Devices take sizes that are left open.
-    """
+    staticShape[4] == 2.'"""
     good = {"MX_A_ND": "1x1x32x2x2", "MX_A_DN": "1x1x2x32x2", "MX_B_ND": "1x1x2x32x2"}
     shape = good.get(layout, "1x1x32x2x2").split("x")
     legal = codes("TLOAD", "a5", f"Mat f8e8m0 {tile}", f"GM f8e8m0 {'x'.join(shape)} {layout}")
     assert not legal
     shape[dim] = value
     found = codes("TLOAD", "a5", f"Mat f8e8m0 {tile}", f"GM f8e8m0 {'x'.join(shape)} {layout}")
-    assert ("TLOAD.mx-pairs" in found) == (value != "?")
+    assert {"TLOAD.mx-pairs", "TLOAD.mx-open"} & set(found)
 
 
 @pytest.mark.parametrize("cols", [2, 3, 4])

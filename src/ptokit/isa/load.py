@@ -138,6 +138,14 @@ _MX_RULES = [
         "MX_A_ND, MX_A_DN, MX_B_ND, MX_B_DN: dimensions 0, 1, 4 of src are 1, 1, 2, or open",
         lambda o: _says(o, {0: 1, 1: 1, 4: 2}),
     ),
+    must("mx-open", "a5", _scales)(
+        "the type of src says the sizes that group MX scales (ZZ, NN: 3 and 4; others: 0, 1, 4)",
+        lambda o: all(
+            o.src.static_shape[a] != DYNAMIC for a in ((3, 4) if _boxed(o) else (0, 1, 4))
+        ),
+        "give them in Shape",
+        "the sizes at run time count",
+    ),
     must("mx-even", "a5", _into_tile)(
         "scales come in pairs along K: valid columns of A, valid rows of B are even",
         lambda o: (o.dst.vc if _scales_a(o) else o.dst.vr) % 2 == 0,

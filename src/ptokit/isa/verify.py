@@ -166,13 +166,16 @@ def _check_rule(
         advice(insn, rule, ops, seen),
         ops.target.name,
     )
+    origin = insn.origin(rule, ops.target.name)
     try:
         otherwise = outcome(insn, rule, ops)
     except Unknown:  # how much it matters depends on what only the running program knows
-        return []
+        if policy.severity(origin, is_defined=True) != "error":
+            return []
+        otherwise = ""  # it is an error whatever happens
     if rule.unknown and not otherwise:
         found = replace(found, notes=(Note(f"otherwise: {rule.unknown}"),))
-    return [weighed(found, insn.origin(rule, ops.target.name), otherwise, policy)]
+    return [weighed(found, origin, otherwise, policy)]
 
 
 def _as_written(insn: Insn, ops: Ops, seen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
