@@ -7,6 +7,7 @@ import pytest
 from ptokit.base.policy import PROFILES, Origin, Policy
 from ptokit.frontend.policies import known_codes
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.facts import Unknown
 from ptokit.isa.spec import Insn, Rule
 from ptokit.isa.verify import code_of, outcome, verify
 from tests.isa.bounds import Call, applicable, broken_by
@@ -58,7 +59,12 @@ def broken(insn: Insn) -> list[tuple[Rule, str, Call]]:
 @pytest.mark.parametrize("insn", WITH_RULES, ids=str)
 def test_every_rule_is_reported_with_its_severity(insn: Insn) -> None:
     for rule, target, call in broken(insn):
-        origin, then = insn.origin(rule, target), outcome(insn, rule, call.sample.facts(call.mode))
+        origin, then = insn.origin(rule, target), ""
+        is_open = False  # what happens is known only to the running program
+        try:
+            then = outcome(insn, rule, call.sample.facts(call.mode))
+        except Unknown:
+            is_open = True
         for index, profile in enumerate(PROFILES):
             facts = call.sample.facts(call.mode)
             found = verify(insn, facts, policy=Policy(profile), advise=False)
@@ -66,7 +72,10 @@ def test_every_rule_is_reported_with_its_severity(insn: Insn) -> None:
             mine = [
                 d for d in found if d.code == code_of(insn, rule) and d.message.startswith(text)
             ]
-            wanted = SEVERITIES[str(origin)][index] if then else "error"
+            wanted = SEVERITIES[str(origin)][index] if then or is_open else "error"
+            if is_open:
+                assert {d.severity for d in mine} == {wanted} - {"warning"}, f"{rule.id}, {profile}"
+                continue
             assert {d.severity for d in mine} == {wanted}, f"{rule.id} on {target}, {profile}"
             assert all(origin.words in d.message for d in mine if then)
             assert all(d.is_allowable == bool(origin.words) for d in mine)
