@@ -42,7 +42,8 @@ _CALL = (
             "copy whole blocks",
         ),
     ],
-    asm=Asm(is_stable=False),
+    # The micro-operation of that name takes pointers.
+    asm=Asm(name="tcopy_cbuf_to_ubuf", is_stable=False),
     cpp=Cpp(calls={"dst src": (_CALL,)}),
     example={"dst": "Vec u8 4x64", "src": "Mat u8 4x64"},
 )
