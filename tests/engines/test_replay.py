@@ -26,13 +26,15 @@ from ptokit import (
     kernel,
 )
 from ptokit.base.diagnostics import ProgramError, PtoError
+from ptokit.base.dtypes import f32
 from ptokit.base.location import Location
 from ptokit.engines.compiled.library import library
 from ptokit.engines.compiled.replay import Replay, Tape
 from ptokit.frontend.session import running
 from ptokit.isa import INSTRUCTIONS
-from ptokit.isa.samples import Sample
+from ptokit.isa.samples import Sample, parse
 from ptokit.isa.spec import Insn
+from ptokit.isa.targets import TARGETS
 from ptokit.kernels import Kernel
 from ptokit.machine.machine import Machine
 from ptokit.machine.objects import GlobalObject
@@ -210,3 +212,22 @@ def test_values_that_make_a_difference_are_not_repeated() -> None:
     with pytest.raises(ProgramError) as wanted:
         shifted[1](x, y, z, target="a5", path="lowered", engine="stepwise")
     assert found.value.codes == wanted.value.codes
+
+
+@pytest.mark.parametrize("name", ["TMATMUL", "TMATMUL_ACC"])
+@pytest.mark.parametrize(("kind", "sum_"), [("f16", "f32"), ("f32", "f32"), ("i8", "i32")])
+def test_products_end_where_they_are_valid(name: str, kind: str, sum_: str) -> None:
+    """Rows, columns and depths inside of a box: what lies behind them has no part in the result."""
+    insn, on = INSTRUCTIONS[name], TARGETS["a5"]
+    texts = {
+        "aMatrix": f"Left {kind} 32x64 valid 29x43",
+        "bMatrix": f"Right {kind} 64x48 valid 43x37",
+        insn.operands[0].name: f"Acc {sum_} 32x48",
+    }
+    operands = {
+        o.name: parse(texts[o.name], f32, on) if o.name in texts else None for o in insn.operands
+    }
+    found = repeated(Sample(insn, on, operands, {a.name: a.default for a in insn.attrs}), 0)
+    assert found is not None
+    assert not found.bodies
+    assert found.first == found.second

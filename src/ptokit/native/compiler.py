@@ -18,6 +18,7 @@ from functools import cache
 from itertools import islice
 from pathlib import Path
 
+from ptokit.base.cache import cache_folder
 from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, tell, usage_error
 from ptokit.base.location import Location
 from ptokit.isa.effects import Reach
@@ -27,7 +28,6 @@ from ptokit.native.complaints import complaints
 from ptokit.native.sources import read as read  # what a file says
 
 CHOICE = "PTOKIT_CXX"
-CACHE = "PTOKIT_CACHE"
 _OLDEST = {"g++": 12, "clang": 16}
 _FLAGS = (
     "-std=c++20", "-O1", "-g1", "-gdwarf-4", "-fPIC", "-w", "-fno-omit-frame-pointer",
@@ -90,11 +90,9 @@ def compiler(chosen: str = "") -> Compiler:
     )
 
 
-def cache_folder() -> Path:
+def made_folder() -> Path:
     """Where compiled kernels are kept."""
-    given = os.environ.get(CACHE)
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(given) if given else Path(home) / "ptokit"
+    folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -138,7 +136,7 @@ def _unwatched(tool: Compiler, source: Path) -> Diagnostic:
 
 def made(unit: Unit, number: int, target: Target, core: str) -> Path:
     """The object of a source for a kind of core, from the cache or compiled now."""
-    tool, folder = compiler(os.environ.get(CHOICE, "")), cache_folder()
+    tool, folder = compiler(os.environ.get(CHOICE, "")), made_folder()
     path = unit.sources[number]
     folders = (*unit.includes, path.parent)
     texts = sources.gathered((path,), folders)
@@ -169,7 +167,7 @@ def linked(objects: Sequence[Path]) -> Path:
     if len(objects) > 1:
         key = hashlib.sha256("\0".join(each.name for each in objects).encode())
         stem = f"{stem.rpartition('-')[0]}-{key.hexdigest()[:16]}"
-    done = cache_folder() / f"{stem}.so"
+    done = made_folder() / f"{stem}.so"
     if not done.exists():
         with _beside(done) as fresh:
             _call(tool, [*_LINKING, *map(str, objects), "-o", str(fresh)])

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ptokit.base.cache import cache_folder
+
 # What the processor has no instruction for the compiler leaves to a function that nobody provides.
 _HELPER = re.compile(rb"\0(__[a-z]\w+)\0")
 _DIGEST = 32  # bytes of the checksum in front of the object code
@@ -100,11 +102,3 @@ def host() -> Host | None:
         return Host(cache_folder() / "tiles")
     except ImportError:
         return None
-
-
-def cache_folder() -> Path:
-    """Where compiled things are kept: $PTOKIT_CACHE, or below the user's cache folder."""
-    given = os.environ.get("PTOKIT_CACHE")
-    if given:
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ptokit"

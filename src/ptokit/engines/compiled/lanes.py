@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from math import log2
+from math import factorial, log
 
 import numpy as np
 
@@ -423,7 +423,7 @@ def _factorials() -> list[float]:
 
 
 _EXP = _factorials()  # |rest| <= ln 2 / 2: the first term left out is below 2 ** -52
-assert log2(0.3466) * 13 < -19
+assert (log(2) / 2) ** len(_EXP) / factorial(len(_EXP)) < 2**-52
 
 _ROUNDINGS = {
     RoundMode.CAST_RINT: "rint",

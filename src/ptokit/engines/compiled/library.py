@@ -8,7 +8,6 @@ from functools import cache
 
 from ptokit.engines.compiled.host import Host, host
 from ptokit.engines.compiled.natives import Kernel
-from ptokit.engines.compiled.text import Function
 
 # Runs a stream: records of a function, the number of words in all, and the words it is handed.
 _RUNNER = """
@@ -66,6 +65,3 @@ def library() -> Library | None:
     """The library of this process; None without a compiler."""
     found = host()
     return None if found is None else Library(found)
-
-
-__all__ = ["Function", "Library", "library"]
