@@ -15,122 +15,24 @@ import numpy as np
 
 from ptokit.base.convert import element, number
 from ptokit.base.diagnostics import fail
-from ptokit.base.dtypes import DType, dtype
-from ptokit.base.enums import TileType
 from ptokit.engines import memory_ops
 from ptokit.engines.steps import Handler, Step, arithmetic, handled
 from ptokit.engines.values import Frame
-from ptokit.ir.attributes import Attribute, BoolAttr, DenseAttr, IntAttr, StringAttr, SymbolAttr
+from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects import Definition, definition_of, func, micro, scf
 from ptokit.ir.flow import is_terminator
-from ptokit.ir.types import (
-    REGISTER_PAIRS,
-    SINGLES_OF,
-    LogicalMaskType,
-    LogicalType,
-    MaskType,
-    PtrType,
-    RegisterType,
-    ScalarType,
-    Type,
-)
+from ptokit.ir.micro_calls import SPACES, arguments, element_of, record_of, typed
+from ptokit.ir.types import PtrType
 from ptokit.isa.effects import Pipe
-from ptokit.isa.micro import Micro
 from ptokit.isa.micro.scopes import carrier
-from ptokit.machine.logical_calls import prepared_logical
+from ptokit.machine.micro_calls import call_of
 from ptokit.machine.objects import Pointer
 from ptokit.machine.registers import LocalPointer
-from ptokit.machine.vector_calls import prepared
-from ptokit.machine.vector_unit import Address, VectorUnit
+from ptokit.machine.vector_unit import Address, VectorUnit, Work
 
 if TYPE_CHECKING:
     from ptokit.engines.interpreter import Interpreter
-
-Fetch = Callable[[Frame], list[Any]]
-
-
-class Work:
-    """What a pipe is handed: a scope, or one operation beside it, with the values it uses."""
-
-    __slots__ = ("_run",)
-    key = operand_kind = "micro"
-
-    def __init__(self, run: Callable[[VectorUnit], Any]) -> None:
-        self._run = run
-
-    def __call__(self, unit: VectorUnit) -> Any:
-        return self._run(unit)
-
-
-# ---- types -------------------------------------------------------------------------------------
-
-
-def element_of(type_: ScalarType) -> DType:
-    """The element type behind a scalar type; pairs of 4-bit floats are those of their codes."""
-    if type_.name in REGISTER_PAIRS:  # whoever converts them knows what they are pairs of
-        return dtype(f"u{type_.bits}")
-    return dtype(SINGLES_OF.get(type_.name, type_.name))
-
-
-def _lanes(type_: Type) -> int:
-    return type_.lanes if isinstance(type_, LogicalType | LogicalMaskType) else 0
-
-
-def _said(attr: Attribute) -> Any:
-    """What an attribute says: a word, a number, numbers, or that it is there."""
-    if isinstance(attr, DenseAttr):
-        return attr.numbers
-    return attr.value if isinstance(attr, StringAttr | IntAttr) else str(attr)
-
-
-def _record(op: Op) -> Micro:
-    definition = definition_of(op)
-    assert definition is not None
-    assert definition.micro is not None
-    return definition.micro
-
-
-def _call_of(op: Op) -> Callable[..., Any]:
-    kinds: dict[str, DType] = {}
-    sizes: dict[str, int] = {}
-    labelled = (
-        *zip(op.labels, op.operands, strict=True),
-        *zip(op.result_labels, op.results, strict=True),
-    )
-    for label, value in labelled:
-        if isinstance(value.type, RegisterType | PtrType | LogicalType):
-            kinds[label] = element_of(value.type.element)
-        elif isinstance(value.type, MaskType):
-            sizes[label] = value.type.lane_bytes
-    record = _record(op)
-    if record.is_logical:
-        lanes = {label: _lanes(value.type) for label, value in labelled}
-        said = {key: _said(attr) for key, attr in op.attrs.items()}
-        return prepared_logical(record, kinds, lanes, said)
-    words = {
-        key: a.value if isinstance(a, StringAttr) else str(a)
-        for key, a in op.attrs.items()
-        if isinstance(a, StringAttr | BoolAttr)
-    }
-    return prepared(record, kinds, sizes, words, len(op.results))
-
-
-def _arguments(op: Op) -> Fetch:
-    """How the operands of a record are fetched: one by one, as lists, or left out."""
-    slots = _record(op).operands
-    if not any(slot.is_list or slot.is_optional for slot in slots):
-        values = tuple(op.operands)
-        return lambda frame: [frame[v] for v in values]
-    groups = [(slot.is_list, op.group(slot.name)) for slot in slots]
-
-    def fetch(frame: Frame) -> list[Any]:
-        return [
-            [frame[v] for v in group] if is_list else frame[group[0]] if group else None
-            for is_list, group in groups
-        ]
-
-    return fetch
 
 
 # ---- inside a scope ----------------------------------------------------------------------------
@@ -172,8 +74,8 @@ def _inner(op: Op) -> Step:
 
 
 def _operation(op: Op) -> Step:
-    call, place, results = _call_of(op), op.location, tuple(op.results)
-    fetch = _arguments(op)
+    call, place, results = call_of(typed(op)), op.location, tuple(op.results)
+    fetch = arguments(op)
     if len(results) == 1:
         (result,) = results
 
@@ -323,16 +225,6 @@ def _element_beside(run: Interpreter, op: Op, frame: Frame) -> None:
 
 # ---- pointers ----------------------------------------------------------------------------------
 
-SPACES = {
-    "ub": TileType.Vec,
-    "l1": TileType.Mat,
-    "l0a": TileType.Left,
-    "l0b": TileType.Right,
-    "l0c": TileType.Acc,
-    "bt": TileType.Bias,
-    "fb": TileType.Scaling,
-}
-
 
 def _castptr(run: Interpreter, op: Op, frame: Frame) -> None:
     """An address, or a pointer, as a pointer of another type; or the address of a pointer."""
@@ -400,9 +292,9 @@ def _beside(run: Interpreter, op: Op, frame: Frame) -> None:
     """An operation that is an instruction by itself."""
     prepared_ = run.scopes.get(op)
     if prepared_ is None:
-        prepared_ = run.scopes[op] = _call_of(op), _arguments(op)
+        prepared_ = run.scopes[op] = call_of(typed(op)), arguments(op)
     call, fetch = prepared_
-    args, record = fetch(frame), _record(op)
+    args, record = fetch(frame), record_of(op)
     assert not record.is_inside, f"{op.name} stands in no scope"  # see passes/open_scopes.py
     is_atomic = record.is_atomic(op.attrs, run.machine.core.hidden)
     instruction = carrier(record.name, record.pipe, is_atomic)

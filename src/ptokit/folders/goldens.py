@@ -25,11 +25,11 @@ import numpy as np
 from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, usage_error
 from ptokit.base.entry import public
 from ptokit.base.layout import Array
-from ptokit.engines.micro_ops import element_of
 from ptokit.folders.host_code import HostCode, Launch, read_host_code
 from ptokit.folders.runs import Outcome, Outcomes, Status, failed, run_each
 from ptokit.from_text import Program, load
 from ptokit.ir.core import Value
+from ptokit.ir.micro_calls import element_of
 from ptokit.ir.types import PtrType, ScalarType
 from ptokit.kernels import Kernel
 from ptokit.machine.faults import OutOfBounds

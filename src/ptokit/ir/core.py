@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.location import Location
@@ -149,3 +150,11 @@ class Module:
         """Every operation of every function."""
         for function in self.functions:
             yield from function.walk()
+
+
+def complaint(
+    op: Op, code: str, message: str, got: dict[str, Any] | None = None, fix: str = ""
+) -> Diagnostic:
+    """A diagnostic at an operation."""
+    values = tuple((name, str(value)) for name, value in (got or {}).items())
+    return Diagnostic(code, f"{op.name}: {message}", op.location, values, fix)

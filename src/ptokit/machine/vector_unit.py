@@ -513,6 +513,19 @@ class VectorUnit:
             )
 
 
+class Work:
+    """What a pipe is handed: a scope, or one operation beside it, with the values it uses."""
+
+    __slots__ = ("_run",)
+    key = operand_kind = "micro"
+
+    def __init__(self, run: Callable[[VectorUnit], Any]) -> None:
+        self._run = run
+
+    def __call__(self, unit: VectorUnit) -> Any:
+        return self._run(unit)
+
+
 _SETTERS = {
     "AR": 'begin the stream with pto.sprclr "AR"',
     "SQZN": "let a pto.vsqz come before it",

@@ -11,7 +11,7 @@ from ptokit.base.enums import CompactMode, Layout
 from ptokit.base.tensors import ConvSpec
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import ArrayAttr, Attribute, BoolAttr, EnumAttr, IntAttr
-from ptokit.ir.core import Function, Module, Op, Value
+from ptokit.ir.core import Function, Module, Op, Value, complaint
 from ptokit.ir.dialects import DEFINITIONS, Definition, asynchronous, fifo, memory, scf
 from ptokit.ir.dialects.asynchronous import config_of, group_of, sync_id
 from ptokit.ir.entries import is_marked
@@ -55,14 +55,6 @@ class Scene:
 
 
 Check = Callable[[Op, Scene], Iterator[Diagnostic]]
-
-
-def complaint(
-    op: Op, code: str, message: str, got: dict[str, Any] | None = None, fix: str = ""
-) -> Diagnostic:
-    """A diagnostic at an operation."""
-    values = tuple((name, str(value)) for name, value in (got or {}).items())
-    return Diagnostic(code, f"{op.name}: {message}", op.location, values, fix)
 
 
 # ---- tiles -------------------------------------------------------------------------------------

@@ -1,0 +1,20 @@
+"""A micro-operation over operands of known types, as it is handed to the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ptokit.base.dtypes import DType
+from ptokit.isa.micro.spec import Micro
+
+
+class Typed(NamedTuple):
+    """A record, with what is known of its operands and results by their names."""
+
+    record: Micro
+    kinds: Mapping[str, DType]  # of registers, vectors and pointers
+    sizes: Mapping[str, int]  # the bytes of a lane of each mask
+    lanes: Mapping[str, int]  # of each logical vector and mask
+    words: Mapping[str, Any]  # those that are written
+    results: int  # how many are wanted
