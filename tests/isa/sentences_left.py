@@ -36,7 +36,7 @@ LEFT: dict[str, dict[str, tuple[str, ...]]] = {
     },
     # ---- not modelled ----
     "convolution tiles are handed over by their dimensions, never by a part of their bytes": {
-        "TTRANS": ("ConvTile: N0", "NCHW/GNCHW ->", "-> FRACTAL_Z:", "-> FRACTAL_Z_3D:"),
+        "TTRANS": ("NCHW/GNCHW ->", "-> FRACTAL_Z:", "-> FRACTAL_Z_3D:"),
     },
     "steps that overwrite what later steps of the same instruction read": {
         "TGATHER": ("TGATHER.A3.6:", "TGATHER.A3.16:"),

@@ -228,6 +228,7 @@ LINKS: dict[str, str] = {
     "TTRANS conv-plane": r"H\*W\*sizeof",
     "conv-block": r"C0\*sizeof == 32",
     "conv-block-3d": r"C0 for FRACTAL",
+    "TTRANS conv-filters": r"ConvTile: N0",
     "conv-memory": r"bytes < \d+ for conv",
     "one-length": r"dstIdx valid columns == 1",
     "even": r"V even",

@@ -16,6 +16,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.conversion import PAIRS
 from ptokit.isa.devices import TARGETS
 from tests.isa.tiles import blank, call, defined, same_bits, tile, whole
+from tests.operands import make
 
 NONE, RINT, ROUND, FLOOR, CEIL, TRUNC, ODD = RoundMode
 ON, OFF = SaturationMode.ON, SaturationMode.OFF
@@ -169,6 +170,27 @@ def test_pairs_of_nibbles() -> None:
     codes = converted("a2a3", "f16", "i4", [1.0, -8.0, 7.4, 99.0, -3.0], RINT)
     assert codes.tolist() == [1, 8, 7, 7, 13]
     assert converted("a2a3", "i4", "f16", codes, NONE).tolist() == [1, -8, 7, 7, -3]
+
+
+def test_rows_of_nibbles_are_as_far_apart_as_those_of_bytes() -> None:
+    """A tile of bytes at the same address has the pairs in the front of its rows."""
+    values = np.arange(3 * 64).reshape(3, 64) % 16 - 8
+    with device("a2a3"):
+        source, packed, as_bytes, back = (
+            make(text, at)
+            for text, at in (
+                ("Vec f16 3x64", 0),
+                ("Vec i4 3x64", 4096),
+                ("Vec u8 3x64 valid 3x32", 4096),
+                ("Vec f16 3x64", 8192),
+            )
+        )
+        source.fill(values)
+        call("TCVT", packed, source, RINT)
+        low, high = values[:, ::2] & 15, values[:, 1::2] & 15
+        assert (as_bytes.numpy() == (low | high << 4)).all()
+        call("TCVT", back, packed, NONE)
+        assert (back.numpy() == values).all()
 
 
 @pytest.mark.parametrize("target", TARGETS)

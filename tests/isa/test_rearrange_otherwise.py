@@ -174,3 +174,47 @@ def test_any_element_of_four_bytes_or_less_is_transposed(target: str, kind: str)
         TTRANS(tile(f"Vec {kind} 64x32", 0), tile(f"Vec {kind} 32x64", 8192), tmp)
         raw.check()
         assert warned(machine) == {"TTRANS.dtype"}
+
+
+@pytest.mark.parametrize("target", DEVICES)
+@pytest.mark.parametrize("n", [3, 4])
+def test_groups_of_weights_lie_as_far_apart_as_those_of_their_blocks(target: str, n: int) -> None:
+    """Blocks of two filters; a source that has room for it is padded as its result is."""
+    groups, positions, c0, padded = 2, 4, 4, 4
+    with device(target, rules="release") as machine:
+        raw = Raw()
+        for g, p, f, c in np.ndindex(groups, positions, padded, c0):
+            at = ((g * padded + f) * positions + p) * c0 + c
+            found = raw.get(8192 + at * 4, 1, np.float32) if f < n else np.float32(0)
+            raw.expect((((g * positions + p) * padded + f) * c0 + c) * 4, found)
+        reserved = groups * padded * positions * c0
+        Source = ConvTile[
+            TileType.Vec, float32, reserved, Layout.GNC1HWC0, ConvTileShape[groups, n, 1, 2, 2, c0]
+        ]
+        Blocks = ConvTile[
+            TileType.Vec, float32, reserved, Layout.FRACTAL_Z, ConvTileShape[8, 2, 2, c0]
+        ]
+        src, dst = Source(), Blocks()
+        TASSIGN(dst, 0)
+        TASSIGN(src, 8192)
+        TTRANS(dst, src, tile("Vec f32 16x32", 32768))
+        raw.check()
+        assert warned(machine) == {"TTRANS.conv-filters"}
+
+
+@pytest.mark.parametrize("target", DEVICES)
+def test_convolution_tiles_may_reserve_what_others_use(target: str) -> None:
+    """What two of them touch lies apart: what they reserve need not."""
+    with device(target):
+        raw = Raw()
+        Maps = ConvTile[TileType.Vec, float32, 512, Layout.NCHW, ConvTileShape[1, 8, 4, 8]]
+        Split = ConvTile[TileType.Vec, float32, 512, Layout.NC1HWC0, ConvTileShape[1, 1, 4, 8, 8]]
+        src, dst, tmp = Maps(), Split(), tile("Vec f32 32x16", 8192)
+        TASSIGN(src, 0)
+        TASSIGN(dst, 1024)
+        raw.expect(1024, raw.get(0, 256, np.float32).reshape(8, 32).T)
+        TTRANS(dst, src, tmp)
+        raw.check()
+        TASSIGN(dst, 992)
+        with pytest.raises(ProgramError, match=r"TTRANS.apart"):
+            TTRANS(dst, src, tmp)

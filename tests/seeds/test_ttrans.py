@@ -445,27 +445,36 @@ def test_c0_fills_a_block_or_is_4(target: str, kind: str, c0: int) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("n1", "n0", "good"), [(2, 16, True), (1, 16, False), (1, 32, False)])
-def test_n1_and_n0_of_weights(target: str, n1: int, n0: int, good: bool) -> None:
+@pytest.mark.parametrize(
+    ("n1", "n0", "rules"),
+    [(2, 16, ""), (1, 16, "shape"), (1, 32, "filters"), (2, 32, "shape filters")],
+)
+def test_n1_and_n0_of_weights(target: str, n1: int, n0: int, rules: str) -> None:
     """'NC1HWC0 to FRACTAL_Z, where N1 == (N + N0 - 1) / N0. N0 is 16.'"""
     got = found(
         target, f"Conv Vec f16 FRACTAL_Z 12x{n1}x{n0}x16", "Conv Vec f16 NC1HWC0 20x2x2x3x16", ROOMY
     )
-    assert got == (set() if good else {"TTRANS.conv-shape"})
+    assert got == {f"TTRANS.conv-{rule}" for rule in rules.split()}
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
-    ("shape", "good"),
-    [("16x2x16x16", True), ("8x2x16x16", False), ("16x1x16x16", False), ("16x2x8x16", False)],
+    ("shape", "rules"),
+    [
+        ("16x2x16x16", ""),
+        ("8x2x16x16", "shape"),
+        ("16x1x16x16", "shape"),
+        ("16x2x8x16", "shape filters"),
+        ("16x3x8x16", "filters"),
+    ],
 )
-def test_shape_of_3d_weights(target: str, shape: str, good: bool) -> None:
+def test_shape_of_3d_weights(target: str, shape: str, rules: str) -> None:
     """'NCDHW to FRACTAL_Z_3D, target shape [D * C1 * H * W, N1, N0, C0], where C1 == (C + C0 - 1) /
     C0, N1 == (N + N0 - 1) / N0, N0 is 16.'"""
     got = found(
         target, f"Conv Vec f16 FRACTAL_Z_3D {shape}", "Conv Vec f16 NCDHW 18x20x2x2x2", ROOMY
     )
-    assert got == (set() if good else {"TTRANS.conv-shape"})
+    assert got == {f"TTRANS.conv-{rule}" for rule in rules.split()}
 
 
 @pytest.mark.parametrize(

@@ -582,9 +582,11 @@ saturate; fp8 has 0 for NaN then.
 
 In place the elements may stay as wide or become narrower; A2/A3 converts what is behind whole
 256-byte repeats last, which is too late for several rows of narrower elements. A5 clears the
-rest of each row when it writes 4-bit floats. Only A2/A3 uses `tmp`, with saturation off, for
-f32 to i16 and f16 to i16 and i8: these then go through i32, so that f32 values beyond i32 end
-at its limits."""
+rest of each row when it writes 4-bit floats. Integers of 4 bits lie two to a byte, but their
+rows begin as many bytes apart as the tile has columns.
+
+Only A2/A3 uses `tmp`, with saturation off, for f32 to i16 and f16 to i16 and i8: these then go
+through i32, so that f32 values beyond i32 end at its limits."""
 
 class _TDEINTERLEAVE(Instruction):
     @overload
@@ -2522,7 +2524,8 @@ blocks are ordered D, C1, H, W. Bits are copied.
 `tmp` is always passed. It is used, and its contents lost, where the strides allow the fast
 transposition (dst stride a multiple of 16, for 8-bit elements of 32; src stride whole 32-byte
 blocks, at most 255 of them); `TTRANS.tmp_bytes(dst, src)` says how many bytes. A5 and Kirin
-do not touch it for a matrix. Filters beyond N
+do not touch it. Groups of GNC1HWC0 weights lie N1 * N0 filters apart on a device whose `src`
+reserves room for that many (BufferSize), N filters elsewhere. Filters beyond N
 keep their contents in NC1HWC0 to FRACTAL_Z: clear `dst` first. Elsewhere channels beyond C and
 filters beyond N become zero; the permissive profile leaves all of them untouched. The fast path
 of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecified."""

@@ -30,9 +30,9 @@ def join_channels(split: Array, channels: int) -> Array:
     return np.moveaxis(split, -1, 2).reshape(count, -1, *plane)[:, :channels]
 
 
-def weight_blocks(split: Array) -> Array:
-    """(N, positions..., C0) as (positions, N1, 16, C0)."""
+def weight_blocks(split: Array, filters: int = FILTERS) -> Array:
+    """(N, positions..., C0) as (positions, N1, filters, C0)."""
     count, c0 = split.shape[0], split.shape[-1]
-    padded = np.zeros((-(-count // FILTERS) * FILTERS, *split.shape[1:]), split.dtype)
+    padded = np.zeros((-(-count // filters) * filters, *split.shape[1:]), split.dtype)
     padded[:count] = split
-    return np.moveaxis(padded, 0, -2).reshape(-1, padded.shape[0] // FILTERS, FILTERS, c0)
+    return np.moveaxis(padded, 0, -2).reshape(-1, padded.shape[0] // filters, filters, c0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ptokit.base.convert import convert, round_integral
-from ptokit.base.dtypes import DType, dtype, f8e4m3, f8e5m2, f16, f32, hif8, i8, i16, i32
+from ptokit.base.dtypes import DType, dtype, f8e4m3, f8e5m2, f16, f32, hif8, i4, i8, i16, i32
 from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
 from ptokit.isa.costs import CONVERSION
@@ -22,7 +22,7 @@ from ptokit.isa.idioms import Elementwise, Idiom
 from ptokit.isa.language import agree, in_text
 from ptokit.isa.meaning import at_the_same_places
 from ptokit.isa.pointwise import GOVERNED, plain, scratch, scratch_held
-from ptokit.isa.regions import Extent, View
+from ptokit.isa.regions import Extent, View, pitched
 from ptokit.isa.rules import (
     located,
     must,
@@ -211,6 +211,8 @@ def destination(o: Any) -> View | Extent:
     """The valid region, or whole rows where these are cleared first."""
     if not exists(o):
         return 0, 0
+    if o.dst.dtype is i4 and o.target.is_device:
+        return in_byte_rows(o.dst, o)
     return (o.dst.vr, o.dst.cols) if CLEARS_ROWS[o.target] and to_fp4(o) else View.VALID
 
 
@@ -218,8 +220,15 @@ def converted(o: Any) -> View | Extent:
     """What of src is converted: the valid region of dst, 4-bit floats in pairs."""
     if not exists(o):
         return 0, 0
+    if o.src.dtype is i4 and o.target.is_device:
+        return in_byte_rows(o.src, o)
     cols = o.dst.vc - o.dst.vc % 2 if CLEARS_ROWS[o.target] and to_fp4(o) else o.dst.vc
     return at_the_same_places(o.src, (o.dst.vr, cols))
+
+
+def in_byte_rows(tile: Any, o: Any) -> Extent:
+    """Elements that lie two to a byte, in rows of as many bytes as the tile has columns."""
+    return pitched(o.dst.vr, o.dst.vc, 2 * tile.row_stride)
 
 
 # ---- in place ----------------------------------------------------------------------------------
@@ -402,9 +411,11 @@ def TCVT(
 
     In place the elements may stay as wide or become narrower; A2/A3 converts what is behind whole
     256-byte repeats last, which is too late for several rows of narrower elements. A5 clears the
-    rest of each row when it writes 4-bit floats. Only A2/A3 uses `tmp`, with saturation off, for
-    f32 to i16 and f16 to i16 and i8: these then go through i32, so that f32 values beyond i32 end
-    at its limits.
+    rest of each row when it writes 4-bit floats. Integers of 4 bits lie two to a byte, but their
+    rows begin as many bytes apart as the tile has columns.
+
+    Only A2/A3 uses `tmp`, with saturation off, for f32 to i16 and f16 to i16 and i8: these then go
+    through i32, so that f32 values beyond i32 end at its limits.
     """
     source, result = ops.src.dtype, ops.dst.dtype
     rounding, saturation = pair_of(ops).rounding(mode), saturation_of(ops)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from math import prod
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ptokit.base.enums import Layout, TileType
-from ptokit.base.layout import Array
+from ptokit.base.layout import Array, AxisMap, dense_strides
 from ptokit.base.tiles import BLOCK_BYTES
-from ptokit.isa.conv_layout import FILTERS, join_channels, split_channels, weight_blocks
+from ptokit.isa.conv_layout import (
+    FILTERS,
+    WEIGHTS,
+    join_channels,
+    split_channels,
+    weight_blocks,
+)
 from ptokit.isa.devices import A5_FAMILY, DEVICES
 from ptokit.isa.effects import steps
 from ptokit.isa.facts import ConvFacts, Ops, TileFacts
@@ -26,6 +33,7 @@ from ptokit.isa.transfer import c0, rest_of_blocks, up
 
 # Whether all of the tile is transposed, or only its valid region.
 _WHOLE_TILE = PerTarget(False, a5=True, kirin=True)
+_TAKES_TMP = PerTarget(True, a5=False, kirin=False)  # the others only have the operand
 _LISTED = "u32 i32 f32 u16 i16 f16 u8 i8"
 Dims = tuple[int, ...]
 
@@ -66,17 +74,17 @@ def _joined_shape(s: Dims, d: Dims) -> Dims:
 
 def _weights_shape(s: Dims, d: Dims) -> Dims:
     *group, n, c1, h, w, block = s
-    return c1 * h * w * (group[0] if group else 1), _groups(n, FILTERS), FILTERS, block
+    return c1 * h * w * (group[0] if group else 1), _groups(n, d[2]), d[2], block
 
 
 def _weights_3d_shape(s: Dims, d: Dims) -> Dims:
     n, c, depth, h, w = s
-    return depth * _groups(c, d[-1]) * h * w, _groups(n, FILTERS), FILTERS, d[-1]
+    return depth * _groups(c, d[-1]) * h * w, _groups(n, d[2]), d[2], d[-1]
 
 
 def _weights_3d(maps: Array, d: Dims) -> Array:
     split = split_channels(maps, _groups(maps.shape[1], d[-1]), d[-1])
-    return weight_blocks(np.moveaxis(split, 2, 1))  # D in front of C1
+    return weight_blocks(np.moveaxis(split, 2, 1), d[2])  # D in front of C1
 
 
 def _by_group(arrange: Callable[[Array, Dims], Array]) -> Callable[[Array, Dims], Array]:
@@ -96,9 +104,9 @@ CONVERSIONS = {
     "NC1HWC0-NCHW": Conversion((5, 4), _joined_shape, _joined),
     "GNCHW-GNC1HWC0": Conversion((5, 6), _split_shape, _by_group(_split)),
     "GNC1HWC0-GNCHW": Conversion((6, 5), _joined_shape, _by_group(_joined)),
-    "NC1HWC0-FRACTAL_Z": Conversion((5, 4), _weights_shape, lambda s, _: weight_blocks(s)),
+    "NC1HWC0-FRACTAL_Z": Conversion((5, 4), _weights_shape, lambda s, d: weight_blocks(s, d[2])),
     "GNC1HWC0-FRACTAL_Z": Conversion(
-        (6, 4), _weights_shape, lambda s, _: weight_blocks(np.moveaxis(s, 0, 1))
+        (6, 4), _weights_shape, lambda s, d: weight_blocks(np.moveaxis(s, 0, 1), d[2])
     ),
     "NCDHW-FRACTAL_Z_3D": Conversion((5, 4), _weights_3d_shape, _weights_3d),
 }
@@ -214,13 +222,38 @@ def _index_fits(o: Any) -> bool:
 
 
 def _uses_tmp(o: Any) -> bool:
-    """Whether tmp is touched: where all of a tile is transposed at once, it is not."""
-    return _is_fast(o) and not (_matrix(o) and _WHOLE_TILE[o.target])
+    """Whether tmp is touched."""
+    return _is_fast(o) and _TAKES_TMP[o.target]
+
+
+def _source(o: Any) -> View | AxisMap:
+    """What is read: a device finds the next group of weights where padded filters would end.
+
+    So it does if `src` reserves as much; the page lets it be as large as its shape.
+    """
+    if not _conv(o):
+        return View.WHOLE if _WHOLE_TILE[o.target] else View.VALID
+    if _pair(o) != "GNC1HWC0-FRACTAL_Z" or not o.target.is_device:
+        return View.WHOLE
+    group, *filters = dense_strides(o.src.shape)
+    pitch = group // o.src.shape[1] * o.dst.shape[1] * o.dst.shape[2]
+    padded = AxisMap(o.src.shape, (pitch, *filters), (), tuple(range(6)))
+    return padded if padded.span <= o.src.buffer_size else View.WHOLE
+
+
+def _bytes_touched(o: Any, name: str) -> int:
+    """How far a tile is used: of a convolution tile its shape, however much it reserves."""
+    tile = o[name]
+    if tile.kind != "conv":
+        return tile.nbytes
+    source = _source(o)
+    count = source.span if name == "src" and isinstance(source, AxisMap) else prod(tile.shape)
+    return -(-count * tile.dtype.bits // 8)
 
 
 def _apart(o: Any) -> bool:
-    used = [o.dst, o.src] + ([o.tmp] if _uses_tmp(o) else [])
-    spans = sorted((t.lease, t.addr, t.addr + t.nbytes) for t in used)
+    used = ["dst", "src"] + ["tmp"] * _uses_tmp(o)
+    spans = sorted((o[n].lease, o[n].addr, o[n].addr + _bytes_touched(o, n)) for n in used)
     return all(low[0] != high[0] or low[2] <= high[1] for low, high in pairwise(spans))
 
 
@@ -270,8 +303,13 @@ _CONV_RULES = [
         _known_pair,
     ),
     must("conv-shape", applies=lambda o: _conv(o) and _known_pair(o))(
-        "dst has the shape that follows from src: C1 == ceil(C / C0), N1 == ceil(N / 16), N0 == 16",
+        "dst has the shape that follows from src: C1 == ceil(C / C0), N1 == ceil(N / N0)",
         _shape_follows,
+    ),
+    must("conv-filters", applies=lambda o: _converts(o) and o.dst.layout in WEIGHTS)(
+        "blocks of weights hold 16 filters (N0 == 16)",
+        lambda o: o.dst.shape[2] == FILTERS,
+        otherwise="dst says how many they hold",
     ),
     must("conv-block", DEVICES, lambda o: _converts(o) and o.dst.layout != Layout.FRACTAL_Z_3D)(
         "C0 channels fill 32 bytes (C0 * sizeof == 32), or C0 is 4",
@@ -314,7 +352,7 @@ def _beyond(o: Any) -> tuple[slice, slice] | None:
     src(
         "src",
         kinds=("tile", "conv"),
-        view=lambda o: View.WHOLE if _WHOLE_TILE[o.target] else View.VALID,
+        view=_source,
         carries=True,
     ),
     tmp("tmp", lost=lambda o: o.target.is_device and _uses_tmp(o)),
@@ -391,7 +429,8 @@ def TTRANS(dst: Array, src: Array, tmp: Array, ops: Ops, poison: Poison) -> None
     `tmp` is always passed. It is used, and its contents lost, where the strides allow the fast
     transposition (dst stride a multiple of 16, for 8-bit elements of 32; src stride whole 32-byte
     blocks, at most 255 of them); `TTRANS.tmp_bytes(dst, src)` says how many bytes. A5 and Kirin
-    do not touch it for a matrix. Filters beyond N
+    do not touch it. Groups of GNC1HWC0 weights lie N1 * N0 filters apart on a device whose `src`
+    reserves room for that many (BufferSize), N filters elsewhere. Filters beyond N
     keep their contents in NC1HWC0 to FRACTAL_Z: clear `dst` first. Elsewhere channels beyond C and
     filters beyond N become zero; the permissive profile leaves all of them untouched. The fast path
     of A2A3 leaves the rest of the last 32-byte block of each row of `dst` unspecified.

@@ -211,15 +211,15 @@ class Call:
             kind, sizes, view = view.dtype or kind, view.sizes, view.places
         if isinstance(view, slice):
             axis_map, rows, cols = flat_map(max(1, view.stop)), slice(0, 1), view
+        elif isinstance(view, AxisMap):
+            axis_map = view
+            rows, cols = (slice(0, size) for size in sizes or (view.rows, view.cols))
         elif isinstance(value, ConvObject):
             axis_map = value.spec.axis_map(value.shape)
             rows, cols = slice(0, 1), slice(0, axis_map.cols)
         elif view is View.STORAGE:
             axis_map = flat_map(value.spec.numel)
             rows, cols = slice(0, 1), slice(0, axis_map.cols)
-        elif isinstance(view, AxisMap):
-            axis_map = view
-            rows, cols = (slice(0, size) for size in sizes or (view.rows, view.cols))
         else:
             axis_map = value.spec.axis_map(value.vr, value.vc)
             rows, cols = _extent(view, (value.vr, value.vc), axis_map)
