@@ -424,7 +424,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="files whose path matches this expression")
     parser.add_argument("--skip", default="", help=f"steps, with commas: {', '.join(STEPS)}")
     parser.add_argument("--rules", default="release", help="the profile that decides")
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each launch")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each launch")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write the verdict of every file here")
     parser.add_argument("--table", type=Path, help="write the table of what is refused here")

@@ -81,7 +81,6 @@ JUDGEMENTS: dict[str, str] = {
     "SA-0053": "an entry of a FIFO whose memory nobody gives",
     "TPOP.slot-size": "a slot smaller than what is pushed into it",
     "argument-type": "a vector as a parameter: a caller on the device computes it",
-    "budget": "a run that takes longer than the limit of 10 seconds on a busy machine",
     "declaration": "a function that another file defines",
     "int-address": "an address as a number: no array lies there",
     "local-bounds": "an index that an argument gives, whose meaning is not written in the file",

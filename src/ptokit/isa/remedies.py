@@ -9,7 +9,7 @@ where a rule is broken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import IntEnum
 from typing import Any, cast
@@ -34,6 +34,7 @@ _TRIALS = 800  # changes tried per rule: a program may break many
 _NEAR = 256  # values on either side that are tried one by one
 _FAR = 1 << 20
 _TRIALS_ELSEWHERE = 64  # of those, changes tried on the rest of the program
+_MOST_HOPELESS = 1 << 14  # searches in vain that are remembered
 _FEW = 16  # values of a template argument that was left out
 _SIZES = {"rows": "Rows", "cols": "Cols", "valid_row": "ValidRow", "valid_col": "ValidCol"}
 _NAMES = {
@@ -76,12 +77,17 @@ _ORDER = (
 Mends = Callable[[Ops], bool]
 Test = Callable[[Facts], bool]
 Elsewhere = Callable[[str, Facts], bool]  # would the rest of the program take this operand?
+# Searches in vain are the longest, and a program is verified more than once.
+_hopeless: set[tuple[Hashable, ...]] = set()
 
 
 def remedies(
     insn: Insn, rule: Rule, ops: Ops, seen: Iterable[str], elsewhere: Elsewhere | None = None
 ) -> str:
     """The changes of one operand or template argument each, joined by "or"; may be empty."""
+    case = _case(insn, rule, ops)
+    if case in _hopeless:
+        return ""
     rules = [r for r in insn.rules if r.binds(ops.target.name)]
     holding = [r for r in rules if r is not rule and not _breaks(r, ops)]
     trials = iter(range(_TRIALS))
@@ -117,7 +123,22 @@ def remedies(
                 found += _turned(insn, ops, name, knob, mends, taken)
         if found:
             return " or ".join(dict.fromkeys(found))
+    if next(wide_trials, None) == 0:  # nothing of this program was asked
+        if len(_hopeless) >= _MOST_HOPELESS:
+            _hopeless.clear()
+        _hopeless.add(case)
     return ""
+
+
+def _case(insn: Insn, rule: Rule, ops: Ops) -> tuple[Hashable, ...]:
+    """What a search depends on: all of the operands, but of addresses only which are the same."""
+    facts = [each for _, each in ops]
+    return (
+        *(insn, rule, ops.target, ops.mode),
+        *ops.attrs.items(),
+        *(replace(each, address=None) if isinstance(each, TileFacts) else each for each in facts),
+        *map(facts.index, facts),
+    )
 
 
 def size_remedy(spec: TileSpec, broken: Violation) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ptokit.machine.machine import Machine
 
 UNLIMITED = 1 << 30
+_NUMBERS = (int, float, np.generic)
 Place = Site | Location
 
 
@@ -447,7 +448,7 @@ class Sync:
     def give_value(self, value: Any) -> None:
         """An operation returns a number: until it is used it may be on its way."""
         if self.journal is not None and self.journal.reading is not None:
-            self.core.values.append((value, self.journal.reading))
+            self.core.values.append(((type(value), value), self.journal.reading))
             self.journal.reading = None
 
     def take_values(self, operands: Sequence[Any]) -> None:
@@ -456,9 +457,10 @@ class Sync:
         A number is known by its value: whether it came from there is not followed any further.
         """
         values = self.core.values
-        for index in range(len(values) - 1, -1, -1):
+        taken = {(type(each), each) for each in operands if isinstance(each, _NUMBERS)}
+        for index in range(len(values) - 1, -1, -1) if taken else ():
             value, come = values[index]
-            if any(type(operand) is type(value) and operand == value for operand in operands):
+            if value in taken:
                 self.learn(come)
                 for _ in range(index + 1):  # what was read before has come as well
                     values.popleft()

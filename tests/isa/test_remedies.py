@@ -1,0 +1,45 @@
+"""The search for values that would mend a broken rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ptokit import loads
+from ptokit.isa import remedies
+
+TILE = "!pto.tile_buf<vec, 16x64xf32, valid=?x?>"
+PROGRAM = f"""
+func.func @k(%n: index) attributes {{pto.entry}} {{
+  %s = arith.constant 2.0 : f32
+  %zero = arith.constant 0 : index
+  %a0 = arith.constant 0 : i64
+  %a1 = arith.constant 4096 : i64
+  %t0 = pto.alloc_tile addr = %a0 valid_row = %zero valid_col = %zero : {TILE}
+  %t1 = pto.alloc_tile addr = %a1 valid_row = %zero valid_col = %zero : {TILE}
+  pto.tmuls ins(%t0, %s : {TILE}, f32) outs(%t0 : {TILE})
+  pto.tmuls ins(%t1, %s : {TILE}, f32) outs(%t1 : {TILE})
+  return
+}}
+"""
+
+
+def test_a_search_in_vain_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the tiles lie, and however often the program is verified."""
+    searched: list[Any] = []
+    turned = remedies._turned  # pyright: ignore[reportPrivateUsage]
+
+    def counted(*given: Any) -> list[str]:
+        searched.append(given)
+        return turned(*given)
+
+    monkeypatch.setattr(remedies, "_turned", counted)
+    monkeypatch.setattr(remedies, "_hopeless", set[Any]())
+    program = loads(PROGRAM)
+    first = program.check("a2a3", 3, rules="release")
+    tried = len(searched)
+    assert [each.code for each in first] == ["TMULS.non-empty"] * 2
+    assert tried > 0
+    assert program.check("a2a3", 3, rules="release") == first
+    assert len(searched) == tried
