@@ -44,7 +44,7 @@ from ptokit.passes.from_memrefs import with_tiles
 from ptokit.passes.levels import ConvertLevel, level_of
 from ptokit.passes.open_scopes import open_scopes
 from ptokit.passes.run_time_sizes import with_run_time_sizes
-from ptokit.passes.scales import with_scale_memories
+from ptokit.passes.scales import with_scale_layouts, with_scale_memories
 from ptokit.passes.spell_out import spelled_out
 from ptokit.passes.unfold import unfolded
 from ptokit.passes.verify import Verify
@@ -117,7 +117,8 @@ class Program:
 
     def __init__(self, module: Module, text: str = "") -> None:
         self.module = module
-        self.launchable = with_clusters(module)  # the module with all that can be launched
+        # The module with all that can be launched, and what the text leaves to be inferred.
+        self.launchable = with_clusters(with_scale_layouts(module))
         self._text = text
         self._finished: dict[tuple[Any, ...], tuple[Module, list[Diagnostic]]] = {}
         self._kernels: dict[str, Kernel] = {}

@@ -181,6 +181,21 @@ def matrix_shape(dtype: DType, rows: int, cols: int, layout: Layout) -> Dims:
     return shapes[layout]
 
 
+# The boxes, rows by columns, in which scales of matrix operands lie.
+_SCALE_BOXES = {Layout.MX_A_ZZ: (16, 2), Layout.MX_B_NN: (2, 16)}
+
+
+def in_boxes(dtype: DType, shape: Dims, stride: Dims, layout: Layout) -> tuple[Dims, Dims]:
+    """A view as it lies: of a matrix of scales, all boxes that it begins; others as they are."""
+    if layout not in _SCALE_BOXES or len(shape) != 2:
+        return shape, stride
+    if DYNAMIC in shape:
+        return (1, DYNAMIC, DYNAMIC, 16, 2), (DYNAMIC, DYNAMIC, 32, 2, 1)
+    sizes = zip(shape, _SCALE_BOXES[layout], strict=True)
+    rows, cols = (-(-size // unit) * unit for size, unit in sizes)
+    return matrix_shape(dtype, rows, cols, layout), matrix_stride(dtype, rows, cols, layout)
+
+
 def strides_in_use(shape: Dims, stride: Dims) -> Dims:
     """The strides of a view; one row of neighbours is dense, whatever it was cut out of."""
     size = shape[-1]

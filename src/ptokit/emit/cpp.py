@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ptokit.base.dtypes import DType
 from ptokit.base.enums import Layout
+from ptokit.base.tensors import in_boxes
 from ptokit.base.tiles import DYNAMIC
 from ptokit.emit.aggregates import Aggregates
 from ptokit.emit.asynchronous import Asynchronous
@@ -29,6 +30,7 @@ from ptokit.emit.expressions import (
     times,
     value_type,
 )
+from ptokit.emit.expressions import whole as whole_number
 from ptokit.emit.fifos import Fifos
 from ptokit.emit.launchers import launcher, wrapped
 from ptokit.emit.simplify import simplified
@@ -373,7 +375,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
 
     def _tensor(self, value: Value, view: GlobalView, base: str) -> None:
         """An object for a view, called `base` where the author has no name for it."""
-        shape, strides = view.shape, view.stride
+        shape, strides = self._lying(value, view)
         if {e.number for e in shape[:-1]} <= {1} and strides[-1].number == 1:
             strides = [shape[-1]] * 4 + [strides[-1]]  # one row is flat, whatever it was cut out of
         more: list[str] = []
@@ -392,6 +394,19 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         name = self._declare(value, value.name if is_named(value) else base)
         args = ", ".join([view.pointer.text, *(f"{kind}{each}" for each in more)])
         self._line(f"{kind} {name}({args});")
+
+    def _lying(self, value: Value, view: GlobalView) -> tuple[list[Expr], list[Expr]]:
+        """The sizes and strides of a view as it lies: matrices of scales lie in boxes."""
+        numbers = [[e.number for e in sizes] for sizes in (view.shape, view.stride)]
+        shape, strides = (tuple(DYNAMIC if n is None else n for n in each) for each in numbers)
+        found = in_boxes(view.dtype, shape, strides, view.layout)
+        if found == (shape, strides):
+            return view.shape, view.stride
+        if any(DYNAMIC in sizes for sizes in found):
+            assert isinstance(value.owner, Op)
+            raise self._refuse("a matrix of scales whose sizes are known as it runs", value.owner)
+        boxes, steps = found
+        return [*map(whole_number, boxes)], [*map(whole_number, steps)]
 
     # ---- debugging and control -------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import Layout
 from ptokit.base.location import Location
-from ptokit.base.tensors import GlobalSpec, strides_in_use
+from ptokit.base.tensors import GlobalSpec, in_boxes, strides_in_use
 from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Function, Value
 from ptokit.ir.evaluate import bits_of, round_to, wrap
@@ -94,6 +94,7 @@ class View:
 def _five(
     element: DType, shape: tuple[int, ...], stride: tuple[int, ...], layout: Layout
 ) -> GlobalSpec:
+    shape, stride = in_boxes(element, shape, stride, layout)
     missing = 5 - len(shape)
     whole = max((n * s for n, s in zip(shape, stride, strict=True)), default=1)
     shape, stride = (1,) * missing + shape, (max(whole, 1),) * missing + stride

@@ -241,7 +241,7 @@ sync_op_type     dotted -  TLOAD TSTORE_ACC TSTORE_VEC TMOV_M2L TMOV_M2S TMOV_M2
 TMOV_V2M TMATMUL TVEC TVECWAIT_EVENT
 event            dotted -  EVENT_ID0 EVENT_ID1 EVENT_ID2 EVENT_ID3 EVENT_ID4 EVENT_ID5 EVENT_ID6 \
 EVENT_ID7
-layout           dotted Layout  nd dn nz
+layout           dotted Layout  nd dn nz mx_a_zz mx_b_nn
 kernel_kind      dotted -  cube vector
 func_core_type   dotted -  AIC=1 AIV=2 MIX=3 AIC_OR_AIV=4
 module_core_type dotted -  AIC=1 AIV=2 MIX=3

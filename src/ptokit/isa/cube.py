@@ -207,6 +207,10 @@ ONE_PADDED_ROW = must("one-row", DEVICES)(
     lambda o: o.aMatrix.rows == 1 and o.aMatrix.cols * o.aMatrix.dtype.bits % (512 * 8) == 0,
     "declare a Left tile of one row, its columns rounded up to 512 bytes, and set its valid "
     "columns",
+    Told(
+        "the row lies at the start of its last block, and what is behind it does not count",
+        lambda o: o.aMatrix.rows == 1,
+    ),
 )
 
 

@@ -18,7 +18,7 @@ from ptokit.isa import cube
 from ptokit.isa.facts import Ops
 from ptokit.isa.language import in_text, known, single
 from ptokit.isa.regions import Reach
-from ptokit.isa.rules import Told, must, on_devices
+from ptokit.isa.rules import must, on_devices
 from ptokit.isa.services import Places, Poison
 from ptokit.isa.spec import Asm, Extent, Operand, Pipe, Rule, insn, src, types
 
@@ -33,6 +33,11 @@ _FP4 = ("f4e1m2x2", "f4e2m1x2")
 def _blocks(k: int) -> int:
     """Scales per row or column: K is padded to a multiple of 64."""
     return -(-k // 64) * 2
+
+
+def _box_rows(rows: int) -> int:
+    """The rows of boxes; a single row is just a row."""
+    return rows if rows == 1 else -(-rows // 16) * 16
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class _Side:
         return src(self.name, view=self._region, memory=self.memory)
 
     def _region(self, o: Any) -> Extent:
-        if not o.target.is_device or (self.is_located(o) and self.is_held(o)):
+        is_as_asked = self.is_located(o) and self.is_held(o) and o[self.name].itemsize == 1
+        if is_as_asked or not o.target.is_device:
             return self.size(o)
         rows, cols = self.room(o)
         order, inner = self.layout
@@ -78,7 +84,7 @@ def _sides(sizes: cube.Sizes) -> tuple[_Side, _Side]:
             *("aScaleMatrix", TileType.ScaleLeft, (BLayout.RowMajor, SLayout.RowMajor)),
             size=lambda o: (sizes.m(o), used(o)),
             asked=lambda o: (sizes.m(o), _blocks(sizes.k(o))),
-            room=lambda o: (-(-o.aMatrix.rows // 16) * 16, _blocks(o.aMatrix.cols)),
+            room=lambda o: (_box_rows(o.aMatrix.rows), _blocks(o.aMatrix.cols)),
         ),
         _Side(
             *("bScaleMatrix", TileType.ScaleRight, (BLayout.ColMajor, SLayout.ColMajor)),
@@ -125,12 +131,7 @@ def _rules(sizes: cube.Sizes) -> list[Rule]:
         must("scale-type")(
             "the scales are f8e8m0",
             lambda o: o.aScaleMatrix.dtype is dt.f8e8m0 and o.bScaleMatrix.dtype is dt.f8e8m0,
-            otherwise=Told(
-                "their bytes are read as f8e8m0",
-                lambda o: (
-                    o.target.is_device and o.aScaleMatrix.itemsize == o.bScaleMatrix.itemsize == 1
-                ),
-            ),
+            otherwise=on_devices("their bytes are read as f8e8m0"),
         ),
         must("scale-location")(
             "aScaleMatrix is a ScaleLeft and bScaleMatrix a ScaleRight tile",
@@ -159,6 +160,7 @@ def _rules(sizes: cube.Sizes) -> list[Rule]:
         must("whole-blocks", "a5")(
             "bMatrix.Cols is a multiple of 64 for 4-bit and of 32 for 8-bit elements",
             lambda o: o.bMatrix.cols % (64 if o.bMatrix.dtype.is_packed else 32) == 0,
+            otherwise="the boxes of bMatrix lie as its type says, and are multiplied as they lie",
         ),
         cube.same_accumulator("cMatrix", "a5"),
         must("SA-0244", "a5")(
@@ -176,6 +178,7 @@ _MATRIX = [
         "k is a multiple of 64: the padding counts as valid and is zero in both operands",
         lambda o: o.aMatrix.vc % 64 == 0,
         "pad both operands with TFILLPAD and make the valid K the padded one",
+        "k elements are multiplied: what lies behind them in the last 64 has to be zero",
     ),
 ]
 _ROW = [

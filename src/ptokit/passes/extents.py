@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ptokit.ir.attributes import SymbolAttr
+from ptokit.base.enums import Layout
+from ptokit.base.tensors import Dims, in_boxes
+from ptokit.ir.attributes import EnumAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects.func import CALL
 from ptokit.ir.dialects.memory import ADDPTR, MAKE_VIEW
 from ptokit.ir.evaluate import Number, Undefined, evaluate
+from ptokit.ir.types import ViewType
 
 
 @dataclass
@@ -89,10 +92,19 @@ class _Walk:
         if base.pointer is None or None in numbers:
             return
         first, *rest = [int(n) for n in numbers if n is not None]
-        steps = zip(rest[: len(shape)], rest[len(shape) :], strict=True)
-        last = first + sum((n - 1) * step for n, step in steps)
+        sizes, steps = _lying(op, tuple(rest[: len(shape)]), tuple(rest[len(shape) :]))
+        last = first + sum((n - 1) * step for n, step in zip(sizes, steps, strict=True))
         reached = self._found.elements.get(base.pointer, 0)
         self._found.elements[base.pointer] = max(reached, last + 1)
+
+
+def _lying(op: Op, shape: Dims, strides: Dims) -> tuple[Dims, Dims]:
+    """The sizes and strides of a view as it lies in memory."""
+    layout, made = op.attrs.get("layout"), op.result.type
+    element = made.element.dtype if isinstance(made, ViewType) else None
+    if element is None or not isinstance(layout, EnumAttr):
+        return shape, strides
+    return in_boxes(element, shape, strides, Layout[layout.value.upper()])
 
 
 def _behind(pointer: _Known, offset: _Known) -> _Known:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.base.enums import BLayout, CompactMode, Layout, SLayout
-from ptokit.base.tensors import GlobalSpec, strides_in_use
+from ptokit.base.tensors import GlobalSpec, in_boxes, strides_in_use
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.ir.attributes import EnumAttr, OpaqueAttr
 from ptokit.ir.core import Op, Value
@@ -273,14 +273,15 @@ def inferred_layout(shape: tuple[int, ...], stride: tuple[int, ...]) -> Layout:
 
 def global_facts(view: View) -> GlobalFacts:
     """The five-dimensional tensor a view is; missing leading dimensions are 1."""
-    missing = 5 - len(view.shape)
-    shape, stride = view.shape, view.stride
+    layout = view.layout or Layout.ND
+    shape, stride = in_boxes(view.dtype, view.shape, view.stride, layout)
+    missing = 5 - len(shape)
     if missing > 0:
         known = DYNAMIC not in shape and DYNAMIC not in stride and bool(stride)
         whole = max(n * s for n, s in zip(shape, stride, strict=True)) if known else DYNAMIC
         shape, stride = (1,) * missing + shape, (whole,) * missing + stride
     stride = strides_in_use(shape[-5:], stride[-5:])
-    return GlobalFacts(GlobalSpec.of(view.dtype, shape[-5:], stride, view.layout or Layout.ND))
+    return GlobalFacts(GlobalSpec.of(view.dtype, shape[-5:], stride, layout))
 
 
 # ---- memrefs -----------------------------------------------------------------------------------

@@ -136,18 +136,27 @@ def _scales(function: Function, accesses: Accesses) -> dict[Value, Value]:
     """Scale tiles with the tile each belongs to: the cube looks at a sixteenth of its address."""
     found: dict[Value, Value] = {}
     for op in function.walk():
-        tiles = [v for v in op.operands if op.insn and isinstance(v.type, TileBufType)]
+        if op.insn is None:
+            continue
+        tiles = [v for v in op.operands if isinstance(v.type, TileBufType)]
         by_loc = {v.type.spec.loc: v for v in tiles if isinstance(v.type, TileBufType)}
         for scale_loc, data_loc in _SCALED.items():
             if scale_loc in by_loc and data_loc in by_loc:
                 (data, *others) = accesses.stands_for(by_loc[data_loc])
                 for scale in accesses.stands_for(by_loc[scale_loc]):
+                    if not op.insn.binds and _is_given(scale) and _is_given(data):
+                        continue  # where they lie is up to the caller
                     if not all(_is_placed_here(tile, accesses) for tile in (scale, data)):
                         raise ProgramError([_foreign(op)])
                     many = others or isinstance(data.type, MultiTileType)
                     if many or found.setdefault(scale, data) is not data:
                         raise ProgramError([_torn(op)])
     return found
+
+
+def _is_given(tile: Value) -> bool:
+    """Whether a tile is a parameter of the function."""
+    return not isinstance(tile.owner, Op)
 
 
 def _is_placed_here(tile: Value, accesses: Accesses) -> bool:
