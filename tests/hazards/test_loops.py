@@ -30,6 +30,12 @@ def test_random_programs(first: int) -> None:
     assert passed
 
 
+def test_a_view_that_left_a_place_is_not_there_again() -> None:
+    """Early trips load what every trip stores, later ones what lies beside it."""
+    found = outcome(1353)
+    assert found.short == found.full
+
+
 @pytest.mark.parametrize(("example", "many"), [("vector_add", 40), ("fifo", 12)])
 def test_mutants_of_examples(example: str, many: int) -> None:
     outcomes = mutant_outcomes(ROOT / "examples" / f"{example}.py")

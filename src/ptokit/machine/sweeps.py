@@ -67,6 +67,10 @@ class Sweep:
             return None
         return Region("GM", Rows(self._origin + top * pitch + left, wide, pitch, tall))
 
+    def last_read(self) -> Region:
+        """Where it was in the last trip that was read."""
+        return Region("GM", self.rows.behind(self.before[-1]))
+
     @property
     def kind(self) -> tuple[int, Rows]:
         """The same for those of one shape in one array."""
@@ -179,22 +183,28 @@ class Sweeps:
         self._size = len(window.instructions)
         for place, noted in enumerate(window.instructions, 1):
             turns[noted.agent] = turns.get(noted.agent, 0) + 1
-            for access in noted.bound if noted.moves else ():
+            for access in noted.bound:
+                if not noted.moves:
+                    self._stays(access)
+                    continue
                 self._column(noted, access, table[:, column], (turns[noted.agent], place))
                 column += 1
 
     def _column(self, noted: Noted, access: Any, addresses: Array, turn: tuple[int, int]) -> None:
         if (addresses == addresses[0]).all():
-            at = Access(access.pattern, access.memory, int(addresses[0]) - access.memory.base)
-            region = self._log.region(at)
-            if region is not None:
-                self._steady.append((region, access.writes))
+            offset = int(addresses[0]) - access.memory.base
+            self._stays(Access(access.pattern, access.memory, offset))
             return
         rows = access.pattern.extents
         if isinstance(rows, Rows):
             self._moving.append(Sweep(noted, access, rows, addresses, *turn))
         else:
             self._is_regular &= not rows
+
+    def _stays(self, access: Any) -> None:
+        region = self._log.region(access)
+        if region is not None:
+            self._steady.append((region, access.writes))
 
     @property
     def regions(self) -> list[Region]:
@@ -252,6 +262,10 @@ class Sweeps:
         """Whether nothing that was touched before, or in every window, is in conflict."""
         log, noted, writes = self._log, sweep.noted, sweep.access.writes
         if any(hull.overlaps(r) for r, written in self._steady if written or writes):
+            return False
+        # What the trip that was read last left in a region that stays would seem to come each trip.
+        there = sweep.last_read()
+        if any(there.overlaps(region) for region, _ in self._steady):
             return False
         if log.global_index().is_costly(hull):
             return False
