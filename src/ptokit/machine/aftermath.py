@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from ptokit.machine.scheduler import Scheduler
 
 
-def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], site: Any) -> None:
-    """Before an instruction: does this core have the pipe, and does a tile lie in a FIFO?"""
+def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], site: Any) -> bool:
+    """Before an instruction: does this core have the pipe, and does a tile lie in a FIFO?
+
+    Returns whether nothing can be said of the call until another FIFO is used.
+    """
     if call.pipe not in core.target.pipes[core.kind]:
         raise fail(
             "E5",
@@ -28,15 +31,20 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
             site=site,
             target=core.target.name,
         )
-    pipes = [pipe for pipe in core.pipes if pipe.local]
-    if not pipes or call.insn.pipe is None:
-        return
+    if call.insn.pipe is None:
+        return True
+    pipes, is_clear = [pipe for pipe in core.pipes if pipe.local], True
     for operand in operands:
-        if isinstance(operand, TileObject) and operand.storage is not None and not operand.in_ring:
+        if not isinstance(operand, TileObject) or operand.storage is None:
+            continue
+        if operand.in_ring:  # another tile at this address is the same to the call
+            is_clear = False
+        else:
             start, stop = operand.address, operand.address + operand.spec.nbytes
             for pipe in pipes:
                 low, high = pipe.reserved(core, operand.spec.loc)
                 if start < high and low < stop:
+                    is_clear = False
                     findings.add(
                         "E16",
                         f"{call.insn.name} uses a tile that lies in the local slots of {pipe.spec}",
@@ -48,6 +56,7 @@ def at_pipe(findings: Findings, core: Core, call: Any, operands: Sequence[Any], 
                         # On a device it harms once an entry comes to lie there, which is a race.
                         severity="warning" if findings.policy.profile == "release" else "error",
                     )
+    return is_clear
 
 
 def left_flags(findings: Findings, core: Core) -> None:

@@ -50,6 +50,16 @@ class Clocks:
         for agent in agents:
             self.known[agent].join(clock)
 
+    def take(self, agent: int, clock: Clock) -> None:
+        """Let one agent go on after what a signal proves."""
+        self.known[agent].join(clock)
+
+    def hand(self, giver: int, taker: int) -> None:
+        """Let one agent go on after the work of another, and all that came before it."""
+        known = self.known[taker]
+        known.join(self.known[giver])
+        known[giver] = self.count[giver]
+
     def learn(self, core: int, clock: Clock) -> None:
         """Let all agents of a core go on after what a signal proves."""
         before, after = Clock(), None
@@ -104,8 +114,14 @@ class CoreClocks(Clocks):
     def acquire(self, agents: Iterable[int], clock: Clock | None) -> None:
         super().acquire({agent - agent % PIPES for agent in agents}, clock)
 
+    def take(self, agent: int, clock: Clock) -> None:
+        super().take(agent - agent % PIPES, clock)
+
+    def hand(self, giver: int, taker: int) -> None:
+        super().hand(giver - giver % PIPES, taker - taker % PIPES)
+
     def learn(self, core: int, clock: Clock) -> None:
-        super().acquire((core * PIPES,), clock)
+        super().take(core * PIPES, clock)
 
     def barrier(self, agent: int) -> None:
         """All that is done is complete."""

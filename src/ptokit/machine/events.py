@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import Pipe, Token
 from ptokit.isa.spec import Insn
+from ptokit.machine.access import Access
 from ptokit.machine.regions import Ranges, Region, Use
 
 if TYPE_CHECKING:
@@ -43,12 +44,13 @@ class Event:
 
     `call` and `bound` hold its accesses: those known beforehand, and those to global memory. The
     hazard log adds when that was: `time` counts the instructions of `agent`, `uses` are all
-    accesses. `name`, `signals` and `waits` are filled in when the whole stream is followed.
+    accesses; where the journal says at which addresses `bound` lies, these are `places`. `name`,
+    `signals` and `waits` are filled in when the whole stream is followed.
     """
 
     __slots__ = (
         "agent", "bound", "call", "insn", "is_told", "left", "moment", "name", "noted", "outer",
-        "pipe", "signals", "site", "time", "uses", "waits",
+        "pipe", "places", "signals", "site", "time", "uses", "waits",
     )  # fmt: skip
 
     def __init__(self, insn: Insn, pipe: Pipe, site: Site | Location) -> None:
@@ -56,6 +58,7 @@ class Event:
         self.pipe = pipe
         self.site = site
         self.bound: Sequence[Any] = ()
+        self.places: Sequence[int] = ()
 
     call: Ready  # what was executed; of an operation that only orders there is none
     noted: Noted  # what the journal says of it
@@ -85,6 +88,16 @@ class Event:
         """The operand through which it accessed a region."""
         found = (u.operand for u in self.uses if u.region is region and u.writes == wrote)
         return next(found, "")
+
+    @property
+    def reached(self) -> Sequence[Any]:
+        """The accesses to global memory, where they lay this time."""
+        if not self.places:
+            return self.bound
+        return [
+            Access(each.pattern, each.memory, address - each.memory.base)
+            for each, address in zip(self.bound, self.places, strict=True)
+        ]
 
     @property
     def accesses(self) -> tuple[Touch, ...]:

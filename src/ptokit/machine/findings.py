@@ -234,7 +234,7 @@ def edge_of(here: Core, there: Core, first: str, second: str) -> str:
 def _accessed(
     event: Event, operand: str, *, did: bool, core: Core, span: tuple[int, int]
 ) -> Accessed:
-    accesses = (*getattr(event.call, "accesses", ()), *event.bound)
+    accesses = (*getattr(event.call, "accesses", ()), *event.reached)
     mine = next((a for a in accesses if a.operand == operand and (a.writes if did else a.reads)), 0)
     return Accessed(
         event.insn.name,

@@ -17,6 +17,7 @@ from ptokit.isa.effects import Steps
 from ptokit.isa.spec import Pipe
 from ptokit.isa.targets import Target
 from ptokit.isa.walks import is_positionwise, walk_of
+from ptokit.machine.access import Access
 from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
@@ -51,6 +52,7 @@ class Noted:
     moves: bool  # these lie where the journal says
     compared: dict[str, bool]  # of operands: whether another core had written the same bytes
     changed: tuple[str, ...]  # registers
+    uses: tuple[Use, ...] | None = None  # the same each time, where nothing moves
 
 
 class HazardLog:
@@ -83,9 +85,13 @@ class HazardLog:
         call = event.call
         event.moment = self.moment = self.moment + 1
         plan = self._plans.get(call) or self._plan(event)
-        uses = plan.uses
-        if event.bound:
-            uses += self._bound_uses(event, plan)
+        noted = event.noted
+        uses = noted.uses
+        if uses is None:
+            if noted.moves:
+                uses = self._moving_uses(event, plan)
+            else:
+                uses = noted.uses = plan.uses + self._bound_uses(event, plan)
         if not uses and not plan.is_special:
             return
         clocks = self.clocks
@@ -189,6 +195,19 @@ class HazardLog:
             is_over = plan.steps is not None and plan.steps.scratch_complete and not is_global
             atomic = plan.is_atomic and writes
             found.append(Use(access.operand, writes, region, None, atomic, is_over))
+        return tuple(found)
+
+    def _moving_uses(self, event: Event, plan: Plan) -> tuple[Use, ...]:
+        """With global memory at the addresses that the journal names."""
+        found, known = list(plan.uses), self.global_index().get
+        for access, address in zip(event.bound, event.places, strict=True):
+            pattern, memory = access.pattern, access.memory
+            region = None if self._history else known((address, pattern.extents))
+            if region is None:
+                region = self.region(Access(pattern, memory, address - memory.base))
+            if region is not None and pattern.operand not in plan.handles:
+                writes = pattern.writes
+                found.append(Use(pattern.operand, writes, region, None, writes and plan.is_atomic))
         return tuple(found)
 
     # ---- what a window of a journal touches -----------------------------------------------------

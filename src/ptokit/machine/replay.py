@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ptokit.machine.access import Access
 from ptokit.machine.clocks import PIPES
 from ptokit.machine.events import Event
 from ptokit.machine.flags import Clock
@@ -73,7 +72,7 @@ class Replay:
         """Read some entries."""
         clocks, see, skips, last = self.clocks, self.log.see, self.skips, self._last
         entries, operations = self.notes.entries, self.notes.operations
-        proven, taken = self._proven, self._taken
+        proven, taken, kept = self._proven, self._taken, self.notes.kept
         at, previous = start, 0
         while at < stop:
             code = entries[at]
@@ -105,14 +104,22 @@ class Replay:
                 clocks.barrier(code >> 2)
                 continue
             if kind == GIVE:
-                proven[self._given] = clocks.release(code >> 2)
-                self._given += 1
+                given = self._given
+                self._given = given + 1
+                # Most flags are waited for at once: nobody else will ask what they prove.
+                if at + 1 < stop and entries[at + 1] == 1 and given not in kept:
+                    taker = entries[at]
+                    if taker >= 0 and taker & 3 == TAKE:
+                        clocks.hand(code >> 2, taker >> 2)
+                        at += 2
+                        continue
+                proven[given] = clocks.release(code >> 2)
                 continue
             token = self._given - entries[at]
             taken.append(token)
             at += 1
             if kind == TAKE:
-                clocks.acquire((code >> 2,), proven[token])
+                clocks.take(code >> 2, proven[token])
             else:
                 clocks.learn((code >> 2) // PIPES, proven[token])
 
@@ -161,31 +168,30 @@ class Replay:
     def _proven_behind(self, window: Window, shift: Shift, left: int) -> dict[int, Clock] | None:
         """What the tokens of the last windows prove, which may be taken behind them.
 
-        None where two windows do not tell it.
+        None where the window that was read last does not tell it.
         """
-        many, get, found = window.given, self._proven.get, dict[int, Clock]()
-        for later in range(max(0, left - window.depth), left):
-            for number in range(self._given, self._given + many):
-                clock = shift.of(get(number - 2 * many), get(number - many), later + 1)
-                if clock is None:
-                    return None
-                found[number + later * many] = clock
+        many, kept, found = window.given, self.notes.kept, dict[int, Clock]()
+        end = self._given + left * many
+        several = range(end - window.depth * many, end) if kept else ()
+        for number in {*window.pending(end), *(n for n in several if n in kept)}:
+            # The token of the last window that was read, and how many windows behind it that is.
+            later, place = divmod(number - self._given, many)
+            clock = self._proven.get(self._given + place - many)
+            if later < 0:
+                continue
+            if clock is None:
+                return None
+            found[number] = shift.of(clock, later + 1)
         return found
 
     def _event(self, noted: Noted) -> Event:
         """The event of an instruction, where its operands lay this time."""
         call = noted.call
         event = Event(call.insn, call.pipe, noted.site)
-        event.call, event.agent, event.noted = call, noted.agent, noted
-        if not noted.moves:
-            event.bound = noted.bound
-            return event
-        addresses, at = self.notes.addresses, self._address
-        self._address = at + len(noted.bound)
-        event.bound = tuple(
-            Access(each.pattern, each.memory, addresses[at + i] - each.memory.base)
-            for i, each in enumerate(noted.bound)
-        )
+        event.call, event.agent, event.noted, event.bound = call, noted.agent, noted, noted.bound
+        if noted.moves:
+            at, self._address = self._address, self._address + len(noted.bound)
+            event.places = self.notes.addresses[at : self._address]
         return event
 
     def _apply(self, operation: Any, at: int) -> int:

@@ -139,7 +139,12 @@ class LaunchMachine(Machine):
         core.calls += 1
         if scheduler.careful:
             if core.pipes or pipe not in self.target.pipes[core.kind]:
-                at_pipe(scheduler.findings, core, call, operands, site)
+                # Calls that were looked at since a FIFO came into use are not looked at again.
+                in_use = sum([len(fifo.local) for fifo in core.pipes])
+                if core.clear.get(call) != in_use and at_pipe(
+                    scheduler.findings, core, call, operands, site
+                ):
+                    core.clear[call] = in_use
         elif insn.in_auto is InAuto.UNWANTED and self.mode == "auto":
             found = unwanted(insn, site)
             scheduler.findings.add(

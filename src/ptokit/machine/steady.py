@@ -159,12 +159,20 @@ class Shift:
             two.agent, one.time, two.time
         )
 
-    def of(self, before: Clock | None, after: Clock | None, times: int) -> Clock | None:
-        """What a token proves that many windows later, from two that are one window apart."""
-        if before is None or after is None or not self._clock(before, after):
-            return None
-        moved = ((agent, time, time - before[agent]) for agent, time in after.items())
-        return Clock({agent: time + times * step for agent, time, step in moved}, after.base)
+    def of(self, clock: Clock, times: int) -> Clock:
+        """What a token of the last window proves that many windows later.
+
+        Its times come from the state before the window, or were begun in it: each stands still or
+        goes on.
+        """
+        by, latest = self.by, self._latest
+        return Clock(
+            {
+                agent: time + times * by[agent] if agent in by and time > latest[agent] else time
+                for agent, time in clock.items()
+            },
+            clock.base,
+        )
 
     def apply(
         self, log: HazardLog, window: Window, states: tuple[State, State], times: int
