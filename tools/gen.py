@@ -14,6 +14,7 @@ from language_page import page as language_page
 
 from ptokit.base.convs import CONV_PARAMETERS
 from ptokit.frontend.instruction import namespace, own_enumerations
+from ptokit.frontend.micro_operations import operations
 from ptokit.isa import INSTRUCTIONS
 from ptokit.isa.micro import MICRO
 from ptokit.isa.spec import NUMBERS, Insn, Operand
@@ -106,6 +107,35 @@ def stubs(space: str, what: str) -> str:
     return f"{HEADER.format(what=what, imports=imports)}\n{body}\n__all__ = [\n{names}\n]\n"
 
 
+def micro_stubs() -> str:
+    """The stub file of the micro-operations: what each takes, and its documentation."""
+    lines = [
+        "# The micro-operations as editors see them: names, operands, documentation.",
+        "# Generated from the table by tools/gen.py; do not edit.",
+        "# pyright: reportIncompatibleMethodOverride=false",
+        "",
+        "from typing import Any",
+        "",
+        "from ptokit.frontend.micro_operations import MicroOperation",
+        "",
+    ]
+    found = dict(operations(MICRO))
+    for name, each in found.items():
+        record = each.record
+        may = False  # behind one that may be left out, all may be: by their names
+        args: list[str] = []
+        for slot in record.operands:
+            may = may or slot.is_optional
+            args.append(f"{slot.name}: Any{' = ...' * may}")
+        if record.words:
+            args += ["*words: str", *(f"{word.name}: str = ..." for word in record.words)]
+        lines += [f"class _{name}(MicroOperation):"]
+        lines += [f"    def __call__({', '.join(['self', *args])}) -> Any: ..."]
+        lines += ["", f"{name}: _{name}", f'"""{record.doc}"""', ""]
+    names = "\n".join(f'    "{name}",' for name in found)
+    return "\n".join(lines) + f"\n__all__ = [\n{names}\n]\n"
+
+
 def conv_stubs() -> str:
     """The stub file of the accessors of a ConvTile."""
     lines = ["# The accessors of a ConvTile as editors see them.",
@@ -165,6 +195,7 @@ def generated() -> dict[Path, str]:
     files = {
         api / "api.pyi": formatted(stubs("", "")),
         api / "comm_api.pyi": formatted(stubs("comm", " (between devices)")),
+        api / "micro_api.pyi": formatted(micro_stubs()),
         api / "conv_parameters.pyi": formatted(conv_stubs()),
         ROOT / "docs/isa/README.md": index(list(INSTRUCTIONS.values())),
         ROOT / "docs/errors.md": errors_page(),

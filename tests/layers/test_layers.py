@@ -22,7 +22,7 @@ LAYERS = [
     ["repair", "timing"],
     ["frontend", "passes", "engines", "emit"],
     ["report", "native"],
-    ["kernels", "comm"],
+    ["kernels", "comm", "micro"],
     ["from_python", "from_text"],
     ["from_cpp"],
     ["folders"],

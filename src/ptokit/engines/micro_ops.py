@@ -22,11 +22,11 @@ from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Block, Op, Value
 from ptokit.ir.dialects import Definition, definition_of, func, micro, scf
 from ptokit.ir.flow import is_terminator
-from ptokit.ir.micro_calls import SPACES, arguments, element_of, record_of, typed
+from ptokit.ir.micro_calls import SPACES, arguments, element_of, typed
 from ptokit.ir.types import PtrType
 from ptokit.isa.effects import Pipe
 from ptokit.isa.micro.scopes import carrier
-from ptokit.machine.micro_calls import call_of
+from ptokit.machine.micro_calls import call_of, perform
 from ptokit.machine.objects import Pointer
 from ptokit.machine.registers import LocalPointer
 from ptokit.machine.vector_unit import Address, VectorUnit, Work
@@ -292,15 +292,11 @@ def _beside(run: Interpreter, op: Op, frame: Frame) -> None:
     """An operation that is an instruction by itself."""
     prepared_ = run.scopes.get(op)
     if prepared_ is None:
-        prepared_ = run.scopes[op] = call_of(typed(op)), arguments(op)
-    call, fetch = prepared_
-    args, record = fetch(frame), record_of(op)
-    assert not record.is_inside, f"{op.name} stands in no scope"  # see passes/open_scopes.py
-    is_atomic = record.is_atomic(op.attrs, run.machine.core.hidden)
-    instruction = carrier(record.name, record.pipe, is_atomic)
-    work = Work(lambda unit: call(unit, *args))
-    attrs = tuple(attr.default for attr in instruction.attrs)
-    found = run.machine.execute(instruction, [work], attrs, op.location)
+        given = typed(op)
+        assert not given.record.is_inside, f"{op.name} stands in no scope"  # see open_scopes.py
+        prepared_ = run.scopes[op] = given, call_of(given), arguments(op)
+    given, call, fetch = prepared_
+    found = perform(run.machine, given, call, fetch(frame), op.location)
     if op.results:
         made = (found,) if len(op.results) == 1 else found
         frame.update(zip(op.results, made, strict=True))

@@ -19,7 +19,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ptokit.base.entry import public
 from ptokit.frontend.session import current
@@ -34,6 +34,7 @@ class Section:
     """A part of a kernel that belongs to one kind of core."""
 
     kind: str
+    hides: ClassVar[str] = "the other kind of core skips the section"
 
     def __enter__(self) -> None:
         """Run the body; see the module's text for how other cores skip it."""

@@ -16,6 +16,19 @@ from ptokit.ir.types import SINGLES_OF, MaskType, RegisterType, ScalarType, Type
 from ptokit.isa.micro import Micro
 from ptokit.isa.micro.footprints import width
 from ptokit.isa.micro.spec import Masking
+from ptokit.isa.targets import Target
+
+
+def lacks_registers(op: Op, target: Target) -> Iterator[Diagnostic]:
+    """A device whose registers no program names runs none of this."""
+    if not target.has_vector_registers:
+        yield complaint(
+            op,
+            "micro-target",
+            "this device has no vector registers that programs name",
+            {"target": target.name},
+            "run it on a5",
+        )
 
 
 def broken_rules(op: Op, record: Micro) -> Iterator[Diagnostic]:

@@ -1,13 +1,21 @@
-"""The function that carries out a micro-operation, on registers or on logical vectors."""
+"""From a micro-operation to the function that carries it out, and to the pipe that does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ptokit.base.location import Location, Site
+from ptokit.isa.micro.scopes import carrier
 from ptokit.isa.micro.typed import Typed
 from ptokit.machine.logical_calls import prepared_logical
 from ptokit.machine.vector_calls import prepared
+from ptokit.machine.vector_unit import Work
+
+if TYPE_CHECKING:
+    from ptokit.machine.machine import Machine
+
+Place = Site | Location
 
 
 def call_of(given: Typed) -> Callable[..., Any]:
@@ -16,3 +24,14 @@ def call_of(given: Typed) -> Callable[..., Any]:
     if record.is_logical:
         return prepared_logical(record, kinds, lanes, words)
     return prepared(record, kinds, sizes, words, results)
+
+
+def perform(
+    machine: Machine, given: Typed, call: Callable[..., Any], args: list[Any], site: Place
+) -> Any:
+    """Run an operation beside scopes: an instruction by itself."""
+    record = given.record
+    is_atomic = record.is_atomic(given.words, machine.core.hidden)
+    instruction = carrier(record.name, record.pipe, is_atomic)
+    attrs = tuple(attr.default for attr in instruction.attrs)
+    return machine.execute(instruction, [Work(lambda unit: call(unit, *args))], attrs, site)

@@ -8,7 +8,7 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.ir.attributes import EnumAttr
 from ptokit.ir.core import Op, complaint
 from ptokit.ir.dialects import Definition, definition_of, micro
-from ptokit.ir.micro_rules import broken_rules
+from ptokit.ir.micro_rules import broken_rules, lacks_registers
 from ptokit.ir.types import PtrType, ScalarType, Type
 from ptokit.passes.structure import Check, Scene
 
@@ -18,13 +18,13 @@ def check_operation(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     definition = definition_of(op)
     assert definition is not None
     assert definition.micro is not None
-    yield from _target(op, scene)
+    yield from lacks_registers(op, scene.target)
     yield from broken_rules(op, definition.micro)
 
 
 def check_scope(op: Op, scene: Scene) -> Iterator[Diagnostic]:
     """A scope runs on a device that has vector registers, on a vector core."""
-    yield from _target(op, scene)
+    yield from lacks_registers(op, scene.target)
     kind = scene.function.attrs.get("pto.kernel_kind")
     if isinstance(kind, EnumAttr) and kind.value == "cube":
         yield complaint(op, "micro-space", "a cube core has no vector registers", {"kind": "cube"})
@@ -52,17 +52,6 @@ def check_cast(op: Op, scene: Scene) -> Iterator[Diagnostic]:
 
 def _is_address(type_: Type) -> bool:
     return isinstance(type_, PtrType) or (isinstance(type_, ScalarType) and not type_.is_float)
-
-
-def _target(op: Op, scene: Scene) -> Iterator[Diagnostic]:
-    if not scene.target.has_vector_registers:
-        yield complaint(
-            op,
-            "micro-target",
-            "this device has no vector registers that programs name",
-            {"target": scene.target.name},
-            "run it on a5",
-        )
 
 
 MICRO_CHECKS: dict[Definition, Check] = {

@@ -51,6 +51,7 @@ from ptokit.frontend.lowering.symbols import (
     truth,
 )
 from ptokit.frontend.lowering.views import make_view
+from ptokit.frontend.micro_operations import MicroOperation
 from ptokit.frontend.pipes import TPipe
 from ptokit.frontend.session import current
 from ptokit.frontend.tensor_types import (
@@ -94,7 +95,7 @@ def apply(
         made = _construct(interpreter, function, args, kwargs)
         if made is not None:
             return made
-    if isinstance(function, Instruction | Specialised):
+    if isinstance(function, Instruction | Specialised | MicroOperation):
         return function(*args, **kwargs)
     inner = getattr(function, "function", function)  # a kernel called from a kernel is a helper
     if isinstance(inner, FunctionType) and _is_users(inner):

@@ -12,11 +12,16 @@ from typing import Any
 from ptokit.frontend.lowering.asynchronous import EventSymbol
 from ptokit.frontend.lowering.emitter import Emitter
 from ptokit.frontend.lowering.symbols import BufferSymbol, Number, as_value
+from ptokit.frontend.lowering.vectors import OnChipSymbol, VectorSymbol
 from ptokit.frontend.trees import is_frozen, taken_apart
 from ptokit.ir.core import Value
 from ptokit.ir.types import F32, F64, I1, INDEX, BufferType, ScalarType, Type
 
 Types = tuple[Type | None, ...]  # of the leaves of a value; None: the same wherever one comes from
+
+
+# What stands for a value of the IR itself.
+_HANDLES = (BufferSymbol, EventSymbol, OnChipSymbol, VectorSymbol)
 
 
 class Differ(Exception):  # noqa: N818 - an answer, turned into an error where the line is known
@@ -76,13 +81,13 @@ def _merged(a: Any, b: Any, so_far: Type | None) -> Type:
 def _can_travel(value: Any) -> bool:
     if isinstance(value, Value):
         return isinstance(value.type, BufferType)
-    return isinstance(value, Number | BufferSymbol | EventSymbol | int | float)
+    return isinstance(value, (*_HANDLES, Number, int, float))
 
 
 def _type_of(value: Any) -> Type:
     if isinstance(value, Value):
         return value.type
-    if isinstance(value, Number | BufferSymbol | EventSymbol):
+    if isinstance(value, (*_HANDLES, Number)):
         return value.value.type
     return I1 if isinstance(value, bool) else INDEX if isinstance(value, int) else F64
 
@@ -115,7 +120,7 @@ def handed_on(emitter: Emitter, value: Any, types: Types) -> Iterator[Value]:
         if isinstance(leaf, Value):
             yield leaf
         else:
-            is_handle = isinstance(leaf, BufferSymbol | EventSymbol)
+            is_handle = isinstance(leaf, _HANDLES)
             yield leaf.value if is_handle else as_value(emitter, leaf, type_)
 
 
@@ -134,6 +139,6 @@ def arrived(
         if isinstance(leaf, Value):
             leaves.append(value)
         else:
-            is_handle = isinstance(leaf, BufferSymbol | EventSymbol)
+            is_handle = isinstance(leaf, _HANDLES)
             leaves.append(leaf.renamed(value) if is_handle else Number(emitter, value))
     return tree.build(leaves)

@@ -43,6 +43,7 @@ from ptokit.frontend.lowering.symbols import (
     inverted,
     truth,
 )
+from ptokit.frontend.lowering.vectors import OnChipSymbol, VectorSymbol
 from ptokit.frontend.tensor_types import GlobalTensor
 from ptokit.frontend.types import Tile
 from ptokit.ir.core import Op
@@ -135,14 +136,17 @@ class Closure:
         raise TypeError("a function defined in a kernel is called by the kernel itself")
 
 
+_NAMED = (BufferSymbol, GlobalSymbol, Number, OnChipSymbol, PipeSymbol, VectorSymbol)
+
+
 def _give_name(value: Any, name: str) -> None:
     """What an operation has made takes the name of the first variable it is assigned to."""
     if isinstance(value, list | tuple):
         for number, each in enumerate(cast("Sequence[Any]", value)):
-            if isinstance(each, BufferSymbol):
+            if isinstance(each, BufferSymbol | VectorSymbol):
                 _give_name(each, f"{name}_{number}")
         return
-    if isinstance(value, BufferSymbol | GlobalSymbol | Number | PipeSymbol):
+    if isinstance(value, _NAMED):
         made = value.value
         if isinstance(made.owner, Op) and made.name in UNNAMED:
             made.name = name
@@ -428,12 +432,12 @@ class KernelLowering(Loops):
             raise self.emitter.fail(
                 "with",
                 f"{type(manager).__name__} cannot be used in a kernel",
-                "cube_section() and vector_section() can",
+                "cube_section(), vector_section() and vecscope() can",
             )
-        enter(self, lambda: self.section(node))
+        enter(self, lambda: self.section(node, manager.hides))
 
-    def section(self, node: ast.With) -> None:
-        """The body of a section: other cores skip it, so nothing computed in it leaves it."""
+    def section(self, node: ast.With, why: str) -> None:
+        """The body of a section or scope: nothing computed in it leaves it."""
         here, before = self.emitter.location, dict(self.scope.names)
         with self.emitter.heap.region() as journal:
             self.block(node.body)
@@ -449,7 +453,6 @@ class KernelLowering(Loops):
             put_cells(entry.held, entry.after)
         for name, value in self.scope.names.items():
             if isinstance(value, Number) and not is_same(before.get(name), value):
-                why = "the other kind of core skips the section"
                 self.scope.names[name] = Gone(name, here, "section", why)
 
     def do_If(self, node: ast.If) -> None:

@@ -26,6 +26,7 @@ from ptokit.frontend.lowering.symbols import (
     as_value,
     cast,
 )
+from ptokit.frontend.lowering.vectors import VectorWriter
 from ptokit.ir.attributes import Attribute, IntAttr
 from ptokit.ir.builder import mnemonic
 from ptokit.ir.core import Op, Value
@@ -66,6 +67,7 @@ class Tracer:
         self.target = target
         self.mode = mode
         self.sync = _Flags(self)
+        self.micro = VectorWriter(emitter)
         self.core = SimpleNamespace(events={}, role="mix", registers={})  # event ids taken so far
         emitter.watched.append(self.core.events)
 
