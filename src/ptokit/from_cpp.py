@@ -22,6 +22,7 @@ from ptokit.base.entry import public
 from ptokit.base.layout import raw_bytes
 from ptokit.base.location import Location
 from ptokit.from_python import CORES
+from ptokit.from_text import Program, TextSource
 from ptokit.frontend.arguments import check_argument, is_array
 from ptokit.frontend.launch import Options, run
 from ptokit.frontend.policies import policy_for
@@ -296,6 +297,11 @@ class CppSource:
             site=Location(self.file, self.entry.line),
             kind=PtoError,
         )
+
+    def recorded(self, module: Module) -> TextSource:
+        kernel = Program(module).entry()
+        assert isinstance(kernel.source, TextSource)
+        return kernel.source
 
     def rewritten(self, text: str) -> CppSource:
         raise fail(

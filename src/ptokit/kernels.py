@@ -78,6 +78,8 @@ from ptokit.passes.pipe_rules import refuse_deeper_copies
 from ptokit.passes.verify import Verify
 from ptokit.repair.search import Repair, Trial, repair
 from ptokit.report.memory_map import Map, Placed
+from ptokit.report.page import Page
+from ptokit.report.page_data import page_data
 from ptokit.report.verdicts import Report
 from ptokit.timing.report import Timing
 from ptokit.timing.streams import Recorder
@@ -171,6 +173,10 @@ class Source(Protocol):
         """The same kernel, where its text reads otherwise; its `file` is the name of that text."""
         ...
 
+    def recorded(self, module: Module) -> Source:
+        """A kernel that issues the same where anybody can hear it, given what a run did."""
+        ...
+
 
 @dataclass(frozen=True)
 class Programs:
@@ -200,6 +206,15 @@ class Run:
     warnings: tuple[Diagnostic, ...] = ()  # rules that were broken without stopping it
     chosen: Sequence[tuple[int, int]] = ()  # of `Schedule.choices`: what was chosen of how many
     timing: Timing | None = None  # how long it takes on the device, when the launch was asked to
+    _page: Callable[[Run], Page] | None = field(default=None, repr=False, compare=False)
+
+    def report(self) -> Page:
+        """The launch as a page: where the time goes on the device, and what was found.
+
+        A notebook shows it; `run.report().write("k.html")` keeps it as one file.
+        """
+        assert self._page is not None
+        return self._page(self)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -414,6 +429,33 @@ class Kernel:
         assert timing is not None
         return timing
 
+    def report(
+        self,
+        grid: int | tuple[int, ...],
+        args: Sequence[Any] = (),
+        *,
+        check: bool = True,
+        data: bool = False,
+        **options: Any,
+    ) -> Page:
+        """A launch as one page: `k.report(24, (x, y)).write("k.html")`, or shown in a notebook.
+
+        It is run on copies of the arguments, so that the page has the findings of the checker,
+        unless `check` says that its time is all that matters. Other options are those of `time`.
+        """
+        launch = self[grid]
+        found: tuple[Diagnostic, ...] | None = None
+        if check:
+            values = [a.copy() if hasattr(a, "copy") else a for a in args]
+            try:
+                with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                    found = launch(*values, **options).warnings
+            except ProgramError as error:
+                found = error.diagnostics
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            timing = self.time(grid, args, data=data, **options)
+            return launch.page(timing, found, args, options)
+
     def memory_map(
         self,
         *args: Any,
@@ -426,21 +468,7 @@ class Kernel:
         """Where the tiles of the kernel lie, and when they are live."""
         chosen = self._target(target, defines)
         module = self.lower(*args, target=chosen, rules=rules, allow=allow, **consts)
-        placed: list[Placed] = []
-        for function in module.functions:
-            accesses = accesses_of(function, chosen)
-            for live in live_ranges(function, accesses):
-                handle = live.alloc.result
-                assert isinstance(handle.type, PlacedType)
-                spec = handle.type.spec
-                address = accesses.known.number(live.alloc.operand("addr"))
-                if address is not None:
-                    space = chosen.spaces[spec.loc]
-                    life = (live.start, live.stop)
-                    for name, at in _places(handle, address):
-                        where = (space.memory, space.capacity, at, spec.nbytes)
-                        placed.append(Placed(name, *where, str(spec), life))
-        return Map(self.name, tuple(placed))
+        return Map(self.name, tuple(_placed(module, chosen)))
 
     # ---- what launches and questions share -------------------------------------------------
 
@@ -583,6 +611,23 @@ def _blame_ourselves(error: ProgramError) -> None:
         ) from error
 
 
+def _placed(module: Module, target: Target) -> Iterator[Placed]:
+    """The tiles of a program that have an address, with the stretch of it in which they live."""
+    for function in module.functions:
+        accesses = accesses_of(function, target)
+        for live in live_ranges(function, accesses):
+            handle = live.alloc.result
+            assert isinstance(handle.type, PlacedType)
+            spec = handle.type.spec
+            address = accesses.known.number(live.alloc.operand("addr"))
+            if address is not None:
+                space = target.spaces[spec.loc]
+                life = (live.start, live.stop)
+                for name, at in _places(handle, address):
+                    where = (space.memory, space.capacity, at, spec.nbytes)
+                    yield Placed(name, *where, str(spec), life)
+
+
 def _places(handle: Value, address: int) -> Iterator[tuple[str, int]]:
     """The names and addresses of the tiles that a handle stands for."""
     if not isinstance(handle.type, MultiTileType):
@@ -662,12 +707,24 @@ class Launch:
             )
         chosen, policy = asked.target, asked.policy
         budget = Budget.of(max_steps, max_seconds, max_bytes)
+        options_of_page = {"target": target, "defines": defines, "rules": rules, "allow": allow,
+                           "place": place, "sync": sync, **consts}  # fmt: skip
         started = time.perf_counter()
         kernel.source.fits(chosen)
         arguments = kernel.source.bind(args, consts)
         ready = kernel._ready(asked, arguments) if path == "lowered" else None
         module = None if ready is None else ready.module
         programs = kernel.source.programs(module, arguments)
+        if timing and programs.keeper is not None:  # in its own process nobody hears what it issues
+            did = kernel._shown(asked._replace(blocks=self.blocks), arguments)
+            heard = Kernel(kernel.source.recorded(did), kernel.defines, kernel.rules, kernel.allow)
+            return replace(
+                heard[self.blocks](
+                    *args, target=chosen, check=check, seed=seed, schedule=schedule, events=events,
+                    rules=rules, allow=allow, timing=timing,
+                ),
+                mode=programs.mode,
+            )  # fmt: skip
         ready = ready or kernel._judged(asked, arguments)
         body = programs.body
         if module is not None:
@@ -686,13 +743,6 @@ class Launch:
         if module is not None and is_alone and order == Schedule() and check in (True, False):
             asks = question(module, self.blocks, programs.args, policy)
         known = kernel._verdicts.get(asks) if check is True and asks and not events else None
-        if timing and programs.keeper is not None:
-            raise fail(
-                "timing.apart",
-                "compiled code runs in a process of its own, where nobody hears what it issues",
-                fix="time its text: ptokit time k.cpp, or load the text that k.text(...) gives",
-                kind=NotSupported,
-            )
         if timing and module is not None:
             _refuse_micro(module)
         listener = Recorder(chosen.name) if timing else None
@@ -765,7 +815,41 @@ class Launch:
             found,
             outcome.chosen,
             None if listener is None else Timing.of(kernel.name, listener.streams()),
+            lambda run: self.reported(run, args, options_of_page),
         )
+
+    def reported(self, run: Run, args: Sequence[Any], options: Mapping[str, Any]) -> Page:
+        """The page of a run that has ended."""
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            timing = run.timing or self.kernel.time(self.blocks, args, **options)
+            return self.page(timing, run.warnings, args, options)
+
+    def page(
+        self,
+        timing: Timing,
+        found: tuple[Diagnostic, ...] | None,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> Page:
+        """A page of what is known of a launch; `found` is None where nobody has checked it."""
+        kernel = self.kernel
+        given = {n: v for n, v in options.items() if n in _LOWERING or n not in _OPTIONS}
+        target = kernel._target(options.get("target"), options.get("defines"))
+        texts = {"ir": "", "cpp": ""}
+        tiles: tuple[Placed, ...] = ()
+        try:
+            module = kernel.lower(*args, **given, grid=self.blocks)
+            texts["ir"] = print_module(module, origins=True)
+            tiles = tuple(_placed(module, target))
+            texts["cpp"] = emit_cpp(module, target, origins=True)
+        except PtoError as error:  # what cannot be lowered or written is said in its place
+            missing = "cpp" if texts["ir"] else "ir"
+            texts[missing] = "\n".join(f"// {line}" for line in str(error).splitlines())
+        capacities = {space.memory: space.capacity for space in target.spaces.values()}
+        data = page_data(
+            timing, **texts, tiles=tiles, capacities=capacities, findings=found or ()
+        ) | {"checked": found is not None}
+        return Page(f"{kernel.name} on {target.name}", [data])
 
     def explore(
         self, *args: Any, schedules: int = 500, seed: int = 0, jobs: int = 1, **options: Any
@@ -873,3 +957,4 @@ def _ignore(_: int) -> None:
 
 
 _OPTIONS = frozenset(signature(Launch.__call__).parameters)  # of a launch; all others are constants
+_LOWERING = _OPTIONS & frozenset(signature(Kernel.lower).parameters)  # that say what is launched

@@ -28,8 +28,8 @@ from ptokit.cli.answer import Exit, failed, wants_json
 # Subcommand -> module with a function `command`. Modules load when their command runs or is
 # asked for help, so that `ptokit --version` stays quick.
 _NAMES = (
-    "asm", "check", "conform", "demo", "emit", "exec", "explore", "fix", "fmt", "isa", "run",
-    "targets", "time",
+    "asm", "check", "conform", "demo", "emit", "exec", "explore", "fix", "fmt", "isa", "report",
+    "run", "targets", "time",
 )  # fmt: skip
 COMMANDS = {name: f"ptokit.cli.{name}" for name in _NAMES}
 

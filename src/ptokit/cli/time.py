@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
-from collections.abc import Mapping
-from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,14 +10,9 @@ import typer
 from ptokit.base.diagnostics import usage_error
 from ptokit.cli import Allow, Defines, OnTarget
 from ptokit.cli.answer import AsJson, answer
-from ptokit.cli.check import is_python
-from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
+from ptokit.cli.cpp_file import ARGUMENTS
 from ptokit.cli.files import write_text
-from ptokit.cli.run import arguments
-from ptokit.cli.sources import read_text, shown_name
-from ptokit.from_text import loads
-from ptokit.kernels import LISTENERS, Launch
-from ptokit.timing.report import Timing
+from ptokit.cli.launches import Asked
 
 
 def command(
@@ -51,65 +42,17 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Time the launches of a Python file, or a kernel of a text or of C++ on arguments."""
-    name, text = shown_name(file), read_text(file)
     options: dict[str, Any] = {"data": data, "allow": tuple(allow or ())}
-    if is_python(file, text):
-        found = launches_of(file, entry, target, options)
-    else:
-        if is_cpp(file):
-            call = CppCall(file, entry, args or (), define or ())
-            kernel = call.kernel(target)
-            values = call.values(kernel)
-            target = target or kernel.source.target.name
-            kernel = loads(kernel.text(*values, target=target), name).entry()
-        else:
-            program = loads(text, name)
-            kernel = program[entry] if entry else program.entry()
-            values = arguments(kernel, args or [])
-            options["defines"] = define or ()
-        found = [kernel.time(grid, values, target=target, **options)]
+    found = [
+        call.kernel.time(call.blocks, call.args, **options, **call.options)
+        for call in Asked(file, args or (), entry, grid, target, define or ()).calls()
+    ]
     constants = dict(_constant(word) for word in what_if or ())
     if constants or cores or clock:
         found = [each.what_if(constants, cores=cores, clock=clock) for each in found]
     if trace is not None:
         write_text(trace, found[0].chrome_text())
     answer("\n\n".join(map(str, found)), timings=[each.as_dict() for each in found])
-
-
-def launches_of(
-    file: Path, entry: str, target: str | None, options: Mapping[str, Any]
-) -> list[Timing]:
-    """Run a Python file, and time every launch that it makes, once for the same arguments."""
-    found: list[Timing] = []
-    seen: set[Any] = set()
-
-    def listen(launch: Launch, args: tuple[Any, ...], consts: Mapping[str, Any]) -> None:
-        kernel = launch.kernel
-        sizes = tuple((getattr(a, "shape", a), str(getattr(a, "dtype", ""))) for a in args)
-        key = (kernel.name, launch.blocks, repr(sizes), repr(sorted(consts.items(), key=str)))
-        if key in seen or (entry and kernel.name != entry):
-            return
-        seen.add(key)  # before: timing is a launch, too
-        given = [a.copy() if hasattr(a, "copy") else a for a in args]
-        on = {} if target is None else {"target": target}
-        found.append(kernel.time(launch.blocks, given, **on, **options, **consts))
-
-    LISTENERS.append(listen)
-    before = sys.argv, sys.path[:]
-    sys.argv, sys.path[0:0] = [str(file)], [str(file.resolve().parent)]
-    try:
-        with redirect_stdout(sys.stderr), suppress(SystemExit):  # the answer is ours alone
-            runpy.run_path(str(file), run_name="__main__")
-    finally:
-        LISTENERS.remove(listen)
-        sys.argv, sys.path[:] = before
-    if not found:
-        raise usage_error(
-            "launch",
-            f"{file} launches no kernel" + (f" of the name {entry}" if entry else ""),
-            fix="launch it on arrays of the size that is to be timed: k[24](x, y)",
-        )
-    return found
 
 
 def _constant(word: str) -> tuple[str, float]:

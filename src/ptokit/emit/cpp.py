@@ -73,17 +73,20 @@ from ptokit.isa.targets import Target
 HEADER = "#include <cstdint>\n\n#include <pto/pto-inst.hpp>\n\nusing namespace pto;\n"
 
 
-def emit_cpp(module: Module, target: Target, *, guard_sync: bool = False) -> str:
+def emit_cpp(
+    module: Module, target: Target, *, guard_sync: bool = False, origins: bool = False
+) -> str:
     """The C++ source of a module.
 
     `guard_sync`: what orders the pipes stands under `#ifndef __PTO_AUTO__`, so that the source
-    serves a compiler that does it itself, too.
+    serves a compiler that does it itself, too. `origins`: every statement says the line it was
+    made from, as `print_module` does.
     """
     module = simplified(module)
     called = {op.attrs["callee"] for op in module.walk() if func.CALL.matches(op)}
     defined = [function for function in module.functions if function.body is not None]
     writers = [_FunctionWriter(function, module, target) for function in defined]
-    texts = [writer.text(guard_sync) for writer in writers]
+    texts = [writer.text(guard_sync, origins) for writer in writers]
     heads = [f"{w.head};" for w in writers if SymbolAttr(w.function.name) in called]
     title = f"// Written by ptokit for {target.name}"
     if module.names.shows_lines:
@@ -97,7 +100,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
     is_kernel: bool = False
     params: tuple[tuple[str, str], ...] = ()  # types and names
 
-    def text(self, guard_sync: bool) -> str:
+    def text(self, guard_sync: bool, origins: bool) -> str:
         function = self._at = self.function
         if len(function.results) > 1:
             raise self._refuse("a function that returns several values", function)
@@ -126,7 +129,7 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         word = 'extern "C" __global__ AICORE void' if self.is_kernel else f"AICORE {returned}"
         self.head = wrapped(f"{word} {function.name}", [f"{t}{n}" for t, n in params])
         declared = self.declarations()
-        body = list(self.lines.written(guard=guard_sync))
+        body = list(self.lines.written(guard=guard_sync, origins=origins))
         apart = [""] if declared and body else []
         return "\n".join([self.head, "{", *declared, *apart, *body, "}", ""])
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ptokit.base.location import Location
+from ptokit.ir.origins import written as origin_of
 
 _COMMENT = re.compile(r"\s*(?:#|//)\s?(.*)")
 GUARD = "__PTO_AUTO__"
@@ -99,8 +100,11 @@ class Lines:
             shown.append(Line(f"// {file}{where.line}: {text}", self.depth, quotes=text))
         self._lines[start:start] = shown
 
-    def written(self, *, guard: bool) -> Iterator[str]:
-        """The text of the lines; with `guard`, what auto mode does itself is left out there."""
+    def written(self, *, guard: bool, origins: bool = False) -> Iterator[str]:
+        """The text of the lines; with `guard`, what auto mode does itself is left out there.
+
+        With `origins` every statement says the line it was made from.
+        """
         guarded = False
         for at, line in enumerate(self._lines):
             if line.quotes and self._is_plain(at):
@@ -108,7 +112,10 @@ class Lines:
             if guard and line.orders != guarded:
                 guarded = line.orders
                 yield f"#ifndef {GUARD}" if guarded else "#endif"
-            yield f"{'    ' * line.depth}{line.text}".rstrip()
+            text = f"{'    ' * line.depth}{line.text}".rstrip()
+            if origins and line.where[1]:
+                text += f"  // {origin_of(Location(*line.where))}"
+            yield text
         if guarded:
             yield "#endif"
 

@@ -19,6 +19,13 @@ def written(at: Location) -> str:
     return f"loc({text})"
 
 
+def apart(line: str) -> tuple[str, Location | None]:
+    """A line of a text, and the line that the words behind it name."""
+    text, found, behind = line.rpartition("loc(")
+    at = read([found, behind.replace(" at ", "at")]) if found else None
+    return (line, None) if at is None else (text.rstrip().removesuffix("//").rstrip(), at)
+
+
 def read(tokens: Sequence[str]) -> Location | None:
     """The line that the words of a `loc(...)` name; None where they name none."""
     text = "".join(tokens)

@@ -65,11 +65,13 @@ class Outcome:
     bytes_read: float
     bytes_missed: float
     bytes_written: float
-    sent: list[tuple[int, int, int, int]]  # from core and node to core and node: tokens taken
+    sent: list[tuple[int, int]]  # signals: the node behind which each was set, who took it
 
 
 class _Pipe:
-    __slots__ = ("begun", "cause", "done", "flying", "free", "last", "queue", "starts", "until")
+    __slots__ = (
+        "begun", "cause", "done", "flying", "free", "last", "queue", "starts", "taken", "until",
+    )  # fmt: skip
 
     def __init__(self, depth: int, now: float) -> None:
         # When it was issued, what, and which of the places in global memory it goes to.
@@ -82,6 +84,7 @@ class _Pipe:
         self.flying = False
         self.last = -1  # the node of the last work
         self.cause = -1  # the node whose signal the pipe waited for since
+        self.taken: list[int] = []  # the nodes whose signals it took since
 
 
 class _Core:
@@ -152,7 +155,7 @@ class Model:
         self._word_waiters: dict[int, list[tuple[_Core, int]]] = {}
         self._cores: list[_Core] = []
         self._read = self._missed = self._wrote = 0.0
-        self._sent: list[tuple[int, int, int, int]] = []
+        self._sent: list[tuple[int, int]] = []
         self._first = fold(streams.blocks, cores)
 
     def _cost(self, item: Item) -> tuple[float, float, float, Any]:
@@ -352,6 +355,8 @@ class Model:
                 queue.popleft()
                 pipe.starts.append(now)
                 pipe.until = max(pipe.until, taken[5])
+                if taken[4] >= 0:
+                    pipe.taken.append(taken[4])
                 if taken[0] > now:
                     self._stalled(core, number, what, taken, taken[0] - now)
                     pipe.free = taken[0]
@@ -440,6 +445,9 @@ class Model:
             pipe.last = len(timed.nodes) << _CORE_BITS | core.number
             timed.nodes.append((what, number, start, end, before))
             pipe.cause = -1
+            if pipe.taken:
+                self._sent += [(giver, pipe.last) for giver in pipe.taken]
+                pipe.taken.clear()
 
     # ---- tokens ---------------------------------------------------------------------------------
 

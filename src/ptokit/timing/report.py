@@ -37,7 +37,7 @@ class Step(NamedTuple):
     """What a line contributes to the longest chain of work."""
 
     label: str
-    line: Location
+    line: Location | None  # none: the launch
     us: float
     share: float
 
@@ -54,7 +54,12 @@ class Span(NamedTuple):
 
 
 def _short(line: Location) -> str:
+    line = line.origin or line
     return f"{Path(line.file).name}:{line.line}"
+
+
+def _in_brackets(line: Location | None) -> str:
+    return "" if line is None else f" ({_short(line)})"
 
 
 @dataclass(frozen=True)
@@ -131,18 +136,18 @@ class Timing:
             for pipe, cycles in core.busy.items():
                 before, heads = found.get(pipe, (0.0, 0))
                 found[pipe] = before + cycles * core.weight, heads + core.weight
-        # A place that runs several blocks, one after the other, is one core.
-        rows = max(1.0, sum(c.weight for c in self.outcome.cores) / self._places)
         return {
-            PIPE_NAMES[pipe]: cycles / (heads / rows) / self.cycles
+            PIPE_NAMES[pipe]: cycles / (heads / self.rows) / self.cycles
             for pipe, (cycles, heads) in sorted(found.items())
         }
 
     @property
-    def _places(self) -> int:
+    def rows(self) -> float:
+        """Blocks that a core runs, one after the other."""
         blocks = len(self.streams.blocks)
         per_block = len(self.streams.blocks[0].cores) if blocks else 1
-        return max(1, min(blocks, self.cores) * per_block)
+        places = max(1, min(blocks, self.cores) * per_block)
+        return max(1.0, sum(core.weight for core in self.outcome.cores) / places)
 
     @property
     def roofline_us(self) -> float:
@@ -185,7 +190,8 @@ class Timing:
     def _item(self, number: int) -> Item:
         return self.streams.items[number]
 
-    def _core_name(self, core: Timed) -> str:
+    def core_name(self, core: Timed) -> str:
+        """What a core is called, with those that do the same."""
         count = "" if core.weight == 1 else f" and {core.weight - 1} like it"
         return f"{core.stream.place} of block {core.blocks[0]}{count}"
 
@@ -225,7 +231,7 @@ class Timing:
             reason = f": {here}"
         return Wait(
             PIPE_NAMES[stall.pipe],
-            self._core_name(core),
+            self.core_name(core),
             stall.cycles / self.cycles,
             self._us(stall.cycles),
             reason,
@@ -268,6 +274,35 @@ class Timing:
         ]
         return tuple(sorted(steps, key=lambda step: -step.us))
 
+    @cached_property
+    def breakdown(self) -> tuple[Step, ...]:
+        """All of the time: the launch, the longest chain of work, and what lies between its pieces.
+
+        Between two pieces of work the second has been waiting for what comes behind the first:
+        stores that land, signals on their way, the scalar unit that issues.
+        """
+        at: dict[tuple[str, Location | None], float] = {}
+
+        def spend(label: str, line: Location | None, cycles: float) -> None:
+            if cycles > 0:
+                at[label, line] = at.get((label, line), 0.0) + cycles
+
+        now, behind = 0.0, "launch"
+        line: Location | None = None
+        for core, index in reversed(self.path):
+            what, _, start, end, _ = self.outcome.cores[core].nodes[index]
+            spend(behind, line, start - now)
+            item = self._item(what)
+            line = where(item.site)
+            spend(item.label, line, end - max(start, now))
+            now, behind = max(now, end), f"behind {item.label}"
+        spend(behind, line, self.cycles - now)
+        steps = [
+            Step(label, line, self._us(cycles), cycles / self.cycles)
+            for (label, line), cycles in at.items()
+        ]
+        return tuple(sorted(steps, key=lambda step: -step.us))
+
     @property
     def spans(self) -> list[Span]:
         """Every instruction of every core that was followed, in order of time."""
@@ -275,7 +310,7 @@ class Timing:
             Span(
                 self._item(what).label,
                 where(self._item(what).site),
-                self._core_name(core),
+                self.core_name(core),
                 PIPE_NAMES[pipe],
                 self._us(start),
                 self._us(end),
@@ -312,7 +347,11 @@ class Timing:
                 for wait in self.waits
             ],
             "critical": [
-                {"label": step.label, "line": _short(step.line), "us": round(step.us, 3)}
+                {
+                    "label": step.label,
+                    "line": step.line and _short(step.line),
+                    "us": round(step.us, 3),
+                }
                 for step in self.critical
             ],
         }
@@ -326,7 +365,7 @@ class Timing:
         events: list[dict[str, Any]] = []
         for number, core in enumerate(self.outcome.cores):
             name = {"name": "process_name", "ph": "M", "pid": number}
-            events.append({**name, "args": {"name": self._core_name(core)}})
+            events.append({**name, "args": {"name": self.core_name(core)}})
             for pipe in core.busy:
                 thread = {"name": "thread_name", "ph": "M", "pid": number, "tid": pipe}
                 events.append({**thread, "args": {"name": PIPE_NAMES[pipe]}})
@@ -367,10 +406,10 @@ class Timing:
         if self.waits:
             lines += ["  waits:", *(f"    {wait}" for wait in self.waits[:_SHOWN])]
         if self.critical:
-            lines.append("  longest chain:")
+            lines.append("  the time, along the longest chain:")
             lines += [
-                f"    {100 * step.share:5.1f} %  {step.label} ({_short(step.line)})"
-                for step in self.critical[:_SHOWN]
+                f"    {100 * step.share:5.1f} %  {step.label}{_in_brackets(step.line)}"
+                for step in self.breakdown[:_SHOWN]
             ]
         return "\n".join(lines)
 

@@ -9,7 +9,7 @@ parameter: costs are classes and features.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -52,6 +52,17 @@ class Cost(NamedTuple):
     writes: bool = False
 
 
+class Touch(NamedTuple):
+    """Bytes of an on-chip memory that an instruction uses, from the first to behind the last."""
+
+    memory: str
+    start: int
+    stop: int
+    reads: bool
+    writes: bool
+    operand: str
+
+
 class Item(NamedTuple):
     """One thing that a core issues."""
 
@@ -64,6 +75,7 @@ class Item(NamedTuple):
     pipes: tuple[int, ...] = ()
     total: int = 0  # cores that take part in a meeting
     is_early: bool = False  # a signal that does not wait until stores have landed
+    touches: tuple[Touch, ...] = ()
 
 
 Region = tuple[Any, ...]
@@ -287,7 +299,8 @@ class Recorder:
         pipe = int(call.pipe)
         if core.kind == "mix" and call.pipe is Pipe.MTE2 and _fills_vector_side(call):
             pipe = VECTOR_LOADS
-        return self._new(key, Item(Kind.WORK, pipe, site, insn.name, cost=cost))
+        touches = tuple(_touches(call))
+        return self._new(key, Item(Kind.WORK, pipe, site, insn.name, cost=cost, touches=touches))
 
 
 _ENDS = ("source", "target")
@@ -302,6 +315,14 @@ def _point(site: Place) -> Any:
 def _region(view: Any) -> tuple[int, Any]:
     at = view.pointer or view.data()
     return at.buffer.base + at.offset, view.key
+
+
+def _touches(call: Any) -> Iterator[Touch]:
+    for access in call.accesses:
+        ranges = access.ranges()
+        if ranges:
+            ends = ranges[0][0], ranges[-1][1]
+            yield Touch(access.memory.name, *ends, access.reads, access.writes, access.operand)
 
 
 def _fills_vector_side(call: Any) -> bool:
