@@ -79,9 +79,10 @@ REDUCED = {"vcadd": np.sum, "vcmax": np.max, "vcmin": np.min}
 def test_groups_are_reduced_and_broadcast(name: str, groups: int) -> None:
     lanes = 128
     f, g, m = F.format(lanes), F.format(groups), M.format(lanes)
+    order = ", reassoc" if name == "vcadd" else ""
     body = f"""{load("x", lanes)}
 %mask = pto.vmi.create_group_mask %c24 {{num_groups = 2, group_size = 64}} : index -> {m}
-%s = pto.vmi.{name} %v_x, %mask {{group = {groups}}} : {f}, {m} -> {g}
+%s = pto.vmi.{name} %v_x, %mask {{group = {groups}{order}}} : {f}, {m} -> {g}
 %r = pto.vmi.vbrc %s {{group = {groups}}} : {g} -> {f}
 {store("r", lanes)}"""
     x = np.round(floats(lanes) * 8)
@@ -165,14 +166,14 @@ def test_texts_are_printed_as_they_are_read() -> None:
     text = scope(
         f"""{load("x", 64)}
 %mask = pto.vmi.create_mask %n : index -> {M.format(64)}
-{store("v_x", 64, mask=", %c24, %mask", more=' {pmode = "merge"}')}
+{store("v_x", 64, mask=", %c24, %mask", more=' {pmode = "zero"}')}
 {store("v_x", 64, more=", %c1 {group = 2}")}""",
         "x:f32",
         "f32",
         MORE,
     ).text
     assert loads(text).text == text
-    assert '%c24, %mask {pmode = "merge"} : ' in text
+    assert '%c24, %mask {pmode = "zero"} : ' in text
 
 
 def test_every_logical_operation_has_a_page_text() -> None:

@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ptokit.base.dtypes import DType, dtype
+from ptokit.base.dtypes import DType
 from ptokit.base.enums import TileType
-from ptokit.ir.attributes import Attribute, DenseAttr, IntAttr, StringAttr
 from ptokit.ir.core import Op, Value
 from ptokit.ir.dialects import definition_of
-from ptokit.ir.types import (
-    REGISTER_PAIRS,
-    SINGLES_OF,
-    LogicalMaskType,
-    LogicalType,
-    MaskType,
-    PtrType,
-    RegisterType,
-    ScalarType,
-    Type,
-)
+from ptokit.ir.logical import element_of, said, vector_of
+from ptokit.ir.types import MaskType, PtrType, RegisterType
 from ptokit.isa.micro import Micro
+from ptokit.isa.micro.spec import Vector
 from ptokit.isa.micro.typed import Typed
 
 SPACES = {  # how pointers name memories
@@ -38,24 +29,6 @@ Values = Mapping[Value, Any]
 Fetch = Callable[[Values], list[Any]]
 
 
-def element_of(type_: ScalarType) -> DType:
-    """The element type behind a scalar type; pairs of 4-bit floats are those of their codes."""
-    if type_.name in REGISTER_PAIRS:  # whoever converts them knows what they are pairs of
-        return dtype(f"u{type_.bits}")
-    return dtype(SINGLES_OF.get(type_.name, type_.name))
-
-
-def _lanes(type_: Type) -> int:
-    return type_.lanes if isinstance(type_, LogicalType | LogicalMaskType) else 0
-
-
-def _said(attr: Attribute) -> Any:
-    """What an attribute says: a word, a number, numbers, or that it is there."""
-    if isinstance(attr, DenseAttr):
-        return attr.numbers
-    return attr.value if isinstance(attr, StringAttr | IntAttr) else str(attr)
-
-
 def record_of(op: Op) -> Micro:
     """The record of a micro-operation."""
     definition = definition_of(op)
@@ -68,19 +41,22 @@ def typed(op: Op) -> Typed:
     """An operation as the machine takes it: the record, with what types and words say."""
     kinds: dict[str, DType] = {}
     sizes: dict[str, int] = {}
-    lanes: dict[str, int] = {}
+    vectors: dict[str, Vector] = {}
+    record = record_of(op)
     labelled = (
         *zip(op.labels, op.operands, strict=True),
         *zip(op.result_labels, op.results, strict=True),
     )
     for label, value in labelled:
-        lanes[label] = _lanes(value.type)
-        if isinstance(value.type, RegisterType | PtrType | LogicalType):
+        if record.is_logical:
+            vector = vector_of(value.type, record.signless)
+            vectors |= {} if vector is None else {label: vector}
+        elif isinstance(value.type, RegisterType | PtrType):
             kinds[label] = element_of(value.type.element)
         elif isinstance(value.type, MaskType):
             sizes[label] = value.type.lane_bytes
-    words = {key: _said(attr) for key, attr in op.attrs.items()}
-    return Typed(record_of(op), kinds, sizes, lanes, words, len(op.results))
+    words = {key: said(attr) for key, attr in op.attrs.items()}
+    return Typed(record, kinds, sizes, vectors, words, len(op.results))
 
 
 def arguments(op: Op) -> Fetch:

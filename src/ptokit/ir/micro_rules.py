@@ -12,6 +12,7 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.dtypes import DType, dtype
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Op, complaint
+from ptokit.ir.logical_rules import broken_laws
 from ptokit.ir.types import SINGLES_OF, MaskType, RegisterType, ScalarType, Type
 from ptokit.isa.micro import Micro
 from ptokit.isa.micro.footprints import width
@@ -34,6 +35,9 @@ def lacks_registers(op: Op, target: Target) -> Iterator[Diagnostic]:
 def broken_rules(op: Op, record: Micro) -> Iterator[Diagnostic]:
     """What the record of an operation says of its operands, where it does not hold."""
     yield from _words(op, record)
+    if record.is_logical:
+        yield from broken_laws(op, record)
+        return
     types = {
         **dict(zip(op.labels, (v.type for v in op.operands), strict=True)),
         **dict(zip(op.result_labels, (v.type for v in op.results), strict=True)),

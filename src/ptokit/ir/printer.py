@@ -202,9 +202,10 @@ class Printer:
 
     def statement(self, op: Op) -> str:
         """One operation with its results."""
-        if self._generic:
+        definition = DEFINITIONS.get(op.name)
+        if self._generic or (definition is not None and definition.is_generic):
             text = generic.write_op(self, op)
-        elif (definition := DEFINITIONS.get(op.name)) is None:
+        elif definition is None:
             text = op.name + write_instruction(self, op)
         else:
             behind = definition.text(self, op)

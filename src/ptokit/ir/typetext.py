@@ -46,6 +46,7 @@ from ptokit.ir.types import (
     Type,
     ViewType,
 )
+from ptokit.isa.micro.layouts import Layout
 from ptokit.isa.micro.spec import REGISTER_BYTES
 
 T = TypeVar("T")
@@ -274,7 +275,28 @@ def _logical(body: str, start: int) -> LogicalType:
             len(body),
             f"write !pto.vmi.vreg<256x{element}>",
         )
+    if element.bits not in (8, 16, 32):
+        raise SpellingError(
+            f"a lane has 8, 16 or 32 bits, not {element}", start, len(body), "use another element"
+        )
+    found = _layout(layout, start + len(first) + 1)
+    if found is not None and found.kind == "num_groups" and found.factor != shape[0]:
+        raise SpellingError(
+            "a vector of groups has a lane for each of them",
+            start,
+            len(body),
+            f"write !pto.vmi.vreg<{found.factor}x{element}, ...>",
+        )
     return LogicalType(shape[0], element, layout.strip())
+
+
+def _layout(text: str, start: int) -> Layout | None:
+    if not text.strip():
+        return None
+    try:
+        return Layout.parse(text)
+    except ValueError as error:
+        raise SpellingError(str(error), start, len(text)) from None
 
 
 def _logical_mask(body: str, start: int) -> LogicalMaskType:
@@ -286,6 +308,13 @@ def _logical_mask(body: str, start: int) -> LogicalMaskType:
             start,
             len(body),
             "write !pto.vmi.mask<256xpred>",
+        )
+    if _layout(layout, start + len(first) + 1) is not None and found[2] == "pred":
+        raise SpellingError(
+            "a mask with a layout is that of lanes of some width",
+            start,
+            len(body),
+            f"write !pto.vmi.mask<{found[1]}xb32, ...>",
         )
     return LogicalMaskType(int(found[1]), found[2], layout.strip())
 

@@ -20,9 +20,9 @@ Place = Site | Location
 
 def call_of(given: Typed) -> Callable[..., Any]:
     """A function of the unit and the values of the operands, in the order of the record."""
-    record, kinds, sizes, lanes, words, results = given
+    record, kinds, sizes, vectors, words, results = given
     if record.is_logical:
-        return prepared_logical(record, kinds, lanes, words)
+        return prepared_logical(record, vectors, words, results)
     return prepared(record, kinds, sizes, words, results)
 
 

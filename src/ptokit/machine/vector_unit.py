@@ -7,7 +7,7 @@ part in the order of the scope (scope_order.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,6 +191,21 @@ class VectorUnit:
     def mask(self, bits: Array) -> Mask:
         """The mask of bits that were loaded just now."""
         return Mask(bits, None, self._last, self.turn)
+
+    def chosen(self, given: Sequence[Register | Mask], table: Array) -> Register | Mask:
+        """The bytes of registers, or bits of masks, one behind the other, that a table lists.
+
+        What it does not list is undefined.
+        """
+        is_mask = isinstance(given[0], Mask)
+        data = np.concatenate([g.bits if isinstance(g, Mask) else g.data for g in given])
+        blank = np.zeros(len(data) // len(given), np.bool_ if is_mask else np.uint8)
+        lost = np.concatenate([blank if g.poison is None else g.poison for g in given])
+        absent = table < 0
+        poison = np.where(absent, 1, lost[table]).astype(lost.dtype)
+        kind = Mask if is_mask else Register
+        found = np.where(absent, 0, data[table]).astype(data.dtype)
+        return kind(found, _some(poison), self.after(*given), self.turn)
 
     # ---- streams -------------------------------------------------------------------------------
 

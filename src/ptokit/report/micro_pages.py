@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ptokit.isa.micro import Micro
-from ptokit.isa.micro.samples import kinds, line, types
+from ptokit.isa.micro.samples import examples, kinds, line, types
 from ptokit.isa.micro.spec import KINDS
 
 
@@ -20,7 +20,7 @@ def _sections(record: Micro) -> Iterator[str]:
     yield ""
     yield "```mlir"
     T, U = next(kinds(record))
-    yield line(record, types(record, T, U))
+    yield line(record, types(record, T, U), written=examples(record, T, U))
     yield "```"
     yield ""
     yield "| operand | role | what it is |"

@@ -96,6 +96,7 @@ class Definition:
     flow: Flow | None = None  # how values enter its regions and leave them
     insn: Insn | None = None  # the instruction that the operation writes
     micro: Micro | None = None  # or the micro-operation
+    is_generic: bool = False  # printed in the generic form: the language has no other
     aliases: tuple[str, ...] = ()  # names it had before: they are read, never printed
     properties: tuple[str, ...] = ()  # attributes that the generic form keeps apart from others
     # Operands for which the generic form has no place of their own -> whose they take.
@@ -291,6 +292,8 @@ _KINDS: dict[str, Callable[[Type], bool]] = {
     "lvreg": lambda t: isinstance(t, LogicalType),
     "lmask": lambda t: isinstance(t, LogicalMaskType),
     "llane": lambda t: isinstance(t, LogicalType | ScalarType),
+    "either": lambda t: isinstance(t, LogicalType | LogicalMaskType),
+    "single": lambda t: isinstance(t, RegisterType | MaskType),
     "data": lambda t: isinstance(t, TileBufType | ShapedType | ViewType),
 }
 _ARTICLE = {
@@ -320,6 +323,8 @@ _ARTICLE = {
     "lvreg": "a logical vector",
     "lmask": "a mask of a logical vector",
     "llane": "a logical vector or a number",
+    "either": "a logical vector or its mask",
+    "single": "a vector register or a mask",
     "data": "a tile or view",
     "pipe": "a !pto.pipe",
     "async_session": "a !pto.async_session",
@@ -362,6 +367,7 @@ def define(
     flow: Flow | None = None,
     insn: Insn | None = None,
     micro: Micro | None = None,
+    is_generic: bool = False,
     aliases: str = "",
     properties: str = "",
 ) -> Definition:
@@ -386,6 +392,7 @@ def define(
         flow,
         insn,
         micro,
+        is_generic,
         tuple(aliases.split()),
         tuple(properties.split()),
     )

@@ -91,6 +91,10 @@ _KINDS = {  # of the record -> of the text
     "N": "mask",
     "B": "mask",
     "S": "num",
+    "G": "vreg",
+    "H": "vreg",
+    "E": "either",
+    "P": "single",
     "gm": "ptr",
 }
 
@@ -112,6 +116,7 @@ def _definition(record: Micro) -> Definition:
         f"{operands} -> {results}" if results else operands,
         record.syntax,
         micro=record,
+        is_generic=record.is_generic,
         aliases=" ".join(f"pto.{name}" for name in record.aliases),
     )
 

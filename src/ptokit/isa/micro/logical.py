@@ -4,52 +4,95 @@ A lane stays in its place whatever its width becomes, so the body of an operatio
 works lane by lane is that of its sister here. Reductions and broadcasts go by groups of lanes, and
 transfers by rows a stride apart. A compiler spreads such vectors over registers; what they hold
 does not depend on how.
+
+The language is written in two vocabularies. That of people and generators has one name for all
+element types and an optional mask (`vadd`); that of the compiler, between its passes, one name for
+floats and one for integers, and no mask (`addf`, `addi`). Both are here, with one body.
+
+Integers that say nothing of a sign (`i32`) have none, except where a record says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ptokit.base.convert import convert, element, pack4, unpack4
-from ptokit.base.dtypes import DType, bf16
 from ptokit.base.layout import Array
 from ptokit.isa.expr import Expr, apply
-from ptokit.isa.freedom import unspecified
-from ptokit.isa.micro.convert import ROUNDINGS, changed
-from ptokit.isa.micro.footprints import ABSENT, BLOCK, Footprint
-from ptokit.isa.micro.spec import MICRO, Flow, Masking, Micro, Word, micro
+from ptokit.isa.micro.arithmetic import FLOATS, INTEGERS, NUMBERS
+from ptokit.isa.micro.spec import MICRO, Example, Flow, Law, Masking, Micro, Word, micro
+
+logical = partial(micro, is_logical=True)
 
 PMODE = Word(
     "pmode", ("zero", "merge"), "zero", "what an inactive lane is: 0, or the first operand"
 )
-_GROUP = Word("group", (), "0", "in how many groups the lanes are")
-_TEXT = "[?, %mask?] {}"
+GROUP = Word("group", (), "0", "in how many groups the lanes are")
+GROUPS = Word("num_groups", (), None, "in how many groups the lanes are", example="8 : i64")
+WIDE = f"{FLOATS} bf16"  # floats that are computed with
+ANY = f"{INTEGERS} {WIDE} f8e4m3 f8e5m2 f8e8m0 hif8"  # of lanes that only change places
 
+ONE_TYPE = Law("a and dst have one element type", lambda a, dst: a.spelled == dst.spelled)
 
 # ---- lane by lane ------------------------------------------------------------------------------
 
+_SIGNED = "i8 i16 i32"
+_TYPES = {  # where they are not those of the sister
+    "vabs": f"{_SIGNED} {WIDE}",
+    "vneg": f"{INTEGERS} {FLOATS}",
+    "vdiv": FLOATS,
+    "vmula": NUMBERS,
+}
+_COUNT = Law("the count is an i16", lambda b: b.spelled == "i16", "write arith.trunci to i16")
+_LAWS = {
+    "vmull": [
+        Law("there are 64, 128 or 256 lanes", lambda a: a.lanes in (64, 128, 256)),
+        Law("the lanes are i32, which have a sign here, or ui32", lambda a: a.spelled[0] != "s"),
+    ],
+    "vshls": [_COUNT],
+    "vshrs": [_COUNT],
+}
+_SIGNLESS = {"vmull": "i"}  # recorded runs show products of negative i32
+_EXAMPLES: dict[str, Example] = {
+    "vmull": lambda T, U: dict.fromkeys(("a", "b", "low", "high"), f"!pto.vmi.vreg<64x{T.mlir}>")
+}
 
-def _define(record: Micro) -> None:
-    """The sister of an operation on registers whose lanes do not depend on each other."""
-    operands = [slot for slot in record.operands if slot.name != "mask"]
+
+def _signature(record: Micro, names: Iterable[str] = (), is_masked: bool = True) -> dict[str, Any]:
+    """The signature and the text of a sister; `names` are the operands in another order."""
+    own = {slot.name: slot for slot in record.operands if slot.name != "mask"}
+    operands = [own[name] for name in names or own]
     given = " ".join(f"{slot.name}:{slot.kind}" for slot in operands)
     made = " ".join(f"{slot.name}:{slot.kind}" for slot in record.results)
     before = ", ".join(f"%{slot.name}" for slot in operands)
     types = ", ".join(f"T({slot.name})" for slot in operands)
     behind = ", ".join(f"T({slot.name})" for slot in record.results)
-    micro(
-        f"{given} mask?:M -> {made}",
-        name=f"vmi.{record.name}",
-        words=[PMODE],
-        masking=Masking.ZERO,
-        syntax=f"{before}{_TEXT} : {types}[?, T(mask)?] -> {behind}",
+    mask, its_type = ("[?, %mask?]", "[?, T(mask)?]") if is_masked else ("", "")
+    return {
+        "signature": f"{given} mask?:M -> {made}" if is_masked else f"{given} -> {made}",
+        "syntax": f"{before}{mask} {{}} : {types}{its_type} -> {behind}",
+        "masking": Masking.ZERO if is_masked else Masking.NONE,
+    }
+
+
+def _types(record: Micro) -> str:
+    listed = [">".join(kind.name for kind in one) for one in record.types]
+    return " ".join(each for each in listed if "64" not in each and "f4" not in each)
+
+
+def _sister(record: Micro, name: str, types: str, doc: str = "", **more: Any) -> Micro:
+    """An operation on logical vectors with the body of one on registers."""
+    first = record.doc.partition("\n")[0]
+    return logical(
+        name=f"vmi.{name}",
+        types=types,
         freedom=record.freedom,
         is_lanewise=record.is_lanewise,
-        is_logical=True,
-        doc=f"{record.doc.partition(chr(10))[0]} Here of logical vectors, lane by lane.",
+        doc=doc or f"{first} Here of logical vectors, lane by lane.",
+        **more,
     )(record.body)
 
 
@@ -62,315 +105,185 @@ def _is_plain(record: Micro) -> bool:
         and record.lost is None
         and record.footprint is None
         and not record.words
-        and all(slot.kind in ("V", "W", "S", "int") or slot.name == "mask" for slot in slots)
+        and all(slot.kind in ("V", "W", "S", "int", "M") for slot in slots)
         and not {"T", "U", "mask"} & set(record.parameters)
     )
 
 
+_ON_BITS = ("vand", "vor", "vxor", "vnot")  # of masks too: below
 for _record in [record for record in MICRO.values() if _is_plain(record)]:
-    _define(_record)
+    if _record.name not in _ON_BITS:
+        _sister(
+            _record,
+            _record.name,
+            _TYPES.get(_record.name, _types(_record)),
+            words=[PMODE],
+            laws=_LAWS.get(_record.name, ()),
+            signless=_SIGNLESS.get(_record.name, "u"),
+            example=_EXAMPLES.get(_record.name),
+            **_signature(_record),
+        )
 
-
-@micro(
-    "a:V b:V mask:M -> dst:M",
-    name="vmi.vcmp",
-    words=[Word("cmp", ("eq", "ne", "lt", "le", "gt", "ge"))],
-    syntax="%a, %b, %mask {} : T(a), T(b), T(mask) -> T(dst)",
-    is_lanewise=True,
-    is_logical=True,
+# What the compiler calls them: for floats and for integers apart, and without a mask.
+_NAMES = {
+    "addf": ("vadd", WIDE, "Add two vectors of floats."),
+    "addi": ("vadd", INTEGERS, "Add two vectors of integers, which wrap."),
+    "subf": ("vsub", WIDE, "Subtract a vector of floats from another."),
+    "subi": ("vsub", INTEGERS, "Subtract a vector of integers from another; they wrap."),
+    "mulf": ("vmul", WIDE, "Multiply two vectors of floats."),
+    "muli": ("vmul", "i16 u16 i32 u32", "Multiply two vectors of integers, which wrap."),
+    "divf": ("vdiv", FLOATS, "Divide a vector of floats by another."),
+    "minf": ("vmin", WIDE, "Take the smaller of two floats; NaN if either is."),
+    "maxf": ("vmax", WIDE, "Take the larger of two floats; NaN if either is."),
+    "mini": ("vmin", INTEGERS, "Take the smaller of two integers."),
+    "maxi": ("vmax", INTEGERS, "Take the larger of two integers."),
+    "negf": ("vneg", FLOATS, "Change the sign of floats."),
+    "negi": ("vneg", INTEGERS, "Change the sign of integers, which wrap."),
+    "absf": ("vabs", FLOATS, "Take the absolute value of floats."),
+    "absi": ("vabs", _SIGNED, "Take the absolute value of integers; that of the least wraps."),
+    "sqrt": ("vsqrt", FLOATS, "Take the square root."),
+    "exp": ("vexp", FLOATS, "Raise e to the power of each lane."),
+    "ln": ("vln", FLOATS, "Take the natural logarithm: -inf of 0."),
+    "relu": ("vrelu", f"i32 {FLOATS}", "Replace what is not positive by 0."),
+    "shli": ("vshl", INTEGERS, "Shift lanes to the left by the counts beside them."),
+    "shrui": ("vshr", "u8 u16 u32", "Shift lanes to the right by the counts; zeros come in."),
+    "shrsi": ("vshr", _SIGNED, "Shift lanes to the right by the counts; the sign comes in."),
+}
+for _name, (_of, _kinds, _what) in _NAMES.items():
+    _sister(MICRO[_of], _name, _kinds, _what, **_signature(MICRO[_of], is_masked=False))
+_sister(
+    MICRO["vmula"],
+    "fma",
+    WIDE,
+    "Multiply two vectors and add a third, rounded once.",
+    **_signature(MICRO["vmula"], ("a", "b", "acc"), is_masked=False),
 )
-def vcmp(a: Expr, b: Expr, cmp: str) -> Expr:
-    """Compare two vectors: a bit is set where the mask is and the comparison holds."""
-    return apply(cmp, a, b)
 
 
-@micro("select:M a:V b:V -> dst:V", name="vmi.vsel", flow=Flow.BYTES, is_logical=True)
-def vsel(select: Array, a: Array, b: Array) -> Array:
-    """Take the lanes of one vector where the mask is set, those of another elsewhere."""
+@logical(
+    "a:V b:V mask?:M -> dst:W",
+    name="vmi.vexpdif",
+    types="f16>f32 f32>f32",
+    words=[PMODE],
+    syntax="%a, %b[?, %mask?] {} : T(a), T(b)[?, T(mask)?] -> T(dst)",
+    freedom=MICRO["vexpdif"].freedom,
+)
+def vexpdif(a: Array, b: Array) -> Array:
+    """Raise e to the difference of two vectors, in f32."""
+    with np.errstate(over="ignore"):
+        return np.exp(a.astype(np.float64) - b.astype(np.float64)).astype(np.float32)
+
+
+# ---- bits, of vectors and of masks -------------------------------------------------------------
+
+
+def _and(a: Array, b: Array) -> Array:
+    return a & b
+
+
+def _or(a: Array, b: Array) -> Array:
+    return a | b
+
+
+def _xor(a: Array, b: Array) -> Array:
+    return a ^ b
+
+
+def _not(a: Array) -> Array:
+    return ~a
+
+
+_BITWISE: dict[str, tuple[str, Callable[..., Array], str, str]] = {
+    "vand": ("and", _and, "andi", "Combine the bits with and"),
+    "vor": ("or", _or, "ori", "Combine the bits with or"),
+    "vxor": ("xor", _xor, "xori", "Combine the bits with exclusive or"),
+    "vnot": ("not", _not, "not", "Complement every bit"),
+}
+for _name, (_word, _body, _of_integers, _what) in _BITWISE.items():
+    _slots = ("a",) if _word == "not" else ("a", "b")
+    _given = ", ".join(f"%{n}" for n in _slots)
+    _shown = ", ".join(f"T({n})" for n in _slots)
+    logical(
+        " ".join(f"{n}:E" for n in _slots) + " mask?:M -> dst:E",
+        name=f"vmi.{_name}",
+        types=INTEGERS,
+        words=[PMODE],
+        masking=Masking.ZERO,
+        syntax=f"{_given}[?, %mask?] {{}} : {_shown}[?, T(mask)?] -> T(dst)",
+        doc=f"{_what} of integers, or of masks.",
+    )(_body)
+    logical(
+        " ".join(f"{n}:V" for n in _slots) + " -> dst:V",
+        name=f"vmi.{_of_integers}",
+        types=INTEGERS,
+        doc=f"{_what} of integers.",
+    )(_body)
+    logical(
+        " ".join(f"{n}:M" for n in _slots) + " -> dst:M",
+        name=f"vmi.mask_{_word}",
+        doc=f"{_what} of masks.",
+    )(_body)
+
+
+# ---- comparing and selecting -------------------------------------------------------------------
+
+TESTS = ("eq", "ne", "lt", "le", "gt", "ge")
+_ORDERED = tuple(f"o{test}" for test in TESTS)
+_CMP = Word("cmp", (*TESTS, *_ORDERED), note="with an o in front: of floats, false beside NaN")
+_TESTED = Law(
+    "integers have no ordered comparisons",
+    lambda a, cmp: a.is_float or cmp in TESTS,
+    "leave the o out",
+)
+
+
+def _compared(a: Expr, b: Expr, cmp: str) -> Expr:
+    if cmp == "one":  # unlike ne, which holds beside NaN
+        return apply("and", apply("ne", a, b), apply("and", apply("eq", a, a), apply("eq", b, b)))
+    return apply(cmp if cmp in TESTS else cmp[1:], a, b)
+
+
+for _name, _second, _what in (
+    ("vcmp", "V", "two vectors"),
+    ("vcmps", "S", "a vector with a number"),
+):
+    logical(
+        f"a:V b:{_second} mask:M -> dst:M",
+        name=f"vmi.{_name}",
+        types=NUMBERS,
+        words=[_CMP, PMODE],
+        laws=[_TESTED],
+        syntax="%a, %b, %mask {} : T(a), T(b), T(mask) -> T(dst)",
+        is_lanewise=True,
+        doc=f"Compare {_what}: a bit is set where the mask is and the comparison holds.",
+    )(_compared)
+
+
+def _predicate(a: Expr, b: Expr, predicate: str) -> Expr:
+    return _compared(a, b, predicate)
+
+
+for _name, _kinds, _tests, _what in (
+    ("cmpf", WIDE, (*TESTS, *_ORDERED), "floats"),
+    ("cmpi", INTEGERS, TESTS, "integers"),
+):
+    logical(
+        "a:V b:V -> dst:M",
+        name=f"vmi.{_name}",
+        types=_kinds,
+        words=[Word("predicate", _tests)],
+        syntax="@predicate, %a, %b {} : T(a), T(b) -> T(dst)",
+        is_lanewise=True,
+        doc=f"Compare two vectors of {_what}: a bit is set where the comparison holds.",
+    )(_predicate)
+
+
+def _selected(select: Array, a: Array, b: Array) -> Array:
     return np.where(select, a, b)
 
 
-# ---- masks -------------------------------------------------------------------------------------
-
-
-@micro("n:index -> dst:M", name="vmi.create_mask", is_logical=True)
-def create_mask(n: int, lanes: int) -> Array:
-    """Activate the first lanes, as many as a number says."""
-    return np.arange(lanes) < n
-
-
-@micro(
-    "n:index -> dst:M",
-    name="vmi.create_group_mask",
-    words=[Word("num_groups", (), "0"), Word("group_size", (), "0")],
-    is_logical=True,
-)
-def create_group_mask(n: int, group_size: Any, lanes: int) -> Array:
-    """Activate the first lanes of every group, as many as a number says."""
-    return np.arange(lanes) % (int(group_size) or lanes) < n
-
-
-@micro(
-    "-> dst:M", name="vmi.pset", words=[Word("pattern", ("PAT_ALL", "PAT_ALLF"))], is_logical=True
-)
-def pset(pattern: str, lanes: int) -> Array:
-    """Activate every lane, or none."""
-    return np.full(lanes, pattern == "PAT_ALL")
-
-
-@micro(
-    "-> dst:M",
-    name="vmi.constant_mask",
-    words=[Word("value")],
-    syntax="{} : T(dst)",
-    is_logical=True,
-)
-def constant_mask(value: Sequence[float], lanes: int) -> Array:
-    """Activate the lanes that are listed as true."""
-    return np.resize(np.array(value, np.bool_), lanes)
-
-
-# ---- numbers, places, bits ---------------------------------------------------------------------
-
-
-@micro("a:L -> dst:V", name="vmi.vbrc", words=[_GROUP], flow=Flow.BYTES, is_logical=True)
-def vbrc(a: Any, lanes: int, U: DType) -> Array:
-    """Make all lanes a number, or the lanes of each group the lane of its number."""
-    if np.ndim(a) == 0:
-        return np.full(lanes, element(a, U))
-    return np.repeat(a, lanes // a.size)
-
-
-@micro(
-    "a:V -> dst:V",
-    name="vmi.group_broadcast",
-    words=[Word("num_groups", (), "0")],
-    flow=Flow.BYTES,
-    is_logical=True,
-)
-def group_broadcast(a: Array, lanes: int) -> Array:
-    """Make the lanes of each group the lane of its number."""
-    return np.repeat(a, lanes // a.size)
-
-
-@micro(
-    "s:S -> dst:V",
-    name="vmi.vci",
-    words=[Word("order", ("ASC", "DESC"), "ASC")],
-    is_logical=True,
-)
-def vci(s: Any, order: str, lanes: int, U: DType) -> Array:
-    """Count from a number on, upwards or downwards."""
-    steps = np.arange(lanes) * (1 if order == "ASC" else -1)
-    return (steps + s).astype(U.np)
-
-
-@micro("a:V -> dst:W", name="vmi.vinterpret_cast", flow=Flow.BYTES, is_logical=True)
-def vinterpret_cast(a: Array, U: DType) -> Array:
-    """Look at the same bits as lanes of another type."""
-    return np.ascontiguousarray(a).view(U.np)
-
-
-_PAIR: dict[str, Any] = {
-    "signature": "a:V b:V mask?:M -> low:V high:V",
-    "syntax": "%a, %b[?, %mask?] {} : T(a), T(b)[?, T(mask)?] -> T(low), T(high)",
-    "masking": Masking.ZERO,
-    "flow": Flow.BYTES,
-    "is_logical": True,
-}
-
-
-@micro(name="vmi.vintlv", **_PAIR)
-def vintlv(a: Array, b: Array) -> tuple[Array, Array]:
-    """Take the lanes of two vectors in turn: the first half of them, and the second."""
-    both = np.stack([a, b], axis=1).reshape(2, -1)
-    return both[0], both[1]
-
-
-@micro(name="vmi.vdintlv", **_PAIR)
-def vdintlv(a: Array, b: Array) -> tuple[Array, Array]:
-    """Divide the lanes of two vectors, one behind the other, into even and odd ones."""
-    both = np.concatenate([a, b])
-    return both[::2].copy(), both[1::2].copy()
-
-
-# ---- reductions --------------------------------------------------------------------------------
-
-
-def _grouped(a: Array, mask: Array | None, lanes: int, neutral: Any) -> Array:
-    """A row for each group, with a neutral element in the place of inactive lanes."""
-    wide = a.astype(np.float64 if a.dtype.kind not in "iu" else np.int64)
-    return (wide if mask is None else np.where(mask, wide, neutral)).reshape(lanes, -1)
-
-
-_REDUCES: dict[str, Any] = {
-    "signature": "a:V mask?:M -> dst:W",
-    "syntax": "%a[?, %mask?] {} : T(a)[?, T(mask)?] -> T(dst)",
-    "masking": Masking.NEUTRAL,
-    "flow": Flow.ALL,
-    "is_logical": True,
-}
-_ORDER = unspecified("the order of sums", "In wide arithmetic here, rounded once.")
-
-
-@micro(name="vmi.vcadd", words=[_GROUP, Word("reassoc", (), "")], freedom=_ORDER, **_REDUCES)
-def vcadd(a: Array, mask: Array | None, lanes: int) -> Array:
-    """Add the active lanes of each group; the result has a lane for each."""
-    return _grouped(a, mask, lanes, 0).sum(axis=1)
-
-
-@micro(
-    name="vmi.group_reduce_addi",
-    words=[Word("num_groups", (), "0"), Word("reassoc", (), "")],
-    **_REDUCES,
-)
-def group_reduce_addi(a: Array, mask: Array | None, lanes: int) -> Array:
-    """Add the active integers of each group; the result has a lane for each."""
-    return _grouped(a, mask, lanes, 0).sum(axis=1)
-
-
-def _lowest(kind: DType) -> Any:
-    return -np.inf if kind.is_float else np.iinfo(kind.np).min
-
-
-def _highest(kind: DType) -> Any:
-    return np.inf if kind.is_float else np.iinfo(kind.np).max
-
-
-@micro(name="vmi.vcmax", words=[_GROUP], **_REDUCES)
-def vcmax(a: Array, mask: Array | None, lanes: int, T: DType) -> Array:
-    """Take the greatest active lane of each group; the result has a lane for each."""
-    return _grouped(a, mask, lanes, _lowest(T)).max(axis=1)
-
-
-@micro(name="vmi.vcmin", words=[_GROUP], **_REDUCES)
-def vcmin(a: Array, mask: Array | None, lanes: int, T: DType) -> Array:
-    """Take the least active lane of each group; the result has a lane for each."""
-    return _grouped(a, mask, lanes, _highest(T)).min(axis=1)
-
-
-def _histogram(values: Array, mask: Array) -> Array:
-    return np.bincount(values[mask], minlength=256)
-
-
-@micro("a:V values:W mask:M -> dst:V", name="vmi.vdhist", masking=Masking.NEUTRAL, flow=Flow.ALL,
-       is_logical=True)  # fmt: skip
-def vdhist(a: Array, values: Array, mask: Array) -> Array:
-    """Add to each of 256 counts how many active bytes have its number."""
-    return a.astype(np.int64) + _histogram(values, mask)
-
-
-@micro("a:V values:W mask:M -> dst:V", name="vmi.vchist", masking=Masking.NEUTRAL, flow=Flow.ALL,
-       is_logical=True)  # fmt: skip
-def vchist(a: Array, values: Array, mask: Array) -> Array:
-    """Add to each of 256 counts how many active bytes are not above its number."""
-    return a.astype(np.int64) + np.cumsum(_histogram(values, mask))
-
-
-# ---- conversions -------------------------------------------------------------------------------
-
-_CONVERTS: dict[str, Any] = {
-    "signature": "a:V mask?:M -> dst:W",
-    "syntax": f"%a{_TEXT} : T(a)[?, T(mask)?] -> T(dst)",
-    "words": [
-        Word("rounding", tuple(ROUNDINGS), "R", "how it rounds"),
-        Word("saturate", ("SAT", "NOSAT"), "", "what becomes of values beyond the range"),
-    ],
-    "masking": Masking.ZERO,
-    "is_logical": True,
-}
-
-
-def _convert(a: Array, rounding: str, saturate: str, T: DType, U: DType) -> Array:
-    if T.is_packed:  # a lane is two values, and becomes a pair of bf16
-        return convert(unpack4(a), T, bf16).view(U.np)
-    if U.is_packed:
-        return pack4(changed(a.view(bf16.np), bf16, U, rounding, saturate))
-    return changed(a, T, U, rounding, saturate)
-
-
-for _name, _what in {
-    "vcvt": "Convert the element type; every lane stays in its place.",
-    "extsi": "Widen integers with their sign.",
-    "extui": "Widen integers with zeros.",
-    "trunci": "Narrow integers.",
-    "fptoui": "Convert floats to integers without a sign.",
-}.items():
-    micro(name=f"vmi.{_name}", doc=_what, **_CONVERTS)(_convert)
-
-
-# ---- memory ------------------------------------------------------------------------------------
-
-
-def rows(
-    lanes: int, size: int, memory_size: int, stride: Sequence[int], group: int, dist_mode: str
-) -> Array | None:
-    """Where each byte of a vector lies behind its base; None: side by side.
-
-    Groups lie a stride of elements apart. Without groups a stride counts blocks of 32 bytes, from
-    one block to the next; a second one moves all of them. Elements that are narrower in memory are
-    the low bytes of their lanes.
-    """
-    number = np.arange(lanes)
-    if group:
-        per_row = lanes // group
-        starts = (number // per_row * stride[0] + number % per_row) * memory_size
-    elif dist_mode == "brc":
-        starts = number * 0
-    elif stride:
-        per_block = BLOCK // memory_size
-        starts = number // per_block * stride[0] * BLOCK + number % per_block * memory_size
-        starts += (stride[1] if len(stride) > 1 else 0) * BLOCK
-    elif size == memory_size:
-        return None
-    else:
-        starts = number * memory_size
-    table = np.full((lanes, size), ABSENT, np.int64)
-    kept = min(size, memory_size)
-    table[:, :kept] = starts[:, None] + np.arange(kept)
-    return table.reshape(-1)
-
-
-_MODES = Word("dist_mode", ("norm", "brc", "unpack", "pack"), "norm", "how memory meets lanes")
-
-
-def load_body() -> None:
-    """Load a vector: side by side, in groups a stride of elements apart, or in blocks.
-
-    `dist_mode` "brc" makes all lanes one element, "unpack" puts elements into wider lanes.
-    """
-
-
-def store_body() -> None:
-    """Store the active lanes: side by side, in groups a stride of elements apart, or in blocks."""
-
-
-for _name in ("vload", "load"):
-    micro(
-        "base:ub offset:index stride?*:int -> dst:V",
-        name=f"vmi.{_name}",
-        words=[_GROUP, _MODES],
-        footprint=Footprint(offset="offset", places=rows),
-        syntax="%base[%offset][?, %stride...?] {} : T(base) -> T(dst)",
-        is_logical=True,
-    )(load_body)
-for _name in ("vstore", "store"):
-    micro(
-        "src:V base:ub offset:index stride?*:int mask?:M",
-        name=f"vmi.{_name}",
-        words=[_GROUP, _MODES, PMODE],
-        masking=Masking.WRITE,
-        footprint=Footprint(writes=True, offset="offset", places=rows),
-        syntax="%src, %base[%offset][?, %stride|mask...?] {} : T(src), T(base)[?, T(mask)?]",
-        is_logical=True,
-    )(store_body)
-
-
-@micro(
-    "base:ub index:X mask:M -> dst:V",
-    name="vmi.vgather",
-    footprint=Footprint(),
-    is_logical=True,
-)
-def vgather() -> None:
-    """Gather elements by indices without sign; an inactive lane makes no access, and is 0."""
+_SELECTS = "Take the lanes of one vector where the mask is set, those of another elsewhere."
+for _name in ("vsel", "select"):
+    logical(
+        "select:M a:V b:V -> dst:V", name=f"vmi.{_name}", flow=Flow.BYTES, types=ANY, doc=_SELECTS
+    )(_selected)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ptokit.base.dtypes import DType, dtype
 from ptokit.isa.micro.spec import REGISTER_BYTES, Micro, Slot
@@ -68,14 +68,47 @@ def _type(record: Micro, slot: Slot, T: DType, U: DType) -> str:
     }
     if record.is_logical:
         made = U if slot.kind == "W" and slot in record.results else T
-        logical = f"!pto.vmi.vreg<{_LANES}x{spelled(made)}>"
-        found |= dict.fromkeys("VWXL", logical) | {"M": f"!pto.vmi.mask<{_LANES}xpred>"}
-    return found.get(slot.kind, slot.kind)
+        found |= dict.fromkeys("VWLGHE", vector(_LANES, made))
+        found |= {"X": f"!pto.vmi.vreg<{_LANES}xui{8 * max(2, T.itemsize)}>"}
+        found |= dict.fromkeys("MN", f"!pto.vmi.mask<{_LANES}xpred>")
+        found |= {"P": register(T), "S": signed(T), "ub": f"!pto.ptr<{signed(T)}, ub>"}
+    shown = record.example(T, U) if record.example is not None else {}
+    return shown.get(slot.name, found.get(slot.kind, slot.kind))
+
+
+def signed(kind: DType) -> str:
+    """An element type as logical vectors write it: integers say that they have a sign."""
+    return f"s{kind.mlir}" if kind.is_integer and kind.is_signed else spelled(kind)
+
+
+def vector(lanes: int, kind: DType) -> str:
+    """The type of a logical vector."""
+    return f"!pto.vmi.vreg<{lanes}x{signed(kind)}>"
 
 
 def _second(part: re.Match[str]) -> str:
     """What stands where a part is left out."""
     return part[0].partition("?|")[2].removesuffix("?]")
+
+
+def _taken(names: str, given: Types) -> str:
+    """Of operands that one place stands for, those that are there."""
+    return ", ".join(f"%{name}" for name in names.split("|") if name in given)
+
+
+def _names(slots: Iterable[Slot]) -> list[str]:
+    """The names of operands or results; a list has three."""
+    return [
+        f"%{slot.name}{n}"
+        for slot in slots
+        if not slot.is_optional
+        for n in (range(3) if slot.is_list else [""])
+    ]
+
+
+def _types(slots: Iterable[Slot], given: Types) -> str:
+    """Their types."""
+    return ", ".join(given[s.name] for s in slots for _ in range(3 if s.is_list else 1))
 
 
 def _first(record: Micro, name: str) -> str:
@@ -84,8 +117,23 @@ def _first(record: Micro, name: str) -> str:
     return word.choices[0]
 
 
-def line(record: Micro, given: Types, words: Mapping[str, str] | None = None) -> str:
-    """The operation with its operands by their names, and the first choice of every word."""
+def examples(record: Micro, T: DType, U: DType) -> Mapping[str, str]:
+    """The words that a sample writes, beside the first choices of those that must be."""
+    listed = {w.name: w.example for w in record.words if w.default is None and not w.choices}
+    shown = record.example(T, U) if record.example is not None else {}
+    return listed | {name: said for name, said in shown.items() if record.word(name)}
+
+
+def line(
+    record: Micro,
+    given: Types,
+    words: Mapping[str, str] | None = None,
+    written: Mapping[str, str] | None = None,
+) -> str:
+    """The operation with its operands by their names, and the first choice of every word.
+
+    Others are written as `written` has them; one that is only there has nothing behind it.
+    """
     needed = [word for word in record.words if word.default is None]
     chosen = {word.name: word.choices[0] for word in needed if word.choices}
     chosen |= words or {}
@@ -95,14 +143,21 @@ def line(record: Micro, given: Types, words: Mapping[str, str] | None = None) ->
     text = re.sub(r"W\((\w+)\)", lambda m: chosen.pop(m[1], "") or _first(record, m[1]), text)
     rest = {n: w for n, w in chosen.items() if f"@{n}" not in text}
     listed = [f'{n} = "{w}"' for n, w in rest.items()]
-    listed += [f"{w.name} = dense<true> : vector<{_LANES}xi1>" for w in needed if not w.choices]
+    more = dict(written or {})
+    text = re.sub(r"@(\w+)", lambda m: more.pop(m[1], m[0]), text)
+    listed += [f"{name} = {said}" if said else name for name, said in more.items()]
     keys = f"{{{', '.join(listed)}}}" if listed else ""
     text = re.sub(r" ?\{\}", f" {keys}" if keys else "", text)
     text = re.sub(r"@(\w+)", lambda m: f'"{chosen[m[1]]}"', text)
+    text = re.sub(r"%((?:\w+\|)+\w+)\.\.\.", lambda m: _taken(m[1], given), text)
     text = re.sub(r"%(\w+)\.\.\.", lambda m: ", ".join(f"%{m[1]}{n}" for n in range(3)), text)
     text = re.sub(r"T\((\w+)\.\.\.\)", lambda m: ", ".join([given[m[1]]] * 3), text)
     text = re.sub(r"T\((\w+)\)", lambda m: given[m[1]], text)
-    results = [slot.name for slot in record.results if not slot.is_optional]
-    front = ", ".join(f"%{name}" for name in results)
+    front = ", ".join(_names(record.results))
+    if record.is_generic:
+        operands, shown = ", ".join(_names(record.operands)), f" {keys}" if keys else ""
+        taken, made = _types(record.operands, given), _types(record.results, given)
+        made = made if len(_names(record.results)) == 1 else f"({made})"
+        return f'{front} = "pto.{record.name}"({operands}){shown} : ({taken}) -> {made}'
     behind = f"pto.{record.name} {text.strip()}".strip()
     return f"{front} = {behind}" if front else behind

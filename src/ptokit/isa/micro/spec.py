@@ -41,6 +41,10 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "W": "a vector register of another type",
         "X": "a register of indices",
         "L": "a vector register, or a number for all its lanes",
+        "G": "a vector register with lanes of its own",
+        "H": "a vector register of any type and lanes of its own",
+        "E": "a vector register, or a mask",
+        "P": "a register or mask of the device",
         "M": "a mask with a bit per lane",
         "N": "a mask of lanes of its own width",
         "B": "a mask, every bit of it",
@@ -96,13 +100,80 @@ class Slot:
 class Word:
     """An attribute: one of some words, written as a string or as a key of the dictionary.
 
-    Without choices it is a number, or numbers, or only there.
+    Without choices it is a number, or numbers, or only there; `example` is then one as it is
+    written.
     """
 
     name: str
     choices: tuple[str, ...] = ()
     default: str | None = None  # None: it must be written
     note: str = ""
+    example: str = ""
+
+    @property
+    def number(self) -> int | str | None:
+        """The default, as a number where it is one."""
+        default = self.default
+        return int(default) if default is not None and default.isdigit() else default
+
+
+@dataclass(frozen=True)
+class Vector:
+    """What a law sees of an operand or result: of a mask the element type is None."""
+
+    lanes: int
+    kind: DType | None
+    spelled: str  # the element type, or the width of a mask, as it is written
+    layout: str = ""
+
+    @property
+    def bits(self) -> int:
+        return 0 if self.kind is None else 8 * self.kind.itemsize
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether a lane is a byte of two 4-bit floats."""
+        return self.kind is not None and self.kind.is_packed
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether a lane is two wider floats, which nothing computes with."""
+        return self.spelled.endswith("x2") and not self.is_packed
+
+    @property
+    def is_float(self) -> bool:
+        return self.is_pair or (self.kind is not None and self.kind.is_float)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind is not None and self.kind.is_integer and not self.is_pair
+
+    @property
+    def has_sign(self) -> bool:
+        return self.kind is not None and self.is_integer and self.kind.is_signed
+
+
+@dataclass(frozen=True)
+class Law:
+    """What holds of lanes, element types and words beside `types`: a sentence and a predicate.
+
+    The predicate names what it looks at: operands and results (each a `Vector`, lists of them, or
+    None where one is left out) and words, as they are written.
+    """
+
+    text: str
+    holds: Callable[..., bool]
+    fix: str = ""
+    code: str = "micro-type"  # under which it is reported
+    otherwise: str = ""  # what happens where it does not hold: then it may be allowed
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return tuple(inspect.signature(self.holds).parameters)
+
+
+# Types of operands and results, and words, as they are written, for element types T and U.
+Example = Callable[[DType, DType], Mapping[str, str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +186,7 @@ class Micro:
     results: tuple[Slot, ...]
     words: tuple[Word, ...]
     types: tuple[tuple[DType, ...], ...]  # of T, or of T and U; none: any
+    laws: tuple[Law, ...]  # of operations on logical vectors
     masking: Masking
     flow: Flow
     # Which lanes of the result are undefined, of those of the source: where they change places.
@@ -126,7 +198,10 @@ class Micro:
     aliases: tuple[str, ...]  # names that are read, never printed
     sets: frozenset[str]  # hidden registers that it leaves a value in
     uses: frozenset[str]  # and those that it reads
+    signless: str  # how integers of logical vectors that say nothing of a sign are taken: i or u
     is_logical: bool  # it works on vectors of any number of lanes, not on registers
+    example: Example | None  # what a sample of it shows that does not follow from its kinds
+    is_generic: bool  # the language has no other text for it than the generic form
     is_lanewise: bool  # the body is a function of single elements (isa/expr.py)
     body: Callable[..., Any]
     parameters: tuple[str, ...]  # of the body
@@ -167,6 +242,7 @@ def micro(
     name: str = "",
     words: Iterable[Word] = (),
     types: str = "",
+    laws: Iterable[Law] = (),
     masking: Masking | None = None,
     flow: Flow = Flow.LANES,
     lost: Callable[..., Any] | None = None,
@@ -181,6 +257,9 @@ def micro(
     doc: str = "",
     is_lanewise: bool = False,
     is_logical: bool = False,
+    signless: str = "u",
+    is_generic: bool = False,
+    example: Example | None = None,
 ) -> Callable[[Callable[..., Any]], Micro]:
     """Define a micro-operation; the name of the function is its own unless one is given.
 
@@ -199,6 +278,7 @@ def micro(
             results=results,
             words=tuple(words),
             types=tuple(tuple(dtype(one) for one in each.split(">")) for each in types.split()),
+            laws=tuple(laws),
             masking=masking or (Masking.ZERO if masks else Masking.NONE),
             flow=flow,
             lost=lost,
@@ -211,6 +291,9 @@ def micro(
             uses=frozenset(uses.split()),
             is_lanewise=is_lanewise,
             is_logical=is_logical,
+            signless=signless,
+            is_generic=is_generic,
+            example=example,
             body=body,
             parameters=tuple(inspect.signature(body).parameters),
             freedom=freedoms(freedom),
@@ -237,10 +320,11 @@ def _slots(text: str) -> tuple[Slot, ...]:
 
 def _syntax(operands: tuple[Slot, ...], results: tuple[Slot, ...], words: Iterable[Word]) -> str:
     """`%a, %b, %mask, @op {} : T(a), T(b), T(mask) -> T(dst)`."""
-    required = [word.name for word in words if word.default is None]
-    before = ", ".join([f"%{slot.name}" for slot in operands] + [f"@{name}" for name in required])
-    types = ", ".join(f"T({slot.name})" for slot in operands)
-    made = ", ".join(f"T({slot.name})" for slot in results)
+    required = [word.name for word in words if word.default is None and word.choices]
+    given, made = ([f"{s.name}{'...' * s.is_list}" for s in slots] for slots in (operands, results))
+    before = ", ".join([f"%{name}" for name in given] + [f"@{name}" for name in required])
+    types = ", ".join(f"T({name})" for name in given)
+    made = ", ".join(f"T({name})" for name in made)
     behind = f"{types} -> {made}" if types and made else types or made
     return f"{before} {{}} : {behind}" if behind else f"{before} {{}}"
 
@@ -252,5 +336,8 @@ def _check(record: Micro) -> None:
     assert record.doc, f"{where} has no docstring"
     names = [slot.name for slot in (*record.operands, *record.results)]
     assert len(names) == len({*names}), f"{where} has a name twice"
+    known = {*names, *(word.name for word in record.words)}
+    for law in record.laws:
+        assert set(law.parameters) <= known, f"{where}: {law.text}: what is that?"
     is_masked = any(name == "mask" for name in names[: len(record.operands)])
     assert is_masked == (record.masking is not Masking.NONE), f"{where}: what of the mask?"

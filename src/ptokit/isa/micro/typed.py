@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ptokit.base.dtypes import DType
-from ptokit.isa.micro.spec import Micro
+from ptokit.isa.micro.spec import Micro, Vector
 
 
 class Typed(NamedTuple):
     """A record, with what is known of its operands and results by their names."""
 
     record: Micro
-    kinds: Mapping[str, DType]  # of registers, vectors and pointers
+    kinds: Mapping[str, DType]  # of registers and pointers
     sizes: Mapping[str, int]  # the bytes of a lane of each mask
-    lanes: Mapping[str, int]  # of each logical vector and mask
+    vectors: Mapping[str, Vector]  # of an operation on logical vectors, whatever is known
     words: Mapping[str, Any]  # those that are written
     results: int  # how many are wanted
