@@ -64,7 +64,8 @@ from ptokit.machine.budget import Budget
 from ptokit.machine.core import Core
 from ptokit.machine.dataless import DatalessExecutor
 from ptokit.machine.explore import Exploration, Explorer, witnesses
-from ptokit.machine.gm import as_array, shared_memory
+from ptokit.machine.faults import OutOfBounds
+from ptokit.machine.gm import Roomy, as_array, shared_memory
 from ptokit.machine.jobs import Keeper
 from ptokit.machine.machine import Machine
 from ptokit.machine.ranks import here
@@ -665,6 +666,7 @@ class Launch:
         max_seconds: float | None = None,
         max_bytes: int | None = None,
         timing: bool | str = False,
+        slack: int = 0,
         **consts: Any,
     ) -> Run:
         """Run every block; arrays are updated in place.
@@ -686,7 +688,14 @@ class Launch:
         `max_steps` (instructions and rounds of loops), `max_seconds` and `max_bytes` (of simulated
         memory) end a run that takes more, with an error at the line where it was. `timing` says
         how long the launch takes on the device: `Run.timing`; with "only" nothing is computed.
+        `slack` lets a kernel that leaves its arrays find so many bytes behind each of them, at
+        first 0; that it does is a warning.
         """
+        if slack:
+            options = dict(locals())
+            for name in ("self", "args", "consts", "slack"):
+                del options[name]
+            return self._with_slack(slack, args, options | consts)
         kernel = self.kernel
         for told in LISTENERS:
             told(self, args, consts)
@@ -920,6 +929,27 @@ class Launch:
                 part = replace(options, blocks=range(block, block + 1))
                 outcome = run(cores, target, programs.mode, part)
         return outcome or run(cores, target, programs.mode, options)
+
+    def _with_slack(self, slack: int, args: tuple[Any, ...], options: Mapping[str, Any]) -> Run:
+        """Run as always; where that leaves an array, run again with room behind all of them."""
+        if slack < 0 or options["jobs"] != 1:
+            what = "slack is a number of bytes, and such a launch runs in one process"
+            raise usage_error("arguments", what, fix="slack=256, jobs=1")
+        arrays = {id(a): as_array(a) for a in args if getattr(a, "shape", ())}
+        before = {key: array.copy() for key, array in arrays.items()}
+        try:
+            return self(*args, **options)
+        except OutOfBounds as error:
+            left = replace(error.diagnostics[0], severity="warning")
+        roomy = {key: Roomy.copy_of(array, slack) for key, array in before.items()}
+        try:
+            found = self(*(roomy.get(id(a), a) for a in args), **options)
+        finally:
+            for key, array in arrays.items():
+                if array.flags.writeable:
+                    array[...] = roomy[key]
+        tell(left)
+        return replace(found, warnings=(left, *found.warnings))
 
     def _interpreted(self, prepared: Runnable, programs: Programs) -> Callable[[], Any]:
         function, args = programs.function, programs.args

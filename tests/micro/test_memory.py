@@ -230,3 +230,16 @@ def test_every_operation_that_touches_memory_says_where() -> None:
     }
     # Streams go where their state says.
     assert with_pointers & silent == {"vldas", "vldus", "vstus", "vstas", "vstur", "vstar", "pstu"}
+
+
+def test_undefined_bits_of_a_mask_are_told_where_they_are_stored_or_used() -> None:
+    """`DS` takes every second bit of 64 bytes, of which only half are written here."""
+    store = f'%m = pto.plds %x[%c0], "DS" : !pto.ptr<ui8, ub>, index -> {mask("u8")}\n'
+    unused = f'%a = pto.pset_b8 "PAT_ALL" : {mask("u8")}\n'
+    kept = f'pto.psts %a, %out[%c0], "NORM" : {mask("u8")}, !pto.ptr<ui8, ub>, index'
+    x, out = np.full(32, 255, np.uint8), np.zeros(32, np.uint8)
+    run(scope(unused + store + kept, "x:ui8", "ui8"), x, out=out)
+    assert (out == 255).all()
+    taken = kept.replace("%a", "%m")
+    with pytest.raises(PtoError, match="byte 16 of the mask that is stored is undefined"):
+        run(scope(store + taken, "x:ui8", "ui8"), x, out=out)

@@ -181,6 +181,27 @@ def test_a_lowered_scope_is_text_and_back() -> None:
     assert (out == wanted).all()
 
 
+@kernel
+def too_far(x, out):
+    a = castptr(0, float32, "ub")
+    bring(x, a, 512)
+    set_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0)
+    wait_flag(PIPE_MTE2, PIPE_MTE3, EVENT_ID0)
+    mte_ub_gm(a, out, 512, (1, 512, 512))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_slack_lets_a_kernel_leave_its_arrays_with_a_warning(path: str) -> None:
+    x, out = ramp(), np.zeros(64, np.float32)
+    assert code_of(too_far, path, x, out) == {"memory-bounds"}
+    assert code_of(too_far, path, x, out, slack=255) == {"memory-bounds"}
+    with pytest.warns(PtoWarning, match="memory-bounds"):
+        found = launch(too_far, path, x, out, slack=256)
+    assert (out == x).all()
+    assert [(d.code, d.severity) for d in found.warnings] == [("memory-bounds", "warning")]
+    assert not launch(plain, path, ramp(64), out, 1, slack=256).warnings
+
+
 # ---- what is refused ---------------------------------------------------------------------------
 
 

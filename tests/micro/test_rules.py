@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ptokit.base.diagnostics import PtoWarning
 from ptokit.from_text import loads
 from tests.micro.programs import mask, numbers, register, run, scope
 
@@ -116,3 +117,24 @@ def test_results_may_go_without_names() -> None:
         "scf.yield %k : i32\n}\nreturn\n}"
     )
     assert str(loads(str(made))) == str(made)
+
+
+SIGNALS = """func.func @f() attributes {pto.kernel} {
+  pto.section.cube {
+    pto.sync.set <PIPE_FIX>, 1
+    pto.sync.set <PIPE_FIX>, 17
+  }
+  pto.section.vector {
+    pto.sync.wait <PIPE_V>, 1
+  }
+  return
+}"""
+
+
+def test_an_id_that_only_flags_between_two_cores_have_tells_an_older_text() -> None:
+    program = loads(SIGNALS)
+    assert {(d.code, d.severity) for d in program.check("a5")} == {("older-signal", "warning")}
+    with pytest.warns(PtoWarning, match="older-signal"):
+        program["f"][1](target="a5")
+    today = loads(SIGNALS.replace("    pto.sync.set <PIPE_FIX>, 17\n", ""))
+    assert not today.check("a5")

@@ -31,6 +31,8 @@ def as_array(value: Any, name: str = "the array") -> Array:
     Raises unless global memory can be made of it; `name` is what the message calls it.
     """
     # Most arrays are whole, and asked about several times in a launch.
+    if isinstance(value, Roomy) and value.slack:
+        return value
     if value.__class__ is np.ndarray and value.dtype in _KNOWN:
         flags = value.flags
         if flags.c_contiguous and flags.aligned and value.ndim and min(value.strides) > 0:
@@ -126,6 +128,21 @@ def element_type(array: Array) -> DType:
         ) from None
 
 
+class Roomy(np.ndarray[Any, Any]):
+    """An array behind which lie bytes that are nobody's: what a device has behind a buffer."""
+
+    slack = 0  # so many
+
+    @classmethod
+    def copy_of(cls, array: Array, slack: int) -> Roomy:
+        """A copy of an array with room behind it."""
+        raw = np.zeros(array.nbytes + slack, np.uint8)
+        found = raw[: array.nbytes].view(array.dtype).reshape(array.shape).view(cls)
+        found[...] = array
+        found.slack = slack
+        return found
+
+
 class GmBuffer(Storage):
     """The user's array as global memory: its bytes without a copy, at their real address.
 
@@ -149,8 +166,11 @@ class GmBuffer(Storage):
         self.writeable = bool(array.flags.writeable)
         self.is_dense = True  # whether all the bytes are the array's own
         self._own: Rows | Ranges | None = None
-        if array.flags.c_contiguous:
-            self.data: Array = array.reshape(-1).view(np.uint8)
+        if isinstance(array, Roomy) and array.slack:
+            raw = (ctypes.c_uint8 * (high - low + array.slack)).from_address(low)
+            self.data: Array = np.frombuffer(memoryview(raw), np.uint8)
+        elif array.flags.c_contiguous:
+            self.data = array.reshape(-1).view(np.uint8)
         else:
             self.is_dense = array.flags.f_contiguous
             raw = (ctypes.c_uint8 * (high - low)).from_address(low)

@@ -179,18 +179,24 @@ class VectorUnit:
         self._last = self._note(
             VST if writes else VLD, memory, ((start, stop),), self.after(*given)
         )
-        for value in given:
-            if value.poison is not None:
-                self._demand(value.poison, "what is stored")
         if writes:
             memory.shadow[start:stop] = 1
-        else:
-            self._demand(memory.shadow[start:stop] == 0, "what is loaded")
         return memory.data[start:stop]
 
-    def mask(self, bits: Array) -> Mask:
-        """The mask of bits that were loaded just now."""
-        return Mask(bits, None, self._last, self.turn)
+    def lost(self, at: Address, start: int, image: Image) -> Array | None:
+        """Which of these bytes are undefined; None: not one."""
+        shadow = at.buffer.shadow[start : start + image.nbytes]
+        return None if shadow.all() else shadow == 0
+
+    def lose(self, at: Address, start: int, lost: Array) -> None:
+        """Bytes that were stored just now are undefined; refused unless they may travel."""
+        self.require(lost, "the mask that is stored")
+        at.buffer.shadow[start : start + lost.size][lost] = 0
+        at.buffer.epoch += 1
+
+    def mask(self, bits: Array, lost: Array | None = None) -> Mask:
+        """The mask of bits that were loaded just now, and which of them are undefined."""
+        return Mask(bits, lost, self._last, self.turn)
 
     def chosen(self, given: Sequence[Register | Mask], table: Array) -> Register | Mask:
         """The bytes of registers, or bits of masks, one behind the other, that a table lists.

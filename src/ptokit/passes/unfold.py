@@ -7,6 +7,10 @@ sees the long form.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ptokit.base.diagnostics import Diagnostic
+from ptokit.ir.attributes import IntAttr
 from ptokit.ir.builder import Builder
 from ptokit.ir.core import Block, Module, Op
 from ptokit.ir.rewrite import clone
@@ -33,12 +37,17 @@ def unfolded(module: Module, target: Target) -> Module:
     What is wrong with the short form goes with it as remarks.
     """
     broken = tuple(check_pipes(module, target))
-    remarks = (*check_signals(module), *broken)
+    older = tuple(_older_signals(module, target))
+    remarks = (*check_signals(module), *broken, *older)
     lowers = not broken and uses_pipes(module)
     if not (remarks or lowers or any(_is_short(op, target) for op in module.walk())):
         return module
     module = clone(module)
     module.remarks += remarks
+    if older:
+        for op in module.walk():
+            if op.insn in _CORE_SIGNALS:
+                _core_signal(op)
     if lowers:
         lower_pipes(module, target)
     for function in module.functions:
@@ -86,6 +95,45 @@ _CLUSTER_SIGNALS: dict[Insn | None, tuple[Insn, str]] = {
     set_intra_block: (sync_set, "pto.sync.set"),
     wait_intra_block: (sync_wait, "pto.sync.wait"),
 }
+
+
+_CORE_SIGNALS = {
+    short: (long, name)
+    for long, name, short in (
+        (set_intra_block, "pto.set_intra_block", sync_set),
+        (wait_intra_block, "pto.wait_intra_block", sync_wait),
+    )
+}
+
+
+def _older_signals(module: Module, target: Target) -> Iterator[Diagnostic]:
+    """Texts of before August 2026 name flags between two cores of A5 `sync.set`, up to 31.
+
+    One id that only such a flag has tells how all of them in a text are meant.
+    """
+    if target.core_signals is not Reach.CORE:
+        return
+    for op in module.walk():
+        id_ = op.attrs.get("event_id")
+        if op.insn in _CORE_SIGNALS and isinstance(id_, IntAttr) and 15 < id_.value < 32:
+            name = _CORE_SIGNALS[op.insn][1]
+            yield Diagnostic(
+                "older-signal",
+                f"{op.name}: a flag of {id_.value} is one between two cores, as older texts "
+                f"name it: all of them are read as {name} and its sister",
+                op.location,
+                (("id", str(id_.value)),),
+                f"write {name} and its sister, for every id",
+                severity="warning",
+            )
+            return
+
+
+def _core_signal(op: Op) -> None:
+    """A flag of an older text, under its name of today."""
+    op.insn, op.name = _CORE_SIGNALS[op.insn]
+    op.attrs.pop("ffts_mode", None)
+    op.labels = tuple("id" if label == "event_id" else label for label in op.labels)
 
 
 def _signal(op: Op) -> list[Op]:

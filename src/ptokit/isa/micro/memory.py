@@ -173,15 +173,25 @@ def _bits(data: Any) -> Any:
 
 
 def _load(unit: Any, at: Any, start: int, image: Any, dist: str) -> Any:
-    bits = _bits(unit.raw(at, start, image, writes=False))
+    bits, lost = _bits(unit.raw(at, start, image, writes=False)), unit.lost(at, start, image)
+    return unit.mask(
+        _spread(bits, dist), None if lost is None else _spread(np.repeat(lost, 8), dist)
+    )
+
+
+def _spread(bits: Any, dist: str) -> Any:
+    """The bits of a mask, of those in memory."""
     if dist == "US":
-        bits = np.repeat(bits, 2)
-    return unit.mask(bits[::2] if dist == "DS" else bits)
+        return np.repeat(bits, 2)
+    return bits[::2] if dist == "DS" else bits
 
 
 def _store(unit: Any, at: Any, start: int, image: Any, mask: Any, dist: str) -> None:
     bits = mask.bits if dist == "NORM" else mask.bits[::2]
     unit.raw(at, start, image, True, mask)[:] = np.packbits(bits, bitorder="little")
+    if mask.poison is not None:
+        lost = mask.poison if dist == "NORM" else mask.poison[::2]
+        unit.lose(at, start, lost.reshape(-1, 8).any(axis=1))
 
 
 _LOADS = Word("dist", fp.MASK_LOADS, note="NORM: all bits; US: each twice; DS: every second one")
