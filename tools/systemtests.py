@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -31,6 +33,7 @@ from ptokit.base.diagnostics import PtoError
 from ptokit.base.policy import Policy
 from ptokit.frontend.launch import Options
 from ptokit.isa.targets import target as find_target
+from ptokit.native.compiler import CHOICE, compiler
 from ptokit.native.program import Program, Ran, Source, execute
 
 RULINGS = Path(__file__).with_suffix(".toml")  # why programs deviate
@@ -50,6 +53,7 @@ class Row:
     seconds: float = 0.0
     cases: dict[str, str] = field(default_factory=dict[str, str])
     codes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # found, by case
+    compiler: str = ""  # where it was another one than usual
 
     @property
     def counted(self) -> int:
@@ -75,6 +79,7 @@ class Task:
     rules: str
     time_limit: float
     most_seconds: float
+    other_compiler: str
 
     @property
     def program(self) -> Program:
@@ -99,7 +104,7 @@ def tasks(root: Path, target: str, args: argparse.Namespace, work: Path) -> Iter
             yield Task(
                 sources, includes, target, folder, program.name, "+".join(cores),
                 work / target / program.name,
-                args.python, args.rules, args.time_limit, args.seconds,
+                args.python, args.rules, args.time_limit, args.seconds, args.other_compiler,
             )  # fmt: skip
 
 
@@ -107,7 +112,7 @@ def tried(task: Task) -> Row:
     """Make the data of a program, compile it, run it without and with its kernels."""
     row, started = Row(task.name, task.core), time.monotonic()
     try:
-        task.program.built()
+        row.compiler = _built(task)
         if error := _generate(task):
             row.verdict, row.reason = "no data", error
         else:
@@ -121,6 +126,22 @@ def tried(task: Task) -> Row:
         row.verdict, row.reason = "internal error", f"{type(error).__name__}: {error}"
     row.seconds = time.monotonic() - started
     return row
+
+
+def _built(task: Task) -> str:
+    """Compile a program; the name of the other compiler where only that one takes it."""
+    os.environ.pop(CHOICE, None)
+    try:
+        task.program.built()
+    except PtoError:
+        if not task.other_compiler:
+            raise
+        os.environ[CHOICE] = task.other_compiler
+        with suppress(PtoError):
+            task.program.built()
+            return compiler(task.other_compiler).version
+        raise
+    return ""
 
 
 def _generate(task: Task) -> str:
@@ -198,7 +219,8 @@ def table(rows: list[Row], target: str) -> Iterator[str]:
         numbers = f"{len(row.cases)} | {row.counted} | {row.equal}"
         deviates = row.verdict or row.equal < row.counted
         ruling = [known[row.name]] if deviates and row.name in known else []
-        reason = "; ".join(filter(None, [row.reason, *ruling])).replace("|", "\\|")
+        by = f"compiled by {row.compiler}, the usual one refuses it" if row.compiler else ""
+        reason = "; ".join(filter(None, [row.reason, *ruling, by])).replace("|", "\\|")
         yield f"| {row.name} | {row.core} | {numbers} | {verdict} | {reason} |"
     yield ""
     yield closing(rows)
@@ -234,6 +256,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--python", default=sys.executable, help="the interpreter of generators")
     parser.add_argument("--work", type=Path, help="keep data and output there")
+    parser.add_argument("--other-compiler", default="", help="for what the usual one refuses")
     parser.add_argument("--rules", default="release", help="default, strict or release")
     parser.add_argument("--time-limit", type=float, default=30, help="seconds without progress")
     parser.add_argument("--seconds", type=float, default=900, help="for all cases of a program")

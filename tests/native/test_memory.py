@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptokit.base.diagnostics import PtoError, PtoWarning
+from ptokit.base.diagnostics import PtoError, PtoWarning, ToolWarning
 from ptokit.native import compiler
 from ptokit.native.records import Memory
 from tests.native.support import line_of, needs_compiler, source
@@ -171,6 +172,21 @@ def test_a_compiler_without_hooks_is_said_to_have_none(
     n = np.array([7, 0, 0, 0], np.int32)
     with pytest.warns(PtoWarning, match="cannot report loads and stores"):
         program.early[1](np.zeros((16, 64), np.float32), n)  # no error: it is not seen
+
+
+def test_the_first_use_of_zig_is_said_to_be_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message, and none for those who have another compiler."""
+    monkeypatch.setenv("PTOKIT_CACHE", str(tmp_path))
+    monkeypatch.setattr(compiler.shutil, "which", lambda _: None)
+    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda _: object())
+    monkeypatch.setattr(compiler, "_watching", lambda *_: ())
+    choose = compiler.compiler.__wrapped__
+    with pytest.warns(ToolWarning, match="first use takes minutes"):
+        assert choose().command[1:] == ("-m", "ziglang", "c++")
+    with warnings.catch_warnings(action="error"):
+        choose()
 
 
 def test_no_value_is_taken_for_the_end_of_a_kernel(tmp_path: Path) -> None:

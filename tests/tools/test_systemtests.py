@@ -153,3 +153,18 @@ def test_programs_are_tried_with_a_control_and_told_in_a_table(folder: Path) -> 
     assert text.endswith("after\n")
     assert "old" not in text
     assert "| tfill | vector | 4 | 3 | 1 | deviates | cpp-crash (1), 1 differ |" in text
+
+
+@needs_compiler
+def test_what_the_usual_compiler_refuses_another_one_may_take(folder: Path) -> None:
+    kernel = folder / "tests/npu/a2a3/src/st/testcase/tbad/tbad_kernel.cpp"
+    kernel.write_text(KERNEL + "int x = no_such_name;\n")
+    other, found = folder / "other", folder / "found.json"
+    other.write_text('#!/bin/sh\nexec c++ -Dno_such_name=1 "$@"\n')
+    other.chmod(0o755)
+    words = ["--only", "tbad", "--json", str(found), "--other-compiler", str(other)]
+    tool = str(ROOT / "tools/systemtests.py")
+    subprocess.run([sys.executable, tool, str(folder), *words], capture_output=True, check=True)
+    (bad,) = json.loads(found.read_text())
+    assert bad["cases"]["Fill.idle"] == "idle"
+    assert bad["compiler"]

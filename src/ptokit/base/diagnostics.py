@@ -126,14 +126,18 @@ class PtoWarning(UserWarning):
         super().__init__(text.removeprefix(diagnostic.severity))
 
 
+class ToolWarning(PtoWarning):
+    """Something about the tools at hand, not about the program: commands show it, too."""
+
+
 _shown: dict[str, dict[Any, Any]] = {}  # what `warnings` remembers, per file
 
 
-def tell(found: Diagnostic) -> None:
+def tell(found: Diagnostic, category: type[PtoWarning] = PtoWarning) -> None:
     """Show a warning at its line, through Python's `warnings`: once per line by default."""
     file, line = (found.location.file, found.location.line) if found.location else ("<ptokit>", 0)
     registry = _shown.setdefault(file, {})
-    warnings.warn_explicit(PtoWarning(found), None, file, line, registry=registry)
+    warnings.warn_explicit(category(found), None, file, line, registry=registry)
 
 
 class Warnings:

@@ -19,6 +19,7 @@ from ptokit.base.diagnostics import (
     ProgramError,
     PtoError,
     PtoWarning,
+    ToolWarning,
     UsageError,
     rendered,
 )
@@ -67,6 +68,7 @@ def root(
 def main() -> None:
     """Entry point of the `ptokit` command."""
     warnings.simplefilter("ignore", PtoWarning)  # commands print what they find themselves
+    warnings.simplefilter("default", ToolWarning)
     try:
         try:
             _register(sys.argv[1:])

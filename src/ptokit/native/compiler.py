@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,14 @@ from itertools import islice
 from pathlib import Path
 
 from ptokit.base.cache import cache_folder
-from ptokit.base.diagnostics import Diagnostic, ProgramError, fail, tell, usage_error
+from ptokit.base.diagnostics import (
+    Diagnostic,
+    ProgramError,
+    ToolWarning,
+    fail,
+    tell,
+    usage_error,
+)
 from ptokit.base.location import Location
 from ptokit.isa.effects import Reach
 from ptokit.isa.targets import TARGETS, Target
@@ -32,6 +40,7 @@ _OLDEST = {"g++": 12, "clang": 16}
 _FLAGS = (
     "-std=c++20", "-O1", "-g1", "-gdwarf-4", "-fPIC", "-w", "-fno-omit-frame-pointer",
     "-fno-optimize-sibling-calls", "-fno-inline", "-fvisibility=default",
+    "-fno-sanitize=undefined",  # Zig checks and stops by default
 )  # fmt: skip
 # Every load and store of a kernel calls a hook: ours, so nothing is linked for it (watch.hpp).
 _WATCHING = {
@@ -58,8 +67,11 @@ class Compiler:
 
 def _watching(command: Sequence[str], kind: str) -> tuple[str, ...]:
     flags = _WATCHING[kind]
-    tried = [*command, *flags, "-x", "c++", "-fsyntax-only", os.devnull]
-    done = subprocess.run(tried, capture_output=True, check=False)
+    with tempfile.TemporaryDirectory() as folder:  # Zig compiles files only, and only to files
+        probe = Path(folder, "probe.cpp")
+        probe.touch()
+        tried = [*command, *flags, "-c", str(probe), "-o", f"{probe}.o"]
+        done = subprocess.run(tried, capture_output=True, check=False)
     return flags if done.returncode == 0 else ()
 
 
@@ -79,6 +91,7 @@ def compiler(chosen: str = "") -> Compiler:
         refused.append(first)
     if not chosen and importlib.util.find_spec("ziglang") is not None:
         command = (sys.executable, "-m", "ziglang", "c++")
+        _say_that_zig_is_slow()
         return Compiler(command, "zig", _watching(command, "clang"))
     raise usage_error(
         "compiler",
@@ -88,6 +101,15 @@ def compiler(chosen: str = "") -> Compiler:
         got=[("found", each) for each in refused],
         fix=f"install g++ 12 or clang 16, or pip install 'ptokit[cpp]'; {CHOICE} names another",
     )
+
+
+def _say_that_zig_is_slow() -> None:
+    """Zig makes its libraries when it first links: minutes, for a compiler that seems to hang."""
+    used = made_folder() / "zig-was-used"
+    if not used.exists():
+        used.touch()
+        message = "there is no C++ compiler on the PATH: Zig is used, whose first use takes minutes"
+        tell(Diagnostic("cpp", message, severity="warning"), ToolWarning)
 
 
 def made_folder() -> Path:
@@ -113,7 +135,7 @@ def compiled(unit: Unit, target: Target, cores: Sequence[str]) -> dict[str, Path
     for core in cores:
         _macros(target, core)
     if not tool.watching:
-        tell(_unwatched(tool, unit.sources[0]))
+        tell(_unwatched(tool, unit.sources[0]), ToolWarning)
 
     def library(core: str) -> Path:
         return linked([made(unit, n, target, core) for n in range(len(unit.sources))])

@@ -57,7 +57,11 @@ template <int Kind> struct Code {  // an element the host cannot compute with
 
 using half = _Float16;
 using float16_t = _Float16;
+#ifdef __clang__
+#define __fp16 _Float16  // a word of its own there, for a type that no function takes
+#else
 using __fp16 = _Float16;
+#endif
 using bfloat16_t = ::ptokit::BFloat16;
 using float8_e4m3_t = ::ptokit::Code<0>;
 using float8_e5m2_t = ::ptokit::Code<1>;
