@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from inspect import signature
-from math import prod
+from math import inf, prod
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from ptokit.base.diagnostics import (
@@ -40,6 +41,7 @@ from ptokit.base.diagnostics import (
 )
 from ptokit.base.entry import public
 from ptokit.base.evidence import Finding, causes
+from ptokit.base.location import Location
 from ptokit.base.policy import Policy
 from ptokit.emit.cpp import emit_cpp
 from ptokit.engines import REPEATING, Runnable
@@ -77,6 +79,7 @@ from ptokit.passes.levels import ConvertLevel
 from ptokit.passes.liveness import live_ranges
 from ptokit.passes.pipe_rules import refuse_deeper_copies
 from ptokit.passes.verify import Verify
+from ptokit.repair.omit import without_statements
 from ptokit.repair.search import Repair, Trial, repair
 from ptokit.report.memory_map import Map, Placed
 from ptokit.report.page import Page
@@ -107,6 +110,7 @@ class Finished(NamedTuple):
 LISTENERS: list[Callable[[Launch, tuple[Any, ...], Mapping[str, Any]], None]] = []
 
 _MOST_VERDICTS = 256  # of a kernel
+_TRIAL_SECONDS = 10.0  # of a run without some of its order
 
 
 class Source(Protocol):
@@ -754,7 +758,7 @@ class Launch:
         known = kernel._verdicts.get(asks) if check is True and asks and not events else None
         if timing and module is not None:
             _refuse_micro(module)
-        listener = Recorder(chosen.name) if timing else None
+        listener = Recorder(chosen) if timing else None
         computes = timing != "only"
         watched = events or timing
         is_repeatable = engine == REPEATING and not watched and module and says_nothing(module)
@@ -823,9 +827,39 @@ class Launch:
             outcome.events,
             found,
             outcome.chosen,
-            None if listener is None else Timing.of(kernel.name, listener.streams()),
+            None if listener is None else self._timed(listener, args, options_of_page),
             lambda run: self.reported(run, args, options_of_page),
         )
+
+    def _timed(self, recorder: Recorder, args: Sequence[Any], options: Mapping[str, Any]) -> Timing:
+        def proof(lines: Collection[Location]) -> bool:
+            """Whether the program is as good without the statements on these lines."""
+            source = self.kernel.source
+            text = without_statements(source.text, source.file, lines)
+            return text is not None and self._complaints(text, args, options) <= usual()
+
+        @cache
+        def usual() -> float:
+            return self._complaints(self.kernel.source.text, args, options)
+
+        return Timing.of(self.kernel.name, recorder.streams(), proof=proof)
+
+    def _complaints(self, text: str, args: Sequence[Any], options: Mapping[str, Any]) -> float:
+        """How much a checked run of the kernel finds when its text reads so; without end: errors.
+
+        A run that takes long proves nothing.
+        """
+        kernel = self.kernel
+        values = [a.copy() if hasattr(a, "copy") else a for a in args]
+        try:
+            changed = Kernel(
+                kernel.source.rewritten(text), kernel.defines, kernel.rules, kernel.allow
+            )
+            with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                run = changed[self.blocks](*values, **options, max_seconds=_TRIAL_SECONDS)
+        except PtoError:
+            return inf
+        return len(run.warnings)
 
     def reported(self, run: Run, args: Sequence[Any], options: Mapping[str, Any]) -> Page:
         """The page of a run that has ended."""
@@ -854,10 +888,8 @@ class Launch:
         except PtoError as error:  # what cannot be lowered or written is said in its place
             missing = "cpp" if texts["ir"] else "ir"
             texts[missing] = "\n".join(f"// {line}" for line in str(error).splitlines())
-        capacities = {space.memory: space.capacity for space in target.spaces.values()}
-        data = page_data(
-            timing, **texts, tiles=tiles, capacities=capacities, findings=found or ()
-        ) | {"checked": found is not None}
+        data = page_data(timing, **texts, tiles=tiles, findings=found or ())
+        data["checked"] = found is not None
         return Page(f"{kernel.name} on {target.name}", [data])
 
     def explore(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import linecache
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -62,7 +62,6 @@ def page_data(
     ir: str = "",
     cpp: str = "",
     tiles: Iterable[Placed] = (),
-    capacities: Mapping[str, int] | None = None,
     findings: Sequence[Diagnostic] = (),
 ) -> dict[str, Any]:
     """All that a page says of one launch. `ir` and `cpp` name their origins behind their lines."""
@@ -99,9 +98,13 @@ def page_data(
             }
             for wait in timing.waits
         ],
+        "advice": [
+            {"text": each.text, "gain": each.share, "place": places.number(each.line)}
+            for each in (timing.advice if timing.is_advised else ())
+        ],
         "shares": _shares(timing),
         "lines": _by_line(timing, places),
-        "memory": _memory(timing, list(tiles), capacities or {}),
+        "memory": _memory(timing, list(tiles)),
         "roofline": _roofline(timing),
         "findings": [_finding(each, places) for each in findings],
         "ir": _text(ir, places),
@@ -359,9 +362,7 @@ def _rates(timing: Timing) -> Iterator[float]:
 # ---- memories ------------------------------------------------------------------------------------
 
 
-def _memory(
-    timing: Timing, tiles: Sequence[Placed], capacities: Mapping[str, int]
-) -> list[dict[str, Any]]:
+def _memory(timing: Timing, tiles: Sequence[Placed]) -> list[dict[str, Any]]:
     """What lies where, and when: of one core of each kind, the first."""
     shown: dict[str, int] = {}
     for number, core in enumerate(timing.outcome.cores):
@@ -381,7 +382,8 @@ def _memory(
                 for (held, start, stop), spans in sorted(lives.items())
                 if held == memory
             ]
-            entry = {"core": number, "memory": memory, "capacity": capacities.get(memory, 0)}
+            capacity = timing.streams.capacities.get(memory, 0)
+            entry = {"core": number, "memory": memory, "capacity": capacity}
             found.append({**entry, "blocks": blocks})
     return found
 

@@ -29,7 +29,7 @@ class Cache:
     def misses(self, regions: Sequence[Any], size: float, writes: bool) -> tuple[float, int]:
         """Touch regions: the share of them that was missing, and how many different ones."""
         if writes:
-            for start, _ in regions:
+            for start, *_ in regions:
                 self._written.update(range(start // _PAGE, int(start + size - 1) // _PAGE + 1))
             return 0.0, 0
         missing, different = 0, set[Hashable]()

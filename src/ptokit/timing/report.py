@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 
 from ptokit.base.diagnostics import where
 from ptokit.base.location import Location
+from ptokit.timing.advice import Advice, Proof, advice
 from ptokit.timing.model import Model, Outcome, Stall, Timed, core_and_index
 from ptokit.timing.params import Params, load
 from ptokit.timing.streams import PIPE_NAMES, Item, Streams
 
 _SHOWN = 8  # lines of a table
+_ADVISED = 20_000  # events of a launch that a summary has advice for
 
 
 class Wait(NamedTuple):
@@ -77,6 +79,7 @@ class Timing:
     cores: int
     clock: float  # GHz
     outcome: Outcome = field(repr=False)
+    proof: Proof | None = field(default=None, repr=False, compare=False)
 
     @staticmethod
     def of(
@@ -87,15 +90,20 @@ class Timing:
         cores: int | None = None,
         clock: float | None = None,
         trace: bool = True,
+        proof: Proof | None = None,
     ) -> Timing:
-        """Time what was issued; without a trace nobody can ask for spans or the longest chain."""
+        """Time what was issued; without a trace nobody can ask for spans or the longest chain.
+
+        `proof` knows whether the program is as good without some of its lines.
+        """
         found = params or load(streams.target)
         if cores is None:
             kinds = {core.kind for block in streams.blocks for core in block.cores}
             whole = "vector" if kinds == {"vector"} else "cube"
             cores = int(found[f"device.{whole}_cores"])
         outcome = Model(streams, found, cores, trace=trace).run()
-        return Timing(kernel, streams, found, cores, clock or found["device.clock"], outcome)
+        clock = clock or found["device.clock"]
+        return Timing(kernel, streams, found, cores, clock, outcome, proof)
 
     def what_if(
         self,
@@ -112,7 +120,29 @@ class Timing:
             params=params,
             cores=cores or self.cores,
             clock=clock or self.clock,
+            proof=self.proof,
         )
+
+    def again(self, streams: Streams) -> Timing:
+        """The same with other streams."""
+        return Timing.of(
+            self.kernel,
+            streams,
+            params=self.params,
+            cores=self.cores,
+            clock=self.clock,
+            proof=self.proof,
+        )
+
+    @cached_property
+    def advice(self) -> tuple[Advice, ...]:
+        """What would make it faster, each change timed, the best first."""
+        return advice(self, self.proof)
+
+    @property
+    def is_advised(self) -> bool:
+        """Whether a summary tries changes as well: each of them is timed, and some are run."""
+        return self.streams.events <= _ADVISED
 
     # ---- numbers --------------------------------------------------------------------------------
 
@@ -354,6 +384,10 @@ class Timing:
                 }
                 for step in self.critical
             ],
+            "advice": [
+                {"text": each.text, "line": _short(each.line), "us": round(each.us, 3)}
+                for each in (self.advice if self.is_advised else ())
+            ],
         }
 
     def chrome(self, path: str | Path) -> None:
@@ -411,6 +445,8 @@ class Timing:
                 f"    {100 * step.share:5.1f} %  {step.label}{_in_brackets(step.line)}"
                 for step in self.breakdown[:_SHOWN]
             ]
+        if self.is_advised and self.advice:
+            lines += ["  advice:", *(f"    {each}" for each in self.advice[:_SHOWN])]
         return "\n".join(lines)
 
 

@@ -18,6 +18,7 @@ from ptokit.base.location import Location, Site
 from ptokit.isa.costs import moved_bytes
 from ptokit.isa.effects import Pipe
 from ptokit.isa.spec import Insn
+from ptokit.isa.targets import Target
 from ptokit.machine.core import Core, Engine
 from ptokit.machine.flags import Latch, Semaphore
 from ptokit.machine.issue import Word
@@ -78,7 +79,7 @@ class Item(NamedTuple):
     touches: tuple[Touch, ...] = ()
 
 
-Region = tuple[Any, ...]
+Region = tuple[tuple[int, Any, int], ...]  # of every view: its address, itself, its array
 
 
 @dataclass
@@ -108,6 +109,7 @@ class Streams:
     target: str
     items: list[Item]
     blocks: list[BlockStream]
+    capacities: Mapping[str, int] = field(default_factory=dict[str, int])  # of memories, in bytes
 
     @property
     def events(self) -> int:
@@ -117,7 +119,7 @@ class Streams:
 class Recorder:
     """The listener that makes the streams of a launch."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: Target) -> None:
         self._target = target
         self._items: list[Item] = []
         self._known: dict[Any, int] = {}
@@ -132,7 +134,9 @@ class Recorder:
     def streams(self) -> Streams:
         """All that was issued, by block."""
         blocks = [self._blocks[number] for number in sorted(self._blocks)]
-        return Streams(self._target, self._items, blocks)
+        spaces = self._target.spaces.values()
+        capacities = {space.memory: space.capacity for space in spaces}
+        return Streams(self._target.name, self._items, blocks, capacities)
 
     # ---- the listener ---------------------------------------------------------------------------
 
@@ -312,9 +316,10 @@ def _point(site: Place) -> Any:
     return (id(site.code), site.lasti) if isinstance(site, Site) else id(site)
 
 
-def _region(view: Any) -> tuple[int, Any]:
+def _region(view: Any) -> tuple[int, Any, int]:
+    """Where a view begins, what it is, and the array that it is a part of."""
     at = view.pointer or view.data()
-    return at.buffer.base + at.offset, view.key
+    return at.buffer.base + at.offset, view.key, at.buffer.base
 
 
 def _touches(call: Any) -> Iterator[Touch]:
