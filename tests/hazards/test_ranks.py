@@ -252,3 +252,59 @@ def test_memory_of_one_rank_is_its_own_affair() -> None:
 
     assert told(world, program) == []
     assert codes(lambda: None) == []
+
+
+# ---- the collective unit -------------------------------------------------------------------------
+
+
+def gathering(
+    *, waits: bool = True, touches: str = "", source: Any = CcuInputSource.HostManaged
+) -> list[Diagnostic]:
+    """Every rank stores its part and rings; rank 0 has the parts stacked, and may touch them."""
+    world = World(2, "a5")
+    parts, whole = world.window((16, 16)), world.window((32, 16))
+
+    def program(rank: int) -> None:
+        tile, more = at(Block(), 0), at(Block(), 0x400)
+        TEXPANDS(tile, float(rank + 1))
+        if source is CcuInputSource.HostManaged:
+            PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+            TSTORE(parts.tensor(), tile)  # stored
+            if waits:
+                behind_stores()
+        group = ParallelGroup([parts.tensor(0), parts.tensor(1)], 0)
+        TGATHER[CollEngine.CCU](group, whole.tensor(0), tile, CcuTriggerContext(0, 1, rank, source))
+        if touches == "result" and rank == 1:
+            TLOAD(more, GlobalTensor(whole[0][:16]))  # early
+        if touches == "part" and rank == 1:
+            TSTORE(parts.tensor(), tile)  # again
+
+    found = told(world, program)
+    if not found:
+        assert whole[0][:, 0].tolist() == [1.0] * 16 + [2.0] * 16
+    return found
+
+
+@pytest.mark.parametrize("source", list(CcuInputSource))
+def test_the_collective_unit_comes_behind_what_its_members_have_stored(source: Any) -> None:
+    assert gathering(source=source) == []
+
+
+def test_a_member_rings_before_its_store_is_complete() -> None:
+    found = gathering(waits=False)
+    assert {d.code for d in found} == {"E7"}
+    assert lines_of(found[0]) >= {marked(gathering, "stored")}
+    assert ("missing", "MTE3->S") in found[0].got
+    assert "set_flag(PIPE_MTE3, PIPE_S" in found[0].fix
+
+
+@pytest.mark.parametrize(
+    ("touches", "mark", "kind"), [("result", "early", "RAW"), ("part", "again", "WAR")]
+)
+def test_nobody_knows_when_the_collective_unit_is_done(touches: str, mark: str, kind: str) -> None:
+    found = gathering(touches=touches)
+    assert {d.code for d in found} == {"E7"}
+    assert f"({kind})" in found[0].message
+    assert marked(gathering, mark) in lines_of(found[0])
+    assert ("missing", "the end of the launch") in found[0].got
+    assert "in a later launch" in found[0].fix

@@ -103,7 +103,7 @@ def TREDUCE(*operands: Any, engine: CollEngine, op: ReduceOp, ops: Ops, world: W
     """
     members, dst, *_, trigger = operands
     if engine == CollEngine.CCU:
-        ring(reduction(op), members, trigger, dst, ops, world)
+        ring(reduction(op, members.rootIdx), members, trigger, dst, ops, world)
         return
     only_root(members, world, "TR-R")
     tile = ops.accTileData

@@ -21,6 +21,7 @@ from ptokit.isa.facts import (
     ConvFacts,
     Facts,
     GlobalFacts,
+    ObjectFacts,
     Ops,
     ScalarFacts,
     TileFacts,
@@ -123,16 +124,21 @@ def remedies(
                 found += _turned(insn, ops, name, knob, mends, taken)
         if found:
             return " or ".join(dict.fromkeys(found))
-    if next(wide_trials, None) == 0:  # nothing of this program was asked
+    if case is not None and next(wide_trials, None) == 0:  # nothing of this program was asked
         if len(_hopeless) >= _MOST_HOPELESS:
             _hopeless.clear()
         _hopeless.add(case)
     return ""
 
 
-def _case(insn: Insn, rule: Rule, ops: Ops) -> tuple[Hashable, ...]:
-    """What a search depends on: all of the operands, but of addresses only which are the same."""
+def _case(insn: Insn, rule: Rule, ops: Ops) -> tuple[Hashable, ...] | None:
+    """What a search depends on: all of the operands, but of addresses only which are the same.
+
+    None where one of them is an object that may change.
+    """
     facts = [each for _, each in ops]
+    if any(isinstance(each, ObjectFacts) and each.obj.__hash__ is None for each in facts):
+        return None
     return (
         *(insn, rule, ops.target, ops.mode),
         *ops.attrs.items(),

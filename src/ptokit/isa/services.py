@@ -9,7 +9,7 @@ finds its operands' values wrong raises `Refused`; the line of the program is ad
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from ptokit.base.enums import TileType
@@ -178,6 +178,18 @@ class World(Protocol):
 
     def copy_through(self, session: Any, nbytes: int) -> None:
         """Copy them on the pipes of the core, by way of the scratch of the session."""
+        ...
+
+    def known(self) -> Any:
+        """What the scalar unit knows to be complete, for whoever is told of it."""
+        ...
+
+    def collect(self, job: Any, group: Any, own: Any, behind: Sequence[Any]) -> None:
+        """Let the collective unit move data, behind what the members knew to be complete."""
+        ...
+
+    def stop_for(self, pipe: Pipe) -> None:
+        """Hold the scalar unit until a pipe has done its work."""
         ...
 
     def drain(self, pipe: Pipe) -> None:

@@ -14,6 +14,7 @@ from ptokit.base.comm_enums import DmaEngine, RdmaBackend
 from ptokit.base.entry import public, public_record
 from ptokit.base.layout import Array
 from ptokit.base.location import Location, Site
+from ptokit.isa.comm_ccu import Job
 from ptokit.isa.effects import Pipe
 from ptokit.isa.sessions import OWN_GROUP, SdmaBaseConfig, session_faults
 from ptokit.isa.spec import Insn, View, gm_in, gm_out, thing
@@ -146,6 +147,19 @@ def halves_of(insn: Insn) -> tuple[Insn, Insn]:
     held = thing("held", kind="held")
     load = part_of(insn, Pipe.MTE2, (held, _SOURCE), _load)
     return load, part_of(insn, Pipe.MTE3, (_TARGET, held), _store)
+
+
+@cache
+def collective_of(insn: Insn, job: Job, many: int) -> Insn:
+    """What the collective unit does for an instruction: the root's tensor, then the members."""
+    root, other = (gm_out, gm_in) if job.collects else (gm_in, gm_out)
+    members = (other(f"parallelGroup[{index}]", view=View.WHOLE) for index in range(many))
+
+    def body(*arrays: Array) -> None:
+        job.work(arrays[0], arrays[1:])
+
+    own = root("dst" if job.collects else "src", view=View.WHOLE)
+    return part_of(insn, Pipe.ALL, (own, *members), body)
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,9 @@ CODES = {
     ),
     "E7": (
         "The same for global memory: a store and a load in one core, or two cores, two blocks, two "
-        "ranks of a world; or a transfer of a DMA engine whose event nobody has waited for. "
-        "A warning where both vector cores of a cluster store equal bytes.",
+        "ranks of a world; or a transfer of a DMA engine whose event nobody has waited for, or of "
+        "the collective unit, which tells the host alone. A warning where both vector cores of a "
+        "cluster store equal bytes.",
         "MTE3 to MTE2 flag; FIFO or cross-core flag; SYNCALL between blocks; TNOTIFY and TWAIT "
         "between ranks; `event.Wait(session)` behind a transfer.",
     ),

@@ -135,10 +135,12 @@ class Engine(Core):
     It has no program and no pipe: what it is given is work of PIPE_ALL to whoever keeps order.
     """
 
-    def __init__(self, owner: Core, title: str, number: int) -> None:
+    def __init__(self, owner: Core, title: str, number: int, is_silent: bool = False) -> None:
         super().__init__(owner.target, "engine", owner.block, owner.subblock)
         self.number, self.rank, self.owner = number, owner.rank, owner.number
         self.issuer = owner  # where events are followed
+        self.is_silent = is_silent  # tells no kernel when its work is complete
+        self.title = title
         self._name = f"{title} engine of the {owner.name}"
 
     @property

@@ -218,10 +218,19 @@ def _owner(core: Core) -> int:
     return core.owner if isinstance(core, Engine) else core.number
 
 
+def _is_asked_by(here: Core, there: Core) -> bool:
+    """Whether a core gives an engine work, or has a part in it: its scalar unit says when."""
+    return isinstance(here, Engine) and (here.is_silent or _owner(there) == _owner(here))
+
+
 def edge_of(here: Core, there: Core, first: str, second: str) -> str:
     """What would order two accesses."""
+    if isinstance(there, Engine) and there.is_silent:
+        return "the end of the launch"
     if isinstance(there, Engine) and _owner(there) == _owner(here):
         return "wait for the event"
+    if _is_asked_by(here, there):
+        return f"{first}->S"
     if here.rank != there.rank:
         return "between ranks"
     if here.block != there.block:
@@ -278,9 +287,14 @@ def remedy(
 ) -> str:
     """Which order is missing, and where its two ends belong."""
     src, dst = earlier.pipe, later.pipe
+    if isinstance(there, Engine) and there.is_silent:
+        return (
+            f"the {there.title} tells the host alone when it is done: use what line {first.line} "
+            "moves in a later launch"
+        )
     if isinstance(there, Engine) and _owner(there) == _owner(here):
         return f"event.Wait(session) of line {first.line}, before line {second.line}"
-    if isinstance(here, Engine) and _owner(there) == _owner(here):
+    if _is_asked_by(here, there):
         dst = Pipe.S  # it posts the transfer
         here = there
     if here.rank != there.rank:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from ptokit.isa import effects as fx
 from ptokit.isa.effects import Pipe
 from ptokit.machine.core import Core, Engine
-from ptokit.machine.flags import Latch, Semaphore
+from ptokit.machine.flags import Clock, Latch, Semaphore
 from ptokit.machine.launch_sync import LaunchSync, Meeting
 from ptokit.machine.queues import Why
 from ptokit.machine.sync import Given, Place, flag_wait
@@ -124,8 +124,15 @@ class IssueSync(LaunchSync):
         self.listener.work(self.core, call, operands, site)
         super().perform(pipe, call, operands, site)
 
-    def post(self, engine: Engine, call: Any, operands: Sequence[Any], site: Place) -> Latch:
-        over = super().post(engine, call, operands, site)
+    def post(
+        self,
+        engine: Engine,
+        call: Any,
+        operands: Sequence[Any],
+        site: Place,
+        behind: Sequence[Clock] = (),
+    ) -> Latch:
+        over = super().post(engine, call, operands, site, behind)
         self.listener.work(engine, call, operands, site)
         self.listener.give(engine, Pipe.ALL, (over,), site)
         return over

@@ -14,7 +14,7 @@ from ptokit.isa.spec import Insn
 from ptokit.machine.aftermath import flag_clash, odd_ring
 from ptokit.machine.cluster import SUBBLOCKS, cluster_of
 from ptokit.machine.core import Core, Engine
-from ptokit.machine.flags import ALWAYS, Latch, Semaphore, Token
+from ptokit.machine.flags import ALWAYS, Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Complete, Give, Learn, PipeQueue, Take, Why, Work
 from ptokit.machine.sync import UNLIMITED, Given, Place, Sync, double_set, overflow
@@ -176,12 +176,23 @@ class LaunchSync(Sync):
             queues.enqueue(queues.of(self.core, pipe), entry)
         self.scheduler.yield_turn()
 
-    def engine(self, key: Any, title: str) -> Engine:
+    def engine(self, key: Any, title: str, *, is_silent: bool = False) -> Engine:
         self.scheduler.watch_engines()
-        return super().engine(key, title)
+        return super().engine(key, title, is_silent=is_silent)
 
-    def post(self, engine: Engine, call: Any, operands: Sequence[Any], site: Place) -> Latch:
-        queues, event, begun = self.scheduler.queues, self.machine.operation, self.release(site)
+    def post(
+        self,
+        engine: Engine,
+        call: Any,
+        operands: Sequence[Any],
+        site: Place,
+        behind: Sequence[Clock] = (),
+    ) -> Latch:
+        queues, event, begun = (
+            self.scheduler.queues,
+            self.machine.operation,
+            self.release(site, behind),
+        )
         queue, over = queues.of(engine, Pipe.ALL), Latch(f"a transfer of the {engine.name}", 1)
         queues.enqueue(queue, Learn(begun))
         queues.enqueue(queue, Work(call, operands, site, {}, event))

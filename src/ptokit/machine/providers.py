@@ -19,16 +19,28 @@ from ptokit.base.layout import Array, flat_map
 from ptokit.base.location import Location, Site
 from ptokit.base.policy import Origin
 from ptokit.base.tensors import GlobalSpec
+from ptokit.isa.comm_rules import Chunk
 from ptokit.isa.services import Refused
 from ptokit.isa.spec import Pipe, View
 from ptokit.isa.verify import weighed
 from ptokit.machine.access import Access, AccessPattern, byte_ranges
-from ptokit.machine.asynchronous import FROM, TO, Held, Transfer, copy_of, halves_of
+from ptokit.machine.asynchronous import (
+    FROM,
+    TO,
+    Held,
+    Transfer,
+    collective_of,
+    copy_of,
+    halves_of,
+)
 from ptokit.machine.calls import bind_global, global_pattern, where_used
+from ptokit.machine.clocks import agent_of
 from ptokit.machine.faults import poison_read, refusal
+from ptokit.machine.flags import Clock, Latch
 from ptokit.machine.memory import Storage
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.poison import Missing, taken
+from ptokit.machine.queues import Why
 from ptokit.machine.ranks import here, pause
 from ptokit.machine.staging import Staging, same_place
 from ptokit.machine.vector_unit import VectorUnit
@@ -331,6 +343,30 @@ class WorldProvider(_Provider):
     def same_view(self, a: Any, b: Any) -> bool:
         """Whether two views of global memory are one and the same."""
         return same_place(a, b)
+
+    def known(self) -> Clock | None:
+        """What the scalar unit knows to be complete, where somebody looks for races."""
+        machine = self._run.machine
+        clocks = machine.sync.clocks
+        return None if clocks is None else clocks.release(agent_of(machine.core, Pipe.S))
+
+    def collect(self, job: Any, group: Any, own: Any, behind: Sequence[Clock | None]) -> None:
+        """Let the collective unit move data, behind what the members knew to be complete."""
+        machine, site, stage = self._run.machine, self._run.site, Staging(self._run, ())
+        part = stage.part(own, Chunk((0,) * 5, job.extents(group)))
+        operands = (part, *group)
+        with self._step(Pipe.ALL):
+            record = collective_of(self._run.call.insn, job, len(group))
+            call = machine.executor.call(record, operands, (), site)
+            engine = machine.sync.engine(collective_of, "CCU", is_silent=True)
+            machine.sync.post(engine, call, operands, site, [c for c in behind if c is not None])
+
+    def stop_for(self, pipe: Pipe) -> None:
+        """Hold the scalar unit until a pipe has done its work."""
+        sync, site = self._run.machine.sync, self._run.site
+        done = Latch(f"{self._run.call.insn.name}, which waits for its pipe", 1)
+        sync.signal(pipe, (done,), site)
+        sync.wait(Pipe.S, (done,), lambda: Why(done.title), site)
 
     @property
     def gates(self) -> dict[Any, Any]:

@@ -27,7 +27,7 @@ from ptokit.machine.clocks import CORES, Clocks, agent_of
 from ptokit.machine.cluster import SECOND, SUBBLOCKS, Role, cluster_of
 from ptokit.machine.core import Core, Engine
 from ptokit.machine.faults import WouldBlock
-from ptokit.machine.flags import ALWAYS, Latch, Semaphore, Token
+from ptokit.machine.flags import ALWAYS, Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Why
 from ptokit.machine.ranks import poll, wait_for_others
@@ -198,24 +198,32 @@ class Sync:
         """Execute a call on a pipe."""
         self.machine.executor.execute(call, operands, site)
 
-    def engine(self, key: Any, title: str) -> Engine:
+    def engine(self, key: Any, title: str, *, is_silent: bool = False) -> Engine:
         """The engine that copies for the running core; each `key` has one of its own."""
         core = self.core
         found = core.engines.get(key)
         if found is None:
             number = core.number - core.number % CORES + next(self._engines)
-            found = core.engines[key] = Engine(core, title, number)
+            found = core.engines[key] = Engine(core, title, number, is_silent)
             if self.journal is not None:
                 self.journal.findings.cores[number] = found
         return found
 
-    def post(self, engine: Engine, call: Any, operands: Sequence[Any], site: Place) -> Latch:
+    def post(
+        self,
+        engine: Engine,
+        call: Any,
+        operands: Sequence[Any],
+        site: Place,
+        behind: Sequence[Clock] = (),
+    ) -> Latch:
         """Hand a transfer to an engine; the latch is given when it is complete.
 
-        It begins behind all that the scalar unit knows to be complete, and nothing waits for it.
+        It begins behind all that the scalar unit knows to be complete, or what others knew as they
+        say, and nothing waits for it.
         """
         core, over = self.core, Latch(f"a transfer of the {engine.name}", 1)
-        begun = self.release(site)
+        begun = self.release(site, behind)
         self.machine.core = engine
         try:
             self.learn(begun)
@@ -431,8 +439,13 @@ class Sync:
         self.journal.settle()
         return self.journal.log.clocks
 
-    def release(self, site: Place) -> Token:
-        """What the scalar unit gives now proves what it knows."""
+    def release(self, site: Place, behind: Sequence[Clock] = ()) -> Token:
+        """What the scalar unit gives now proves what it knows, or what others knew."""
+        if self.journal is not None and behind:
+            known = Clock()
+            for each in behind:
+                known.join(each)
+            return self.journal.tell(known, self.core.name)
         token = Token(site, self.core.name)
         if self.journal is not None:
             self.journal.give(agent_of(self.core, Pipe.S), token, ALWAYS)
