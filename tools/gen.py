@@ -26,6 +26,7 @@ from ptokit.report.paths import paths_page
 sys.path.insert(0, str(Path(__file__).parent))
 from error_codes import WITHOUT_PROGRAM, type_codes
 from error_pages import FOLDER, entries
+from micro_examples import section as micro_section
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -206,7 +207,8 @@ def generated() -> dict[Path, str]:
         files[ROOT / f"docs/isa/{insn.name}.md"] = markdown(insn)
     files[ROOT / "docs/isa/micro/README.md"] = micro_pages.index(MICRO.values())
     for record in MICRO.values():
-        files[ROOT / f"docs/isa/micro/{record.name}.md"] = micro_pages.page(record)
+        page = micro_pages.page(record) + micro_section(record)
+        files[ROOT / f"docs/isa/micro/{record.name}.md"] = page
     return files
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.micro import MICRO, Micro
 from ptokit.isa.spec import Insn
 from ptokit.report.pages import markdown
 
@@ -28,6 +29,15 @@ def test_the_example_of_the_page_runs(insn: Insn) -> None:
     assert len(blocks) == (1 if insn.targets - {"cpu"} else 0)
     for block in blocks:
         exec(compile(block, f"docs/isa/{insn.name}.md", "exec"), {})
+
+
+@pytest.mark.parametrize("record", [r for r in MICRO.values() if r.is_logical], ids=str)
+def test_the_example_of_an_operation_on_vectors_asserts_what_it_makes(record: Micro) -> None:
+    page = (ROOT / f"docs/isa/micro/{record.name}.md").read_text("utf-8")
+    (block,) = re.findall(r"^## Example\n\n```python\n(.*?)^```$", page, re.M | re.S)
+    assert f"pto.{record.name}" in block
+    assert "assert_array_equal" in block
+    exec(compile(block, f"docs/isa/micro/{record.name}.md", "exec"), {})
 
 
 def test_asterisks_of_rules_stay_asterisks() -> None:

@@ -34,12 +34,12 @@ def mask(size: int) -> str:
     return f"!pto.mask<b{8 * min(size, 4)}>"
 
 
-def types(record: Micro, T: DType, U: DType) -> Types:
-    """The type of every operand and result, as text; lists and what may be left out are not."""
+def types(record: Micro, T: DType, U: DType, more: Iterable[str] = ()) -> Types:
+    """The type of every operand and result, as text; of what may be left out, those of `more`."""
     return {
         slot.name: _type(record, slot, T, U)
         for slot in (*record.operands, *record.results)
-        if not slot.is_optional
+        if not slot.is_optional or slot.name in more
     }
 
 
@@ -86,9 +86,15 @@ def vector(lanes: int, kind: DType) -> str:
     return f"!pto.vmi.vreg<{lanes}x{signed(kind)}>"
 
 
-def _second(part: re.Match[str]) -> str:
-    """What stands where a part is left out."""
-    return part[0].partition("?|")[2].removesuffix("?]")
+_NAMED = re.compile(r"(?:%|T\()(\w+(?:\|\w+)*)")
+
+
+def _shown(part: str, given: Types) -> str:
+    """A part that may be left out, or what stands in its place, by what it names first."""
+    here, _, otherwise = part.removeprefix("[?").removesuffix("?]").partition("?|")
+    named = _NAMED.search(here)
+    is_there = named is not None and any(name in given for name in named[1].split("|"))
+    return here if is_there else otherwise
 
 
 def _taken(names: str, given: Types) -> str:
@@ -96,12 +102,12 @@ def _taken(names: str, given: Types) -> str:
     return ", ".join(f"%{name}" for name in names.split("|") if name in given)
 
 
-def _names(slots: Iterable[Slot]) -> list[str]:
-    """The names of operands or results; a list has three."""
+def names(slots: Iterable[Slot], given: Types) -> list[str]:
+    """The names of operands or results that are there; a list has three."""
     return [
         f"%{slot.name}{n}"
         for slot in slots
-        if not slot.is_optional
+        if slot.name in given
         for n in (range(3) if slot.is_list else [""])
     ]
 
@@ -139,7 +145,7 @@ def line(
     chosen |= words or {}
     text = record.syntax
     while _OPTIONAL.search(text):
-        text = _OPTIONAL.sub(_second, text)
+        text = _OPTIONAL.sub(lambda m: _shown(m[0], given), text)
     text = re.sub(r"W\((\w+)\)", lambda m: chosen.pop(m[1], "") or _first(record, m[1]), text)
     rest = {n: w for n, w in chosen.items() if f"@{n}" not in text}
     listed = [f'{n} = "{w}"' for n, w in rest.items()]
@@ -153,11 +159,11 @@ def line(
     text = re.sub(r"%(\w+)\.\.\.", lambda m: ", ".join(f"%{m[1]}{n}" for n in range(3)), text)
     text = re.sub(r"T\((\w+)\.\.\.\)", lambda m: ", ".join([given[m[1]]] * 3), text)
     text = re.sub(r"T\((\w+)\)", lambda m: given[m[1]], text)
-    front = ", ".join(_names(record.results))
+    front = ", ".join(names(record.results, given))
     if record.is_generic:
-        operands, shown = ", ".join(_names(record.operands)), f" {keys}" if keys else ""
+        operands, shown = ", ".join(names(record.operands, given)), f" {keys}" if keys else ""
         taken, made = _types(record.operands, given), _types(record.results, given)
-        made = made if len(_names(record.results)) == 1 else f"({made})"
+        made = made if len(names(record.results, given)) == 1 else f"({made})"
         return f'{front} = "pto.{record.name}"({operands}){shown} : ({taken}) -> {made}'
     behind = f"pto.{record.name} {text.strip()}".strip()
     return f"{front} = {behind}" if front else behind
