@@ -37,6 +37,7 @@ from ptokit.folders.inputs import Draw, attempts, is_misled
 from ptokit.from_text import Program, load_parts, loads
 from ptokit.ir.micro import micro_group
 from ptokit.ir.types import BufferType
+from ptokit.isa.targets import TILE_LIBRARY
 from ptokit.passes.reduce_sync import Count, count, total
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -56,6 +57,8 @@ _ELSEWHERE = {
     "the back end for micro-instructions": re.compile(r"--pto-backend=vpto|--emit-vpto"),
     "the command line": re.compile(r"RUN:.*--plan-memory-impl=typo"),
 }
+# What is compiled with the assembler's own library of tile operations: by its command, or folder.
+_OWN_LIBRARY = re.compile(r"--pto-backend=vpto|/st/(?:\w+/)?testcase/")
 _FOLDER = re.compile(r"(?:^|[a-z_/])(A[235])(?=/|$)|(?:^|/)(a[235])(?=/|$)")
 
 
@@ -70,6 +73,7 @@ class Facts:
     options: tuple[str, ...] = ()
     sync: str | None = None  # who orders the pipes: "insert", or as the text says
     about: str = "the language"  # what refuses it, where something has to
+    defines: dict[str, int] = field(default_factory=dict[str, int])  # what it is compiled with
 
 
 @dataclass(frozen=True)
@@ -130,6 +134,7 @@ def classified(text: str, path: str) -> Facts:
         tuple(re.findall(r"--(?:enable|plan|disable)[\w-]*(?:=\w+)?", command)),
         "insert" if is_ordered else None,
         next((what for what, said in _ELSEWHERE.items() if said.search(text)), "the language"),
+        {TILE_LIBRARY: 1} if _OWN_LIBRARY.search(command or path) else {},
     )
 
 
@@ -207,7 +212,9 @@ class _Work:
     def checked(self) -> str:
         level = self.facts.level if len(self.programs) == 1 else self.facts.parts_level
         for program in self.programs:
-            found = program.check(self.facts.target, level, rules=self.rules)
+            found = program.check(
+                self.facts.target, level, rules=self.rules, defines=self.facts.defines
+            )
             errors = [each for each in found if each.severity == "error"]
             if errors:
                 return f"{errors[0].code}: {errors[0].message}"
@@ -255,6 +262,7 @@ class _Work:
         program[name][1](
             *given,
             target=self.facts.target,
+            defines=self.facts.defines,
             rules=self.rules,
             max_seconds=self.seconds,
             check=check,
@@ -268,7 +276,10 @@ class _Work:
             for level in ("l1", "l2"):
                 _read_again(program, level, on)
             sync = self.facts.sync
-            placed = loads(str(program.convert("l3", on, rules=self.rules, sync=sync)))
+            made = program.convert(
+                "l3", on, rules=self.rules, sync=sync, defines=self.facts.defines
+            )
+            placed = loads(str(made))
             found = [count(f) for f in placed.module.functions if f.body is not None]
             self.order = total([*found, self.order or Count()])
             for run in self.runs:

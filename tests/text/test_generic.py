@@ -100,3 +100,62 @@ def test_products_of_a_name_with_a_suffix_count_nothing() -> None:
     text = print_module(made.module, generic=True)
     assert '"pto.tmatmul.acc"(%c, %a, %b, %c) :' in text
     assert str(loads(text)) == str(made)
+
+
+VIEW = "!pto.tensor_view<16x64xf32>"
+MASK = "maskPattern = #pto.mask_pattern"
+# An operation, the attributes that belong to it, and those that anybody may add.
+OWN = {
+    f'pto.tgather ins(%v, {{{MASK}<P0101>}} : {V}, "row") outs(%h : {H})': (
+        f'{MASK}<P0101>, axis = "row"',
+        "",
+    ),
+    f'pto.tgather ins(%v, {{{MASK}<P1111>}} : {V}, "col") outs(%d : {V})': (
+        f'{MASK}<P1111>, axis = "col"',
+        "",
+    ),
+    f"pto.tload ins(%g : {PV}) outs(%d : {V}) {{layout = #pto.layout<nd>}}": (
+        "",
+        "layout = #pto.layout<nd>",
+    ),
+    f"pto.tadd ins(%v, %w : {V}, {V}) outs(%d : {V}) {{my.note = true}}": ("", "my.note = true"),
+    "pto.cmo.cacheinvalid %p single_cache_line : !pto.ptr<f32>": (
+        "space = #pto.address_space<gm>",
+        "",
+    ),
+    "pto.cmo.cacheinvalid all #pto.address_space<gm>": ("space = #pto.address_space<gm>", ""),
+    f"pto.tpush(%view, %fifo : {VIEW}, !pto.pipe) {{split = 0}}": ("split = 0 : i8", ""),
+    "pto.barrier <PIPE_V>": ("pipe = #pto.pipe<PIPE_V>", ""),
+}
+
+
+@pytest.mark.parametrize("line", OWN)
+def test_attributes_of_an_operation_are_kept_apart(line: str) -> None:
+    """Between `<{` and `}>`, as MLIR prints them: of some it asks for no others there."""
+    given = PARAMS | {"p": "!pto.ptr<f32>", "view": VIEW}
+    params = ", ".join(f"%{name}: {kind}" for name, kind in given.items())
+    program = loads(f"func.func @f({params}) {{\n  {line}\n  return\n}}")
+    text = print_module(program.module, generic=True)
+    name = re.match(r"pto\.[\w.]+", line)
+    assert name is not None
+    (printed,) = (each for each in text.splitlines() if f'"{name[0]}"' in each)
+    own, others = OWN[line]
+    found = re.search(r"\)(?: <\{(.*?)\}>)?(?: \{(.*?)\})? : \(", printed)
+    assert found is not None
+    counted = re.sub(r"operandSegmentSizes = array<[^>]*>(?:, )?", "", found[1] or "")
+    assert (counted, found[2] or "") == (own, others)
+    again = loads(text)
+    assert str(again) == str(program)
+    assert print_module(again.module, generic=True) == text
+
+
+@pytest.mark.parametrize(("peer", "places"), [("aiv", 2), ("aic", 3)])
+def test_only_a_vector_core_says_which_one_it_is(peer: str, places: int) -> None:
+    kind = "cube" if peer == "aiv" else "vector"
+    program = loads(
+        f"func.func @f() attributes {{pto.kernel_kind = #pto.kernel_kind<{kind}>}} {{\n"
+        f"  %e = pto.tpop_from_{peer} {{split = 0}} -> {V}\n  return\n}}"
+    )
+    text = print_module(program.module, generic=True)
+    assert f"operandSegmentSizes = array<i32: {', '.join('0' * places)}>" in text
+    assert str(loads(text)) == str(program)

@@ -71,3 +71,17 @@ def test_the_sizes_reach_cpp_as_those_of_a_run() -> None:
         text = loading("16x5").cpp()
     assert "Tile<TileType::Vec, float, 16, 16, BLayout::RowMajor, DYNAMIC, DYNAMIC>" in text
     assert "Tile<TileType::Vec, float, 16, 8>" in text  # the other tile keeps what it has
+
+
+def test_an_expansion_of_nothing_into_nothing_does_nothing() -> None:
+    """As one of two vector cores does that has no rows: all its tiles are empty."""
+    column = "!pto.tile_buf<vec, 16x1xf32, valid=0x0, blayout=col_major>"
+    empty, full = (f"!pto.tile_buf<vec, 16x16xf32{more}>" for more in (", valid=0x0", ""))
+    text = f"""func.func @f() attributes {{pto.entry}} {{
+      %s = pto.alloc_tile : {column}
+      %d = pto.alloc_tile : %s
+      pto.trowexpand ins(%s : {column}) outs(%d : %s)
+      return }}"""
+    for kind, severities in ((empty, set[str]()), (full, {"error"})):
+        found = ptokit.loads(text.replace(": %s", f": {kind}")).check("a5", rules="release")
+        assert {each.severity for each in found} - {"warning"} == severities

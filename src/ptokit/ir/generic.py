@@ -12,18 +12,29 @@ from typing import TYPE_CHECKING
 from ptokit.ir.attributes import (
     ArrayAttr,
     Attribute,
+    EnumAttr,
     IntAttr,
     StringAttr,
     TypeAttr,
     dict_text,
 )
 from ptokit.ir.core import Block, Function, Module, Op, Unit, Value
-from ptokit.ir.dialects import DEFINITIONS, Definition, cf, definition_of
+from ptokit.ir.dialects import DEFINITIONS, Definition, cf
 from ptokit.ir.dialects.definition import Slot
 from ptokit.ir.dialects.scf import IF
 from ptokit.ir.format import Draft
 from ptokit.ir.insntext import under_own_keys
-from ptokit.ir.instructions import Form, agrees, alias_labels, form_of, forms_of
+from ptokit.ir.instructions import (
+    Form,
+    agrees,
+    alias_labels,
+    attr_keys,
+    attribute_for,
+    form_of,
+    forms_of,
+    literal_keys,
+    template_value,
+)
 from ptokit.ir.reader import Abandon, Head, Reader
 from ptokit.ir.types import FunctionType, ScalarType, Type, same_type
 from ptokit.isa.spec import Insn
@@ -33,6 +44,7 @@ if TYPE_CHECKING:
     from ptokit.ir.printer import Printer
 
 _SEGMENTS = "operandSegmentSizes"
+_AXIS = "axis"
 
 
 @dataclass
@@ -111,7 +123,7 @@ def read_op(parser: Parser, head: Head) -> Op:
         labels,
         results,
         made,
-        raw.attrs,
+        raw.attrs if definition.insn is None else _without_axis(definition.insn, raw.attrs),
         raw.regions,
         head.location,
         definition.insn,
@@ -129,6 +141,8 @@ def _labels(
     reader: Reader, head: Head, definition: Definition, raw: Raw, sizes: list[int] | None
 ) -> tuple[str, ...]:
     slots = _slots(definition)
+    if sizes is not None and len(sizes) < len(slots):
+        slots = [slot for slot in slots if slot.label not in definition.ours]
     if sizes is None:
         single = sum(not (s.optional or s.is_list) for s in slots)
         rest = len(raw.operands) - single
@@ -141,7 +155,14 @@ def _labels(
             f"give one size per operand in {_SEGMENTS}" if len(slots) > 1 else "",
         )
     labels = [s.label for s, n in zip(slots, sizes, strict=True) for _ in range(n)]
-    return tuple(definition.settled(labels))
+    pairs = zip(labels, raw.operands, strict=True)
+    return tuple(definition.settled([_fitting(definition, *pair) for pair in pairs]))
+
+
+def _fitting(definition: Definition, label: str, value: Value) -> str:
+    """Of the operands that one place stands for, the one that takes a value."""
+    others = [other for other, first in definition.instead.items() if first == label]
+    return next((n for n in (label, *others) if definition.takes(n, value.type)), label)
 
 
 def _slots(definition: Definition) -> list[Slot]:
@@ -189,7 +210,7 @@ def _instruction(
                 tuple(labels),
                 values,
                 tuple(made or alias_labels(form, values)),
-                under_own_keys(reader, head, form.insn, raw.attrs),
+                under_own_keys(reader, head, form.insn, _without_axis(form.insn, raw.attrs)),
                 [],
                 head.location,
                 form.insn,
@@ -326,10 +347,11 @@ def write_op(printer: Printer, op: Op) -> str:
         element = ScalarType("i32")
         properties[_SEGMENTS] = ArrayAttr(tuple(IntAttr(n, element) for n in sizes), element)
     operands, types = _generic_operands(op)
-    definition = definition_of(op)
-    for key in definition.properties if definition else ():
-        if key in attrs:
-            properties[key] = attrs.pop(key)
+    if op.insn is not None:
+        attrs = _with_axis(op.insn, attrs)
+        properties |= _constants(op.insn)
+    declared = _declared(op)
+    properties |= {key: attrs.pop(key) for key in [*attrs] if key in declared}
     names = ", ".join(printer.name(v) for v in operands)
     text = f'"{op.name}"({names}){cf.write_successors(op, attrs)}'
     if properties:
@@ -344,13 +366,59 @@ def write_op(printer: Printer, op: Op) -> str:
     return f"{text} : {FunctionType(tuple(types), tuple(r.type for r in op.results))}"
 
 
+def _declared(op: Op) -> Container[str]:
+    """The attributes that belong to an operation, which MLIR keeps apart from all others."""
+    definition = DEFINITIONS.get(op.name)
+    if definition is not None:
+        return definition.own_attrs
+    insn = op.insn
+    assert insn is not None
+    assert insn.asm is not None
+    axis = [_AXIS] if insn.asm.words else []
+    return {*attr_keys(insn), *literal_keys(insn), *axis}
+
+
+def _constants(insn: Insn) -> dict[str, Attribute]:
+    """What the generic form of an instruction always says."""
+    constants = insn.asm.constants if insn.asm else {}
+    return {key: EnumAttr(*member) for key, member in constants.items()}
+
+
+def _with_axis(insn: Insn, attrs: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Attributes with the word that Level 2 has behind the types, under a key of its own."""
+    asm, found = insn.asm, dict(attrs)
+    for name, words in asm.words.items() if asm else ():
+        assert asm is not None
+        key, attr = next((k, a) for k, a in attr_keys(insn).items() if a.name == name)
+        given = found.pop(key, None)
+        if any(each in attrs for each, place in asm.place.items() if place == "own,"):
+            value = attr.default if given is None else template_value(attr, given)
+            found[_AXIS] = StringAttr(words[value])
+    return found
+
+
+def _without_axis(insn: Insn, attrs: dict[str, Attribute]) -> dict[str, Attribute]:
+    """The attributes under our keys, without those that are always the same."""
+    always = _constants(insn)
+    found = {key: value for key, value in attrs.items() if always.get(key) != value}
+    for name, words in insn.asm.words.items() if insn.asm else ():
+        key, attr = next((k, a) for k, a in attr_keys(insn).items() if a.name == name)
+        word = found.get(_AXIS)
+        if isinstance(word, StringAttr) and word.value in words:
+            del found[_AXIS]
+            value = attr.type(words.index(word.value))
+            if value != attr.default:
+                found[key] = attribute_for(attr, value)
+    return found
+
+
 def _sizes(op: Op) -> list[int] | None:
     """How many operands each place has, for operations where that is not plain to see."""
     definition = DEFINITIONS.get(op.name)
     if definition is None:
         assert op.insn is not None
         return _counts(op.insn, op.labels)
-    slots = _slots(definition)
+    slots = [s for s in _slots(definition) if s.label not in {*definition.ours} - {*op.labels}]
     if sum(s.optional or s.is_list for s in slots) < 2:
         return None
     counts = {s.label: op.labels.count(s.label) // s.places for s in slots}

@@ -319,7 +319,7 @@ def _first_column(o: Any) -> View | Extent:
             "the static ValidCol of src is 1, or it is DYNAMIC",
             lambda o: o.src.valid_col in (1, DYNAMIC),
             "declare src with ValidCol 1",
-            in_text=lambda o: o.src.vc >= 1,
+            in_text=lambda o: o.src.vc >= 1 or o.dst.vr == o.dst.vc == 0,
         ),
         must("single-column", A5_FAMILY)(
             "a column-major src has one column",

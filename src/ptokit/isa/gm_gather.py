@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ptokit.base.enums import Choice, GatherOOB, Layout, ScatterAtomicOp, ScatterOOB, TileType
 from ptokit.base.layout import Array
+from ptokit.base.tiles import DYNAMIC
 from ptokit.isa.costs import GATHER
 from ptokit.isa.devices import on
 from ptokit.isa.facts import Ops
@@ -187,6 +189,14 @@ _OPERATIONS = {
 }
 
 
+def _by_indexes(tiles: Mapping[str, Any]) -> Coalesce | None:
+    """What a text means that does not say it: an index for every element, or as always."""
+    given = [tiles.get(name) for name in ("src", "indexes")]
+    src, indexes = [each and (each.valid_row, each.valid_col) for each in given]
+    is_known = src and DYNAMIC not in src and src[1] != 1
+    return Coalesce.Elem if is_known and src == indexes else None
+
+
 def _adds(o: Any) -> bool:
     return o.attrs["scatterAtomicOp"] == ScatterAtomicOp.Add
 
@@ -235,6 +245,7 @@ def _picks(o: Any) -> bool:
             name: name for name in ("scatterAtomicOp", "scatterOob", "coalesce", "scatterConflict")
         },
         mandatory={"coalesce": ("scatterAtomicOp", "scatterOob", "scatterConflict")},
+        inferred={"coalesce": _by_indexes},
     ),
     example={"indexes": "Vec i32 16x64", "coalesce": "Elem"},
     more_examples="""

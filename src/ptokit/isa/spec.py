@@ -200,6 +200,8 @@ class Asm:
     # that is no operand of ours a place that stays empty.
     order: tuple[str, ...] | None = None
     is_counted: bool = False  # the generic form says how many operands each place has
+    # Keys that only the generic form has, always with the same member of an enumeration.
+    constants: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     # Forms whose types are one plain list, operands then results: `%a, %b : T, U`, no arrow.
     plain: frozenset[str] = frozenset()
     indexed: str = ""  # the memory operand that assembly lines write with a place: %src[%row, %col]
@@ -225,8 +227,8 @@ class Asm:
     mandatory: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     distinct: tuple[str, ...] = ()  # tiles that are not one, where all of them are written
     either: tuple[str, ...] = ()  # operands and template names of which a text writes exactly one
-    # Template name -> what it follows from, the types of the tiles by operand: a text does not
-    # write it.
+    # Template name -> what it follows from, the types of the tiles by operand, where a text leaves
+    # it out; one that has no key there is never written.
     inferred: Mapping[str, Callable[[Mapping[str, Any]], Any]] = field(
         default_factory=dict[str, Callable[[Mapping[str, Any]], Any]]
     )

@@ -543,7 +543,8 @@ def dsb(kind: int) -> None:
         syntax={
             "cmo.cacheinvalid": "[?%ptr single_cache_line : T(ptr)"
             "?|all '#pto.address_space<gm>'?] {}"
-        }
+        },
+        constants={"space": ("address_space", "gm")},
     ),
     cpp=Cpp(
         calls={

@@ -244,6 +244,6 @@ def _unwritten(op: Op) -> Iterator[Diagnostic]:
     if asm.either and len(chosen) != 1:
         text = f"a text writes exactly one of {' and '.join(asm.either)}"
         yield complaint(op, "mandatory-attribute", text, {"written": ", ".join(chosen) or "none"})
-    for key in asm.inferred.keys() & op.attrs.keys():
+    for key in (asm.inferred.keys() - asm.attrs.keys()) & op.attrs.keys():
         text = f"a text does not accept '{key}': it follows from the operands"
         yield complaint(op, "mandatory-attribute", text, fix="leave it out")

@@ -99,6 +99,7 @@ class Definition:
     is_generic: bool = False  # printed in the generic form: the language has no other
     aliases: tuple[str, ...] = ()  # names it had before: they are read, never printed
     properties: tuple[str, ...] = ()  # attributes that the generic form keeps apart from others
+    ours: tuple[str, ...] = ()  # operands that are read, and for which the dialect has no place
     # Operands for which the generic form has no place of their own -> whose they take.
     instead: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -158,6 +159,11 @@ class Definition:
     def needed_attrs(self) -> frozenset[str]:
         """Attributes that the text always shows."""
         return frozenset(_spelled(self.pieces, needed=True))
+
+    @cached_property
+    def own_attrs(self) -> frozenset[str]:
+        """Attributes that belong to the operation; any other one may stand there as well."""
+        return frozenset({*_spelled(self.pieces), *self.attr_types, *self.properties})
 
     def check_operands(self, reader: Reader, head: Head, draft: Draft) -> None:
         """Note every operand whose type the signature does not allow."""
@@ -370,6 +376,7 @@ def define(
     is_generic: bool = False,
     aliases: str = "",
     properties: str = "",
+    ours: str = "",
 ) -> Definition:
     """Make a record; `attrs` lists "key:type" of attributes whose spelling depends on it."""
     operands, _, results = signature.partition("->")
@@ -395,6 +402,7 @@ def define(
         is_generic,
         tuple(aliases.split()),
         tuple(properties.split()),
+        tuple(ours.split()),
     )
 
 

@@ -13,6 +13,8 @@ _SIDE = (
     "(N(gm_slot_buffer, gm_slot_tensor, c2v_consumer_buf, v2c_consumer_buf)) {}"
 )
 _ENDS = "gm_slot_buffer?:gm gm_slot_tensor?:view c2v_consumer_buf?:i32 v2c_consumer_buf?:i32"
+# Which vector core a cube core means: understood, and refused.
+_OURS = {"aiv": "subBlockId", "aic": ""}
 _LANE, _SUB = "subBlockId?:i64", "[?aiv_subblockid(%subBlockId)?]"
 _KEYS = "{id?, split}"
 
@@ -58,7 +60,9 @@ _FORMS = (
     ("tfree_from_", "entry?:data", f"[?(%entry : T(entry))?] {_KEYS} {{}}", TFREE),
 )
 TRANSFERS = {
-    define(f"pto.{name}{peer}", signature, syntax, _SPLIT, core=_PEERS[peer]): insn
+    define(
+        f"pto.{name}{peer}", signature, syntax, _SPLIT, core=_PEERS[peer], ours=_OURS[peer]
+    ): insn
     for name, signature, syntax, insn in _FORMS
     for peer in (("aiv", "aic") if insn.end == "producer" else ("aic", "aiv"))
 }
