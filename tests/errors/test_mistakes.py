@@ -141,6 +141,11 @@ def misspelt(x: Any) -> None:
     TAD(a, a, a)  # here
 
 
+@mistake("unknown-name", "write x.GetValue(...): it is a member")
+def member_as_a_function(x: Any) -> None:
+    GetValue(TileT(), 0)  # here
+
+
 @mistake("unknown-attribute", "did you mean TADD(dst, src0, src1) or")
 def misspelt_in_the_module(x: Any) -> None:
     a = TileT()

@@ -83,6 +83,8 @@ def call_of(name: str) -> str:
 
 def meant(name: str, known: Iterable[str] = ()) -> str:
     """The question after a name that does not exist; empty when nothing is called alike."""
+    if name[:1].isupper() and any(hasattr(c, name) for c in NotANumber.__subclasses__()):
+        return f"write x.{name}(...): it is a member, not a function"
     near = _nearest(name, {*INSTRUCTIONS, *known}) or _nearest(name.upper(), INSTRUCTIONS)
     if not near:
         return ""

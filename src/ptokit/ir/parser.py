@@ -185,6 +185,7 @@ class Parser(Reader):
         self.skip_location()
 
     def _keep(self, module: Module, function: Function) -> None:
+        self.undefined.clear()
         function.unit = self._unit
         if any(f.name == function.name and f.unit is self._unit for f in module.functions):
             what = f"@{function.name} is defined twice"

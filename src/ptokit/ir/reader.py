@@ -90,6 +90,7 @@ class Reader:
         self.depth = 0
         self.errors: list[Diagnostic] = []
         self.values: dict[str, Value] = {}
+        self.undefined: dict[str, Value] = {}  # of this function; each is an error once
         self._hidden: list[tuple[str, Value | None]] = []  # names, with what they stood for before
         self.implied: list[Op] = []  # constants that the operation at hand spells in place
         self.type_aliases: dict[str, Type] = {}
@@ -273,9 +274,9 @@ class Reader:
         """Attributes behind an operation, in the forms that have them there."""
 
     def value(self) -> Value:
-        """A use of a value. An undefined one is noted and stands in for itself."""
+        """A use of a value. An undefined one is noted, the first time, and stands for itself."""
         name = self.take("value", "a value such as %x")
-        found = self.values.get(name)
+        found = self.values.get(name) or self.undefined.get(name)
         if found is None:
             known = islice(reversed(self.values), _NEAR)
             self.note(
@@ -284,7 +285,7 @@ class Reader:
                 self.place(self.at - 1),
                 suggestion(name, known) or "define it above this line, in this or an outer block",
             )
-            found = Value(name[1:].replace("#", "_"), _UNKNOWN)
+            found = self.undefined[name] = Value(name[1:].replace("#", "_"), _UNKNOWN)
         return found
 
     def typed(self, value: Value, at: int) -> None:
