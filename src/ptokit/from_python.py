@@ -20,6 +20,7 @@ from ptokit.frontend.advice import at_the_users_line
 from ptokit.frontend.arguments import as_passed, check_argument, is_parameter, leaves_of
 from ptokit.frontend.declared import MISSING, declared, sample
 from ptokit.frontend.lowering.lower import lower as lower_function
+from ptokit.frontend.outside import Outside
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.reread import reread
 from ptokit.frontend.sections import guarded
@@ -74,6 +75,11 @@ class PythonSource:
         return frozenset(n for n, p in self.signature.parameters.items() if p.kind is keyword)
 
     @cached_property
+    def outside(self) -> Outside:
+        """What the kernel reads beside its arguments; it is specialised for that as well."""
+        return Outside(cast(FunctionType, self.function))
+
+    @cached_property
     def on_cluster(self) -> Callable[..., Any]:
         """The function as each core of a cluster runs it: without the sections of the others."""
         return guarded(cast(FunctionType, self.function))
@@ -94,7 +100,7 @@ class PythonSource:
         key = {n: v if n in self.consts else _specialised(v) for n, v in arguments.items()}
         if not _is_fixed(made := tuple(key.values())):
             raise _changeable(key)
-        return made
+        return (*made, self.outside.state())
 
     def fits(self, target: Target) -> None:
         """Rules of the target are asked about the program."""

@@ -423,6 +423,11 @@ def global_dict(x, y, n):
     put(y, 0, SETTINGS["scale"] * n)
 
 
+@construct(CHANGES, "a number of Python's or NumPy's random generators", "lower.impure")
+def random_number(x, y, n):
+    put(y, 0, np.random.rand())  # here
+
+
 @construct(CHANGES, "a list becomes another list in a loop, and is used", "lower.gone")
 def list_made_anew(x, y, n):
     c = [1, 2]
@@ -792,6 +797,15 @@ def closures(x, y, n):
     put(y, 0, scaled(n, shift=2))
     scale = 5
     put(y, 1, scaled(square(n), 4, 5, 6))
+
+
+OPERATIONS = {"grow": lambda v: v + 2, "shrink": lambda v: v - 2}
+
+
+@construct(FUNCTIONS, "lambdas that were made outside, also several on one line")
+def lambdas_outside(x, y, n):
+    put(y, 0, OPERATIONS["grow"](n))
+    put(y, 1, OPERATIONS["shrink"](n))
 
 
 @construct(FUNCTIONS, "a function defined in the kernel changes a list around it")

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import linecache
 import sys
+import sysconfig
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
@@ -75,6 +77,13 @@ def is_ours(frame: FrameType) -> bool:
     """
     name = frame.f_code.co_filename
     return name.startswith(_PACKAGE) and not name.endswith("demo_kernels.py")
+
+
+@cache
+def is_users_file(name: str) -> bool:
+    """Whether a file is not one of Python's library, of an installed package or of this one."""
+    homes = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), _PACKAGE)
+    return not str(Path(name).resolve()).startswith(tuple(str(Path(h).resolve()) for h in homes))
 
 
 def user_frame(start: FrameType | None = None) -> FrameType:

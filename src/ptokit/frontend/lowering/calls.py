@@ -6,16 +6,15 @@ Instructions are traced through the very API that runs them (see tracer.py).
 from __future__ import annotations
 
 import builtins
-import sysconfig
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ptokit.base.comm_enums import DmaEngine
+from ptokit.base.location import is_users_file
 from ptokit.base.tiles import DYNAMIC, TileSpec
 from ptokit.frontend.arguments import positional
 from ptokit.frontend.asynchronous import (
@@ -67,14 +66,6 @@ from ptokit.ir.attributes import StringAttr
 from ptokit.ir.types import F32, F64, I1, I64, INDEX, TileBufType
 from ptokit.isa.groups import Group
 
-_LIBRARY = tuple(
-    str(Path(p).resolve())
-    for p in (
-        sysconfig.get_path("stdlib"),
-        sysconfig.get_path("purelib"),
-        Path(__file__).parents[2],
-    )
-)
 _SYMBOLS = (Number, BufferSymbol, GlobalSymbol, PointerSymbol)
 
 
@@ -122,12 +113,19 @@ def apply(
             f"{name} cannot be called with a value known only at run time",
             "use arithmetic, comparisons, min, max, abs, int, float, or an instruction",
         )
+    if _is_impure(function):
+        raise emitter.fail(
+            "impure",
+            f"{name} answers differently at every call, but a kernel is lowered once",
+            "call it before the launch, and pass what it gives as an argument",
+        )
     if own is not None and not isinstance(own, ModuleType):
         interpreter.touch(own, f".{name}()")
     emitter.heap.touch_all(values, f"{name}()", emitter.location)
     return function(*args, **kwargs)
 
 
+_IMPURE = ("random.", "numpy.random.", "secrets.", "time.", "uuid.")
 _KEEPING = {list, tuple, dict, enumerate, zip, reversed, len, sum, iter}
 
 
@@ -151,7 +149,14 @@ def _has_symbol(values: list[Any]) -> bool:
 
 
 def _is_users(function: FunctionType) -> bool:
-    return not str(Path(function.__code__.co_filename).resolve()).startswith(_LIBRARY)
+    return is_users_file(function.__code__.co_filename)
+
+
+def _is_impure(function: Any) -> bool:
+    """Whether a function of Python's or NumPy's answers differently at every call."""
+    makers = (function, type(getattr(function, "__self__", None)))
+    homes = (f"{getattr(maker, '__module__', None)}." for maker in makers)
+    return any(home.startswith(_IMPURE) for home in homes)
 
 
 def _construct(

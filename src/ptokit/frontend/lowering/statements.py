@@ -797,9 +797,13 @@ class KernelLowering(Loops):
         return self.apply(self, function, args, kwargs)
 
 
-def _parse(function: FunctionType, emitter: Emitter) -> tuple[ast.FunctionDef, int, int]:
+def _parse(
+    function: FunctionType, emitter: Emitter
+) -> tuple[ast.FunctionDef | ast.Lambda, int, int]:
     """The syntax tree of a function, with the line and column its source starts at."""
     try:
+        if function.__name__ == "<lambda>":
+            return _lambda(function), 1, 0
         lines, first_line = inspect.getsourcelines(function)
     except (OSError, TypeError):
         raise emitter.fail(
@@ -813,6 +817,17 @@ def _parse(function: FunctionType, emitter: Emitter) -> tuple[ast.FunctionDef, i
     if not isinstance(tree, ast.FunctionDef):
         raise emitter.fail("source", f"{function.__name__} is not a plain function")
     return tree, first_line, indent
+
+
+def _lambda(function: FunctionType) -> ast.Lambda:
+    """The lambda of a file that a function was made from; there may be several on its line."""
+    spans = set(function.__code__.co_positions())  # also of all that the body returns
+    for node in ast.walk(ast.parse("".join(inspect.findsource(function)[0]))):
+        if isinstance(node, ast.Lambda):
+            body = node.body
+            if (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset) in spans:
+                return node
+    raise OSError("the file has changed")
 
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:
