@@ -23,6 +23,7 @@ from ptokit.base.dtypes import dtype
 from ptokit.cli import files, targets
 from ptokit.folders.arrays import read_array
 from ptokit.frontend.launch import launch
+from tests.command import command as ptokit
 
 COPY = """func.func @copy(%x: !pto.ptr<f32, gm>, %y: !pto.ptr<f32, gm>) {
   return
@@ -37,22 +38,6 @@ LONG = """func.func @long(%n: i32) {
   return
 }
 """
-
-
-@pytest.fixture
-def ptokit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """The command in this process: its exit code, and what it prints."""
-
-    def run(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["ptokit", *args])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        assert "bug of ptokit" not in err
-        return int(ended.value.code or 0), out, err
-
-    return run
 
 
 def started(*args: str, **more: Any) -> subprocess.Popen[str]:
@@ -111,7 +96,7 @@ def test_an_array_is_read_as_it_was_written(shape: tuple[int, ...], tmp_path: Pa
     assert (found == value).all()
 
 
-def test_an_archive_is_no_argument(ptokit: Any, program: Path, tmp_path: Path) -> None:
+def test_an_archive_is_no_argument(program: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", x=np.zeros(4, np.float32))
     code, _, err = ptokit("run", str(program), *[str(tmp_path / "x.npz")] * 2)
     assert code == 2
@@ -154,7 +139,7 @@ def test_an_output_keeps_its_link_and_its_rights(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", ["missing/out", "/dev/full", ""])
 @pytest.mark.parametrize("words", [("asm", "-o"), ("emit", "-o"), ("check", "--sarif")])
 def test_an_output_without_a_place_is_a_usage_error(
-    ptokit: Any, words: tuple[str, str], where: str, program: Path, tmp_path: Path
+    words: tuple[str, str], where: str, program: Path, tmp_path: Path
 ) -> None:
     command, option = words
     code, _, err = ptokit(command, str(program), option, str(tmp_path / where))
@@ -181,7 +166,7 @@ def test_a_full_disk_is_no_bug(program: Path) -> None:
     assert process.returncode == 2
 
 
-def test_a_folder_that_is_a_file(ptokit: Any, program: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_a_file(program: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.zeros(4, np.float32))
     arrays = [str(tmp_path / "x.npy")] * 2
     code, _, err = ptokit("run", str(program), *arrays, "--out", str(program))
@@ -199,7 +184,7 @@ def test_a_folder_that_is_a_file(ptokit: Any, program: Path, tmp_path: Path) -> 
     ids=repr,
 )
 def test_what_the_computer_cannot_do_is_no_bug(
-    ptokit: Any, error: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch
+    error: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def command() -> None:
         raise error
@@ -277,7 +262,7 @@ class Bomb:
         return Path.touch, (self.mark,)
 
 
-def test_an_odd_case_has_failed_and_the_others_go_on(ptokit: Any, tmp_path: Path) -> None:
+def test_an_odd_case_has_failed_and_the_others_go_on(tmp_path: Path) -> None:
     wanted = np.full((1, 16), 2**62, np.int64)
     np.savez(tmp_path / "arrays.npz", **{"dst.out2d": wanted})
     np.savez(tmp_path / "other.npz", **{"dst.out2d": wanted + 1})
@@ -327,9 +312,7 @@ IMPORTS = {"check", "fix"}  # the commands that import a Python file, as their p
 
 
 @pytest.mark.parametrize("command", ["asm", "emit", "fmt", "run", "check", "fix"])
-def test_only_commands_that_say_so_import_a_python_file(
-    ptokit: Any, command: str, tmp_path: Path
-) -> None:
+def test_only_commands_that_say_so_import_a_python_file(command: str, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     file = tmp_path / "kernels.py"
     file.write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n")
@@ -366,7 +349,7 @@ READERS = ("asm", "check", "emit", "explore", "fix", "fmt", "run")
 @pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize("broken", BEYOND)
 def test_every_command_reads_through_the_gate_of_text(
-    ptokit: Any, command: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit, text = BEYOND[broken]
     path = tmp_path / "k.pto"
@@ -395,7 +378,7 @@ def test_every_command_reads_through_the_gate_of_text(
     ],
 )
 def test_numbers_of_the_command_line_pass_the_gate_of_scalars(
-    ptokit: Any, numbers: tuple[str, str], tmp_path: Path
+    numbers: tuple[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "n.pto").write_text(NUMBER)
     assert ptokit("run", str(tmp_path / "n.pto"), "7", "8")[0] == 0
@@ -404,7 +387,7 @@ def test_numbers_of_the_command_line_pass_the_gate_of_scalars(
 
 @pytest.mark.parametrize("kind", [">f4", "<f8", "<i4", "|S4", "<c8", "?"])
 def test_arrays_of_the_command_line_pass_the_gate_of_memory(
-    ptokit: Any, kind: str, program: Path, tmp_path: Path
+    kind: str, program: Path, tmp_path: Path
 ) -> None:
     np.save(tmp_path / "good.npy", np.zeros(64, "<f4"))
     np.save(tmp_path / "bad.npy", np.zeros(64, kind))

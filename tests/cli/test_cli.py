@@ -10,17 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-
-def ptokit(*args: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "ptokit", *args], capture_output=True, text=True, timeout=120
-    )
-    return done.returncode, done.stdout, done.stderr
+from tests.command import command
 
 
 def test_demo_shows_a_rule_a_race_and_a_hang() -> None:
-    code, out, err = ptokit("demo")
-    assert code == 0, err
+    line = [sys.executable, "-m", "ptokit", "demo"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    out = done.stdout
     for words in (
         "bytes used",
         "error[TTRANS.tmp-size]",
@@ -36,19 +33,19 @@ def test_demo_shows_a_rule_a_race_and_a_hang() -> None:
 
 
 def test_the_demo_is_quick_and_its_kernels_are_right_but_for_one_mistake_each() -> None:
-    code, out, _ = ptokit("demo", "--json")
+    code, out, _ = command("demo", "--json")
     report = json.loads(out)
     assert (code, report["refused"]) == (0, ["TTRANS.tmp-size", "E6", "E1"])
     assert report["seconds"] < 5
 
 
 def test_targets_with_overrides() -> None:
-    code, out, _ = ptokit("targets", "-D", "PTO_UBUF_SIZE_BYTES=0x10000")
+    code, out, _ = command("targets", "-D", "PTO_UBUF_SIZE_BYTES=0x10000")
     assert code == 0
     assert (
         next(line for line in out.splitlines() if line.startswith("Vec")).split()[1:6] == ["64"] * 5
     )
-    code, _, err = ptokit("targets", "-D", "PTO_UBUF_SIZE=1")
+    code, _, err = command("targets", "-D", "PTO_UBUF_SIZE=1")
     assert code == 2
     assert "did you mean PTO_UBUF_SIZE_BYTES?" in err
 
@@ -64,25 +61,25 @@ def test_sizes_can_be_overridden_wherever_a_program_is_checked_or_run(tmp_path: 
     (tmp_path / "big.pto").write_text(text)
     big = str(tmp_path / "big.pto")
     roomy = ("-D", "PTO_UBUF_SIZE_BYTES=262144")
-    assert ptokit("asm", big, "--to", "l3")[0] == 1
-    code, placed, err = ptokit("asm", big, "--to", "l3", *roomy)
+    assert command("asm", big, "--to", "l3")[0] == 1
+    code, placed, err = command("asm", big, "--to", "l3", *roomy)
     assert code == 0, err
     (tmp_path / "placed.pto").write_text(placed)
     at = str(tmp_path / "placed.pto")
     for words in (("check", at), ("run", at, "1.0")):
-        assert ptokit(*words)[0] == 1
-        code, out, err = ptokit(*words, *roomy)
+        assert command(*words)[0] == 1
+        code, out, err = command(*words, *roomy)
         assert code == 0, out + err
 
 
 def test_isa_page_listing_and_matrix() -> None:
-    assert "Add two tiles." in ptokit("isa", "tadd")[1]
-    assert "TLOAD" in ptokit("isa")[1]
-    matrix = ptokit("isa", "--matrix")[1].splitlines()
+    assert "Add two tiles." in command("isa", "tadd")[1]
+    assert "TLOAD" in command("isa")[1]
+    matrix = command("isa", "--matrix")[1].splitlines()
     sums = [line.split() for line in matrix if line.split()[:1] == ["TADD"]]
     assert sums[0] == ["TADD", "a2a3", "i16", "i32", "f16", "f32"]
     assert [line[1] for line in sums] == ["a2a3", "a5", "kirin"]
-    code, _, err = ptokit("isa", "TLOADS")
+    code, _, err = command("isa", "TLOADS")
     assert code == 2
     assert "did you mean TLOAD" in err
 
@@ -116,22 +113,22 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_conform_counts_and_exits(folder: Path) -> None:
-    code, out, err = ptokit("conform", str(folder), "-o", str(folder / "verdicts.json"))
+    code, out, err = command("conform", str(folder), "-o", str(folder / "verdicts.json"))
     assert code == 1, err
     assert out.splitlines()[-1] == "conform: 1 passed, 1 failed, 1 disputed, 1 unsupported of 4"
     assert "64 of 64 differ, first at (0, 0): got 0.0, expected 1.0" in out
     verdicts = json.loads((folder / "verdicts.json").read_text())
     assert [v["status"] for v in verdicts] == ["passed", "failed", "disputed", "unsupported"]
-    code, out, _ = ptokit("conform", str(folder), "--json")
+    code, out, _ = command("conform", str(folder), "--json")
     assert code == 1
     assert json.loads(out) == {"exit": 1, "diagnostics": [], "cases": verdicts}
-    code, out, _ = ptokit("conform", str(folder), "--only", "TNOSUCH")
+    code, out, _ = command("conform", str(folder), "--only", "TNOSUCH")
     assert code == 1
     assert out.splitlines()[-1].endswith("0 passed, 0 failed, 0 disputed, 1 unsupported of 1")
 
 
 def test_conform_without_a_manifest(tmp_path: Path) -> None:
-    code, _, err = ptokit("conform", str(tmp_path))
+    code, _, err = command("conform", str(tmp_path))
     assert code == 2
     assert "there is no manifest.json" in err
     assert "Traceback" not in err

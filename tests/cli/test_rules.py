@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ptokit.cli import main
-from ptokit.frontend.policies import project_policy
+from tests.command import command
 
 # TLOAD moves what the tile asks for of a wider view, which a debug build asserts against.
 TEXT = """
@@ -36,22 +33,9 @@ fractal=512, pad=0>)
 """
 
 
-Command = Callable[..., tuple[int, str]]
-
-
-@pytest.fixture
-def ptokit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command, without the cost of a process: its exit code and all that it prints."""
-
-    def run(*args: str) -> tuple[int, str]:
-        project_policy.cache_clear()
-        monkeypatch.setattr(sys, "argv", ["ptokit", *args])
-        with pytest.raises(SystemExit) as left:
-            main()
-        printed = capsys.readouterr()
-        return int(left.value.code or 0), printed.out + printed.err
-
-    return run
+def ptokit(*words: str) -> tuple[int, str]:
+    code, out, err = command(*words)
+    return code, out + err
 
 
 @pytest.fixture
@@ -75,37 +59,37 @@ def commands(file: str, tmp_path: Path) -> list[list[str]]:
     ]
 
 
-def test_a_warning_is_printed_once_and_counted(ptokit: Command, commands: list[list[str]]) -> None:
-    for command in commands:
-        code, out = ptokit(*command)
-        assert code == 0, command
-        assert (out).count("warning[PA-0044]") == 1, command
+def test_a_warning_is_printed_once_and_counted(commands: list[list[str]]) -> None:
+    for each in commands:
+        code, out = ptokit(*each)
+        assert code == 0, each
+        assert (out).count("warning[PA-0044]") == 1, each
         assert "an assertion of debug builds" in out
-        assert "0 errors, 1 warning" in out, command
+        assert "0 errors, 1 warning" in out, each
 
 
-def test_strict_refuses_and_allow_silences(ptokit: Command, commands: list[list[str]]) -> None:
+def test_strict_refuses_and_allow_silences(commands: list[list[str]]) -> None:
     forms = cycle(["PA-0044", "PA-0044@narrow.pto", "PA-0044@narrow.pto:11"])
-    for command in commands:
-        code, out = ptokit(*command, "--strict")
-        assert code == 1, command
+    for each in commands:
+        code, out = ptokit(*each, "--strict")
+        assert code == 1, each
         assert "error[PA-0044]" in out
-        code, out = ptokit(*command, "--strict", "--allow", next(forms))
-        assert code == 0, (command, out)
+        code, out = ptokit(*each, "--strict", "--allow", next(forms))
+        assert code == 0, (each, out)
         assert "[PA-0044]" not in out
 
 
-def test_an_unknown_id_is_wrong_usage(ptokit: Command, file: str) -> None:
+def test_an_unknown_id_is_wrong_usage(file: str) -> None:
     code, out = ptokit("check", file, "--allow", "PA-44")
     assert code == 2
     assert "did you mean PA-0044" in out
 
 
-def test_the_profiles_exclude_each_other(ptokit: Command, file: str) -> None:
+def test_the_profiles_exclude_each_other(file: str) -> None:
     assert ptokit("check", file, "--strict", "--release")[0] == 2
 
 
-def test_json_has_the_severity_and_the_outcome(ptokit: Command, file: str) -> None:
+def test_json_has_the_severity_and_the_outcome(file: str) -> None:
     code, out = ptokit("check", file, "--json")
     assert code == 0
     (found,) = json.loads(out)["diagnostics"]
@@ -113,11 +97,9 @@ def test_json_has_the_severity_and_the_outcome(ptokit: Command, file: str) -> No
     assert found["notes"][0]["text"].startswith("otherwise: ")
 
 
-def test_a_project_file_holds_for_the_command_line(
-    ptokit: Command, file: str, commands: list[list[str]]
-) -> None:
+def test_a_project_file_holds_for_the_command_line(file: str, commands: list[list[str]]) -> None:
     Path(file).with_name("ptokit.toml").write_text('allow = ["PA-0044"]\n', "utf-8")
-    for command in commands:
-        code, out = ptokit(*command)
+    for each in commands:
+        code, out = ptokit(*each)
         assert code == 0
         assert "PA-0044" not in out

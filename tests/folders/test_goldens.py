@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from ptokit import PtoError, run_goldens
 from ptokit.folders.host_code import read_host_code
 from ptokit.folders.runs import Status
+from tests.command import command
 
 KERNEL = """\
 module attributes {pto.target_arch = "a5"} {
@@ -142,16 +141,10 @@ def test_undefined_bytes_that_are_stored_are_named(tmp_path: Path) -> None:
     assert "undefined" in found.reason
 
 
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ptokit", "run", *words], capture_output=True, text=True, check=False
-    )
-
-
 def test_command(tmp_path: Path) -> None:
     case(tmp_path / "k")
-    answer = command(str(tmp_path), "--golden", "--json")
+    answer = command("run", tmp_path, "--golden", "--json")
     told = json.loads(answer.stdout)
     assert (answer.returncode, told["counts"]) == (0, {"agrees": 1})
     assert told["runs"][0]["kernel"] == "double"
-    assert command(str(tmp_path / "k" / "kernel.pto"), "--slack", "3").returncode == 2
+    assert command("run", tmp_path / "k" / "kernel.pto", "--slack", "3").returncode == 2

@@ -6,8 +6,6 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +17,7 @@ from ptokit.cli.run import _code
 from ptokit.folders.inputs import RANGES, draw, random_array
 from ptokit.folders.runs import Status
 from ptokit.passes.extents import extents
+from tests.command import command
 
 FOLDER = Path(__file__).parents[2] / "examples" / "folder"
 SCALE = (FOLDER / "scale.pto").read_text("utf-8")
@@ -213,24 +212,23 @@ expected = { y = "y.npy" }
     assert outcome.reason.startswith("%y: 1 of 2048 differ, most at [3, 5]: ")
 
 
-def command(*args: object) -> tuple[int, str]:
-    line = [sys.executable, "-m", "ptokit", "run", *map(str, args)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=120)
-    return done.returncode, done.stdout + done.stderr
+def run(*args: object) -> tuple[int, str]:
+    code, out, err = command("run", *args)
+    return code, out + err
 
 
 def test_the_command_answers_with_a_table_and_an_exit_code(tmp_path: Path) -> None:
-    code, out = command(FOLDER)
+    code, out = run(FOLDER)
     assert code == 0
     assert out.splitlines()[-1].startswith("3 runs: 2 agrees, 1 ran; ")
     place = folder(tmp_path, bad="func.func @bad( {", good=SCALE)
-    code, out = command(place, "--json")
+    code, out = run(place, "--json")
     answer = json.loads(out)
     assert (code, answer["exit"], answer["counts"]) == (1, 1, {"ran": 1, "refused": 1})
     assert answer["runs"][0]["diagnostics"][0]["code"] == "syntax"
-    assert command(tmp_path / "none", "--seed", 1)[0] == 2
-    assert command(FOLDER, "x.npy")[0] == 2
-    code, out = command(FOLDER / "scale.pto", "--seed", 3)
+    assert run(tmp_path / "none", "--seed", 1)[0] == 2
+    assert run(FOLDER, "x.npy")[0] == 2
+    code, out = run(FOLDER / "scale.pto", "--seed", 3)
     assert code == 0
     assert "1 runs: 1 ran" in out
 

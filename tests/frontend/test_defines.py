@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 import ptokit
 from ptokit import *
 from ptokit.isa.targets import target
+from tests.command import command
 
 ROOMY = {"PTO_UBUF_SIZE_BYTES": 262144}
 Big = Tile[TileType.Vec, float32, 256, 256]  # 256 KB: more than UB of A2/A3 has
@@ -109,7 +108,7 @@ def test_both_doors_give_the_same_error(word: str, tmp_path: Path) -> None:
     assert Path(found.location.file) == Path(__file__)
     with pytest.raises(PtoError):
         plain[1](Y, defines={name: value})
-    shown = _ptokit("targets", "-D", word)
+    shown = command("targets", "-D", word)
     assert shown.returncode == 2
     assert shown.stderr.strip().splitlines()[0] == f"error[{found.code}]: {found.message}"
     assert found.fix in shown.stderr
@@ -126,19 +125,13 @@ def test_what_is_no_define_is_named(given: Any) -> None:
 COMMANDS = ["asm --generic", "check", "emit", "run"]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_take_a_target_and_defines(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", COMMANDS)
+def test_commands_take_a_target_and_defines(words: str, tmp_path: Path) -> None:
     """Each command reads both options; a wrong macro is wrong usage."""
     file = tmp_path / "nothing.pto"
     file.write_text("func.func @f() {\n  return\n}\n")
-    command, *flags = command.split()
-    good = _ptokit(command, str(file), *flags, "--target", "a5", "-D", "PTO_UBUF_SIZE_BYTES=4096")
+    name, *flags = words.split()
+    good = command(name, str(file), *flags, "--target", "a5", "-D", "PTO_UBUF_SIZE_BYTES=4096")
     assert good.returncode == 0, good.stderr
-    bad = _ptokit(command, str(file), *flags, "-D", "PTO_NO_SUCH=1")
+    bad = command(name, str(file), *flags, "-D", "PTO_NO_SUCH=1")
     assert (bad.returncode, "PTO_NO_SUCH is not a memory macro" in bad.stderr) == (2, True)
-
-
-def _ptokit(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "ptokit", *words], capture_output=True, text=True, timeout=120
-    )

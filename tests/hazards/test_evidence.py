@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 from ptokit import *
 from ptokit.base.diagnostics import rendered
 from ptokit.base.evidence import Part, causes
+from tests.command import command
 from tests.hazards.support import *
 
 Right = Tile[TileType.Vec, float32, 16, 8, BLayout.RowMajor, 16, 8]
@@ -131,9 +130,7 @@ def test_the_command_line_gives_data(tmp_path: Path) -> None:
     file, report = tmp_path / "broken.py", tmp_path / "report.sarif"
     file.write_text(BROKEN)
     words = ["check", str(file), "--json", "--sarif", str(report)]
-    told = subprocess.run(
-        [sys.executable, "-m", "ptokit", *words], capture_output=True, text=True, check=False
-    )
+    told = command(*words)
     assert told.returncode == 1
     (race,) = json.loads(told.stdout)["diagnostics"]
     assert race["evidence"]["edge"] == "MTE2->V"

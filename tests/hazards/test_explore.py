@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import ptokit
 from ptokit import *
 from ptokit.frontend.launch import explore
 from ptokit.machine.explore import Explorer, schedules
+from tests.command import command
 from tests.hazards.support import *
 
 
@@ -191,12 +190,6 @@ def k(x: float32[16, 16], y: float32[16, 16]):
     PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
     TSTORE(GlobalTensor(y), a)
 """
-
-
-def command(*words: str) -> Any:
-    return subprocess.run(
-        [sys.executable, "-m", "ptokit", *words], capture_output=True, text=True, check=False
-    )
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -21,6 +20,7 @@ from ptokit import *
 from ptokit import loads
 from ptokit.repair.outline import of_python, of_text
 from ptokit.repair.search import Trial, repair
+from tests.command import command
 from tests.hazards.support import array, at
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -295,12 +295,6 @@ def k(x: float32[16, 16], y: float32[16, 16]):
 
 
 # ---- the command and texts -----------------------------------------------------------------------
-
-
-def command(*words: str) -> Any:
-    return subprocess.run(
-        [sys.executable, "-m", "ptokit", *words], capture_output=True, text=True, check=False
-    )
 
 
 def of_kernel() -> str:

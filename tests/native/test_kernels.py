@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 
 from ptokit.base.diagnostics import NotSupported, PtoError
 from ptokit.isa.targets import target as find_target
+from tests.command import command
 from tests.native.support import line_of, needs_compiler, source
 
 pytestmark = needs_compiler
@@ -212,7 +211,6 @@ def test_the_command_runs_it(program: Any, tmp_path: Path) -> None:
         str(tmp_path / "out.npy"),
         str(tmp_path / "x.npy"),
     ]
-    command = [sys.executable, "-m", "ptokit", "run", *words, "1.5", "1", "--in-place"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = command("run", *words, "1.5", "1", "--in-place")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert np.array_equal(np.load(tmp_path / "out.npy"), X + np.float32(1.5))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from ptokit.base.diagnostics import PtoError
 from ptokit.from_text import Program, loads
 from ptokit.ir.bytecode import as_text
 from ptokit.ir.parser import parse_file
+from tests.command import command
 from tests.text.bytecode_writer import Writer, leb, section, whole
 
 HERE = Path(__file__).parent
@@ -93,17 +92,13 @@ def test_commands_take_bytecode(tmp_path: Path) -> None:
     path = tmp_path / "add.ptobc"
     path.write_bytes(written(loads(ADD)))
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "ptokit", *words]
-        return subprocess.run(command, capture_output=True, check=False, text=True)
-
-    assert run("check", str(path)).returncode == 0
-    assert "pto.tadds ins(%u, %half" in run("asm", str(path)).stdout
-    refused = run("fmt", str(path))
+    assert command("check", str(path)).returncode == 0
+    assert "pto.tadds ins(%u, %half" in command("asm", str(path)).stdout
+    refused = command("fmt", str(path))
     assert (refused.returncode, "bytecode" in refused.stderr) == (2, True)
     assert path.read_bytes() == written(loads(ADD))
     path.write_bytes(path.read_bytes()[:-7])
-    broken = run("check", str(path))
+    broken = command("check", str(path))
     assert broken.returncode == 1
     assert "byte 10 (0xa)" in broken.stdout + broken.stderr
 

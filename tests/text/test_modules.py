@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +12,7 @@ from ptokit import load, load_parts, loads
 from ptokit.base.diagnostics import PtoError
 from ptokit.from_text import Program, formatted
 from ptokit.ir.printer import print_module
+from tests.command import command
 
 HELPERS = """module attributes {pto.target_arch = "a5"} {
   module attributes {pto.backend = "emitc"} {
@@ -192,9 +191,7 @@ def test_the_command_line_takes_parts(tmp_path: Path) -> None:
     path.write_text(NAMED.replace("constant 2 : i32", "constant 2 : i64"))
 
     def code(*words: str) -> int:
-        return subprocess.run(
-            [sys.executable, "-m", "ptokit", *words], capture_output=True, check=False
-        ).returncode
+        return command(*words).returncode
 
     assert code("check", str(path)) == 1
     assert code("check", f"{path}#first.pto") == 0

@@ -113,7 +113,7 @@ def check_python(job: Job, seconds: float) -> Verdict:
     except (SyntaxError, ValueError) as error:
         verdict.found.append(_not_python(job.name, error))
         return verdict
-    context = get_context("spawn")
+    context = get_context("fork")  # which has imported us already
     ours, theirs = context.Pipe(duplex=False)
     worker = context.Process(target=_serve, args=(job, theirs))
     with undisturbed():
