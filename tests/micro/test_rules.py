@@ -138,3 +138,26 @@ def test_an_id_that_only_flags_between_two_cores_have_tells_an_older_text() -> N
         program["f"][1](target="a5")
     today = loads(SIGNALS.replace("    pto.sync.set <PIPE_FIX>, 17\n", ""))
     assert not today.check("a5")
+
+
+def test_a_vector_core_has_sixteen_flags() -> None:
+    """What the cube core gives vector core 1 as 17, that core may call 1 or 17."""
+    text = """func.func @f() attributes {pto.kernel} {
+      %one = arith.constant 1 : i64
+      pto.section.cube {
+        pto.set_intra_block <PIPE_FIX>, 17
+        pto.wait_intra_block <PIPE_FIX>, 18
+      }
+      pto.section.vector {
+        %s = pto.get_subblock_idx
+        %is = arith.cmpi eq, %s, %one : i64
+        scf.if %is {
+          pto.wait_intra_block <PIPE_V>, ID
+          pto.set_intra_block <PIPE_V>, ID
+        }
+      }
+      return
+    }"""
+    for id_ in (1, 17):
+        waits = text.replace("PIPE_FIX>, 18", "PIPE_FIX>, 17").replace("ID", str(id_))
+        loads(waits)["f"][1](target="a5")

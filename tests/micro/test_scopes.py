@@ -166,3 +166,22 @@ def test_all_orders_of_the_pipes_come_to_the_same() -> None:
     x, out = numbers("f32"), np.zeros(64, np.float32)
     found = scope(body, "x:f32", "f32")["f"][1].explore(x, x.nbytes, out, out.nbytes, target="a5")
     assert not found.found, str(found)
+
+
+@pytest.mark.parametrize("kind", ["", "VST_VLD"])
+def test_exploring_lets_loads_pass_stores_that_nothing_orders_before_them(kind: str) -> None:
+    bar = f'pto.mem_bar "{kind}"\n' if kind else ""
+    body = (
+        ALL
+        + LOAD
+        + f"pto.vsts %x0, %out[%c0], %m : {V}, !pto.ptr<f32, ub>, {M}\n{bar}"
+        + f"%z = pto.vlds %out[%c0] : !pto.ptr<f32, ub> -> {V}\n"
+        + f"%y = pto.vneg %z, %m : {V}, {M} -> {V}\n"
+        + STORE
+    )
+    x, out = numbers("f32"), np.ones(64, np.float32)
+    kernel = scope(body, "x:f32", "f32")["f"][1]
+    found = kernel.explore(x, x.nbytes, out, out.nbytes, target="a5", allow=("E17",))
+    assert bool(found.found) == (not kind), str(found)
+    if not kind:
+        assert "depends on the schedule" in str(found)

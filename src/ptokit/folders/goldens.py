@@ -39,6 +39,7 @@ FILES = ("kernel.pto", "main.cpp", "launch.cpp", "golden.py", "compare.py")
 _BESIDE = {
     "poison-read": "stores undefined bytes",
     "E17": "relies on an order that nothing gives",
+    "hidden-register": "uses a register of the unit that nothing has set: 0",
     "E6": "touches bytes on two pipes or cores that nothing orders",
 }
 _SCRIPT_SECONDS = 300.0  # after which a script is stopped

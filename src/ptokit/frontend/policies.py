@@ -24,7 +24,7 @@ from ptokit.isa.verify import code_of, type_code
 from ptokit.machine.codes import CODES
 
 # Findings that are no rules of an instruction: of a run, and of a text as a whole.
-_OTHERS = ("argument-overlap", "poison-read", "poison-store", "tile-overlap")
+_OTHERS = ("argument-overlap", "hidden-register", "poison-read", "poison-store", "tile-overlap")
 _FILES = {"ptokit.toml": (), "pyproject.toml": ("tool", "ptokit")}
 
 

@@ -326,7 +326,7 @@ def set_intra_block(pipe: int, id: int) -> None:
     """Signal one core of the cluster, behind the earlier work of a pipe.
 
     The cube core reaches vector core 0 with id and vector core 1 with id + 16; a vector core
-    always reaches the cube core with the plain id.
+    always reaches the cube core with the plain id. It has 16 flags: id + 16 is the same as id.
     """
 
 

@@ -86,6 +86,11 @@ class Order:
         # Of each class its accesses, with all before them.
         self._done: dict[str, int] = dict.fromkeys((VLD, VST, LD, ST), 0)
 
+    @property
+    def last(self) -> int:
+        """The access that was noted last, as a set."""
+        return 1 << (self._next - 1)
+
     def since(self, value: Any) -> int:
         """The accesses before a value, in the numbers of now."""
         if value.turn != self.turn:

@@ -341,7 +341,7 @@ class Sync:
             return
         if role != "cube":
             assert isinstance(role, int)
-            reached = [cluster.semaphore("cube", id + SECOND * role)]
+            reached = [cluster.semaphore("cube", id % SECOND + SECOND * role)]
         elif token.reach is Reach.CORE:
             reached = [cluster.semaphore(id // SECOND, id % SECOND)]
         else:
@@ -355,7 +355,8 @@ class Sync:
     def _heed_core(self, pipe: Pipe, token: fx.CoreFlag, site: Place, given: Given) -> None:
         """Wait for other cores; the flags of a cube core may need both vector cores."""
         cluster, role, id = cluster_of(self.core), self.role_here(), token.id
-        waited = [cluster.semaphore(role, id)]
+        # A vector core has as many flags as one call reaches: larger ids name the same ones.
+        waited = [cluster.semaphore(role, id if role == "cube" else id % SECOND)]
         why = Why(f"wait_intra_block(PIPE_{pipe.name}, {id})")
         if token.reach is not Reach.CORE:
             self._based("wait_flag_dev", site)

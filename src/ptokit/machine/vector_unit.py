@@ -8,6 +8,7 @@ part in the order of the scope (scope_order.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,12 @@ class VectorUnit:
         self.place = place  # the line in hand
         self.registers = machine.core.hidden  # those that outlive the scope: AR, SQZN
         self.memory = machine.core.memory(TileType.Vec)
-        self.order = None if machine.journal is None else Order(self._conflict)
+        # Under another schedule than that of the program the unit runs ahead of its stores: they
+        # land, in their order, when something comes that is ordered behind them.
+        self._is_late = machine.defers
+        self._held: list[tuple[int, int, Callable[[], None]]] = []  # turn, access, what lands
+        is_watched = self._is_late or machine.journal is not None
+        self.order = Order(self._conflict) if is_watched else None
         self._touched: dict[tuple[Storage, bool], set[tuple[int, int]]] = {}
         self._streams: dict[int, tuple[Align, Place]] = {}  # those with bytes on their way
         self._last = 0  # what comes before the value that was loaded last
@@ -124,16 +130,22 @@ class VectorUnit:
                 poison = np.where(chosen, poison, 0)
             self.require(poison, "the register that is stored")
             poison = _some(poison)
-        piece, shadow = memory.data[start:stop], memory.shadow[start:stop]
-        if chosen is None:
-            piece[:] = data
-            shadow[:] = 1
+        if self._is_late and self.order is not None and memory is self.memory:
+            land = partial(_land, memory, start, stop, data.copy(), poison, chosen)
+            self._held.append((self.order.turn, self.order.last, land))
         else:
-            piece[chosen] = data[chosen]
-            shadow[chosen] = 1
-        if poison is not None:
-            shadow[poison != 0] = 0
-            memory.epoch += 1
+            _land(memory, start, stop, data, poison, chosen)
+
+    def _catch_up(self, before: int | None = None) -> None:
+        """Let stores land: those up to the last one among some accesses, or all of them."""
+        held, count = self._held, len(self._held)
+        if before is not None:
+            turn = self.turn
+            while count and held[count - 1][0] == turn and not held[count - 1][1] & before:
+                count -= 1
+        for _, _, land in held[:count]:
+            land()
+        del held[:count]
 
     def gather(self, at: Address, places: Array, active: Array, after: int) -> Register:
         """A register whose bytes lie where a table says; those that are not active are 0."""
@@ -166,6 +178,7 @@ class VectorUnit:
         if self.order is not None and np.unique(where_).size < where_.size:
             self._collide(where_, data)
         self._note(VST, memory, tuple(_stretches(where_)), after | self.after(source))
+        self._catch_up()
         memory.data[where_] = data
         memory.shadow[where_] = 1
         if lost is not None:
@@ -180,6 +193,7 @@ class VectorUnit:
             VST if writes else VLD, memory, ((start, stop),), self.after(*given)
         )
         if writes:
+            self._catch_up()
             memory.shadow[start:stop] = 1
         return memory.data[start:stop]
 
@@ -276,6 +290,7 @@ class VectorUnit:
 
     def finish(self) -> None:
         """The scope is over: what a stream still holds is lost."""
+        self._catch_up()
         journal = self.machine.journal
         for state, place in self._streams.values():
             if journal is not None:
@@ -291,6 +306,8 @@ class VectorUnit:
     def hidden(self, name: str) -> Any:
         """The value of a hidden register: of one that nothing has set there is none."""
         if name not in self.registers:
+            if self.machine.policy.allows("hidden-register", where(self.place)):
+                return 0
             raise fail(
                 "hidden-register",
                 f"{name} is used, and nothing has set it",
@@ -424,6 +441,7 @@ class VectorUnit:
         self._note(ST if writes else LD, memory, ((start, start + size),), 0)
         if not isinstance(memory, GmBuffer):
             if writes:
+                self._catch_up()
                 memory.shadow[start : start + size] = 1
             else:
                 self._demand(memory.shadow[start : start + size] == 0, "what is loaded")
@@ -444,7 +462,10 @@ class VectorUnit:
         touched.update(ranges)
         if memory is not self.memory:
             return after
-        return order.access(kind, ranges, after, self.place)
+        found = order.access(kind, ranges, after, self.place)
+        if self._held and kind in (VLD, LD):
+            self._catch_up(found)
+        return found
 
     @property
     def accesses(self) -> Iterator[Access]:
@@ -457,9 +478,8 @@ class VectorUnit:
                 yield pattern.at(memory, start)
 
     def _conflict(self, found: Conflict) -> None:
-        journal = self.machine.journal
-        assert journal is not None
-        describe(journal.findings, found)
+        if self.machine.journal is not None:
+            describe(self.machine.journal.findings, found)
 
     # ---- errors --------------------------------------------------------------------------------
 
@@ -522,9 +542,8 @@ class VectorUnit:
         order = np.argsort(places, kind="stable")
         sorted_, values = places[order], data[order]
         same = sorted_[1:] == sorted_[:-1]
-        if (values[1:][same] != values[:-1][same]).any():
-            journal = self.machine.journal
-            assert journal is not None
+        journal = self.machine.journal
+        if journal is not None and (values[1:][same] != values[:-1][same]).any():
             journal.findings.add(
                 "E17",
                 "active lanes of a scatter have one index and different values: which stays is "
@@ -584,6 +603,27 @@ def barrier_between(first: str, second: str) -> str:
     """The narrowest barrier that orders two classes of accesses."""
     pair = f"{first}_{second}"
     return pair if pair in BARRIERS else "VS_ALL" if first in (VLD, VST) else "SV_ALL"
+
+
+def _land(
+    memory: Storage,
+    start: int,
+    stop: int,
+    data: Array,
+    poison: Array | None,
+    chosen: Array | None,
+) -> None:
+    """Write bytes, or those that are chosen, with what is undefined of them."""
+    piece, shadow = memory.data[start:stop], memory.shadow[start:stop]
+    if chosen is None:
+        piece[:] = data
+        shadow[:] = 1
+    else:
+        piece[chosen] = data[chosen]
+        shadow[chosen] = 1
+    if poison is not None:
+        shadow[poison != 0] = 0
+        memory.epoch += 1
 
 
 def _some(poison: Array | None) -> Array | None:
