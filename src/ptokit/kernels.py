@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
+from hashlib import sha256
 from inspect import signature
 from math import inf, prod
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -50,6 +51,7 @@ from ptokit.engines.compiled.replay import Replays
 from ptokit.engines.outline import NoOutline, Outline, Walked, untimed
 from ptokit.engines.verdicts import question, says_nothing
 from ptokit.frontend.arguments import leaves_of
+from ptokit.frontend.declared import choices
 from ptokit.frontend.launch import Options, Outcome, Schedule, progress, run
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import current
@@ -85,8 +87,11 @@ from ptokit.report.memory_map import Map, Placed
 from ptokit.report.page import Page
 from ptokit.report.page_data import page_data
 from ptokit.report.verdicts import Report
+from ptokit.timing.params import load as load_params
 from ptokit.timing.report import Timing
 from ptokit.timing.streams import Recorder
+from ptokit.timing.tuning import Trial as TunedTrial
+from ptokit.timing.tuning import Tuned, settings, sweep
 
 
 class Asked(NamedTuple):
@@ -433,6 +438,68 @@ class Kernel:
         timing = self[grid](*args, timing=True if data else "only", **options).timing
         assert timing is not None
         return timing
+
+    @property
+    def choices(self) -> Mapping[str, tuple[Any, ...]]:
+        """The values that its constants may have, as far as it declares them."""
+        return choices(self.function) if callable(self.function) else {}
+
+    def tune(
+        self,
+        grid: int | Callable[..., int],
+        args: Sequence[Any] = (),
+        *,
+        over: Mapping[str, Sequence[Any]] | None = None,
+        check: bool = True,
+        jobs: int = 1,
+        known: Tuned | None = None,
+        data: bool = False,
+        **options: Any,
+    ) -> Tuned:
+        """Its constants tried in every combination, ranked by predicted time; `tuned.best` wins.
+
+        A constant declares its values, `*, tile: Literal[64, 128] = 64`, or `over` does. The grid
+        may be a function of them. What breaks a rule, does not fit or, unless `check` is False,
+        races is discarded with the reason. `jobs` spreads the settings over processes; `known` is
+        an earlier result, of which nothing is tried again that depends on the same.
+        """
+        values = {**self.choices, **(over or {})}
+        if not values:
+            raise usage_error(
+                "tune",
+                f"{self.name} declares no values of its constants",
+                fix="*, tile: Literal[64, 128] = 64, or tune(..., over={'tile': (64, 128)})",
+            )
+
+        def attempt(setting: Mapping[str, Any]) -> TunedTrial:
+            blocks = grid(**setting) if callable(grid) else grid
+            how = {**options, **setting}
+            try:
+                with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                    timing = self.time(blocks, args, data=data, **how)
+                    if check:
+                        copies = [a.copy() if hasattr(a, "copy") else a for a in args]
+                        self[blocks](*copies, **how)
+            except InternalError:
+                raise
+            except PtoError as error:
+                found = error.diagnostics[0]
+                return TunedTrial(setting, reason=f"{found.code}: {found.message}")
+            except Exception as error:  # of the kernel's own: what it refuses is discarded
+                return TunedTrial(setting, reason=f"{type(error).__name__}: {error}")
+            return TunedTrial(setting, timing.us)
+
+        wanted = list(settings(values))
+        sizes = [getattr(a, "shape", a) for a in args]
+        target = self._target(options.get("target"), options.get("defines"))
+        params = load_params(target.name).digest
+        of_what = (self.source.text, target.name, sorted(target.overrides.items()), params, sizes)
+        how = (check, data, sorted(options.items()), None if callable(grid) else grid)
+        digest = sha256(repr((of_what, how)).encode()).hexdigest()[:16]
+        with progress(len(wanted), "settings", 2) as done:
+            return sweep(
+                self.name, digest, wanted, attempt, jobs=jobs, known=known, done=done or _ignore
+            )
 
     def report(
         self,

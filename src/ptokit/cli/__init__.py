@@ -30,7 +30,7 @@ from ptokit.cli.answer import Exit, failed, wants_json
 # asked for help, so that `ptokit --version` stays quick.
 _NAMES = (
     "asm", "check", "conform", "demo", "emit", "exec", "explore", "fix", "fmt", "isa", "report",
-    "run", "targets", "time",
+    "run", "targets", "time", "tune",
 )  # fmt: skip
 COMMANDS = {name: f"ptokit.cli.{name}" for name in _NAMES}
 

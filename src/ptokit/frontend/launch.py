@@ -189,10 +189,10 @@ def explore(
 
 @contextmanager
 def progress(
-    count: int, of_what: str = "blocks"
+    count: int, of_what: str = "blocks", shown_from: int = SHOWN_FROM
 ) -> Generator[Callable[[int], None] | None, None, None]:
     """A progress bar for long work in a terminal; of blocks it is told one by one."""
-    if count < SHOWN_FROM or not sys.stderr.isatty():
+    if count < shown_from or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

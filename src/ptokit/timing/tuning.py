@@ -1,0 +1,132 @@
+"""The constants of a kernel, tried one by one: which settings are right, and which is fastest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from ptokit.base.diagnostics import usage_error
+from ptokit.machine.jobs import spread
+
+_SHOWN = 20  # settings of a table
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting, and what became of it."""
+
+    constants: Mapping[str, Any]
+    us: float = inf
+    reason: str = ""  # why it was discarded
+
+    def __str__(self) -> str:
+        named = ", ".join(f"{name}={value}" for name, value in self.constants.items())
+        return f"{named}: {self.reason or f'{self.us:.1f} us'}"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Every setting of a kernel that was tried, the fastest first, those discarded last."""
+
+    kernel: str
+    about: str  # what the result depends on: another program, target or size is another result
+    trials: tuple[Trial, ...]
+
+    @property
+    def best(self) -> Trial:
+        """The fastest setting; an error where none is right."""
+        if not self.trials or self.trials[0].reason:
+            raise usage_error(
+                "tune",
+                f"no setting of {self.kernel} is right",
+                got=[("first", self.trials[0].reason if self.trials else "none was tried")],
+                fix="try others: --set NAME=VALUE,VALUE",
+            )
+        return self.trials[0]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result, for a file."""
+        trials = [
+            {k: v for k, v in asdict(each).items() if v not in (inf, "")} for each in self.trials
+        ]
+        return {"kernel": self.kernel, "about": self.about, "trials": trials}
+
+    @property
+    def text(self) -> str:
+        """What a file of the result holds."""
+        return json.dumps(self.as_dict(), indent=1) + "\n"
+
+    def write(self, path: str | Path) -> None:
+        """Keep the result in a file."""
+        Path(path).write_text(self.text, "utf-8")
+
+    @staticmethod
+    def read(path: str | Path) -> Tuned:
+        """A result that was kept."""
+        try:
+            data = json.loads(Path(path).read_text("utf-8"))
+            trials = tuple(Trial(**each) for each in data["trials"])
+            return Tuned(data["kernel"], data["about"], trials)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise usage_error(
+                "tune", f"{path} is no result of tuning: {error}", fix="write it anew: ptokit tune"
+            ) from None
+
+    def __str__(self) -> str:
+        good = [each for each in self.trials if not each.reason]
+        bad = len(self.trials) - len(good)
+        lines = [f"{self.kernel}: {len(good)} settings, {bad} discarded"]
+        for each in self.trials[:_SHOWN]:
+            share = "" if each.reason else f"  {each.us / good[0].us:5.2f} x"
+            lines.append(f"  {each}{share}")
+        more = len(self.trials) - _SHOWN
+        return "\n".join([*lines, *([f"  and {more} more"] if more > 0 else [])])
+
+
+def settings(choices: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Every combination of values."""
+    for values in product(*choices.values()):
+        yield dict(zip(choices, values, strict=True))
+
+
+def sweep(
+    kernel: str,
+    about: str,
+    wanted: Sequence[Mapping[str, Any]],
+    attempt: Callable[[Mapping[str, Any]], Trial],
+    *,
+    jobs: int = 1,
+    known: Tuned | None = None,
+    done: Callable[[int], object] = lambda _: None,
+) -> Tuned:
+    """Try every setting, in `jobs` processes; what an earlier result has tried is taken from it.
+
+    `done` is told how many more were tried.
+    """
+    same = known is not None and (known.kernel, known.about) == (kernel, about)
+    kept = known.trials if known is not None and same else ()
+    found = [each for each in kept if each.constants in wanted]
+    done(len(found))
+    left = [each for each in wanted if each not in [trial.constants for trial in found]]
+    for at in range(0, len(left), max(1, jobs)):
+        part = left[at : at + max(1, jobs)]
+
+        def share(numbers: range, part: Sequence[Mapping[str, Any]] = part) -> list[Trial]:
+            return [attempt(part[number]) for number in numbers]
+
+        if jobs > 1:
+            found += [each for one in spread(share, [], len(part), jobs) for each in one]
+        else:
+            found += share(range(len(part)))
+        done(len(part))
+    order = [*map(dict, wanted)]
+    ranked = sorted(found, key=lambda t: (bool(t.reason), t.us, order.index(dict(t.constants))))
+    return Tuned(kernel, about, tuple(ranked))
+
+
+__all__ = ["Trial", "Tuned", "settings", "sweep"]
