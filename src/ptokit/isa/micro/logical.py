@@ -30,11 +30,17 @@ logical = partial(micro, is_logical=True)
 PMODE = Word(
     "pmode", ("zero", "merge"), "zero", "what an inactive lane is: 0, or the first operand"
 )
+ZEROES = Word("pmode", ("zero",), "zero", "an inactive lane is 0: there is none to keep")
 GROUP = Word("group", (), "0", "in how many groups the lanes are")
 GROUPS = Word("num_groups", (), None, "in how many groups the lanes are", example="8 : i64")
 WIDE = f"{FLOATS} bf16"  # floats that are computed with
 ANY = f"{INTEGERS} {WIDE} f8e4m3 f8e5m2 f8e8m0 hif8"  # of lanes that only change places
 
+KEEPS = Law(
+    "lanes that are kept have the type of dst",
+    lambda a, dst, pmode: pmode == "zero" or a.spelled == dst.spelled,
+    "select between both with pto.vmi.vsel",
+)
 ONE_TYPE = Law("a and dst have one element type", lambda a, dst: a.spelled == dst.spelled)
 
 # ---- lane by lane ------------------------------------------------------------------------------
@@ -117,7 +123,7 @@ for _record in [record for record in MICRO.values() if _is_plain(record)]:
             _record,
             _record.name,
             _TYPES.get(_record.name, _types(_record)),
-            words=[PMODE],
+            words=[PMODE if all(slot.kind != "M" for slot in _record.results) else ZEROES],
             laws=_LAWS.get(_record.name, ()),
             signless=_SIGNLESS.get(_record.name, "u"),
             example=_EXAMPLES.get(_record.name),
@@ -165,6 +171,7 @@ _sister(
     name="vmi.vexpdif",
     types="f16>f32 f32>f32",
     words=[PMODE],
+    laws=[KEEPS],
     syntax="%a, %b[?, %mask?] {} : T(a), T(b)[?, T(mask)?] -> T(dst)",
     freedom=MICRO["vexpdif"].freedom,
 )
@@ -251,7 +258,7 @@ for _name, _second, _what in (
         f"a:V b:{_second} mask:M -> dst:M",
         name=f"vmi.{_name}",
         types=NUMBERS,
-        words=[_CMP, PMODE],
+        words=[_CMP, ZEROES],
         laws=[_TESTED],
         syntax="%a, %b, %mask {} : T(a), T(b), T(mask) -> T(dst)",
         is_lanewise=True,

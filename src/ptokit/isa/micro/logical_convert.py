@@ -10,7 +10,7 @@ from ptokit.base.dtypes import DType, bf16, dtype
 from ptokit.base.layout import Array
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro.convert import changed
-from ptokit.isa.micro.logical import PMODE, logical
+from ptokit.isa.micro.logical import KEEPS, PMODE, logical
 from ptokit.isa.micro.spec import Law, Masking, Vector, Word
 
 
@@ -123,7 +123,7 @@ logical(
     types=_types(_exists),
     example=_written,
     words=[_MODES, _BEYOND, PMODE],
-    laws=[EXISTS, SATURATES, _FITS, _NATIVE, _ROUNDS],
+    laws=[EXISTS, SATURATES, _FITS, _NATIVE, _ROUNDS, KEEPS],
     masking=Masking.ZERO,
     syntax="%a[?, %mask?] {} : T(a)[?, T(mask)?] -> T(dst)",
     freedom=_FREE,

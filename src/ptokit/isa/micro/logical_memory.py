@@ -11,7 +11,7 @@ from ptokit.base.layout import Array
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro import footprints as fp
 from ptokit.isa.micro.footprints import ABSENT, BLOCK, Footprint
-from ptokit.isa.micro.logical import GROUP, GROUPS, PMODE, logical
+from ptokit.isa.micro.logical import GROUP, GROUPS, PMODE, ZEROES, logical
 from ptokit.isa.micro.samples import vector
 from ptokit.isa.micro.spec import Law, Masking, Vector, Word
 
@@ -299,10 +299,9 @@ def expand_load() -> None:
     """Load the active lanes from elements side by side; the others are those of another vector."""
 
 
-_NO_OTHER = Word("pmode", ("zero",), "zero", "an inactive lane is 0: there is none to keep")
 _GATHER: dict[str, Any] = {
     "signature": "base:ub index:X mask:M -> dst:V",
-    "words": [_NO_OTHER],
+    "words": [ZEROES],
     "masking": Masking.ZERO,
 }
 

@@ -141,7 +141,8 @@ def line(
     Others are written as `written` has them; one that is only there has nothing behind it.
     """
     needed = [word for word in record.words if word.default is None]
-    chosen = {word.name: word.choices[0] for word in needed if word.choices}
+    more = dict(written or {})
+    chosen = {w.name: w.choices[0] for w in needed if w.choices and w.name not in more}
     chosen |= words or {}
     text = record.syntax
     while _OPTIONAL.search(text):
@@ -149,7 +150,6 @@ def line(
     text = re.sub(r"W\((\w+)\)", lambda m: chosen.pop(m[1], "") or _first(record, m[1]), text)
     rest = {n: w for n, w in chosen.items() if f"@{n}" not in text}
     listed = [f'{n} = "{w}"' for n, w in rest.items()]
-    more = dict(written or {})
     text = re.sub(r"@(\w+)", lambda m: more.pop(m[1], m[0]), text)
     listed += [f"{name} = {said}" if said else name for name, said in more.items()]
     keys = f"{{{', '.join(listed)}}}" if listed else ""
