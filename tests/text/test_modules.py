@@ -197,3 +197,60 @@ def test_the_command_line_takes_parts(tmp_path: Path) -> None:
     assert code("check", f"{path}#first.pto") == 0
     assert code("asm", f"{path}#first.pto") == 0
     assert code("asm", f"{path}#third.pto") == 2
+
+
+EMITC = """func.func @entry(%p: !pto.ptr<f32>) attributes {pto.entry} {
+      return
+    }
+    func.func @help_a(%p: !pto.ptr<f32>) attributes {pto.ptodsl.logical_name = "help"} {
+      return
+    }
+    func.func @consumer() attributes {pto.kernel_kind = #pto.kernel_kind<cube>} {
+      %a = pto.import_reserved_buffer {name = "fifo", peer_func = @producer} -> i32
+      return
+    }"""
+VPTO = """func.func private @inner() {
+      return
+    }
+    func.func @producer() attributes {pto.kernel_kind = #pto.kernel_kind<vector>} {
+      %b = pto.reserve_buffer {
+        name = "fifo", size = 4096, location = #pto.address_space<vec>, auto = true} -> i32
+      return
+    }"""
+TWICE = """
+    func.func @help_b(%p: !pto.ptr<f32>, %q: !pto.ptr<f32>)
+        attributes {pto.ptodsl.logical_name = "help"} {
+      return
+    }"""
+STRAY = "func.func @stray() {\n    return\n  }"
+
+
+def two_back_ends(more: str = "", inside: str = "", call: str = "", other: str = "vpto") -> Program:
+    peer = VPTO.replace("      %b =", f"      {call}\n      %b =" if call else "      %b =")
+    return loads(
+        f"""module attributes {{pto.target_arch = "a5"}} {{
+  module attributes {{pto.backend = "emitc"}} {{
+    {EMITC}{inside}
+  }}
+  {more}
+  module attributes {{pto.backend = "{other}"}} {{
+    {peer}
+  }}
+}}"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"more": STRAY}, "@stray lies beside"),
+        ({"inside": TWICE}, "@help is ambiguous: @help_a and @help_b"),
+        ({"call": "func.call @inner() : () -> ()"}, "@producer of another module calls @inner"),
+    ],
+)
+def test_what_two_back_ends_cannot_put_together(given: dict[str, str], words: str) -> None:
+    assert not two_back_ends().check()
+    (found,) = two_back_ends(**given).check()
+    assert found.code == "mixed-back-ends"
+    assert words in found.message
+    assert not two_back_ends(**given, other="emitc").check()  # one of them takes it as it is

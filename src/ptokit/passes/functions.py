@@ -12,6 +12,7 @@ from ptokit.ir.dialects.func import CALL
 from ptokit.ir.entries import is_entry, is_helper, is_marked
 from ptokit.ir.ordering import orders_pipes
 from ptokit.ir.types import TileBufType
+from ptokit.passes.back_ends import check_back_ends
 from ptokit.passes.function_attributes import check_function
 from ptokit.passes.structure import complaint
 
@@ -22,6 +23,7 @@ def check_functions(module: Module) -> Iterator[Diagnostic]:
         yield from _entry(function, module)
         yield from check_function(function)
     yield from _recursion(module)
+    yield from check_back_ends(module)
 
 
 def _entry(function: Function, module: Module) -> Iterator[Diagnostic]:
