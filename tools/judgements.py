@@ -13,9 +13,6 @@ _WORDS = (
     "the fix pipe takes 8 bytes for every column, whatever the table is declared as: "
     "this one is shorter"
 )
-_SCALES = (
-    "a scale is one byte: the device reads the bytes of a table of wider elements as so many scales"
-)
 
 JUDGEMENTS: dict[str, str] = {
     # ---- reading
@@ -25,12 +22,12 @@ JUDGEMENTS: dict[str, str] = {
     "unknown-op": "a spelling that the assembler has given up as well",
     # ---- checking
     "MGATHER.element-index": _STATIC,
-    "MSCATTER.row-index": "without `coalesce` the library moves rows: it asserts a list of indices",
+    "MSCATTER.row-index": _STATIC,
     "PA-0006": "a product without rows: the size field of the instruction has no zero",
-    "PA-0058": "the source of one number per row is neither a column nor has rows of 32 bytes",
+    "PA-0058": "the library takes 32 bytes of the source for every row: " + _OUTSIDE,
     "SA-0006": _STATIC,
     "SA-0066": _STATIC,
-    "SA-0082": _STATIC,
+    "SA-0082": "a view that a caller gives, or of no scales, does not lie as the tile asks",
     "SA-0104": _STATIC,
     "SA-0166": _STATIC,
     "SA-0200": _STATIC,
@@ -40,13 +37,10 @@ JUDGEMENTS: dict[str, str] = {
     "TGATHER.compare-scratch": _OUTSIDE,
     "TGATHER.index-type": "the library has no such gather: it picks the step by both element sizes",
     "TGATHER.row-room": _OUTSIDE,
-    "TGEMV.one-row": "a row of the left operand is padded to whole blocks of 512 bytes",
-    "TGEMV_MX.scale-type": _SCALES,
     "TGET_SCALE_ADDR.auto-only": "the library derives scale addresses only where it places tiles",
     "TINSERT.fp-words": _WORDS,
     "TINSERT.vec-mat-layouts": _STATIC,
     "TLOAD.view-size": "the view has other rows and columns than the tile that is loaded",
-    "TMATMUL_MX.scale-type": _SCALES,
     "TMOV.fp-words": _WORDS,
     "TMOV.separate": "it moves a tile over a part of itself",
     "TMOV.vector-layouts": "a column-major tile of several columns does not move row by row",
@@ -55,7 +49,6 @@ JUDGEMENTS: dict[str, str] = {
     " deprecated it",
     "TQUANT_MX.scratch-size": _OUTSIDE,
     "TREM.tmp-columns": _OUTSIDE,
-    "TROWEXPAND.static-column": _STATIC,
     "TSORT32.idx-size": _OUTSIDE,
     "TSORT32.record-columns": "a record has 8 bytes: " + _OUTSIDE,
     "TSTORE_FP.quantised-result": _STATIC,
@@ -68,7 +61,8 @@ JUDGEMENTS: dict[str, str] = {
     "pipe-address": "on A2/A3 the slots of a FIFO lie in global memory, which is not given",
     "pipe-peer": "one end of a FIFO without the other",
     "place.overflow": "the table of the fix pipe is larger than its memory",
-    "place.scales": "a tile that a caller places, with scales that belong to its address",
+    "place.scales": "the device reads scales at a sixteenth of the address of their tile, which a"
+    " caller decides here",
     "view-rank": "a view of one dimension with two sizes",
     # ---- running
     "E1": "one side of an exchange: nobody signals what it waits for",

@@ -198,3 +198,37 @@ def test_a_subset_covers_what_is_valid_of_its_tile(row: int, col: int) -> None:
     made["f"][1](x, z, row, col, allow="TNEG.non-empty")
     x[row : min(row + 4, 10), col : min(col + 24, 40)] *= -1
     assert np.array_equal(z, x)
+
+
+@pytest.mark.parametrize(("second", "waits"), [(8, 0), (7, 1)])
+def test_windows_that_do_not_meet_need_no_order(second: int, waits: int) -> None:
+    """A load into one window, and vector code in the other, of the same tile."""
+    whole, half = (f"!pto.tile_buf<vec, {rows}x64xf32>" for rows in (16, 8))
+    view, part = "!pto.tensor_view<?x?xf32>", "!pto.partition_tensor_view<8x64xf32>"
+    program = loads(
+        f"""func.func @f(%p: !pto.ptr<f32>, %q: !pto.ptr<f32>) attributes {{pto.entry}} {{
+          %zero = arith.constant 0 : index
+          %one = arith.constant 1 : index
+          %rows = arith.constant 8 : index
+          %second = arith.constant {second} : index
+          %cols = arith.constant 64 : index
+          %x = arith.constant 1.0 : f32
+          %vp = pto.make_tensor_view %p, shape = [%rows, %cols], strides = [%cols, %one] : {view}
+          %vq = pto.make_tensor_view %q, shape = [%rows, %cols], strides = [%cols, %one] : {view}
+          %gp = pto.partition_view %vp, offsets = [%zero, %zero], sizes = [%rows, %cols] : {view}
+          %gq = pto.partition_view %vq, offsets = [%zero, %zero], sizes = [%rows, %cols] : {view}
+          %t = pto.alloc_tile : {whole}
+          %a = pto.subview %t[%zero, %zero] sizes [8, 64] : {whole}
+          %b = pto.subview %t[%second, %zero] sizes [8, 64] : {whole}
+          pto.tload ins(%gp : {part}) outs(%a : {half})
+          pto.texpands ins(%x : f32) outs(%b : {half})
+          pto.tstore ins(%b : {half}) outs(%gq : {part})
+          return
+        }}"""
+    )
+    text = str(program.convert("l3", "a5"))
+    assert text.count("pto.wait_flag[<PIPE_MTE2>, <PIPE_V>") == waits
+    for target in ("a2a3", "a5"):
+        given, made = np.full((8, 64), 3, np.float32), np.zeros((8, 64), np.float32)
+        program["f"][1](given, made, target=target, check=True)
+        assert (made == 1).all()

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ptokit.ir.core import Function, Op, Value
-from ptokit.ir.dialects.memory import GET_TILE
+from ptokit.ir.dialects.memory import GET_TILE, SUBSET, SUBVIEW
 from ptokit.ir.fifos import fifo_of, is_transfer, opens_pipe
 from ptokit.ir.flow import allocates, origins, passes_on, rebound, renames
 from ptokit.ir.instructions import run_time_operands, template_arguments
 from ptokit.ir.ordering import orders_pipes
-from ptokit.ir.types import BufferType, MultiTileType, ScalarType
+from ptokit.ir.types import BufferType, MultiTileType, ScalarType, TileBufType
 from ptokit.isa.effects import Scratch, Steps
 from ptokit.isa.facts import Ops, TileFacts, Unknown
 from ptokit.isa.regions import View
@@ -42,6 +42,7 @@ class Access:
     slot: int | Turn | None = None  # of several tiles that were allocated together
     stretch: int = 0  # bytes from the beginning, if it is exactly these, and one piece
     is_idle: bool = False  # scratch that the target asks for and does not touch
+    part: tuple[int, int] | None = None  # the bytes of a window, from and to, where they are known
 
 
 @dataclass
@@ -180,11 +181,11 @@ def _touched(op: Op, result: Accesses) -> Iterator[Access]:
         is_idle = _is_idle(declared, op, result.known)
         reads = declared.reads or declared.role == "tmp"
         writes = declared.writes or _is_destroyed(declared, op, result.known)
-        slot = _slot(value, result)
+        slot, part = _slot(value, result), _part(value, result.known)
         for root in result.memory_behind(value):
             is_memory = not isinstance(root.type, BufferType)
             stretch = 0 if has_scratch else _stretch(op, value, declared, result.known)
-            yield Access(root, writes, reads, is_memory, declared, slot, stretch, is_idle)
+            yield Access(root, writes, reads, is_memory, declared, slot, stretch, is_idle, part)
 
 
 def _stretch(op: Op, value: Value, declared: Operand, known: Known) -> int:
@@ -221,6 +222,20 @@ def _is_destroyed(source: Operand, op: Op, known: Known) -> bool:
         return source.lost(facts_of(op, known))
     except Unknown:
         return True
+
+
+def _part(value: Value, known: Known) -> tuple[int, int] | None:
+    """The bytes of a window of a placed tile, if it is a tile of its own shape: without gaps."""
+    made, kind = value.owner, value.type
+    if not isinstance(made, Op) or not (SUBVIEW.matches(made) or SUBSET.matches(made)):
+        return None
+    facts = known.facts(value)
+    if not isinstance(facts, TileFacts) or not isinstance(kind, TileBufType):
+        return None
+    is_own = (facts.spec.rows, facts.spec.cols) == (kind.spec.rows, kind.spec.cols)
+    if facts.address is None or not is_own:
+        return None
+    return facts.address, facts.address + facts.spec.nbytes
 
 
 def _slot(value: Value, result: Accesses) -> int | Turn | None:

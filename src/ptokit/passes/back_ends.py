@@ -1,4 +1,4 @@
-"""Rules of programs for two back ends: each makes an object, and the objects know little of another.
+"""Rules of programs for two back ends: each makes an object, and objects know little of others.
 
 Modules name the back end that compiles them (`pto.backend`). It means nothing to a run, but files
 that both of them work on are put together by a tool that takes only some of them.

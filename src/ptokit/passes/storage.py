@@ -98,6 +98,8 @@ class Map:
         elif found is not None and isinstance(slot, int) and isinstance(kind, MultiTileType):
             first = found.start + slot * kind.stride
             found = Bytes(found.memory, first, first + kind.spec.nbytes)
+        elif found is not None and access.part is not None:
+            found = Bytes(found.memory, *access.part)
         if found is None and not access.is_memory and isinstance(root.type, PlacedType):
             found = Bytes(root.type.spec.loc)  # somewhere in its memory
         used = access.declared
