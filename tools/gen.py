@@ -1,4 +1,5 @@
-"""Write what people must see in an editor: API signatures, instruction pages, the error index.
+"""Write what people must see in an editor: API signatures, instruction pages, the error index,
+memory maps of the examples.
 
 python tools/gen.py            write the files
 python tools/gen.py --check    fail when one of them is stale (the test suite does this)
@@ -26,6 +27,7 @@ from ptokit.report.paths import paths_page
 sys.path.insert(0, str(Path(__file__).parent))
 from error_codes import WITHOUT_PROGRAM, type_codes
 from error_pages import FOLDER, entries
+from memory_pages import pages as memory_pages
 from micro_examples import section as micro_section
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -209,7 +211,7 @@ def generated() -> dict[Path, str]:
     for record in MICRO.values():
         page = micro_pages.page(record) + micro_section(record)
         files[ROOT / f"docs/isa/micro/{record.name}.md"] = page
-    return files
+    return files | memory_pages()
 
 
 def formatted(source: str) -> str:
@@ -224,7 +226,7 @@ def formatted(source: str) -> str:
 def main() -> int:
     check = "--check" in sys.argv
     files = generated()
-    pages = set((ROOT / "docs/isa").rglob("*.md"))
+    pages = {*(ROOT / "docs/isa").rglob("*.md"), *(ROOT / "docs/memory").glob("*.svg")}
     stale = [p for p, text in files.items() if not p.exists() or p.read_text("utf-8") != text]
     orphans = sorted(pages - set(files))
     if check:

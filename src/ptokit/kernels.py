@@ -78,12 +78,12 @@ from ptokit.machine.scheduler import MOST_BLOCKS
 from ptokit.passes.accesses import accesses_of
 from ptokit.passes.finish import OPEN, VERDICT, Steps
 from ptokit.passes.levels import ConvertLevel
-from ptokit.passes.liveness import live_ranges
+from ptokit.passes.liveness import live_ranges, order_of
 from ptokit.passes.pipe_rules import refuse_deeper_copies
 from ptokit.passes.verify import Verify
 from ptokit.repair.omit import without_statements
 from ptokit.repair.search import Repair, Trial, repair
-from ptokit.report.memory_map import Map, Placed
+from ptokit.report.memory_map import Map, Placed, Step
 from ptokit.report.page import Page
 from ptokit.report.page_data import page_data
 from ptokit.report.verdicts import Report
@@ -540,7 +540,7 @@ class Kernel:
         """Where the tiles of the kernel lie, and when they are live."""
         chosen = self._target(target, defines)
         module = self.lower(*args, target=chosen, rules=rules, allow=allow, **consts)
-        return Map(self.name, tuple(_placed(module, chosen)))
+        return _mapped(self.name, module, chosen)
 
     # ---- what launches and questions share -------------------------------------------------
 
@@ -683,10 +683,30 @@ def _blame_ourselves(error: ProgramError) -> None:
         ) from error
 
 
-def _placed(module: Module, target: Target) -> Iterator[Placed]:
-    """The tiles of a program that have an address, with the stretch of it in which they live."""
+def _mapped(kernel: str, module: Module, target: Target) -> Map:
+    """The tiles of a program that have an address: where they lie, when they live, who uses them.
+
+    Positions count on from one function to the next.
+    """
+    placed: list[Placed] = []
+    steps: list[Step] = []
+    loops: dict[tuple[int, int], None] = {}
+    before = 0
     for function in module.functions:
-        accesses = accesses_of(function, target)
+        if function.body is None:
+            continue
+        accesses, order = accesses_of(function, target), order_of(function)
+        uses: dict[Value, dict[int, bool]] = {}
+        for op, touched in accesses.of.items():
+            here = before + order.position[op]
+            on_chip = [each for each in touched if not each.is_memory and not each.is_idle]
+            if on_chip:
+                name = op.insn.name if op.insn is not None else op.name
+                steps.append(Step(here, name, op.location.line))
+                loops.update(dict.fromkeys((before + a, before + b) for a, b in order.loops[op]))
+            for each in on_chip:
+                at = uses.setdefault(each.root, {})
+                at[here] = at.get(here, True) and each.writes and not each.reads
         for live in live_ranges(function, accesses):
             handle = live.alloc.result
             assert isinstance(handle.type, PlacedType)
@@ -694,10 +714,14 @@ def _placed(module: Module, target: Target) -> Iterator[Placed]:
             address = accesses.known.number(live.alloc.operand("addr"))
             if address is not None:
                 space = target.spaces[spec.loc]
-                life = (live.start, live.stop)
+                life = (before + live.start, before + live.stop)
+                used = tuple(sorted(uses.get(handle, {}).items()))
                 for name, at in _places(handle, address):
                     where = (space.memory, space.capacity, at, spec.nbytes)
-                    yield Placed(name, *where, str(spec), life)
+                    placed.append(Placed(name, *where, str(spec), life, used))
+        before += len(order.position) + sum(1 for op in order.position if op.regions)
+    ordered = tuple(sorted(steps, key=lambda step: step.position))
+    return Map(kernel, tuple(placed), ordered, tuple(loops))
 
 
 def _places(handle: Value, address: int) -> Iterator[tuple[str, int]]:
@@ -950,7 +974,7 @@ class Launch:
         try:
             module = kernel.lower(*args, **given, grid=self.blocks)
             texts["ir"] = print_module(module, origins=True)
-            tiles = tuple(_placed(module, target))
+            tiles = _mapped(kernel.name, module, target).tiles
             texts["cpp"] = emit_cpp(module, target, origins=True)
         except PtoError as error:  # what cannot be lowered or written is said in its place
             missing = "cpp" if texts["ir"] else "ir"
