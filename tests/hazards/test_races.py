@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,22 @@ def test_atomic_additions_do_not_race_with_each_other() -> None:
     assert codes(lambda: program(False), grid=4) == []
     assert (total == 4).all()
     assert "E7" in codes(lambda: program(True), grid=4)
+
+
+@pytest.mark.parametrize("ways", list(product(list(ScatterAtomicOp), repeat=2)))
+def test_atomic_writes_of_one_kind_commute(ways: tuple[ScatterAtomicOp, ...]) -> None:
+    """Sums, maxima and minima come out the same in any order, a sum and a maximum do not."""
+    table, rows = np.zeros((64, 16), np.float32), np.arange(16, dtype=np.int32)[None, :]
+
+    def program() -> None:
+        a, indexes = at(F32(), 0), at(Tile[TileType.Vec, int32, 1, 16](), 0x1000)
+        TEXPANDS(a, 1.0)
+        TLOAD(indexes, GlobalTensor(rows))
+        pipe_barrier(PIPE_ALL)
+        MSCATTER[Coalesce.Row, ways[get_block_idx()]](GlobalTensor(table), a, indexes)
+
+    commutes = ways[0] is ways[1] is not ScatterAtomicOp.None_
+    assert codes(program, "a5", grid=2) == ([] if commutes else ["E7"])
 
 
 def test_blocks_that_share_no_byte_are_independent() -> None:

@@ -502,6 +502,31 @@ pto.set_atomic_{op}
     assert np.array_equal(out, x if formula is None else formula(old, x))
 
 
+@pytest.mark.parametrize(("first", "second"), [("max", "max"), ("add", "max"), ("min", "none")])
+def test_atomic_stores_of_blocks_race_unless_they_are_alike(first: str, second: str) -> None:
+    body = f"""%ub = pto.castptr %k0 : i64 -> !pto.ptr<i32, ub>
+pto.mte_gm_ub %x, %ub, %k0, %k256 nburst(%k1, %k0, %k0) : !pto.ptr<i32>,
+  !pto.ptr<i32, ub>, i64, i64, i64, i64, i64
+{flag("MTE2", "MTE3")}
+pto.set_atomic_s32
+%block = pto.get_block_idx
+%is_first = arith.cmpi eq, %block, %k0 : i64
+scf.if %is_first {{
+pto.set_atomic_{first}
+}} else {{
+pto.set_atomic_{second}
+}}
+{burst("mte_ub_gm", "ub", "out", 256, "i32, ub", "i32")}"""
+    program = kernel("x:i32 out:i32", body, "vector")
+    arrays = np.ones(64, np.int32), np.zeros(64, np.int32)
+    if first == second:
+        assert program["f"][2](*arrays, target="a5").findings == ()
+        return
+    with pytest.raises(PtoError) as error:
+        program["f"][2](*arrays, target="a5")
+    assert error.value.codes == ("E7",)
+
+
 # ---- both kinds of cores -------------------------------------------------------------------------
 
 

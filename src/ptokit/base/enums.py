@@ -139,7 +139,17 @@ class SaturationMode(Choice):
     OFF = 1  # wrap / propagate on overflow (CTRL bit 59 = 1)
 
 
-class AtomicType(Choice):
+class Atomic(Choice):
+    """The base of what says how an access changes memory in place."""
+
+    @property
+    def combines(self) -> str:
+        """What makes new elements of old ones: add, max, min; empty where they are overwritten."""
+        name = self.name.removeprefix("Atomic").removesuffix("_").lower()
+        return "" if name == "none" else name
+
+
+class AtomicType(Atomic):
     AtomicNone = 0  # plain write
     AtomicAdd = 1  # read-add-write, one element at a time
 
@@ -264,7 +274,7 @@ class ScatterOOB(Choice):
     Wrap = 3  # index mod cap
 
 
-class ScatterAtomicOp(Choice):
+class ScatterAtomicOp(Atomic):
     None_ = 0
     Add = 1
     Max = 2

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ptokit.base.enums import AtomicType
+from ptokit.base.enums import Atomic
 from ptokit.base.location import Location, Site
 from ptokit.isa.effects import Steps
 from ptokit.isa.spec import Pipe
@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     """What a call does each time it is executed, global memory apart."""
 
     uses: tuple[Use, ...]
-    is_atomic: bool  # adds to global memory
+    atomic: str  # how it changes global memory in place
     handles: frozenset[str]  # operands whose bytes do not matter
     steps: Steps | None  # how it orders its own steps
     registers: frozenset[str]  # on which its meaning depends
@@ -113,8 +113,8 @@ class HazardLog:
                     other = last.agent
                     if other != ordered and complete(other, 0) < last.time > at_least(other, 0):
                         break
-                # Additions may happen at the same time as each other.
-                if peer.additions and not use.atomic and peer.settled is not mine.base:
+                # Additions may happen at the same time as each other, and so may maxima.
+                if peer.additions and peer.combines != use.atomic and peer.settled is not mine.base:
                     break
                 if writes and peer.reads:
                     for earlier in peer.reads.values():
@@ -132,8 +132,7 @@ class HazardLog:
                 # In an unordered pipe a walk in step does not stand for another kind of read.
                 region.reads[agent if use.walk is None else ~agent] = event
             elif use.atomic:
-                region.additions[agent] = event
-                region.settled = None
+                region.add(agent, use.atomic, event)
             else:
                 # Whatever came before is ordered before this write, or was reported.
                 region.write = event
@@ -149,9 +148,9 @@ class HazardLog:
             steps, registers = call.steps, insn.registers(call.ops)
             is_special = bool(insn.sets or registers)
             uses = self._tile_uses(event, steps)
-            plan = Plan(uses, is_atomic(call), handles, steps, registers, is_special)
+            plan = Plan(uses, atomic_of(call), handles, steps, registers, is_special)
         else:
-            plan = Plan((), is_atomic(call), handles, None, frozenset(), False)
+            plan = Plan((), atomic_of(call), handles, None, frozenset(), False)
         self._plans[call] = plan
         return plan
 
@@ -167,7 +166,7 @@ class HazardLog:
                 walk = walk_of(event.insn, where, access.shape, access.dtype.itemsize, results)
                 over = steps is not None and steps.scratch_complete
                 over = over and roles.get(access.operand) == "tmp"
-                found.append(Use(access.operand, access.writes, region, walk, False, over))
+                found.append(Use(access.operand, access.writes, region, walk, "", over))
         # What is written in the way it is read need not be looked at twice.
         written = {(u.region, u.walk) for u in found if u.writes}
         return tuple(u for u in found if u.writes or (u.region, u.walk) not in written)
@@ -193,7 +192,7 @@ class HazardLog:
                 continue
             writes, is_global = access.writes, isinstance(access.memory, GmBuffer)
             is_over = plan.steps is not None and plan.steps.scratch_complete and not is_global
-            atomic = plan.is_atomic and writes
+            atomic = plan.atomic if writes else ""
             found.append(Use(access.operand, writes, region, None, atomic, is_over))
         return tuple(found)
 
@@ -207,7 +206,8 @@ class HazardLog:
                 region = self.region(Access(pattern, memory, address - memory.base))
             if region is not None and pattern.operand not in plan.handles:
                 writes = pattern.writes
-                found.append(Use(pattern.operand, writes, region, None, writes and plan.is_atomic))
+                atomic = plan.atomic if writes else ""
+                found.append(Use(pattern.operand, writes, region, None, atomic))
         return tuple(found)
 
     # ---- what a window of a journal touches -----------------------------------------------------
@@ -245,7 +245,7 @@ class HazardLog:
         found: list[tuple[Region, Event, bool]] = []
         for peer in use.region.peers:
             for wrote, earlier in (
-                *((True, r) for r in (peer.last_write if use.atomic else peer.writes)),
+                *((True, r) for r in peer.writes(use.atomic)),
                 *((False, r) for r in (peer.reads.values() if use.writes else ())),
             ):
                 if known.knows(earlier.agent) < earlier.time and earlier.agent != ordered:
@@ -351,10 +351,10 @@ class HazardLog:
         for name in insn.sets:
             region = self._register(number, name)
             if name in event.noted.changed:
-                event.uses += (Use(name, True, region, None, False),)
+                event.uses += (Use(name, True, region, None, ""),)
                 for earlier in region.reads.values():
                     if self.clocks.of(event.agent).knows(earlier.agent) < earlier.time:
-                        earlier.uses += (Use(name, False, region, None, False),)
+                        earlier.uses += (Use(name, False, region, None, ""),)
                         excuse = _LATCHED if self.findings.policy.profile == "release" else ""
                         self.findings.race(event.uses[-1], region, earlier, event, False, excuse)
             region.reads = {}
@@ -371,10 +371,10 @@ _LATCHED = "on a device an instruction takes along what its registers hold when 
 _TRANSFERS = (Pipe.MTE1, Pipe.MTE2, Pipe.MTE3)
 
 
-def is_atomic(call: Ready) -> bool:
-    """Whether a call adds to global memory."""
-    # By identity: members of other enumerations, and flags, are equal to it as numbers.
-    return any(each is AtomicType.AtomicAdd for each in call.ops.attrs.values())
+def atomic_of(call: Ready) -> str:
+    """How a call changes global memory in place; empty where it overwrites."""
+    ways = (each.combines for each in call.ops.attrs.values() if isinstance(each, Atomic))
+    return next(filter(None, ways), "")
 
 
 def _are_twins(event: Event, other: Event) -> bool:

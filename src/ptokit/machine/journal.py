@@ -25,7 +25,7 @@ from ptokit.machine.clocks import PIPES, Clocks
 from ptokit.machine.core import Core
 from ptokit.machine.flags import ALWAYS, Clock, Token
 from ptokit.machine.gm import GmBuffer
-from ptokit.machine.hazards import HazardLog, Noted, is_atomic
+from ptokit.machine.hazards import HazardLog, Noted, atomic_of
 from ptokit.machine.notes import (
     BARRIER,
     GIVE,
@@ -72,7 +72,7 @@ class _Kind:
         self.pattern = fixed[0][1] if fixed else None
         views = [pattern for _, pattern in fixed]
         self.writes = any(each.writes for each in views or insn.operands)
-        self.is_atomic = is_atomic(call)
+        self.is_atomic = bool(atomic_of(call))
         self.is_special = by_pipe and (call.steps is not None or bool(insn.sets))
         is_scalar = call.pipe is Pipe.S and call.steps is None
         self.gives_value = bool(by_pipe and is_scalar and insn.returns)

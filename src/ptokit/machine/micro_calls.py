@@ -31,7 +31,7 @@ def perform(
 ) -> Any:
     """Run an operation beside scopes: an instruction by itself."""
     record = given.record
-    is_atomic = record.is_atomic(given.words, machine.core.hidden)
-    instruction = carrier(record.name, record.pipe, is_atomic)
+    atomic = record.atomic(dict(given.words), machine.core.hidden)
+    instruction = carrier(record.name, record.pipe, atomic)
     attrs = tuple(attr.default for attr in instruction.attrs)
     return machine.execute(instruction, [Work(lambda unit: call(unit, *args))], attrs, site)

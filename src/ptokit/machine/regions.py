@@ -17,6 +17,7 @@ import numpy as np
 from ptokit.isa.walks import Walk
 
 Ranges = tuple[tuple[int, int], ...]
+_SEVERAL = "several"  # ways to change memory in place
 _MANY_ROWS = 256  # to be compared one by one
 _FLAT = 1 << 62  # the pitch of the plane that is one row: all addresses
 _MOST_ROWS = 64  # looked up one by one in another plane; more are taken as one stretch
@@ -80,7 +81,7 @@ class Use:
     writes: bool
     region: Region
     walk: Walk | None
-    atomic: bool
+    atomic: str  # how it changes memory in place
     is_over: bool = False  # later work of its pipe need not wait for this use to end
 
 
@@ -88,8 +89,8 @@ class Region:
     """Bytes of one memory, and who touched them last."""
 
     __slots__ = (
-        "_ranges", "additions", "memory", "peers", "reads", "rows", "settled", "start", "stop",
-        "sweep", "write",
+        "_ranges", "additions", "combines", "memory", "peers", "reads", "rows", "settled", "start",
+        "stop", "sweep", "write",
     )  # fmt: skip
 
     def __init__(self, memory: str, place: Rows | Ranges) -> None:
@@ -103,22 +104,13 @@ class Region:
             assert self._ranges is not None
             self.start, self.stop = self._ranges[0][0], self._ranges[-1][1]
         self.peers: list[Region] = [self]
-        # Records: the last write, atomic additions since then by agent, and reads by agent.
+        # Records: the last write, atomic writes since then by agent, and reads by agent.
         self.write: Any = None
-        self.additions: dict[int, Any] = {}
+        self.additions: dict[tuple[int, str], Any] = {}
+        self.combines = ""  # how all of them do it; _SEVERAL where they differ
         self.reads: dict[int, Any] = {}
         self.sweep: Any = None  # whose hull it is: some of its bytes may not have been touched
         self.settled: Any = None  # an epoch in which all these additions are known to be complete
-
-    @property
-    def writes(self) -> list[Any]:
-        """The last write and the atomic additions since then."""
-        return [*self.last_write, *self.additions.values()]
-
-    @property
-    def last_write(self) -> tuple[Any, ...]:
-        """The last write that was no atomic addition."""
-        return () if self.write is None else (self.write,)
 
     @property
     def ranges(self) -> Ranges:
@@ -147,6 +139,17 @@ class Region:
                 if a < d and c < b:
                     return max(a, c), min(b, d)
         return self.start, self.start
+
+    def add(self, agent: int, atomic: str, event: Any) -> None:
+        """Note an atomic write."""
+        self.combines = atomic if not self.additions or self.combines == atomic else _SEVERAL
+        self.additions[agent, atomic] = event
+        self.settled = None
+
+    def writes(self, atomic: str) -> list[Any]:
+        """The last write, and atomic ones since then that do not commute with such an access."""
+        found = [event for (_, how), event in self.additions.items() if how != atomic]
+        return found if self.write is None else [self.write, *found]
 
     def forget(self) -> None:
         """Start over: the memory is given to somebody else."""

@@ -25,7 +25,7 @@ import numpy as np
 from ptokit.base.layout import Array
 from ptokit.machine.access import Access
 from ptokit.machine.events import Event
-from ptokit.machine.hazards import HazardLog, Noted, is_atomic
+from ptokit.machine.hazards import HazardLog, Noted, atomic_of
 from ptokit.machine.notes import Notes
 from ptokit.machine.regions import Region, Rows, Use
 from ptokit.machine.steady import Window
@@ -50,8 +50,8 @@ class Sweep:
     addresses: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the others
 
     @property
-    def atomic(self) -> bool:
-        return self.access.writes and is_atomic(self.noted.call)
+    def atomic(self) -> str:
+        return atomic_of(self.noted.call) if self.access.writes else ""
 
     def hull(self) -> Region | None:
         """A region that holds all its places; None where rows would go round the edge."""
@@ -150,10 +150,14 @@ class Sweep:
             region.additions = _since(moment, region.additions)
             region.reads = _since(moment, region.reads)
             return
-        among = region.additions if self.atomic else region.reads
-        if agent not in among or among[agent].moment < moment:
-            among[agent] = event
-            region.settled = None
+        among: dict[Any, Any] = region.additions if self.atomic else region.reads
+        key = (agent, self.atomic) if self.atomic else agent
+        if key in among and among[key].moment >= moment:
+            return
+        if self.atomic:
+            region.add(agent, self.atomic, event)
+        else:
+            region.reads[agent] = event
 
     def event(self, region: Region, trip: int) -> Event:
         """What was executed in a trip, as far as this operand is concerned."""
@@ -252,7 +256,8 @@ class Sweeps:
         }
         for (one, mine), (two, other) in combinations(hulls, 2):
             is_conflict = one.access.writes or two.access.writes
-            if not is_conflict or (one.atomic and two.atomic) or not mine.overlaps(other):
+            commutes = one.atomic and one.atomic == two.atomic
+            if not is_conflict or commutes or not mine.overlaps(other):
                 continue
             if not (one.kind == two.kind and one.kind in apart) and not one.goes_with(two):
                 return False
@@ -281,7 +286,7 @@ def _union(sweeps: Sequence[Sweep]) -> Sweep:
     return replace(sweeps[0], addresses=np.concatenate([each.addresses for each in sweeps]))
 
 
-def _since(moment: int, events: dict[int, Any]) -> dict[int, Any]:
+def _since(moment: int, events: dict[Any, Any]) -> dict[Any, Any]:
     return {agent: event for agent, event in events.items() if event.moment > moment}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ptokit.base.enums import AtomicType
+from ptokit.base.enums import ScatterAtomicOp
 from ptokit.isa.effects import Pipe
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro.spec import Word, micro
@@ -32,7 +32,7 @@ def mem_bar(kind: str, unit: Any) -> None:
 
 
 @cache
-def carrier(name: str, pipe: Pipe, is_atomic: bool = False) -> Insn:
+def carrier(name: str, pipe: Pipe, atomic: str = "") -> Insn:
     """The instruction that a scope, or an operation beside scopes, is to the rest of the machine.
 
     It is in no list: whoever executes it hands over what is to be done with the unit. An atomic
@@ -46,7 +46,7 @@ def carrier(name: str, pipe: Pipe, is_atomic: bool = False) -> Insn:
         thing("work", kind="micro"),
         name=name,
         pipe=pipe,
-        attrs=[Attr("atomicType", AtomicType, AtomicType.AtomicAdd)] if is_atomic else [],
+        attrs=[Attr("atomic", ScatterAtomicOp, ScatterAtomicOp[atomic.title()])] if atomic else [],
         asm=None,
         doc="Work of the level below tiles.",
         is_listed=False,

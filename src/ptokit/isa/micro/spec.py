@@ -216,9 +216,9 @@ class Micro:
         is_of_data = self.footprint is not None or not takes.isdisjoint("VW")
         return "X" in takes or (makes_mask and is_of_data) or bool(self.uses)
 
-    def is_atomic(self, words: Iterable[str], hidden: Mapping[str, Any]) -> bool:
-        """Whether it changes global memory in place: by a word of its own, or by the register."""
-        return "atomic" in words or ("ATOMIC" in self.uses and bool(hidden.get("ATOMIC")))
+    def atomic(self, words: Mapping[str, Any], hidden: Mapping[str, Any]) -> str:
+        """How it changes global memory in place: by a word of its own, or by the register."""
+        return words.get("atomic") or (hidden.get("ATOMIC") or "" if "ATOMIC" in self.uses else "")
 
     def slot(self, name: str) -> Slot | None:
         """The operand or result of this name."""
