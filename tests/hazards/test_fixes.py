@@ -18,10 +18,10 @@ import pytest
 
 from ptokit import *
 from ptokit import loads
-from ptokit.repair.outline import of_python, of_text
+from ptokit.repair.outline import Outline, of_python, of_text
 from ptokit.repair.search import Trial, repair
 from tests.command import command
-from tests.hazards.support import array, at
+from tests.hazards.support import array, at, check
 
 ROOT = Path(__file__).resolve().parents[2]
 T = Tile[TileType.Vec, float32, 16, 16]
@@ -452,3 +452,29 @@ def test_silence_with_other_bytes_is_worse(tool: Any) -> None:
 
     (outcome,) = tool.judge("x", fixed.before, check)
     assert outcome.word == "WORSE"
+
+
+def test_advice_on_many_lines_reads_each_of_them_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To read all of a program again for each thing that is found would be square."""
+    head = """from ptokit import *
+
+def program():
+    a = Tile[TileType.Vec, float32, 16, 16]()
+    TASSIGN(a, 0)
+    TEXPANDS(a, 1.0)
+"""
+    path = tmp_path / "many.py"
+    path.write_text(head + "".join(f"    TADDS(a, a, {n}.0)\n" for n in range(60)), "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    program = importlib.import_module("many").program
+    read: list[Any] = []
+    written = Outline._written
+    monkeypatch.setattr(Outline, "_written", lambda self, s: read.append(s) or written(self, s))
+    found = check(program)
+    assert len(found) == 60
+    assert [d.fix for d in found] == [
+        f"pipe_barrier(PIPE_V) before line {line}" for line in range(7, 67)
+    ]
+    assert len(read) == len(set(read))

@@ -78,6 +78,9 @@ class Outline:
         self.lines = text.splitlines()
         self.top = top
         self.is_python = is_python
+        # Of one program many things may be found, and of each all of it is looked at.
+        self._codes: dict[Statement, str] = {}
+        self._related: dict[str, tuple[Statement, ...]] = {}
 
     def __iter__(self) -> Iterator[Statement]:
         for each in self.top.statements:
@@ -85,11 +88,19 @@ class Outline:
 
     def find(self, line: int) -> Statement | None:
         """The innermost statement of a line."""
-        found = [s for s in self if s.first <= line <= s.last]
-        return found[-1] if found else None
+        return self._innermost.get(line)
+
+    @cached_property
+    def _innermost(self) -> dict[int, Statement]:
+        return {line: each for each in self for line in range(each.first, each.last + 1)}
 
     def code(self, statement: Statement) -> str:
         """A statement as it is written, on one line, without comments."""
+        if statement not in self._codes:
+            self._codes[statement] = self._written(statement)
+        return self._codes[statement]
+
+    def _written(self, statement: Statement) -> str:
         if statement.node is not None:
             return ast.unparse(statement.node)
         lines = self.lines[statement.first - 1 : statement.last]
@@ -103,8 +114,14 @@ class Outline:
                 found.setdefault(name, []).append(each)
         return found
 
-    def related(self, statement: Statement) -> Iterator[Statement]:
+    def related(self, statement: Statement) -> tuple[Statement, ...]:
         """All statements that run with one: of its function, its callers, and what they call."""
+        name = _function(statement)
+        if name not in self._related:
+            self._related[name] = tuple(self._run_with(name))
+        return self._related[name]
+
+    def _run_with(self, name: str) -> Iterator[Statement]:
         functions = {each.function: each for each in self if each.function}
 
         def closure(names: Iterable[str], more: Callable[[str], Iterable[str]]) -> list[str]:
@@ -116,7 +133,7 @@ class Outline:
                     todo += more(name)
             return list(seen)
 
-        callers = closure([_function(statement)], lambda name: map(_function, self._calls_of(name)))
+        callers = closure([name], lambda name: map(_function, self._calls_of(name)))
         everyone = closure(
             callers, lambda name: [c for s in functions[name].inside() for c in s.calls]
         )

@@ -19,6 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.evidence import Evidence
@@ -81,6 +82,7 @@ class Remedy:
         return "".join(lines)
 
 
+@lru_cache(maxsize=8)
 def spelling_of(program: Outline) -> Spelling:
     """How flags are written in a program."""
     return PythonSpelling(program.text) if program.is_python else TextSpelling()
