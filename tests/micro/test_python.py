@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import runpy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ptokit import *
+from ptokit.emit.cpp import emit_cpp
 from ptokit.ir.printer import print_module
+from ptokit.isa.micro import MICRO, Micro
+from ptokit.isa.micro.samples import kinds, line, register, spelled, types
+from ptokit.isa.targets import target as find_target
 from ptokit.micro import *
 
 PATHS = ("eager", "lowered")
@@ -200,6 +206,96 @@ def test_slack_lets_a_kernel_leave_its_arrays_with_a_warning(path: str) -> None:
     assert (out == x).all()
     assert [(d.code, d.severity) for d in found.warnings] == [("memory-bounds", "warning")]
     assert not launch(plain, path, ramp(64), out, 1, slack=256).warnings
+
+
+def test_the_program_of_the_guide_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/guide/micro.md").read_text("utf-8")
+    code = page.partition("```python\n")[2].partition("```")[0]
+    file = tmp_path / "guide.py"
+    file.write_text(code)
+    runpy.run_path(str(file))
+
+
+# ---- C++ ---------------------------------------------------------------------------------------
+
+
+def test_a_scope_is_written_as_one_of_cpp() -> None:
+    text = plain.cpp(ramp(256), np.zeros(256, np.float32), 4, target="a5")
+    lines = [line.strip() for line in text.splitlines()]
+    start = lines.index("__VEC_SCOPE__ {")
+    wanted = [
+        "__ubuf__ float *a = (__ubuf__ float *)0x0;",
+        "copy_gm_to_ubuf_align_v2(a, x, 0, 1, v, 0, 0, false, 0, v, v);",
+        "mask = pset_b32(PAT_ALL);",
+        "vabs(v_3, v_2, mask, MODE_ZEROING);",
+        "vmuls(v_4, v_3, 2.0f, mask, MODE_ZEROING);",
+        "vsts(v_4, b, v_1, NORM_B32, mask);",
+    ]
+    assert all(each in lines[start:] for each in wanted[2:]), text
+    assert all(each in lines[:start] for each in wanted[:2]), text
+
+
+def test_what_cpp_has_no_statement_for_is_refused_by_name() -> None:
+    for program, name in ((moving, "pto.vlds with next"), (packing, "pto.vsqz")):
+        with pytest.raises(NotSupported, match=f"cannot be written for {name}"):
+            program.cpp(ramp(), target="a5")
+
+
+@kernel
+def moving(x):
+    a = castptr(0, float32, "ub")
+    with vecscope():
+        v, at = vlds_post(a, 64)
+        vsts(v, at, 0, pset_b32("PAT_ALL"))
+
+
+@kernel
+def packing(x):
+    a = castptr(0, float32, "ub")
+    with vecscope():
+        mask = pset_b32("PAT_ALL")
+        vsts(vsqz(vbr[float32](1.0), mask), a, 0, mask)
+
+
+@pytest.mark.parametrize("record", [r for r in MICRO.values() if r.cpp], ids=str)
+def test_the_statement_of_every_record_names_all_that_it_takes(record: Micro) -> None:
+    """An operation with its first types and words becomes a statement without a gap."""
+    text = print_statement(record)
+    assert record.name.removesuffix("_post")[:4] in text or "align_v2" in text or "&" in text
+    assert not set("{}") & set(text.partition("__VEC_SCOPE__ {")[2].partition("}")[0])
+
+
+def print_statement(record: Micro) -> str:
+    """The C++ of a function that is handed what an operation takes."""
+    T, U = next(kinds(record))
+    given = types(record, T, U)
+    values, lines = list[str](), list[str]()
+    for slot in record.operands:
+        if slot.is_optional or slot.kind in MASKS:
+            continue
+        many = [f"{slot.name}{n}" for n in range(3)] if slot.is_list else [slot.name]
+        if slot.kind in REGISTERS:
+            values.append(f"%{slot.name}_at: !pto.ptr<{spelled(T)}, ub>")
+        else:
+            values += [f"%{name}: {given[slot.name]}" for name in many]
+    for slot in record.operands:
+        if slot.kind in MASKS:
+            lines.append(f'%{slot.name} = pto.pset_b8 "PAT_ALL" : {given[slot.name]}')
+        elif slot.kind in REGISTERS:
+            kind = given[slot.name]
+            lines.append(f"%{slot.name}_l = pto.vlds %{slot.name}_at[%zero] : "
+                         f"!pto.ptr<{spelled(T)}, ub> -> {register(T)}")  # fmt: skip
+            lines.append(f"%{slot.name} = pto.vbitcast %{slot.name}_l : {register(T)} -> {kind}")
+    if record.is_inside:
+        lines = ["pto.vecscope {", *lines, line(record, given), "}"]
+    else:
+        lines.append(line(record, given))
+    body = "\n".join(["%zero = arith.constant 0 : index", *lines, "return"])
+    return emit_cpp(loads(f"func.func @f({', '.join(values)}) {{\n{body}\n}}").module, A5)
+
+
+REGISTERS, MASKS = frozenset("VWXL"), frozenset("MNB")
+A5 = find_target("a5")
 
 
 # ---- what is refused ---------------------------------------------------------------------------

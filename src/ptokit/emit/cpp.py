@@ -33,6 +33,7 @@ from ptokit.emit.expressions import (
 from ptokit.emit.expressions import whole as whole_number
 from ptokit.emit.fifos import Fifos
 from ptokit.emit.launchers import launcher, wrapped
+from ptokit.emit.scopes import SPACES, Scopes
 from ptokit.emit.simplify import simplified
 from ptokit.emit.uses import is_named
 from ptokit.emit.windows import Windows
@@ -50,6 +51,7 @@ from ptokit.ir.dialects import (
     fifo,
     func,
     memory,
+    micro,
     scf,
     sync,
     system,
@@ -95,7 +97,7 @@ def emit_cpp(
     return "\n".join([f"{title}.", HEADER, *heads, *([""] if heads else []), *texts, *launchers])
 
 
-class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
+class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows, Scopes):
     head: str = ""
     is_kernel: bool = False
     params: tuple[tuple[str, str], ...] = ()  # types and names
@@ -145,7 +147,8 @@ class _FunctionWriter(ControlFlow, Fifos, Asynchronous, Aggregates, Windows):
         raise self._refuse(f"a parameter of type {kind}", self.function)
 
     def _pointer(self, kind: PtrType | ShapedType, where: Op | Function) -> str:
-        return f"__gm__ {self._dtype(kind, where).cpp}"
+        space = kind.space if isinstance(kind, PtrType) else ""
+        return f"{SPACES.get(space, space)} {self._dtype(kind, where).cpp}"
 
     def _dtype(self, kind: PtrType | ShapedType | ViewType, where: Op | Function) -> DType:
         if kind.element.dtype is None:
@@ -453,6 +456,9 @@ _WRITERS: dict[Definition | None, Callable[[_FunctionWriter, Op], None]] = {
     memory.VALID_ROWS: _FunctionWriter.valid_size,
     memory.VALID_COLS: _FunctionWriter.valid_size,
     memory.TILE_ADDR: _FunctionWriter.address,
+    **dict.fromkeys(micro.OPERATIONS, _FunctionWriter.micro_operation),
+    **dict.fromkeys(micro.SCOPES, _FunctionWriter.vector_scope),
+    micro.CAST_POINTER: _FunctionWriter.cast_local,
     memory.ADDPTR: _FunctionWriter.addptr,
     memory.PTR_TO_INT: _FunctionWriter.cast_pointer,
     memory.INT_TO_PTR: _FunctionWriter.cast_pointer,

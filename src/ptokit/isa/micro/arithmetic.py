@@ -11,7 +11,7 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.base.layout import Array
 from ptokit.isa.expr import Const, Convert, Expr, apply, select
 from ptokit.isa.freedom import Freedom, ulp, unspecified
-from ptokit.isa.micro.spec import lanewise, micro
+from ptokit.isa.micro.spec import CALL, ZEROING_CALL, lanewise, micro
 from ptokit.isa.numerics import (
     exact,
     larger,
@@ -44,8 +44,10 @@ def _define(
     doc: str,
     function: Callable[..., Expr],
     *freedom: Freedom,
+    cpp: str = ZEROING_CALL,
 ) -> None:
-    lanewise(signature, name=name, types=types, doc=doc, freedom=(ZEROING, *freedom))(function)
+    more = {"freedom": (ZEROING, *freedom), "cpp": cpp}
+    lanewise(signature, name=name, types=types, doc=doc, **more)(function)
 
 
 # ---- one register ------------------------------------------------------------------------------
@@ -191,6 +193,7 @@ _binary("vprelu", FLOATS, "Multiply negative lanes by the slope beside them.", _
 # ---- several at once ---------------------------------------------------------------------------
 
 _ROUNDED = unspecified("floats", "One rounding is meant; recorded runs cannot tell it from two.")
+_IN_PLACE = "{name}({dst}, {a}, {b}, {mask}, MODE_ZEROING)"
 _THREE = "acc:V a:V b:V mask:M -> dst:V"
 
 
@@ -213,6 +216,7 @@ _define(
     "Add the product of two registers to a third; floats are rounded once.",
     _added_product,
     _ROUNDED,
+    cpp=f"vmov({{dst}}, {{acc}}); {_IN_PLACE}",
 )
 _define(
     _THREE,
@@ -221,6 +225,7 @@ _define(
     "Multiply the first register by the second and add the third, rounded once.",
     _multiplied_sum,
     _ROUNDED,
+    cpp=f"vmov({{dst}}, {{acc}}); {_IN_PLACE}",
 )
 _define(
     "a:V b:V s:S mask:M -> dst:V",
@@ -229,10 +234,11 @@ _define(
     "Multiply a register by a number and add another, rounded once.",
     _scaled_sum,
     _ROUNDED,
+    cpp="vmov({dst}, {b}); {name}({dst}, {a}, {s}, {mask}, MODE_ZEROING)",
 )
 
 
-@micro("a:V b:V mask:M -> low:V high:V", types="i32 u32", freedom=ZEROING)
+@micro("a:V b:V mask:M -> low:V high:V", types="i32 u32", freedom=ZEROING, cpp=CALL)
 def vmull(a: Array, b: Array) -> tuple[Array, Array]:
     """Multiply two registers of 32-bit lanes; the results are the halves of the product."""
     wide = np.int64 if a.dtype.kind == "i" else np.uint64
@@ -240,6 +246,8 @@ def vmull(a: Array, b: Array) -> tuple[Array, Array]:
     return product.astype(a.dtype), (product >> wide(32)).astype(a.dtype)
 
 
+_CARRY_OUT = "{name}({carry}, {dst}, {a}, {b}, {mask})"
+_CARRY_BOTH = "{name}({carry}, {dst}, {a}, {b}, {cin}, {mask})"
 _CARRY = "a:V b:V mask:M -> dst:V carry:M"
 _CARRY_IN = "a:V b:V cin:M mask:M -> dst:V carry:M"
 
@@ -249,25 +257,25 @@ def _carried(a: Array, b: Array, carry: Array | np.uint64) -> tuple[Array, Array
     return total.astype(np.uint32).view(a.dtype), total >> np.uint64(32) != 0
 
 
-@micro(_CARRY, types="i32 u32", freedom=ZEROING)
+@micro(_CARRY, types="i32 u32", freedom=ZEROING, cpp=_CARRY_OUT)
 def vaddc(a: Array, b: Array) -> tuple[Array, Array]:
     """Add two registers without sign; the mask has the carries out."""
     return _carried(a, b, np.uint64(0))
 
 
-@micro(_CARRY_IN, types="i32 u32", freedom=ZEROING)
+@micro(_CARRY_IN, types="i32 u32", freedom=ZEROING, cpp=_CARRY_BOTH)
 def vaddcs(a: Array, b: Array, cin: Array) -> tuple[Array, Array]:
     """Add two registers and a mask of carries; the other mask has the carries out."""
     return _carried(a, b, cin.astype(np.uint64))
 
 
-@micro(_CARRY, types="i32 u32", freedom=ZEROING)
+@micro(_CARRY, types="i32 u32", freedom=ZEROING, cpp=_CARRY_OUT)
 def vsubc(a: Array, b: Array) -> tuple[Array, Array]:
     """Subtract without sign; the mask is set where nothing had to be borrowed."""
     return a - b, a.view(np.uint32) >= b.view(np.uint32)
 
 
-@micro(_CARRY_IN, types="i32 u32", freedom=ZEROING)
+@micro(_CARRY_IN, types="i32 u32", freedom=ZEROING, cpp=_CARRY_BOTH)
 def vsubcs(a: Array, b: Array, cin: Array) -> tuple[Array, Array]:
     """Subtract, and 1 where the mask is not set; the other is set where nothing was borrowed."""
     borrow = (~cin).astype(np.uint32)

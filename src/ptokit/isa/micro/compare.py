@@ -12,12 +12,12 @@ from ptokit.base.layout import Array
 from ptokit.isa.expr import Expr, apply
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro.arithmetic import BITS, NUMBERS, ZEROING
-from ptokit.isa.micro.spec import REGISTER_BYTES, Flow, Masking, Word, lanewise, micro
+from ptokit.isa.micro.spec import CALL, REGISTER_BYTES, Flow, Masking, Word, lanewise, micro
 
 _TESTS = Word("op", ("eq", "ne", "lt", "le", "gt", "ge"))
 
 
-@lanewise("a:V b:V mask:M -> dst:M", types=NUMBERS, words=[_TESTS])
+@lanewise("a:V b:V mask:M -> dst:M", types=NUMBERS, words=[_TESTS], cpp="{name}_{op}({all})")
 def vcmp(a: Expr, b: Expr, op: str) -> Expr:
     """Compare two registers: a bit is set where the mask is and the comparison holds.
 
@@ -26,13 +26,13 @@ def vcmp(a: Expr, b: Expr, op: str) -> Expr:
     return apply(op, a, b)
 
 
-@lanewise("a:V s:S mask:M -> dst:M", types=NUMBERS, words=[_TESTS])
+@lanewise("a:V s:S mask:M -> dst:M", types=NUMBERS, words=[_TESTS], cpp="{name}_{op}({all})")
 def vcmps(a: Expr, s: Expr, op: str) -> Expr:
     """Compare a register with a number: a bit is set where the mask is and it holds."""
     return apply(op, a, s)
 
 
-@micro("a:V b:V mask:M -> dst:V", types=BITS, masking=Masking.SELECT, flow=Flow.BYTES)
+@micro("a:V b:V mask:M -> dst:V", types=BITS, masking=Masking.SELECT, flow=Flow.BYTES, cpp=CALL)
 def vsel(a: Array, b: Array, mask: Array) -> Array:
     """Take the lanes of one register where the mask is set, those of another elsewhere."""
     return np.where(mask, a, b)
@@ -43,6 +43,7 @@ def vsel(a: Array, b: Array, mask: Array) -> Array:
     types=BITS,
     flow=Flow.BYTES,
     freedom=unspecified("an index behind the last lane", "It is taken modulo the lanes here."),
+    cpp=CALL,
 )
 def vselr(a: Array, index: Array) -> Array:
     """Permute lanes: each is the lane of the first register that the index beside it names."""
@@ -50,7 +51,7 @@ def vselr(a: Array, index: Array) -> Array:
     return a[unsigned % a.size]
 
 
-@micro("s:S -> dst:V", types=BITS)
+@micro("s:S -> dst:V", types=BITS, cpp=CALL)
 def vbr(s: Any, T: DType) -> Array:
     """Make all lanes a number."""
     return np.full(REGISTER_BYTES // T.itemsize, s)
@@ -74,6 +75,7 @@ def vdup(a: Any, position: str, U: DType) -> Array:
     "s:S -> dst:V",
     types="i8 u8 i16 u16 i32 u32 f16 f32",
     words=[Word("order", ("ASC", "DESC"), "ASC")],
+    cpp="{name}({all}, {order:ASC=INC_ORDER;DESC=DEC_ORDER})",
 )
 def vci(s: Any, order: str, T: DType) -> Array:
     """Count from a number on, upwards or downwards."""

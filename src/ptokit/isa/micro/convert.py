@@ -72,6 +72,7 @@ def changed(values: Array, kind: DType, U: DType, rnd: str, sat: str) -> Array:
     "a:V mask:M -> dst:W",
     types=_PAIRS,
     words=[_ROUND, _SATURATE, _PART],
+    cpp="{name}({all}{rnd:?, ROUND_}{sat:?SAT=, RS_ENABLE;NOSAT=, RS_DISABLE}{part:?, PART_})",
     lost=lost,
     freedom=(
         ZEROING,

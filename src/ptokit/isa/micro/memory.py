@@ -9,7 +9,7 @@ import numpy as np
 from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro import footprints as fp
 from ptokit.isa.micro.footprints import Footprint
-from ptokit.isa.micro.spec import Masking, Word, micro
+from ptokit.isa.micro.spec import CALL, Masking, Word, micro
 
 _LOADED = " : T(base) -> T(dst)[?, T(next)?]"
 _NARROW = "i8>i8 u8>u8 i16>i16 u16>u16 f16>f16 bf16>bf16 i32>i32 u32>u32 f32>f32"
@@ -24,6 +24,7 @@ _NARROW = "i8>i8 u8>u8 i16>i16 u16>u16 f16>f16 bf16>bf16 i32>i32 u32>u32 f32>f32
     footprint=Footprint(offset="offset", image=fp.loaded),
     syntax="%base[%offset] {}" + _LOADED,
     aliases="vlds_post",
+    cpp="{name}({dst}, {base}, {offset}, {dist})",
     freedom=unspecified("E2B and UNPK4", "No recorded run shows these patterns."),
 )
 def vlds() -> None:
@@ -77,7 +78,7 @@ _GATHERED = Footprint(places=fp.by_index, active=fp.by_lane)
 _GATHER = "base:ub index:X mask:M -> dst:V"
 
 
-@micro(_GATHER, footprint=_GATHERED)
+@micro(_GATHER, footprint=_GATHERED, cpp=CALL)
 def vgather2() -> None:
     """Gather elements by index; indices have no sign. An inactive lane makes no access, and is 0.
 
@@ -111,6 +112,7 @@ def vgatherb() -> None:
     footprint=Footprint(writes=True, offset="offset", image=fp.stored),
     syntax="%src, %base[%offset], %mask {} : T(src), T(base), T(mask)[? -> T(next)?]",
     aliases="vsts_post",
+    cpp="{name}({src}, {base}, {offset}, {dist:=NORM_B$;NORM=NORM_B$}, {mask})",
     freedom=(
         unspecified("1PT", "That the mask has no say is stated, and no recorded run shows it."),
         unspecified("NORM", "No recorded run tells a masked store from one of all lanes."),
@@ -160,6 +162,7 @@ def vsstb() -> None:
     masking=Masking.WRITE,
     footprint=Footprint(writes=True, places=fp.by_index, active=fp.by_lane),
     freedom=unspecified("two active lanes with one index", "Which of them stays is open."),
+    cpp=CALL,
 )
 def vscatter() -> None:
     """Scatter lanes by index; indices have no sign. Of 8-bit lanes every second one is stored."""
@@ -208,6 +211,7 @@ for _letter, _unit, _words in (
         words=[_LOADS],
         footprint=Footprint(offset="offset", unit=_unit, image=fp.mask_image),
         syntax=_LOADS_MASK,
+        cpp="{name}({dst}, {base}, {offset}, {dist})",
         doc=f"Load a mask, bit k from bit k % 8 of byte k // 8; the offset counts {_words}.",
     )(_load)
     micro(
@@ -217,5 +221,6 @@ for _letter, _unit, _words in (
         masking=Masking.SELECT,
         footprint=Footprint(writes=True, offset="offset", unit=_unit, image=fp.mask_image),
         syntax=_STORES_MASK,
+        cpp="{name}({mask}, {base}, {offset}, {dist})",
         doc=f"Store a mask, bit k to bit k % 8 of byte k // 8; the offset counts {_words}.",
     )(_store)

@@ -7,21 +7,21 @@ import numpy as np
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.isa.micro.arithmetic import BITS
-from ptokit.isa.micro.spec import Flow, Masking, Word, micro
+from ptokit.isa.micro.spec import CALL, Flow, Masking, Word, micro
 
 _PAIR = "a:V b:V -> low:V high:V"
 _WIDER = "i8>i16 u8>u16 i16>i32 u16>u32 u8>i16 i8>u16 u16>i32 i16>u32"
 _NARROWER = "i32>u16 u32>u16 i16>u8 u16>u8 i32>i16 i16>i8 u32>i16 u16>i8"
 
 
-@micro(_PAIR, types=BITS, flow=Flow.BYTES)
+@micro(_PAIR, types=BITS, flow=Flow.BYTES, cpp=CALL)
 def vintlv(a: Array, b: Array) -> tuple[Array, Array]:
     """Take the lanes of two registers in turn: the first half of them, and the second."""
     both = np.stack([a, b], axis=1).reshape(2, -1)
     return both[0], both[1]
 
 
-@micro(_PAIR, types=BITS, flow=Flow.BYTES)
+@micro(_PAIR, types=BITS, flow=Flow.BYTES, cpp=CALL)
 def vdintlv(a: Array, b: Array) -> tuple[Array, Array]:
     """Divide the lanes of two registers, one behind the other, into even and odd ones."""
     both = np.concatenate([a, b])
@@ -48,7 +48,13 @@ def vusqz(mask: Array, T: DType) -> Array:
     return before.astype(T.np)
 
 
-@micro("a:V -> dst:W", types=_NARROWER, words=[Word("part", ("LOWER", "HIGHER"))], flow=Flow.BYTES)
+@micro(
+    "a:V -> dst:W",
+    types=_NARROWER,
+    words=[Word("part", ("LOWER", "HIGHER"))],
+    flow=Flow.BYTES,
+    cpp="{name}({all}, {part})",
+)
 def vpack(a: Array, part: str, U: DType) -> Array:
     """Put the low halves of all lanes into one half of a register; the rest is 0."""
     half = np.ascontiguousarray(a.view(np.uint8).reshape(a.size, -1)[:, : U.itemsize])
@@ -79,7 +85,7 @@ def vzunpack(a: Array, part: int, U: DType) -> Array:
     return _unpacked(a, part, "u", U)
 
 
-@micro("a:V -> dst:W", flow=Flow.BYTES)
+@micro("a:V -> dst:W", flow=Flow.BYTES, cpp="&{a}")
 def vbitcast(a: Array, U: DType) -> Array:
     """Look at the same bytes as lanes of another type."""
     return a.view(U.np)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ptokit.base.layout import Array
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.micro.spec import REGISTER_BYTES, Flow, Masking, Micro, Word, micro
+from ptokit.isa.micro.spec import CALL, REGISTER_BYTES, Flow, Masking, Micro, Word, micro
 
 _LENGTHS = (1, 2, 3, 4, 8, 16, 32, 64, 128)
 PATTERNS = (
@@ -59,20 +59,22 @@ def _for_each_width(size: int) -> list[Micro]:
 
     pattern = Word("pattern", PATTERNS)
     named = "The lower half of PAT_H and quarter of PAT_Q: recorded runs say so, the text upper."
+    returned = "{dst} = {name}({pattern})"
     pair = "a:B b:B -> low:B high:B"
     return [
         micro("-> dst:N", name=f"pset{end}", words=[pattern],
-              freedom=unspecified("PAT_H and PAT_Q", named),
+              freedom=unspecified("PAT_H and PAT_Q", named), cpp=returned,
               doc="Make a mask of a named pattern of lanes.")(made),
-        micro("-> dst:N", name=f"pge{end}", words=[pattern],
+        micro("-> dst:N", name=f"pge{end}", words=[pattern], cpp=returned,
               doc="Make a mask of a named pattern of lanes, as pset does.")(made),
         micro("n:int -> dst:N rest:int", name=f"plt{end}",
+              cpp="{rest} = {n}; {dst} = {name}({rest}, POST_UPDATE)",
               doc="Make a mask of the first n lanes; the rest of n is for the next.")(first),
         micro("loop:int n:int -> dst:N", name=f"pltm{end}",
               doc="Make the mask of a round of a loop over n lanes.")(tail),
-        micro(pair, name=f"pintlv{end}", flow=Flow.ALL,
+        micro(pair, name=f"pintlv{end}", flow=Flow.ALL, cpp=CALL,
               doc="Take the lanes of two masks in turn.")(interleaved),
-        micro(pair, name=f"pdintlv{end}", flow=Flow.ALL,
+        micro(pair, name=f"pdintlv{end}", flow=Flow.ALL, cpp=CALL,
               doc="Divide the lanes of two masks into even and odd ones.")(apart),
     ]  # fmt: skip
 
@@ -90,7 +92,7 @@ def _bitwise(name: str, doc: str, function: np.ufunc) -> None:
     def combined(a: Array, b: Array, mask: Array) -> Array:
         return function(a, b) & mask
 
-    micro(_BITWISE, name=name, doc=doc, masking=Masking.SELECT, flow=Flow.ALL)(combined)
+    micro(_BITWISE, name=name, doc=doc, masking=Masking.SELECT, flow=Flow.ALL, cpp=CALL)(combined)
 
 
 _bitwise("pand", "Combine two masks with and, where a third is set.", np.logical_and)
@@ -98,19 +100,19 @@ _bitwise("por", "Combine two masks with or, where a third is set.", np.logical_o
 _bitwise("pxor", "Combine two masks with exclusive or, where a third is set.", np.logical_xor)
 
 
-@micro("a:B mask:B -> dst:B", masking=Masking.SELECT, flow=Flow.ALL)
+@micro("a:B mask:B -> dst:B", masking=Masking.SELECT, flow=Flow.ALL, cpp=CALL)
 def pnot(a: Array, mask: Array) -> Array:
     """Complement a mask, where another is set."""
     return ~a & mask
 
 
-@micro("a:B b:B sel:B -> dst:B", flow=Flow.ALL)
+@micro("a:B b:B sel:B -> dst:B", flow=Flow.ALL, cpp=CALL)
 def psel(a: Array, b: Array, sel: Array) -> Array:
     """Take the bits of one mask where a third is set, those of another elsewhere."""
     return np.where(sel, a, b)
 
 
-@micro("a:B -> dst:B", words=[_HALF], flow=Flow.ALL)
+@micro("a:B -> dst:B", words=[_HALF], flow=Flow.ALL, cpp="{name}({all}, {part})")
 def ppack(a: Array, part: str) -> Array:
     """Put every second bit of a mask into one half of another; the rest is 0."""
     found = np.zeros(REGISTER_BYTES, np.bool_)
@@ -119,7 +121,7 @@ def ppack(a: Array, part: str) -> Array:
     return found
 
 
-@micro("a:B -> dst:B", words=[_HALF], flow=Flow.ALL)
+@micro("a:B -> dst:B", words=[_HALF], flow=Flow.ALL, cpp="{name}({all}, {part})")
 def punpack(a: Array, part: str) -> Array:
     """Spread one half of a mask to every second bit of another; the bits between are 0."""
     found = np.zeros(REGISTER_BYTES, np.bool_)

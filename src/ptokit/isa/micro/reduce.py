@@ -12,7 +12,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.isa.freedom import reassociates, unspecified
 from ptokit.isa.micro.arithmetic import INTEGERS
-from ptokit.isa.micro.spec import Flow, Masking, micro
+from ptokit.isa.micro.spec import ZEROING_CALL, Flow, Masking, micro
 
 _TYPES = f"{INTEGERS} f16 f32"
 _ORDER = reassociates("Floats are added in f32, neighbours first; the order is open.")
@@ -45,6 +45,7 @@ def _first(value: Array, count: int, kind: np.dtype[Any]) -> Array:
     masking=Masking.NEUTRAL,
     flow=Flow.ALL,
     freedom=_ORDER,
+    cpp=ZEROING_CALL,
 )
 def vcadd(a: Array, mask: Array, U: DType) -> Array:
     """Add the active lanes; the sum is in lane 0, the others are 0.
@@ -106,7 +107,9 @@ def _where(is_max: bool) -> Callable[..., tuple[Array, Array]]:
     return found
 
 
-_reduction = partial(micro, _REDUCE, types=_TYPES, masking=Masking.NEUTRAL, flow=Flow.ALL)
+_reduction = partial(
+    micro, _REDUCE, types=_TYPES, masking=Masking.NEUTRAL, flow=Flow.ALL, cpp=ZEROING_CALL
+)
 _and_where = partial(
     micro, "a:V mask:M -> dst:V where:M", types=_TYPES, masking=Masking.NEUTRAL, flow=Flow.ALL
 )
@@ -139,7 +142,7 @@ _reduction(
 )(_groups(_added, _zero))
 
 
-@micro(_REDUCE, types="f16 f32", masking=Masking.NEUTRAL, flow=Flow.ALL)
+@micro(_REDUCE, types="f16 f32", masking=Masking.NEUTRAL, flow=Flow.ALL, cpp=ZEROING_CALL)
 def vcpadd(a: Array, mask: Array, T: DType) -> Array:
     """Add neighbours: lane i is the sum of the active ones of lanes 2i and 2i + 1."""
     lanes = np.where(mask, _wide(a), 0)

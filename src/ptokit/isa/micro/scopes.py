@@ -20,6 +20,7 @@ BARRIERS = (
 @micro(
     "",
     words=[Word("kind", BARRIERS)],
+    cpp="{name}({kind})",
     freedom=unspecified("other kinds than VST_VLD", "No recorded run shows what they order."),
 )
 def mem_bar(kind: str, unit: Any) -> None:

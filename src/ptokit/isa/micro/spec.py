@@ -196,6 +196,7 @@ class Micro:
     pipe: Pipe
     syntax: str  # what stands behind the name, in the language of ir/format.py; "": it follows
     aliases: tuple[str, ...]  # names that are read, never printed
+    cpp: str  # the statement of C++ (emit/scopes.py); "": there is none
     sets: frozenset[str]  # hidden registers that it leaves a value in
     uses: frozenset[str]  # and those that it reads
     signless: str  # how integers of logical vectors that say nothing of a sign are taken: i or u
@@ -231,6 +232,9 @@ class Micro:
         return f"<{self.name}>"
 
 
+# Statements of C++: `{all}` are the results and then the operands.
+CALL = "{name}({all})"
+ZEROING_CALL = "{name}({all}, MODE_ZEROING)"
 _table: dict[str, Micro] = {}
 MICRO: Mapping[str, Micro] = MappingProxyType(_table)
 _SLOT = re.compile(r"(\w+)(\??)(\*?):(\w+)")
@@ -260,6 +264,7 @@ def micro(
     signless: str = "u",
     is_generic: bool = False,
     example: Example | None = None,
+    cpp: str = "",
 ) -> Callable[[Callable[..., Any]], Micro]:
     """Define a micro-operation; the name of the function is its own unless one is given.
 
@@ -287,6 +292,7 @@ def micro(
             pipe=pipe,
             syntax=syntax or _syntax(operands, results, words),
             aliases=tuple(aliases.split()),
+            cpp=cpp,
             sets=frozenset(sets.split()),
             uses=frozenset(uses.split()),
             is_lanewise=is_lanewise,

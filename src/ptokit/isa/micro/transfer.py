@@ -50,6 +50,8 @@ def copy_units(src: Any, dst: Any, size: int, len: int, nburst: Sequence[int], u
     pipe=Pipe.MTE2,
     syntax=f"%src, %dst, %l2, %len nburst(%nburst...){_LOOP_TEXT}[? pad(%pad...)?] {{}} : "
     f"T(src), T(dst), T(l2), T(len), T(nburst...){_LOOP_TYPES}[?, pad T(pad...)?]",
+    cpp="copy_gm_to_ubuf_align_v2({dst}, {src}, 0, {nburst[0]}, {len}, 0, 0, false, {l2}, "
+    "{nburst[1]}, {nburst[2]})",
 )
 def mte_gm_ub(
     src: Any,
@@ -92,6 +94,8 @@ def mte_gm_ub(
     uses="ATOMIC ATOMIC_TYPE",
     syntax=f"%src, %dst, %len nburst(%nburst...){_LOOP_TEXT} {{}} : "
     f"T(src), T(dst), T(len), T(nburst...){_LOOP_TYPES}",
+    cpp="copy_ubuf_to_gm_align_v2({dst}, {src}, 0, {nburst[0]}, {len}, 0, {nburst[2]}, "
+    "{nburst[1]})",
 )
 def mte_ub_gm(
     src: Any,
