@@ -93,7 +93,9 @@ class PythonSource:
             ) from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
-            check_argument(name, value)
+            if isinstance(value, np.bool_):  # what a comparison of NumPy gives; no array
+                bound.arguments[name] = bool(value)
+            check_argument(name, bound.arguments[name])
         return bound.arguments
 
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:

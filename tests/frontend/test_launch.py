@@ -147,3 +147,32 @@ def test_an_error_of_the_kernel_itself_is_the_same_with_processes(jobs: int) -> 
         divides[2](*arrays(2), jobs=jobs)
     shown = "".join(traceback.format_exception(caught.value))
     assert "1 // (get_block_idx() - get_block_idx())" in shown
+
+
+@kernel(mode="auto")
+def computes(y, n):
+    t = Tile[TileType.Vec, float32, 16, 16]()
+    TEXPANDS(t, n * n * n)
+    TSTORE(GlobalTensor(y), t)
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+@pytest.mark.parametrize(
+    "number",
+    [np.int8(100), np.uint8(200), np.int32(1000), np.float16(0.1), np.float64(0.1), np.bool_(True)],
+    ids=lambda n: type(n).__name__,
+)
+def test_numbers_of_numpy_are_numbers_of_the_kernel(path: str, number: np.generic) -> None:
+    """They neither wrap nor round as their own types do."""
+    y = np.zeros((16, 16), np.float32)
+    computes[1](y, number, path=path)
+    n = np.float32(number) if isinstance(number, np.floating) else int(number)
+    assert (y == np.float32(n * n * n)).all()
+
+
+def test_a_number_of_more_than_64_bits_is_an_error_where_it_is_made(engine: str) -> None:
+    y = np.zeros((16, 16), np.float32)
+    computes[1](y, 2_000_000, path="lowered", engine=engine)
+    with pytest.raises(ProgramError, match="the result has more than 64 bits") as caught:
+        computes[1](y, 3_000_000, path="lowered", engine=engine)
+    assert "n * n * n" in caught.value.diagnostics[0].location.text

@@ -157,12 +157,18 @@ def is_parameter(leaf: Any) -> bool:
 
 
 def as_passed(value: Any) -> Any:
-    """An argument as a kernel sees it, whatever path it takes: a float is an f32."""
+    """An argument as a kernel sees it, whatever path it takes: an f32, or a number of 64 bits."""
     tree = taken_apart(value, is_record)
-    if not any(isinstance(leaf, float) for leaf in tree.leaves):
+    if not any(isinstance(leaf, float | np.generic) for leaf in tree.leaves):
         return value
-    rounded = [np.float32(n) if type(n) is float else n for n in tree.leaves]
-    return tree.build(rounded)
+    return tree.build([_as_number(leaf) for leaf in tree.leaves])
+
+
+def _as_number(value: Any) -> Any:
+    """Arithmetic with NumPy's numbers would round or wrap as their own types do."""
+    if isinstance(value, float | np.floating):
+        return np.float32(value)
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def is_array(value: Any) -> bool:

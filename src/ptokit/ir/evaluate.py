@@ -16,7 +16,7 @@ import numpy as np
 from ptokit.ir.attributes import BoolAttr, DenseAttr, FloatAttr, IntAttr
 from ptokit.ir.core import Op
 from ptokit.ir.dialects.arith import CMPI, NAMES, predicates
-from ptokit.ir.types import ScalarType, Type
+from ptokit.ir.types import INDEX, ScalarType, Type
 
 Number = int | float
 Meaning = Callable[[Sequence[Number]], tuple[Number, ...]]
@@ -56,6 +56,8 @@ def meaning(op: Op) -> Meaning | None:
         return lambda args: (cast(args[0], bits, kind),)
     if name in _INTEGER:
         whole = _INTEGER[name]
+        if kind == INDEX and name in _GROWING:
+            return lambda args: (_counted(whole(int(args[0]), int(args[1]), bits), bits),)
         return lambda args: (wrap(whole(int(args[0]), int(args[1]), bits), bits),)
     if name == "negf":
         return lambda args: (round_to(-args[0], kind),)
@@ -92,6 +94,13 @@ def wrap(value: int, bits: int) -> int:
 
 def unsigned(value: int, bits: int) -> int:
     return value & ((1 << bits) - 1)
+
+
+def _counted(value: int, bits: int) -> int:
+    """A result of type index: it counts and addresses, and nobody means it to wrap around."""
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise Undefined(f"the result has more than {bits} bits")
+    return value
 
 
 def _divisor(value: int) -> int:
@@ -135,6 +144,7 @@ _INTEGER: dict[str, Callable[[int, int, int], int]] = {
     "minui": lambda a, b, n: min(unsigned(a, n), unsigned(b, n)),
 }
 
+_GROWING = ("addi", "subi", "muli", "shli")
 _WIDE = ("addui_extended", "mulsi_extended", "mului_extended")
 
 
