@@ -15,11 +15,11 @@ import argparse
 import sys
 import tempfile
 import warnings
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from mutants import (
@@ -58,39 +58,65 @@ class Seen:
     lines: list[Location] = field(default_factory=list[Location])
     orders: list[tuple[int, Any]] = field(default_factory=list[tuple[int, Any]])
 
+    def note(self, at: Location, effects: Sequence[Any]) -> None:
+        """A call, with what it orders."""
+        self.orders += [(len(self.lines), effect) for effect in effects]
+        self.lines.append(at)
+
+
+AllSeen = dict[CoreName, Seen]
+Note = Callable[[CoreName, Location, Sequence[Any]], None]
+
 
 class Watcher(InItsPlace):
     """Notes what orders."""
 
-    def __init__(self, machine: Any, seen: dict[CoreName, Seen]) -> None:
+    def __init__(self, machine: Any, note: Note) -> None:
         super().__init__(machine)
         core = machine.core
-        self._seen = seen.setdefault(CoreName(core.kind, core.block, core.subblock), Seen())
+        self._note, self._core = note, CoreName(core.kind, core.block, core.subblock)
 
     def execute(self, insn: Insn, operands: Any, attrs: Any, site: Any) -> Any:
         value = self.machine.execute(insn, operands, attrs, site)
-        seen = self._seen
+        effects: Sequence[Any] = ()
         if insn.orders:
-            for effect in self.machine.executor.call(insn, operands, attrs, site).effects or ():
-                seen.orders.append((len(seen.lines), effect))
-        seen.lines.append(site if isinstance(site, Location) else site.location)
+            effects = self.machine.executor.call(insn, operands, attrs, site).effects or ()
+        at = site if isinstance(site, Location) else site.location
+        self._note(self._core, at, effects)
         return value
 
 
 class Without(InItsPlace):
-    """Leaves calls out."""
+    """Leaves calls out; `passed` counts those of each core, from one launch to the next."""
 
-    def __init__(self, machine: Any, places: Places) -> None:
+    def __init__(self, machine: Any, places: Places, passed: Counter[CoreName]) -> None:
         super().__init__(machine)
         core = machine.core
-        self._left_out = places.get(CoreName(core.kind, core.block, core.subblock), set())
-        self._number = 0
+        self._core = CoreName(core.kind, core.block, core.subblock)
+        self._left_out = places.get(self._core, set())
+        self._passed = passed
 
     def execute(self, insn: Insn, operands: Any, attrs: Any, site: Any) -> Any:
-        self._number += 1
-        if self._number - 1 not in self._left_out:
+        number = self._passed[self._core]
+        self._passed[self._core] += 1
+        if number not in self._left_out:
             return self.machine.execute(insn, operands, attrs, site)
         return None
+
+
+class Mutable(Protocol):
+    """Something that can be run with other things in the place of its machine."""
+
+    @property
+    def name(self) -> str: ...
+
+    def run(self, stand_in: Callable[[Any], Any], **how: Any) -> Ran:
+        """What was found, and what is left behind."""
+        ...
+
+    def seen(self) -> AllSeen:
+        """What its cores call."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -119,13 +145,17 @@ class Subject:
                 return error.diagnostics, []
         return ran.warnings, [a.tobytes() for a in arrays]
 
-    def seen(self) -> dict[CoreName, Seen]:
+    def seen(self) -> AllSeen:
         """What its cores call."""
-        found: dict[CoreName, Seen] = {}
-        programs, body = self._with(lambda machine: Watcher(machine, found), self.arguments())
+        found: AllSeen = defaultdict(Seen)
+
+        def note(core: CoreName, at: Location, effects: Sequence[Any]) -> None:
+            found[core].note(at, effects)
+
+        programs, body = self._with(lambda machine: Watcher(machine, note), self.arguments())
         source = self.kernel.source
 
-        def look() -> dict[CoreName, Seen]:
+        def look() -> AllSeen:
             policy = policy_for(source.file, "release", ())
             options = Options(self.blocks, hazards=False, policy=policy)
             run(dict.fromkeys(programs.cores, body), source.target, programs.mode, options)
@@ -166,7 +196,7 @@ class Pair:
             found.setdefault(core, set()).update((first, last))
         return found
 
-    def explains(self, found: Diagnostic, seen: dict[CoreName, Seen]) -> bool:
+    def explains(self, found: Diagnostic, seen: AllSeen) -> bool:
         """Whether a race is one that it kept away."""
         evidence, (src, _, dst) = found.evidence, self.edge.partition("->")
         if evidence is None or not found.notes:
@@ -180,7 +210,7 @@ class Pair:
         )
 
 
-def pairs(seen: dict[CoreName, Seen]) -> list[Pair]:
+def pairs(seen: AllSeen) -> list[Pair]:
     """All pairs of a kernel, by their lines."""
     found: dict[tuple[Any, ...], Pair] = {}
     for core, calls in seen.items():
@@ -203,7 +233,7 @@ def pairs(seen: dict[CoreName, Seen]) -> list[Pair]:
     return list(found.values())
 
 
-def judged(subject: Subject, proof: int) -> Iterator[Verdict]:
+def judged(subject: Mutable, proof: int) -> Iterator[Verdict]:
     """The verdicts on all mutants of a kernel, and on the kernel itself."""
     complaints, left = subject.run(lambda machine: machine)
     for each in complaints:
@@ -216,7 +246,8 @@ def judged(subject: Subject, proof: int) -> Iterator[Verdict]:
 
         def attempt(pair: Pair = pair, schedule: Schedule | None = None) -> Ran:
             how = {} if schedule is None else {"schedule": schedule}
-            return subject.run(lambda machine: Without(machine, pair.places), **how)
+            passed: Counter[CoreName] = Counter()
+            return subject.run(lambda machine: Without(machine, pair.places, passed), **how)
 
         def placed(found: Diagnostic, pair: Pair = pair) -> bool:
             return pair.explains(found, seen)
@@ -258,25 +289,34 @@ def main() -> int:
     parser.add_argument("--targets", default=",".join(TEXTS))
     parser.add_argument("-v", "--verbose", action="store_true", help="every verdict")
     options = parser.parse_args()
-    tally: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
     files = options.files or sorted(EXAMPLES.glob("*.py"))
     with tempfile.TemporaryDirectory() as folder:
-        for path in files:
-            if path.stem in ("harness", "run_all"):
-                continue
-            for subject in subjects(path, options.targets.split(","), Path(folder)):
-                here: Counter[str] = Counter()
-                for each in judged(subject, options.proof):
-                    here[each.word] += 1
-                    kinds[each.kind] += bool(each.kind)
-                    if options.verbose or each.word not in ("found", "harmless"):
-                        print(f"{each.word}: {each.what}: {each.why}")
-                counts = ", ".join(f"{here[w]} {w}" for w in WORDS if here[w])
-                print(f"{subject.name:<44} {counts}", flush=True)
-                tally += here
-    print(closing_line(tally, kinds))
+        known = (
+            subject
+            for path in files
+            if path.stem not in ("harness", "run_all")
+            for subject in subjects(path, options.targets.split(","), Path(folder))
+        )
+        tally = told(known, options.proof, options.verbose)
     return 1 if tally["MISSED"] or tally["misplaced"] or tally["false alarm"] else 0
+
+
+def told(subjects: Iterable[Mutable], proof: int, verbose: bool) -> Counter[str]:
+    """Print what became of the mutants of each, and of all of them."""
+    tally: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    for subject in subjects:
+        here: Counter[str] = Counter()
+        for each in judged(subject, proof):
+            here[each.word] += 1
+            kinds[each.kind] += bool(each.kind)
+            if verbose or each.word not in ("found", "harmless"):
+                print(f"{each.word}: {each.what}: {each.why}")
+        counts = ", ".join(f"{here[w]} {w}" for w in WORDS if here[w])
+        print(f"{subject.name:<44} {counts}", flush=True)
+        tally += here
+    print(closing_line(tally, kinds))
+    return tally
 
 
 if __name__ == "__main__":

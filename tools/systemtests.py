@@ -113,7 +113,7 @@ def tried(task: Task) -> Row:
     row, started = Row(task.name, task.core), time.monotonic()
     try:
         row.compiler = _built(task)
-        if error := _generate(task):
+        if error := generate(task):
             row.verdict, row.reason = "no data", error
         else:
             _run(task, row)
@@ -144,7 +144,7 @@ def _built(task: Task) -> str:
     return ""
 
 
-def _generate(task: Task) -> str:
+def generate(task: Task) -> str:
     """Let its generator make the data, once; the last line it says when it fails."""
     done = task.work / "made"
     script = task.folder / "gen_data.py"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -135,3 +137,12 @@ def test_what_is_missing_or_refused_is_said(
     done = ran(command, *words)
     assert isinstance(done.exception, UsageError)
     assert said in done.exception.diagnostics[0].render()
+
+
+@pytest.mark.parametrize("command", ["run", "asm", "explore", "check", "time"])
+def test_arguments_can_be_named_at_every_door(file: Path, command: str) -> None:
+    """A number below zero looks like an option elsewhere."""
+    words = [command, str(file), *ADD, *_args(*SIZES[:2], "-1.5"), "--grid", "2"]
+    asked = [sys.executable, "-m", "ptokit", *words]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == Exit.OK, done.stderr

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
+from inspect import Parameter, signature
 from typing import Annotated, Any
 
 import typer
@@ -90,11 +91,32 @@ def _register(words: Sequence[str]) -> None:
     known = {each.name for each in app.registered_commands}
     for name in (named,) if named in COMMANDS else COMMANDS:
         if name not in known:
-            app.command(name)(_stoppable(import_module(COMMANDS[name]).command))
+            command = import_module(COMMANDS[name]).command
+            app.command(name)(_stoppable(_taking_arguments(command)))
 
 
 class _Stopped(BaseException):
     """Ctrl-C, under a name that the parser of the command line leaves alone."""
+
+
+def _taking_arguments(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose ARG... can be said as `--arg` as well, as where several files are named."""
+    own = signature(command, eval_str=True)
+    if "args" not in own.parameters:
+        return command
+
+    @wraps(command)
+    def run(*, args: list[str] | None, arg: list[str] | None, **given: Any) -> None:
+        command(args=[*(args or ()), *(arg or ())] or None, **given)
+
+    named = Parameter(
+        "arg",
+        Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[list[str] | None, typer.Option("--arg", help="The next ARG.")],
+    )
+    run.__signature__ = own.replace(parameters=[*own.parameters.values(), named])  # type: ignore[attr-defined]
+    return run
 
 
 def _stoppable(command: Callable[..., None]) -> Callable[..., None]:

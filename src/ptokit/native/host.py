@@ -17,6 +17,7 @@ import numpy as np
 from ptokit.base.diagnostics import Diagnostic, PtoError, fail
 from ptokit.base.location import foreign_site
 from ptokit.frontend.launch import Options, run
+from ptokit.frontend.session import current, running
 from ptokit.isa.targets import Target
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.scheduler import MOST_BLOCKS
@@ -48,6 +49,8 @@ class Device:
     target: Target
     options: Options  # of each launch, but for its grid
     is_absent: bool = False  # kernels are left out: a control of the program's own checks
+    # What stands in the place of the machine of a core (recording.InItsPlace): to watch or change.
+    in_place_of: Callable[[Any], Any] = lambda machine: machine
 
 
 class Host:
@@ -127,7 +130,8 @@ class Host:
         host = Runtime({_core(k): each for k, each in parts.items()}, self._memory, others)
 
         def body() -> None:
-            host.entered(lambda: BODY(host.library.parts[wanted])(closure))()
+            with running(self._device.in_place_of(current())):
+                host.entered(lambda: BODY(host.library.parts[wanted])(closure))()
 
         options, target = self._device.options, self._device.target
         token = foreign_site.set(site)

@@ -94,17 +94,18 @@ def execute(
     folder: Path | None = None,
     output: Path | int | None = None,
     told: Callable[[Diagnostic], None] | None = None,
+    in_place_of: Callable[[Any], Any] = lambda machine: machine,
 ) -> Ran:
     """Compile a program and run it, in `folder`; its output goes to a file, or a stream by number.
 
     What its launches lack, and a crash, is in the answer, with the case of a test that was running;
-    `told` hears of it at once.
+    `told` hears of it at once. `in_place_of` makes what cores call in the place of their machine.
     """
     libraries = program.built()
     trace = Trace(tuple(libraries))
     file = program.sources[0].path
     keeper = Keeper(file.name, trace, libraries, Location(str(file), 0), time_limit)
-    device = Device(program.target, options or Options(), without_kernels)
+    device = Device(program.target, options or Options(), without_kernels, in_place_of)
     ran, case = Ran(), ""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
