@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import ptokit
@@ -29,6 +30,7 @@ _OTHERS = {
 HANDED_ON = {
     "broken.id": "the rules of the table",
     "broken.code": "violations of types (`Violation`)",
+    "law.code": "the laws of micro-operations (`Law`)",
     "violation.code": "violations of types (`Violation`)",
     "v.code": "violations of types (`Violation`)",
     "first.code": "violations of types (`Violation`)",
@@ -82,6 +84,7 @@ def type_codes(insn: Insn, group: Types) -> set[str]:
     return {type_code(insn, group, target) for target in listed}
 
 
+@cache
 def source_codes() -> dict[str, str]:
     """Every other code -> the first place that gives it."""
     trees = {

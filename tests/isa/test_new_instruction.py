@@ -99,8 +99,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def copied(top: Path) -> Path:
     for name in ("src", "tests", "tools", "docs"):
-        skip = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, top / name, ignore=skip)
+        shutil.copytree(ROOT / name, top / name)  # with what is compiled already
     shutil.copy(ROOT / "pyproject.toml", top)
     return top
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from ptokit.base.diagnostics import PtoError, fail
@@ -70,7 +71,8 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def entries(text: str) -> list[Entry]:
+@lru_cache(maxsize=64)  # every launch asks again
+def entries(text: str) -> tuple[Entry, ...]:
     """The kernels of a source: functions marked `__global__` that have a body."""
     words = tokens(text)
     found: dict[str, Entry] = {}
@@ -91,7 +93,7 @@ def entries(text: str) -> list[Entry]:
             inside = " ".join(text[words[opened].end : words[closed].start].split())
             body = words[after].start, words[_closing(words, after)].end
             found[name] = Entry(name, line, _is_template(words, at), inside, body)
-    return list(found.values())
+    return tuple(found.values())
 
 
 def apart(text: str, entry: Entry) -> str:
@@ -118,8 +120,12 @@ def parameter_names(parameters: str) -> list[str]:
 
 def mentions(text: str, names: Sequence[str]) -> bool:
     """Whether a source, its preprocessor lines included, speaks of one of these names."""
-    wanted = frozenset(names)
-    return any(word.kind == "word" and word.text in wanted for word in tokens(text))
+    return not _names(text).isdisjoint(names)
+
+
+@lru_cache(maxsize=64)  # of a launch, and again of the next one
+def _names(text: str) -> frozenset[str]:
+    return frozenset(word.text for word in tokens(text) if word.kind == "word")
 
 
 def plain(text: str, file: str) -> str:

@@ -39,7 +39,7 @@ class Number(NamedTuple):
     assumed: str = ""
 
 
-class Law(NamedTuple):
+class CostLaw(NamedTuple):
     """How long a class of operations takes: the longest of some sums over features.
 
     `bounds` are (start, ((feature, cycles a piece), ...)). What goes through global memory takes
@@ -65,7 +65,7 @@ class Params:
     band: tuple[float, ...]  # error band of a prediction, in percent: median, largest
     numbers: Mapping[str, Number]
     changed: Mapping[str, float] = field(default_factory=dict[str, float])  # by a what-if
-    _laws: dict[str, Law | None] = field(default_factory=dict[str, "Law | None"])
+    _laws: dict[str, CostLaw | None] = field(default_factory=dict[str, "CostLaw | None"])
 
     def __getitem__(self, name: str) -> float:
         if name in self.changed:
@@ -94,7 +94,7 @@ class Params:
                 )
         return replace(self, changed={**self.changed, **changed}, _laws={})
 
-    def law(self, insn: Insn, kind: str) -> Law:
+    def law(self, insn: Insn, kind: str) -> CostLaw:
         """How long operations of a class take; one that nobody has described is an error."""
         found = self._laws.get(kind)
         if found is None:
@@ -108,7 +108,7 @@ class Params:
             )
         return found
 
-    def _read(self, kind: str) -> Law | None:
+    def _read(self, kind: str) -> CostLaw | None:
         bounds: dict[str, dict[str, float]] = {}
         prefix = f"cost.{kind}."
         for name in self.names(prefix):
@@ -123,7 +123,7 @@ class Params:
         )
         rate = memory.get("rate", 0.0)
         missed = memory.get("miss_rate", rate), memory.get("miss_start", 0.0)
-        return Law(sums, rate, *missed, tail)
+        return CostLaw(sums, rate, *missed, tail)
 
 
 def load(target: str) -> Params:
