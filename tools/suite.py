@@ -298,7 +298,8 @@ def main() -> int:
     if micro:
         print(f"{micro} more cases are written in micro-operations")
     every = counts.total()
-    print(f"suite: {counts['agrees']} of {every} cases agree" + (f"; {others}" * bool(others)))
+    share = f"{counts['agrees']} of {every} cases agree ({counts['agrees'] / max(every, 1):.1%})"
+    print(f"suite: {share}" + (f"; {others}" * bool(others)))
     return 0 if counts["agrees"] == every else 1
 
 

@@ -132,6 +132,22 @@ def test_masks_of_a_scalar_and_the_back_end_of_a_module(more: str, pitch: int) -
         assert np.array_equal(y[row * pitch : row * pitch + 2], bits[row])
 
 
+@pytest.mark.parametrize(("own", "codes"), [(False, ["SA-0006"]), (True, [])])
+def test_a_tile_that_only_renames_another_has_rows_of_any_width(
+    own: bool, codes: list[str]
+) -> None:
+    """Types of C++ ask for whole blocks; the assembler asks where storage is allocated."""
+    flat, narrow = "!pto.tile_buf<vec, 1x32xui8>", "!pto.tile_buf<vec, 16x2xui8>"
+    program = ptokit.loads(
+        f"""func.func @f() {{
+          %t = pto.alloc_tile : {flat}
+          %n = pto.treshape %t : {flat} -> {narrow}
+          return
+        }}"""
+    )
+    assert [each.code for each in program.check("a5", defines=OWN if own else {})] == codes
+
+
 def test_only_devices_with_such_a_library_take_the_macro() -> None:
     assert target("a5", OWN).tile_library
     assert target("a5").override(OWN) is target("a5").override(OWN)

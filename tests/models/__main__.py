@@ -43,11 +43,16 @@ def main() -> int:
         "open:", sum(bool(each.remarks) for each in found), "kernels store what nobody has written"
     )
     print("idle:", sum(not each.written for each in ran), "kernels change nothing on these inputs")
-    seconds = [each.seconds for each in ran]
-    if seconds:
-        print(f"seconds of computing: median {median(seconds):.3f}, at most {max(seconds):.2f}")
-    print(f"models: {len(ran)} of {len(found)} run, {sum(each.agrees for each in found)} agree")
+    agree = share(sum(each.agrees for each in found), len(found))
+    seconds = [each.seconds for each in ran] or [0.0]
+    took = f"{median(seconds):.3f} s of computing in the median, at most {max(seconds):.2f} s"
+    print(f"models: {len(ran)} of {len(found)} run, {agree} agree; {took}")
     return 0 if all(each.agrees for each in found) else 1
+
+
+def share(part: int, whole: int) -> str:
+    """A count, and what it is of all."""
+    return f"{part} ({part / max(whole, 1):.1%})"
 
 
 def _goldens(folder: Path, paths: list[Path]) -> int:

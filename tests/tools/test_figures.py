@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.models.kernels import KERNELS, written
 from tests.tools.test_corpus import KERNEL, ROOT
 
 
 def test_the_figures_of_a_folder(tmp_path: Path) -> None:
     kernels = tmp_path / "test" / "samples" / "QwenA5"
     kernels.mkdir(parents=True)
-    (kernels / "adds.pto").write_text(KERNEL.format(operation="pto.tadd"))
+    (kernels / "norm.pto").write_text(written("a5", *KERNELS["norm"]))
     (kernels / "breaks.pto").write_text(KERNEL.format(operation="pto.tand"))
     page = tmp_path / "page.md"
     done = subprocess.run(
@@ -22,5 +24,6 @@ def test_the_figures_of_a_folder(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     corpus, models = done.stdout.splitlines()
     assert corpus.startswith("corpus: 2 of 2 load, 1 check clean, 1 run")
-    assert models.startswith("models: 1 of 2 run")
+    assert models.startswith("models: 1 of 2 run, 1 (50.0%) agree; ")
+    assert re.search(r"; \d\.\d+ s of computing in the median, at most \d+\.\d+ s$", models)
     assert "TAND.dtype" in page.read_text()

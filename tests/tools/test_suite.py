@@ -107,7 +107,7 @@ def test_each_case_has_the_verdict_of_its_own_comparison(folder: Path) -> None:
     assert done.stdout.splitlines() == [
         "unread: scale/absent: the host program launches no kernel for it",
         "differs: scale/wrong: wrong is off by 63.0",
-        "suite: 1 of 3 cases agree; 1 unread, 1 differs",
+        "suite: 1 of 3 cases agree (33.3%); 1 unread, 1 differs",
     ]
 
 

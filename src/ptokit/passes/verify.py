@@ -147,7 +147,7 @@ class _Checker:
         made = [
             d
             for r in op.results
-            if isinstance(r.type, BufferType)
+            if isinstance(r.type, BufferType) and not self._is_only_named(op)
             for d in tile_type(op, r.type.spec, scene)
         ]
         made += check_bound(op, scene) if insn.binds else ()
@@ -186,6 +186,12 @@ class _Checker:
         if is_broken:
             self._broken.append(use)
         return made
+
+    def _is_only_named(self, op: Op) -> bool:
+        """Whether an operation names storage anew where types of tiles are no types of C++, and
+        are checked where they are allocated."""
+        assert op.insn is not None
+        return bool(op.insn.binds and self._target.tile_library)
 
     def _advised(self) -> list[Diagnostic]:
         """The broken rules, with advice that has been tried on the whole function."""
