@@ -85,7 +85,7 @@ class _Signal:
     is_plain: bool = True
 
 
-def _signals(core: CoreStream, items: Sequence[Item]) -> dict[int, _Signal]:
+def signals_of(core: CoreStream, items: Sequence[Item]) -> dict[int, _Signal]:
     """The semaphores of a core by number."""
     found: dict[int, _Signal] = {}
     work: dict[int, list[int]] = {}  # of each pipe, in order
@@ -168,7 +168,7 @@ def _buffers(timing: Timing) -> Iterator[Advice]:
         if shape not in known:
             known[shape] = []
             for core in block.cores:
-                for number, signal in _signals(core, items).items():
+                for number, signal in signals_of(core, items).items():
                     freed = _freed(signal, items)
                     if not freed or number in block.latches:
                         continue
@@ -337,7 +337,7 @@ def _needless(timing: Timing, proof: Proof) -> Iterator[Advice]:
             continue
         seen.add(shape)
         for core in block.cores:
-            for signal in _signals(core, items).values():
+            for signal in signals_of(core, items).values():
                 used = signal.gives | signal.takes
                 lines = tuple(sorted({where(items[n].site) for n in used}, key=str))
                 groups.setdefault(lines, set()).update(used)
@@ -348,7 +348,7 @@ def _needless(timing: Timing, proof: Proof) -> Iterator[Advice]:
     for lines, numbers in groups.items():
         if any((line.file, line.line) in rows for line in lines):
             continue  # no statement of its own: auto mode has inserted it
-        blocks = [_block_without(block, items, numbers) for block in timing.streams.blocks]
+        blocks = [block_without(block, items, numbers) for block in timing.streams.blocks]
         places = " and ".join(map(_short, lines))
         text = f"leave out {labels[lines]} ({places}): nothing needs this order"
         found = _tried(timing, replace(timing.streams, blocks=blocks), text, lines[-1])
@@ -360,7 +360,7 @@ def _needless(timing: Timing, proof: Proof) -> Iterator[Advice]:
             yield found
 
 
-def _block_without(block: BlockStream, items: Sequence[Item], gone: Collection[int]) -> BlockStream:
+def block_without(block: BlockStream, items: Sequence[Item], gone: Collection[int]) -> BlockStream:
     cores = [
         _without(core, items, {at for at, number in enumerate(core.items) if number in gone})
         for core in block.cores
@@ -368,4 +368,4 @@ def _block_without(block: BlockStream, items: Sequence[Item], gone: Collection[i
     return replace(block, cores=cores)
 
 
-__all__ = ["Advice", "Proof", "advice"]
+__all__ = ["Advice", "Proof", "advice", "block_without", "signals_of"]

@@ -141,6 +141,8 @@ class Recorder:
     # ---- the listener ---------------------------------------------------------------------------
 
     def work(self, core: Core, call: Any, operands: Sequence[Any], site: Place) -> None:
+        if call.insn.binds:
+            return  # a name for a place: a device is told of it when the program is compiled
         key = (id(call), _point(site))
         number = self._known.get(key)
         stream = self._cores.get(core.number) or self._core(core)
@@ -153,7 +155,7 @@ class Recorder:
     def give(self, core: Core, pipe: Pipe, semaphores: Sequence[Semaphore], site: Place) -> None:
         if len(semaphores) == 1 and isinstance(semaphores[0], Door):
             door = semaphores[0]
-            mine = self._number(core, door.mine)
+            mine = self._number(core, door.mine, is_open=False)
             self._meet(core, pipe, door.meeting, mine, site)
             return
         self._order(core, Kind.GIVE, pipe, semaphores, site, None)
@@ -176,10 +178,13 @@ class Recorder:
         self._plain(core, Kind.DRAIN, 0, site, "a step that waits for its pipe", held)
 
     def arrive(self, core: Core, meeting: Meeting, site: Place) -> None:
-        self._meet(core, Pipe.S, meeting, self._number(core, meeting.latch), site)
+        self._meet(core, Pipe.S, meeting, self._number(core, meeting.latch, is_open=False), site)
 
     def end_block(self, block: int) -> None:
         self._numbers.pop(block, None)
+        # Cores of blocks that are walked one by one have the same numbers.
+        ended = {id(core) for core in self._blocks[block].cores} if block in self._blocks else ()
+        self._cores = {n: stream for n, stream in self._cores.items() if id(stream) not in ended}
 
     def repeat(self, block: int, like: int, views: Sequence[Sequence[Any]]) -> bool:
         """A block issues what another one did, over other views; False: it cannot be so."""
@@ -203,8 +208,12 @@ class Recorder:
         block.cores.append(stream)
         return stream
 
-    def _number(self, core: Core, semaphore: Semaphore) -> int:
-        """The number of a semaphore: of its block, or below zero where blocks share it."""
+    def _number(self, core: Core, semaphore: Semaphore, *, is_open: bool = True) -> int:
+        """The number of a semaphore: of its block, or below zero where blocks share it.
+
+        What it holds when it is first met it has from the start, unless it is that of a meeting:
+        whoever comes last finds it given, by coming.
+        """
         numbers = self._numbers.get(core.block)
         if numbers is None:
             numbers = self._numbers[core.block] = {}
@@ -219,7 +228,8 @@ class Recorder:
             return self._shared.setdefault(semaphore, _WORDS - len(self._shared))
         found = len(numbers)
         numbers[semaphore] = found
-        block.initial += (found,) * len(semaphore.tokens)
+        if is_open:
+            block.initial += (found,) * len(semaphore.tokens)
         if isinstance(semaphore, Latch):
             block.latches |= {found}
         return found
@@ -304,7 +314,14 @@ class Recorder:
         if core.kind == "mix" and call.pipe is Pipe.MTE2 and _fills_vector_side(call):
             pipe = VECTOR_LOADS
         touches = tuple(_touches(call))
-        return self._new(key, Item(Kind.WORK, pipe, site, insn.name, cost=cost, touches=touches))
+        # Cores that run at the same time have calls of their own, over memories of their own.
+        same = (_point(site), insn, cost.kind, *cost.features.values(), cost.bytes, pipe, touches)
+        number = self._known.get(same)
+        if number is None:
+            item = Item(Kind.WORK, pipe, site, insn.name, cost=cost, touches=touches)
+            number = self._new(same, item)
+        self._known[key] = number
+        return number
 
 
 _ENDS = ("source", "target")
