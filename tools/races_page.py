@@ -42,10 +42,10 @@ is broken in one place.
 
 EXPLORED = """
 `schedule-dependent` is what exploration reports: `ptokit explore kernel.py`, or
-`k[grid].explore(...)`, runs a kernel under many schedules - all orders in which its pipes can do
-their work, where these are few; otherwise one pipe as late as legal, then random ones - and
-compares the bytes. `ptokit check` does so for every race it finds, and shows a value that comes
-out wrong.
+`k[grid].explore(...)`, runs a kernel under many schedules - first as the model of time predicts it,
+then in all orders in which its pipes can do their work, where these are few; otherwise one pipe as
+late as legal, then random ones - and compares the bytes. `ptokit check` does so for every race it
+finds, and shows a value that comes out wrong.
 
 ## The repair
 

@@ -89,6 +89,7 @@ from ptokit.report.page_data import page_data
 from ptokit.report.verdicts import Report
 from ptokit.timing.params import load as load_params
 from ptokit.timing.report import Timing
+from ptokit.timing.schedules import predicted
 from ptokit.timing.streams import Recorder
 from ptokit.timing.tuning import Trial as TunedTrial
 from ptokit.timing.tuning import Tuned, settings, sweep
@@ -988,13 +989,25 @@ class Launch:
     ) -> Exploration:
         """Run the kernel under many schedules, which must all leave the same bytes in its arrays.
 
-        A kernel whose pipes can do their work in at most so many orders is run in all of them;
-        otherwise the schedules are a sample: the worst cases, then random ones from `seed` on.
+        It begins with what the model of time predicts for the device. A kernel whose pipes can do
+        their work in at most so many orders is run in all of them; otherwise the schedules are a
+        sample: the worst cases, then random ones from `seed` on.
         `jobs` spreads a sample over processes. The options are those of a launch. The arrays hold
         the result of a run in order in the end.
         """
         with progress(schedules, "schedules") as done:
-            return self._explorer(args, options).search(schedules, seed, jobs, done or _ignore)
+            likely = self._predicted(args, options)
+            explorer = self._explorer(args, options)
+            return explorer.search(schedules, seed, jobs, done or _ignore, likely)
+
+    def _predicted(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Schedule, ...]:
+        """The schedules that a device would have, as far as its time can be told."""
+        try:
+            with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                timing = self.kernel.time(self.blocks, args, **{**options, "check": False})
+        except PtoError:  # it fails, or has no device of which times are known
+            return ()
+        return predicted(timing.outcome)
 
     def witnessed(
         self, found: Iterable[Diagnostic], *args: Any, **options: Any

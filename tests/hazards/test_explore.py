@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import ptokit
 from ptokit import *
 from ptokit.frontend.launch import explore
 from ptokit.machine.explore import Explorer, schedules
+from ptokit.machine.scheduler import Pace
 from tests.command import command
 from tests.hazards.support import *
 
@@ -202,3 +204,55 @@ def test_the_command(tmp_path: Path) -> None:
     answer = json.loads(told.stdout)
     assert (told.returncode, answer["diagnostics"][0]["code"]) == (1, "schedule-dependent")
     assert answer["explored"][0]["kernel"] == "k"
+
+
+# ---- what a device would show first --------------------------------------------------------------
+
+
+@ptokit.kernel(target="a2a3", mode="manual")
+def long_and_short(x: Any, y: Any, *, waits: bool) -> None:
+    """The load takes longer than the addition that uses what it brings."""
+    tile, sum_ = Tile[TileType.Vec, float32, 64, 128](), Tile[TileType.Vec, float32, 64, 128]()
+    TASSIGN(tile, 0)
+    TASSIGN(sum_, 0x8000)
+    TEXPANDS(tile, 5.0)
+    pipe_barrier(PIPE_ALL)
+    TLOAD(tile, GlobalTensor(x))
+    if waits:
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_V]()
+    TADDS(sum_, tile, 1.0)
+    PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+    TSTORE(GlobalTensor(y), sum_)
+
+
+def test_exploration_begins_with_what_the_model_of_time_predicts() -> None:
+    x, y = np.ones((64, 128), np.float32), np.zeros((64, 128), np.float32)
+    seen = long_and_short[1].explore(x, y, waits=False)
+    assert seen.count == 2, "what begins first, then what ends first: the addition"
+    (found,) = seen.found
+    assert "each piece of work when it ends, as timed" in found.message
+    assert (y == 2).all(), "the result of a run in order"
+    clean = long_and_short[1].explore(x, y, waits=True)
+    assert clean.found == ()
+
+
+@pytest.mark.parametrize("moments", list(permutations((1.0, 2.0, 3.0))))
+def test_work_is_done_when_it_is_predicted(moments: tuple[float, ...]) -> None:
+    """Of three blocks that store to one place the last one stays."""
+    shared = array(-1)
+
+    def program() -> None:
+        tile = at(F32(), 0)
+        TEXPANDS(tile, moments[get_block_idx()])
+        PtoSetWaitFlag[PIPE_V, PIPE_MTE3]()
+        TSTORE(G32(shared), tile)
+
+    fills = {(block, "vector 0", int(PIPE_V)): [0.0] for block in range(3)}
+    stores = {(block, "vector 0", int(PIPE_MTE3)): [m] for block, m in enumerate(moments)}
+    launch(
+        {"vector": program},
+        grid=3,
+        schedule=Schedule(pace=Pace("begins", fills | stores)),
+        hazards=False,
+    )
+    assert (shared == 3).all()

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from math import inf
 from operator import index
 from typing import Any
 
@@ -46,28 +47,41 @@ MOST_BLOCKS = (1 << 32) - 1  # a launch says their number in 32 bits
 _BUDGET = 20_000  # looks at memory while nothing else happens: a loop around them is hopeless
 
 
+@dataclass(frozen=True, eq=False)
+class Pace:
+    """When every piece of work is done, as somebody has predicted."""
+
+    what: str  # these moments are: "begins", "ends"
+    moments: Mapping[tuple[int, str, int], Sequence[float]]  # by block, core and pipe, in order
+
+
 @dataclass(frozen=True)
 class Schedule:
     """How the scheduler chooses. `seed` None: first come, first served; pipes work at once.
 
     `late` names pipes that move only when nothing else can: the worst case for whoever forgot to
     wait for them. `choices` says which piece of work comes next wherever there are several, by
-    number; behind the last of them it is the first each time.
+    number; behind the last of them it is the first each time. With a `pace` it is the one that is
+    predicted to be the next.
     """
 
     seed: int | None = None
     late: tuple[Pipe, ...] = ()
     choices: tuple[int, ...] | None = None
+    pace: Pace | None = field(default=None, repr=False)
 
     @property
     def queued(self) -> bool:
-        return self.seed is not None or bool(self.late) or self.choices is not None
+        chooses = self.choices is not None or self.pace is not None
+        return self.seed is not None or bool(self.late) or chooses
 
     def __str__(self) -> str:
         parts = [] if self.seed is None else [f"seed {self.seed}"]
         parts += [f"PIPE_{p.name} late" for p in self.late]
         if self.choices is not None:
             parts.append(f"choices {self.choices}")
+        if self.pace is not None:
+            parts.append(f"each piece of work when it {self.pace.what}, as timed")
         return ", ".join(parts) or "in order"
 
 
@@ -260,6 +274,7 @@ class Scheduler:
         seed = self.schedule.seed
         self._random = random.Random(seed if seed is None else index(seed))
         self._chosen: list[tuple[int, int]] = []
+        self._worked: dict[PipeQueue, int] = {}  # pieces of work so far, where a pace is kept
         self._numbers = 0 if self._history is None else self._history.first_core(self._rank) + 1
         self._in_vain = 0  # how often cores looked for something while nobody did anything else
         self._started = self.blocks.start
@@ -352,7 +367,7 @@ class Scheduler:
 
     def _loop(self) -> None:
         width = 1 if self.schedule.seed is None else 4
-        if self.schedule.choices is not None:
+        if self.schedule.choices is not None or self.schedule.pace is not None:
             width = self.grid
         while True:
             if self._parked:
@@ -389,8 +404,8 @@ class Scheduler:
                 return False
             self._resume(ready[0])
             return True
-        if self.schedule.choices is not None:
-            return self._choose(ready, self.schedule.choices)
+        if self.schedule.choices is not None or self.schedule.pace is not None:
+            return self._choose(ready)
         moving = [q for q in self.queues.pending if q.movable]
         prompt = [q for q in moving if q.pipe not in self.schedule.late]
         if self.schedule.seed is None:  # the late pipes move when nothing else can
@@ -421,7 +436,7 @@ class Scheduler:
             lands_in_order=queue.pipe in self.target.lands_in_order,
         )
 
-    def _choose(self, ready: list[Stream], choices: tuple[int, ...]) -> bool:
+    def _choose(self, ready: list[Stream]) -> bool:
         """Let the work go on that the schedule names.
 
         Programs, signals and waits go on as soon as they can: what they do to the order of work is
@@ -436,7 +451,12 @@ class Scheduler:
             for queue in quiet[:1]:
                 self.queues.advance(queue, 1)
             return bool(quiet)
-        overtaken = self.target.overtaken
+        if self.schedule.pace is not None:
+            queue = min(moving, key=partial(self._predicted, self.schedule.pace))
+            self._worked[queue] = self._worked.get(queue, 0) + 1
+            self.queues.overtake(queue, 0)
+            return True
+        overtaken, choices = self.target.overtaken, self.schedule.choices or ()
         work = [
             (queue, index)
             for queue in moving
@@ -449,6 +469,12 @@ class Scheduler:
             self._chosen.append((number, len(work)))
         self.queues.overtake(*work[number])
         return True
+
+    def _predicted(self, pace: Pace, queue: PipeQueue) -> float:
+        """When the next piece of work of a pipe is predicted; what nobody predicts comes last."""
+        moments = pace.moments.get((queue.core.block, queue.core.place, int(queue.pipe)), ())
+        done = self._worked.get(queue, 0)
+        return moments[done] if done < len(moments) else inf
 
     def _look_again(self) -> bool:
         """Nobody can go on but those who look for something: let each of them look, in turn."""
