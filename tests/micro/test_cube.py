@@ -333,7 +333,7 @@ pto.mte_l1_l0b_mx %l1sb, %l0b, %k{k}, %k{n}, %k0, %k0 : !pto.ptr<{T}, l1>, !pto.
     assert np.array_equal(out, (scaled[0] @ scaled[1].T * (2 if end else 1)).astype(np.float32))
 
 
-@pytest.mark.parametrize("name", ["load_cbuf_to_ca", "mte_l1_l0a"])
+@pytest.mark.parametrize("name", ["load_cbuf_to_ca", "load_cbuf_to_ca_s4", "mte_l1_l0a"])
 def test_an_operand_in_boxes(name: str) -> None:
     """Of a 32 x 48 matrix the lower half, columns 16 to 47: one box of each of two columns."""
     rng = np.random.default_rng(6)
@@ -345,8 +345,9 @@ def test_an_operand_in_boxes(name: str) -> None:
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("pto.mte_l1_l0a"))
     lines[at] = (
-        f"pto.{name} %l1a, %l0a, %k1, %k1, %k1, %k2, %k2, %k1 : !pto.ptr<f16, l1>, "
-        "!pto.ptr<f16, l0a>, i64, i64, i64, i64, i64, i64"
+        f"pto.{name} %l1a, %l0a, %k1, %k1, %k1, %k2, %k2, %k1{', %k0' * (name[-2:] == 's4')} : "
+        "!pto.ptr<f16, l1>, !pto.ptr<f16, l0a>, i64, i64, i64, i64, i64, i64"
+        f"{', i64' * (name[-2:] == 's4')}"
     )
     body = pointers("f16", "f32") + "\n" + "\n".join(lines) + "\n" + to_gm(16, 16, "f32", "f32")
     out = np.zeros((16, 16), np.float32)
@@ -418,7 +419,8 @@ def test_scales_and_activations(relu: str, types: str, formula: Any, layout: str
     assert np.array_equal(out, wanted if layout == "nz2nd" else wanted.T)
 
 
-def test_a_scale_and_a_factor_for_each_column() -> None:
+@pytest.mark.parametrize("is_raw", [False, True])
+def test_a_scale_and_a_factor_for_each_column(is_raw: bool) -> None:
     scales = (np.arange(1, N + 1) / 8).astype(np.float32)
     factors = (np.arange(N) / 16).astype(np.float32)
     a, b = matrices("f16", M, N, K, 2)
@@ -435,6 +437,12 @@ pto.mte_gm_l1 %t, %l1f, %k{factors.nbytes} {load.format("f32")}
 {burst("mte_l1_fb", "l1w", "fbw", words.nbytes // 64, "ui64, l1", "f32, fb")}
 {burst("mte_l1_fb", "l1f", "fbf", factors.nbytes // 64, "f32, l1", "f32, fb")}
 """
+    if is_raw:
+        size = f"%k{words.nbytes // 64}"
+        old = burst("mte_l1_fb", "l1w", "fbw", words.nbytes // 64, "ui64, l1", "f32, fb")
+        new = f"pto.copy_cbuf_to_fbuf %l1w, %fbw, %k1, {size}, %k0, %k0 : !pto.ptr<ui64, l1>, "
+        assert old in more
+        more = more.replace(old, new + "!pto.ptr<f32, fb>, i64, i64, i64, i64")
     clauses = "pre_quant(%fbw, mode = qf322f16_pre_vec), pre_relu(%fbf, mode = vector_relu), nz2nd"
     types = ", !pto.ptr<f32, fb>, !pto.ptr<f32, fb>"
     body = pointers("f16", "f32") + "\n" + more + product("f16", "f32", M, N, K) + "\n"

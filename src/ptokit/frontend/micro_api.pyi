@@ -418,6 +418,7 @@ class _mte_ub_gm(MicroOperation):
         loop1: Any = ...,
         loop2: Any = ...,
         loop3: Any = ...,
+        l2: Any = ...,
     ) -> Any: ...
 
 mte_ub_gm: _mte_ub_gm
@@ -584,6 +585,44 @@ load_cbuf_to_cb: _load_cbuf_to_cb
 
 The box in which it begins, how many there are in a column and how many columns, and how many boxes lie between two columns in the source and in the destination."""
 
+class _load_cbuf_to_ca_s4(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        m_start: Any,
+        k_start: Any,
+        m_step: Any,
+        k_step: Any,
+        src_stride: Any,
+        dst_stride: Any,
+        transpose: Any,
+    ) -> Any: ...
+
+load_cbuf_to_ca_s4: _load_cbuf_to_ca_s4
+"""Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to l0a.
+
+The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which is refused."""
+
+class _load_cbuf_to_cb_s4(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        m_start: Any,
+        k_start: Any,
+        m_step: Any,
+        k_step: Any,
+        src_stride: Any,
+        dst_stride: Any,
+        transpose: Any,
+    ) -> Any: ...
+
+load_cbuf_to_cb_s4: _load_cbuf_to_cb_s4
+"""Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to l0b.
+
+The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which is refused."""
+
 class _mte_l1_l0a_mx(MicroOperation):
     def __call__(
         self,
@@ -633,6 +672,14 @@ mte_l1_fb: _mte_l1_fb
 """Bring parameters of the fix pipe from L1: scales of 8 bytes, or factors of 4 bytes.
 
 `len` and the gaps of `nburst` count 64 bytes."""
+
+class _copy_cbuf_to_fbuf(MicroOperation):
+    def __call__(self, src: Any, dst: Any, n: Any, len: Any, src_gap: Any, dst_gap: Any) -> Any: ...
+
+copy_cbuf_to_fbuf: _copy_cbuf_to_fbuf
+"""Copy n bursts of so many units of 64 bytes from L1 to the parameters of the fix pipe.
+
+It is what pto.mte_l1_fb is made of."""
 
 class _mad(MicroOperation):
     def __call__(
@@ -1278,6 +1325,12 @@ class _set_loop2_stride_ubtoout(MicroOperation):
 set_loop2_stride_ubtoout: _set_loop2_stride_ubtoout
 """Set the bytes from one turn of the outer loop to the next: source, then destination."""
 
+class _set_mov_pad_val(MicroOperation):
+    def __call__(self, value: Any) -> Any: ...
+
+set_mov_pad_val: _set_mov_pad_val
+"""Set what raw transfers from global memory pad with."""
+
 class _copy_gm_to_ubuf(MicroOperation):
     def __call__(
         self,
@@ -1591,10 +1644,13 @@ __all__ = [
     "mte_l1_l0b",
     "load_cbuf_to_ca",
     "load_cbuf_to_cb",
+    "load_cbuf_to_ca_s4",
+    "load_cbuf_to_cb_s4",
     "mte_l1_l0a_mx",
     "mte_l1_l0b_mx",
     "mte_l1_bt",
     "mte_l1_fb",
+    "copy_cbuf_to_fbuf",
     "mad",
     "mad_mx",
     "mad_acc",
@@ -1667,6 +1723,7 @@ __all__ = [
     "set_loop_size_ubtoout",
     "set_loop1_stride_ubtoout",
     "set_loop2_stride_ubtoout",
+    "set_mov_pad_val",
     "copy_gm_to_ubuf",
     "copy_ubuf_to_gm",
     "mte_ub_ub",

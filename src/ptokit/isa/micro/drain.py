@@ -74,6 +74,7 @@ _TYPES = "T(src), T(dst), T(m), T(n), T(src_stride), T(dst_stride)"
 _MORE_TYPES = "[?, T(quant)?][?, T(relu)?][?, T(clip)?][?, T(walk)?][?, T(loop3...)?]"
 _OPEN = (
     unspecified("loop3 of more than one turn", "Its units are told nowhere: it is refused."),
+    unspecified("scales", "Multiplied in f32 and rounded once; recorded runs decide no more bits."),
     unspecified("the factor of scalar_relu at 0", "No recorded run tells +0 from -0."),
 )
 _DOC = """

@@ -52,6 +52,12 @@ def _turns(unit: Any, way: str, nburst: tuple[int, int, int]) -> Iterator[tuple[
     return bursts(nburst, *loops)
 
 
+@micro("value:int", is_inside=False, pipe=Pipe.MTE2, sets="pad")
+def set_mov_pad_val(value: int, unit: Any) -> None:
+    """Set what raw transfers from global memory pad with."""
+    unit.set_hidden("pad", value)
+
+
 _USED = {way: " ".join(f"{name}_{way}" for name in _REGISTERS) for way in _WAYS}
 
 

@@ -6,7 +6,7 @@ one behind the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -220,72 +220,50 @@ _LOAD = (
 _SIZES = "rows:int cols:int row?:int col?:int src_stride?:int dst_stride?:int"
 
 
-@micro(
-    f"src:l1 dst:l0a {_SIZES}",
-    words=[_TRANSPOSE],
-    is_inside=False,
-    pipe=Pipe.MTE1,
-    syntax=_LOAD,
-    freedom=_OFFSETS,
-)
-def mte_l1_l0a(
-    src: Any,
-    dst: Any,
-    rows: int,
-    cols: int,
-    row: int | None,
-    col: int | None,
-    src_stride: int | None,
-    dst_stride: int | None,
-    transpose: str,
-    unit: Any,
-) -> None:
-    """Bring a boxed matrix from L1 to the left operand of products, m x k.
+def _loads(is_left: bool) -> Callable[..., None]:
+    """The load of an operand. The left one lies as it is meant, the right one as its columns."""
 
-    `row` and `col` are where it begins in the matrix of L1, which is k x m with `transpose`. With
-    strides the numbers are those of pto.load_cbuf_to_ca.
-    """
-    if src_stride is not None:
-        steps = (rows, cols, row or 0, col or 0, src_stride, dst_stride or 0)
-        _boxes(src, dst, steps, transpose, unit)
-        return
-    is_swapped = transpose == "true"
-    shape = (cols, rows) if is_swapped else (rows, cols)
-    _operand(src, dst, *shape, row or 0, col or 0, is_swapped, unit)
+    def load(
+        src: Any,
+        dst: Any,
+        rows: int,
+        cols: int,
+        row: int | None,
+        col: int | None,
+        src_stride: int | None,
+        dst_stride: int | None,
+        transpose: str,
+        unit: Any,
+    ) -> None:
+        if src_stride is not None:
+            steps = (rows, cols, row or 0, col or 0, src_stride, dst_stride or 0)
+            _boxes(src, dst, steps, transpose, unit)
+            return
+        is_swapped = transpose == "true"
+        shape = (rows, cols) if is_left is not is_swapped else (cols, rows)
+        _operand(src, dst, *shape, row or 0, col or 0, is_swapped, unit)
+
+    return load
 
 
-@micro(
-    f"src:l1 dst:l0b {_SIZES}",
-    words=[_TRANSPOSE],
-    is_inside=False,
-    pipe=Pipe.MTE1,
-    syntax=_LOAD,
-    freedom=_OFFSETS,
-)
-def mte_l1_l0b(
-    src: Any,
-    dst: Any,
-    rows: int,
-    cols: int,
-    row: int | None,
-    col: int | None,
-    src_stride: int | None,
-    dst_stride: int | None,
-    transpose: str,
-    unit: Any,
-) -> None:
-    """Bring a boxed matrix from L1 to the right operand of products, k x n.
-
-    The operand holds n rows of k elements. The matrix of L1 is k x n with `transpose` and n x k
-    without. With strides the numbers are those of pto.load_cbuf_to_cb.
-    """
-    if src_stride is not None:
-        steps = (rows, cols, row or 0, col or 0, src_stride, dst_stride or 0)
-        _boxes(src, dst, steps, transpose, unit)
-        return
-    is_swapped = transpose == "true"
-    shape = (rows, cols) if is_swapped else (cols, rows)
-    _operand(src, dst, *shape, row or 0, col or 0, is_swapped, unit)
+for _name, _doc in {
+    "a": "Bring a boxed matrix from L1 to the left operand of products, m x k.\n\n"
+    "`row` and `col` are where it begins in the matrix of L1, which is k x m with `transpose`. "
+    "With\nstrides the numbers are those of pto.load_cbuf_to_ca.",
+    "b": "Bring a boxed matrix from L1 to the right operand of products, k x n.\n\n"
+    "The operand holds n rows of k elements. The matrix of L1 is k x n with `transpose` and n x k\n"
+    "without. With strides the numbers are those of pto.load_cbuf_to_cb.",
+}.items():
+    micro(
+        f"src:l1 dst:l0{_name} {_SIZES}",
+        name=f"mte_l1_l0{_name}",
+        words=[_TRANSPOSE],
+        is_inside=False,
+        pipe=Pipe.MTE1,
+        syntax=_LOAD,
+        freedom=_OFFSETS,
+        doc=_doc,
+    )(_loads(_name == "a"))
 
 
 def _raw_load(
@@ -315,6 +293,35 @@ for _name, _space in {"load_cbuf_to_ca": "l0a", "load_cbuf_to_cb": "l0b"}.items(
         "The box in which it begins, how many there are in a column and how many columns, and how "
         "many boxes lie between two columns in the source and in the destination.",
     )(_raw_load)
+
+
+def _raw_pairs(
+    src: Any,
+    dst: Any,
+    m_start: int,
+    k_start: int,
+    m_step: int,
+    k_step: int,
+    src_stride: int,
+    dst_stride: int,
+    transpose: int,
+    unit: Any,
+) -> None:
+    steps = (m_start, k_start, m_step, k_step, src_stride, dst_stride)
+    _boxes(src, dst, steps, "true" if transpose else "false", unit)
+
+
+for _name, _space in {"load_cbuf_to_ca_s4": "l0a", "load_cbuf_to_cb_s4": "l0b"}.items():
+    micro(
+        f"src:l1 dst:{_space} {_STEPS} transpose:int",
+        name=_name,
+        is_inside=False,
+        pipe=Pipe.MTE1,
+        freedom=unspecified("every number", "No recorded run shows it: they count boxes here."),
+        doc=f"Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to {_space}.\n\n"
+        "The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which "
+        "is refused.",
+    )(_raw_pairs)
 
 
 # ---- scales, bias, parameters --------------------------------------------------------------------
@@ -422,3 +429,14 @@ def mte_l1_fb(src: Any, dst: Any, len: int, nburst: Sequence[int], unit: Any) ->
     `len` and the gaps of `nburst` count 64 bytes.
     """
     copy_units(src, dst, 64, len, nburst, unit)
+
+
+@micro("src:l1 dst:fb n:int len:int src_gap:int dst_gap:int", is_inside=False, pipe=Pipe.FIX)
+def copy_cbuf_to_fbuf(
+    src: Any, dst: Any, n: int, len: int, src_gap: int, dst_gap: int, unit: Any
+) -> None:
+    """Copy n bursts of so many units of 64 bytes from L1 to the parameters of the fix pipe.
+
+    It is what pto.mte_l1_fb is made of.
+    """
+    copy_units(src, dst, 64, len, (n, src_gap, dst_gap), unit)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ptokit.isa.freedom import unspecified
 from ptokit.isa.micro import footprints as fp
 from ptokit.isa.micro.footprints import Footprint
 from ptokit.isa.micro.spec import Masking, Word, micro
@@ -43,6 +44,10 @@ def init_align(unit: Any) -> Any:
 @micro(
     "state:align n:int src:V base:ub -> state2:align next?:ub",
     syntax="%state, %n, %src, %base {} : T(state), T(n), T(src), T(base) -> T(state2)[?, T(next)?]",
+    freedom=unspecified(
+        "bytes that fill no block",
+        "They wait for the end of the stream here; recorded runs do not tell when they land.",
+    ),
 )
 def vstus(state: Any, n: int, src: Any, base: Any, unit: Any) -> Any:
     """Append the first n lanes of a register to a stream; whole blocks go to memory."""

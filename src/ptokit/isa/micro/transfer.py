@@ -88,12 +88,12 @@ def mte_gm_ub(
 
 
 @micro(
-    f"src:ub dst:gm len:int nburst*:int {_LOOPS}",
+    f"src:ub dst:gm len:int nburst*:int {_LOOPS} l2?:int",
     is_inside=False,
     pipe=Pipe.MTE3,
     uses="ATOMIC ATOMIC_TYPE",
-    syntax=f"%src, %dst, %len nburst(%nburst...){_LOOP_TEXT} {{}} : "
-    f"T(src), T(dst), T(len), T(nburst...){_LOOP_TYPES}",
+    syntax=f"%src, %dst, %len nburst(%nburst...){_LOOP_TEXT}[? l2_cache_ctl(%l2)?] {{}} : "
+    f"T(src), T(dst), T(len), T(nburst...){_LOOP_TYPES}[?, T(l2)?]",
     cpp="copy_ubuf_to_gm_align_v2({dst}, {src}, 0, {nburst[0]}, {len}, 0, {nburst[2]}, "
     "{nburst[1]})",
 )
