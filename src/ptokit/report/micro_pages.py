@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from ptokit.isa.micro import Micro
 from ptokit.isa.micro.samples import examples, kinds, line, types
 from ptokit.isa.micro.spec import KINDS
+from ptokit.report.micro_examples import example
 
 
 def page(record: Micro) -> str:
@@ -38,6 +40,9 @@ def _sections(record: Micro) -> Iterator[str]:
         note = f"; {word.note}" if word.note else ""
         yield f"| {word.name} | word | {listed}{usual}{note} |"
     yield ""
+    if record.cpp and not record.cpp.startswith("&"):
+        yield f"In C++: `{_statement(record)};`."
+        yield ""
     if record.types:
         listed = ", ".join(" to ".join(kind.name for kind in one) for one in record.types)
         yield f"Element types: {listed}."
@@ -49,12 +54,24 @@ def _sections(record: Micro) -> Iterator[str]:
         if names:
             yield f"{title} the hidden register{'s' * (len(names) > 1)} {', '.join(sorted(names))}."
             yield ""
+    shown = example(record)
+    if shown:
+        yield from ("```python", *shown, "```", "")
     if record.freedom:
         yield "What is open:"
         yield ""
         for each in record.freedom:
             yield f"* {each.where + ': ' if each.where else ''}{each.text}"
         yield ""
+
+
+def _statement(record: Micro) -> str:
+    """The statement of C++ with the names of operands and words."""
+    every = (*record.results, *record.operands)
+    given = ", ".join(slot.name for slot in every if not slot.is_optional)
+    text = record.cpp.replace("{name}", record.name).replace("{all}", given)
+    text = re.sub(r"\{(\w+):\?[^}]*\}", r"[, \1]", text)  # there where the word is written
+    return re.sub(r"\{(\w+)(?:\[(\d)\])?[^}]*\}", r"\1\2", text)
 
 
 def index(records: Iterable[Micro]) -> str:
