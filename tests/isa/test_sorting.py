@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ptokit import MrgSortExecutedNumList, device
 from ptokit.base.diagnostics import ProgramError
 from ptokit.base.dtypes import dtype
+from ptokit.base.enums import TileType
 from ptokit.base.layout import Array
 from ptokit.machine.faults import PoisonRead
 from tests.isa.tiles import call, defined, whole
@@ -45,6 +46,20 @@ def pack(records: list[Record], kind: str) -> Array:
 
 
 # ---- TSORT32 -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["a2a3", "a5"])
+def test_tmp_that_is_not_needed_may_lie_anywhere(target: str) -> None:
+    """Rows of whole runs do not touch it: it may reach beyond the end of the memory."""
+    with device(target) as machine:
+        end = machine.core.memory(TileType.Vec).nbytes
+        dst, src = make("Vec f32 1x128", 0), make("Vec f32 1x64", 8192)
+        idx, tmp = make("Vec u32 1x64", 16384), make("Vec f32 1x64", end - 32)
+        src.fill(np.arange(64, dtype=np.float32).reshape(1, 64))
+        idx.fill(np.arange(64, dtype=np.uint32).reshape(1, 64))
+        call("TSORT32", dst, src, idx, tmp)
+        records = unpack(dst.numpy()[0])
+    assert [int(value) for value, _ in records] == [*range(31, -1, -1), *range(63, 31, -1)]
 
 
 @given(data=st.data(), kind=st.sampled_from(KINDS), seed=st.integers(0, 999))

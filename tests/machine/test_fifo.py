@@ -249,6 +249,22 @@ def test_entry_larger_than_its_slot() -> None:
         assert caught.value.codes == ("TPUSH.slot-size",)
 
 
+def test_a_slot_beside_the_consumer_holds_what_that_one_gets() -> None:
+    """A pipe for both directions: a vector core that pops takes its half, and pushes a half."""
+    with device("a5"):
+        pipe = TPipe[0, Direction.DIR_BOTH, R * C * 2, 2](None, 0x8000, 0x0)
+        whole = rng.standard_normal((R, C)).astype(np.float32)
+        TPUSH[UP](pipe, accumulator(whole))
+        for sub in (0, 1):
+            with subblock(sub):
+                tile = vec(R // 2, C)
+                TPOP[UP](pipe, tile)
+                assert np.array_equal(tile.numpy(), part(UP, sub, whole))
+                with pytest.raises(ProgramError) as caught:
+                    TPUSH[UP](pipe, tile)
+                assert caught.value.codes == ("TPUSH.slot-size",)
+
+
 def test_a_converted_entry_has_the_size_of_its_result() -> None:
     """A slot of half the size holds an f32 accumulator that arrives as f16."""
     with device("a2a3"):

@@ -82,11 +82,11 @@ def _odd_through_gm() -> Rule:
     )
 
 
-def _entry_fits(operand: str) -> Rule:
+def _entry_fits(*, pushed: bool) -> Rule:
     """One logical entry - both halves of it - fits into a slot."""
 
     def needed(o: Any) -> int:
-        tile = o[operand]
+        tile = o.tile
         if tile is None or not hasattr(o.pipe, "SlotSize"):
             return 0
         config = o.attrs.get("Config")  # an entry is stored as it is converted
@@ -96,7 +96,7 @@ def _entry_fits(operand: str) -> Rule:
             # Direct rings: a slot holds what one consumer gets.
             if tile.loc == TileType.Acc and o.attrs["Split"] != _NO:
                 return -(-tile.vr * tile.vc * size // 2)
-            halves = 2 if halves == 2 and operand == "tile" and o.pipe.carries_v2c else 1
+            halves = 2 if halves == 2 and pushed and o.pipe.carries_v2c else 1
         elif o.attrs["Split"] > _LEFT:
             halves = 1  # an odd entry is smaller than twice the half in hand
         return halves * tile.vr * tile.vc * size
@@ -228,7 +228,7 @@ def TALLOC(pipe: Any, gmTensor: Any, Split: TileSplitAxis) -> None:
             ),
             "a2a3",
         ),
-        _entry_fits("tile"),
+        _entry_fits(pushed=True),
         rule(
             "config-source",
             "a push with a conversion takes an Acc tile",
@@ -333,7 +333,7 @@ def _direct_acc(o: Any, split: TileSplitAxis) -> bool:
         _one_way(),
         _tile_is("Vec or Mat", (TileType.Vec, TileType.Mat, TileType.Ctrl)),
         _odd_through_gm(),
-        _entry_fits("tile"),
+        _entry_fits(pushed=False),
     ],
     end="consumer",
     effects=pops,

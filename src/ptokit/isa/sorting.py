@@ -90,8 +90,10 @@ def _is_long(o: Any) -> bool:
 
 def _filled_up(o: Any) -> View | Extent:
     """The bytes of tmp that a short run passes through, from its start on, whatever its size."""
-    if not _has_tail(o) or _simulated(o):
+    if _simulated(o):
         return View.WHOLE
+    if not _has_tail(o):
+        return slice(0, 0)  # wherever it lies
     elements = RUN if _is_long(o) else ceil_to(o.src.vc, RUN)
     return slice(0, -(-elements * o.src.itemsize // o.tmp.itemsize))
 
