@@ -44,7 +44,7 @@ LAYOUTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "lanes", "size"), product(LAYOUTS, (8, 100, 256), (1, 2, 4)))
+@pytest.mark.parametrize(("text", "lanes", "size"), [*product(LAYOUTS, (8, 100, 256), (1, 2, 4))])
 def test_lanes_lie_where_the_layout_says(text: str, lanes: int, size: int) -> None:
     registers, numbers = Layout.parse(f"#pto.vmi.layout<{text}>").places(lanes, size)
     assert list(zip(registers.tolist(), numbers.tolist(), strict=True)) == naive(text, lanes, size)
