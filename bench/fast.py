@@ -5,7 +5,8 @@
 
 All ways to a result are measured in one run, in interleaved rounds, on one thread; the best round
 counts, and every result is compared with the definition in float64. `first` is the launch that is
-executed step by step with all checks, `steps` one whose verdict is known, `again` the repetition.
+executed step by step with all checks, `steps` one whose verdict is known, `again` the repetition;
+`threads` the repetition on two threads, of launches with several blocks.
 """
 
 from __future__ import annotations
@@ -52,14 +53,33 @@ def chain(x, y, *, side):
             TSTORE(gy[row : row + side, col : col + side], a)
 
 
-def launches(kernel: Kernel, out: np.ndarray, *args: Any, **consts: Any) -> Ways:
+@kernel(mode="auto")
+def banded(x, y):
+    """Softmax of the rows of a block."""
+    Rows = Tile[TileType.Vec, float32, 32, 128]
+    Column = Tile[TileType.Vec, float32, 32, 1, BLayout.ColMajor]
+    gx, gy = GlobalTensor(x), GlobalTensor(y)
+    a, scratch, column = Rows(), Rows(), Column()
+    rows = x.shape[0] // get_block_num()
+    for row in range(get_block_idx() * rows, (get_block_idx() + 1) * rows, 32):
+        TLOAD(a, gx[row : row + 32, :])
+        TROWMAX(column, a, scratch)
+        TROWEXPANDSUB(a, a, column)
+        TEXP(a, a)
+        TROWSUM(column, a, scratch)
+        TROWEXPANDDIV(a, a, column)
+        TSTORE(gy[row : row + 32, :], a)
+
+
+def launches(kernel: Kernel, out: np.ndarray, *args: Any, blocks: int = 1, **consts: Any) -> Ways:
     """The same launch, step by step and repeated."""
 
-    def run(engine: str) -> np.ndarray:
-        kernel[1](*args, out, target="a5", path="lowered", engine=engine, **consts)
+    def run(engine: str, jobs: int = 1) -> np.ndarray:
+        kernel[blocks](*args, out, target="a5", path="lowered", engine=engine, jobs=jobs, **consts)
         return out
 
-    return {"steps": lambda: run("stepwise"), "again": lambda: run("fast")}
+    ways: Ways = {"steps": lambda: run("stepwise"), "again": lambda: run("fast")}
+    return ways | ({"threads": lambda: run("fast", 2)} if blocks > 1 else {})
 
 
 def gemm_ways(size: int, element: Any, tile: tuple[int, int, int]) -> tuple[Ways, np.ndarray]:
@@ -76,14 +96,15 @@ def gemm_ways(size: int, element: Any, tile: tuple[int, int, int]) -> tuple[Ways
     return ways, a.astype(np.float64) @ b.astype(np.float64)
 
 
-def softmax_ways(rows: int) -> tuple[Ways, np.ndarray]:
+def softmax_ways(rows: int, blocks: int = 1) -> tuple[Ways, np.ndarray]:
     x = np.random.default_rng(1).standard_normal((rows, 128)).astype(np.float32) * 3
 
     def plain(values: np.ndarray) -> np.ndarray:
         e = np.exp(values - values.max(axis=1, keepdims=True))
         return e / e.sum(axis=1, keepdims=True)
 
-    ways = launches(softmax, np.zeros_like(x), x)
+    of = softmax if blocks == 1 else banded
+    ways = launches(of, np.zeros_like(x), x, blocks=blocks)
     ways["numpy"] = lambda: plain(x)
     return ways, plain(x.astype(np.float64))
 
@@ -124,6 +145,7 @@ def rows() -> dict[str, tuple[Ways, np.ndarray]]:
         )
     }
     found["softmax 1024x128"] = softmax_ways(1024)
+    found["softmax 16384x128, 16 blocks"] = softmax_ways(16384, 16)
     found |= {f"chain 512, tiles {side}x{side}": chain_ways(512, side) for side in (16, 64, 128)}
     found["attention 1024x64 f16"] = attention_ways(1024)
     return found
@@ -152,13 +174,13 @@ def main() -> None:
         return
     found = host()
     print(f"{found.processor if found else 'no compiler'}; microseconds, one thread\n")
-    print(
-        f"{'':34}{'first':>10}{'steps':>10}{'again':>10}{'numpy':>10}{'x numpy':>9}{'x steps':>9}"
-    )
+    heads = (f"{head:>10}" for head in ("first", "steps", "again", "numpy"))
+    print(f"{'':34}{''.join(heads)}{'x numpy':>9}{'x steps':>9}{'2 threads':>11}")
     for name, us in table.items():
         columns = "".join(f"{us[way]:10.0f}" for way in ("first", "steps", "again", "numpy"))
         ratios = us["again"] / us["numpy"], us["steps"] / us["again"]
-        print(f"{name:34}{columns}{ratios[0]:9.2f}{ratios[1]:9.1f}")
+        gain = f"{us['again'] / us['threads']:10.2f}x" if "threads" in us else ""
+        print(f"{name:34}{columns}{ratios[0]:9.2f}{ratios[1]:9.1f}{gain}")
 
 
 if __name__ == "__main__":

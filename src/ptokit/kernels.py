@@ -49,7 +49,7 @@ from ptokit.engines import REPEATING, Runnable
 from ptokit.engines import engine as find_engine
 from ptokit.engines.compiled.replay import Replays
 from ptokit.engines.outline import NoOutline, Outline, Walked, untimed
-from ptokit.engines.verdicts import question, says_nothing
+from ptokit.engines.verdicts import blocks_meet, question, says_nothing
 from ptokit.frontend.arguments import leaves_of
 from ptokit.frontend.declared import choices
 from ptokit.frontend.launch import Options, Outcome, Schedule, progress, run
@@ -774,9 +774,10 @@ class Launch:
         pipes: once for launches that can only come to the same verdict, or anew and step by step
         with "full"; "explore" also runs the kernel under many schedules, which must all give the
         same bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in
-        a particular one. `jobs` spreads the blocks over processes. `engine` is "fast",
-        which repeats launches of the same sizes as compiled code, "stepwise", which does not, or
-        "reference", which is small and slow and defines what the bytes must be. `events` records
+        a particular one. `jobs` runs so many blocks at a time: in processes, or in threads where a
+        lowered launch is repeated. `engine` is "fast", which repeats launches of the same sizes as
+        compiled code, "stepwise", which does not, or "reference", which is small and slow and
+        defines what the bytes must be. `events` records
         every executed operation with its accesses, signals and waits: `Run.events`. `rules` is
         "default", "strict" (every broken rule is an error) or "release" (what the device does);
         `allow` silences findings by id, "PA-0044", or by id and place, "E8@softmax.py:41". What
@@ -836,7 +837,8 @@ class Launch:
             body = self._interpreted(kernel._prepare(engine, module), programs)
         assert body is not None
         arena, arenas = None, kernel._arenas((chosen, programs.mode, module, policy))
-        is_plain = jobs == 1 and check != "explore" and budget is None and not timing
+        processes = 1 if module is not None and jobs > 0 else jobs  # what is lowered has threads
+        is_plain = processes == 1 and check != "explore" and budget is None and not timing
         if is_plain:  # one run in this process
             arena = arenas.pop() if arenas else Arena(chosen, programs.mode)
         order = schedule or Schedule(seed)
@@ -859,7 +861,9 @@ class Launch:
         outcome = tape = None
         if repeatable is not None:
             if check is False or known is not None:
-                outcome = kernel._replays.play(repeatable, given)
+                # Blocks that a check has not objected to may run side by side.
+                is_proved = kernel._verdicts.get(asks) == () and module and not blocks_meet(module)
+                outcome = kernel._replays.play(repeatable, given, jobs if is_proved else 1)
             tape = kernel._replays.tape(repeatable, given)
         if outcome is None:
             options = Options(
@@ -867,7 +871,7 @@ class Launch:
                 order,
                 check if known is None and computes else False,
                 [leaf for _, leaf in named],
-                jobs,
+                processes,
                 arena,
                 find_engine(engine).executor if computes else DatalessExecutor,
                 events,

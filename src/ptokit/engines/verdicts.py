@@ -19,6 +19,9 @@ from ptokit.base.layout import Array
 from ptokit.base.policy import Policy
 from ptokit.ir.core import Module
 from ptokit.ir.dialects import definition_of, system
+from ptokit.ir.fifos import is_transfer
+from ptokit.ir.ordering import effects_of
+from ptokit.isa.effects import CoreFlag, Meeting, Reach, Signal, Token, Wait, Word
 from ptokit.isa.spec import Insn, Pipe
 from ptokit.machine.gm import as_array
 
@@ -59,6 +62,23 @@ def reads_no_data(module: Module) -> bool:
 def says_nothing(module: Module) -> bool:
     """Whether a program shows nothing as it runs that would be missed."""
     return not any(system.PRINT.matches(op) for op in module.walk())
+
+
+@lru_cache(maxsize=256)
+def blocks_meet(module: Module) -> bool:
+    """Whether blocks of a program may wait for each other."""
+    return any(
+        isinstance(effect, Signal | Wait) and _reaches_others(effect.token)
+        for op in module.walk()
+        if not is_transfer(op)  # between the cores of one block
+        for effect in effects_of(op)
+    )
+
+
+def _reaches_others(token: Token) -> bool:
+    if isinstance(token, CoreFlag):
+        return token.reach is Reach.KIND
+    return isinstance(token, Meeting | Word)
 
 
 def _may_look(insn: Insn) -> bool:

@@ -8,6 +8,9 @@ number of a memory and an offset. Memories are those of the cores and the arrays
 are others at each launch; so nothing in the stream depends on where they lie.
 
 What the library has no function for runs as its body does, on the same memory.
+
+Blocks that meet nowhere, by the verdict on the launch, can be repeated by several threads: each has
+memories of its own for the cores, and which of them a block falls to makes no difference.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from ptokit.machine.calls import Call
 from ptokit.machine.core import Core
 from ptokit.machine.faults import refusal
 from ptokit.machine.gm import GmBuffer
+from ptokit.machine.hazards import atomic_of
 from ptokit.machine.machine import Machine
 from ptokit.machine.providers import BeyondProvider, PoisonProvider, Services
 from ptokit.machine.scheduler import Outcome
@@ -51,6 +55,14 @@ class Noted(NamedTuple):
     core: Core
     registers: dict[str, Any] | None  # where it looks at them
     undefined: tuple[Any, ...]  # regions of its operands that it declared undefined
+
+
+class Stretch(NamedTuple):
+    """A part of the stream: calls of one block."""
+
+    begin: int
+    end: int
+    block: int
 
 
 class Memories:
@@ -86,12 +98,31 @@ class Memories:
                     return number, access.offset + base - start
         return None
 
-    def addresses(self) -> tuple[Array, Array]:
-        """Where each begins, those of the user left open, and the scratch that must be kept."""
-        room = np.zeros(self.scratch + _ALIGNMENT, np.uint8)
+    def addresses(self) -> Addresses:
+        """Where each of them begins."""
+        return Addresses(self.scratch, len(self._arrays), self._others)
+
+    def more_addresses(self) -> Addresses:
+        """The same for another thread, which has memories of its own."""
+        others = [np.zeros(memory.nbytes, np.uint8) for memory in self._others]
+        return Addresses(self.scratch, len(self._arrays), others)
+
+
+class Addresses:
+    """Where the memories of one thread begin; the arrays of the user are told at each launch."""
+
+    def __init__(self, scratch: int, arrays: int, others: Sequence[Array]) -> None:
+        self._arrays = arrays
+        room = np.zeros(scratch + _ALIGNMENT, np.uint8)
+        self._kept = (room, *others)
         first = -(-room.ctypes.data // _ALIGNMENT) * _ALIGNMENT
-        others = [memory.ctypes.data for memory in self._others]
-        return np.array([first, *[0] * len(self._arrays), *others], np.int64), room
+        places = (memory.ctypes.data for memory in others)
+        self._places = np.array([first, *[0] * arrays, *places], np.int64)
+        self.pointer = self._places.ctypes.data
+
+    def tell(self, places: Sequence[int]) -> None:
+        """Where the arrays of the user lie."""
+        self._places[1 : 1 + self._arrays] = places
 
 
 _ALIGNMENT = 64
@@ -114,10 +145,11 @@ class Tape:
         # what is compiled for them would be in vain.
         self.records = array("q")  # where each begins
         self.kernels: dict[Kernel, int] = {}
-        self.parts: list[tuple[int, int] | Body] = []  # stretches of the stream, and bodies
+        self.parts: list[Stretch | Body] = []
         self.bodies: Counter[str] = Counter()  # instructions that run as their bodies do
         self.reason = ""  # why the run cannot be repeated
-        self._begin = 0
+        self.combines = False  # whether something is added to what global memory holds
+        self._begin = self._block = 0
         self._natives: dict[Any, list[Native] | None] = {}
 
     def follow(self, machine: Machine) -> None:
@@ -148,6 +180,10 @@ class Tape:
 
     def _note(self, note: Noted) -> None:
         insn = note.call.insn
+        self.combines = self.combines or bool(atomic_of(note.call))
+        if note.core.block != self._block:
+            self._end_stretch()
+            self._block = note.core.block
         if len(self.words) > _MOST_WORDS:
             self._give_up("it is too long")
         elif not _UNREPEATABLE.isdisjoint(insn.services):
@@ -163,7 +199,7 @@ class Tape:
 
     def _end_stretch(self) -> None:
         if self._begin < len(self.words):
-            self.parts.append((self._begin, len(self.words)))
+            self.parts.append(Stretch(self._begin, len(self.words), self._block))
             self._begin = len(self.words)
 
     def _record(self, note: Noted) -> bool:
@@ -225,26 +261,33 @@ class Replay:
         self._records = np.frombuffer(tape.records or array("q", [0]), np.int64)
         self._kernels = tape.kernels
         self._memories = tape.memories
-        self._bases, self._room = tape.memories.addresses()
+        self._addresses = [tape.memories.addresses()]  # of each thread
+        # Sums depend on their order; bodies run on the machine, of which there is one.
+        self._is_divisible = not tape.combines and not tape.bodies
 
-    def play(self, arrays: Sequence[Array]) -> bool:
-        """Repeat the run; False when somebody else is at it, or it would have been another one."""
+    def play(self, arrays: Sequence[Array], threads: int = 1) -> bool:
+        """Repeat the run; False when somebody else is at it, or it would have been another one.
+
+        Several `threads` are for blocks that touch no common bytes and do not wait for each other.
+        """
         if not self._lock.acquire(blocking=False):
             return False
         # Bodies may find that values make a difference: then it never happened.
         kept = [(a, a.copy()) for a in arrays if a.flags.writeable] if self.bodies else []
+        places = [np.lib.array_utils.byte_bounds(each)[0] for each in arrays]
         try:
             if self._kernels:
                 self._link()
-            for number, each in enumerate(arrays, 1):
-                self._bases[number] = np.lib.array_utils.byte_bounds(each)[0]
-            bases, stream = self._bases.ctypes.data, self._stream.ctypes.data
-            for part in self._parts:
-                if isinstance(part, Body):
-                    with np.errstate(all="ignore"):
-                        part.run(self._machine, arrays)
-                else:
-                    self._library.run(stream + 8 * part[0], stream + 8 * part[1], bases)
+            if threads > 1 and self._is_divisible:
+                self._divided(places, threads)
+            else:
+                self._addresses[0].tell(places)
+                for part in self._parts:
+                    if isinstance(part, Stretch):
+                        self._run(part, self._addresses[0])
+                    else:
+                        with np.errstate(all="ignore"):
+                            part.run(self._machine, arrays)
         except _Differs:
             for each, before in kept:
                 each[...] = before
@@ -253,6 +296,37 @@ class Replay:
         finally:
             self._lock.release()
         return True
+
+    def _run(self, part: Stretch, on: Addresses) -> None:
+        stream = self._stream.ctypes.data
+        self._library.run(stream + 8 * part.begin, stream + 8 * part.end, on.pointer)
+
+    def _divided(self, places: Sequence[int], threads: int) -> None:
+        """Run the blocks in threads. The last one runs here: its memories are what is left."""
+        blocks: dict[int, list[Stretch]] = {}
+        for part in self._parts:
+            assert isinstance(part, Stretch)
+            blocks.setdefault(part.block, []).append(part)
+        *others, last = blocks.values()
+        waiting = iter(others)
+        while len(self._addresses) < min(threads, len(blocks)):
+            self._addresses.append(self._memories.more_addresses())
+
+        def work(on: Addresses) -> None:
+            on.tell(places)
+            for block in waiting:  # each takes the next that nobody has taken
+                for part in block:
+                    self._run(part, on)
+
+        here, *elsewhere = self._addresses[:threads]
+        workers = [threading.Thread(target=work, args=(each,)) for each in elsewhere]
+        for worker in workers:
+            worker.start()
+        work(here)
+        for part in last:
+            self._run(part, here)
+        for worker in workers:
+            worker.join()
 
     def _link(self) -> None:
         """Compile what is called, and put the addresses in place of the numbers."""
@@ -267,13 +341,13 @@ class Replays:
     def __init__(self) -> None:
         self._known: dict[Hashable, Replay | None] = {}  # None: they cannot
 
-    def play(self, asked: Hashable, arrays: Sequence[Array]) -> Outcome | None:
+    def play(self, asked: Hashable, arrays: Sequence[Array], threads: int = 1) -> Outcome | None:
         """Repeat a launch and return what it came to; None when it has to be run."""
         found = self._known.get(asked)
         if found is None or found.in_vain > _MOST_IN_VAIN:
             return None
         try:
-            return found.outcome if found.play(arrays) else None
+            return found.outcome if found.play(arrays, threads) else None
         except Unsupported:  # by this processor
             self._known[asked] = None
             return None

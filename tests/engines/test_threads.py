@@ -1,0 +1,140 @@
+"""Blocks repeated by several threads: the same bytes, and only where nothing forbids it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptokit import *
+from ptokit import Kernel
+from ptokit.engines.compiled.library import library
+
+pytestmark = pytest.mark.skipif(library() is None, reason="llvmlite is not installed")
+
+ROWS, COLS = 16, 64
+Block = Tile[TileType.Vec, float32, ROWS, COLS]
+
+
+@kernel(mode="auto")
+def apart(x: Any, y: Any) -> None:
+    """Every block has rows of its own."""
+    row = get_block_idx() * ROWS
+    t = Block()
+    TLOAD(t, GlobalTensor(x)[row : row + ROWS, :])
+    TEXP(t, t)
+    TADDS(t, t, 1.0)
+    TSTORE(GlobalTensor(y)[row : row + ROWS, :], t)
+
+
+@kernel(mode="auto")
+def summed(x: Any, y: Any) -> None:
+    """All blocks add to the same rows: a sum of floats depends on its order."""
+    row = get_block_idx() * ROWS
+    t = Block()
+    TLOAD(t, GlobalTensor(x)[row : row + ROWS, :])
+    TSTORE[AtomicType.AtomicAdd](GlobalTensor(y)[0:ROWS, :], t)
+
+
+@kernel(mode="manual", core="vector")
+def met(x: Any, y: Any) -> None:
+    """Each block reads what another one has written, after all have met."""
+    block, blocks = get_block_idx(), get_block_num()
+    row, other = block * ROWS, (block + 1) % blocks * ROWS
+    t = Block()
+    TASSIGN(t, 0)
+    if get_subblockid() == 0:
+        TLOAD(t, GlobalTensor(x)[row : row + ROWS, :])
+        pipe_barrier(PIPE_ALL)
+        TSTORE(GlobalTensor(y)[row : row + ROWS, :], t)
+        pipe_barrier(PIPE_ALL)
+    SYNCALL()
+    if get_subblockid() == 0:
+        TLOAD(t, GlobalTensor(y)[other : other + ROWS, :])
+        pipe_barrier(PIPE_ALL)
+        TSTORE(GlobalTensor(x)[row : row + ROWS, :], t)
+
+
+def arrays(blocks: int) -> tuple[Any, Any]:
+    x = np.random.default_rng(1).standard_normal((blocks * ROWS, COLS)).astype(np.float32)
+    return x, np.zeros_like(x)
+
+
+def threads_of(
+    launched: Kernel, blocks: int, jobs: int, monkeypatch: Any, gated: bool = False
+) -> int:
+    """In how many threads the library was called by the third launch, which leaves equal bytes."""
+    wanted = arrays(blocks)
+    launched[blocks](*wanted, path="lowered", engine="stepwise")
+    seen: set[int] = set()
+    of_library = library()
+    assert of_library is not None
+    inner, gate = of_library.run, threading.Barrier(jobs)
+
+    def noted(*args: Any) -> None:
+        if threading.get_ident() not in seen:
+            seen.add(threading.get_ident())
+            if is_gated:
+                gate.wait(10)  # until as many threads are at it as there should be
+        inner(*args)
+
+    for launch in range(3):
+        given = arrays(blocks)
+        is_gated = launch == 2 and gated
+        seen.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(of_library, "run", noted)
+            launched[blocks](*given, path="lowered", jobs=jobs)
+        for a, b in zip(given, wanted, strict=True):
+            assert np.array_equal(a, b)
+    return len(seen)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_blocks_are_shared_among_threads(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threads_of(apart, 7, jobs, monkeypatch, gated=True) == jobs
+
+
+def test_sums_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threads_of(summed, 5, 3, monkeypatch) == 1
+
+
+def test_blocks_that_meet_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threads_of(met, 4, 2, monkeypatch) <= 1
+
+
+def test_without_a_verdict_there_is_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks that nobody has checked may write the same bytes."""
+
+    @kernel(mode="auto")
+    def same(x: Any, y: Any) -> None:
+        t = Block()
+        TEXPANDS(t, 1.0 + get_block_idx())
+        TSTORE(GlobalTensor(y)[0:ROWS, :], t)
+
+    found = library()
+    assert found is not None
+    inner, seen = found.run, set[int]()
+
+    def noted(*args: Any) -> None:
+        seen.add(threading.get_ident())
+        inner(*args)
+
+    monkeypatch.setattr(found, "run", noted)
+    for _ in range(3):
+        x, y = arrays(4)
+        same[4](x, y, path="lowered", check=False, jobs=4)
+        assert (y[:ROWS] == 4.0).all()
+    assert len(seen) == 1
+
+
+def test_what_the_last_block_leaves_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = []
+    for jobs in (1, 3):
+        for _ in range(3):
+            run = apart[6](*arrays(6), path="lowered", jobs=jobs)
+        left.append({n: m.data.copy() for n, m in run.machine.core.memories.items()})
+    assert left[0].keys() == left[1].keys()
+    assert all(np.array_equal(left[0][name], left[1][name]) for name in left[0])
