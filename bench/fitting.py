@@ -161,8 +161,55 @@ def solve(
     return at(best)
 
 
+def left_out(
+    kernels: Sequence[Figure],
+    refit: Callable[[Sequence[Figure]], Params],
+    error: Callable[..., Any],
+) -> dict[str, float | None]:
+    """How far off each time is when nothing of that run was fitted to; None: nothing else was left.
+
+    A fit begins at the numbers of the file, so what only one run tells stays as it is there.
+    """
+    runs = dict.fromkeys((f.kernel, f.size) for f in kernels)
+    found: dict[str, float | None] = {}
+    for run in runs:
+        others = [f for f in kernels if (f.kernel, f.size) != run]
+        (time,) = [f for f in kernels if (f.kernel, f.size) == run and f.what == "us"]
+        found[str(time)] = float(error(refit(others), [time])[0]) if others else None
+    return found
+
+
+def cross_validate(
+    data: Path, kernel: str, timed: Any, pipes: Mapping[str, str]
+) -> dict[str, float | None]:
+    """Print what is left of each time when its run is left out of the fit."""
+    found: dict[str, float | None] = {}
+    for target, stages in STAGES.items():
+        known = figures(data, target)
+        for kernels, free in stages:
+            if kernel and kernel not in kernels:
+                continue
+            mine = [f for f in known if f.kernel in kernels]
+            timings = {
+                (f.kernel, f.size): timed(f.kernel, target, f.cores, **dict(f.size))
+                for f in mine
+                if f.what == "us"
+            }
+            start = load(target)
+
+            def refit(
+                others: Sequence[Figure], start: Any = start, free: Any = free, t: Any = timings
+            ) -> Params:
+                return solve(start, free, partial(weighed, t, others, pipes), rounds=3)
+
+            found |= left_out(mine, refit, lambda p, f, t=timings: residuals(p, t, f, pipes))
+    for name, error in found.items():
+        print(f"  {name:52} " + ("the only one" if error is None else f"left out {error:+6.1f} %"))
+    return found
+
+
 def fit(data: Path, write: bool, timed: Any, pipes: Mapping[str, str]) -> None:
-    """Print residuals before and after, and with each figure left out; write when asked."""
+    """Print residuals before and after; write when asked."""
     for target in STAGES:
         params, known = load(target), figures(data, target)
         print(f"{target}: {params.path} {params.digest}")

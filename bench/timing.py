@@ -1,13 +1,16 @@
 """The timing model against published figures: fit its numbers, or predict a kernel of any size.
 
     python bench/timing.py fit [--data ../shared/timing] [--write]
+    python bench/timing.py left-out [--kernel flash_attention]
     python bench/timing.py predict gemm --target a2a3 --cores 24 --m 6144 --k 6144 --n 6144
     python bench/timing.py predict flash_attention --target a2a3 --s0 128 --s1 8192 --head 128
     python bench/timing.py predict topk --target a2a3 --cores 48 --rows 4800
 
 `fit` prints the residual of every figure with the numbers of the parameter files, then with the
-fitted ones, and what remains when each figure is left out of the fit in turn; `--write` puts the
-fitted values, with their residuals, into the files. `predict` prints one line of JSON.
+fitted ones, and for single instructions what remains when each shape is left out; `--write` puts
+the fitted values, with their residuals, into the files. `left-out` does that for whole kernels: it
+fits anew without each run, and says how far off that run is then (minutes for the products).
+`predict` prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -76,6 +79,9 @@ def main() -> None:
     fitting = commands.add_parser("fit")
     fitting.add_argument("--data", type=Path, default=ROOT.parent.parent / "shared" / "timing")
     fitting.add_argument("--write", action="store_true")
+    leaving = commands.add_parser("left-out")
+    leaving.add_argument("--data", type=Path, default=ROOT.parent.parent / "shared" / "timing")
+    leaving.add_argument("--kernel", choices=CASES, default="")
     asked = commands.add_parser("predict")
     asked.add_argument("kernel", choices=CASES)
     asked.add_argument("--target", choices=CUBE_CORES, default="a2a3")
@@ -85,6 +91,10 @@ def main() -> None:
     options: Any = parser.parse_args()
     if options.command == "predict":
         predict(options)
+    elif options.command == "left-out":
+        from fitting import cross_validate
+
+        cross_validate(options.data, options.kernel, timed, PIPES)
     else:
         from fitting import fit
 

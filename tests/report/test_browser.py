@@ -105,6 +105,15 @@ def test_a_click_on_a_line_marks_work_ir_and_cpp(browser: Any, pages: dict[str, 
     visit.close()
 
 
+def test_advice_leads_to_its_line(browser: Any, pages: dict[str, Path]) -> None:
+    visit = Visit(browser, pages["gemm_manual"])
+    first = visit.page.locator("#advice-rows li").first
+    assert "double-buffer" in first.inner_text()
+    first.click()
+    assert "TMATMUL" in visit.page.locator(".pane").nth(0).locator(".l.on").inner_text()
+    visit.close()
+
+
 def test_a_click_on_work_marks_its_line_and_on_bytes_their_uses(
     browser: Any, pages: dict[str, Path]
 ) -> None:
