@@ -9,6 +9,7 @@ from ptokit.isa.micro import Micro
 from ptokit.isa.micro.samples import examples, kinds, line, types
 from ptokit.isa.micro.spec import KINDS
 from ptokit.report.micro_examples import example
+from ptokit.report.micro_programs import program_with
 
 
 def page(record: Micro) -> str:
@@ -54,7 +55,7 @@ def _sections(record: Micro) -> Iterator[str]:
         if names:
             yield f"{title} the hidden register{'s' * (len(names) > 1)} {', '.join(sorted(names))}."
             yield ""
-    shown = example(record)
+    shown = example(record) or ([] if record.is_logical else program_with(record.name))
     if shown:
         yield from ("```python", *shown, "```", "")
     if record.freedom:
