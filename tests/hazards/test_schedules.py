@@ -78,3 +78,31 @@ def test_accumulation_is_one_step_of_a_unit_flag(target: str) -> None:
 
     assert codes({"cube": program}, target) == []
     assert np.array_equal(result, 2 * np.eye(32))
+
+
+LATE = [Schedule(late=(PIPE_MTE2,)), Schedule(late=(PIPE_MTE3,)), *map(Schedule, range(4))]
+
+
+@pytest.mark.parametrize("schedule", LATE, ids=str)
+def test_operands_are_those_of_the_moment_at_which_work_is_issued(schedule: Schedule) -> None:
+    """A view is pointed elsewhere, and sizes are changed, before a late pipe gets there."""
+    first, second, out = array(1.0), array(2.0), array(0.0)
+    Dynamic = Tile[TileType.Vec, float32, 16, 16, BLayout.RowMajor, -1, -1]
+
+    def program() -> None:
+        a, b = at(F32(), 0), at(Dynamic(16, 16), 0x400)
+        view = G32(first)
+        TLOAD(a, view)
+        TASSIGN(view, ptr(second))
+        TLOAD(b, view)
+        PtoSetWaitFlag[PIPE_MTE2, PIPE_MTE3]()
+        target = G32(out)
+        TSTORE(target, b)
+        TASSIGN(target, ptr(first))
+        b.SetValidShape(8, 16)
+        pipe_barrier(PIPE_MTE3)
+        TSTORE(target, a)
+
+    launch({"vector": program}, schedule=schedule, hazards=False)
+    assert (out == 2).all()
+    assert (first == 1).all()
