@@ -308,6 +308,16 @@ def test_float_powers_in_the_corners(target: str) -> None:
     assert same_bits(power(target, "f32", base, exponent), a2a3 if target == "a2a3" else c)
 
 
+def test_powers_of_f16_are_rounded_to_f32_first() -> None:
+    """A number just below the middle between two of f16 is taken for the middle."""
+    base = np.linspace(0.1, 5, 512, dtype=np.float16)
+    exponent = np.full_like(base, 1.987)
+    got = power("a5", "f16", base, exponent)
+    exact = base.astype(np.float64) ** exponent.astype(np.float64)
+    assert same_bits(got, exact.astype(np.float32).astype(np.float16))
+    assert float(power("a5", "f16", np.float16([0.57]), exponent[:1]).item()) == 0.3271484375
+
+
 def test_power_takes_bf16_only_with_high_precision() -> None:
     with pytest.raises(ProgramError, match="HIGH_PRECISION"):
         power("a5", "bf16", [2.0], [3.0])

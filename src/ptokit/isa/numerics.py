@@ -186,9 +186,9 @@ def power(base: Expr, exponent: Expr) -> Expr:
     """base ** exponent. Floats follow C's pow; integers wrap, a negative exponent truncates."""
     if base.kind.is_integer:
         return _integer_power(base, exponent)
-    result = once(base.to(F64) ** exponent.to(F64), base.kind)
+    result = once(base.to(F64) ** exponent.to(F64), f32)
     if base.kind is not f32:
-        return result
+        return result.to(base.kind)  # computed in f32: it is rounded twice
     # A2/A3 puts it together from exp and ln: the sign of a zero base is lost, 1 ** NaN is NaN, and
     # so is a negative infinity to a broken exponent.
     broken = apply("trunc", exponent).ne(exponent)  # NaN included; infinities are whole and even
