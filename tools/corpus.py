@@ -53,6 +53,7 @@ _NEGATIVE = re.compile(r"invalid|reject|negative")  # in the name of a file with
 _REFUSED = re.compile(r"(?<![-\w])not\s")  # as a command of its own, before the tool's
 # Who else refuses a file that has to be refused, and how that is told.
 _ELSEWHERE = {
+    "the environment of the assembler": re.compile(r"\benv -u\b"),
     "the linker of several back ends": re.compile(r"\bpto\.backend\b"),
     "the back end for micro-instructions": re.compile(r"--pto-backend=vpto|--emit-vpto"),
     "the command line": re.compile(r"RUN:.*--plan-memory-impl=typo"),

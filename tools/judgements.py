@@ -18,7 +18,7 @@ JUDGEMENTS: dict[str, str] = {
     # ---- reading
     "pipe": "the target has no such pipe; the file prints all names that a type knows",
     "syntax": "a micro-operation, in a spelling that only its back end has",
-    "type-mismatch": "a tile where a FIFO hands out a view, or a cast between kinds of numbers",
+    "type-mismatch": "a tile where a FIFO hands out a view, or a cast of what is no number",
     "unknown-op": "a spelling that the assembler has given up as well",
     # ---- checking
     "MGATHER.element-index": _STATIC,
