@@ -619,7 +619,7 @@ def test_accesses_stay_in_their_memories() -> None:
 
 
 def test_a_mode_that_makes_another_type_is_refused() -> None:
-    with pytest.raises(PtoError, match="pre_quant makes f16"):
+    with pytest.raises(PtoError, match="has the type that the mode names"):
         drained(f"{TOP}, nz2nd", ", f32", to="bf16", more=SCALE)
 
 

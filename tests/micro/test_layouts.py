@@ -33,6 +33,7 @@ def naive(text: str, lanes: int, size: int) -> list[tuple[int, int]]:
     return [found[lane] for lane in range(lanes)]
 
 
+MASK = "!pto.vmi.mask<64xb32, #pto.vmi.layout<contiguous>>"
 LAYOUTS = [
     "contiguous",
     "contiguous, lane_stride = 2",
@@ -44,7 +45,10 @@ LAYOUTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "lanes", "size"), [*product(LAYOUTS, (8, 100, 256), (1, 2, 4))])
+CASES = list(product(LAYOUTS, (8, 100, 256), (1, 2, 4)))
+
+
+@pytest.mark.parametrize(("text", "lanes", "size"), CASES)
 def test_lanes_lie_where_the_layout_says(text: str, lanes: int, size: int) -> None:
     registers, numbers = Layout.parse(f"#pto.vmi.layout<{text}>").places(lanes, size)
     assert list(zip(registers.tolist(), numbers.tolist(), strict=True)) == naive(text, lanes, size)
@@ -68,9 +72,9 @@ def test_registers_and_back(text: str) -> None:
     types = ", ".join(["!pto.vreg<64xf32>"] * count)
     body = f"""%v = pto.vmi.load %x[%c0] : !pto.ptr<f32, ub> -> {spread}
 {parts} = "pto.vmi.unpack"(%v) : ({spread}) -> ({types})
-%m = pto.vmi.create_mask %c1 : index -> !pto.vmi.mask<64xb32, #pto.vmi.layout<contiguous>>
-%one = "pto.vmi.unpack"(%m) : (!pto.vmi.mask<64xb32, #pto.vmi.layout<contiguous>>) -> !pto.mask<b32>
-pto.vsts %p{count - 1}, %out[%far], %one : !pto.vreg<64xf32>, !pto.ptr<f32, ub>, !pto.mask<b32>
+%m = pto.vmi.create_mask %c1 : index -> {MASK}
+%lone = "pto.vmi.unpack"(%m) : ({MASK}) -> !pto.mask<b32>
+pto.vsts %p{count - 1}, %out[%far], %lone : !pto.vreg<64xf32>, !pto.ptr<f32, ub>, !pto.mask<b32>
 %w = "pto.vmi.pack"({parts}) : ({types}) -> {spread}
 pto.vmi.store %w, %out[%c0] : {spread}, !pto.ptr<f32, ub>"""
     more = "%c1 = arith.constant 1 : index\n%far = arith.constant 128 : index"

@@ -40,6 +40,88 @@ def test_types_and_words_are_those_of_the_record(body: str, code: str) -> None:
     assert told(f"pto.vecscope {{\n{body}\n}}", "%k: f32, %n: i32") == code
 
 
+@pytest.mark.parametrize(
+    ("kinds", "part", "code"),
+    [
+        (("f32", "f16"), "EVEN", ""),
+        (("f32", "f16"), "P1", "micro-type"),
+        (("ui32", "ui8"), "P3", ""),
+        (("ui32", "ui8"), "EVEN", "micro-type"),
+        (("f32", "i32"), "EVEN", "micro-type"),  # as wide: no place is shared
+    ],
+)
+def test_parts_are_those_that_share_a_place(kinds: tuple[str, str], part: str, code: str) -> None:
+    source, result = (register(kind) for kind in kinds)
+    body = f"{ALL}%v = pto.vbr %k : {kinds[0]} -> {source}\n"
+    body += f'%w = pto.vcvt %v, %m {{part = "{part}"}} : {source}, {M} -> {result}'
+    assert told(f"pto.vecscope {{\n{body}\n}}", f"%k: {kinds[0]}") == code
+
+
+@pytest.mark.parametrize(("moved", "code"), [("f32", ""), ("i32", "micro-type")])
+def test_a_pointer_that_is_moved_on_keeps_its_type(moved: str, code: str) -> None:
+    line = f"%v, %q = pto.vlds %p[%c] : !pto.ptr<f32, ub> -> {V}, !pto.ptr<{moved}, ub>"
+    body = f"%c = arith.constant 0 : index\npto.vecscope {{\n{line}\n}}"
+    assert told(body) == code
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "clause", "code"),
+    [
+        ("f16", "f32", "", ""),
+        ("f16", "f32", " sat", ""),
+        ("i8", "i32", " sat", "micro-type"),
+        ("f32", "f32", " tf32_mode(round_even)", ""),
+        ("f16", "f32", " tf32_mode(round_even)", "micro-type"),
+    ],
+)
+def test_clauses_of_products(left: str, right: str, clause: str, code: str) -> None:
+    a, b, c = (f"!pto.ptr<{k}, {s}>" for k, s in ((left, "l0a"), (left, "l0b"), (right, "l0c")))
+    line = f"pto.mad %a, %b, %c, %n, %n, %n{clause} : {a}, {b}, {c}, i64, i64, i64"
+    assert told(line, f"%a: {a}, %b: {b}, %c: {c}, %n: i64", "cube") == code
+
+
+@pytest.mark.parametrize(
+    ("kind", "clause", "code"),
+    [
+        ("f32", "nz2nd", ""),
+        ("f32", "nz2nz", ""),
+        ("f16", "nz2nz", "micro-type"),
+        ("f32", "nz2dn", "micro-type"),
+        ("f16", "pre_quant(%q, mode = f32_f16), nz2nd", ""),
+        ("f16", "pre_quant(%q, mode = f32_bf16), nz2nd", "micro-type"),
+    ],
+)
+def test_clauses_of_what_leaves_an_accumulator(kind: str, clause: str, code: str) -> None:
+    src, dst = "!pto.ptr<f32, l0c>", f"!pto.ptr<{kind}, gm>"
+    more = ", f32" if "%q" in clause else ""
+    line = f"pto.mte_l0c_gm %s, %d, %n, %n, %n, %n, %n, %n, {clause} : {src}, {dst}"
+    line += f", i64, i64, i64, i64, i64, i64{more}"
+    assert told(line, f"%s: {src}, %d: {dst}, %n: i64, %q: f32", "cube") == code
+
+
+def test_a_mask_of_numbers_is_made_again_in_every_scope() -> None:
+    """Made once beside scopes, and used in two of them: written out or not."""
+    inner = str(scope(ALL, "x:f32", "f32")).replace(ALL.strip(), "BODY")
+    start = inner.index("pto.vecscope")
+    stop = inner.index("}", start) + 1
+    store = f"pto.vsts %v, %out[%c0], %m : {V}, !pto.ptr<f32, ub>, {M}"
+    again = f"%w = pto.vadd %z, %z, %m : {V}, {V}, {M} -> {V}\n"
+    again += f"pto.vsts %w, %out[%c0], %m : {V}, !pto.ptr<f32, ub>, {M}"
+    load = "pto.vlds {}[%c0] : !pto.ptr<f32, ub> -> " + V
+    text = (
+        f"{ALL}pto.vecscope {{\n%v = {load.format('%x')}\n{store}\n}}\npto.barrier <PIPE_V>\n"
+        f"pto.vecscope {{\n%z = {load.format('%out')}\n{again}\n}}"
+    )
+    x, out = numbers("f32"), np.zeros(64, np.float32)
+    run(loads(inner[:start] + text + inner[stop:]), x, out=out)
+    assert (out == 2 * x).all()
+
+
+def test_what_is_promised_of_overflows_is_read() -> None:
+    text = "func.func @f(%a: index) {\n%b = arith.addi %a, %a overflow<nsw, nuw> : index\nreturn\n}"
+    assert "arith.addi %a, %a : index" in str(loads(text))
+
+
 def test_a_packed_store_counts_the_slots_of_its_pattern() -> None:
     half = f"%h = pto.vbr %k : f16 -> {register('f16')}\n"
     store = 'pto.vsts %h, %u[%c], %m {{dist = "PK_B32"}} : {0}, !pto.ptr<f16, ub>, {1}'

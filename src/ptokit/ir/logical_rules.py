@@ -16,13 +16,9 @@ from ptokit.isa.micro.spec import Law, Slot, Vector
 _WITH_LANES = "VWXM"  # kinds of one number of lanes
 
 
-def broken_laws(op: Op, record: Micro) -> Iterator[Diagnostic]:
+def broken_vectors(op: Op, record: Micro) -> Iterator[Diagnostic]:
     """What the record of an operation says of its vectors."""
-    values = (*op.operands, *op.results)
-    labels = (*op.labels, *op.result_labels)
-    types: dict[str, list[Type]] = {}
-    for label, value in zip(labels, values, strict=True):
-        types.setdefault(label, []).append(value.type)
+    types = _types(op)
     slots = [
         (slot, vector, type_)
         for slot in (*record.operands, *record.results)
@@ -32,7 +28,16 @@ def broken_laws(op: Op, record: Micro) -> Iterator[Diagnostic]:
     found = [*_lanes(op, slots), *_elements(op, record, slots), *_masks(op, slots)]
     yield from found
     if not found:
-        yield from _laws(op, record, types)
+        yield from broken_laws(op, record)
+
+
+def _types(op: Op) -> dict[str, list[Type]]:
+    """The types of operands and results, by their labels."""
+    found: dict[str, list[Type]] = {}
+    values = zip((*op.labels, *op.result_labels), (*op.operands, *op.results), strict=True)
+    for label, value in values:
+        found.setdefault(label, []).append(value.type)
+    return found
 
 
 _Seen = list[tuple[Slot, Vector, Type]]
@@ -73,8 +78,11 @@ def _elements(op: Op, record: Micro, slots: _Seen) -> Iterator[Diagnostic]:
     stated = len(record.types[0]) if record.types else 0  # T, or T and U
     chosen = [letters[letter][0] for letter in "VW"[:stated] if letter in letters]
     kinds = tuple(vector.kind for _, vector, _ in chosen)
-    is_stated = len(kinds) == stated and not any(vector.is_pair for _, vector, _ in chosen)
-    if stated and is_stated and kinds not in record.types:
+    # Of conversions between pairs a law tells.
+    is_law = stated > 1 and any(vector.is_pair for _, vector, _ in chosen)
+    is_stated = len(kinds) == stated and not is_law
+    is_pair = any(vector.is_pair for _, vector, _ in chosen)
+    if stated and is_stated and (is_pair or kinds not in record.types):
         got = {name: type_ for name, _, type_ in chosen}
         # Of pairs those that begin as this one does, where there are any.
         seconds = [one[-1] for one in record.types if stated > 1 and one[0] is kinds[0]]
@@ -118,7 +126,11 @@ def _masks(op: Op, slots: _Seen) -> Iterator[Diagnostic]:
 # ---- laws --------------------------------------------------------------------------------------
 
 
-def _laws(op: Op, record: Micro, types: Mapping[str, list[Type]]) -> Iterator[Diagnostic]:
+def broken_laws(op: Op, record: Micro) -> Iterator[Diagnostic]:
+    """The first law of a record that does not hold."""
+    if not record.laws:
+        return
+    types = _types(op)
     facts: dict[str, object] = {}
     for slot in (*record.operands, *record.results):
         found = [vector_of(type_, record.signless) for type_ in types.get(slot.name, ())]

@@ -12,7 +12,7 @@ from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.dtypes import DType, dtype
 from ptokit.ir.attributes import StringAttr
 from ptokit.ir.core import Op, complaint
-from ptokit.ir.logical_rules import broken_laws
+from ptokit.ir.logical_rules import broken_laws, broken_vectors
 from ptokit.ir.types import SINGLES_OF, MaskType, RegisterType, ScalarType, Type
 from ptokit.isa.micro import Micro
 from ptokit.isa.micro.footprints import width
@@ -34,16 +34,27 @@ def lacks_registers(op: Op, target: Target) -> Iterator[Diagnostic]:
 
 def broken_rules(op: Op, record: Micro) -> Iterator[Diagnostic]:
     """What the record of an operation says of its operands, where it does not hold."""
-    yield from _words(op, record)
+    words = list(_words(op, record))
+    yield from words
     if record.is_logical:
-        yield from broken_laws(op, record)
+        yield from broken_vectors(op, record)
         return
     types = {
         **dict(zip(op.labels, (v.type for v in op.operands), strict=True)),
         **dict(zip(op.result_labels, (v.type for v in op.results), strict=True)),
     }
-    yield from _elements(op, record, types)
-    yield from _masks(op, record, types)
+    found = [*_elements(op, record, types), *_masks(op, record, types), *_moved(op, types)]
+    yield from found or ([] if words else broken_laws(op, record))
+
+
+def _moved(op: Op, types: dict[str, Type]) -> Iterator[Diagnostic]:
+    """A pointer that is moved on keeps its type."""
+    if "next" in types and "base" in types and types["next"] != types["base"]:
+        got = {"base": types["base"], "next": types["next"]}
+        fix = "move the pointer first, then look at it as another with pto.castptr"
+        yield complaint(
+            op, "micro-type", "the pointer that is moved on has the type of base", got, fix
+        )
 
 
 # ---- words -------------------------------------------------------------------------------------

@@ -38,15 +38,17 @@ def prepared_logical(
     if record.footprint is not None:
         return _memory(record, record.footprint, at, vectors, said)
     if "unit" in record.parameters:
-        return _between(record, vectors)
+        return _between(record, vectors, results)
     kinds = {name: v.kind for name, v in vectors.items() if v.lanes and v.kind is not None}
     lanes = {name: vector.lanes for name, vector in vectors.items()}
     return _compute(record, at, kinds, lanes, said, results)
 
 
-def _between(record: Micro, vectors: Vectors) -> Call:
+def _between(record: Micro, vectors: Vectors, results: int) -> Call:
     """What goes between vectors and registers, and sees to everything by itself."""
     body, vector = record.body, vectors["a"]
+    if record.results[0].is_list and results == 1:
+        return lambda unit, given: body(unit, given, vector)[0]
     return lambda unit, given: body(unit, given, vector)
 
 

@@ -2,19 +2,21 @@
 
 Front ends write micro-operations without `pto.vecscope`. A maximal run of them, with the loops,
 branches and numbers between them, is one scope; what the scope may not hold - a transfer, a flag, a
-tile instruction - ends it. Numbers that do not depend on the run are computed in front of it.
+tile instruction - ends it. Numbers that do not depend on the run are computed in front of it. What
+is made of numbers alone, a mask or a register of one number, is made again in every scope that uses
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ptokit.ir.attributes import SymbolAttr
 from ptokit.ir.core import Block, Module, Op, Value
 from ptokit.ir.dialects import arith, definition_of, memory, micro, scf
 from ptokit.ir.dialects.func import CALL
 from ptokit.ir.flow import is_terminator
-from ptokit.ir.rewrite import clone
+from ptokit.ir.rewrite import Cloner, clone
 from ptokit.ir.types import (
     LogicalMaskType,
     LogicalType,
@@ -112,8 +114,44 @@ def open_scopes(module: Module) -> Module:
     module = clone(module)
     for function in module.functions:
         if function.body is not None and function.name in names - inner:
+            free = _made_of_numbers(function.body)
             _wrap(function.body)
+            for op in function.walk():
+                if definition_of(op) in micro.SCOPES:
+                    _make_again(op.regions[0], free)
     return module
+
+
+def _made_of_numbers(body: Block) -> dict[Value, Op]:
+    """What vector code makes of numbers, and of what is made of them, with what makes it."""
+    found: dict[Value, Op] = {}
+    for op in _outside(body):
+        definition = definition_of(op)
+        record = None if definition is None else definition.micro
+        if record is None or not record.is_inside or record.footprint or record.uses | record.sets:
+            continue
+        made = (v in found for v in op.operands if lives_inside(v.type))
+        if "unit" not in record.parameters and all(made):
+            found.update((result, op) for result in op.results)
+    return found
+
+
+def _make_again(scope: Block, free: Mapping[Value, Op]) -> None:
+    """Put in front of a scope what it uses of others, where that is made of numbers."""
+    own = {result for op in scope.walk() for result in op.results}
+    asked = [v for op in scope.walk() for v in op.operands]
+    wanted: set[Op] = set()
+    while asked:
+        value = asked.pop()
+        if value in free and value not in own and free[value] not in wanted:
+            wanted.add(free[value])
+            asked += free[value].operands
+    cloner = Cloner()
+    made = [cloner.op(op) for op in dict.fromkeys(free.values()) if op in wanted]
+    if made:
+        for op in scope.walk():
+            op.operands = [cloner.values.get(v, v) for v in op.operands]
+        scope.ops[:0] = made
 
 
 def _outside(block: Block) -> Iterator[Op]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ptokit.ir.attributes import BoolAttr, DenseAttr, FloatAttr, IntAttr, dict_text
 from ptokit.ir.core import Op
 from ptokit.ir.dialects.definition import Definition, define, definitions_in
-from ptokit.ir.format import Draft, finish
+from ptokit.ir.format import Draft, finish, read
 from ptokit.ir.reader import Head, Reader
 from ptokit.ir.types import I1, I64, Type
 from ptokit.ir.typetext import suggestion
@@ -136,10 +136,37 @@ SELECT = define(
     pure=True,
 )
 
+
+def _read_flagged(reader: Reader, head: Head, definition: Definition) -> Op:
+    """`%a, %b overflow<nsw> : T`: what is promised of overflows changes nothing of the result."""
+    draft = Draft()
+    for label in ("lhs", "rhs"):
+        if draft.operands:
+            reader.expect(",")
+        draft.add(label, reader.value(), reader.at - 1)
+    if reader.accept("overflow"):
+        reader.expect("<")
+        while not reader.accept(">"):
+            reader.accept(",")
+            reader.take("word", "nsw or nuw")
+    if reader.sees("{"):
+        draft.attrs.update(reader.attr_dict())
+    reader.expect(":")
+    draft.types["result"] = [reader.type(draft.operands[0].type)]
+    return finish(reader, head, definition, draft)
+
+
+_FLAGGED = ["addi", "subi", "muli", "shli"]
 _OTHERS = (
     define("arith.negf", "operand:T -> result:T", "%operand {} : T(result)", pure=True),
     *(
-        define(f"arith.{n}", "lhs:T rhs:T -> result:T", "%lhs, %rhs {} : T(result)", pure=True)
+        define(
+            f"arith.{n}",
+            "lhs:T rhs:T -> result:T",
+            "%lhs, %rhs {} : T(result)",
+            read=_read_flagged if n in _FLAGGED else read,
+            pure=True,
+        )
         for n in (_BINARY_INT + _BINARY_FLOAT).split()
     ),
     *(

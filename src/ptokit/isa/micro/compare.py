@@ -11,7 +11,7 @@ from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
 from ptokit.isa.expr import Expr, apply
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.micro.arithmetic import BITS, NUMBERS, ZEROING
+from ptokit.isa.micro.arithmetic import BITS, EVERY, NUMBERS, ZEROING
 from ptokit.isa.micro.spec import CALL, REGISTER_BYTES, Flow, Masking, Word, lanewise, micro
 
 _TESTS = Word("op", ("eq", "ne", "lt", "le", "gt", "ge"))
@@ -32,7 +32,7 @@ def vcmps(a: Expr, s: Expr, op: str) -> Expr:
     return apply(op, a, s)
 
 
-@micro("a:V b:V mask:M -> dst:V", types=BITS, masking=Masking.SELECT, flow=Flow.BYTES, cpp=CALL)
+@micro("a:V b:V mask:M -> dst:V", types=EVERY, masking=Masking.SELECT, flow=Flow.BYTES, cpp=CALL)
 def vsel(a: Array, b: Array, mask: Array) -> Array:
     """Take the lanes of one register where the mask is set, those of another elsewhere."""
     return np.where(mask, a, b)

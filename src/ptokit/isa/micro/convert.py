@@ -12,7 +12,7 @@ from ptokit.base.enums import RoundMode, SaturationMode
 from ptokit.base.layout import Array
 from ptokit.isa.freedom import ulp, unspecified
 from ptokit.isa.micro.arithmetic import ZEROING
-from ptokit.isa.micro.spec import Word, micro
+from ptokit.isa.micro.spec import Law, Vector, Word, micro
 
 ROUNDINGS = {
     "R": RoundMode.CAST_RINT,
@@ -68,9 +68,23 @@ def changed(values: Array, kind: DType, U: DType, rnd: str, sat: str) -> Array:
     return convert(values, kind, U, mode, SaturationMode.ON if saturates else SaturationMode.OFF)
 
 
+def _is_part(a: Vector, dst: Vector, part: str) -> bool:
+    """Whether a part is one of those that share a place: four of bytes in words and of 4 bits."""
+    ratio = max(a.bits, dst.bits) // min(a.bits, dst.bits)
+    four = ratio == 4 or a.is_packed or dst.is_packed
+    return not part or (part[0] == "P" if four else ratio == 2 and part[0] != "P")
+
+
 @micro(
     "a:V mask:M -> dst:W",
     types=_PAIRS,
+    laws=[
+        Law(
+            "part is P0 to P3 where four lanes share a place, EVEN or ODD where two do",
+            _is_part,
+            "leave it out where lanes are as wide",
+        )
+    ],
     words=[_ROUND, _SATURATE, _PART],
     cpp="{name}({all}{rnd:?, ROUND_}{sat:?SAT=, RS_ENABLE;NOSAT=, RS_DISABLE}{part:?, PART_})",
     lost=lost,
@@ -138,7 +152,7 @@ def vexpdif(a: Array, b: Array, mask: Array, part: str, T: DType) -> Array:
 @micro(
     "a:V s:S mask:M -> dst:W",
     types="f32>f16",
-    words=[Word("rnd", tuple(ROUNDINGS)), Word("part", ("EVEN", "ODD"))],
+    words=[Word("rnd", ("A",)), Word("part", ("EVEN", "ODD"))],
     lost=lost,
     freedom=(ZEROING, unspecified("every lane", "No recorded run shows this operation.")),
 )

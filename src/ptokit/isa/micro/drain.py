@@ -23,7 +23,7 @@ from ptokit.isa.micro.control import (
     combining,
 )
 from ptokit.isa.micro.matrix import accumulator
-from ptokit.isa.micro.spec import Word, micro
+from ptokit.isa.micro.spec import Law, Vector, Word, micro
 from ptokit.isa.micro.staging import refused
 
 _RESULTS = {  # of the modes that scale -> the results they are for
@@ -39,6 +39,14 @@ _RESULTS = {  # of the modes that scale -> the results they are for
 }
 _PLAIN = {"f32_f16": ("f16",), "f32_bf16": ("bf16",)}
 _QUANT = (*_PLAIN, *(f"{mode}_{how}" for mode in _RESULTS for how in ("scalar", "vec")))
+
+
+def _makes(mode: str, dst: Vector) -> bool:
+    """Whether a mode makes elements of this type."""
+    kinds = _PLAIN.get(mode) or _RESULTS.get(mode.rpartition("_")[0])
+    return kinds is None or (dst.kind is not None and dst.kind.name in kinds)
+
+
 _WORDS = (
     Word(
         "unit_flag",
@@ -56,6 +64,23 @@ _WORDS = (
     Word("layout", ("nz2nd", "nz2dn", "nz2nz"), None, "rows, or columns, one behind the other"),
     Word("sat", ("sat", "nosat"), "", "whether what is out of range becomes the largest number"),
     Word("nan", ("preserve_nan",), "", "and NaN stays what it is: else it becomes 0"),
+)
+_LAWS = (
+    Law(
+        "columns one behind the other say how far apart their elements are",
+        lambda layout, walk: layout != "nz2dn" or walk is not None,
+        "write nz2dn(%stride)",
+    ),
+    Law(
+        "boxes that stay boxes are f32",
+        lambda layout, dst: layout != "nz2nz" or dst.spelled == "f32",
+        "store it as nz2nd",
+    ),
+    Law(
+        "what is converted has the type that the mode names",
+        lambda quant_mode, dst: _makes(quant_mode, dst),
+        "change the mode, or the type of the pointer",
+    ),
 )
 _SPLIT = Word("split", ("split_m", "split_n"), "", "half of the rows, or columns, to each core")
 _ATOMIC = (
@@ -168,6 +193,7 @@ def _places(rows: int, cols: int, given: dict[str, Any], size: int) -> Array:
 @micro(
     f"src:l0c dst:gm {_OPERANDS} sid:int l2:int {_MORE}",
     words=(*_WORDS, *_ATOMIC),
+    laws=_LAWS,
     is_inside=False,
     pipe=Pipe.FIX,
     uses="ATOMIC ATOMIC_TYPE",
@@ -207,6 +233,7 @@ def mte_l0c_gm(
 @micro(
     f"src:l0c dst:l1 {_OPERANDS} {_MORE}",
     words=_WORDS,
+    laws=_LAWS,
     is_inside=False,
     pipe=Pipe.FIX,
     syntax=f"{_SIZES}{_CLAUSES} {{}} : {_TYPES}{_MORE_TYPES}",
@@ -239,6 +266,7 @@ def mte_l0c_l1(
 @micro(
     f"src:l0c dst:ub {_OPERANDS} core?:int {_MORE}",
     words=(*_WORDS, _SPLIT),
+    laws=_LAWS,
     is_inside=False,
     pipe=Pipe.FIX,
     syntax=f"{_SIZES}, dst_mode([?%core?|W(split)?]){_CLAUSES} {{}} : "

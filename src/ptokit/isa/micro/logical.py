@@ -51,6 +51,7 @@ _TYPES = {  # where they are not those of the sister
     "vneg": f"{INTEGERS} {FLOATS}",
     "vdiv": FLOATS,
     "vmula": NUMBERS,
+    "vmuls": f"i16 u16 i32 u32 {FLOATS}",
 }
 _COUNT = Law("the count is an i16", lambda b: b.spelled == "i16", "write arith.trunci to i16")
 _LAWS = {
@@ -123,7 +124,7 @@ for _record in [record for record in MICRO.values() if _is_plain(record)]:
             _record,
             _record.name,
             _TYPES.get(_record.name, _types(_record)),
-            words=[PMODE if all(slot.kind != "M" for slot in _record.results) else ZEROES],
+            words=[PMODE if len(_record.results) == 1 else ZEROES],
             laws=_LAWS.get(_record.name, ()),
             signless=_SIGNLESS.get(_record.name, "u"),
             example=_EXAMPLES.get(_record.name),
@@ -200,6 +201,11 @@ def _not(a: Array) -> Array:
     return ~a
 
 
+_WHOLE = Law(
+    "masks are combined as a whole, without a mask of their own",
+    lambda a, mask, pmode: a.kind is not None or (mask is None and pmode == "zero"),
+    "combine the result with that mask too",
+)
 _BITWISE: dict[str, tuple[str, Callable[..., Array], str, str]] = {
     "vand": ("and", _and, "andi", "Combine the bits with and"),
     "vor": ("or", _or, "ori", "Combine the bits with or"),
@@ -215,6 +221,7 @@ for _name, (_word, _body, _of_integers, _what) in _BITWISE.items():
         name=f"vmi.{_name}",
         types=INTEGERS,
         words=[PMODE],
+        laws=[_WHOLE],
         masking=Masking.ZERO,
         syntax=f"{_given}[?, %mask?] {{}} : {_shown}[?, T(mask)?] -> T(dst)",
         doc=f"{_what} of integers, or of masks.",

@@ -41,7 +41,8 @@ def _exists(a: Vector, dst: Vector) -> bool:
     source, result = _pair(a, dst)
     pairs = {a.is_pair, dst.is_pair}
     if pairs == {True, False}:  # of 4-bit floats in bytes, which are pairs of bf16 when wide
-        return {a.is_packed, dst.is_packed} == {True, False}
+        names = {a.spelled, dst.spelled}
+        return {a.is_packed, dst.is_packed} == {True, False} and "!pto.bf16x2" in names
     if a.is_float and dst.is_float:
         return a.bits != dst.bits or (source, result) in _SAME_WIDTH
     if a.is_float:

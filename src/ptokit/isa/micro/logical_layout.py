@@ -29,6 +29,9 @@ def _lies(kind: str, layout: str, lanes: int = 64) -> str:
 
 _MASK, _VECTOR = "mask<{}xb32", "vreg<{}xf32"
 _BOTH = Law("a and dst have layouts", lambda a, dst: bool(a.layout and dst.layout))
+_ALIKE = Law(
+    "a and dst have layouts, or neither has", lambda a, dst: bool(a.layout) == bool(dst.layout)
+)
 _WIDTHS = Law(
     "a and dst are masks of lanes of some width",
     lambda a, dst: "pred" not in (a.spelled, dst.spelled),
@@ -58,7 +61,7 @@ logical(
     "a:N -> dst:N",
     name="vmi.ensure_mask_granularity",
     example=lambda T, U: {"a": "!pto.vmi.mask<64xb32>", "dst": "!pto.vmi.mask<64xb16>"},
-    laws=[_WIDTHS, Law("both have as many lanes", lambda a, dst: a.lanes == dst.lanes)],
+    laws=[_WIDTHS, _ALIKE, Law("both have as many lanes", lambda a, dst: a.lanes == dst.lanes)],
     doc="Make a mask that of lanes of another width; it stays active where it was.",
 )(_same)
 

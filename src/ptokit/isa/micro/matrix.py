@@ -14,7 +14,7 @@ from ptokit.base.layout import Array
 from ptokit.isa import cube
 from ptokit.isa.effects import Pipe
 from ptokit.isa.freedom import unspecified
-from ptokit.isa.micro.spec import Word, micro
+from ptokit.isa.micro.spec import Law, Word, micro
 from ptokit.isa.micro.staging import ROWS, boxed, refused, scale_places, up
 
 _WORDS = (
@@ -28,6 +28,23 @@ _WORDS = (
     Word("sat", ("sat", "nosat"), "", "whether infinities become the largest numbers, and NaN 0"),
     Word("tf32", ("round_even", "round_away"), "", "f32 operands lose mantissa bits first"),
     Word("direction", ("n_dir",), "", "the order of the work"),
+)
+_LAWS = (
+    Law(
+        "infinities are of floats",
+        lambda a, b, dst, sat: not sat or (a.is_float and b.is_float and dst.is_float),
+        "leave sat and nosat out",
+    ),
+    Law(
+        "tf32 is made of f32",
+        lambda a, b, dst, tf32: not tf32 or {a.spelled, b.spelled, dst.spelled} == {"f32"},
+        "leave tf32_mode out",
+    ),
+    Law(
+        "both operands are hif8, or neither is",
+        lambda a, b: ("hif8" in a.spelled) == ("hif8" in b.spelled),
+        "convert one of them first",
+    ),
 )
 _CLAUSES = (
     "[? unit_flag(W(unit_flag))?][? W(gemv)?][? W(sat)?][? tf32_mode(W(tf32))?][? W(direction)?]"
@@ -152,6 +169,7 @@ def _define(name: str, doc: str, is_scaled: bool, adds: bool, has_bias: bool) ->
         f"a:l0a b:l0b dst:l0c{table} m:int n:int k:int",
         name=name,
         words=_WORDS,
+        laws=_LAWS,
         is_inside=False,
         pipe=Pipe.M,
         syntax=f"{listed}%m, %n, %k{_CLAUSES} {{}} : {types}T(m), T(n), T(k)",

@@ -186,7 +186,7 @@ class Micro:
     results: tuple[Slot, ...]
     words: tuple[Word, ...]
     types: tuple[tuple[DType, ...], ...]  # of T, or of T and U; none: any
-    laws: tuple[Law, ...]  # of operations on logical vectors
+    laws: tuple[Law, ...]  # what holds beside
     masking: Masking
     flow: Flow
     # Which lanes of the result are undefined, of those of the source: where they change places.
@@ -199,7 +199,7 @@ class Micro:
     cpp: str  # the statement of C++ (emit/scopes.py); "": there is none
     sets: frozenset[str]  # hidden registers that it leaves a value in
     uses: frozenset[str]  # and those that it reads
-    signless: str  # how integers of logical vectors that say nothing of a sign are taken: i or u
+    signless: str  # how integers that say nothing of a sign are taken: i or u
     is_logical: bool  # it works on vectors of any number of lanes, not on registers
     example: Example | None  # what a sample of it shows that does not follow from its kinds
     is_generic: bool  # the language has no other text for it than the generic form
@@ -261,7 +261,7 @@ def micro(
     doc: str = "",
     is_lanewise: bool = False,
     is_logical: bool = False,
-    signless: str = "u",
+    signless: str = "",
     is_generic: bool = False,
     example: Example | None = None,
     cpp: str = "",
@@ -297,7 +297,7 @@ def micro(
             uses=frozenset(uses.split()),
             is_lanewise=is_lanewise,
             is_logical=is_logical,
-            signless=signless,
+            signless=signless or ("u" if is_logical else "i"),
             is_generic=is_generic,
             example=example,
             body=body,
