@@ -220,6 +220,8 @@ def test_an_id_that_only_flags_between_two_cores_have_tells_an_older_text() -> N
         program["f"][1](target="a5")
     today = loads(SIGNALS.replace("    pto.sync.set <PIPE_FIX>, 17\n", ""))
     assert not today.check("a5")
+    alone = loads(SIGNALS.replace("<PIPE_FIX>, 1\n", "<PIPE_FIX>, 2\n").replace("V>, 1", "V>, 2"))
+    assert {d.code for d in alone.check("a5")} == {"E4"}
 
 
 def test_a_vector_core_has_sixteen_flags() -> None:

@@ -109,20 +109,24 @@ _CORE_SIGNALS = {
 def _older_signals(module: Module, target: Target) -> Iterator[Diagnostic]:
     """Texts of before August 2026 name flags between two cores of A5 `sync.set`, up to 31.
 
-    One id that only such a flag has tells how all of them in a text are meant.
+    They give each vector core its own, id and id + 16: both in one text tell how all are meant.
     """
     if target.core_signals is not Reach.CORE:
         return
+    found: dict[int, Op] = {}
     for op in module.walk():
         id_ = op.attrs.get("event_id")
-        if op.insn in _CORE_SIGNALS and isinstance(id_, IntAttr) and 15 < id_.value < 32:
+        if op.insn in _CORE_SIGNALS and isinstance(id_, IntAttr):
+            found.setdefault(id_.value, op)
+    for id_, op in found.items():
+        if 15 < id_ < 32 and id_ - 16 in found:
             name = _CORE_SIGNALS[op.insn][1]
             yield Diagnostic(
                 "older-signal",
-                f"{op.name}: a flag of {id_.value} is one between two cores, as older texts "
-                f"name it: all of them are read as {name} and its sister",
+                f"{op.name}: flags {id_ - 16} and {id_} are those between two cores, as older "
+                f"texts name them: all are read as {name} and its sister",
                 op.location,
-                (("id", str(id_.value)),),
+                (("id", str(id_)),),
                 f"write {name} and its sister, for every id",
                 severity="warning",
             )
