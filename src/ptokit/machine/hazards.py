@@ -223,7 +223,10 @@ class HazardLog:
 
     def global_index(self) -> RegionIndex:
         """All regions of global memory."""
-        return self._known.setdefault(_ALL_GM, RegionIndex("GM"))
+        found = self._known.get(_ALL_GM)
+        if found is None:  # it is asked for with every view
+            found = self._known[_ALL_GM] = RegionIndex("GM")
+        return found
 
     def in_the_way(self, use: Use, noted: Noted) -> list[Region]:
         """Regions with which an access of an instruction could be in conflict from now on."""
