@@ -93,7 +93,13 @@ def compared_names(tree: ast.AST) -> Iterator[int]:
         is_operation = left.endswith(".name") and any(
             text.startswith(("pto.", "scf.", "func.", "arith.", "memref.")) for text in texts
         )
-        if is_operation or (left.endswith("target.name") and texts):
+        # A list of devices in a constant is such a text as well; data of a record is not.
+        lists = any(
+            isinstance(each, ast.Name) and each.id.isupper()
+            for side in node.comparators
+            for each in ast.walk(side)
+        )
+        if is_operation or (left.endswith("target.name") and (texts or lists)):
             yield node.lineno
 
 

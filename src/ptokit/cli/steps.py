@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import typer
 
 from ptokit.base.diagnostics import usage_error
-from ptokit.isa.devices import A5_FAMILY
 from ptokit.isa.targets import Target
 from ptokit.passes import sync_modes
 from ptokit.passes.finish import Steps
@@ -63,12 +62,13 @@ class Asked:
 
     def on(self, target: Target) -> Target:
         """The target, if it has all that is asked for."""
-        if self.only_a5 and target.name not in A5_FAMILY.split():
+        lacking = [word for word in self.only_a5 if not _ONLY_A5[word](target)]
+        if lacking:
             raise usage_error(
                 "steps",
-                f"{self.only_a5[0]} requires --pto-arch=a5",
+                f"{lacking[0]} requires --pto-arch=a5",
                 got=[("target", target.name)],
-                fix=f"leave it out, or ask for the A5: {self.only_a5[0]} --pto-arch=a5",
+                fix=f"leave it out, or ask for the A5: {lacking[0]} --pto-arch=a5",
             )
         return target
 
@@ -80,7 +80,10 @@ BARRIER_ALL = "--enable-inject-barrier-all-sync"
 GRAPH_SOLVER = "--enable-graph-sync-solver"
 CANONICAL = "--enable-canonical-sync"
 OP_FUSION = "--enable-op-fusion"
-_ONLY_A5 = (BUFID_SYNC, OP_FUSION)
+_ONLY_A5: dict[str, Callable[[Target], bool]] = {  # and what of the device they ask for
+    BUFID_SYNC: lambda target: target.has_buffer_ids,
+    OP_FUSION: lambda target: target.has_vector_registers,
+}
 
 
 def _flag(name: str, help: str) -> Any:

@@ -79,12 +79,13 @@ def _sizes(o: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
 
 
 _MOST_BURSTS = 4095  # of one command; more are issued channel by channel
+_is_old = on(OLD)
 
 
 def taken_of_maps(o: Any) -> View | AxisMap:
     """What is read of a view: all of it, unless it is not the one that the tile asks for."""
     shape, stride = o.dst.shape, o.src.stride
-    if o.target.name in OLD.split() and _five(o) and not _same_plane(o):
+    if _is_old(o) and _five(o) and not _same_plane(o):
         *counts, filters, width = shape
         length, gap = filters * width, stride[2] - o.src.shape[3] * width
         pitch = length + blocks(o.dst, gap)
