@@ -34,6 +34,7 @@ from ptokit.base.diagnostics import (
     ProgramError,
     PtoError,
     PtoWarning,
+    UsageError,
     fail,
     tell,
     unrepeated,
@@ -465,10 +466,11 @@ class Kernel:
         an earlier result, of which nothing is tried again that depends on the same.
         """
         values = {**self.choices, **(over or {})}
-        if not values:
+        if not values or not all(isinstance(v, Sequence) and v for v in values.values()):
             raise usage_error(
                 "tune",
-                f"{self.name} declares no values of its constants",
+                f"{self.name} has no values to try",
+                got=[("values", dict(values))],
                 fix="*, tile: Literal[64, 128] = 64, or tune(..., over={'tile': (64, 128)})",
             )
 
@@ -481,7 +483,7 @@ class Kernel:
                     if check:
                         copies = [a.copy() if hasattr(a, "copy") else a for a in args]
                         self[blocks](*copies, **how)
-            except InternalError:
+            except (InternalError, UsageError):  # a call that no setting would make right
                 raise
             except PtoError as error:
                 found = error.diagnostics[0]

@@ -130,6 +130,12 @@ def test_jobs_are_processes() -> None:
     assert len({each.us for each in found.trials} - {os.getpid()}) == 2
 
 
+@pytest.mark.parametrize("wrong", [{"rows": 3}, {"rows": ()}, {"columns": (1, 2)}])
+def test_a_call_that_no_setting_makes_right_is_told(wrong: Any) -> None:
+    with pytest.raises(UsageError):
+        tuned(over=wrong)
+
+
 def test_nothing_right_is_told() -> None:
     none = sweep("k", "", [{"n": 1}], lambda setting: Trial(setting, reason="E6: a race"))
     with pytest.raises(UsageError, match="no setting of k is right"):
