@@ -186,7 +186,7 @@ def test_the_second_launch_of_an_example_leaves_what_the_first_one_left(case: An
         arrays = list(case.inputs(np.random.default_rng(len(left) > 0)))
         kernel[case.blocks](*arrays, target=on, path="lowered", engine=engine, **case.consts)
         left.append([a.tobytes() for a in arrays if isinstance(a, np.ndarray)])
-    assert any(found is not None for found in kernel._replays)
+    assert any(found is not None for found in kernel.programs.memory.replays)
     assert left[1] == left[2]
 
 

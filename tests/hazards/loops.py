@@ -201,7 +201,7 @@ def mutant_outcomes(path: Path) -> Iterator[tuple[str, Outcome]]:
 
     def in_both_ways(case: Any, target: str) -> Outcome:
         with eagerly() as passed:
-            case.kernel._verdicts.clear()
+            case.kernel.programs.memory.forget_verdicts()
             ways = [run(case, target, check=check)[0] for check in ("full", True)]
             full, short = (sorted(map(shown, found)) for found in ways)
             return Outcome(full, short, sum(passed))

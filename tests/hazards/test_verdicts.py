@@ -58,7 +58,7 @@ def launch(x: Any, y: Any, n: int = 2, blocks: int = 2, **more: Any) -> Any:
 
 
 def test_the_next_launch_of_the_same_is_not_looked_at(looks: list[int]) -> None:
-    plus._verdicts.clear()
+    plus.programs.memory.forget_verdicts()
     x, y = np.ones((32, 16), np.float32), np.zeros((32, 16), np.float32)
     first = launch(x, y)
     assert looks[0] > 0
@@ -75,7 +75,7 @@ def test_the_next_launch_of_the_same_is_not_looked_at(looks: list[int]) -> None:
 
 @pytest.mark.parametrize("what", ["blocks", "number", "alias", "rules"])
 def test_whatever_matters_is_looked_at_anew(looks: list[int], what: str) -> None:
-    plus._verdicts.clear()
+    plus.programs.memory.forget_verdicts()
     x, y = np.ones((48, 16), np.float32), np.zeros((48, 16), np.float32)
     launch(x, y)
     looks[0] = 0

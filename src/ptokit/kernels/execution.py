@@ -1,0 +1,326 @@
+"""One launch, from its arguments to what it leaves: bound, judged, repeated or executed, told.
+
+A launch that agrees in all that decides what it does with one that was checked is not checked
+again, and one that was also noted is repeated (`engines/compiled/replay.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.diagnostics import (
+    Diagnostic,
+    InternalError,
+    NotSupported,
+    ProgramError,
+    fail,
+    unrepeated,
+    usage_error,
+    with_doubts,
+)
+from ptokit.engines import REPEATING
+from ptokit.engines import engine as find_engine
+from ptokit.engines.outline import NoOutline, Outline, Walked, untimed
+from ptokit.engines.verdicts import blocks_meet, question, says_nothing
+from ptokit.frontend.arguments import leaves_of
+from ptokit.frontend.launch import Options, Outcome, Schedule, run
+from ptokit.frontend.session import current
+from ptokit.ir.core import Module
+from ptokit.kernels.source import Asked
+from ptokit.machine.arena import Arena
+from ptokit.machine.budget import Budget
+from ptokit.machine.core import Core
+from ptokit.machine.dataless import DatalessExecutor
+from ptokit.machine.gm import as_array, shared_memory
+from ptokit.machine.machine import Machine
+from ptokit.machine.ranks import here
+from ptokit.passes.finish import OPEN
+from ptokit.timing.streams import Recorder
+
+if TYPE_CHECKING:
+    from ptokit.kernels.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a launch is to run; `Launch` says what each of these means."""
+
+    path: str
+    check: bool | str
+    schedule: Schedule
+    jobs: int
+    engine: str
+    events: bool
+    budget: Budget | None
+    timing: bool | str
+
+    @property
+    def computes(self) -> bool:
+        return self.timing != "only"
+
+    def refuse_untimed(self) -> None:
+        """A launch is timed as one run in this process."""
+        if self.timing not in (True, "only"):
+            raise usage_error("timing", f'timing is True or "only", not {self.timing!r}')
+        if self.jobs > 1 or self.engine != REPEATING or self.check == "explore":
+            raise usage_error(
+                "timing",
+                "a launch is timed in one run of this process, on the fast engine",
+                got=[("jobs", self.jobs), ("engine", self.engine), ("check", self.check)],
+                fix="leave jobs and engine out, and explore in a launch of its own",
+            )
+
+
+@dataclass(frozen=True)
+class Executed:
+    """What came of it."""
+
+    outcome: Outcome
+    found: tuple[Diagnostic, ...]  # rules that were broken without stopping it
+    seconds: float
+    recorder: Recorder | None  # of what takes time on the device
+
+
+class Execution:
+    """A launch under way."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        blocks: int,
+        asked: Asked,
+        wanted: Wanted,
+        args: tuple[Any, ...],
+        consts: dict[str, Any],
+    ) -> None:
+        self._started = time.perf_counter()
+        self._kernel, self._blocks, self._asked, self._wanted = kernel, blocks, asked, wanted
+        self.path = self._chosen_path()
+        kernel.source.fits(asked.target)
+        self.arguments = arguments = kernel.source.bind(args, consts)
+        ready = kernel.programs.ready(asked, arguments) if self.path == "lowered" else None
+        self._module: Module | None = None if ready is None else ready.module
+        self.programs = kernel.source.programs(self._module, arguments)
+        self._ready = ready
+        self._named = [each for n, v in arguments.items() for each in leaves_of(n, v)]
+
+    def _chosen_path(self) -> str:
+        paths, wanted, steps = self._kernel.source.paths, self._wanted, self._asked.steps
+        path = wanted.path
+        if wanted.timing:
+            wanted.refuse_untimed()
+            path = path or paths[-1]  # the program as a device is given it, with all its order
+        path = path or (paths[0] if steps == OPEN else "lowered")
+        if path not in paths:
+            raise usage_error("path", f"path is one of {paths}, not {path!r}")
+        if path != "lowered" and steps != OPEN:
+            raise usage_error(
+                "path",
+                "a function that runs as it stands is not rewritten",
+                got=[("place", steps.place), ("sync", steps.sync)],
+                fix='path="lowered"',
+            )
+        return path
+
+    # ---- what is known of launches like this one -------------------------------------------
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether it is one run in this process, with nothing but its blocks to look after."""
+        wanted = self._wanted
+        in_processes = wanted.jobs != 1 and self._module is None
+        is_bare = wanted.budget is None and not wanted.timing
+        return not in_processes and wanted.check != "explore" and is_bare
+
+    @cached_property
+    def _question(self) -> Any:
+        """What its verdict depends on; None where every launch has one of its own.
+
+        Ranks of a world meet at memory that others touch as well: there it matters each time.
+        """
+        wanted = self._wanted
+        is_usual = wanted.schedule == Schedule() and wanted.check in (True, False)
+        if self._module is None or not self._is_plain or not is_usual or here() is not None:
+            return None
+        return question(self._module, self._blocks, self.programs.args, self._asked.policy)
+
+    @cached_property
+    def _known(self) -> tuple[Diagnostic, ...] | None:
+        """The verdict of an earlier launch, where this one need not be checked again."""
+        wanted = self._wanted
+        if wanted.check is not True or wanted.events:
+            return None
+        return self._kernel.programs.memory.verdict(self._question)
+
+    @cached_property
+    def _is_repeatable(self) -> bool:
+        wanted, module = self._wanted, self._module
+        is_watched = wanted.events or wanted.timing
+        is_fast = wanted.engine == REPEATING and not is_watched
+        return is_fast and self._question is not None and bool(module and says_nothing(module))
+
+    # ---- running ---------------------------------------------------------------------------
+
+    def run(self) -> Executed:
+        """Run all blocks; raises all that is wrong."""
+        kernel, asked = self._kernel, self._asked
+        if self._ready is None:
+            self._ready = kernel.programs.judged(asked, self.arguments)
+        recorder = Recorder(asked.target) if self._wanted.timing else None
+        if recorder is not None and self._module is not None:
+            _refuse_micro(self._module)
+        outcome = self._repeated() or self._executed(recorder)
+        seconds = time.perf_counter() - self._started
+        return Executed(outcome, self._findings(outcome), seconds, recorder)
+
+    @property
+    def _arrays(self) -> list[Any]:
+        return [as_array(v) for v in self.programs.args if getattr(v, "shape", ())]
+
+    def _repeated(self) -> Outcome | None:
+        """A launch that was noted, on these arrays."""
+        if not self._is_repeatable or (self._wanted.check is True and self._known is None):
+            return None
+        memory, module = self._kernel.programs.memory, self._module
+        # Blocks that a check has not objected to may run side by side.
+        is_proved = memory.verdict(self._question) == () and module and not blocks_meet(module)
+        threads = self._wanted.jobs if is_proved else 1
+        return memory.replays.play(self._question, self._arrays, threads)
+
+    def _executed(self, recorder: Recorder | None) -> Outcome:
+        """Run instruction by instruction, and note what may be repeated."""
+        wanted, programs, asked = self._wanted, self.programs, self._asked
+        memory, engine = self._kernel.programs.memory, find_engine(wanted.engine)
+        arenas = memory.arenas((asked.target, programs.mode, self._module, asked.policy))
+        arena = None
+        if self._is_plain:
+            arena = arenas.pop() if arenas else Arena(asked.target, programs.mode)
+        is_noted = self._is_repeatable
+        tape = memory.replays.tape(self._question, self._arrays) if is_noted else None
+        options = Options(
+            self._blocks,
+            wanted.schedule,
+            wanted.check if self._known is None and wanted.computes else False,
+            [leaf for _, leaf in self._named],
+            1 if self._module is not None and wanted.jobs > 0 else wanted.jobs,
+            arena,
+            engine.executor if wanted.computes else DatalessExecutor,
+            wanted.events,
+            policy=asked.policy,
+            budget=wanted.budget,
+            listener=recorder,
+            follow=None if tape is None else tape.follow,
+        )
+        try:
+            with nullcontext() if arena is None else arena.lock:
+                outcome = self._carried_out(options, recorder)
+        except ProgramError as error:
+            is_auto = asked.steps == OPEN and self.mode == "auto"
+            if self._module is not None and is_auto:
+                _blame_ourselves(error)
+            doubts = self._ready.doubts if self._ready else ()
+            error.diagnostics = with_doubts(error.diagnostics, doubts)
+            raise
+        if arena is not None:  # after a run that has gone well
+            arenas.append(arena)
+            if tape is not None:
+                memory.replays.keep(self._question, tape, outcome, arena.lock)
+        return outcome
+
+    @property
+    def mode(self) -> str:
+        return getattr(self._kernel.source, "mode", self.programs.mode)
+
+    def _carried_out(self, options: Options, recorder: Recorder | None) -> Outcome:
+        programs = self.programs
+        cores = dict.fromkeys(programs.cores, self._body())
+        if recorder is not None and not self._wanted.computes and self._module is not None:
+            return self._outlined(self._module, cores, options, recorder)
+        return run(cores, self._asked.target, programs.mode, options, programs.keeper)
+
+    def _body(self) -> Callable[[], Any]:
+        """What every core runs: a Python function, or the program through an engine."""
+        programs = self.programs
+        if self._module is None:
+            assert programs.body is not None
+            return programs.body
+        prepared = self._kernel.programs.memory.prepared(self._wanted.engine, self._module)
+        function, args = programs.function, programs.args
+        assert function is not None
+        return lambda: prepared.run(current(), function, args)
+
+    def _outlined(
+        self,
+        module: Module,
+        cores: Mapping[str, Callable[[], Any]],
+        options: Options,
+        recorder: Recorder,
+    ) -> Outcome:
+        """Run one block of each outline, and note the others as repeating it.
+
+        A program without an outline, or of several cores that wait for each other, runs whole.
+        """
+        programs, target = self.programs, self._asked.target
+        function = programs.function
+        assert function is not None
+        outline, machine = Outline(module), Machine(target, programs.mode, policy=options.policy)
+        machine.blocks, walked = self._blocks, list[Walked]()
+        try:
+            for block in range(self._blocks if len(cores) == 1 else 0):
+                machine.core = Core(target, programs.cores[0], block)
+                walked.append(outline.walk(machine, function, programs.args))
+        except NoOutline:
+            walked = []
+        known, outcome = dict[Any, int](), None
+        for block, (way, views) in enumerate(walked):
+            like = known.setdefault(way, block)
+            if like == block or not recorder.repeat(block, like, views):
+                part = replace(options, blocks=range(block, block + 1))
+                outcome = run(cores, target, programs.mode, part)
+        return outcome or run(cores, target, programs.mode, options)
+
+    # ---- what is said of it ----------------------------------------------------------------
+
+    def _findings(self, outcome: Outcome) -> tuple[Diagnostic, ...]:
+        kernel, asked, found = self._kernel, self._asked, outcome.warnings
+        if self._known is not None:
+            found = tuple(unrepeated((*found, *self._known)))
+        elif self._question is not None and outcome.verdict is not None:
+            kernel.programs.memory.remember(self._question, outcome.verdict)
+        if self._module is None:
+            found = kernel.programs.advised(found, asked, self.arguments)
+        if self._ready is not None:  # what lies on other paths, and what no single call can see
+            found = tuple(unrepeated((*found, *self._ready.doubts)))
+        shared = (each.told() for each in shared_memory(self._named))
+        return (*found, *asked.policy.judge(filter(None, shared)))
+
+
+# What a program that auto mode has ordered cannot have: pipes or instructions in no order.
+_OURS = ("E2", "E6", "E8")
+
+
+def _blame_ourselves(error: ProgramError) -> None:
+    """Auto mode orders the pipes: where it has failed, no advice to the author is in place."""
+    if any(found.code in _OURS for found in error.diagnostics):
+        fix = "please report the kernel; meanwhile order its pipes in manual mode"
+        raise InternalError(
+            replace(found, message=f"auto mode, a bug of ptokit: {found.message}", fix=fix)
+            for found in error.diagnostics
+        ) from error
+
+
+def _refuse_micro(module: Module) -> None:
+    found = untimed(module)
+    if found is not None:
+        raise fail(
+            "timing.class",
+            f"{found.name} works below instructions, of which no parameter file has numbers",
+            fix="time the kernel with the instruction that does the same",
+            site=found.location,
+            kind=NotSupported,
+        )

@@ -1,0 +1,295 @@
+"""A kernel with its grid: what `k[4](...)` is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from inspect import signature
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from ptokit.base.diagnostics import Diagnostic, PtoError, PtoWarning, tell, usage_error
+from ptokit.base.entry import public
+from ptokit.base.location import Location
+from ptokit.emit.cpp import emit_cpp
+from ptokit.frontend.arguments import leaves_of
+from ptokit.frontend.launch import Schedule, progress
+from ptokit.ir.printer import print_module
+from ptokit.isa.targets import Target
+from ptokit.isa.targets.defines import Defines
+from ptokit.kernels.execution import Execution, Wanted
+from ptokit.kernels.run import Run
+from ptokit.machine.budget import Budget
+from ptokit.machine.explore import Exploration, Explorer, witnesses
+from ptokit.machine.faults import OutOfBounds
+from ptokit.machine.gm import Roomy, as_array
+from ptokit.repair.omit import without_statements
+from ptokit.report.memory_map import Placed
+from ptokit.report.page import Page
+from ptokit.report.page_data import page_data
+from ptokit.report.placement import map_of
+from ptokit.timing.report import Timing
+from ptokit.timing.schedules import predicted
+from ptokit.timing.streams import Recorder
+
+if TYPE_CHECKING:
+    from ptokit.kernels.kernel import Kernel
+
+# Told of every launch before it runs, with its arguments and constants: how `ptokit check` learns
+# what the kernels of a file are called with.
+LISTENERS: list[Callable[[Launch, tuple[Any, ...], Mapping[str, Any]], None]] = []
+
+_TRIAL_SECONDS = 10.0  # of a run without some of its order
+
+
+@public
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its grid."""
+
+    kernel: Kernel
+    blocks: int
+
+    def __call__(
+        self,
+        *args: Any,
+        target: str | Target | None = None,
+        defines: Defines | None = None,
+        path: str = "",
+        place: bool | None = None,
+        sync: str | None = None,
+        check: bool | str = True,
+        seed: int | None = None,
+        schedule: Schedule | None = None,
+        jobs: int = 1,
+        engine: str = "fast",
+        events: bool = False,
+        rules: str | None = None,
+        allow: Iterable[str] = (),
+        max_steps: int | None = None,
+        max_seconds: float | None = None,
+        max_bytes: int | None = None,
+        timing: bool | str = False,
+        slack: int = 0,
+        **consts: Any,
+    ) -> Run:
+        """Run every block; arrays are updated in place.
+
+        `defines` overrides sizes and alignments of the target's memories by macro name.
+        `path` is "eager" (a Python function as it stands, the default) or "lowered" (through IR;
+        a text always is, and so is a kernel of which `place` or `sync` asks something: see
+        `lower`). `check` looks for races, hangs and leftover flags where the author orders the
+        pipes: once for launches that can only come to the same verdict, or anew and step by step
+        with "full"; "explore" also runs the kernel under many schedules, which must all give the
+        same bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in
+        a particular one. `jobs` runs so many blocks at a time: in processes, or in threads where a
+        lowered launch is repeated. `engine` is "fast", which repeats launches of the same sizes as
+        compiled code, "stepwise", which does not, or "reference", which is small and slow and
+        defines what the bytes must be. `events` records
+        every executed operation with its accesses, signals and waits: `Run.events`. `rules` is
+        "default", "strict" (every broken rule is an error) or "release" (what the device does);
+        `allow` silences findings by id, "PA-0044", or by id and place, "E8@softmax.py:41". What
+        was broken without stopping the kernel is `Run.warnings`, and is shown as Python's are.
+        `max_steps` (instructions and rounds of loops), `max_seconds` and `max_bytes` (of simulated
+        memory) end a run that takes more, with an error at the line where it was. `timing` says
+        how long the launch takes on the device: `Run.timing`; with "only" nothing is computed.
+        `slack` lets a kernel that leaves its arrays find so many bytes behind each of them, at
+        first 0; that it does is a warning.
+        """
+        for told in LISTENERS:
+            told(self, args, consts)
+        lowering = {"target": target, "defines": defines, "rules": rules, "allow": allow,
+                    "place": place, "sync": sync}  # fmt: skip
+        budget = Budget.of(max_steps, max_seconds, max_bytes)
+        order = schedule or Schedule(seed)
+        wanted = Wanted(path, check, order, jobs, engine, events, budget, timing)
+
+        def attempt(values: tuple[Any, ...]) -> Run:
+            return self._run(values, consts, lowering, wanted)
+
+        return self._with_slack(slack, args, jobs, attempt) if slack else attempt(args)
+
+    def _run(
+        self,
+        args: tuple[Any, ...],
+        consts: dict[str, Any],
+        lowering: Mapping[str, Any],
+        wanted: Wanted,
+    ) -> Run:
+        kernel, asked = self.kernel, self.kernel.programs.asked(**lowering)
+        execution = Execution(kernel, self.blocks, asked, wanted, args, consts)
+        mode = execution.mode
+        if wanted.timing and execution.programs.keeper is not None:
+            # In a process of its own nobody hears what it issues: its text is timed.
+            did = kernel.programs.shown(asked._replace(blocks=self.blocks), execution.arguments)
+            heard = kernel.with_source(kernel.source.recorded(did))[self.blocks]
+            on = {**lowering, "target": asked.target, "defines": None, "place": None, "sync": None}
+            return replace(heard._run(args, {}, on, replace(wanted, path="")), mode=mode)
+        done = execution.run()
+        for each in done.found:
+            tell(each)
+        outcome, shown = done.outcome, {**lowering, **consts}
+        return Run(
+            kernel.name,
+            asked.target,
+            mode,
+            execution.path,
+            self.blocks,
+            done.seconds,
+            outcome.machine,
+            outcome.events,
+            done.found,
+            outcome.chosen,
+            None if done.recorder is None else self._timed(done.recorder, args, shown),
+            lambda run: self._reported(run, args, shown),
+        )
+
+    def _with_slack(
+        self,
+        slack: int,
+        args: tuple[Any, ...],
+        jobs: int,
+        attempt: Callable[[tuple[Any, ...]], Run],
+    ) -> Run:
+        """Run as always; where that leaves an array, run again with room behind all of them."""
+        if slack < 0 or jobs != 1:
+            what = "slack is a number of bytes, and such a launch runs in one process"
+            raise usage_error("arguments", what, fix="slack=256, jobs=1")
+        arrays = {id(a): as_array(a) for a in args if getattr(a, "shape", ())}
+        before = {key: array.copy() for key, array in arrays.items()}
+        try:
+            return attempt(args)
+        except OutOfBounds as error:
+            left = replace(error.diagnostics[0], severity="warning")
+        roomy = {key: Roomy.copy_of(array, slack) for key, array in before.items()}
+        try:
+            found = attempt(tuple(roomy.get(id(a), a) for a in args))
+        finally:
+            for key, array in arrays.items():
+                if array.flags.writeable:
+                    array[...] = roomy[key]
+        tell(left)
+        return replace(found, warnings=(left, *found.warnings))
+
+    def explore(
+        self, *args: Any, schedules: int = 500, seed: int = 0, jobs: int = 1, **options: Any
+    ) -> Exploration:
+        """Run the kernel under many schedules, which must all leave the same bytes in its arrays.
+
+        It begins with what the model of time predicts for the device. A kernel whose pipes can do
+        their work in at most so many orders is run in all of them; otherwise the schedules are a
+        sample: the worst cases, then random ones from `seed` on.
+        `jobs` spreads a sample over processes. The options are those of a launch. The arrays hold
+        the result of a run in order in the end.
+        """
+        with progress(schedules, "schedules") as done:
+            likely = self._predicted(args, options)
+            explorer = self._explorer(args, options)
+            return explorer.search(schedules, seed, jobs, done or unheard, likely)
+
+    def _predicted(self, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Schedule, ...]:
+        """The schedules that a device would have, as far as its time can be told."""
+        try:
+            with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                timing = self.kernel.time(self.blocks, args, **{**options, "check": False})
+        except PtoError:  # it fails, or has no device of which times are known
+            return ()
+        return predicted(timing.outcome)
+
+    def witnessed(
+        self, found: Iterable[Diagnostic], *args: Any, **options: Any
+    ) -> tuple[Diagnostic, ...]:
+        """Races with a schedule in which they show, and the values that they change there."""
+        complaints = tuple(found)
+        if not any(each.evidence is not None for each in complaints):
+            return complaints
+        try:
+            return witnesses(self._explorer(args, options), complaints)
+        except PtoError:  # it fails in order as well
+            return complaints
+
+    def _explorer(self, args: tuple[Any, ...], options: dict[str, Any]) -> Explorer:
+        kernel = self.kernel
+        consts = {n: v for n, v in options.items() if n not in OPTIONS}
+        bound = kernel.source.bind(args, consts)
+        leaves = (leaf for n, v in bound.items() for _, leaf in leaves_of(n, v))
+        arrays = [as_array(leaf) for leaf in leaves if getattr(leaf, "shape", ())]
+        options = {"path": kernel.source.paths[-1], **options, "check": False}
+
+        def attempt(schedule: Schedule) -> Run:
+            with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                return self(*args, schedule=schedule, **options)
+
+        return Explorer(attempt, arrays)
+
+    # ---- time and pages --------------------------------------------------------------------
+
+    def _timed(self, recorder: Recorder, args: Sequence[Any], options: Mapping[str, Any]) -> Timing:
+        def proof(lines: Collection[Location]) -> bool:
+            """Whether the program is as good without the statements on these lines."""
+            source = self.kernel.source
+            text = without_statements(source.text, source.file, lines)
+            return text is not None and self._complaints(text, args, options) <= usual()
+
+        @cache
+        def usual() -> float:
+            return self._complaints(self.kernel.source.text, args, options)
+
+        return Timing.of(self.kernel.name, recorder.streams(), proof=proof)
+
+    def _complaints(self, text: str, args: Sequence[Any], options: Mapping[str, Any]) -> float:
+        """How much a checked run of the kernel finds when its text reads so; without end: errors.
+
+        A run that takes long proves nothing.
+        """
+        kernel = self.kernel
+        values = [a.copy() if hasattr(a, "copy") else a for a in args]
+        try:
+            changed = kernel.with_source(kernel.source.rewritten(text))
+            with warnings.catch_warnings(action="ignore", category=PtoWarning):
+                run = changed[self.blocks](*values, **options, max_seconds=_TRIAL_SECONDS)
+        except PtoError:
+            return inf
+        return len(run.warnings)
+
+    def _reported(self, run: Run, args: Sequence[Any], options: Mapping[str, Any]) -> Page:
+        """The page of a run that has ended."""
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            timing = run.timing or self.kernel.time(self.blocks, args, **options)
+            return self.page(timing, run.warnings, args, options)
+
+    def page(
+        self,
+        timing: Timing,
+        found: tuple[Diagnostic, ...] | None,
+        args: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> Page:
+        """A page of what is known of a launch; `found` is None where nobody has checked it."""
+        kernel = self.kernel
+        given = {n: v for n, v in options.items() if n in _LOWERING or n not in OPTIONS}
+        target = kernel.programs.target(options.get("target"), options.get("defines"))
+        texts = {"ir": "", "cpp": ""}
+        tiles: tuple[Placed, ...] = ()
+        try:
+            module = kernel.lower(*args, **given, grid=self.blocks)
+            texts["ir"] = print_module(module, origins=True)
+            tiles = map_of(kernel.name, module, target).tiles
+            texts["cpp"] = emit_cpp(module, target, origins=True)
+        except PtoError as error:  # what cannot be lowered or written is said in its place
+            missing = "cpp" if texts["ir"] else "ir"
+            texts[missing] = "\n".join(f"// {line}" for line in str(error).splitlines())
+        data = page_data(timing, **texts, tiles=tiles, findings=found or ())
+        data["checked"] = found is not None
+        return Page(f"{kernel.name} on {target.name}", [data])
+
+
+def unheard(_: int) -> None:
+    """Nobody looks at the progress."""
+
+
+OPTIONS = frozenset(signature(Launch.__call__).parameters)  # of a launch; all others are constants
+# Those that say what is launched.
+_LOWERING = frozenset({"target", "defines", "rules", "allow", "place", "sync"})

@@ -1,0 +1,58 @@
+"""What launches of a kernel leave for the next ones."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ptokit.base.diagnostics import Diagnostic
+from ptokit.engines import Runnable
+from ptokit.engines import engine as find_engine
+from ptokit.engines.compiled.replay import Replays
+from ptokit.ir.core import Module
+from ptokit.machine.arena import Arena
+
+_MOST_VERDICTS = 256
+
+
+@dataclass
+class LaunchMemory:
+    """Verdicts, prepared programs and memories that are used again."""
+
+    replays: Replays = field(default_factory=Replays)  # launches that are repeated as they were
+    # What checked launches were found to lack, by all that it depends on.
+    _verdicts: dict[Hashable, tuple[Diagnostic, ...]] = field(
+        default_factory=dict[Hashable, tuple[Diagnostic, ...]]
+    )
+    _prepared: dict[tuple[str, Module], Runnable] = field(
+        default_factory=dict[tuple[str, Module], Runnable]
+    )
+    # What launches of the program that ran last have left, and which program that was.
+    _left: tuple[Any, list[Arena]] = (None, [])
+
+    def prepared(self, engine: str, module: Module) -> Runnable:
+        """The module ready to run."""
+        if (engine, module) not in self._prepared:
+            self._prepared[engine, module] = find_engine(engine).prepare(module)
+        return self._prepared[engine, module]
+
+    def verdict(self, question: Hashable | None) -> tuple[Diagnostic, ...] | None:
+        """What a check has found of launches like this one; None: nobody has checked one."""
+        return None if question is None else self._verdicts.get(question)
+
+    def remember(self, question: Hashable, verdict: tuple[Diagnostic, ...]) -> None:
+        """Keep the verdict of a launch for others like it; who asks ever anew is not helped."""
+        if len(self._verdicts) >= _MOST_VERDICTS:
+            self._verdicts.clear()
+        self._verdicts[question] = verdict
+
+    def forget_verdicts(self) -> None:
+        """Let the next launches be checked again."""
+        self._verdicts.clear()
+
+    def arenas(self, program: Any) -> list[Arena]:
+        """What launches of a program have left; only the program that ran last keeps it."""
+        if self._left[0] != program:
+            self._left = program, []
+        return self._left[1]

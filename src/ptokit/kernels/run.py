@@ -1,0 +1,51 @@
+"""What a launch leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ptokit.base.diagnostics import Diagnostic
+from ptokit.base.evidence import Finding, causes
+from ptokit.isa.targets import Target
+from ptokit.machine.machine import Machine
+from ptokit.machine.recording import Recording
+from ptokit.report.page import Page
+from ptokit.timing.report import Timing
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a launch leaves behind."""
+
+    kernel: str
+    target: Target
+    mode: str
+    path: str
+    blocks: int
+    seconds: float
+    machine: Machine  # of the last block
+    events: Recording | None = None  # of every executed operation, when the launch was asked to
+    warnings: tuple[Diagnostic, ...] = ()  # rules that were broken without stopping it
+    chosen: Sequence[tuple[int, int]] = ()  # of `Schedule.choices`: what was chosen of how many
+    timing: Timing | None = None  # how long it takes on the device, when the launch was asked to
+    _page: Callable[[Run], Page] | None = field(default=None, repr=False, compare=False)
+
+    def report(self) -> Page:
+        """The launch as a page: where the time goes on the device, and what was found.
+
+        A notebook shows it; `run.report().write("k.html")` keeps it as one file.
+        """
+        assert self._page is not None
+        return self._page(self)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The warnings, grouped by what would mend them; errors are raised, and have the same."""
+        return causes(self.warnings)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.kernel} on {self.target.name}, {self.mode} mode, {self.path}: "
+            f"{self.blocks} block{'s' if self.blocks > 1 else ''} in {self.seconds * 1e3:.1f} ms>"
+        )
