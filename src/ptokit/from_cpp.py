@@ -133,7 +133,6 @@ class CppSource:
     """A kernel of a C++ file."""
 
     paths: ClassVar[tuple[str, ...]] = ("eager",)
-    is_foreign: ClassVar[bool] = True  # its code may crash, and runs in a process of its own
     program: CppProgram
     expression: str
     entry: tokens.Entry

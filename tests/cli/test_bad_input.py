@@ -22,7 +22,7 @@ from ptokit.base.diagnostics import PtoError, UsageError
 from ptokit.base.dtypes import dtype
 from ptokit.cli import files, targets
 from ptokit.folders.arrays import read_array
-from ptokit.frontend.launch import launch
+from ptokit.machine.jobs import spread
 from tests.command import command as ptokit
 
 COPY = """func.func @copy(%x: !pto.ptr<f32, gm>, %y: !pto.ptr<f32, gm>) {
@@ -202,36 +202,52 @@ def children(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
-def test_a_stopped_run_says_so_and_its_processes_say_nothing(tmp_path: Path) -> None:
-    (tmp_path / "long.pto").write_text(LONG)
-    words = ("run", str(tmp_path / "long.pto"), "1", "--jobs", "2", "--grid", "2")
+def stopped(*words: str, workers: int) -> tuple[int, str, str]:
+    """Exit code and output of a command that Ctrl-C ends when it has so many processes."""
     # Whoever tests in the background has Ctrl-C ignored, and would hand that on.
     process = started(*words, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         until = time.monotonic() + 60
-        while len(children(process.pid)) < 2 and time.monotonic() < until:
+        while len(children(process.pid)) < workers and time.monotonic() < until:
             time.sleep(0.1)
-        workers = children(process.pid)
-        assert len(workers) == 2
+        seen = children(process.pid)
+        assert len(seen) == workers
+        if not workers:
+            assert process.stdout is not None
+            process.stdout.readline()  # it has begun
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    assert (process.returncode, out, err) == (130, "", "stopped\n")
-    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+    assert not any(Path(f"/proc/{worker}").exists() for worker in seen)
+    return process.returncode, out, err
 
 
-def test_an_exception_that_cannot_be_sent_is_told(tmp_path: Path) -> None:
+def test_a_stopped_run_says_so(tmp_path: Path) -> None:
+    begins = LONG.replace("  scf.for", '  pto.print ins("n = %d", %n : i32)\n  scf.for')
+    (tmp_path / "long.pto").write_text(begins)
+    assert stopped("run", str(tmp_path / "long.pto"), "1", workers=0) == (130, "", "stopped\n")
+
+
+def test_processes_of_a_stopped_folder_say_nothing(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.pto").write_text(LONG)
+    code, out, err = stopped("run", str(tmp_path), "--jobs", "2", workers=2)
+    assert (code, err) == (130, "")
+    assert out.count("left out") >= 3
+
+
+def test_an_exception_that_cannot_be_sent_is_told() -> None:
     class OddError(Exception):
         def __init__(self, a: int, b: int) -> None:
             super().__init__(f"odd {a} {b}")
 
-    def program() -> None:
+    def work(share: range) -> None:
         raise OddError(1, 2)
 
     with pytest.raises(RuntimeError, match="OddError: odd 1 2"):
-        launch({"vector": program}, jobs=2, grid=2)
+        spread(work, 4, 2)
 
 
 # ---- recorded cases ------------------------------------------------------------------------------

@@ -305,7 +305,7 @@ MISTAKES: dict[str, list[Callable[[], Any]]] = {
         lambda: comm.ParallelGroup([3]),
         lambda: comm.ParallelGroup.Create([GT(X)], 3, 0),
     ],
-    "launch": [lambda: launch({"mix": mistake}), lambda: launch({"mix": mistake}, jobs=0)],
+    "launch": [lambda: launch({"mix": mistake}), lambda: launch({"mix": mistake}, hazards="odd")],
     "explore": [lambda: explore({"mix": mistake}, [3])],
     "TTRANS.tmp_bytes": [lambda: TTRANS.tmp_bytes(TileT), lambda: TTRANS.no_such],
 }  # fmt: skip

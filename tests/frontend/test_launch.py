@@ -52,19 +52,22 @@ def arrays(blocks: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("jobs", [1, 2, 3, 5])
 @pytest.mark.parametrize("path", ["eager", "lowered"])
-def test_blocks_over_processes_give_the_same_arrays(jobs: int, path: str) -> None:
-    x, y = arrays(5)
-    scale_block[5](x, y, jobs=jobs, path=path)
-    assert np.array_equal(y, x * 2)
+def test_blocks_in_threads_give_the_same_arrays(jobs: int, path: str) -> None:
+    for _ in range(3):
+        x, y = arrays(5)
+        scale_block[5](x, y, jobs=jobs, path=path)
+        assert np.array_equal(y, x * 2)
 
 
-def test_blocks_that_write_the_same_bytes_cannot_run_apart() -> None:
-    x, y = arrays(2)
-    with pytest.raises(ProgramError, match="wrote different values to the same bytes"):
-        same_rows[2](x, y, jobs=2, check=False)
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_blocks_that_write_the_same_bytes_keep_their_order(path: str) -> None:
+    for _ in range(3):
+        x, y = arrays(2)
+        same_rows[2](x, y, jobs=2, check=False, path=path)
+        assert (y[:8] == 2).all()
 
 
-def test_an_error_in_a_process_arrives_with_its_line() -> None:
+def test_an_error_has_its_line_with_any_number_of_jobs() -> None:
     x, y = arrays(4)
     with pytest.raises(ProgramError) as caught:
         racy[4](x, y, jobs=2)
@@ -105,7 +108,7 @@ def test_options_are_checked() -> None:
     x, y = arrays(1)
     with pytest.raises(PtoError, match='check is True, False, "full" or'):
         scale_block[1](x, y, check="everything")
-    with pytest.raises(PtoError, match="jobs a positive number"):
+    with pytest.raises(PtoError, match="jobs is a positive number"):
         scale_block[1](x, y, jobs=0)
 
 
@@ -141,10 +144,9 @@ def divides(x, y):
     1 // (get_block_idx() - get_block_idx())
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_error_of_the_kernel_itself_is_the_same_with_processes(jobs: int) -> None:
+def test_an_error_of_the_kernel_itself_shows_its_line() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
-        divides[2](*arrays(2), jobs=jobs)
+        divides[2](*arrays(2))
     shown = "".join(traceback.format_exception(caught.value))
     assert "1 // (get_block_idx() - get_block_idx())" in shown
 

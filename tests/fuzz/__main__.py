@@ -6,6 +6,7 @@ Prints the kernels that get different verdicts, and a closing line that says wha
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import tempfile
 import time
@@ -20,6 +21,8 @@ CHUNK = 50
 
 def chunk(seeds: range) -> list[Outcome]:
     remedies._ORDER = ()  # verdicts have no advice in them, and the search for it takes long
+    gc.freeze()  # what is imported stays
+    gc.set_threshold(50_000, 20, 50)
     with tempfile.TemporaryDirectory() as folder:
         return [outcome(seed, Path(folder)) for seed in seeds]
 

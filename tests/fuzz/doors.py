@@ -104,7 +104,8 @@ def doors(kernel: Kernel, program: Program, target: str) -> Iterator[tuple[str, 
 
         def through_text(*args: Any, form: str = form, texts: list[str] = texts) -> Any:
             texts.append(kernel.text(*args, target=target, form=form))
-            return ptokit.loads(texts[0])["k"][1](*args, target=target)
+            loaded = ptokit.loads(texts[0])["k"]
+            return loaded[1](*args, target=target, engine="stepwise")  # nothing is repeated
 
         verdict = judged(through_text, program)
         if texts and not verdict.accepted and verdict.codes <= said_of_texts(texts[0], target):

@@ -140,10 +140,6 @@ def test_blocks_that_wait_for_all_others_take_their_memory_at_once() -> None:
     stopped(lambda: meet[9](max_bytes=8 * 192 * 1024))
 
 
-def test_every_process_has_the_budget() -> None:
-    stopped(lambda: copies[4](*arrays(), 10**9, jobs=2, max_steps=40))
-
-
 def test_functions_per_core_have_budgets_too() -> None:
     def body() -> None:
         while True:

@@ -86,11 +86,10 @@ def doors() -> Iterator[tuple[str, Callable[..., Any]]]:
 
     yield "eager", launched()
     yield "eager, reference", launched(engine="reference")
-    yield "eager, two processes", launched(jobs=2)
     yield "eager, another schedule", launched(seed=3)
     yield "lowered", launched(path="lowered")
     yield "lowered, reference", launched(path="lowered", engine="reference")
-    yield "lowered, two processes", launched(path="lowered", jobs=2)
+    yield "lowered, two threads", launched(path="lowered", jobs=2)
     yield "check", lambda kernel, **options: checked(kernel, **options)
     yield "device", lambda kernel, **options: by_hand(kernel, **options)
 

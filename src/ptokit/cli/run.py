@@ -41,7 +41,7 @@ def command(
         typer.Option("--schedule", help="Seed of a random, repeatable order of cores and pipes."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", min=1, help="Processes for the blocks, or for the programs.")
+        int, typer.Option("--jobs", min=1, help="Programs of a folder that run at a time.")
     ] = 1,
     seed: Annotated[
         int | None,
@@ -149,7 +149,6 @@ def command(
         *values,
         target=chosen,
         seed=schedule,
-        jobs=jobs,
         place=asked.steps.place,
         sync=asked.steps.sync,
         rules=rules,

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from ptokit.base.diagnostics import (
     Diagnostic,
     ProgramError,
-    Warnings,
     tell,
     usage_error,
     with_doubts,
@@ -28,9 +27,9 @@ from ptokit.isa.targets import Target, target
 from ptokit.machine.budget import Budget
 from ptokit.machine.explore import explore as search
 from ptokit.machine.gm import as_array
-from ptokit.machine.jobs import Keeper, apart, spread
+from ptokit.machine.jobs import Keeper, apart
 from ptokit.machine.machine import Machine
-from ptokit.machine.recording import Recording, joined
+from ptokit.machine.recording import Recording, taken_over
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
 from ptokit.repair.advice import advised
 
@@ -75,39 +74,29 @@ def run(
     options: Options,
     keeper: Keeper | None = None,
 ) -> Outcome:
-    """Run all blocks of a launch: here or in processes, once or under many schedules.
+    """Run all blocks of a launch, once or under many schedules.
 
-    Code that may crash runs in a process even when it runs alone: it has a `keeper`.
+    Code that may crash runs in a process of its own: it has a `keeper`.
     """
-    hazards, jobs, grid = options.hazards, options.jobs, options.grid
-    if jobs > 1 and options.subscribers:
+    hazards = options.hazards
+    if hazards not in (True, False, "full", "explore"):
         raise usage_error(
-            "launch",
-            "subscribers are told of what happens in this process",
-            fix="leave jobs out, or take the recorded events: events=True",
-        )
-    if hazards not in (True, False, "full", "explore") or jobs < 1:
-        raise usage_error(
-            "launch",
-            'check is True, False, "full" or "explore", and jobs a positive number',
-            got=[("check", hazards), ("jobs", jobs)],
+            "launch", 'check is True, False, "full" or "explore"', got=[("check", hazards)]
         )
     memory = [as_array(a) for a in options.arrays if getattr(a, "shape", ())]
 
     def scheduled(**changed: Any) -> Outcome:
         return _scheduled(programs, on, mode, replace(options, arrays=memory, **changed))
 
-    def share_of(blocks: range) -> _Sent:
-        return _Sent.of(scheduled(blocks=blocks, arena=None))
+    def sent() -> _Sent:
+        outcome = run(programs, on, mode, replace(options, arena=None))
+        return _Sent(outcome.warnings, outcome.events, outcome.chosen)
 
-    def all_of_it() -> _Sent:
-        return _Sent.of(run(programs, on, mode, replace(options, jobs=1, arena=None)))
-
-    if keeper is not None and (jobs == 1 or hazards == "explore"):
-        return _joined([apart(all_of_it, memory, keeper)], on, mode, options)
-    if jobs > 1 and grid > 1:
-        parts = spread(share_of, memory, grid, min(jobs, grid), keeper)
-        return _joined(parts, on, mode, options)
+    if keeper is not None:
+        back = apart(sent, memory, keeper)
+        machine = Machine(on, mode, policy=options.policy)
+        events = None if back.events is None else taken_over(back.events)
+        return Outcome(machine, back.warnings, events, chosen=back.chosen)
     if hazards != "explore":
         return scheduled()
     outcomes: list[Outcome] = []
@@ -129,22 +118,6 @@ class _Sent(NamedTuple):
     warnings: tuple[Diagnostic, ...]
     events: Recording | None
     chosen: Sequence[tuple[int, int]]
-
-    @classmethod
-    def of(cls, outcome: Outcome) -> _Sent:
-        return cls(outcome.warnings, outcome.events, outcome.chosen)
-
-
-def _joined(parts: Sequence[_Sent], on: Target, mode: str, options: Options) -> Outcome:
-    """The outcome of what ran in processes."""
-    found = Warnings()
-    for part in parts:
-        for each in part.warnings:
-            found.add(each)
-    events = joined(filter(None, (part.events for part in parts))) if options.events else None
-    chosen = parts[0].chosen if len(parts) == 1 else ()  # several had choices of their own
-    machine = Machine(on, mode, policy=options.policy)
-    return Outcome(machine, tuple(found), events, chosen=chosen)
 
 
 def _scheduled(programs: Programs, on: Target, mode: str, options: Options) -> Outcome:

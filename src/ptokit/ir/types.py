@@ -87,10 +87,6 @@ class ScalarType:
     def is_float(self) -> bool:
         return self.name[0] in "fb" or bool(self.dtype and self.dtype.is_float)
 
-    @cached_property
-    def is_unsigned(self) -> bool:
-        return self.name.startswith("ui")
-
     def __str__(self) -> str:
         return self.name
 

@@ -108,10 +108,13 @@ class Execution:
         self.programs = kernel.source.programs(self._module, arguments)
         self._ready = ready
         self._named = [each for n, v in arguments.items() for each in leaves_of(n, v)]
+        self._shared = shared_memory(self._named)  # with what it holds before the run
 
     def _chosen_path(self) -> str:
         paths, wanted, steps = self._kernel.source.paths, self._wanted, self._asked.steps
         path = wanted.path
+        if wanted.jobs < 1:
+            raise usage_error("launch", "jobs is a positive number", got=[("jobs", wanted.jobs)])
         if wanted.timing:
             wanted.refuse_untimed()
             path = path or paths[-1]  # the program as a device is given it, with all its order
@@ -131,11 +134,9 @@ class Execution:
 
     @cached_property
     def _is_plain(self) -> bool:
-        """Whether it is one run in this process, with nothing but its blocks to look after."""
+        """Whether it is one run, with nothing but its blocks to look after."""
         wanted = self._wanted
-        in_processes = wanted.jobs != 1 and self._module is None
-        is_bare = wanted.budget is None and not wanted.timing
-        return not in_processes and wanted.check != "explore" and is_bare
+        return wanted.budget is None and not wanted.timing and wanted.check != "explore"
 
     @cached_property
     def _question(self) -> Any:
@@ -207,7 +208,6 @@ class Execution:
             wanted.schedule,
             wanted.check if self._known is None and wanted.computes else False,
             [leaf for _, leaf in self._named],
-            1 if self._module is not None and wanted.jobs > 0 else wanted.jobs,
             arena,
             engine.executor if wanted.computes else DatalessExecutor,
             wanted.events,
@@ -296,7 +296,7 @@ class Execution:
             found = kernel.programs.advised(found, asked, self.arguments)
         if self._ready is not None:  # what lies on other paths, and what no single call can see
             found = tuple(unrepeated((*found, *self._ready.doubts)))
-        shared = (each.told() for each in shared_memory(self._named))
+        shared = (each.told() for each in self._shared)
         return (*found, *asked.policy.judge(filter(None, shared)))
 
 

@@ -84,9 +84,9 @@ class Launch:
         pipes: once for launches that can only come to the same verdict, or anew and step by step
         with "full"; "explore" also runs the kernel under many schedules, which must all give the
         same bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in
-        a particular one. `jobs` runs so many blocks at a time: in processes, or in threads where a
-        lowered launch is repeated. `engine` is "fast", which repeats launches of the same sizes as
-        compiled code, "stepwise", which does not, or "reference", which is small and slow and
+        a particular one. `jobs` is the number of threads among which the blocks of a lowered launch
+        are shared when it is repeated. `engine` is "fast", which repeats launches of the same sizes
+        as compiled code, "stepwise", which does not, or "reference", which is small and slow and
         defines what the bytes must be. `events` records
         every executed operation with its accesses, signals and waits: `Run.events`. `rules` is
         "default", "strict" (every broken rule is an error) or "release" (what the device does);
@@ -109,7 +109,7 @@ class Launch:
         def attempt(values: tuple[Any, ...]) -> Run:
             return self._run(values, consts, lowering, wanted)
 
-        return self._with_slack(slack, args, jobs, attempt) if slack else attempt(args)
+        return self._with_slack(slack, args, attempt) if slack else attempt(args)
 
     def _run(
         self,
@@ -150,13 +150,11 @@ class Launch:
         self,
         slack: int,
         args: tuple[Any, ...],
-        jobs: int,
         attempt: Callable[[tuple[Any, ...]], Run],
     ) -> Run:
         """Run as always; where that leaves an array, run again with room behind all of them."""
-        if slack < 0 or jobs != 1:
-            what = "slack is a number of bytes, and such a launch runs in one process"
-            raise usage_error("arguments", what, fix="slack=256, jobs=1")
+        if slack < 0:
+            raise usage_error("arguments", "slack is a number of bytes", fix="slack=256")
         arrays = {id(a): as_array(a) for a in args if getattr(a, "shape", ())}
         before = {key: array.copy() for key, array in arrays.items()}
         try:

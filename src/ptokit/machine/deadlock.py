@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptokit.base.diagnostics import Note, where
 from ptokit.isa import INSTRUCTIONS
+from ptokit.isa.effects import Meeting
 from ptokit.machine.fifo import PipeObject
 from ptokit.machine.flags import Semaphore
 from ptokit.machine.queues import Give, Take
@@ -25,7 +26,7 @@ def explain(scheduler: Scheduler) -> None:
     blocked = [(s, s.blocked) for s in scheduler.streams if not s.done and s.blocked is not None]
     # A core at its end, or at a barrier, only waits for its own pipes.
     held = [(s, wait) for s, wait in blocked if wait.semaphores or s.polls]
-    meeting = [s for s, wait in held if wait.why().what == "SYNCALL"]
+    meeting = [s for s, wait in held if isinstance(wait.token, Meeting)]
     waits += [(f"the {s.core.name}", wait) for s, wait in held if s not in meeting]
     if meeting:
         _subset(scheduler, meeting)

@@ -138,7 +138,7 @@ class Explorer:
         def share(numbers: range) -> list[Diagnostic]:
             return list(self.sample([part[n] for n in numbers]))
 
-        found = spread(share, self._arrays, len(part), min(jobs, len(part)))
+        found = spread(share, len(part), min(jobs, len(part)))
         return [each for answer in found for each in answer]
 
     def _orders(self, most: int) -> Iterator[Diagnostic | None]:

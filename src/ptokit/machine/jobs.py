@@ -1,9 +1,4 @@
-"""Blocks of a grid spread over processes.
-
-Each process runs a share of the blocks on its own copy of global memory and reports the bytes it
-changed; they are put together in the order of the blocks. Blocks that write the same bytes cannot
-run apart - the order would decide - and are told so.
-"""
+"""Work spread over processes, and work that may crash in a process of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +18,6 @@ from ptokit.base.diagnostics import PtoError, fail
 from ptokit.base.entry import hide_frames
 from ptokit.base.layout import Array, raw_bytes
 
-Change = tuple[Array, Array]  # byte positions, and what they hold now
 LOOKS = 0.2  # seconds between two looks at processes that are looked after
 
 
@@ -39,32 +33,28 @@ class Keeper(Protocol):
         ...
 
 
-def shares(blocks: int, jobs: int) -> list[range]:
-    """Divide the blocks into runs of nearly equal length, one per process."""
-    edges = [blocks * n // jobs for n in range(jobs + 1)]
+def shares(count: int, jobs: int) -> list[range]:
+    """Divide pieces of work into runs of nearly equal length, one per process."""
+    edges = [count * n // jobs for n in range(jobs + 1)]
     return [range(a, b) for a, b in itertools.pairwise(edges) if a < b]
 
 
 def spread(
-    run: Callable[[range], Any],
-    arrays: Sequence[Array],
-    blocks: int,
-    jobs: int,
-    keeper: Keeper | None = None,
+    run: Callable[[range], Any], count: int, jobs: int, keeper: Keeper | None = None
 ) -> list[Any]:
-    """Run all blocks in `jobs` processes; `run` executes a share of them.
+    """Do so many pieces of work in `jobs` processes; `run` does a share of them.
 
-    Returns what `run` gave back in each process, which must be data that can be sent.
+    Returns what `run` gave back in each process, which must be data that can be sent. What it does
+    to memory is not seen here.
     """
     context = multiprocessing.get_context("fork")  # programs are closures, which cannot be sent
-    memory = [a for a in {id(a): a for a in arrays}.values() if a.flags.writeable]
     workers: list[tuple[Any, Any]] = []
     answers: list[Any] = []
     try:
         with undisturbed():
-            for share in shares(blocks, jobs):
+            for share in shares(count, jobs):
                 ours, theirs = context.Pipe(duplex=False)
-                worker = context.Process(target=_work, args=(run, share, memory, theirs))
+                worker = context.Process(target=_work, args=(run, share, theirs))
                 worker.start()
                 theirs.close()
                 workers.append((worker, ours))
@@ -85,8 +75,7 @@ def spread(
     for answer in answers:
         if isinstance(answer, BaseException):
             raise answer
-    _put_together(memory, [changes for changes, _ in answers])
-    return [value for _, value in answers]
+    return answers
 
 
 def apart(run: Callable[[], Any], arrays: Sequence[Array], keeper: Keeper | None = None) -> Any:
@@ -103,7 +92,7 @@ def apart(run: Callable[[], Any], arrays: Sequence[Array], keeper: Keeper | None
             there[...] = raw_bytes(array)
         return value
 
-    (value,) = spread(work, [], 1, 1, keeper)
+    (value,) = spread(work, 1, 1, keeper)
     for there, array in zip(shared, memory, strict=True):
         array[...] = there.view(array.dtype).reshape(array.shape)
     return value
@@ -123,17 +112,15 @@ def _silent(status: int) -> PtoError:
     """A process was ended: by the kernel, by whoever runs short of memory, by hand."""
     return fail(
         "jobs",
-        "a process of the launch ended before its blocks were done",
+        "a process ended before its work was done",
         got=[("exit code", status)],
         fix="leave jobs out to see what ends it; fewer processes need less memory",
     )
 
 
-def _work(run: Callable[[range], Any], share: range, memory: list[Array], answer: Any) -> None:
-    before = [a.copy() for a in memory]
+def _work(run: Callable[[range], Any], share: range, answer: Any) -> None:
     try:
-        value = run(share)
-        answer.send(([_changed(a, b) for a, b in zip(memory, before, strict=True)], value))
+        answer.send(run(share))
     except (Exception, SystemExit) as error:
         if not isinstance(error, PtoError):  # of the kernel itself, whose frames stay behind
             hide_frames(error)
@@ -153,27 +140,3 @@ def _sendable(error: BaseException) -> BaseException:
             told.add_note(note)
         return told
     return error
-
-
-def _changed(array: Array, before: Array) -> Change:
-    now = raw_bytes(array)
-    where = np.flatnonzero(now != raw_bytes(before))
-    return where, now[where]
-
-
-def _put_together(memory: list[Array], answers: list[list[Change]]) -> None:
-    for index, array in enumerate(memory):
-        flat = raw_bytes(array).copy()
-        owner = np.zeros(flat.size, np.uint8)
-        for changes in answers:
-            where, values = changes[index]
-            if (owner[where] & (flat[where] != values)).any():
-                raise fail(
-                    "jobs-conflict",
-                    "blocks of different processes wrote different values to the same bytes",
-                    got=[("array", f"{array.dtype} {array.shape}")],
-                    fix="run these blocks in one process: leave jobs out",
-                )
-            flat[where] = values
-            owner[where] = 1
-        array[...] = flat.view(array.dtype).reshape(array.shape)

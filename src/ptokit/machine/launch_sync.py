@@ -106,7 +106,7 @@ class LaunchSync(Sync):
         machine, queues = self.machine, self.scheduler.queues
         event = machine.operation
         if pipe is Pipe.S or not self._holds_pipes:
-            self.block(Take(semaphores, why, site, early))
+            self.block(Take(semaphores, why, site, early, token))
             for semaphore in semaphores:
                 taken = semaphore.take()
                 queues.learn_all(self.core, taken)

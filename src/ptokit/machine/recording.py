@@ -11,7 +11,7 @@ import os
 import pickle
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ptokit.base.diagnostics import where
@@ -153,14 +153,13 @@ class Recording:
         return f"<{len(self)} events of {len(self._blocks)} blocks>"
 
 
-def joined(parts: Iterable[Recording]) -> Recording:
-    """The recording of a launch whose blocks ran in several processes."""
+def taken_over(sent: Recording) -> Recording:
+    """The recording that another process has sent, which answers no more for its files."""
     whole = Recording()
-    for part in parts:
-        for block, events in part._blocks.items():
-            whole._blocks[block] = events
-            if isinstance(events, _Written):
-                whole._answer_for(events.path)
+    for block, events in sent._blocks.items():
+        whole._blocks[block] = events
+        if isinstance(events, _Written):
+            whole._answer_for(events.path)
     return whole
 
 

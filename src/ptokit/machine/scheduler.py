@@ -95,7 +95,6 @@ class Options:
     # it also runs under many schedules, and must leave the same bytes in `arrays` each time.
     hazards: bool | str = True
     arrays: Sequence[Any] = ()  # global memory of the programs
-    jobs: int = 1  # processes over which the blocks are spread
     # What an earlier launch of the same programs left; it serves a single plain run.
     arena: Arena | None = None
     executor: Callable[[Any], Executor] | None = None  # an engine's, or else the fast one

@@ -21,7 +21,6 @@ from ptokit.ir.fifos import (
     opens_pipe,
     split_of,
 )
-from ptokit.ir.flow import core_of
 from ptokit.isa.fifos import FLAG_IDS
 
 Key = tuple[str, str, int]  # the function and name of a buffer, and the direction it serves
@@ -153,8 +152,3 @@ def flag_bases(groups: Iterable[Group]) -> dict[Group, int | None]:
         for name in group.functions if base is not None else ():
             taken.setdefault(name, set()).update(range(base or 0, (base or 0) + width))
     return found
-
-
-def is_side(op: Op) -> bool:
-    """Whether a front end wrote an operation for one kind of core."""
-    return bool(core_of(op)) and not op.regions

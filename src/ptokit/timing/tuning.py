@@ -120,7 +120,7 @@ def sweep(
             return [attempt(part[number]) for number in numbers]
 
         if jobs > 1:
-            found += [each for one in spread(share, [], len(part), jobs) for each in one]
+            found += [each for one in spread(share, len(part), jobs) for each in one]
         else:
             found += share(range(len(part)))
         done(len(part))
