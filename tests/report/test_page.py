@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ptokit.base.diagnostics import UsageError
 from ptokit.report import page_data
 from ptokit.report.page import WEB, Page
 from ptokit.report.page_data import MOST_EVENTS, lifetimes
@@ -151,3 +152,10 @@ def test_a_text_cannot_end_the_numbers() -> None:
 
 def test_the_licence_of_the_charts_is_on_the_page() -> None:
     assert (WEB / "uPlot.LICENSE").read_text() in page_of().html
+
+
+def test_a_page_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
+    page = Page("empty", [])
+    for place in (tmp_path / "no" / "k.html", tmp_path, 3):
+        with pytest.raises(UsageError, match=r"cannot write|has a name"):
+            page.write(place)  # type: ignore[arg-type]

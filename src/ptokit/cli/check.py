@@ -26,10 +26,10 @@ from ptokit.base.diagnostics import (
     unrepeated,
     usage_error,
 )
+from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, Release, Strict, amount, counted, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.cpp_file import ARGUMENTS, CppCall, check_cpp, is_cpp
-from ptokit.cli.files import write_text
 from ptokit.cli.python_file import Checked, Job, Rules, check_python, no_kernel
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_text, shown_name

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
+from ptokit.base.files import write_text
 from ptokit.cli.answer import AsJson, Exit, answer, failed, wants_json
-from ptokit.cli.files import write_text
 from ptokit.conform import Summary, load_cases, run_case
 
 

@@ -13,11 +13,11 @@ from typing import Annotated
 import typer
 
 from ptokit.base.diagnostics import ProgramError, usage_error
+from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, amount, profile
 from ptokit.cli.answer import AsJson, Exit, answer, wants_json
 from ptokit.cli.check import is_python, targets_of
 from ptokit.cli.cpp_file import ARGUMENTS, is_cpp, not_rewritten
-from ptokit.cli.files import write_text
 from ptokit.cli.python_file import Job, Rules, check_python
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_own_text, shown_name

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from ptokit.base.files import write_text
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.cpp_file import is_cpp, not_rewritten
-from ptokit.cli.files import write_text
 from ptokit.cli.sources import read_own_text, shown_name
 from ptokit.from_text import formatted
 

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.cpp_file import ARGUMENTS
-from ptokit.cli.files import write_text
 from ptokit.cli.launches import Asked
 from ptokit.report.page import Page
 

@@ -11,10 +11,10 @@ import numpy as np
 import typer
 
 from ptokit.base.diagnostics import Diagnostic, usage_error
+from ptokit.base.files import Fill, make_folder, write
 from ptokit.cli import Allow, Defines, OnTarget, Release, Strict, pass_or_refuse, profile
 from ptokit.cli.answer import AsJson, Exit, answer
 from ptokit.cli.cpp_file import ARGUMENTS, CppCall, is_cpp
-from ptokit.cli.files import Fill, make_folder, write
 from ptokit.cli.sources import load_program
 from ptokit.cli.steps import Asked, finishing
 from ptokit.folders.arrays import array_for

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from ptokit.base.diagnostics import usage_error
+from ptokit.base.files import write_text
 from ptokit.cli import Allow, Defines, OnTarget
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.cpp_file import ARGUMENTS
-from ptokit.cli.files import write_text
 from ptokit.cli.launches import Asked
 
 

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from ptokit.base.diagnostics import usage_error
+from ptokit.base.files import write_text
 from ptokit.cli import Allow, OnTarget
 from ptokit.cli.answer import AsJson, answer
 from ptokit.cli.check import is_python
-from ptokit.cli.files import write_text
 from ptokit.cli.launches import Asked
 from ptokit.cli.sources import read_text
 from ptokit.timing.tuning import Tuned

@@ -14,6 +14,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ptokit.base.files import write_text
+
 WEB = Path(__file__).parent / "web"
 _STYLES = ("uPlot.min.css", "page.css")
 _SCRIPTS = ("uPlot.iife.min.js", "base.js", "timeline.js", "memory.js", "code.js", "main.js")
@@ -49,7 +51,7 @@ class Page:
 
     def write(self, path: str | Path) -> None:
         """Write the page to a file."""
-        Path(path).write_text(self.html, "utf-8")
+        write_text(path, self.html)
 
     def _repr_html_(self) -> str:
         return (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ptokit.base.diagnostics import where
+from ptokit.base.files import write_text
 from ptokit.base.location import Location
 from ptokit.timing.advice import Advice, Proof, advice
 from ptokit.timing.model import Model, Outcome, Stall, Timed, core_and_index
@@ -392,7 +393,7 @@ class Timing:
 
     def chrome(self, path: str | Path) -> None:
         """Write a trace for Perfetto or chrome://tracing, with arrows from signals to waits."""
-        Path(path).write_text(self.chrome_text(), "utf-8")
+        write_text(path, self.chrome_text())
 
     def chrome_text(self) -> str:
         """The trace that `chrome` writes."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ptokit.base.diagnostics import usage_error
+from ptokit.base.files import write_text
 from ptokit.machine.jobs import spread
 
 _SHOWN = 20  # settings of a table
@@ -63,7 +64,7 @@ class Tuned:
 
     def write(self, path: str | Path) -> None:
         """Keep the result in a file."""
-        Path(path).write_text(self.text, "utf-8")
+        write_text(path, self.text)
 
     @staticmethod
     def read(path: str | Path) -> Tuned:

@@ -1,6 +1,6 @@
-"""What commands write: arrays, reports, texts.
+"""What is written for the user: arrays, reports, texts.
 
-An output is written beside its place and renamed when it is complete: whoever stops a command, or
+An output is written beside its place and renamed when it is complete: whoever stops it, or
 has no room left, still has the old file.
 """
 
@@ -18,9 +18,11 @@ from ptokit.base.diagnostics import PtoError, usage_error
 Fill = Callable[[BinaryIO], object]  # writes the contents of a file
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: str | Path, text: str) -> None:
     """Write a text file, or leave the old one."""
-    write({path: lambda file: file.write(text.encode("utf-8"))})
+    if not isinstance(path, str | os.PathLike):
+        raise usage_error("file", "a file has a name", got=[("path", path)], fix='"report.html"')
+    write({Path(path): lambda file: file.write(text.encode("utf-8"))})
 
 
 def write(files: Mapping[Path, Fill]) -> None:
