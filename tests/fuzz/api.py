@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 import ptokit
+import ptokit.micro
 from ptokit.base.diagnostics import InternalError, PtoError
 from ptokit.base.dtypes import DType
 from ptokit.base.location import is_ours
@@ -166,6 +167,7 @@ class Call:
     def run(self) -> None:
         kinds = [self.instruction] * 6 + [self.function] * 3
         kinds += [self.method] * 2 + [self.view, self.kernel, self.of_kernel, self.of_text]
+        kinds += [self.registers] * 2
         target, mode = self.random.choice(list(TARGETS)), self.random.choice(["manual", "auto"])
         with device(target, mode, check=False):
             self.tell(target, mode)
@@ -324,6 +326,20 @@ class Call:
         consts = {n: values.pop(n) for n in list(values) if n in known}
         self.launch(launched, target, list(values.values()), consts)
 
+    def registers(self, target: str) -> None:
+        """A kernel of one operation below tiles, inside a scope or outside."""
+        name = self.random.choice(ptokit.micro.__all__)
+        values = {f"h{n}": self.hostile() for n in range(3)}
+        words = ["v", "v", "m", "p", "x", "s", "0", "64", "'NORM'", *values]
+        given = ", ".join(self.random.choice(words) for _ in range(self.random.randrange(5)))
+        form = self.random.choice(["", "", "", "[half]", "[32]", "[h0]"])
+        indent = " " * self.random.choice([4, 8, 8, 8])
+        line = f"{name}{form}({given})"
+        self.tell("registers", line, values)
+        text = f"{_SCOPE}{indent}{line}\n"
+        args = [np.zeros(256, np.float32), 3]
+        self.launch(_kernel(text, "manual", values), "a5", args, {})
+
     def of_kernel(self, target: str) -> None:
         """A kernel that is right, asked for something with hostile arguments and options."""
         args: list[Any] = [np.zeros((16, 64), np.float32), np.zeros((16, 64), np.float32), 1.5]
@@ -344,7 +360,9 @@ class Call:
         self.launch(program["f"], target, args, {})
 
     def launch(self, kernel: Any, target: str, args: list[Any], consts: dict[str, Any]) -> None:
-        way = self.random.choice(["eager", "lowered", "lowered", "text", "cpp", "check", "grid"])
+        way = self.random.choice(
+            ["eager", "lowered", "lowered", "text", "cpp", "check", "grid", "time", "memory_map"]
+        )
         self.tell(way, *args, consts)
         options = {n: self.hostile() for n in _OPTIONS if self.chance(0.05)}
         options = {"target": target, **options}
@@ -353,6 +371,11 @@ class Call:
             kernel.text(*args, **{"form": self.random.choice(["l1", "l2", "l3", "x"]), **options})
         elif way == "cpp":
             kernel.cpp(*args, **options, **consts)
+        elif way == "time":
+            kernel.time(self.small(), tuple(args), **options, **consts)
+        elif way == "memory_map":
+            chosen = {n: v for n, v in options.items() if n not in ("place", "sync")}
+            kernel.memory_map(*args, **chosen, **consts)
         elif way == "check":
             del options["target"]
             kernel.check("all", *args, **options, **consts)
@@ -371,7 +394,15 @@ class Call:
 
 
 _OPTIONS = ("target", "defines", "rules", "allow", "place", "sync")
-_RUN_OPTIONS = ("seed", "schedule", "jobs", "check", "engine", "max_steps", "max_seconds")
+_RUN_OPTIONS = (
+    "seed", "schedule", "jobs", "check", "engine", "max_steps", "max_seconds", "slack", "timing",
+)  # fmt: skip
+_SCOPE = """def k(x, s):
+    p = castptr(0, float32, "ub")
+    with vecscope():
+        m = pset_b32("PAT_ALL")
+        v = vlds(p, 0)
+"""
 _GOOD = """def k(x, y, s):
     a = Tile[TileType.Vec, float32, 16, 64]()
     TLOAD(a, GlobalTensor(x))
@@ -402,12 +433,13 @@ _BRACKETS: dict[str, list[tuple[Any, ...]]] = {
 _source = [0]
 
 
-def _kernel(text: str, mode: str) -> Any:
+def _kernel(text: str, mode: str, values: dict[str, Any] | None = None) -> Any:
     """A kernel of this source, whose lines can be found."""
     _source[0] += 1
     name = f"<fuzz {_source[0]}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space: dict[str, Any] = {**vars(ptokit)}
+    below = {name: getattr(ptokit.micro, name) for name in ptokit.micro.__all__}
+    space: dict[str, Any] = {**below, **vars(ptokit), **(values or {})}
     exec(compile(text, name, "exec"), space)
     return ptokit.kernel(mode=mode)(space["k"])
 
