@@ -2,127 +2,29 @@
 
 `from ptokit import *` gives a kernel author everything the PTO pages speak of: tile and tensor
 types, element types, enumerations, and every instruction under its own name.
+
+The names load when one of them is first used (`names.py`): `import ptokit` alone is quick, and so
+is a command that needs no table of instructions.
 """
 
 from __future__ import annotations
 
-from enum import EnumType as _EnumType
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ptokit import comm
-from ptokit.base import comm_enums as _comm_enums
-from ptokit.base import dtypes as _dtypes
-from ptokit.base import enums as _enums
-from ptokit.base import precision as _precision
-from ptokit.base.comm_enums import *
-from ptokit.base.diagnostics import (
-    InternalError,
-    NotSupported,
-    ProgramError,
-    PtoError,
-    PtoWarning,
-)
-from ptokit.base.dtypes import *
-from ptokit.base.entry import public as _public
-from ptokit.base.enums import *
-from ptokit.base.precision import *
-from ptokit.base.tiles import DYNAMIC
-from ptokit.frontend import api as _api
-from ptokit.frontend import asynchronous as _asynchronous
-from ptokit.frontend import events as _events
-from ptokit.frontend import pipes as _pipes
-from ptokit.frontend import tensor_types as _tensor_types
-from ptokit.frontend import types as _types
-from ptokit.frontend.advice import meant as _meant
-from ptokit.frontend.api import *
-from ptokit.frontend.asynchronous import *
-from ptokit.frontend.events import *
-from ptokit.frontend.helpers import static_range
-from ptokit.frontend.pipes import *
-from ptokit.frontend.sections import cube_section, vector_section
-from ptokit.frontend.session import device, reset
-from ptokit.frontend.supports import supports
-from ptokit.frontend.tensor_types import *
-from ptokit.frontend.types import *
-from ptokit.isa.sort_records import MrgSortExecutedNumList
-
 if TYPE_CHECKING:
-    from ptokit.folders.goldens import run_goldens
-    from ptokit.folders.runs import run_folder
-    from ptokit.from_cpp import cpp
-    from ptokit.from_python import kernel
-    from ptokit.from_text import load, load_parts, loads
-    from ptokit.ir.limits import TextLimits
-    from ptokit.kernels import Kernel
-
-# What needs IR, passes and engines loads when it is first used: `import ptokit` stays quick.
-_LATE = {
-    "Kernel": "ptokit.kernels",
-    "cpp": "ptokit.from_cpp",
-    "kernel": "ptokit.from_python",
-    "load": "ptokit.from_text",
-    "load_parts": "ptokit.from_text",
-    "loads": "ptokit.from_text",
-    "run_folder": "ptokit.folders.runs",
-    "run_goldens": "ptokit.folders.goldens",
-    "TextLimits": "ptokit.ir.limits",
-}
+    from ptokit.names import *
 
 
-@_public
 def __getattr__(name: str) -> Any:
-    module = _LATE.get(name)
-    if module is None:
-        hint = "" if name.startswith("_") else _meant(name, globals())
-        raise AttributeError(f"module 'ptokit' has no attribute {name!r}{hint and '; ' + hint}")
-    globals()[name] = found = getattr(import_module(module), name)
-    return found
+    if name.startswith("__") and name != "__all__":  # Python asks modules for many of these
+        raise AttributeError(f"module 'ptokit' has no attribute {name!r}")
+    names = import_module("ptokit.names")
+    space = globals()
+    space.update(names.LOADED, __all__=names.__all__)
+    space[name] = value = names.__all__ if name == "__all__" else names.found(name, space)
+    return value
 
 
-_element_types = [n for n, v in vars(_dtypes).items() if isinstance(v, _dtypes.DType)]
-_enumerations = [
-    n
-    for m in (_enums, _comm_enums, _precision)
-    for n, v in vars(m).items()
-    if isinstance(v, _EnumType) and v.__members__
-]
-
-__all__ = [
-    "comm",
-    "DYNAMIC",
-    "DType",
-    "dtype",
-    "device",
-    "reset",
-    "supports",
-    "cpp",
-    "kernel",
-    "Kernel",
-    "load",
-    "load_parts",
-    "loads",
-    "run_folder",
-    "run_goldens",
-    "TextLimits",
-    "static_range",
-    "cube_section",
-    "vector_section",
-    "PadCustom",
-    "PadValueCustom",
-    "PadValueCustom16",
-    "MrgSortExecutedNumList",
-    "PtoError",
-    "PtoWarning",
-    "ProgramError",
-    "NotSupported",
-    "InternalError",
-]
-__all__ += _element_types  # pyright: ignore[reportUnsupportedDunderAll]
-__all__ += _enumerations  # pyright: ignore[reportUnsupportedDunderAll]
-__all__ += _api.__all__
-__all__ += _asynchronous.__all__
-__all__ += _events.__all__
-__all__ += _pipes.__all__
-__all__ += _tensor_types.__all__
-__all__ += _types.__all__
+def __dir__() -> list[str]:
+    return [*globals(), *import_module("ptokit.names").__all__]

@@ -1,6 +1,18 @@
-"""`python -m ptokit` is the same as the `ptokit` command."""
+"""The `ptokit` command; `python -m ptokit` is the same."""
 
-from ptokit.cli import main
+import sys
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--version"]:  # asked by scripts, again and again: nothing else is loaded
+        from importlib.metadata import version
+
+        print(f"ptokit {version('ptokit')}")
+        return
+    from ptokit.cli import main
+
+    main()
+
 
 if __name__ == "__main__":
     main()
