@@ -524,13 +524,13 @@ class _Writer:
         if self.mode == "manual":
             return  # its tiles have no addresses
         self.product()
-        self.write("a16, b16 = Mat16(), Mat16()")
-        self.write("l16, r16 = TileLeft[half, 32, 32](), TileRight[half, 32, 32]()")
-        self.write("TMOV(a16, acc)")
-        self.write("TMOV(b16, acc)")
-        self.write("TMOV(l16, a16)")
-        self.write("TMOV(r16, b16)")
-        self.write("TMATMUL(acc, l16, r16)")
+        self.write("half_a, half_b = Mat16(), Mat16()")
+        self.write("left16, right16 = TileLeft[half, 32, 32](), TileRight[half, 32, 32]()")
+        self.write("TMOV(half_a, acc)")
+        self.write("TMOV(half_b, acc)")
+        self.write("TMOV(left16, half_a)")
+        self.write("TMOV(right16, half_b)")
+        self.write("TMATMUL(acc, left16, right16)")
         self.write("TSTORE(GlobalTensor(y), acc)")
 
     def listed(self) -> None:
