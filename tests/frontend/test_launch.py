@@ -178,3 +178,18 @@ def test_a_number_of_more_than_64_bits_is_an_error_where_it_is_made(engine: str)
     with pytest.raises(ProgramError, match="the result has more than 64 bits") as caught:
         computes[1](y, 3_000_000, path="lowered", engine=engine)
     assert "n * n * n" in caught.value.diagnostics[0].location.text
+
+
+@kernel(mode="auto")
+def chooses(y, n):
+    t = Tile[TileType.Vec, float32, 16, 16]()
+    small = n * n * n if n < 1000 else 0
+    TEXPANDS(t, small)
+    TSTORE(GlobalTensor(y), t)
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_what_is_not_chosen_is_not_computed(path: str) -> None:
+    y = np.ones((16, 16), np.float32)
+    chooses[1](y, 3_000_000, path=path)
+    assert (y == 0).all()

@@ -67,6 +67,13 @@ def meaning(op: Op) -> Meaning | None:
     return None
 
 
+def is_total(op: Op) -> bool:
+    """Whether an operation computes a number of any operands: it can be evaluated in vain."""
+    name = op.name.partition(".")[2]
+    is_counted = name in _GROWING and op.results[0].type == INDEX
+    return op.name in NAMES and name not in _PARTIAL and not is_counted
+
+
 def _constant(op: Op) -> tuple[Number, ...] | None:
     value = op.attrs["value"]
     if isinstance(value, FloatAttr):
@@ -144,7 +151,10 @@ _INTEGER: dict[str, Callable[[int, int, int], int]] = {
     "minui": lambda a, b, n: min(unsigned(a, n), unsigned(b, n)),
 }
 
-_GROWING = ("addi", "subi", "muli", "shli")
+_GROWING = ("muli", "shli")  # sums that leave 64 bits wrap: so far no counter comes
+_SHIFTS = ("shli", "shrsi", "shrui")
+_DIVISIONS = ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi")
+_PARTIAL = (*_SHIFTS, *_DIVISIONS, "fptosi", "fptoui")  # undefined for some operands
 _WIDE = ("addui_extended", "mulsi_extended", "mului_extended")
 
 

@@ -42,6 +42,7 @@ from ptokit.frontend.lowering.symbols import (
     truth,
 )
 from ptokit.ir.core import Block, Value
+from ptokit.ir.evaluate import is_total
 from ptokit.ir.types import I1, ScalarType
 
 if TYPE_CHECKING:
@@ -266,16 +267,8 @@ class Branches:
 def _is_free(block: Block) -> bool:
     """Whether it does no harm to compute a block in vain."""
     return all(isinstance(v.type, ScalarType) for v in block.ops[-1].operands) and all(
-        op.name.removeprefix("arith.") in _HARMLESS for op in block.ops[:-1]
+        is_total(op) for op in block.ops[:-1]
     )
-
-
-# Arithmetic that has a result for all operands.
-_HARMLESS = (
-    *("constant", "cmpi", "cmpf", "select", "negf", "addi", "subi", "muli", "andi", "ori", "xori"),
-    *("maxsi", "minsi", "addf", "subf", "mulf", "divf", "maximumf", "minimumf", "index_cast"),
-    *("extf", "truncf", "extsi", "extui", "trunci", "sitofp"),
-)
 
 
 def nothing_like(value: Any) -> tuple[Any]:
