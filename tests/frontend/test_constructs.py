@@ -65,7 +65,7 @@ def test_what_is_refused_when_lowered_runs_as_it_stands(made: Construct) -> None
 
 
 def both_paths(kernel: Kernel, given: object, n: object, grid: object = 1) -> np.ndarray:
-    """What a kernel writes, the same as it stands, lowered, and spread over processes."""
+    """What a kernel writes, the same as it stands, lowered, and on the reference engine."""
     results = []
     for options in ({}, {"path": "lowered"}, {"path": "lowered", "engine": "reference"}):
         y = np.full((ROWS, COLS), -1, np.float32)
