@@ -14,7 +14,7 @@ from tests.fuzz.test_doors import CHUNK, agree
 # Out of 400 kernels, at least so many use one of these.
 WANTED = {
     "cube": ("TMATMUL|TMATMUL_ACC", 150),
-    "half products": ("TMATMUL.acc, l16", 30),
+    "half products": ("TMATMUL.acc, left16", 30),
     "reductions along rows": ("TROWSUM|TROWMIN|TROWMAX", 60),
     "reductions along columns": ("TCOLSUM|TCOLMIN|TCOLMAX", 60),
     "conversions to integers": (r"TCVT.i\d", 60),
