@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable
 from enum import EnumType
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,7 @@ MISTAKES: dict[str, list[Callable[[], Any]]] = {
     "ConvTile": [
         lambda: ConvTile[TileType.Mat, half, 16, Layout.NC1HWC0, ConvTileShape[1, 1, 8, 16, 16]],
         lambda: ConvTile[TileType.Mat, half],
+        lambda: ConvTile[TileType.Mat, half, 16, Layout.NC1HWC0, SimpleNamespace(dims="ab")],
         lambda: ConvTile(),
         lambda: ConvT(1, 2),
         lambda: ConvT().numpy(),
@@ -281,6 +283,8 @@ MISTAKES: dict[str, list[Callable[[], Any]]] = {
         lambda: comm.World("x"),
         lambda: comm.World(2, "a9"),
         lambda: comm.World(2, mode="maybe"),
+        lambda: comm.World(2).run(lambda: None),
+        lambda: comm.World(2).run(lambda rank: None, 3),
         lambda: in_world(lambda w: w.rank(2)),
         lambda: in_world(lambda w: w.window((2, 2), "float31")),
         lambda: in_world(lambda w: w.remote(GT(X), 1)),

@@ -193,3 +193,9 @@ def test_what_is_not_chosen_is_not_computed(path: str) -> None:
     y = np.ones((16, 16), np.float32)
     chooses[1](y, 3_000_000, path=path)
     assert (y == 0).all()
+
+
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_a_span_of_time_is_no_number(path: str) -> None:
+    with pytest.raises(PtoError):
+        computes[1](np.zeros((16, 16), np.float32), np.timedelta64(3, "s"), path=path)

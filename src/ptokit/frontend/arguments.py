@@ -116,6 +116,9 @@ class template:  # noqa: N801 - reads as a word in a with statement
         ) from None
 
 
+_NO_NUMBERS = "mMcSU"  # kinds of NumPy's: spans of time, dates, complex numbers, texts
+
+
 def check_argument(name: str, value: Any) -> None:
     """Refuse what no kernel can be given, whatever path it takes."""
     if isinstance(value, list | dict | set):
@@ -132,6 +135,13 @@ def check_argument(name: str, value: Any) -> None:
     elif is_record(value):
         for field in fields(value):
             check_argument(f"{name}.{field.name}", getattr(value, field.name))
+    elif isinstance(value, np.generic) and value.dtype.kind in _NO_NUMBERS:
+        raise fail(
+            "argument-type",
+            f"{name} is a {type(value).__name__} of NumPy, which no kernel computes with",
+            got=[(name, value)],
+            fix=f"pass a number: float(...) or int(...) of what {name} stands for",
+        )
     elif not isinstance(value, np.generic) and is_array(value):
         as_array(value, name)
     elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
@@ -168,7 +178,8 @@ def _as_number(value: Any) -> Any:
     """Arithmetic with NumPy's numbers would round or wrap as their own types do."""
     if isinstance(value, float | np.floating):
         return np.float32(value)
-    return int(value) if isinstance(value, np.integer) else value
+    is_whole = isinstance(value, np.integer) and value.dtype.kind in "iu"  # and no time span
+    return int(value) if is_whole else value
 
 
 def is_array(value: Any) -> bool:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -89,6 +90,8 @@ class World:
         A rank runs until it waits for a signal; then another one goes on. With a seed the ranks
         alternate at random, the same way for the same seed.
         """
+        with template("run", "world.run(program, *args)", (program, *args), "arguments"):
+            signature(program).bind(0, *args)  # program(rank, *args)
 
         def on(number: int) -> Any:
             with self.rank(number):

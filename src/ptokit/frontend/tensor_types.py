@@ -169,7 +169,8 @@ class _ConvMeta(type):
         with template("ConvTile", "ConvTile[Loc, DType, BufferSize, Layout, ConvTileShape]", given):
             loc, element, buffer_size, layout, shape = arguments(given)
             space, kind = choice(TileType, loc), choice(Layout, layout)
-            spec = ConvSpec.of(space, dtype(element), index(buffer_size), kind, shape.dims)
+            dims = tuple(index(n) for n in shape.dims)
+            spec = ConvSpec.of(space, dtype(element), index(buffer_size), kind, dims)
         reject(spec.violations(), f"ConvTile[{spec}]")
         return conv_class(spec)
 
