@@ -307,6 +307,8 @@ MISTAKES: dict[str, list[Callable[[], Any]]] = {
         lambda: comm.ParallelGroup([GT(X)])[1],
         lambda: comm.ParallelGroup([GT(X), GlobalTensor(BYTES)]),
         lambda: comm.ParallelGroup([3]),
+        lambda: comm.ParallelGroup([]).shape,
+        lambda: comm.ParallelGroup([]).dtype,
         lambda: comm.ParallelGroup.Create([GT(X)], 3, 0),
     ],
     "launch": [lambda: launch({"mix": mistake}), lambda: launch({"mix": mistake}, hazards="odd")],

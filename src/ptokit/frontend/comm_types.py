@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ptokit.base.comm_enums import CcuInputSource
-from ptokit.base.diagnostics import fail, usage_error
+from ptokit.base.diagnostics import ProgramError, fail, usage_error
 from ptokit.base.dtypes import DType, dtype, f32, i32
 from ptokit.base.entry import public, public_record
 from ptokit.base.layout import Array
@@ -37,6 +37,7 @@ from ptokit.base.tiles import DYNAMIC
 from ptokit.frontend.arguments import arguments, index, template
 from ptokit.frontend.session import device
 from ptokit.frontend.tensor_types import GlobalTensor, Shape, Stride, global_class
+from ptokit.isa.facts import Unknown
 from ptokit.isa.groups import Group
 from ptokit.isa.targets import Target
 from ptokit.isa.targets.defines import Defines
@@ -245,6 +246,10 @@ def _grid_class(rows: int, cols: int) -> type[Signal2D]:
     return _Signal2DMeta(f"Signal2D[{rows}, {cols}]", (Signal2D,), {"sizes": (rows, cols)})
 
 
+class _NoMembersError(ProgramError, Unknown):
+    """What is not known of a group because it has no members, which is the user's mistake."""
+
+
 @public
 class ParallelGroup(Group):
     """The buffers of the members of a collective, and the index of the root among them.
@@ -278,6 +283,14 @@ class ParallelGroup(Group):
             )
         self.views = given
         self.rootIdx = int(root)
+
+    def __getattribute__(self, name: str) -> Any:
+        try:
+            return super().__getattribute__(name)
+        except Unknown:
+            raise fail(
+                "group-size", f"a group without members has no {name}", kind=_NoMembersError
+            ) from None
 
     @classmethod
     def Create(cls, tensors: Iterable[GlobalObject], size: int, root: int) -> ParallelGroup:
