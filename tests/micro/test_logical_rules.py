@@ -190,3 +190,34 @@ def test_a_layout_takes_so_many_registers(lanes: int, layout: str, parts: int) -
 def test_types_that_no_vector_has(text: str) -> None:
     with pytest.raises(PtoError, match="unknown-type"):
         loads(f"func.func private @f(%a: {text}) {{ return }}")
+
+
+@pytest.mark.parametrize(
+    ("type_", "is_read"),
+    [
+        (vector(1 << 20), True),
+        (vector((1 << 20) + 1), False),
+        (mask(1 << 20), True),
+        (mask((1 << 20) + 1), False),
+        ("!pto.vmi.vreg<64xf32, #pto.vmi.layout<contiguous, lane_stride = 65536>>", True),
+        ("!pto.vmi.vreg<64xf32, #pto.vmi.layout<contiguous, lane_stride = 65537>>", False),
+    ],
+)
+def test_sizes_of_types_have_bounds(type_: str, is_read: bool) -> None:
+    """Beyond, working out where lanes lie would take memory without end."""
+    try:
+        assert (told("", type_) == []) == is_read
+    except PtoError:
+        assert not is_read
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [("8 : i64", []), ("8.0 : f32", ["micro-word"]), ('"8"', ["micro-word"])],
+)
+def test_a_word_that_is_a_number_is_one(number: str, expected: list[str]) -> None:
+    """It is said before any law counts with it."""
+    small = vector(8)
+    line = f"%r = pto.vmi.group_reduce_addf %a, %b {{num_groups = {number}, reassoc}}"
+    types = f": {F}, {mask(64)} -> {small}"
+    assert told(f"{line} {types}", F, mask(64)) == expected

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ptokit.base.diagnostics import Diagnostic
 from ptokit.base.dtypes import DType, dtype
-from ptokit.ir.attributes import StringAttr
+from ptokit.ir.attributes import IntAttr, StringAttr
 from ptokit.ir.core import Op, complaint
 from ptokit.ir.logical_rules import broken_laws, broken_vectors
 from ptokit.ir.types import SINGLES_OF, MaskType, RegisterType, ScalarType, Type
@@ -36,15 +36,18 @@ def broken_rules(op: Op, record: Micro) -> Iterator[Diagnostic]:
     """What the record of an operation says of its operands, where it does not hold."""
     words = list(_words(op, record))
     yield from words
-    if record.is_logical:
-        yield from broken_vectors(op, record)
-        return
+    found = list(broken_vectors(op, record) if record.is_logical else _broken_types(op, record))
+    yield from found or ([] if words else broken_laws(op, record))
+
+
+def _broken_types(op: Op, record: Micro) -> Iterator[Diagnostic]:
     types = {
         **dict(zip(op.labels, (v.type for v in op.operands), strict=True)),
         **dict(zip(op.result_labels, (v.type for v in op.results), strict=True)),
     }
-    found = [*_elements(op, record, types), *_masks(op, record, types), *_moved(op, types)]
-    yield from found or ([] if words else broken_laws(op, record))
+    yield from _elements(op, record, types)
+    yield from _masks(op, record, types)
+    yield from _moved(op, types)
 
 
 def _moved(op: Op, types: dict[str, Type]) -> Iterator[Diagnostic]:
@@ -69,6 +72,9 @@ def _words(op: Op, record: Micro) -> Iterator[Diagnostic]:
             yield complaint(
                 op, "micro-word", f"{key} is one of {listed}", {key: given}, "use one of these"
             )
+        elif word is not None and word.is_number and not isinstance(attr, IntAttr):
+            shown = f"write {{{key} = {word.example or word.default}}}"
+            yield complaint(op, "micro-word", f"{key} is a whole number", {key: given}, shown)
 
 
 # ---- types -------------------------------------------------------------------------------------

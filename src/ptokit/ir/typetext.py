@@ -263,14 +263,15 @@ def _mask(body: str, start: int) -> MaskType:
 
 
 _MASKS = ("b8", "b16", "b32")
+_MOST_LANES = 1 << 20  # of a logical vector: more bytes than any memory near a core has
 
 
 def _logical(body: str, start: int) -> LogicalType:
     first, _, layout = body.partition(",")
     shape, element = dims(first.strip(), start + _indent(body))
-    if len(shape) != 1 or shape[0] <= 0:
+    if len(shape) != 1 or not 0 < shape[0] <= _MOST_LANES:
         raise SpellingError(
-            "a logical vector has a positive number of lanes",
+            f"a logical vector has 1 to {_MOST_LANES} lanes",
             start,
             len(body),
             f"write !pto.vmi.vreg<256x{element}>",
@@ -302,9 +303,9 @@ def _layout(text: str, start: int) -> Layout | None:
 def _logical_mask(body: str, start: int) -> LogicalMaskType:
     first, _, layout = body.partition(",")
     found = _LANES.fullmatch(first.strip())
-    if found is None:
+    if found is None or not 0 < int(found[1]) <= _MOST_LANES:
         raise SpellingError(
-            f"{first.strip()!r} is not a number of lanes with pred, b8, b16 or b32",
+            f"{first.strip()!r} is not 1 to {_MOST_LANES} lanes with pred, b8, b16 or b32",
             start,
             len(body),
             "write !pto.vmi.mask<256xpred>",

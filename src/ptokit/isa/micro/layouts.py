@@ -24,6 +24,7 @@ _FIELD = re.compile(r",\s*(slots|lane_stride)\s*=\s*(-?\d+)\s*")
 _REGISTER = 256  # bytes
 _BLOCKS = 8  # of a register
 _FACTORS = (2, 4)
+_MOST = 1 << 16  # no register has as many lanes, and no vector as many groups
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class Layout:
             return f"{self.kind} is 2 or 4"
         if "slots" in given and (self.kind != "num_groups" or self.slots < 0):
             return "slots is a positive number, of num_groups only"
-        if self.factor < 1 or self.lane_stride < 1:
-            return "the numbers of a layout are positive"
+        if not all(1 <= n <= _MOST for n in (self.factor, self.lane_stride, self.slots or 1)):
+            return f"the numbers of a layout are positive, and at most {_MOST}"
         if self.kind == "block_deinterleaved" and "lane_stride" in given:
             return "blocks have no lane_stride"
         return ""

@@ -111,6 +111,11 @@ class Word:
     example: str = ""
 
     @property
+    def is_number(self) -> bool:
+        written = (self.example or self.default or "").partition(" ")[0]
+        return not self.choices and written.isdigit()
+
+    @property
     def number(self) -> int | str | None:
         """The default, as a number where it is one."""
         default = self.default
