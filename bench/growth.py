@@ -193,7 +193,7 @@ SERIES = (
 
 def _run(program, blocks: int, *args, check, **more) -> None:
     if check == "first":
-        program._verdicts.clear()
+        program.programs.memory.forget_verdicts()
         check = True
     program[blocks](*args, target="a2a3", path="lowered", check=check, engine="stepwise", **more)
 

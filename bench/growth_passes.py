@@ -153,7 +153,7 @@ def of_kernel(kernel: Any, operations: int, tiles: int) -> dict[str, float]:
     """The time from Python to the IR as written."""
     x = np.zeros((operations // 8, 8), np.float32)
     arguments = kernel.source.bind((x, x), {"steps": operations // 8, "tiles": tiles})
-    return {"lower": seconds(lambda: kernel.source.written(target("a2a3"), arguments))[0]}
+    return {"lower": seconds(lambda: kernel.source.written(target("a2a3"), arguments, 1))[0]}
 
 
 def loaded(folder: str) -> Any:

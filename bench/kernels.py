@@ -33,6 +33,7 @@ from gemm import gemm
 from ptokit import float32, half
 
 ROUNDS = 15
+SIDE, LENGTH = 512, 1024  # of the matrices, of the sequence
 MOST_FOR_CHECKS, MOST_TO_NUMPY, LEAST_TO_TRITON = 3, 3, 5
 
 # The ways to the same result, by name, and that result.
@@ -40,21 +41,21 @@ Ways = dict[str, Callable[[], np.ndarray]]
 
 
 def gemm_ways(triton: Any) -> tuple[Ways, np.ndarray]:
-    a, b = np.random.default_rng(0).standard_normal((2, 512, 512)).astype(np.float16)
+    a, b = np.random.default_rng(0).standard_normal((2, SIDE, SIDE)).astype(np.float16)
     tile = (128, 128, 64)
     consts = {"kind": half, "acc_kind": float32, "tile": tile}
 
     def ours(check: bool) -> np.ndarray:
-        c = np.zeros((512, 512), np.float32)
+        c = np.zeros((SIDE, SIDE), np.float32)
         gemm[1](a, b, c, target="a5", path="lowered", check=check, **consts)
         return c
 
     def numpy_tiles() -> np.ndarray:
-        out = np.zeros((512, 512), np.float32)
-        for m in range(0, 512, 128):
-            for n in range(0, 512, 128):
+        out = np.zeros((SIDE, SIDE), np.float32)
+        for m in range(0, SIDE, 128):
+            for n in range(0, SIDE, 128):
                 acc = np.zeros((128, 128), np.float32)
-                for k in range(0, 512, 64):
+                for k in range(0, SIDE, 64):
                     left = a[m : m + 128, k : k + 64].astype(np.float32)
                     acc += left @ b[k : k + 64, n : n + 128].astype(np.float32)
                 out[m : m + 128, n : n + 128] = acc
@@ -67,25 +68,25 @@ def gemm_ways(triton: Any) -> tuple[Ways, np.ndarray]:
 
 
 def attention_ways(triton: Any) -> tuple[Ways, np.ndarray]:
-    *args, _ = fa.inputs(np.random.default_rng(0), 1024, 128)
+    *args, _ = fa.inputs(np.random.default_rng(0), LENGTH, 128)
     q, k, v = args[:3]
     consts = {"scale": 0.125, "causal": False, "tile": 128}
 
     def ours(check: bool) -> np.ndarray:
-        out = np.zeros((1024, 64), np.float32)
+        out = np.zeros((LENGTH, 64), np.float32)
         fa.flash_attention[1](*args, out, target="a5", path="lowered", check=check, **consts)
         return out
 
     def numpy_tiles() -> np.ndarray:
-        out = np.zeros((1024, 64), np.float32)
+        out = np.zeros((LENGTH, 64), np.float32)
         work_s, work_p = np.zeros((128, 128), np.float32), np.zeros((128, 128), np.float16)
         work_o = np.zeros((128, 64), np.float32)
-        for i in range(0, 1024, 128):
+        for i in range(0, LENGTH, 128):
             top = np.full((128, 1), -1e30, np.float32)
             norm = np.zeros((128, 1), np.float32)
             total = np.zeros((128, 64), np.float32)
             left = q[i : i + 128].astype(np.float32)
-            for j in range(0, 1024, 128):
+            for j in range(0, LENGTH, 128):
                 work_s[...] = left @ k[j : j + 128].astype(np.float32).T
                 s = work_s * np.float32(0.125)
                 new = np.maximum(top, s.max(axis=1, keepdims=True))
@@ -128,8 +129,8 @@ def main() -> None:
     print(head + f"{'ratio':>7}" + (f"{'triton ms':>11}{'faster':>8}" if triton else ""))
     costs, ratios, gains = [], [], []
     for name, ways in (
-        ("GEMM 512^3 f16", gemm_ways),
-        ("flash attention S=1024 D=64", attention_ways),
+        (f"GEMM {SIDE}^3 f16", gemm_ways),
+        (f"flash attention S={LENGTH} D=64", attention_ways),
     ):
         ms = measure(*ways(triton))
         on, off, plain = ms["on"], ms["off"], ms["numpy"]

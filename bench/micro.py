@@ -16,10 +16,14 @@ from ptokit import PtoWarning, loads
 LIMIT = 15.0  # seconds
 ROUNDS = 250_000
 V, P, M = "!pto.vreg<64xf32>", "!pto.ptr<f32, ub>", "!pto.mask<b32>"
-TEXT = f"""func.func @f(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>) attributes {{pto.kernel}} {{
+
+
+def program(rounds: int) -> str:
+    """A scope of four operations, this many times over."""
+    return f"""func.func @f(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>) attributes {{pto.kernel}} {{
 %c0 = arith.constant 0 : index
 %c1 = arith.constant 1 : index
-%rounds = arith.constant {ROUNDS} : index
+%rounds = arith.constant {rounds} : index
 %zero = arith.constant 0 : i64
 %one = arith.constant 1 : i64
 %bytes = arith.constant 256 : i64
@@ -49,7 +53,7 @@ return
 def main() -> None:
     """Run it once, and say how long it took."""
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    kernel = loads(TEXT)["f"]
+    kernel = loads(program(ROUNDS))["f"]
     started = time.perf_counter()
     with warnings.catch_warnings(action="ignore", category=PtoWarning):
         kernel[1](x, y, target="a5")

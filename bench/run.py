@@ -21,7 +21,7 @@ import numpy as np
 
 from ptokit import *
 
-ROUNDS = 7
+ROUNDS, IMPORTS = 7, 5
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def tmatmul() -> Row:
 
 
 def import_seconds() -> float:
-    """Time of `import ptokit` in a fresh interpreter with compiled modules, best of five."""
+    """Time of `import ptokit` in a fresh interpreter with compiled modules, best of some."""
     code = "import time; t = time.perf_counter(); import ptokit; print(time.perf_counter() - t)"
     with tempfile.TemporaryDirectory() as cache:
         env = {**os.environ, "PYTHONPYCACHEPREFIX": cache}
@@ -100,7 +100,7 @@ def import_seconds() -> float:
         command = [sys.executable, "-c", code]
         runs = [
             float(subprocess.run(command, capture_output=True, text=True, env=env).stdout)
-            for _ in range(6)
+            for _ in range(IMPORTS + 1)
         ]
     return min(runs[1:])  # the first one compiles
 

@@ -15,6 +15,7 @@ TILE = (
 )
 VIEW = "!pto.partition_tensor_view<16x64xf32>"
 GOAL = 0.5
+ROUNDS, OPERATIONS = 5, 5_000
 
 
 def program(ops: int) -> str:
@@ -69,12 +70,12 @@ def measure(text: str) -> dict[str, tuple[float, float]]:
 
 
 def main() -> None:
-    text = program(5_000)
+    text = program(OPERATIONS)
     parse(program(50))  # leave the one-time set-up of the tables out
     count = sum(1 for _ in parse(text).walk())
     # The best of a few: the quietest moment of a machine that others use as well.
-    best = min((measure(text) for _ in range(5)), key=lambda m: m["together"][0])
-    print(f"{count} operations, {len(text) / 1e6:.1f} MB; best of 5")
+    best = min((measure(text) for _ in range(ROUNDS)), key=lambda m: m["together"][0])
+    print(f"{count} operations, {len(text) / 1e6:.1f} MB; best of {ROUNDS}")
     for name, (wall, cpu) in best.items():
         print(f"{name:<9} wall {wall:6.3f} s  cpu {cpu:6.3f} s  {wall / count * 1e6:6.1f} us/op")
     print(f"goal      wall {GOAL:6.3f} s  {'met' if best['together'][0] <= GOAL else 'MISSED'}")
