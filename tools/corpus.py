@@ -1,20 +1,19 @@
 """What becomes of every `.pto` file of a folder: read, checked, printed, converted, run, compared.
 
-python tools/corpus.py DIR [--only REGEX] [--skip run] [--jobs N] [--json FILE] [--table FILE]
+python tools/corpus.py DIR [--only REGEX] [--skip run] [--jobs N] [--journal FILE] [--table FILE]
 
 Files are told apart first: programs at tile level, programs of the micro level, and tests of what
 must be refused. Target, level and options come from the command in a file's `RUN:` lines, else from
 its module, else from the name of its folder. The table (Markdown) names each file that is not read
 or is refused, with the reason. Kernels run on random inputs; where the second interpreter of the
-tests knows them (tests/models), the arrays of both are compared.
+tests knows them (tests/models), the arrays of both are compared. A file that takes too long is told
+like any other fault; with a journal, a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
-import os
 import re
 import sys
 import time
@@ -26,21 +25,24 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
 
 from ptokit.base.diagnostics import PtoError
 from ptokit.folders.inputs import Draw, attempts, is_misled
 from ptokit.from_text import Program, load_parts, loads
+from ptokit.frontend.policies import policy_for
+from ptokit.ir.core import Module
 from ptokit.ir.micro import micro_group
 from ptokit.ir.types import BufferType
 from ptokit.isa.targets import TILE_LIBRARY
+from ptokit.passes.finish import Steps
 from ptokit.passes.reduce_sync import Count, count, total
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+from journal import Journal, TimeUp, apart, followed, limited
 from judgements import JUDGEMENTS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,6 +62,7 @@ _ELSEWHERE = {
 }
 # What is compiled with the assembler's own library of tile operations: by its command, or folder.
 _OWN_LIBRARY = re.compile(r"--pto-backend=vpto|/st/(?:\w+/)?testcase/")
+_MODELS = re.compile("Deepseek|Qwen")  # in the path of what a model consists of
 _FOLDER = re.compile(r"(?:^|[a-z_/])(A[235])(?=/|$)|(?:^|/)(a[235])(?=/|$)")
 
 
@@ -94,8 +97,10 @@ class Verdict:
     agree: bool | None = None
     reasons: dict[str, str] = field(default_factory=dict[str, str])  # of the steps that failed
     order: Count | None = None  # what the pipes wait for, once they are ordered
+    whole: Count | None = None  # the same, with what others imply
     about: str = ""  # what refuses it, where something has to
-    seconds: float = 0.0
+    launch: float = 0.0  # seconds of computing that checking and running its kernels took
+    seconds: float = 0.0  # of everything
 
     def after(self, step: str, why: str | None) -> Verdict:
         """The verdict with one step more: `why` it failed, empty where it did not."""
@@ -103,6 +108,12 @@ class Verdict:
             return self
         reasons = {**self.reasons, step: why} if why else self.reasons
         return replace(self, **{step: not why}, reasons=reasons)
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Verdict:
+        """A verdict from a journal."""
+        kinds: dict[str, Any] = {"order": Count._make, "whole": Count._make, "options": tuple}
+        return cls(**{k: kinds[k](v) if v and k in kinds else v for k, v in data.items()})
 
 
 def classified(text: str, path: str) -> Facts:
@@ -158,23 +169,31 @@ def judged(root: Path, skip: frozenset[str], rules: str, seconds: float, path: P
         programs.update(load_parts(path))
         return ""
 
-    made = made.after("load", _tried(read))
+    def within(step: Callable[[], str | None]) -> str | None:
+        return _tried(step, seconds, start)
+
+    made = made.after("load", within(read))
     if made.load:
         work = _Work(path, facts, list(programs.values()), rules, seconds)
         steps = {"check": work.checked, "print": work.printed, "run": work.ran,
                  "levels": work.converted, "agree": work.compared}  # fmt: skip
         for step in STEPS if facts.kind == "tile" else ("check",):
             before = {"run": made.check, "levels": made.check, "agree": made.run}
-            if step not in skip and before.get(step, True):
-                made = made.after(step, _tried(steps[step]))
-        made = replace(made, order=work.order)
+            in_time = time.perf_counter() - start < seconds
+            if step not in skip and before.get(step, True) and in_time:
+                made = made.after(step, within(steps[step]))
+        launch = round(sum(run.seconds for run in work.runs), 4)
+        made = replace(made, order=work.order, whole=work.whole, launch=launch)
     return replace(made, seconds=round(time.perf_counter() - start, 3))
 
 
-def _tried(step: Callable[[], str | None]) -> str | None:
+def _tried(step: Callable[[], str | None], seconds: float, start: float) -> str | None:
     """Why a step failed; a bug of ours is a reason too."""
     try:
-        return step()
+        with limited(start + seconds - time.perf_counter()):
+            return step()
+    except TimeUp:
+        return f"time: the file takes more than {seconds:g} seconds"
     except PtoError as error:
         return _said(error)
     except MemoryError as error:
@@ -197,6 +216,7 @@ class _Run:
     kernel: str
     draw: Draw
     left: list[Any]
+    seconds: float  # of computing
 
 
 @dataclass
@@ -210,6 +230,7 @@ class _Work:
     seconds: float
     runs: list[_Run] = field(default_factory=list["_Run"])
     order: Count | None = None
+    whole: Count | None = None
 
     def checked(self) -> str:
         level = self.facts.level if len(self.programs) == 1 else self.facts.parts_level
@@ -247,6 +268,7 @@ class _Work:
         first = ""
         for _, draw in attempts(program.launchable, program[name].function, 0, {}):
             made = draw()
+            started = time.process_time()
             try:
                 self._launch(program, name, made, check=True, sync=self.facts.sync)
             except PtoError as error:
@@ -254,7 +276,8 @@ class _Work:
                 if not is_misled(error):
                     return first
                 continue
-            self.runs.append(_Run(program, name, draw, made))
+            took = time.process_time() - started
+            self.runs.append(_Run(program, name, draw, made, took))
             return ""
         return first
 
@@ -282,8 +305,11 @@ class _Work:
                 "l3", on, rules=self.rules, sync=sync, defines=self.facts.defines
             )
             placed = loads(str(made))
-            found = [count(f) for f in placed.module.functions if f.body is not None]
-            self.order = total([*found, self.order or Count()])
+            self.order = total([*_counts(placed.module), self.order or Count()])
+            steps = Steps(sync=sync, is_reduced=False)
+            policy = policy_for(program.module.location.file, self.rules, ())
+            every = program.finished(program.target(on, self.facts.defines), steps, policy)
+            self.whole = total([*_counts(every), self.whole or Count()])
             for run in self.runs:
                 if run.program is program:
                     given = run.draw()
@@ -309,6 +335,10 @@ class _Work:
     def _can_compare(self) -> bool:
         is_there = (ROOT / "tests" / "models" / "compare.py").is_file()
         return is_there and len(self.programs) == len(self.runs) == 1
+
+
+def _counts(module: Module) -> list[Count]:
+    return [count(function) for function in module.functions if function.body is not None]
 
 
 _AT_ONCE = 1 << 22  # bytes that are compared
@@ -368,8 +398,13 @@ def judged_by_code(found: Iterable[Verdict]) -> str:
 
 def waits(found: Iterable[Verdict]) -> str:
     """Markdown: how often the pipes of each file wait, once they are ordered."""
-    rows = [f"| `{v.file}` | {' | '.join(map(str, v.order))} |" for v in found if v.order]
-    head = ["| file | waits | barriers of a pipe | of all pipes |", "|---|---|---|---|"]
+    rows = [
+        f"| `{v.file}` | {' | '.join(map(str, v.order))} | {sum(v.whole) - sum(v.order)} |"
+        for v in found
+        if v.order and v.whole
+    ]
+    head = ["| file | waits | barriers of a pipe | of all pipes | left out: implied |",
+            "|---|---|---|---|---|"]  # fmt: skip
     return "\n".join([*head, *rows]) + "\n"
 
 
@@ -409,26 +444,44 @@ def summary(found: list[Verdict]) -> list[str]:
     counts = Counter(step for v in tile for step in ("load", *STEPS) if getattr(v, step))
     tried = Counter(step for v in tile for step in STEPS if getattr(v, step) is not None)
     caught = sum(map(_is_refused, refused))
+    bytes_ = [v for v in tile if v.levels is not None and v.run]
     return [
-        f"{len(found)} files: {len(tile)} at tile level, {micro} of the micro level, "
+        f"files: {len(found)}: {len(tile)} at tile level, {micro} of the micro level, "
         f"{len(refused)} that must be refused ({caught} are)",
-        f"printed, read and printed the same: {counts['print']} of {tried['print']}; "
-        f"converted: {counts['levels']} of {tried['levels']}",
-        f"ordered, with all that is inserted: {total([v.order for v in tile if v.order])}",
-        f"of {tried['run']} with kernels {counts['run']} run; "
-        f"of {tried['agree']} that the second interpreter knows {counts['agree']} agree",
+        f"print: {counts['print']} of {tried['print']} are printed, read and printed the same",
+        f"levels: {counts['levels']} of {tried['levels']} convert; "
+        f"{sum(v.levels is True for v in bytes_)} of {len(bytes_)} that run leave equal bytes",
+        f"waits: {total([v.order for v in tile if v.order])}; "
+        f"before what others imply was left out: {total([v.whole for v in tile if v.whole])}",
+        f"runs: {counts['run']} of {tried['run']} with kernels; {counts['agree']} of "
+        f"{tried['agree']} that the second interpreter knows agree",
+        *_models([v for v in tile if _MODELS.search(v.file)]),
         f"corpus: {counts['load']} of {len(tile)} load, {counts['check']} check clean, "
         f"{counts['run']} run, {counts['agree']} agree",
     ]
 
 
+def _models(found: list[Verdict]) -> list[str]:
+    """How kernels of models fare, where there are any."""
+    if not found:
+        return []
+    took = [v.launch for v in found if v.run] or [0.0]
+    agree = sum(v.agree is True for v in found)
+    return [
+        f"models: {sum(v.run is True for v in found)} of {len(found)} run, "
+        f"{agree} ({agree / len(found):.1%}) agree; {median(took):.3f} s of computing in the "
+        f"median, at most {max(took):.2f} s"
+    ]
+
+
+def _lost(root: Path, path: Path, why: str) -> Verdict:
+    name = str(path.relative_to(root))
+    kind = classified(path.read_text("utf-8", "replace"), name).kind
+    return Verdict(name, kind, load=False, reasons={"load": f"bug: {why}"})
+
+
 def _is_refused(verdict: Verdict) -> bool:
     return verdict.load is False or verdict.check is False
-
-
-def _quiet(path: str) -> None:
-    sys.path.insert(0, path)  # for the second interpreter
-    sys.stdout = open(os.devnull, "w")  # kernels may print  # noqa: SIM115
 
 
 def main() -> int:
@@ -437,26 +490,33 @@ def main() -> int:
     parser.add_argument("--only", default="", help="files whose path matches this expression")
     parser.add_argument("--skip", default="", help=f"steps, with commas: {', '.join(STEPS)}")
     parser.add_argument("--rules", default="release", help="the profile that decides")
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each launch")
+    parser.add_argument("--seconds", type=float, default=120.0, help="for each file")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--journal", type=Path, help="keep verdicts here, and go on from them")
     parser.add_argument("--json", type=Path, help="write the verdict of every file here")
     parser.add_argument("--table", type=Path, help="write the table of what is refused here")
     asked = parser.parse_args()
-    files = [
-        path
+    files = {
+        name: path
         for path in sorted(asked.folder.rglob("*.pto"))
-        if re.search(asked.only, str(path.relative_to(asked.folder)))
-    ]
+        if re.search(asked.only, name := str(path.relative_to(asked.folder)))
+    }
     skip = frozenset(word for word in asked.skip.split(",") if word)
     if skip - {*STEPS}:
         parser.error(f"the steps are {', '.join(STEPS)}")
+    journal = Journal(asked.journal, (asked.folder, sorted(skip), asked.rules, asked.seconds))
+    sys.path.insert(0, str(ROOT))  # for the second interpreter
+    left = [path for name, path in files.items() if name not in journal.known]
     work = partial(judged, asked.folder, skip, asked.rules, asked.seconds)
-    console = Console(stderr=True)
-    with multiprocessing.Pool(asked.jobs, _quiet, (str(ROOT),), 50) as pool:
-        ordered = pool.imap(work, files)
-        shown = track(ordered, "corpus", len(files), console=console,
-                      disable=not console.is_terminal)  # fmt: skip
-        found = list(shown)
+    for each in followed(
+        apart(left, work, partial(_lost, asked.folder), asked.jobs),
+        "corpus",
+        len(files),
+        len(files) - len(left),
+        lambda each: each.kind == "tile" and bool(each.reasons),
+    ):
+        journal.add(each.file, asdict(each))
+    found = [Verdict.of(journal.known[name]) for name in files]
     if asked.json is not None:
         asked.json.write_text(json.dumps([asdict(v) for v in found], indent=1) + "\n", "utf-8")
     if asked.table is not None:

@@ -1,24 +1,26 @@
 """The figures that are kept of a folder of programs, by one command.
 
-python tools/figures.py DIR --run-scripts [--jobs N] [--python PATH] [--table FILE]
+python tools/figures.py DIR --run-scripts [--jobs N] [--python PATH] [--table FILE] [--journal DIR]
 
-DIR is the unpacked source tree of the public assembler. Four commands run over it, each of which
-can be called alone: `tools/corpus.py` (every text), `python -m tests.models` (kernels of models
-against a second interpreter, then against the NumPy scripts beside them) and `tools/suite.py` (the
-tile tests in text form against their own generators and comparisons). What they say of single
-programs goes to standard error; the last lines of each are printed.
+DIR is the unpacked source tree of the public assembler. Three commands run over it, each of which
+can be called alone: `tools/corpus.py` (every text; kernels of models among them), `python -m
+tests.models --goldens` (kernels of models against the NumPy scripts beside them) and
+`tools/suite.py` (the tile tests in text form against their own generators and comparisons). What
+they say of single programs, and how far they are, goes to standard error; the figures are printed.
+With a folder of journals a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MODELS = "Deepseek|Qwen"
+FIGURE = re.compile(r"(files|print|levels|waits|runs|models|corpus|goldens|suite): ")
 
 
 def commands(asked: argparse.Namespace) -> dict[str, list[str]]:
@@ -27,15 +29,25 @@ def commands(asked: argparse.Namespace) -> dict[str, list[str]]:
         asked.folder / "test/samples",
         next(iter(sorted(asked.folder.glob("**/st/testcase"))), asked.folder / "st/testcase"),
     )
-    jobs = ["--jobs", str(asked.jobs)]
-    models = ["-m", "tests.models", str(samples), "--only", MODELS]
+
+    def options(title: str) -> list[str]:
+        kept = ["--journal", str(asked.journal / f"{title}.jsonl")] if asked.journal else []
+        return ["--jobs", str(asked.jobs), *kept]
+
     table = ["--table", str(asked.table)] if asked.table else []
     python = ["--python", asked.python] if asked.python else []
     found = {
-        "corpus": [str(ROOT / "tools/corpus.py"), str(asked.folder), *jobs, *table],
-        "models": [*models, *jobs] if samples.is_dir() else [],
-        "goldens": [*models, "--goldens"] if samples.is_dir() and asked.run_scripts else [],
-        "suite": [str(ROOT / "tools/suite.py"), str(tests), "--run-scripts", *jobs, *python]
+        "corpus": [str(ROOT / "tools/corpus.py"), str(asked.folder), *options("corpus"), *table],
+        "goldens": ["-m", "tests.models", str(samples), "--goldens", *options("goldens")]
+        if samples.is_dir() and asked.run_scripts
+        else [],
+        "suite": [
+            str(ROOT / "tools/suite.py"),
+            str(tests),
+            "--run-scripts",
+            *options("suite"),
+            *python,
+        ]
         if tests.is_dir() and asked.run_scripts
         else [],
     }
@@ -49,20 +61,26 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--python", help="the interpreter of the scripts, where they need others")
     parser.add_argument("--table", type=Path, help="write the page of what is refused here")
+    parser.add_argument("--journal", type=Path, help="keep verdicts in this folder, and go on")
     asked = parser.parse_args()
-    asked.folder = asked.folder.resolve()
+    for name in ("folder", "table", "journal"):  # the commands run at the root of ptokit
+        setattr(asked, name, getattr(asked, name) and getattr(asked, name).resolve())
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")))
     for title, command in commands(asked).items():
-        done = subprocess.run(
+        with subprocess.Popen(
             [sys.executable, "-W", "ignore", *command],
             cwd=ROOT,
             env=os.environ | {"PYTHONPATH": paths},
             stdout=subprocess.PIPE,
             text=True,
-        )
-        *told, last = done.stdout.splitlines() or [f"{title}: exit {done.returncode}"]
-        print(*told, sep="\n", file=sys.stderr)
-        print(last, flush=True)
+        ) as running:
+            figures = 0
+            for line in running.stdout or ():
+                is_figure = FIGURE.match(line) is not None
+                figures += is_figure
+                print(line, end="", flush=True, file=sys.stdout if is_figure else sys.stderr)
+        if not figures:
+            print(f"{title}: exit {running.returncode}", flush=True)
     return 0
 
 

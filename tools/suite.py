@@ -1,6 +1,6 @@
 """Run the tile tests of another tool in text form, and compare with what they expect.
 
-python tools/suite.py DIR --run-scripts [--only NAME,...] [--jobs N] [--json FILE] [--keep DIR]
+python tools/suite.py DIR --run-scripts [--only NAME,...] [--jobs N] [--journal FILE] [--keep DIR]
 
 A test is a folder with NAME.pto, a generator and a comparison in Python (gen_data.py, compare.py)
 and a host program (main.cpp, launch.cpp) that fills the arguments of the kernels from files and
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
-import multiprocessing
 import os
 import re
 import subprocess
@@ -23,22 +22,22 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
 
 import ptokit
 from ptokit.base.diagnostics import PtoError
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from journal import Journal, TimeUp, apart, followed, limited
+
 PYTHON = "PTOKIT_SUITE_PYTHON"  # the interpreter of the scripts, for the processes of tests
-FORK = multiprocessing.get_context("fork")
 STANDIN = Path(__file__).parent / "standin"
+GOOD = "agrees", "micro"
 QUALIFIERS = ("__gm__", "__global__", "AICORE")
 ELEMENTS = {
     "half": 16,
@@ -233,34 +232,17 @@ def reason(error: PtoError) -> str:
 # ---- all of them -------------------------------------------------------------------------------
 
 
-def run_all(
-    folders: list[Path], scratch: Path, jobs: int, seconds: float, console: Console
-) -> Iterator[Verdict]:
-    """Every case of every test, in the order of the tests."""
-    with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(_apart, f, scratch / f.name, seconds) for f in folders]
-        shown = track(running, "suite", console=console, disable=not console.is_terminal)
-        for each in shown:
-            yield from each.result()
-
-
-def _apart(folder: Path, scratch: Path, seconds: float) -> list[Verdict]:
-    """The verdicts of a test that runs in a process of its own: it may take that one down."""
-    ours, theirs = FORK.Pipe(duplex=False)
-    process = FORK.Process(target=_child, args=(theirs, folder, scratch, seconds))
-    process.start()
-    theirs.close()
+def _judged_test(scratch: Path, seconds: float, folder: Path) -> list[Verdict]:
+    """The verdicts of a test, which has so many seconds for all its cases."""
     try:
-        return ours.recv()
-    except EOFError:
-        return [Verdict(folder.name, "*", "crashed", "the host program took its process down")]
-    finally:
-        process.join()
+        with limited(seconds):
+            return run_test(folder, scratch / folder.name, seconds)
+    except TimeUp:
+        return _lost(folder, f"the test takes more than {seconds:g} seconds")
 
 
-def _child(to: Any, folder: Path, scratch: Path, seconds: float) -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what the host programs print
-    to.send(run_test(folder, scratch, seconds))
+def _lost(folder: Path, why: str) -> list[Verdict]:
+    return [Verdict(folder.name, "*", "crashed", why)]
 
 
 def main() -> int:
@@ -269,7 +251,8 @@ def main() -> int:
     parser.add_argument("--run-scripts", action="store_true", help="the folder's code may run here")
     parser.add_argument("--only", default="", help="names of tests, with commas")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each launch")
+    parser.add_argument("--seconds", type=float, default=600.0, help="for each test")
+    parser.add_argument("--journal", type=Path, help="keep verdicts here, and go on from them")
     parser.add_argument("--json", type=Path, help="write the verdict of every case here")
     parser.add_argument("--python", help="the interpreter of the scripts, where they need others")
     parser.add_argument("--keep", type=Path, help="the scratch folder; kept")
@@ -280,14 +263,22 @@ def main() -> int:
         os.environ[PYTHON] = asked.python
     wanted = {name for name in asked.only.split(",") if name}
     folders = [f for f in tests(asked.folder.resolve()) if not wanted or f.name in wanted]
+    journal = Journal(asked.journal, (asked.folder.resolve(), asked.seconds))
+    left = [folder for folder in folders if folder.name not in journal.known]
     with tempfile.TemporaryDirectory() as made:
-        scratch = (asked.keep or Path(made)).resolve()
-        console = Console(stderr=True)
-        found: list[Verdict] = []
-        for each in run_all(folders, scratch, asked.jobs, asked.seconds, console):
-            found.append(each)
-            if each.status not in ("agrees", "micro"):
-                print(f"{each.status}: {each.test}/{each.case}: {each.reason}", flush=True)
+        work = partial(_judged_test, (asked.keep or Path(made)).resolve(), asked.seconds)
+        for cases in followed(
+            apart(left, work, _lost, asked.jobs, share=1),  # a host program is loaded for good
+            "suite",
+            len(folders),
+            len(folders) - len(left),
+            lambda cases: any(each.status not in GOOD for each in cases),
+        ):
+            journal.add(cases[0].test, [asdict(each) for each in cases])
+            for each in cases:
+                if each.status not in GOOD:
+                    print(f"{each.status}: {each.test}/{each.case}: {each.reason}", flush=True)
+    found = [Verdict(**each) for folder in folders for each in journal.known[folder.name]]
     if asked.json is not None:
         asked.json.write_text(
             json.dumps([asdict(each) for each in found], indent=1) + "\n", "utf-8"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import re
+from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from statistics import median
 
 from tests.models.compare import Verdict, compare
 from tests.models.goldens import compare_golden, golden_of
+from tools.journal import Journal, TimeUp, apart, followed, limited
 
 
 def main() -> int:
@@ -21,57 +23,74 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--step", type=int, default=1, help="every so many-th kernel only")
     options.add_argument("--jobs", type=int, default=1)
+    options.add_argument("--seconds", type=float, default=120.0, help="for each kernel")
+    options.add_argument("--journal", type=Path, help="keep verdicts here, and go on from them")
     options.add_argument("--goldens", action="store_true", help="only kernels with NumPy scripts")
     options.add_argument("-v", action="store_true", help="list all kernels")
     asked = options.parse_args()
-    paths = [p for p in sorted(asked.folder.rglob("*.pto")) if re.search(asked.only, str(p))][
-        :: asked.step
-    ]
-    if asked.goldens:
-        return _goldens(asked.folder, [p for p in paths if golden_of(p)])
-    work = partial(_verdict, asked.folder, asked.seed)
-    found: list[Verdict] = []
-    with multiprocessing.Pool(asked.jobs) as pool:
-        for each in pool.imap(work, paths):
-            found.append(each)
-            if not each.agrees or asked.v:
-                told = "agrees" if each.agrees else "differs" if each.ran else "stopped"
-                print(f"{told}  {each.seconds:.3f}  {each.program}", flush=True)
-                print(*(f"    {line}\n" for line in (*each.reasons, *each.remarks)), sep="", end="")
+    paths = {
+        str(path.relative_to(asked.folder)): path
+        for path in sorted(asked.folder.rglob("*.pto"))
+        if re.search(asked.only, str(path)) and (not asked.goldens or golden_of(path))
+    }
+    chosen = dict(list(paths.items())[:: asked.step])
+    judge = compare_golden if asked.goldens else partial(compare, seed=asked.seed)
+    journal = Journal(asked.journal, (asked.folder, asked.seed, asked.goldens, asked.seconds))
+    left = [name for name in chosen if name not in journal.known]
+    work = partial(_verdict, asked.folder, judge, asked.seconds)
+    for each in followed(
+        apart(left, work, _lost, asked.jobs),
+        "models",
+        len(chosen),
+        len(chosen) - len(left),
+        lambda each: not each.agrees,
+    ):
+        journal.add(each.program, asdict(each))
+        _tell(each, asked.v)
+    kept = [Verdict.of(journal.known[name]) for name in chosen]
+    found = [each for each in kept if each.is_about_results]
+    print(_goldens(found) if asked.goldens else _models(found))
+    return 0 if all(each.agrees for each in found) else 1
+
+
+def _tell(each: Verdict, is_all: bool) -> None:
+    if not each.agrees or is_all:
+        told = "agrees" if each.agrees else "differs" if each.ran else "stopped"
+        print(f"{told}  {each.seconds:.3f}  {each.program}", flush=True)
+        print(*(f"    {line}\n" for line in (*each.reasons, *each.remarks)), sep="", end="")
+
+
+def _models(found: list[Verdict]) -> str:
     ran = [each for each in found if each.ran]
-    print(
-        "open:", sum(bool(each.remarks) for each in found), "kernels store what nobody has written"
-    )
-    print("idle:", sum(not each.written for each in ran), "kernels change nothing on these inputs")
-    agree = share(sum(each.agrees for each in found), len(found))
     seconds = [each.seconds for each in ran] or [0.0]
-    took = f"{median(seconds):.3f} s of computing in the median, at most {max(seconds):.2f} s"
-    print(f"models: {len(ran)} of {len(found)} run, {agree} agree; {took}")
-    return 0 if all(each.agrees for each in found) else 1
+    agree = sum(each.agrees for each in found)
+    share = f"{agree} ({agree / max(len(found), 1):.1%}) agree"
+    return (
+        f"open: {sum(bool(each.remarks) for each in found)} kernels store what nobody has written\n"
+        f"idle: {sum(not each.written for each in ran)} kernels change nothing on these inputs\n"
+        f"models: {len(ran)} of {len(found)} run, {share}; "
+        f"{median(seconds):.3f} s of computing in the median, at most {max(seconds):.2f} s"
+    )
 
 
-def share(part: int, whole: int) -> str:
-    """A count, and what it is of all."""
-    return f"{part} ({part / max(whole, 1):.1%})"
+def _goldens(found: list[Verdict]) -> str:
+    return f"goldens: {sum(each.agrees for each in found)} of {len(found)} agree"
 
 
-def _goldens(folder: Path, paths: list[Path]) -> int:
-    """Hold kernels against the scripts beside them; many of these only make inputs."""
-    found = [each for p in paths if (each := compare_golden(p, str(p.relative_to(folder))))]
-    for each in found:
-        if not each.agrees:
-            print("differs" if each.ran else "stopped", each.program, *each.reasons, sep="\n    ")
-    print(f"goldens: {sum(each.agrees for each in found)} of {len(found)} agree")
-    return 0 if all(each.agrees for each in found) else 1
-
-
-def _verdict(folder: Path, seed: int, path: Path) -> Verdict:
+def _verdict(
+    folder: Path, judge: Callable[[Path, str], Verdict], seconds: float, name: str
+) -> Verdict:
     try:
-        return compare(path, str(path.relative_to(folder)), seed)
+        with limited(seconds):
+            return judge(folder / name, name)
+    except TimeUp:
+        return Verdict(name, False, seconds, (f"time: it takes more than {seconds:g} seconds",))
     except Exception as error:
-        return Verdict(
-            str(path.relative_to(folder)), True, 0, (f"{type(error).__name__}: {error}",)
-        )
+        return Verdict(name, True, 0, (f"{type(error).__name__}: {error}",))
+
+
+def _lost(name: str, why: str) -> Verdict:
+    return Verdict(name, False, 0.0, (why,))
 
 
 if __name__ == "__main__":

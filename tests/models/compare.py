@@ -32,10 +32,16 @@ class Verdict:
     reasons: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     written: int = 0  # elements that the kernel has changed
+    is_about_results: bool = True  # and not only about inputs, as some scripts are
 
     @property
     def agrees(self) -> bool:
         return self.ran and not self.reasons
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Verdict:
+        """A verdict from a journal."""
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
 
 
 def compare(path: Path, name: str, seed: int = 0) -> Verdict:

@@ -58,8 +58,8 @@ def _first_run(
     return first, None
 
 
-def compare_golden(path: Path, name: str) -> Verdict | None:
-    """Run a kernel on what its script makes; None where that computes no results, or none runs."""
+def compare_golden(path: Path, name: str) -> Verdict:
+    """Run a kernel on what its script makes, which may be inputs and no results."""
     script = golden_of(path)
     assert script is not None
     program = load(path)
@@ -72,8 +72,9 @@ def compare_golden(path: Path, name: str) -> Verdict | None:
         return values
 
     made, after = _first_run(program, kernel.function, launched)
+    nothing = Verdict(name, True, is_about_results=False)
     if after is None:
-        return None
+        return nothing
     names = {n: f"v{n + 1}" for n, value in enumerate(after) if isinstance(value, np.ndarray)}
     slots = re.findall(r"gm_slot_buffer = %(\w+)", path.read_text("utf-8"))  # not the script's
     outputs = [
@@ -103,7 +104,7 @@ def compare_golden(path: Path, name: str) -> Verdict | None:
             return Verdict(name, False, reasons=(done.stderr.strip().splitlines()[-1],))
         results = {n: Path(folder, f"golden_{names[n]}.bin") for n in outputs}
         if not results or not all(each.is_file() for each in results.values()):
-            return None
+            return nothing
         values = [
             np.fromfile(Path(folder, f"{names[n]}.bin"), value.dtype) if n in names else value
             for n, value in enumerate(after)

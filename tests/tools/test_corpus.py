@@ -133,7 +133,10 @@ def test_a_folder(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1] == "corpus: 3 of 4 load, 2 check clean, 2 run, 0 agree"
-    assert "1 of the micro level, 1 that must be refused (1 are)" in lines[-5]
+    assert "1 of the micro level, 1 that must be refused (1 are)" in lines[-6]
+    assert lines[-5] == "print: 3 of 3 are printed, read and printed the same"
+    assert lines[-4] == "levels: 2 of 2 convert; 2 of 2 that run leave equal bytes"
+    assert lines[-3].startswith("waits: ")
     rows = [line for line in lines if line.startswith("| `")]
     assert [row.split("`")[1] for row in rows] == ["breaks.pto", "unknown.pto"]
     assert "TAND.dtype" in rows[0]
@@ -153,5 +156,37 @@ def test_what_each_file_waits_for_is_listed(corpus: Any, tmp_path: Path) -> None
         for path in sorted(tmp_path.iterdir())
     ]
     assert [tuple(v.order or ()) for v in found] == [(2, 0, 1), (2, 0, 0)]
-    assert "| `one.pto` | 2 | 0 | 1 |" in corpus.waits(found)
+    assert "| `one.pto` | 2 | 0 | 1 | 0 |" in corpus.waits(found)
     assert any("4 waits, 0 barriers, 1 of all pipes" in line for line in corpus.summary(found))
+
+
+def test_a_file_that_takes_too_long_is_told(corpus: Any, tmp_path: Path) -> None:
+    """With what it had come to; nothing is tried on it any more."""
+    (tmp_path / "one.pto").write_text(KERNEL.format(operation="pto.tadd"))
+    found = corpus.judged(tmp_path, frozenset(), "release", 0.0, tmp_path / "one.pto")
+    assert found.reasons == {"load": "time: the file takes more than 0 seconds"}
+    assert found.check is None
+
+
+def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Verdicts are taken from the journal, and only of files that it does not name are made."""
+    texts, journal = tmp_path / "texts", tmp_path / "journal.jsonl"
+    texts.mkdir()
+    (texts / "one.pto").write_text(KERNEL.format(operation="pto.tadd"))
+
+    def lines() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, str(ROOT / "tools" / "corpus.py"), str(texts), "--journal",
+             str(journal), "--skip", "run,levels,agree"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return [*done.stderr.splitlines(), done.stdout.splitlines()[-1]]
+
+    told, closing = lines()
+    assert told.startswith("corpus: 1 of 1, 0 of them")
+    assert closing == "corpus: 1 of 1 load, 1 check clean, 0 run, 0 agree"
+    (texts / "one.pto").write_text("")  # judged already
+    (texts / "two.pto").write_text(KERNEL.format(operation="pto.tand"))
+    told, closing = lines()
+    assert told.startswith("corpus: 2 of 2, 1 of them")
+    assert closing == "corpus: 2 of 2 load, 1 check clean, 0 run, 0 agree"

@@ -22,8 +22,9 @@ def test_the_figures_of_a_folder(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    corpus, models = done.stdout.splitlines()
-    assert corpus.startswith("corpus: 2 of 2 load, 1 check clean, 1 run")
-    assert models.startswith("models: 1 of 2 run, 1 (50.0%) agree; ")
-    assert re.search(r"; \d\.\d+ s of computing in the median, at most \d+\.\d+ s$", models)
+    figures = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert list(figures) == ["files", "print", "levels", "waits", "runs", "models", "corpus"]
+    assert figures["corpus"].startswith("2 of 2 load, 1 check clean, 1 run")
+    assert figures["models"].startswith("1 of 2 run, 1 (50.0%) agree; ")
+    assert re.search(r"; \d\.\d+ s of computing in the median, at most", figures["models"])
     assert "TAND.dtype" in page.read_text()
