@@ -23,7 +23,7 @@ from ptokit.base.layout import raw_bytes
 from ptokit.base.location import Location
 from ptokit.from_python import CORES
 from ptokit.from_text import Program, TextSource
-from ptokit.frontend.arguments import check_argument, is_array
+from ptokit.frontend.arguments import admitted
 from ptokit.frontend.launch import Options, run
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import current, running
@@ -31,6 +31,7 @@ from ptokit.ir.core import Module
 from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.kernels import Asked, Kernel, Programs
+from ptokit.machine.foreign import carries_array
 from ptokit.machine.gm import GmBuffer, as_array, element_type
 from ptokit.machine.jobs import apart
 from ptokit.native import compiler, tokens
@@ -205,7 +206,7 @@ class CppSource:
         for number, (parameter, value) in enumerate(zip(self.signature, args, strict=True), 1):
             name = f"argument {number}"
             if value is not None or parameter.category != AN_ARRAY:
-                check_argument(name, value)
+                value = admitted(name, value)
                 _check(name, parameter, value)
             found[name] = value
         return found
@@ -228,7 +229,7 @@ class CppSource:
         programs = self.programs(None, arguments)
         assert programs.body is not None
         enter = programs.body
-        given = {n: as_array(v) for n, v in enumerate(arguments.values()) if is_array(v)}
+        given = {n: as_array(v) for n, v in enumerate(arguments.values()) if carries_array(v)}
         numbers = {GmBuffer(array).base: number for number, array in given.items()}
         arrays = list(given.values())
 
@@ -275,7 +276,7 @@ class CppSource:
             run_of = current().sync
             if run_of not in hosts:
                 hosts.clear()
-                arrays = [as_array(value) for value in values if is_array(value)]
+                arrays = [as_array(value) for value in values if carries_array(value)]
                 hosts[run_of] = Runtime(loaded, Memory(arrays))
             hosts[run_of].body(number, words)()
 
@@ -317,7 +318,7 @@ class CppSource:
 
 def _contents(value: Any) -> Any:
     """What equal arguments have in common."""
-    if not is_array(value) or isinstance(value, np.generic):
+    if not carries_array(value) or isinstance(value, np.generic):
         return value
     array = as_array(value)
     return array.dtype, array.shape, hashlib.sha256(raw_bytes(array).tobytes()).digest()
@@ -325,7 +326,7 @@ def _contents(value: Any) -> Any:
 
 def _parameter(name: str, value: Any) -> TextParameter:
     """A parameter of the text that a kernel becomes."""
-    if is_array(value) and not isinstance(value, np.generic):
+    if carries_array(value) and not isinstance(value, np.generic):
         return TextParameter(name, element_type(as_array(value)))
     return TextParameter(
         name, u8 if value is None else None, isinstance(value, float | np.floating)
@@ -334,7 +335,7 @@ def _parameter(name: str, value: Any) -> TextParameter:
 
 def _check(name: str, parameter: Parameter, value: Any) -> None:
     """Refuse an argument that a parameter does not take."""
-    carries = is_array(value) and not isinstance(value, np.generic)
+    carries = carries_array(value) and not isinstance(value, np.generic)
     if parameter.category == AN_ARRAY:
         if not carries:
             raise usage_error(

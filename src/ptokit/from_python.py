@@ -17,7 +17,7 @@ from ptokit.base.dtypes import ArrayType
 from ptokit.base.entry import public
 from ptokit.base.location import Location
 from ptokit.frontend.advice import at_the_users_line
-from ptokit.frontend.arguments import as_passed, check_argument, is_parameter, leaves_of
+from ptokit.frontend.arguments import admitted, as_passed, is_parameter, leaves_of
 from ptokit.frontend.declared import MISSING, declared, sample
 from ptokit.frontend.lowering.lower import lower as lower_function
 from ptokit.frontend.outside import Outside
@@ -31,6 +31,7 @@ from ptokit.isa.targets import Target
 from ptokit.isa.targets import target as find_target
 from ptokit.isa.targets.defines import Defines, parse_defines
 from ptokit.kernels import Asked, Kernel, Programs
+from ptokit.machine.foreign import carries_array
 from ptokit.machine.gm import as_array
 from ptokit.passes.finish import AS_WRITTEN, FINISHED, finish
 
@@ -93,9 +94,7 @@ class PythonSource:
             ) from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
-            if isinstance(value, np.bool_):  # what a comparison of NumPy gives; no array
-                bound.arguments[name] = bool(value)
-            check_argument(name, bound.arguments[name])
+            bound.arguments[name] = admitted(name, value)
         return bound.arguments
 
     def cache_key(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -182,7 +181,7 @@ def _specialised(value: Any) -> Any:
         return tree.shape, tuple(_specialised(leaf) for leaf in tree.leaves)
     if isinstance(value, bool | int | float | np.generic):
         return type(value)
-    if hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__"):
+    if carries_array(value):
         array = as_array(value)
         return array.dtype, array.shape, array.strides
     return value

@@ -318,12 +318,11 @@ STEP_BACK = np.ones((16, 64), "f4")[::-1]
         ([1.0, 2.0], "argument-type", "np.array(x, np.float32)"),
         ({"a": 1}, "argument-type", "tuple(x) for constants"),
         (([1.0],), "argument-type", "np.array(x[0], np.float32)"),
-        (np.array(3.0, "f4"), "gm-array", "x.item() for a number, x.reshape(1)"),
         (STEP_BACK, "gm-array", "np.ascontiguousarray(x)"),
         (np.ones(4), "SA-0054", "array.astype(np.float32)"),
         (np.ones((1,) * 6, "f4"), "tensor-rank", "merge dimensions"),
     ],
-    ids=["list", "dict", "list in a tuple", "0-d", "backwards", "float64", "6-d"],
+    ids=["list", "dict", "list in a tuple", "backwards", "float64", "6-d"],
 )
 def test_an_argument_of_the_wrong_kind(given: Any, code: str, fix: str, path: str) -> None:
     with pytest.raises(ProgramError) as caught:

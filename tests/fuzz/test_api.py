@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ptokit import *
-from ptokit import comm
+from ptokit import comm, micro
 from tests.fuzz.api import USAGE, Anything, outcomes, own_frame
 
 VEC = Tile[TileType.Vec, float32, 16, 64]
@@ -25,9 +25,14 @@ def fixed(x: Any, *, n: Any) -> None:
     TADDS(VEC(), VEC(), n)
 
 
+def on_lanes(factor: Any) -> None:
+    with micro.vecscope():
+        micro.vlrelu(micro.vbr[float32](1.0), factor, micro.pset_b32("PAT_ALL"))
+
+
 # Calls that once leaked something of ours, each in a way of its own.
 ONCE_WRONG: list[Callable[[], Any]] = [
-    lambda: TEXPANDS(VEC(), np.array(1.0)),
+    lambda: TEXPANDS(VEC(), np.array("1.0")),
     lambda: TEXPANDS(VEC(), 10**5000),
     lambda: TTRI(VEC(), float("inf")),
     lambda: SET_QUANT_SCALAR(1e39),
@@ -76,6 +81,8 @@ ONCE_WRONG: list[Callable[[], Any]] = [
     lambda: GlobalTensor[float32, Anything(), Stride[1, 1, 1, 64, 1]],
     lambda: PadCustom(10**100),
     lambda: Event[Op.TLOAD, Op.TADD, ARRAY],
+    lambda: on_lanes(Op.TADD),
+    lambda: on_lanes(np.ones(4, np.float32)),
 ]
 
 

@@ -96,7 +96,6 @@ HOSTILE: dict[str, tuple[Callable[[], Any], str, str]] = {
     "a field of packed records": (packed, "no whole number of elements apart", "ascontiguous"),
     "unaligned": (unaligned, "multiple of its element size", ".copy()"),
     "backwards": (lambda: np.ones((16, 64), "f4")[::-1], "backwards", "ascontiguousarray"),
-    "without dimensions": (lambda: np.array(1, "f4"), "without dimensions", ".reshape(1)"),
     "another machine's": (lambda: np.ones((16, 64), ">f4"), ">f4", "astype(np.float32)"),
     "objects": (lambda: np.ones((16, 64), object), "object", "astype"),
     "records": (lambda: np.ones((16, 64), RECORD), "element type", "astype"),

@@ -22,6 +22,7 @@ from ptokit.base.tiles import DYNAMIC
 from ptokit.ir.core import Function, Value
 from ptokit.ir.evaluate import bits_of, round_to, wrap
 from ptokit.ir.types import PtrType, ScalarType, ShapedType, Type, ViewType, is_column
+from ptokit.machine.foreign import as_number
 from ptokit.machine.objects import GlobalObject, Pointer, pointer
 
 Frame = dict[Value, Any]  # what each value of a running function is
@@ -177,7 +178,8 @@ def _argument(param: Value, given: Any) -> Any:
 
 
 def _scalar(param: Value, type_: ScalarType, given: Any) -> Any:
-    if isinstance(given, np.generic) or (isinstance(given, np.ndarray) and given.ndim == 0):
+    given = as_number(given, f"%{param.name}")
+    if isinstance(given, np.number):
         given = given.item()
     if not isinstance(given, int | float) or (isinstance(given, float) and not type_.is_float):
         raise fail(

@@ -15,6 +15,7 @@ import numpy as np
 from ptokit.base.diagnostics import PtoError, fail
 from ptokit.frontend.trees import is_record, taken_apart
 from ptokit.isa.verify import shown
+from ptokit.machine.foreign import as_number, carries_array
 from ptokit.machine.gm import as_array
 from ptokit.machine.objects import ConvObject, TileObject
 
@@ -142,7 +143,7 @@ def check_argument(name: str, value: Any) -> None:
             got=[(name, value)],
             fix=f"pass a number: float(...) or int(...) of what {name} stands for",
         )
-    elif not isinstance(value, np.generic) and is_array(value):
+    elif not isinstance(value, np.generic) and carries_array(value):
         as_array(value, name)
     elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
         raise fail(
@@ -151,6 +152,16 @@ def check_argument(name: str, value: Any) -> None:
             got=[(name, f"a number of {value.bit_length()} bits")],
             fix="numbers of a kernel are those of a device",
         )
+
+
+def admitted(name: str, value: Any) -> Any:
+    """An argument as a launch keeps it: arrays without dimensions are the numbers they hold."""
+    tree = taken_apart(value, is_record)
+    numbers = [as_number(leaf, name) for leaf in tree.leaves]
+    if any(a is not b for a, b in zip(numbers, tree.leaves, strict=True)):
+        value = tree.build(numbers)
+    check_argument(name, value)
+    return value
 
 
 def leaves_of(name: str, value: Any) -> list[tuple[str, Any]]:
@@ -163,7 +174,8 @@ def leaves_of(name: str, value: Any) -> list[tuple[str, Any]]:
 
 def is_parameter(leaf: Any) -> bool:
     """Whether a kernel takes a value when it runs; others are fixed when it is lowered."""
-    return isinstance(leaf, int | float | np.generic | TileObject | ConvObject) or is_array(leaf)
+    numbers_and_tiles = int | float | np.generic | TileObject | ConvObject
+    return isinstance(leaf, numbers_and_tiles) or carries_array(leaf)
 
 
 def as_passed(value: Any) -> Any:
@@ -180,11 +192,6 @@ def _as_number(value: Any) -> Any:
         return np.float32(value)
     is_whole = isinstance(value, np.integer) and value.dtype.kind in "iu"  # and no time span
     return int(value) if is_whole else value
-
-
-def is_array(value: Any) -> bool:
-    """Whether a value carries an array: NumPy's, or one of another library."""
-    return hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
 
 
 def choice(kind: type[E], value: Any) -> E:

@@ -28,6 +28,7 @@ from ptokit.isa.effects import Pipe
 from ptokit.isa.facts import shown
 from ptokit.isa.spec import INSTRUCTIONS, Attr, Insn, Operand, enumerations
 from ptokit.machine.calls import NUMBERS
+from ptokit.machine.foreign import as_number, carries_array
 from ptokit.machine.objects import ConvObject, GlobalObject, Pointer, TileObject, pointer
 
 
@@ -309,12 +310,15 @@ def kind_of(value: Any) -> str:
         return "conv"
     if isinstance(value, int | float | np.integer | np.floating | np.bool_):
         return "object" if isinstance(value, np.timedelta64) else "scalar"
-    if isinstance(value, Pointer | np.ndarray) or hasattr(value, "__dlpack__"):
-        return "pointer"
+    if isinstance(value, Pointer) or carries_array(value):
+        return "pointer" if getattr(value, "shape", None) != () else "scalar"
     return getattr(value, "operand_kind", "object")  # symbols of a kernel being lowered
 
 
 def _converted(operand: Operand, value: Any) -> Any:
+    if isinstance(value, TileObject | GlobalObject):
+        return value
+    value = as_number(value, operand.name)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int | float | np.floating):
@@ -372,8 +376,6 @@ def _hint(insn: Insn, args: tuple[Any, ...]) -> str:
         return "a tile is made by calling its type, tile = TileT(); "
     if any(isinstance(a, type) and issubclass(a, Waitable) for a in args):
         return "an event is made by calling its type, e = Event[Op.TLOAD, Op.TADD](); "
-    if any(isinstance(a, np.ndarray) and a.ndim == 0 for a in args):
-        return "an array without dimensions is no number, its item() is; "
     kinds = [kind_of(a) for a in args]
     if "pointer" in kinds and any("global" in o.kinds for o in insn.operands):
         return "an array is global memory once it is wrapped: GlobalTensor(array); "

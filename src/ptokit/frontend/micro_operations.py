@@ -20,6 +20,7 @@ from ptokit.base.entry import hide_frames, public
 from ptokit.base.location import user_site
 from ptokit.frontend.arguments import unknown_names
 from ptokit.frontend.drafts import Draft, OnChipPointer, Writer
+from ptokit.frontend.instruction import kind_of
 from ptokit.frontend.scopes import writer_in_force
 from ptokit.ir.attributes import Attribute, BoolAttr, StringAttr
 from ptokit.ir.core import Value
@@ -37,6 +38,7 @@ from ptokit.ir.types import (
 from ptokit.isa.micro import Micro
 from ptokit.isa.micro.samples import spelled
 from ptokit.isa.micro.spec import KINDS, REGISTER_BYTES, Slot, Word
+from ptokit.machine.foreign import as_number
 from ptokit.machine.objects import Pointer, pointer
 
 _REGISTERS = frozenset("VWXL")
@@ -166,11 +168,14 @@ class MicroOperation:
 
     def _value(self, writer: Writer, slot: Slot, given: Any, T: DType | None) -> Value:
         """The value of an operand, of a type that its slot takes."""
+        given = as_number(given, slot.name)
         type_ = _type_of(given)
         if type_ is not None:
             if not _takes(slot, type_):
                 raise self._unfit(slot, str(type_))
             return writer.operand(given, type_)
+        if kind_of(given) != "scalar":
+            raise self._unfit(slot, type(given).__name__)
         if slot.kind in ("S", "L", "num") or slot.kind == "factor":
             return writer.operand(given, self._number(slot, T))
         if slot.kind not in ("index", "int"):

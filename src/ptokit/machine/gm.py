@@ -19,6 +19,7 @@ from ptokit.base.dtypes import DType, dtype
 from ptokit.base.layout import Array, AxisMap
 from ptokit.base.location import Location
 from ptokit.machine.access import extents
+from ptokit.machine.foreign import as_numpy
 from ptokit.machine.memory import Storage
 from ptokit.machine.regions import Ranges, Rows, within
 
@@ -50,12 +51,9 @@ def _carried(value: Any, name: str) -> Array:
         why = ": this one has a mask beside its elements, which would be lost"
     else:
         try:
-            if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
-                found = np.from_dlpack(value)
-            elif hasattr(value, "__array_interface__"):
-                found = np.asarray(value)
-            else:
-                found = np.asarray(memoryview(cast("Any", value)))
+            found = as_numpy(value, name)
+        except PtoError:
+            raise
         except Exception as error:  # whatever another library's object answers with
             why = "" if isinstance(error, TypeError) else f": {error}"
     if found is not None:
