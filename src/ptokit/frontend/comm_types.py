@@ -284,13 +284,14 @@ class ParallelGroup(Group):
         self.views = given
         self.rootIdx = int(root)
 
-    def __getattribute__(self, name: str) -> Any:
-        try:
-            return super().__getattribute__(name)
-        except Unknown:
-            raise fail(
-                "group-size", f"a group without members has no {name}", kind=_NoMembersError
-            ) from None
+    def _lacks(self, what: str) -> Exception:
+        """What is raised where a group without members is asked: a mistake of the program."""
+        return fail(
+            "group-size",
+            f"a group without members has no {what}",
+            fix="give it tensors: ParallelGroup([tensor, ...], root)",
+            kind=_NoMembersError,
+        )
 
     @classmethod
     def Create(cls, tensors: Iterable[GlobalObject], size: int, root: int) -> ParallelGroup:

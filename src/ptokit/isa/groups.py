@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ptokit.base.dtypes import DType
+from ptokit.base.entry import public
 from ptokit.base.enums import Layout
 from ptokit.base.tensors import GlobalSpec
 from ptokit.isa.facts import Unknown
 
 
+@public
 class Group:
     """What can be asked of a group; members are views, or only their types in a sample."""
 
@@ -36,23 +38,30 @@ class Group:
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents of a member; they are equal in a legal group."""
-        if not self.views:
-            raise Unknown
-        return self.views[self.rootIdx if 0 <= self.rootIdx < self.nranks else 0].shape
+        root = self.rootIdx if 0 <= self.rootIdx < self.nranks else 0
+        return self._member("shape", root).shape
 
     @property
     def dtype(self) -> DType:
-        return self._spec.dtype
+        return self._spec("dtype").dtype
 
     @property
     def layout(self) -> Layout:
-        return self._spec.layout
+        return self._spec("layout").layout
 
-    @property
-    def _spec(self) -> GlobalSpec:
+    def _spec(self, what: str) -> GlobalSpec:
+        first = self._member(what, 0)
+        return getattr(first, "spec", first)
+
+    def _member(self, what: str, number: int) -> Any:
+        """The member that is asked for something all of them have."""
         if not self.views:
-            raise Unknown
-        return getattr(self.views[0], "spec", self.views[0])
+            raise self._lacks(what)
+        return self.views[number]
+
+    def _lacks(self, what: str) -> Exception:
+        """What is raised where a group without members is asked; rules know `Unknown`."""
+        return Unknown(what)
 
     @property
     def key(self) -> tuple[Any, ...]:
