@@ -66,7 +66,7 @@ fuzz: $(DEV) ## Random kernels, mutated texts and hostile calls, with fixed seed
 oracle: $(DEV) ## The race checker against happens-before by brute force, on random programs
 	@$(BIN)/python -m tests.hazards.oracle --seeds 0:5000
 
-mutation: $(DEV) ## Change the package in some 70 places, one at a time; the tests must notice
+mutation: $(DEV) ## Change the package in some 120 places, one at a time; the tests must notice
 	@$(BIN)/python tools/mutation_run.py
 
 mutants: $(DEV) ## Take synchronisation out of programs or get it wrong, piece by piece; all must be found

@@ -30,18 +30,23 @@ RULES = [lambda o: o.rows < 4096]
 
 
 @pytest.fixture(scope="module")
-def tool() -> Any:
+def run() -> Any:
     before = list(sys.path)
     sys.path.insert(0, str(ROOT / "tools"))
-    yield importlib.import_module("mutating.changes")
+    yield importlib.import_module("mutation_run")
     sys.path[:] = before
+
+
+@pytest.fixture(scope="module")
+def tool(run: Any) -> Any:
+    return sys.modules["mutating.changes"]
 
 
 @pytest.fixture
 def found(tool: Any, tmp_path: Path) -> list[Any]:
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "module.py").write_text(SOURCE, "utf-8")
-    return list(tool.all_changes(tmp_path, ("part",)))
+    return list(tool.all_changes(tmp_path, "part"))
 
 
 def test_every_kind_of_change_is_found(found: list[Any]) -> None:
@@ -75,3 +80,37 @@ def test_names_do_not_depend_on_what_stands_around(tool: Any, tmp_path: Path) ->
     after = {c.key: c.rank for c in tool.changes(tmp_path, path)}
     assert before.items() <= after.items()
     assert len(after) == len(before) + 2
+
+
+def test_a_folder_inside_another_is_a_part_of_its_own(tool: Any, tmp_path: Path) -> None:
+    for folder in ("part", "part/inner"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "module.py").write_text(SOURCE, "utf-8")
+    files = {c.file for c in tool.all_changes(tmp_path, "part", ("part/inner",))}
+    assert files == {"part/module.py"}
+    files |= {c.file for c in tool.all_changes(tmp_path, "part/inner")}
+    assert files == {"part/module.py", "part/inner/module.py"}
+
+
+def test_every_change_made_by_hand_has_its_place(run: Any) -> None:
+    """What was moved or renamed would be changed no more, and nobody would notice."""
+    assert run.stale_entries() == []
+    known = {str(path.relative_to(run.PACKAGE)) for path in run.PACKAGE.rglob("*.py")}
+    for file, _, was, now in run.BY_HAND:
+        found = run.changes_by_hand(file, was, now)
+        assert file in known
+        assert all(run.compiles(run.PACKAGE, change) for change in found), (file, was, now)
+
+
+def test_the_sample_is_of_every_part(run: Any) -> None:
+    """As many as are asked for, each of which is a program."""
+    for part, count in run.SAMPLE.items():
+        drawn = [c for c in run.of_part(part) if c.key not in run.EQUIVALENT][:count]
+        assert len(drawn) == count
+        assert all(change.file.startswith(f"{part}/") for change in drawn)
+    assert sum(run.SAMPLE.values()) >= 60
+
+
+def test_tests_that_are_not_there_notice_nothing(run: Any) -> None:
+    with pytest.raises(LookupError, match="no such tests"):
+        run.failing(ROOT / "src", ["tests/tools/test_mutating.py::test_nothing_of_the_kind"])

@@ -59,7 +59,7 @@ BY_HAND: tuple[tuple[str, str, str, str], ...] = (
     ("passes/place.py", "hole", "size <= start - cursor < best", "0 < start - cursor < best"),
     ("passes/place.py", "hole", "sizes[sizes < size] = _NEVER", "pass"),
     ("passes/place.py", "__init__", "in memory.taken", "in ()"),
-    ("passes/place.py", "_place", "_live_together(lives, scales)", "pass"),
+    ("passes/place.py", "_place", "_live_together(each, scales)", "pass"),
     # Pipes go on too early.
     ("passes/place_flags.py", "_carried", "after < before", "after <= before"),
     ("passes/place_flags.py", "_span", "min(befores or afters)", "max(befores or afters)"),

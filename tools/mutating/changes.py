@@ -73,23 +73,26 @@ class Change:
         return f"{self.file}:{self.line} {self.function}: {self.was} -> {self.now}"
 
 
-def changes(package: Path, path: Path) -> list[Change]:
-    """Every change of a module that still compiles."""
+def changes(package: Path, path: Path) -> Iterator[Change]:
+    """Every change of a module; of some nothing is left that compiles."""
     source = path.read_text("utf-8")
-    found: list[Change] = []
     seen: dict[tuple[str, str, str], int] = {}
     file = str(path.relative_to(package))
     finder = _Finder(source)
     finder.visit(ast.parse(source))
     for function, node, was, now, start, end in finder.found:
         counted = seen[function, was, now] = seen.get((function, was, now), 0) + 1
-        change = Change(file, function, node.lineno, was, now, start, end, counted)
-        try:
-            compile(change.applied(source), str(path), "exec")
-        except SyntaxError:
-            continue
-        found.append(change)
-    return found
+        yield Change(file, function, node.lineno, was, now, start, end, counted)
+
+
+def compiles(package: Path, change: Change) -> bool:
+    """Whether the module is still one with a change: asked of the few that are drawn."""
+    path = package / change.file
+    try:
+        compile(change.applied(path.read_text("utf-8")), str(path), "exec")
+    except SyntaxError:
+        return False
+    return True
 
 
 Found = tuple[str, ast.stmt | ast.expr, str, str, int, int]
@@ -253,8 +256,9 @@ def _is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and _name(node.test) == "TYPE_CHECKING"
 
 
-def all_changes(package: Path, folders: tuple[str, ...]) -> Iterator[Change]:
-    """The changes of every module of these parts of the package."""
-    for folder in folders:
-        for path in sorted((package / folder).rglob("*.py")):
+def all_changes(package: Path, folder: str, without: tuple[str, ...] = ()) -> Iterator[Change]:
+    """The changes of every module of a part of the package, the folders of other parts left out."""
+    apart = [package / other for other in without]
+    for path in sorted((package / folder).rglob("*.py")):
+        if not any(path.is_relative_to(other) for other in apart):
             yield from changes(package, path)

@@ -22,7 +22,10 @@ from typing import Any
 
 import pytest
 
-FOLDERS = ("isa", "machine", "passes", "engines", "emit", "frontend", "ir")
+FOLDERS = (
+    *("isa", "machine", "passes", "engines", "emit", "frontend", "ir"),
+    *("native", "timing", "repair"),
+)
 HIT = "_block_entered_"
 
 
