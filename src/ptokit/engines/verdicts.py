@@ -27,11 +27,9 @@ from ptokit.machine.gm import as_array
 
 
 def question(
-    module: Module, blocks: int, arguments: Iterable[Any], policy: Policy
+    program: Hashable, blocks: int, arguments: Iterable[Any], policy: Policy
 ) -> Hashable | None:
-    """What the verdict on a launch depends on; None where that cannot be said beforehand."""
-    if not reads_no_data(module):
-        return None
+    """What the verdict on a launch depends on, of a program that reads no data; None: on more."""
     arrays: list[Array] = []
     numbers: list[Hashable] = []
     for value in arguments:
@@ -44,7 +42,7 @@ def question(
             numbers.append((type(value), value))
         else:
             return None
-    return module, policy, blocks, tuple(numbers), _neighbours(arrays)
+    return program, policy, blocks, tuple(numbers), _neighbours(arrays)
 
 
 @lru_cache(maxsize=256)
@@ -53,7 +51,7 @@ def reads_no_data(module: Module) -> bool:
     for op in module.walk():
         definition = definition_of(op)
         record = None if definition is None else definition.micro
-        if (record is not None and record.looks_at_data) or (op.insn and _may_look(op.insn)):
+        if (record is not None and record.looks_at_data) or (op.insn and may_look(op.insn)):
             return False
     return True
 
@@ -81,7 +79,7 @@ def _reaches_others(token: Token) -> bool:
     return isinstance(token, Meeting | Word)
 
 
-def _may_look(insn: Insn) -> bool:
+def may_look(insn: Insn) -> bool:
     """Whether an instruction hands a value on, or looks at words of global memory by itself.
 
     Where scalar accesses meet, the place of an array in the lines of the data cache matters too.

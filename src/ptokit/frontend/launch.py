@@ -24,12 +24,14 @@ from ptokit.base.location import user_frame
 from ptokit.frontend.policies import policy_for
 from ptokit.frontend.session import running
 from ptokit.isa.targets import Target, target
+from ptokit.machine.arena import Arena
 from ptokit.machine.budget import Budget
 from ptokit.machine.explore import explore as search
 from ptokit.machine.gm import as_array
 from ptokit.machine.jobs import Keeper, apart
 from ptokit.machine.machine import Machine
 from ptokit.machine.recording import Recording, taken_over
+from ptokit.machine.resident import Again, Resident, may_stay, resident
 from ptokit.machine.scheduler import Options, Outcome, Schedule, Scheduler
 from ptokit.repair.advice import advised
 
@@ -88,15 +90,21 @@ def run(
     def scheduled(**changed: Any) -> Outcome:
         return _scheduled(programs, on, mode, replace(options, arrays=memory, **changed))
 
-    def sent() -> _Sent:
-        outcome = run(programs, on, mode, replace(options, arena=None))
-        return _Sent(outcome.warnings, outcome.events, outcome.chosen)
+    def sent() -> tuple[_Sent, Again | None]:
+        arena = None if options.again is None else Arena(on, mode)
+        outcome = run(programs, on, mode, replace(options, arena=arena))
+        again = None if options.again is None else options.again(outcome)
+        return _Sent(outcome.warnings, outcome.events, outcome.verdict, outcome.chosen), again
 
     if keeper is not None:
-        back = apart(sent, memory, keeper)
+        stays: Resident | None = None
+        if options.again is not None and may_stay(memory):
+            back, stays = resident(sent, memory, keeper)
+        else:
+            back = apart(lambda: sent()[0], memory, keeper)
         machine = Machine(on, mode, policy=options.policy)
         events = None if back.events is None else taken_over(back.events)
-        return Outcome(machine, back.warnings, events, chosen=back.chosen)
+        return Outcome(machine, back.warnings, events, back.verdict, back.chosen, stays)
     if hazards != "explore":
         return scheduled()
     outcomes: list[Outcome] = []
@@ -117,6 +125,7 @@ class _Sent(NamedTuple):
 
     warnings: tuple[Diagnostic, ...]
     events: Recording | None
+    verdict: tuple[Diagnostic, ...] | None
     chosen: Sequence[tuple[int, int]]
 
 

@@ -26,7 +26,7 @@ from ptokit.base.diagnostics import (
 from ptokit.engines import REPEATING
 from ptokit.engines import engine as find_engine
 from ptokit.engines.outline import NoOutline, Outline, Walked, untimed
-from ptokit.engines.verdicts import blocks_meet, question, says_nothing
+from ptokit.engines.verdicts import blocks_meet, question, reads_no_data, says_nothing
 from ptokit.frontend.arguments import leaves_of
 from ptokit.frontend.launch import Options, Outcome, Schedule, run
 from ptokit.frontend.session import current
@@ -144,11 +144,14 @@ class Execution:
 
         Ranks of a world meet at memory that others touch as well: there it matters each time.
         """
-        wanted = self._wanted
+        wanted, module = self._wanted, self._module
+        program = self.programs.identity if module is None else module
         is_usual = wanted.schedule == Schedule() and wanted.check in (True, False)
-        if self._module is None or not self._is_plain or not is_usual or here() is not None:
+        if program is None or not self._is_plain or not is_usual or here() is not None:
             return None
-        return question(self._module, self._blocks, self.programs.args, self._asked.policy)
+        if module is not None and not reads_no_data(module):
+            return None
+        return question(program, self._blocks, self.programs.args, self._asked.policy)
 
     @cached_property
     def _known(self) -> tuple[Diagnostic, ...] | None:
@@ -163,7 +166,7 @@ class Execution:
         wanted, module = self._wanted, self._module
         is_watched = wanted.events or wanted.timing
         is_fast = wanted.engine == REPEATING and not is_watched
-        return is_fast and self._question is not None and bool(module and says_nothing(module))
+        return is_fast and self._question is not None and (not module or says_nothing(module))
 
     # ---- running ---------------------------------------------------------------------------
 
@@ -215,6 +218,7 @@ class Execution:
             budget=wanted.budget,
             listener=recorder,
             follow=None if tape is None else tape.follow,
+            again=None if tape is None or programs.keeper is None else tape.again,
         )
         try:
             with nullcontext() if arena is None else arena.lock:
@@ -228,7 +232,9 @@ class Execution:
             raise
         if arena is not None:  # after a run that has gone well
             arenas.append(arena)
-            if tape is not None:
+            if tape is not None and programs.keeper is not None:
+                memory.replays.keep_elsewhere(self._question, outcome)
+            elif tape is not None:
                 memory.replays.keep(self._question, tape, outcome, arena.lock)
         return outcome
 

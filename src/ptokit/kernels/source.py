@@ -5,7 +5,7 @@ What differs between them is how arguments are bound, and how the IR comes about
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -114,3 +114,5 @@ class Programs:
     args: tuple[Any, ...] = ()
     # Of compiled code, which may crash and runs in a process of its own.
     keeper: Keeper | None = None
+    # What decides, beside the arguments, what such code does; None: anything may.
+    identity: Hashable | None = None

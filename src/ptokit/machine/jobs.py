@@ -54,19 +54,12 @@ def spread(
         with undisturbed():
             for share in shares(count, jobs):
                 ours, theirs = context.Pipe(duplex=False)
-                worker = context.Process(target=_work, args=(run, share, theirs))
+                worker = context.Process(target=work, args=(run, share, theirs))
                 worker.start()
                 theirs.close()
                 workers.append((worker, ours))
         for worker, ours in workers:
-            while keeper is not None and not ours.poll(LOOKS):
-                if stuck := keeper.stuck():
-                    raise stuck
-            try:
-                answers.append(ours.recv())
-            except EOFError:
-                worker.join()
-                answers.append((keeper.ended if keeper else _silent)(worker.exitcode))
+            answers.append(answer_of(worker, ours, keeper))
     finally:  # whoever stops the launch stops its processes
         for worker, _ in workers:
             if len(answers) < len(workers):
@@ -78,6 +71,18 @@ def spread(
     return answers
 
 
+def answer_of(worker: Any, line: Any, keeper: Keeper | None) -> Any:
+    """What a process has to say: a value, or an error; a keeper looks after it until then."""
+    while keeper is not None and not line.poll(LOOKS):
+        if stuck := keeper.stuck():
+            raise stuck
+    try:
+        return line.recv()
+    except EOFError:
+        worker.join()
+        return (keeper.ended if keeper else _silent)(worker.exitcode)
+
+
 def apart(run: Callable[[], Any], arrays: Sequence[Array], keeper: Keeper | None = None) -> Any:
     """What a function gives back in a process of its own, where it may crash: see `spread`.
 
@@ -86,13 +91,13 @@ def apart(run: Callable[[], Any], arrays: Sequence[Array], keeper: Keeper | None
     memory = [a for a in {id(a): a for a in arrays}.values() if a.flags.writeable and a.size]
     shared = [np.frombuffer(mmap(-1, a.nbytes), np.uint8) for a in memory]
 
-    def work(_: range) -> Any:
+    def done(_: range) -> Any:
         value = run()
         for there, array in zip(shared, memory, strict=True):
             there[...] = raw_bytes(array)
         return value
 
-    (value,) = spread(work, 1, 1, keeper)
+    (value,) = spread(done, 1, 1, keeper)
     for there, array in zip(shared, memory, strict=True):
         array[...] = there.view(array.dtype).reshape(array.shape)
     return value
@@ -118,7 +123,8 @@ def _silent(status: int) -> PtoError:
     )
 
 
-def _work(run: Callable[[range], Any], share: range, answer: Any) -> None:
+def work(run: Callable[[range], Any], share: range, answer: Any) -> None:
+    """Do a share of the work, and say what came of it."""
     try:
         answer.send(run(share))
     except (Exception, SystemExit) as error:
@@ -126,8 +132,6 @@ def _work(run: Callable[[range], Any], share: range, answer: Any) -> None:
             hide_frames(error)
             error.add_note("".join(traceback.format_tb(error.__traceback__)).rstrip())
         answer.send(_sendable(error))
-    finally:
-        answer.close()
 
 
 def _sendable(error: BaseException) -> BaseException:

@@ -68,6 +68,8 @@ class Machine:
         self.peek: Callable[[Any, Sequence[Any]], None] | None = None
         # Told of every executed call with its arguments, where a run is to be repeated.
         self.tape: Callable[..., None] | None = None
+        # Whether the program was told what memory holds: then it may decide by it what it does.
+        self.has_looked = False
         self.journal: Journal | None = None  # who notes what is done, where it is checked
         self._followers: list[Subscriber] = []
         self.is_quiet = False  # whoever runs the program has told NumPy to raise no warnings

@@ -41,6 +41,7 @@ from ptokit.machine.machine import Machine, Subscriber
 from ptokit.machine.queues import PipeQueue, Queues, Work, frozen
 from ptokit.machine.ranks import coroutine, here, poll, wait_for_others
 from ptokit.machine.recording import Recording
+from ptokit.machine.resident import Again, Resident
 
 Program = Callable[[], Any]
 MOST_BLOCKS = (1 << 32) - 1  # a launch says their number in 32 bits
@@ -106,6 +107,8 @@ class Options:
     budget: Budget | None = None  # what the run may take before it is stopped
     listener: Listener | None = None  # told of what the cores issue
     follow: Callable[[Machine], None] | None = None  # given the machine before it runs
+    # Of a run in a process of its own: what does it again there, once it has gone well.
+    again: Callable[[Outcome], Again | None] | None = None
 
 
 @dataclass
@@ -119,6 +122,7 @@ class Outcome:
     verdict: tuple[Diagnostic, ...] | None = None
     # What was chosen where there was a choice, and of how many, when the schedule names choices.
     chosen: Sequence[tuple[int, int]] = ()
+    resident: Resident | None = None  # the process that can do the same again
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -315,7 +319,8 @@ class Scheduler:
                 self._history.launch_ended(self._rank)
         events = None if self.recording is None else self.recording.finish()
         found = (*self.machine.warnings, *self.findings.diagnostics)
-        is_certain = self.journal is not None and not self.journal.has_compared
+        looked = self.machine.has_looked or (self.journal and self.journal.has_compared)
+        is_certain = self.journal is not None and not looked
         verdict = self.findings.diagnostics if is_certain else None
         return Outcome(self.machine, found, events, verdict, self._chosen)
 

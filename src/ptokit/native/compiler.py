@@ -145,6 +145,11 @@ def compiled(unit: Unit, target: Target, cores: Sequence[str]) -> dict[str, Path
         return {core: each.result() for core, each in zip(cores, asked, strict=True)}
 
 
+def is_watching() -> bool:
+    """Whether all that kernels do to global memory is reported."""
+    return bool(compiler(os.environ.get(CHOICE, "")).watching)
+
+
 def _unwatched(tool: Compiler, source: Path) -> Diagnostic:
     return Diagnostic(
         "cpp",

@@ -18,6 +18,7 @@ from ptokit.base.diagnostics import fail
 from ptokit.base.dtypes import u8
 from ptokit.base.enums import Direction, FIFOType, VecCubeRatio
 from ptokit.base.location import foreign_site
+from ptokit.engines.verdicts import may_look
 from ptokit.frontend.events import event_class
 from ptokit.frontend.pipes import mpipe_class, pipe_class
 from ptokit.frontend.session import current
@@ -156,6 +157,8 @@ class Runtime:
         call = self._reader.call(code, words, core, waits)
         if is_elsewhere(call, core):
             return 0
+        if may_look(call.insn) or (waits and not call.insn.binds):
+            machine.has_looked = True
         for event in call.events:
             self._reader.events[event].precede(call.insn)
         got = machine.execute(call.insn, call.operands, call.attrs, site)

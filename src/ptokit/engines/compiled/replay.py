@@ -36,6 +36,7 @@ from ptokit.machine.gm import GmBuffer
 from ptokit.machine.hazards import atomic_of
 from ptokit.machine.machine import Machine
 from ptokit.machine.providers import BeyondProvider, PoisonProvider, Services
+from ptokit.machine.resident import Again, Resident
 from ptokit.machine.scheduler import Outcome
 
 _MOST_WORDS = 1 << 24  # of one launch
@@ -172,6 +173,12 @@ class Tape:
             self._note(Noted(call, args, operands, bound, site, machine.core, registers, lost))
 
         machine.tape = note
+
+    def again(self, outcome: Outcome) -> Again | None:
+        """What repeats the run in its own process; None: it cannot be repeated."""
+        if self.reason or outcome.machine.has_looked:
+            return None
+        return Replay(self, outcome, threading.Lock()).play
 
     def finish(self) -> None:
         """The run is over."""
@@ -335,15 +342,39 @@ class Replay:
         self._kernels = {}
 
 
+class ReplayElsewhere:
+    """A run that the process which has done it can repeat."""
+
+    def __init__(self, process: Resident, outcome: Outcome) -> None:
+        self._process = process
+        self.outcome = outcome
+        self.in_vain = 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is gone."""
+        return self._process.has_ended
+
+    def play(self, arrays: Sequence[Array], threads: int = 1) -> bool:
+        """As a replay does."""
+        is_done = self._process.again(arrays, threads)
+        self.in_vain += not is_done
+        return is_done
+
+
 class Replays:
     """The launches of a kernel that can be repeated, by all that decides what they do."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Replay | None] = {}  # None: they cannot
+        # None: they cannot
+        self._known: dict[Hashable, Replay | ReplayElsewhere | None] = {}
 
     def play(self, asked: Hashable, arrays: Sequence[Array], threads: int = 1) -> Outcome | None:
         """Repeat a launch and return what it came to; None when it has to be run."""
         found = self._known.get(asked)
+        if isinstance(found, ReplayElsewhere) and found.has_ended:
+            del self._known[asked]
+            return None
         if found is None or found.in_vain > _MOST_IN_VAIN:
             return None
         try:
@@ -358,11 +389,19 @@ class Replays:
 
     def keep(self, asked: Hashable, tape: Tape, outcome: Outcome, lock: threading.Lock) -> None:
         """Remember a launch that has gone well; who asks ever anew is not helped."""
+        self._keep(asked, None if tape.reason else Replay(tape, outcome, lock))
+
+    def keep_elsewhere(self, asked: Hashable, outcome: Outcome) -> None:
+        """Remember a launch that has gone well in a process of its own, which may have stayed."""
+        stays = outcome.resident
+        self._keep(asked, None if stays is None else ReplayElsewhere(stays, outcome))
+
+    def _keep(self, asked: Hashable, replay: Replay | ReplayElsewhere | None) -> None:
         if len(self._known) >= _MOST_LAUNCHES:
             self._known.clear()
-        self._known[asked] = None if tape.reason else Replay(tape, outcome, lock)
+        self._known[asked] = replay
 
-    def __iter__(self) -> Iterator[Replay | None]:
+    def __iter__(self) -> Iterator[Replay | ReplayElsewhere | None]:
         return iter(self._known.values())
 
     def clear(self) -> None:
