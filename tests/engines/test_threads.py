@@ -10,6 +10,8 @@ import pytest
 
 from ptokit import *
 from ptokit import Kernel
+from ptokit.engines.compiled import replay
+from ptokit.engines.compiled.host import Unsupported
 from ptokit.engines.compiled.library import library
 
 pytestmark = pytest.mark.skipif(library() is None, reason="llvmlite is not installed")
@@ -130,11 +132,26 @@ def test_without_a_verdict_there_is_one_thread(monkeypatch: pytest.MonkeyPatch) 
     assert len(seen) == 1
 
 
-def test_what_the_last_block_leaves_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = []
-    for jobs in (1, 3):
-        for _ in range(3):
-            run = apart[6](*arrays(6), path="lowered", jobs=jobs)
-        left.append({n: m.data.copy() for n, m in run.machine.core.memories.items()})
-    assert left[0].keys() == left[1].keys()
-    assert all(np.array_equal(left[0][name], left[1][name]) for name in left[0])
+def test_bodies_keep_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They run on the machine, of which there is one, whatever the blocks touch."""
+    inner = replay.natives
+
+    def without_exponents(call: Any, *args: Any) -> Any:
+        if call.insn.name == "TEXP":
+            raise Unsupported("for this test")
+        return inner(call, *args)
+
+    monkeypatch.setattr(replay, "natives", without_exponents)
+    alone = Kernel(apart.source)
+    assert threads_of(alone, 7, 3, monkeypatch) == 1
+    (found,) = alone.programs.memory.replays
+    assert found is not None
+    assert set(found.bodies) == {"TEXP"}
+
+
+def test_what_adds_to_global_memory_is_a_body() -> None:
+    summing = Kernel(summed.source)
+    summing[5](*arrays(5), path="lowered")
+    (found,) = summing.programs.memory.replays
+    assert found is not None
+    assert set(found.bodies) == {"TSTORE"}

@@ -33,7 +33,6 @@ from ptokit.machine.calls import Call
 from ptokit.machine.core import Core
 from ptokit.machine.faults import refusal
 from ptokit.machine.gm import GmBuffer
-from ptokit.machine.hazards import atomic_of
 from ptokit.machine.machine import Machine
 from ptokit.machine.providers import BeyondProvider, PoisonProvider, Services
 from ptokit.machine.resident import Again, Resident
@@ -149,7 +148,6 @@ class Tape:
         self.parts: list[Stretch | Body] = []
         self.bodies: Counter[str] = Counter()  # instructions that run as their bodies do
         self.reason = ""  # why the run cannot be repeated
-        self.combines = False  # whether something is added to what global memory holds
         self._begin = self._block = 0
         self._natives: dict[Any, list[Native] | None] = {}
 
@@ -187,7 +185,6 @@ class Tape:
 
     def _note(self, note: Noted) -> None:
         insn = note.call.insn
-        self.combines = self.combines or bool(atomic_of(note.call))
         if note.core.block != self._block:
             self._end_stretch()
             self._block = note.core.block
@@ -269,8 +266,8 @@ class Replay:
         self._kernels = tape.kernels
         self._memories = tape.memories
         self._addresses = [tape.memories.addresses()]  # of each thread
-        # Sums depend on their order; bodies run on the machine, of which there is one.
-        self._is_divisible = not tape.combines and not tape.bodies
+        # Bodies run on the machine, of which there is one. What adds to global memory is a body.
+        self._is_divisible = not tape.bodies
 
     def play(self, arrays: Sequence[Array], threads: int = 1) -> bool:
         """Repeat the run; False when somebody else is at it, or it would have been another one.
@@ -309,13 +306,12 @@ class Replay:
         self._library.run(stream + 8 * part.begin, stream + 8 * part.end, on.pointer)
 
     def _divided(self, places: Sequence[int], threads: int) -> None:
-        """Run the blocks in threads. The last one runs here: its memories are what is left."""
+        """Run the blocks in threads, each on memories of its own."""
         blocks: dict[int, list[Stretch]] = {}
         for part in self._parts:
             assert isinstance(part, Stretch)
             blocks.setdefault(part.block, []).append(part)
-        *others, last = blocks.values()
-        waiting = iter(others)
+        waiting = iter(blocks.values())
         while len(self._addresses) < min(threads, len(blocks)):
             self._addresses.append(self._memories.more_addresses())
 
@@ -330,8 +326,6 @@ class Replay:
         for worker in workers:
             worker.start()
         work(here)
-        for part in last:
-            self._run(part, here)
         for worker in workers:
             worker.join()
 
