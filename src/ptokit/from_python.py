@@ -119,9 +119,9 @@ class PythonSource:
     def programs(self, module: Module | None, arguments: Mapping[str, Any]) -> Programs:
         cores = CORES[self.core]
         given = {n: v for n, v in arguments.items() if n not in self.consts}
+        leaves = (leaf for n, v in given.items() for _, leaf in leaves_of(n, v))
+        parameters = tuple(leaf for leaf in leaves if is_parameter(leaf))
         if module is not None:  # auto mode has been ordered: its flags are checked like any others
-            leaves = (leaf for n, v in given.items() for _, leaf in leaves_of(n, v))
-            parameters = tuple(leaf for leaf in leaves if is_parameter(leaf))
             return Programs(cores, "manual", function=module.functions[0], args=parameters)
         passed = tuple(map(as_passed, given.values()))
         named = {n: v for n, v in arguments.items() if n in self.consts}
@@ -136,7 +136,7 @@ class PythonSource:
                     raise
                 raise unknown from None
 
-        return Programs(cores, self.mode, body=body)
+        return Programs(cores, self.mode, body=body, args=parameters)
 
     @property
     def text(self) -> str:

@@ -169,22 +169,26 @@ def test_the_library_has_most_instructions() -> None:
 
 
 CASES = [
-    pytest.param(case, on, id=f"{name}-{case.name.replace(' ', '_')}-{on}")
+    pytest.param(case, on, path, id=f"{name}-{case.name.replace(' ', '_')}-{on}-{path}")
     for name in NAMES
     for case in importlib.import_module(name).CASES
     for on in case.targets[:1]
+    for path in case.paths
     if "lowered" in case.paths
 ]
 
 
-@pytest.mark.parametrize(("case", "on"), CASES)
-def test_the_second_launch_of_an_example_leaves_what_the_first_one_left(case: Any, on: str) -> None:
+@pytest.mark.parametrize(("case", "on", "path"), CASES)
+def test_the_second_launch_of_an_example_leaves_what_the_first_one_left(
+    case: Any, on: str, path: str
+) -> None:
     """Other arrays, with other contents: nothing of the first launch is left in the second."""
     kernel = Kernel(case.kernel.source)
     left: list[Any] = []
     for engine in ("fast", "fast", "reference"):
         arrays = list(case.inputs(np.random.default_rng(len(left) > 0)))
-        kernel[case.blocks](*arrays, target=on, path="lowered", engine=engine, **case.consts)
+        run = kernel[case.blocks](*arrays, target=on, path=path, engine=engine, **case.consts)
+        assert run.path == path
         left.append([a.tobytes() for a in arrays if isinstance(a, np.ndarray)])
     assert any(found is not None for found in kernel.programs.memory.replays)
     assert left[1] == left[2]

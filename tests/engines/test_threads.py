@@ -65,11 +65,16 @@ def arrays(blocks: int) -> tuple[Any, Any]:
 
 
 def threads_of(
-    launched: Kernel, blocks: int, jobs: int, monkeypatch: Any, gated: bool = False
+    launched: Kernel,
+    blocks: int,
+    jobs: int,
+    monkeypatch: Any,
+    gated: bool = False,
+    path: str = "lowered",
 ) -> int:
     """In how many threads the library was called by the third launch, which leaves equal bytes."""
     wanted = arrays(blocks)
-    launched[blocks](*wanted, path="lowered", engine="stepwise")
+    launched[blocks](*wanted, path=path, engine="stepwise")
     seen: set[int] = set()
     of_library = library()
     assert of_library is not None
@@ -88,23 +93,44 @@ def threads_of(
         seen.clear()
         with monkeypatch.context() as patch:
             patch.setattr(of_library, "run", noted)
-            launched[blocks](*given, path="lowered", jobs=jobs)
+            launched[blocks](*given, path=path, jobs=jobs)
         for a, b in zip(given, wanted, strict=True):
             assert np.array_equal(a, b)
     return len(seen)
 
 
+@pytest.mark.parametrize("path", ["eager", "lowered"])
 @pytest.mark.parametrize("jobs", [1, 2, 3])
-def test_blocks_are_shared_among_threads(jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert threads_of(apart, 7, jobs, monkeypatch, gated=True) == jobs
+def test_blocks_are_shared_among_threads(
+    jobs: int, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert threads_of(apart, 7, jobs, monkeypatch, gated=True, path=path) == jobs
 
 
-def test_sums_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert threads_of(summed, 5, 3, monkeypatch) == 1
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_sums_keep_their_order(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threads_of(summed, 5, 3, monkeypatch, path=path) == 1
 
 
-def test_blocks_that_meet_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert threads_of(met, 4, 2, monkeypatch) <= 1
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_blocks_that_meet_stay_together(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert threads_of(met, 4, 2, monkeypatch, path=path) <= 1
+
+
+def test_without_a_device_nobody_proves_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The permissive profile has no order to break: blocks may write the same bytes there."""
+    inner, seen = library(), set[int]()
+    assert inner is not None
+    run = inner.run
+
+    def noted(*args: Any) -> None:
+        seen.add(threading.get_ident())
+        run(*args)
+
+    monkeypatch.setattr(inner, "run", noted)
+    for _ in range(3):
+        apart[4](*arrays(4), target="cpu", jobs=4)
+    assert len(seen) == 1
 
 
 def test_without_a_verdict_there_is_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

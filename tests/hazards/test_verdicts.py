@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,11 +54,19 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return count
 
 
-def launch(x: Any, y: Any, n: int = 2, blocks: int = 2, **more: Any) -> Any:
-    return plus[blocks](x, y, n, target="a2a3", path="lowered", **more)
+@pytest.fixture(params=["eager", "lowered"])
+def launch(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """A launch of two blocks that do two rounds, on each path."""
+
+    def launched(x: Any, y: Any, n: int = 2, blocks: int = 2, **more: Any) -> Any:
+        return plus[blocks](x, y, n, target="a2a3", path=request.param, **more)
+
+    return launched
 
 
-def test_the_next_launch_of_the_same_is_not_looked_at(looks: list[int]) -> None:
+def test_the_next_launch_of_the_same_is_not_looked_at(
+    looks: list[int], launch: Callable[..., Any]
+) -> None:
     plus.programs.memory.forget_verdicts()
     x, y = np.ones((32, 16), np.float32), np.zeros((32, 16), np.float32)
     first = launch(x, y)
@@ -74,7 +83,9 @@ def test_the_next_launch_of_the_same_is_not_looked_at(looks: list[int]) -> None:
 
 
 @pytest.mark.parametrize("what", ["blocks", "number", "alias", "rules"])
-def test_whatever_matters_is_looked_at_anew(looks: list[int], what: str) -> None:
+def test_whatever_matters_is_looked_at_anew(
+    looks: list[int], what: str, launch: Callable[..., Any]
+) -> None:
     plus.programs.memory.forget_verdicts()
     x, y = np.ones((48, 16), np.float32), np.zeros((48, 16), np.float32)
     launch(x, y)
@@ -93,14 +104,15 @@ def test_whatever_matters_is_looked_at_anew(looks: list[int], what: str) -> None
     assert looks[0] > 0
 
 
-def test_what_data_decides_is_looked_at_each_time() -> None:
+@pytest.mark.parametrize("path", ["eager", "lowered"])
+def test_what_data_decides_is_looked_at_each_time(path: str) -> None:
     x, y = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
-    by_data[1](x, y, target="a2a3", path="lowered", allow=["E14", "E7"])
+    by_data[1](x, y, target="a2a3", path=path, allow=["E14", "E7"])
     with pytest.raises(ProgramError, match="E6"):
-        by_data[1](0 * x, y, target="a2a3", path="lowered", allow=["E14", "E7"])
+        by_data[1](0 * x, y, target="a2a3", path=path, allow=["E14", "E7"])
 
 
-def test_a_failure_is_found_each_time() -> None:
+def test_a_failure_is_found_each_time(launch: Callable[..., Any]) -> None:
     both = np.ones((48, 16), np.float32)
     for _ in range(2):
         with pytest.raises(ProgramError, match="E7"):

@@ -140,6 +140,8 @@ class Module:
     location: Location = NOWHERE
     remarks: tuple[Diagnostic, ...] = ()  # of whoever made it: what is not in the program any more
     names: SourceNames = field(default_factory=SourceNames)
+    # Whether whoever wrote it has called code that may do more than the program says.
+    calls_out: bool = False
 
     def function(self, name: str) -> Function | None:
         """The function of this name: the one with a body, where others import it."""

@@ -6,6 +6,7 @@ again, and one that was also noted is repeated (`engines/compiled/replay.py`).
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
@@ -139,13 +140,25 @@ class Execution:
         return wanted.budget is None and not wanted.timing and wanted.check != "explore"
 
     @cached_property
+    def _program(self) -> Module | None:
+        """The program that says all of what it does, also where a function runs as it stands.
+
+        A function may call code that does more than a program says, and who follows it line by
+        line wants to see every line each time.
+        """
+        if self._module is not None or self._ready is None:
+            return self._module
+        written = self._kernel.programs.written(self._asked.target, self.arguments)
+        return None if written.calls_out or _is_followed() else self._ready.module
+
+    @cached_property
     def _question(self) -> Any:
         """What its verdict depends on; None where every launch has one of its own.
 
         Ranks of a world meet at memory that others touch as well: there it matters each time.
         """
-        wanted, module = self._wanted, self._module
-        program = self.programs.identity if module is None else module
+        wanted, module = self._wanted, self._program
+        program = self.programs.identity if module is None else (self.path, module)
         is_usual = wanted.schedule == Schedule() and wanted.check in (True, False)
         if program is None or not self._is_plain or not is_usual or here() is not None:
             return None
@@ -163,7 +176,7 @@ class Execution:
 
     @cached_property
     def _is_repeatable(self) -> bool:
-        wanted, module = self._wanted, self._module
+        wanted, module = self._wanted, self._program
         is_watched = wanted.events or wanted.timing
         is_fast = wanted.engine == REPEATING and not is_watched
         return is_fast and self._question is not None and (not module or says_nothing(module))
@@ -190,10 +203,12 @@ class Execution:
         """A launch that was noted, on these arrays."""
         if not self._is_repeatable or (self._wanted.check is True and self._known is None):
             return None
-        memory, module = self._kernel.programs.memory, self._module
-        # Blocks that a check has not objected to may run side by side.
-        is_proved = memory.verdict(self._question) == () and module and not blocks_meet(module)
-        threads = self._wanted.jobs if is_proved else 1
+        memory, program = self._kernel.programs.memory, self._program
+        # Blocks that a check has not objected to may run side by side; of others than devices,
+        # there is none.
+        is_proved = memory.verdict(self._question) == () and self._asked.target.is_device
+        is_apart = is_proved and program is not None and not blocks_meet(program)
+        threads = self._wanted.jobs if is_apart else 1
         return memory.replays.play(self._question, self._arrays, threads)
 
     def _executed(self, recorder: Recorder | None) -> Outcome:
@@ -304,6 +319,13 @@ class Execution:
             found = tuple(unrepeated((*found, *self._ready.doubts)))
         shared = (each.told() for each in self._shared)
         return (*found, *asked.policy.judge(filter(None, shared)))
+
+
+def _is_followed() -> bool:
+    """Whether somebody follows Python line by line, as debuggers do."""
+    hooks = getattr(sys, "monitoring", None)
+    has_tool = hooks is not None and hooks.get_tool(hooks.DEBUGGER_ID) is not None
+    return has_tool or sys.gettrace() is not None
 
 
 # What a program that auto mode has ordered cannot have: pipes or instructions in no order.

@@ -84,11 +84,12 @@ class Launch:
         pipes: once for launches that can only come to the same verdict, or anew and step by step
         with "full"; "explore" also runs the kernel under many schedules, which must all give the
         same bytes. `seed` runs the cores and pipes in a random but repeatable order, `schedule` in
-        a particular one. `jobs` is the number of threads among which the blocks of a lowered launch
-        are shared when it is repeated. `engine` is "fast", which repeats launches of the same sizes
-        as compiled code, "stepwise", which does not, or "reference", which is small and slow and
-        defines what the bytes must be. `events` records
-        every executed operation with its accesses, signals and waits: `Run.events`. `rules` is
+        a particular one. `jobs` is the number of threads among which the blocks of a launch are
+        shared when it is repeated. `engine` is "fast", which repeats launches of the same sizes as
+        compiled code - of functions that can be lowered, and call nothing that may do more than
+        answer -, "stepwise", which does not, or "reference", which is small and slow and defines
+        what the bytes must be. `events` records every executed operation with its accesses, signals
+        and waits: `Run.events`. `rules` is
         "default", "strict" (every broken rule is an error) or "release" (what the device does);
         `allow` silences findings by id, "PA-0044", or by id and place, "E8@softmax.py:41". What
         was broken without stopping the kernel is `Run.warnings`, and is shown as Python's are.

@@ -111,7 +111,7 @@ class Programs:
     mode: str  # "manual": the program says the order of the pipes, and it is checked
     body: Callable[[], Any] | None = None  # a Python function, called on every core; or
     function: Function | None = None  # a function of the module
-    args: tuple[Any, ...] = ()
+    args: tuple[Any, ...] = ()  # arrays and numbers that it is given
     # Of compiled code, which may crash and runs in a process of its own.
     keeper: Keeper | None = None
     # What decides, beside the arguments, what such code does; None: anything may.

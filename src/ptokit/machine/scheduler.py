@@ -118,7 +118,7 @@ class Outcome:
     machine: Machine
     diagnostics: tuple[Diagnostic, ...]
     events: Recording | None = None  # of all operations, when they were asked for
-    # What the order of work was found to lack; None: nobody looked, or data had a say in it.
+    # What the order of work was found to lack; None: nobody asked, or data had a say in it.
     verdict: tuple[Diagnostic, ...] | None = None
     # What was chosen where there was a choice, and of how many, when the schedule names choices.
     chosen: Sequence[tuple[int, int]] = ()
@@ -247,7 +247,8 @@ class Scheduler:
         self.findings.schedule = str(self.schedule)
         # The compiler orders auto mode, and the permissive profile has no order to break.
         self.careful = bool(options.hazards) and mode == "manual" and target.is_device
-        self._looks = bool(options.hazards) and target.is_device
+        self._is_asked = bool(options.hazards)
+        self._looks = self._is_asked and target.is_device
         rank = here()
         self._history = None if rank is None else rank.ranks.history
         self._rank = 0 if rank is None else rank.number
@@ -320,7 +321,8 @@ class Scheduler:
         events = None if self.recording is None else self.recording.finish()
         found = (*self.machine.warnings, *self.findings.diagnostics)
         looked = self.machine.has_looked or (self.journal and self.journal.has_compared)
-        is_certain = self.journal is not None and not looked
+        # Where nobody looked for races although that was asked for, there are none to be found.
+        is_certain = not looked and (self._is_asked or self.journal is not None)
         verdict = self.findings.diagnostics if is_certain else None
         return Outcome(self.machine, found, events, verdict, self._chosen)
 

@@ -30,6 +30,7 @@ class Emitter:
         self.names = SourceNames(shows_lines=True)
         self.written = 0  # operations so far
         self.remarks: list[Diagnostic] = []  # about what is left out of the program
+        self.calls_out = False  # whether code was called that may do more than answer
         self.watched: list[dict[Any, Any]] = []  # taken back when a region is written anew
         self._blocks: list[Block] = [function.body]
         self._constants: list[dict[tuple[Type, Any], Value]] = [{}]

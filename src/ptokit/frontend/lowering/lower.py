@@ -78,7 +78,7 @@ def lower(
     tidy(body)
     attributes: dict[str, Attribute] = {"pto.target_arch": StringAttr(target.name)}
     remarks = tuple(unrepeated(emitter.remarks))
-    return Module([entry], attributes, here, remarks, emitter.names)
+    return Module([entry], attributes, here, remarks, emitter.names, emitter.calls_out)
 
 
 def _parameter(emitter: Emitter, body: Block, name: str, given: Any, here: Location) -> Any:
