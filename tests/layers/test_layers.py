@@ -25,12 +25,12 @@ LAYERS = [
     ["kernels", "comm", "micro"],
     ["from_python", "from_text"],
     ["from_cpp"],
-    ["folders"],
+    ["folders", "testing"],
     ["names"],  # those that are public
     ["__init__"],
     ["conform"],
     ["cli"],
-    ["__main__"],
+    ["__main__", "pytest_plugin"],
 ]
 RANK = {name: rank for rank, group in enumerate(LAYERS) for name in group}
 
