@@ -132,8 +132,6 @@ class Unit:
 def compiled(unit: Unit, target: Target, cores: Sequence[str]) -> dict[str, Path]:
     """A shared library per kind of core, from the cache or made now, side by side."""
     tool = compiler(os.environ.get(CHOICE, ""))  # what the call is to blame for is told at its line
-    for core in cores:
-        _macros(target, core)
     if not tool.watching:
         tell(_unwatched(tool, unit.sources[0]), ToolWarning)
 
@@ -228,14 +226,6 @@ def plain_name(symbol: str) -> str:
 
 
 def _macros(target: Target, core: str) -> list[str]:
-    if not target.cpp_macros:
-        compiled_for = [name for name, each in TARGETS.items() if each.cpp_macros]
-        raise usage_error(
-            "compiler",
-            f"C++ kernels are compiled for {' and '.join(compiled_for)}",
-            got=[("target", target.name)],
-            fix=f'cpp(..., target="{compiled_for[0]}")',
-        )
     found = [*target.cpp_macros, "__CCE_KT_TEST__=0", *target.core_macros.get(core, ())]
     facts = {  # for our own header
         "PTOKIT_LEFT_IS_NZ": target.left_layout == "NZ",

@@ -273,6 +273,7 @@ KIRIN9030 = Target(
     acc_types=("f16", "i32"),
     barriers=_TRANSFERS | _CUBE,
     overtaken=_TRANSFERS,
+    cpp_macros=("__NPU_ARCH__=3113", "REGISTER_BASE", "PTO_NPU_ARCH_KIRIN9030"),
 )
 KIRINX90 = Target(
     name="kirinx90",
@@ -283,6 +284,7 @@ KIRINX90 = Target(
     acc_types=("f16", "i32"),
     barriers=_TRANSFERS | _CUBE,
     overtaken=_TRANSFERS,
+    cpp_macros=("__NPU_ARCH__=3003", "REGISTER_BASE", "PTO_NPU_ARCH_KIRINX90"),
 )
 CPU = Target(
     name="cpu",
@@ -296,6 +298,8 @@ CPU = Target(
     overtaken=frozenset(),
     fifos=FifoRules(_ANY, tracks_slots=True),
     register_sets=2,
+    cpp_macros=("__CPU_SIM",),
+    core_macros=_core_macros("CPU"),
 )
 
 TARGETS: Mapping[str, Target] = MappingProxyType(
