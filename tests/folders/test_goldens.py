@@ -116,7 +116,7 @@ def test_a_case_agrees_or_differs(tmp_path: Path) -> None:
     }
     assert "no data today" in found[2].reason
     assert "the results differ" in found[1].reason
-    assert str(found).endswith("goldens: 1 of 3 agree")
+    assert str(found).endswith("goldens: 1 of 3 agree: vpto 1 of 3")
     with pytest.raises(PtoError, match="holds no case"):
         run_goldens(tmp_path / "a" / "good" / "deeper")
 
@@ -139,6 +139,76 @@ def test_undefined_bytes_that_are_stored_are_named(tmp_path: Path) -> None:
     (found,) = run_goldens(tmp_path)
     assert found.status is Status.AGREES
     assert "undefined" in found.reason
+
+
+ROUND_TRIP = """\
+module attributes {pto.target_arch = "a5"} {
+  func.func @trip(%x: !pto.ptr<f32, gm>, %y: !pto.ptr<f32, gm>, %n: i32) attributes {pto.kernel} {
+    %i0 = arith.constant 0 : i64
+    %i1 = arith.constant 1 : i64
+    %i8 = arith.constant 8 : i64
+    %i256 = arith.constant 256 : i64
+    %u = pto.castptr %i0 : i64 -> !pto.ptr<f32, ub>
+    %v = pto.castptr %i256 : i64 -> !pto.ptr<f32, ub>
+    %l = pto.castptr %i0 : i64 -> !pto.ptr<f32, l1>
+    pto.section.vector {
+      %me = pto.get_subblock_idx
+      %is_first = arith.cmpi eq, %me, %i0 : i64
+      pto.mte_gm_ub %x, %u, %i0, %i256 nburst(%i1, %i0, %i0)
+        : !pto.ptr<f32, gm>, !pto.ptr<f32, ub>, i64, i64, i64, i64, i64
+      pto.set_flag["PIPE_MTE2", "PIPE_MTE3", "EVENT_ID0"]
+      pto.wait_flag["PIPE_MTE2", "PIPE_MTE3", "EVENT_ID0"]
+      scf.if %is_first {
+        pto.mte_ub_l1 %u, %l, %i8 nburst(%i1, %i0, %i0)
+          : !pto.ptr<f32, ub>, !pto.ptr<f32, l1>, i64, i64, i64, i64
+      }
+      pto.set_intra_block <PIPE_MTE3>, 0
+      pto.wait_intra_block <PIPE_MTE3>, 1
+      scf.if %is_first {
+        pto.mte_ub_gm %v, %y, %i256 nburst(%i1, %i0, %i0)
+          : !pto.ptr<f32, ub>, !pto.ptr<f32, gm>, i64, i64, i64, i64
+      }
+    }
+    pto.section.cube {
+      pto.wait_intra_block <PIPE_MTE1>, 0
+      pto.wait_intra_block <PIPE_MTE1>, 16
+      pto.mte_l1_ub %l, %v, %i8 nburst(%i1, %i0, %i0)
+        : !pto.ptr<f32, l1>, !pto.ptr<f32, ub>, i64, i64, i64, i64
+      pto.set_intra_block <PIPE_FIX>, 1
+      pto.set_intra_block <PIPE_FIX>, 17
+    }
+    return
+  }
+}
+"""
+
+
+def test_a_race_that_a_device_wins_is_told_with_the_order_in_which_it_does(tmp_path: Path) -> None:
+    """The cube core signals from a pipe that does not wait for its copy."""
+    place = case(tmp_path / "k", golden=GOLDEN.replace("x * 2", "x"))
+    (place / "kernel.pto").write_text(ROUND_TRIP)
+    (found,) = run_goldens(tmp_path)
+    assert found.status is Status.AGREES
+    assert "E6: touches bytes on two pipes" in found.reason
+    assert "it agrees in another order of the pipes" in found.reason
+    (place / "golden.py").write_text(GOLDEN)
+    (found,) = run_goldens(tmp_path)
+    assert found.status is Status.DIFFERS
+    assert "the results differ" in found.reason
+    assert "E6" in found.reason
+
+
+def test_cases_are_counted_by_the_level_of_their_kernels(tmp_path: Path) -> None:
+    case(tmp_path / "registers")
+    for name, line in {
+        "logical": "%v = pto.vmi.broadcast %n : i32 -> !pto.vmi.vreg<64xi32>",
+        "threads": "pto.simt_launch @f() : () -> ()",
+    }.items():
+        place = case(tmp_path / name)
+        (place / "kernel.pto").write_text(KERNEL.replace("%out = arith", f"{line}\n%out = arith"))
+    found = run_goldens(tmp_path)
+    assert found.levels == ("vmi", "vpto", "simt")
+    assert found.closing.endswith("vpto 1 of 1, vmi 0 of 1, simt 0 of 1")
 
 
 def test_command(tmp_path: Path) -> None:

@@ -132,3 +132,28 @@ def test_two_cores_that_share_a_line(apart: bool) -> None:
 
     told = [(d.code, d.severity) for d in check(program, grid=2)]
     assert told == ([] if apart else [("E14", "warning")])
+
+
+def test_caches_and_fences_are_named_in_texts() -> None:
+    """Strings are read as words; on-chip memory has no line that could be written back."""
+    program = loads("""func.func @f(%x: !pto.ptr<i32>) attributes {
+        pto.kernel, pto.kernel_kind = #pto.kernel_kind<vector>, pto.target_arch = "a5"} {
+      %c0 = arith.constant 0 : index
+      %k0 = arith.constant 0 : i64
+      %one = arith.constant 1 : i32
+      %u = pto.castptr %k0 : i64 -> !pto.ptr<i32, ub>
+      pto.store_scalar %one, %x[%c0] : !pto.ptr<i32>, i32
+      pto.dcci %x "ENTIRE_DATA_CACHE", "CACHELINE_OUT" : !pto.ptr<i32>
+      pto.dcci %u #pto.dcci_cache_line<SINGLE_CACHE_LINE>, "CACHELINE_UB" : !pto.ptr<i32, ub>
+      pto.dsb "ALL"
+      return
+    }""")
+    assert str(loads(str(program))) == str(program)
+    assert "pto.dcci %x <ENTIRE_DATA_CACHE>, <CACHELINE_OUT> : " in str(program)
+    assert "pto.dsb <ALL>" in str(program)
+    cpp = program.cpp("a5")
+    assert "dcci(x, (cache_line_t)1, (dcci_dst_t)2);" in cpp
+    assert "dsb((mem_dsb_t)0);" in cpp
+    x = np.zeros(16, np.int32)
+    assert not program["f"][1](x, target="a5").warnings
+    assert x[0] == 1

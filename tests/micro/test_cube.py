@@ -419,8 +419,23 @@ def test_scales_and_activations(relu: str, types: str, formula: Any, layout: str
     assert np.array_equal(out, wanted if layout == "nz2nd" else wanted.T)
 
 
+FACTORS = 65536 + 128  # in the second table of the fix pipe
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [(1024, "the factors, which lie in the second table"), (2 << 16, "FBuffer")]
+)
+def test_factors_lie_in_a_table_of_their_own(place: int, said: str) -> None:
+    with pytest.raises(PtoError, match=said):
+        scaled_by_columns(False, place)
+
+
 @pytest.mark.parametrize("is_raw", [False, True])
 def test_a_scale_and_a_factor_for_each_column(is_raw: bool) -> None:
+    scaled_by_columns(is_raw, FACTORS)
+
+
+def scaled_by_columns(is_raw: bool, place: int) -> None:
     scales = (np.arange(1, N + 1) / 8).astype(np.float32)
     factors = (np.arange(N) / 16).astype(np.float32)
     a, b = matrices("f16", M, N, K, 2)
@@ -430,7 +445,7 @@ def test_a_scale_and_a_factor_for_each_column(is_raw: bool) -> None:
     more = f"""%l1w = pto.castptr %k{L1["fp"]} : i64 -> !pto.ptr<ui64, l1>
 %l1f = pto.castptr %k{L1["bias"]} : i64 -> !pto.ptr<f32, l1>
 %fbw = pto.castptr %k0 : i64 -> !pto.ptr<f32, fb>
-%fbf = pto.castptr %k1024 : i64 -> !pto.ptr<f32, fb>
+%fbf = pto.castptr %k{place} : i64 -> !pto.ptr<f32, fb>
 pto.mte_gm_l1 %w, %l1w, %k{words.nbytes} {load.format("ui64")}
 pto.mte_gm_l1 %t, %l1f, %k{factors.nbytes} {load.format("f32")}
 {flag("MTE2", "FIX")}

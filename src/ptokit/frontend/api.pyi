@@ -2605,7 +2605,8 @@ dcci: _dcci
 
 The cache holds 64-byte lines of global memory and is coherent with nobody: clean a line before
 others may read what was written, and before reading what others wrote. Transfers of the
-MTE and FIX pipes pass it by."""
+MTE and FIX pipes pass it by. On-chip memory is reached without a cache here: of a pointer into
+it there is nothing to write back."""
 
 class _dsb(Instruction):
     def __call__(self, kind: int, *events: Wait) -> RecordEvent: ...

@@ -29,14 +29,15 @@ PIPE_FIX, PIPE_ALL = Pipe.FIX, Pipe.ALL
 EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3 = 0, 1, 2, 3
 EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 = 4, 5, 6, 7
 SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE, CACHELINE_OUT = 0, 1, 2
-DSB_DDR, DSB_UB, DSB_ALL = 0, 1, 2
+DSB_ALL, DSB_DDR, DSB_UB, DSB_SEQ = 0, 1, 2, 3
 
 __all__ = [
     "Event", "Op", "RecordEvent", "Waitable", "PtoSetWaitFlag", "getFFTSMsg",
     "PIPE_S", "PIPE_V", "PIPE_M", "PIPE_MTE1", "PIPE_MTE2", "PIPE_MTE3", "PIPE_FIX", "PIPE_ALL",
     "EVENT_ID0", "EVENT_ID1", "EVENT_ID2", "EVENT_ID3",
     "EVENT_ID4", "EVENT_ID5", "EVENT_ID6", "EVENT_ID7",
-    "SINGLE_CACHE_LINE", "ENTIRE_DATA_CACHE", "CACHELINE_OUT", "DSB_DDR", "DSB_UB", "DSB_ALL",
+    "SINGLE_CACHE_LINE", "ENTIRE_DATA_CACHE", "CACHELINE_OUT",
+    "DSB_ALL", "DSB_DDR", "DSB_SEQ", "DSB_UB",
     "get_block_idx", "get_block_num", "get_coreid", "get_subblockdim", "get_subblockid",
 ]  # fmt: skip
 

@@ -565,6 +565,25 @@ load_cbuf_to_ca: _load_cbuf_to_ca
 
 The box in which it begins, how many there are in a column and how many columns, and how many boxes lie between two columns in the source and in the destination."""
 
+class _load_cbuf_to_ca_s4(MicroOperation):
+    def __call__(
+        self,
+        src: Any,
+        dst: Any,
+        m_start: Any,
+        k_start: Any,
+        m_step: Any,
+        k_step: Any,
+        src_stride: Any,
+        dst_stride: Any,
+        transpose: Any,
+    ) -> Any: ...
+
+load_cbuf_to_ca_s4: _load_cbuf_to_ca_s4
+"""Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to l0a.
+
+The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which is refused."""
+
 class _load_cbuf_to_cb(MicroOperation):
     def __call__(
         self,
@@ -584,25 +603,6 @@ load_cbuf_to_cb: _load_cbuf_to_cb
 """Copy boxes of 512 bytes from L1 to l0b.
 
 The box in which it begins, how many there are in a column and how many columns, and how many boxes lie between two columns in the source and in the destination."""
-
-class _load_cbuf_to_ca_s4(MicroOperation):
-    def __call__(
-        self,
-        src: Any,
-        dst: Any,
-        m_start: Any,
-        k_start: Any,
-        m_step: Any,
-        k_step: Any,
-        src_stride: Any,
-        dst_stride: Any,
-        transpose: Any,
-    ) -> Any: ...
-
-load_cbuf_to_ca_s4: _load_cbuf_to_ca_s4
-"""Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to l0a.
-
-The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which is refused."""
 
 class _load_cbuf_to_cb_s4(MicroOperation):
     def __call__(
@@ -655,7 +655,9 @@ class _mte_l1_l0b_mx(MicroOperation):
     ) -> Any: ...
 
 mte_l1_l0b_mx: _mte_l1_l0b_mx
-"""Bring the scales of a right operand of k x n elements from L1: one byte for each 32 of k."""
+"""Bring the scales of a right operand of k x n elements from L1: one byte for each 32 of k.
+
+They belong to the operand at `dst`."""
 
 class _mte_l1_bt(MicroOperation):
     def __call__(self, src: Any, dst: Any, len: Any, nburst: Any) -> Any: ...
@@ -671,7 +673,8 @@ class _mte_l1_fb(MicroOperation):
 mte_l1_fb: _mte_l1_fb
 """Bring parameters of the fix pipe from L1: scales of 8 bytes, or factors of 4 bytes.
 
-`len` and the gaps of `nburst` count 64 bytes."""
+Scales go to its first table, factors to its second, which begins at address 65536. `len` and
+the gaps of `nburst` count 64 bytes."""
 
 class _copy_cbuf_to_fbuf(MicroOperation):
     def __call__(self, src: Any, dst: Any, n: Any, len: Any, src_gap: Any, dst_gap: Any) -> Any: ...
@@ -842,8 +845,9 @@ mte_l0c_gm: _mte_l0c_gm
 Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
 is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
 words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
-one for each column; then numbers above `clip` become `clip`. At last it is converted. It goes to
-row i, column j of a matrix with `dst_stride` elements from one row to the next; `nz2dn` swaps both.
+one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
+At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
+row to the next; `nz2dn` swaps both.
 
 `atomic` adds to what is there, or keeps the greater or smaller value."""
 
@@ -876,8 +880,9 @@ mte_l0c_l1: _mte_l0c_l1
 Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
 is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
 words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
-one for each column; then numbers above `clip` become `clip`. At last it is converted. It goes to
-row i, column j of a matrix with `dst_stride` elements from one row to the next; `nz2dn` swaps both."""
+one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
+At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
+row to the next; `nz2dn` swaps both."""
 
 class _mte_l0c_ub(MicroOperation):
     def __call__(
@@ -910,8 +915,9 @@ mte_l0c_ub: _mte_l0c_ub
 Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
 is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
 words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
-one for each column; then numbers above `clip` become `clip`. At last it is converted. It goes to
-row i, column j of a matrix with `dst_stride` elements from one row to the next; `nz2dn` swaps both."""
+one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
+At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
+row to the next; `nz2dn` swaps both."""
 
 class _vlds(MicroOperation):
     def __call__(self, base: Any, offset: Any, *words: str, dist: str = ...) -> Any: ...
@@ -1643,8 +1649,8 @@ __all__ = [
     "mte_l1_l0a",
     "mte_l1_l0b",
     "load_cbuf_to_ca",
-    "load_cbuf_to_cb",
     "load_cbuf_to_ca_s4",
+    "load_cbuf_to_cb",
     "load_cbuf_to_cb_s4",
     "mte_l1_l0a_mx",
     "mte_l1_l0b_mx",

@@ -250,6 +250,9 @@ acc_to_vec_mode  dotted AccToVecMode  single_mode_vec0 single_mode_vec1 dual_mod
 dual_mode_split_n
 tinsert_mode     dotted TInsertMode  split2=2 split4=3
 fence_scope      dotted FenceScope  local_memory gm all
+dsb_mem          dotted -  ALL DDR UB SEQ
+dcci_cache_line  dotted -  SINGLE_CACHE_LINE ENTIRE_DATA_CACHE
+dcci_dst         dotted -  CACHELINE_ALL CACHELINE_UB CACHELINE_OUT CACHELINE_ATOMIC
 mask_pattern     dotted MaskPattern  P0101=1 P1010=2 P0001=3 P0010=4 P0100=5 P1000=6 P1111=7
 blayout          dotted BLayout  row_major col_major
 slayout          dotted SLayout  none_box row_major col_major

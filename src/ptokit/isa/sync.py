@@ -513,7 +513,11 @@ def SYNCALL(
     number("out", signed(32), note="CACHELINE_OUT", optional=True),
     pipe=None,
     effects=lambda o: [Clean("" if o.scope.value else "ptr")],
-    asm=Asm(syntax={"dcci": "(%ptr : T(ptr)), @scope[?, @out?] {}"}, is_stable=False),
+    asm=Asm(
+        syntax={"dcci": "%ptr @scope[?, @out?] {} : T(ptr)"},
+        types={"ptr": "element", "scope": "dcci_cache_line", "out": "dcci_dst"},
+    ),
+    cpp=Cpp(casts={"scope": "cache_line_t", "out": "dcci_dst_t"}),
     example={"ptr": "GM i32 1x16", "scope": "0"},
 )
 def dcci(ptr: Any, scope: int, out: int | None) -> None:
@@ -521,15 +525,17 @@ def dcci(ptr: Any, scope: int, out: int | None) -> None:
 
     The cache holds 64-byte lines of global memory and is coherent with nobody: clean a line before
     others may read what was written, and before reading what others wrote. Transfers of the
-    MTE and FIX pipes pass it by.
+    MTE and FIX pipes pass it by. On-chip memory is reached without a cache here: of a pointer into
+    it there is nothing to write back.
     """
 
 
 @insn(
-    number("kind", signed(32), note="DSB_DDR, DSB_UB or DSB_ALL"),
+    number("kind", signed(32), note="DSB_ALL, DSB_DDR, DSB_UB or DSB_SEQ"),
     pipe=None,
     effects=lambda o: [Fence()],
-    asm=Asm(syntax={"dsb": "@kind {}"}, is_stable=False),
+    asm=Asm(syntax={"dsb": "@kind {}"}, types={"kind": "dsb_mem"}),
+    cpp=Cpp(casts={"kind": "mem_dsb_t"}),
 )
 def dsb(kind: int) -> None:
     """Wait until earlier scalar stores and cache write-backs have reached memory."""

@@ -51,22 +51,23 @@ class Core:
         # Numbers that its scalar unit has read from memory, each with what holds once it has come.
         self.values: deque[tuple[Any, Token]] = deque(maxlen=_VALUES)
         self.account: Callable[[int], None] | None = None  # told of the bytes of new memories
-        self._memories: dict[TileType, Storage] = {}
+        self._memories: dict[tuple[TileType, int], Storage] = {}  # with the number of the table
         self._elsewhere: tuple[Core, TileType] | None = None
 
-    def memory(self, loc: TileType) -> Storage:
-        """The memory in which tiles of this type live."""
-        found = self._memories.get(loc)
+    def memory(self, loc: TileType, table: int = 0) -> Storage:
+        """The memory in which tiles of this type live, or a further table beside it."""
+        found = self._memories.get((loc, table))
         if found is None:
             owner = self._owner(loc)
             if owner is not self:
-                return owner.memory(loc)
+                return owner.memory(loc, table)
             if self._elsewhere is not None and loc != self._elsewhere[1]:
-                return self._elsewhere[0].memory(loc)
+                return self._elsewhere[0].memory(loc, table)
             space = self.target.spaces[loc]
             if self.account is not None:
                 self.account(space.capacity)
-            found = self._memories[loc] = Storage(space.memory, space.capacity)
+            name = f"table {table} of {space.memory}" if table else space.memory
+            found = self._memories[loc, table] = Storage(name, space.capacity)
         return found
 
     def _owner(self, loc: TileType) -> Core:
@@ -100,7 +101,7 @@ class Core:
         return copy
 
     @property
-    def memories(self) -> dict[TileType, Storage]:
+    def memories(self) -> dict[tuple[TileType, int], Storage]:
         """The memories touched so far."""
         return dict(self._memories)
 

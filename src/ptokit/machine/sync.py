@@ -31,6 +31,7 @@ from ptokit.machine.flags import ALWAYS, Clock, Latch, Semaphore, Token
 from ptokit.machine.objects import GlobalObject, Pointer
 from ptokit.machine.queues import Why
 from ptokit.machine.ranks import poll, wait_for_others
+from ptokit.machine.registers import LocalPointer
 from ptokit.machine.words import Words
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ class Sync:
                 return self.words.test(token, site, given[token.operand], given.call)
             case fx.Clean(operand):
                 at = given[operand] if operand else None
-                self.clean_cache(at.data() if isinstance(at, GlobalObject) else at)
+                if not isinstance(at, LocalPointer):  # on-chip memory has no line in the cache
+                    self.clean_cache(at.data() if isinstance(at, GlobalObject) else at)
             case fx.Fence():
                 self.fence()
             case fx.Load(register, ""):

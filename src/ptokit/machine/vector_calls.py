@@ -156,7 +156,10 @@ class _Preparation:
         return function_of(record.name, names, *(found if isinstance(found, tuple) else (found,)))
 
     def _fetch(self, name: str) -> Callable[[tuple[Any, ...]], Any] | None:
-        """How a parameter of the body is found among the operands."""
+        """How a parameter of the body is found among the operands; `given` are all of them."""
+        if name == "given":
+            places, words = tuple(self.at.items()), self.words
+            return lambda args: {n: args[place] for n, place in places} | words
         slot, place = self.record.slot(name), self.at.get(name)
         if slot is None or place is None:
             return None

@@ -18,7 +18,7 @@ from ptokit.base.dtypes import DType, u8
 from ptokit.base.enums import TileType
 from ptokit.base.layout import Array, flat_map
 from ptokit.base.location import Location, Site
-from ptokit.isa.micro.footprints import BLOCK, Image
+from ptokit.isa.micro.footprints import BLOCK, PARAMETER_TABLE, PARAMETER_TABLES, Image
 from ptokit.isa.targets import Target
 from ptokit.machine.access import Access, AccessPattern, byte_ranges
 from ptokit.machine.faults import OutOfBounds, PoisonRead
@@ -419,6 +419,17 @@ class VectorUnit:
     def scales(self, at: Address, space: TileType) -> Address:
         """Where the scales of an operand of a product lie: at a sixteenth of its address."""
         return LocalPointer(self.machine.core.memory(space), u8, at.offset >> 4)
+
+    def parameters(self, at: Address, table: int | None = None) -> Address:
+        """Where parameters of the fix pipe lie: in a table, named by the address or by who reads.
+
+        The lower bits of an address count inside a table.
+        """
+        number, offset = divmod(at.offset, PARAMETER_TABLE)
+        if table is None and number >= PARAMETER_TABLES:
+            raise self._outside(at.buffer, at.offset, at.offset + 1)
+        memory = self.machine.core.memory(TileType.Scaling, number if table is None else table)
+        return LocalPointer(memory, at.dtype, offset)
 
     @property
     def target(self) -> Target:

@@ -31,7 +31,7 @@ _KINDS = {
 
 def _slot(insn: Insn, operand: Operand, syntax: str, stated: str = "") -> Slot:
     is_list = f"%{operand.name}..." in syntax
-    if stated == "memory":  # a pointer where the call has a view
+    if stated in ("memory", "element"):  # a pointer where the call has a view, or into any memory
         kind = stated
     elif is_plain_number(operand):
         kind = "int" if len(operand.kinds) == 1 else "any"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from ptokit.isa.micro.control import (
     atomic_mode,
     combining,
 )
+from ptokit.isa.micro.footprints import FACTORS, SCALES
 from ptokit.isa.micro.matrix import accumulator
 from ptokit.isa.micro.spec import Law, Vector, Word, micro
 from ptokit.isa.micro.staging import refused
@@ -106,9 +106,13 @@ _DOC = """
 Element (i, j) lies in column j // 16 of boxes, which have `src_stride` rows. With `pre_quant` it
 is multiplied by a scale, of which the upper 19 bits count: a number, or one for each column, in
 words of 8 bytes. `pre_relu` follows: numbers below 0 become 0, or are multiplied by a number, or by
-one for each column; then numbers above `clip` become `clip`. At last it is converted. It goes to
-row i, column j of a matrix with `dst_stride` elements from one row to the next; `nz2dn` swaps both.
+one for each column, from the second table of the fix pipe; then numbers above `clip` become `clip`.
+At last it is converted. It goes to row i, column j of a matrix with `dst_stride` elements from one
+row to the next; `nz2dn` swaps both.
 """
+
+
+Given = dict[str, Any]  # operands and words, by their names
 
 
 # ---- values ------------------------------------------------------------------------------------
@@ -117,7 +121,8 @@ row i, column j of a matrix with `dst_stride` elements from one row to the next;
 def _words(quant: Any, n: int, is_vector: bool, unit: Any) -> int | Array:
     """The quantisation words, one or one for each column."""
     if is_vector:
-        found, lost = unit.read_elements(quant, np.arange(n) * 8, dt.u64)
+        at = unit.parameters(quant, SCALES)
+        found, lost = unit.read_elements(at, np.arange(n) * 8, dt.u64)
         if lost is not None:
             unit.require(np.repeat(lost, 8), "the scales")
         return found
@@ -130,18 +135,19 @@ def _activated(x: Array, mode: str, relu: Any, clip: Any, unit: Any) -> Array:
     elif mode in ("scalar_relu", "vector_relu"):
         factor: Any = element(relu, dt.f32) if mode == "scalar_relu" else None
         if factor is None:
-            factor, lost = unit.read_elements(relu, np.arange(x.shape[1]) * 4, dt.f32)
+            at = unit.parameters(relu, FACTORS)
+            factor, lost = unit.read_elements(at, np.arange(x.shape[1]) * 4, dt.f32)
             if lost is not None:
-                unit.require(np.repeat(lost, 4), "the factors")
+                unit.require(np.repeat(lost, 4), "the factors, which lie in the second table")
         x = np.where(x >= 0, x, x * factor)
     return x if clip is None else np.minimum(x, element(clip, dt.f32))
 
 
-def _converted(values: Array, src: Any, made: DType, given: Any, unit: Any) -> Array:
+def _converted(values: Array, kind: DType, given: Given, unit: Any) -> Array:
     """What an accumulator becomes."""
-    mode, relu_mode = given["quant_mode"], given["relu_mode"]
+    mode, relu_mode, made = given["quant_mode"], given["relu_mode"], given["dst"].dtype
     how, _, which = mode.rpartition("_")
-    allowed = _PLAIN.get(mode) or _RESULTS.get(how) or (src.dtype.name,)
+    allowed = _PLAIN.get(mode) or _RESULTS.get(how) or (kind.name,)
     if made.name not in allowed:
         what = f"pre_quant makes {' or '.join(allowed)}" if mode else "this store converts nothing"
         fix = "name the mode that makes the element type of the destination"
@@ -149,11 +155,11 @@ def _converted(values: Array, src: Any, made: DType, given: Any, unit: Any) -> A
     is_scaled = how in _RESULTS
     word = _words(given["quant"], values.shape[1], which == "vec", unit) if is_scaled else None
     is_plain = relu_mode in ("", "no_relu", "normal_relu") and given["clip"] is None
-    if made.itemsize == 1 or src.dtype.is_integer:
+    if made.itemsize == 1 or kind.is_integer:
         if not is_plain:
             refused(unit, "integers and 8-bit results have no such pre_relu", "use normal_relu")
         is_relu = relu_mode == "normal_relu"
-        return convert_out(values, src.dtype, made, word=word, relu=is_relu, target=unit.target)
+        return convert_out(values, kind, made, word=word, relu=is_relu, target=unit.target)
     x = values
     if word is not None:
         bits = np.asarray(word, np.uint64) & SCALE_BITS
@@ -168,22 +174,23 @@ def _converted(values: Array, src: Any, made: DType, given: Any, unit: Any) -> A
     return from_float(x, made, saturation=SaturationMode.ON if on else SaturationMode.OFF)
 
 
-def _drain(src: Any, dst: Any, given: dict[str, Any], unit: Any) -> tuple[Array, Array | None]:
+def _drain(given: Given, unit: Any) -> tuple[Array, Array | None]:
     """The converted elements, and which of them are undefined."""
-    turns, m, n = given["loop3"], given["m"], given["n"]
+    src, turns = given["src"], given["loop3"]
     if turns and turns[0] != 1:
         refused(unit, "loop3 of more than one turn is not supported", "write the loop", turns=turns)
     if given["layout"] == "nz2nz":
         refused(unit, "nz2nz is not supported", "use nz2nd or nz2dn")
-    places = accumulator(m, n, given["src_stride"])
+    places = accumulator(given["m"], given["n"], given["src_stride"])
     values, lost = unit.read_elements(src, places, src.dtype)
     with np.errstate(all="ignore"):
-        return _converted(values, src, dst.dtype, given, unit), lost
+        return _converted(values, src.dtype, given, unit), lost
 
 
-def _places(rows: int, cols: int, given: dict[str, Any], size: int) -> Array:
-    row, col = np.arange(rows)[:, None], np.arange(cols)[None, :]
-    stride = given["dst_stride"]
+def _places(values: Array, given: Given) -> Array:
+    """Where elements go, in bytes behind the destination."""
+    row, col = np.ogrid[: values.shape[0], : values.shape[1]]
+    stride, size = given["dst_stride"], given["dst"].dtype.itemsize
     return (row * stride + col if given["layout"] == "nz2nd" else col * stride + row) * size
 
 
@@ -203,31 +210,11 @@ def _places(rows: int, cols: int, given: dict[str, Any], size: int) -> Array:
     doc=f"Bring an accumulator to global memory.\n{_DOC}\n"
     "`atomic` adds to what is there, or keeps the greater or smaller value.",
 )
-def mte_l0c_gm(
-    src: Any,
-    dst: Any,
-    m: int,
-    n: int,
-    src_stride: int,
-    dst_stride: int,
-    quant: Any,
-    relu: Any,
-    clip: Any,
-    loop3: Sequence[int] | None,
-    quant_mode: str,
-    relu_mode: str,
-    layout: str,
-    sat: str,
-    nan: str,
-    atomic_type: str,
-    atomic: str,
-    unit: Any,
-) -> None:
-    given = dict(locals())
-    values, lost = _drain(src, dst, given, unit)
-    mode = combining(dtype(ATOMIC_TYPES[atomic_type]), atomic) if atomic else atomic_mode(unit)
-    places = _places(m, n, given, dst.dtype.itemsize)
-    unit.write_elements(dst, places, values, lost, mode)
+def mte_l0c_gm(given: Given, unit: Any) -> None:
+    values, lost = _drain(given, unit)
+    op, kind = given["atomic"], given["atomic_type"]
+    mode = combining(dtype(ATOMIC_TYPES[kind]), op) if op else atomic_mode(unit)
+    unit.write_elements(given["dst"], _places(values, given), values, lost, mode)
 
 
 @micro(
@@ -240,27 +227,9 @@ def mte_l0c_gm(
     freedom=_OPEN,
     doc=f"Bring an accumulator to L1.\n{_DOC}",
 )
-def mte_l0c_l1(
-    src: Any,
-    dst: Any,
-    m: int,
-    n: int,
-    src_stride: int,
-    dst_stride: int,
-    quant: Any,
-    relu: Any,
-    clip: Any,
-    loop3: Sequence[int] | None,
-    quant_mode: str,
-    relu_mode: str,
-    layout: str,
-    sat: str,
-    nan: str,
-    unit: Any,
-) -> None:
-    given = dict(locals())
-    values, lost = _drain(src, dst, given, unit)
-    unit.write_elements(dst, _places(m, n, given, dst.dtype.itemsize), values, lost)
+def mte_l0c_l1(given: Given, unit: Any) -> None:
+    values, lost = _drain(given, unit)
+    unit.write_elements(given["dst"], _places(values, given), values, lost)
 
 
 @micro(
@@ -274,36 +243,16 @@ def mte_l0c_l1(
     freedom=_OPEN,
     doc=f"Bring an accumulator to the unified buffer of a vector core, or a half to each.\n{_DOC}",
 )
-def mte_l0c_ub(
-    src: Any,
-    dst: Any,
-    m: int,
-    n: int,
-    src_stride: int,
-    dst_stride: int,
-    core: int | None,
-    quant: Any,
-    relu: Any,
-    clip: Any,
-    loop3: Sequence[int] | None,
-    quant_mode: str,
-    relu_mode: str,
-    layout: str,
-    sat: str,
-    nan: str,
-    split: str,
-    unit: Any,
-) -> None:
-    given = dict(locals())
-    values, lost = _drain(src, dst, given, unit)
-    parts = {core or 0: (slice(None), slice(None))}
-    if split == "split_m":
-        parts = {0: (slice(0, m // 2), slice(None)), 1: (slice(m // 2, m), slice(None))}
-    elif split == "split_n":
-        parts = {0: (slice(None), slice(0, n // 2)), 1: (slice(None), slice(n // 2, n))}
+def mte_l0c_ub(given: Given, unit: Any) -> None:
+    values, lost = _drain(given, unit)
+    m, n, every = given["m"], given["n"], slice(None)
+    halves = {
+        "split_m": {0: (slice(m // 2), every), 1: (slice(m // 2, None), every)},
+        "split_n": {0: (every, slice(n // 2)), 1: (every, slice(n // 2, None))},
+    }
+    parts = halves.get(given["split"]) or {given["core"] or 0: (every, every)}
     for number, part in parts.items():
         chosen = values[part]
         missing = None if lost is None or not lost[part].any() else lost[part]
-        rows, cols = chosen.shape
-        places = _places(rows, cols, given, dst.dtype.itemsize)
-        unit.write_elements(unit.on_vector_core(dst, number), places, chosen, missing)
+        there = unit.on_vector_core(given["dst"], number)
+        unit.write_elements(there, _places(chosen, given), chosen, missing)

@@ -23,6 +23,8 @@ from ptokit.base.layout import Array
 REGISTER = 256  # bytes
 BLOCK = 32  # bytes: what the unified buffer moves at a time
 ABSENT = -1  # in a table: no byte of memory
+SCALES, FACTORS = 0, 1  # the tables of the fix pipe
+PARAMETER_TABLES, PARAMETER_TABLE = 2, 1 << 16  # how many, and the bytes from one to the next
 
 
 @dataclass(frozen=True, eq=False)

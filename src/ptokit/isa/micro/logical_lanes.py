@@ -277,25 +277,27 @@ def _lie_apart(a: Vector, channels: Sequence[Vector]) -> bool:
     return dealt and all(c and Layout.parse(c).kind == "contiguous" for c in layouts)
 
 
-_APART = Law(
-    "channels with layouts are contiguous, the whole is too or is deinterleaved by their number",
-    _lie_apart,
-)
-_SEVERAL = Law("there are at least two channels", lambda channels: len(channels) > 1)
+_CHANNELS: dict[str, Any] = {
+    "example": lambda T, U: {"a": vector(192, T)},
+    "laws": [
+        Law("there are at least two channels", lambda channels: len(channels) > 1),
+        Law("every channel has its part of the lanes of a, of its type", _whole_channels),
+        Law(
+            "channels with layouts are contiguous, the whole is too or is deinterleaved by their "
+            "number",
+            _lie_apart,
+        ),
+    ],
+    "flow": Flow.BYTES,
+    "is_generic": True,
+}
 
 
 @logical(
     "a:H -> channels*:H",
     name="vmi.channel_split",
-    example=lambda T, U: {"a": vector(192, T)},
-    laws=[
-        _SEVERAL,
-        Law("every channel has its part of the lanes of a, of its type", _whole_channels),
-        _APART,
-    ],
-    flow=Flow.BYTES,
     syntax="%a {} : T(a) -> T(channels...)",
-    is_generic=True,
+    **_CHANNELS,
 )
 def channel_split(a: Array, made: int) -> tuple[Array, ...]:
     """Deal the lanes out to several vectors in turn."""
@@ -305,15 +307,8 @@ def channel_split(a: Array, made: int) -> tuple[Array, ...]:
 @logical(
     "channels*:H -> a:H",
     name="vmi.channel_merge",
-    example=lambda T, U: {"a": vector(192, T)},
-    laws=[
-        _SEVERAL,
-        Law("every channel has its part of the lanes of a, of its type", _whole_channels),
-        _APART,
-    ],
-    flow=Flow.BYTES,
     syntax="%channels... {} : T(channels...) -> T(a)",
-    is_generic=True,
+    **_CHANNELS,
 )
 def channel_merge(channels: Sequence[Array]) -> Array:
     """Take the lanes of several vectors in turn."""

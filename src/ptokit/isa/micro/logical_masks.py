@@ -8,7 +8,7 @@ import numpy as np
 
 from ptokit.base.dtypes import DType
 from ptokit.base.layout import Array
-from ptokit.isa.micro.logical import GROUP, logical
+from ptokit.isa.micro.logical import GROUP, GROUPS, logical
 from ptokit.isa.micro.spec import Flow, Law, Masking, Vector, Word
 
 
@@ -21,10 +21,7 @@ def create_mask(n: int, lanes: int) -> Array:
 @logical(
     "n:index -> dst:M",
     name="vmi.create_group_mask",
-    words=[
-        Word("num_groups", (), None, example="8 : i64"),
-        Word("group_size", (), None, example="8 : i64"),
-    ],
+    words=[GROUPS, Word("group_size", (), None, example="8 : i64")],
     laws=[
         Law(
             "num_groups * group_size is the number of lanes",

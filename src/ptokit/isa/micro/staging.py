@@ -175,7 +175,7 @@ def copy_cbuf_to_ubuf(
 
 # ---- operands of products ------------------------------------------------------------------------
 
-_STEPS = "m_start:int k_start:int m_step:int k_step:int src_stride:int dst_stride:int"
+_STEPS = ("m_start", "k_start", "m_step", "k_step", "src_stride", "dst_stride")
 _OFFSETS = (
     unspecified("row and col", "No recorded run begins anywhere but at 0."),
     unspecified(
@@ -186,9 +186,9 @@ _OFFSETS = (
 _TRANSPOSE = Word("transpose", ("false", "true"), "false", "swap rows and columns")
 
 
-def _boxes(src: Any, dst: Any, steps: Sequence[int], transpose: str, unit: Any) -> None:
+def _boxes(src: Any, dst: Any, steps: Sequence[int], is_swapped: bool, unit: Any) -> None:
     """Copy boxes: from where, how many, and how many lie between columns of them."""
-    if transpose == "true":
+    if is_swapped:
         refused(unit, "boxes are not transposed in this form", "use the form with a matrix")
     m_start, k_start, m_step, k_step, src_stride, dst_stride = steps
     for k in range(k_step):
@@ -235,11 +235,11 @@ def _loads(is_left: bool) -> Callable[..., None]:
         transpose: str,
         unit: Any,
     ) -> None:
+        is_swapped = transpose == "true"
         if src_stride is not None:
             steps = (rows, cols, row or 0, col or 0, src_stride, dst_stride or 0)
-            _boxes(src, dst, steps, transpose, unit)
+            _boxes(src, dst, steps, is_swapped, unit)
             return
-        is_swapped = transpose == "true"
         shape = (rows, cols) if is_left is not is_swapped else (cols, rows)
         _operand(src, dst, *shape, row or 0, col or 0, is_swapped, unit)
 
@@ -266,26 +266,17 @@ for _name, _doc in {
     )(_loads(_name == "a"))
 
 
-def _raw_load(
-    src: Any,
-    dst: Any,
-    m_start: int,
-    k_start: int,
-    m_step: int,
-    k_step: int,
-    src_stride: int,
-    dst_stride: int,
-    transpose: str,
-    unit: Any,
-) -> None:
-    steps = (m_start, k_start, m_step, k_step, src_stride, dst_stride)
-    _boxes(src, dst, steps, transpose, unit)
+def _raw_load(given: dict[str, Any], unit: Any) -> None:
+    steps = [given[name] for name in _STEPS]
+    is_swapped = given["transpose"] not in ("false", 0)
+    _boxes(given["src"], given["dst"], steps, is_swapped, unit)
 
 
-for _name, _space in {"load_cbuf_to_ca": "l0a", "load_cbuf_to_cb": "l0b"}.items():
+_RAW = "src:l1 dst:{} " + " ".join(f"{name}:int" for name in _STEPS)
+for _name, _space in {"ca": "l0a", "cb": "l0b"}.items():
     micro(
-        f"src:l1 dst:{_space} {_STEPS}",
-        name=_name,
+        _RAW.format(_space),
+        name=f"load_cbuf_to_{_name}",
         words=[_TRANSPOSE],
         is_inside=False,
         pipe=Pipe.MTE1,
@@ -293,35 +284,16 @@ for _name, _space in {"load_cbuf_to_ca": "l0a", "load_cbuf_to_cb": "l0b"}.items(
         "The box in which it begins, how many there are in a column and how many columns, and how "
         "many boxes lie between two columns in the source and in the destination.",
     )(_raw_load)
-
-
-def _raw_pairs(
-    src: Any,
-    dst: Any,
-    m_start: int,
-    k_start: int,
-    m_step: int,
-    k_step: int,
-    src_stride: int,
-    dst_stride: int,
-    transpose: int,
-    unit: Any,
-) -> None:
-    steps = (m_start, k_start, m_step, k_step, src_stride, dst_stride)
-    _boxes(src, dst, steps, "true" if transpose else "false", unit)
-
-
-for _name, _space in {"load_cbuf_to_ca_s4": "l0a", "load_cbuf_to_cb_s4": "l0b"}.items():
     micro(
-        f"src:l1 dst:{_space} {_STEPS} transpose:int",
-        name=_name,
+        f"{_RAW.format(_space)} transpose:int",
+        name=f"load_cbuf_to_{_name}_s4",
         is_inside=False,
         pipe=Pipe.MTE1,
         freedom=unspecified("every number", "No recorded run shows it: they count boxes here."),
         doc=f"Copy boxes of 512 bytes, of pairs of 4-bit elements, from L1 to {_space}.\n\n"
         "The numbers are those of pto.load_cbuf_to_ca; the last one is whether to transpose, which "
         "is refused.",
-    )(_raw_pairs)
+    )(_raw_load)
 
 
 # ---- scales, bias, parameters --------------------------------------------------------------------
@@ -333,65 +305,37 @@ def scale_places(rows: int, k: int) -> Array:
     return (group // 2 * up(rows, ROWS) + row) * 2 + group % 2
 
 
-def _whole(row: int | None, col: int | None, src_stride: int | None, unit: Any) -> None:
-    if row or col or src_stride is not None:
-        what = "the scales of a part of a matrix are not supported"
-        refused(unit, what, "move the pointer", row=row, col=col, src_stride=src_stride)
+def _brings_scales(space: TileType) -> Callable[..., None]:
+    """The load of the scales of an operand, which belong to the operand at `dst`."""
+
+    def load(given: dict[str, Any], unit: Any) -> None:
+        parts = {name: given[name] for name in ("row", "col", "src_stride")}
+        if given["row"] or given["col"] or given["src_stride"] is not None:
+            what = "the scales of a part of a matrix are not supported"
+            refused(unit, what, "move the pointer", **parts)
+        rows, k = given["rows"], given["cols"]
+        if space is TileType.ScaleRight:
+            rows, k = k, rows
+        src, to = given["src"], unit.scales(given["dst"], space)
+        unit.write(to, to.offset, *unit.read(src, src.offset, up(rows, ROWS) * up(k, 64) // 32))
+
+    return load
 
 
-def _scales(rows: int, k: int, src: Any, dst: Any, space: TileType, unit: Any) -> None:
-    to = unit.scales(dst, space)
-    unit.write(to, to.offset, *unit.read(src, src.offset, up(rows, ROWS) * up(k, 64) // 32))
-
-
-_PARTS = unspecified("row, col and strides", "Nothing shows their units: they are refused.")
-
-
-@micro(
-    f"src:l1 dst:l0a {_SIZES}",
-    is_inside=False,
-    pipe=Pipe.MTE1,
-    syntax=_LOAD,
-    freedom=_PARTS,
-)
-def mte_l1_l0a_mx(
-    src: Any,
-    dst: Any,
-    rows: int,
-    cols: int,
-    row: int | None,
-    col: int | None,
-    src_stride: int | None,
-    unit: Any,
-) -> None:
-    """Bring the scales of a left operand of m x k elements from L1: one byte for each 32 of k.
-
-    They belong to the operand at `dst`.
-    """
-    _whole(row, col, src_stride, unit)
-    _scales(rows, cols, src, dst, TileType.ScaleLeft, unit)
-
-
-@micro(
-    f"src:l1 dst:l0b {_SIZES}",
-    is_inside=False,
-    pipe=Pipe.MTE1,
-    syntax=_LOAD,
-    freedom=_PARTS,
-)
-def mte_l1_l0b_mx(
-    src: Any,
-    dst: Any,
-    rows: int,
-    cols: int,
-    row: int | None,
-    col: int | None,
-    src_stride: int | None,
-    unit: Any,
-) -> None:
-    """Bring the scales of a right operand of k x n elements from L1: one byte for each 32 of k."""
-    _whole(row, col, src_stride, unit)
-    _scales(cols, rows, src, dst, TileType.ScaleRight, unit)
+for _name, _space, _what in (
+    ("a", TileType.ScaleLeft, "a left operand of m x k"),
+    ("b", TileType.ScaleRight, "a right operand of k x n"),
+):
+    micro(
+        f"src:l1 dst:l0{_name} {_SIZES}",
+        name=f"mte_l1_l0{_name}_mx",
+        is_inside=False,
+        pipe=Pipe.MTE1,
+        syntax=_LOAD,
+        freedom=unspecified("row, col and strides", "Nothing shows their units: they are refused."),
+        doc=f"Bring the scales of {_what} elements from L1: one byte for each 32 of k.\n\n"
+        "They belong to the operand at `dst`.",
+    )(_brings_scales(_space))
 
 
 @micro(
@@ -426,9 +370,10 @@ def mte_l1_bt(src: Any, dst: Any, len: int, nburst: Sequence[int], unit: Any) ->
 def mte_l1_fb(src: Any, dst: Any, len: int, nburst: Sequence[int], unit: Any) -> None:
     """Bring parameters of the fix pipe from L1: scales of 8 bytes, or factors of 4 bytes.
 
-    `len` and the gaps of `nburst` count 64 bytes.
+    Scales go to its first table, factors to its second, which begins at address 65536. `len` and
+    the gaps of `nburst` count 64 bytes.
     """
-    copy_units(src, dst, 64, len, nburst, unit)
+    copy_units(src, unit.parameters(dst), 64, len, nburst, unit)
 
 
 @micro("src:l1 dst:fb n:int len:int src_gap:int dst_gap:int", is_inside=False, pipe=Pipe.FIX)
@@ -439,4 +384,4 @@ def copy_cbuf_to_fbuf(
 
     It is what pto.mte_l1_fb is made of.
     """
-    copy_units(src, dst, 64, len, (n, src_gap, dst_gap), unit)
+    copy_units(src, unit.parameters(dst), 64, len, (n, src_gap, dst_gap), unit)
