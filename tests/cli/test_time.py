@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from ptokit.base.diagnostics import UsageError
+from ptokit.base.diagnostics import ProgramError, UsageError
 from ptokit.cli import COMMANDS, app
 
 KERNEL = """
@@ -90,3 +90,46 @@ def test_a_file_without_a_launch_says_so(tmp_path: Path) -> None:
     path.write_text(KERNEL.split("if __name__")[0])
     with pytest.raises(UsageError, match="launches no kernel"):
         raise invoke(path).exception or AssertionError
+
+
+DECLARED = """
+from types import SimpleNamespace
+from ptokit import *
+
+@kernel(mode="auto")
+def double(x: float32[16, 64], y: float32[16, 64]):
+    tile = Tile[TileType.Vec, float32, 16, 64]()
+    TLOAD(tile, GlobalTensor(x))
+    TADD(tile, tile, tile)
+    TSTORE(GlobalTensor(y), tile)
+"""
+
+
+def test_a_kernel_that_declares_its_arguments_need_not_be_launched(
+    file: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "declared.py"
+    path.write_text(DECLARED)
+    (found,) = timings(path)
+    assert found["us"] == timings(file, "--target", "a2a3")[0]["us"]
+    path.write_text(
+        DECLARED.replace(": float32[16, 64]", "")
+        + "CASES = [SimpleNamespace(kernel=double, targets=('a5',), inputs=lambda rng: "
+        "[rng.random((16, 64), 'f4'), rng.random((16, 64), 'f4')])]\n"
+    )
+    (found,) = timings(path)
+    assert found["target"] == "a5"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("import nothing_of_the_kind", "ModuleNotFoundError"), ("1 / 0", "division"), ("(", "Python")],
+)
+def test_what_a_file_raises_is_told_at_its_line(file: Path, line: str, said: str) -> None:
+    file.write_text(f"{KERNEL}    pass\n".replace("    for _ in", f"    {line}\n    for _ in"))
+    with pytest.raises(ProgramError, match=said) as error:
+        raise invoke(file).exception or AssertionError
+    assert (
+        error.value.diagnostics[0].location.line
+        == file.read_text().split("\n").index(f"    {line}") + 1
+    )

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from ptokit.base.diagnostics import UsageError
 from ptokit.cli import COMMANDS, app
+from ptokit.cli.module_constants import constants_of, declared_choices, replaced
 
 KERNEL = """
 from typing import Literal
@@ -64,6 +65,40 @@ def test_given_values_and_a_place(file: Path, tmp_path: Path) -> None:
     assert [each["constants"]["rows"] for each in found["trials"]] == [64, 16, 1024]
     assert found["trials"][2]["reason"]
     assert json.loads(place.read_text()) == found
+
+
+AT_THE_TOP = (
+    KERNEL.replace(", *, rows: Literal[8, 32] = 8", ", *, twice: Literal[False, True] = False")
+    .replace("@kernel", "rows: Literal[8, 32, 1024] = 8\nCOLS, NAME = 64, 'é'\n\n@kernel")
+    .replace("rows, 64]()", "rows, COLS]()")
+    .replace("TADD(tile, tile, tile)", "TADD(tile, tile, tile)\n        if twice:\n"
+             "            TADD(tile, tile, tile)")
+    .replace(", rows=32)", ")")
+)  # fmt: skip
+
+
+def test_constants_at_the_top_of_a_file_are_tried_with_those_of_kernels(file: Path) -> None:
+    """All that is built of them is built anew; what does not fit is discarded."""
+    file.write_text(AT_THE_TOP)
+    done = invoke(file, "--target", "a2a3", "--set", "COLS=32,64", "--json")
+    assert done.exit_code == 0, done.output
+    (found,) = json.loads(done.stdout)["tuned"]
+    times = {tuple(t["constants"].values()): t.get("us") for t in found["trials"]}
+    assert {rows for (rows, _, _), us in times.items() if us is not None} == {8, 32}
+    for cols in (32, 64):
+        assert times[32, cols, False] < times[32, cols, True] < times[8, cols, False]
+    assert len(found["trials"]) == 12
+    assert all(trial["reason"] for trial in found["trials"] if "us" not in trial)
+    again = invoke(file, "--target", "a2a3", "--set", "COLS=32,64", "--json", "--jobs", 2)
+    assert json.loads(again.stdout)["tuned"] == [found]
+
+
+def test_values_are_put_in_place_of_those_at_the_top() -> None:
+    text = "A, B = 64, 'é'; C = 3\nD: Literal[1, 2] = 1\nE = A + 1\nF = 1\nF = 2\nG = [\n1]\n"
+    assert set(constants_of(text)) == {"A", "B", "C", "D"}
+    assert declared_choices(text) == {"D": (1, 2)}
+    expected = text.replace("64, 'é'; C = 3", "128, 'ü'; C = 10").replace("] = 1", "] = 2")
+    assert replaced(text, {"C": 10, "A": 128, "D": 2, "B": "ü"}) == expected
 
 
 def test_what_cannot_be_tuned_is_told(file: Path, tmp_path: Path) -> None:

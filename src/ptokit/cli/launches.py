@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import runpy
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from ptokit.base.diagnostics import ProgramError, usage_error
+from ptokit.base.diagnostics import ProgramError, PtoError, usage_error
 from ptokit.cli.check import is_python
 from ptokit.cli.cpp_file import CppCall, is_cpp
+from ptokit.cli.module_constants import replaced
+from ptokit.cli.python_file import declared_case, listed_cases, not_python, raised
 from ptokit.cli.run import arguments
 from ptokit.cli.sources import read_text, shown_name
 from ptokit.from_text import loads
@@ -40,6 +42,7 @@ class Asked:
     target: str | None = None
     defines: Sequence[str] = ()
     past_errors: bool = False  # launches that fail are asked for, too: a page shows why
+    constants: Mapping[str, Any] = field(default_factory=dict[str, Any])  # of a Python file
 
     def calls(self) -> list[Call]:
         """Every launch of a Python file, once for the same arguments; the one of other files."""
@@ -57,7 +60,7 @@ class Asked:
         return [Call(kernel, self.grid, values, on | {"defines": self.defines})]
 
     def _made(self) -> list[Call]:
-        """Run a Python file, and note what it launches."""
+        """Run a Python file, and note what it launches; else what it says of its kernels."""
         found: list[Call] = []
         seen: set[Any] = set()
         on = {} if self.target is None else {"target": self.target}
@@ -72,22 +75,56 @@ class Asked:
                 found.append(Call(kernel, launch.blocks, given, {**on, **consts}))
 
         LISTENERS.append(listen)
-        before = sys.argv, sys.path[:]
-        sys.argv, sys.path[0:0] = [str(self.file)], [str(self.file.resolve().parent)]
         try:
-            with redirect_stdout(sys.stderr), suppress(SystemExit):  # the answer is ours alone
-                runpy.run_path(str(self.file), run_name="__main__")
+            module = self._run()
         except ProgramError:
             if not (self.past_errors and found):
                 raise
+            return found
         finally:
             LISTENERS.remove(listen)
-            sys.argv, sys.path[:] = before
+        found = found or list(self._described(module))
         if not found:
             raise usage_error(
                 "launch",
                 f"{self.file} launches no kernel"
                 + (f" of the name {self.entry}" if self.entry else ""),
-                fix="launch it on arrays of the size that is to be timed: k[24](x, y)",
+                fix="launch it on arrays of the size that is to be timed, k[24](x, y), or declare "
+                "them: def k(x: float32[256, 64])",
             )
         return found
+
+    def _run(self) -> ModuleType:
+        """Run a file as Python would; what it raises is told at its line."""
+        name, module = str(self.file), ModuleType("__main__")
+        module.__file__ = name
+        before = sys.argv, sys.path[:], sys.modules["__main__"]
+        sys.argv, sys.path[0:0] = [name], [str(self.file.resolve().parent)]
+        sys.modules["__main__"] = module  # dataclasses and pickles look their module up
+        try:
+            code = compile(replaced(read_text(self.file), self.constants), name, "exec")
+            with redirect_stdout(sys.stderr), suppress(SystemExit):  # the answer is ours alone
+                exec(code, module.__dict__)
+        except PtoError:
+            raise
+        except SyntaxError as error:
+            raise ProgramError([not_python(name, error)]) from error
+        except Exception as error:
+            found = raised(error, name, "launch.file", "running the file")
+            raise ProgramError([found]) from error
+        finally:
+            sys.argv, sys.path[:], sys.modules["__main__"] = before
+        return module
+
+    def _described(self, module: ModuleType) -> Iterator[Call]:
+        """Kernels that a file does not launch: its CASES, or arguments that signatures declare."""
+        cases = list(listed_cases(module))
+        for kernel in (each for each in vars(module).values() if isinstance(each, Kernel)):
+            if all(case.kernel is not kernel for case in cases):
+                with suppress(PtoError):  # one that declares too little cannot be called
+                    cases.append(declared_case(kernel))
+        for case in cases:
+            if self.entry in ("", case.kernel.name):
+                target = self.target or next(iter(case.targets), None)
+                on = {} if target is None else {"target": target}
+                yield Call(case.kernel, case.blocks, case.arguments(), {**on, **case.consts})

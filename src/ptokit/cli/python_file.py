@@ -111,7 +111,7 @@ def check_python(job: Job, seconds: float) -> Verdict:
     try:
         ast.parse(job.text, job.name)
     except (SyntaxError, ValueError) as error:
-        verdict.found.append(_not_python(job.name, error))
+        verdict.found.append(not_python(job.name, error))
         return verdict
     context = get_context("fork")  # which has imported us already
     ours, theirs = context.Pipe(duplex=False)
@@ -132,11 +132,11 @@ def no_kernel(name: str, fix: str) -> Diagnostic:
     return Diagnostic("check.no-kernel", "there is no kernel in this file", at, fix=fix)
 
 
-def _not_python(name: str, error: SyntaxError | ValueError) -> Diagnostic:
+def not_python(name: str, error: SyntaxError | ValueError) -> Diagnostic:
     if not isinstance(error, SyntaxError):
         return Diagnostic("check.syntax", f"this is not Python: {error}", Location(name, 0))
     at = Location(name, error.lineno or 0, error.offset or 0)
-    fix = "check takes files of Python and of PTO text; by its name this one is Python"
+    fix = "by its name this is a file of Python; one of PTO text ends in .pto"
     return Diagnostic("check.syntax", f"this is not Python: {error.msg}", at, fix=fix)
 
 
@@ -230,7 +230,7 @@ def _examine(job: Job) -> Iterator[str | Checked | Explored | Diagnostic]:
         yield from error.diagnostics
         return
     except BaseException as error:
-        yield _raised(error, job.name, "check.import", "importing the file")
+        yield raised(error, job.name, "check.import", "importing the file")
         return
     kernels = [
         k
@@ -240,7 +240,7 @@ def _examine(job: Job) -> Iterator[str | Checked | Explored | Diagnostic]:
         and k.function.__code__.co_filename == job.name
     ]
     try:
-        cases = list(_listed(module))
+        cases = list(listed_cases(module))
     except PtoError as error:
         yield from error.diagnostics
         return
@@ -250,7 +250,7 @@ def _examine(job: Job) -> Iterator[str | Checked | Explored | Diagnostic]:
     for kernel in kernels:
         called = [case for case in calls if case.kernel is kernel]
         try:
-            cases.append(_declared_case(kernel))
+            cases.append(declared_case(kernel))
         except PtoError as error:
             cases += called
             yield from () if called else error.diagnostics
@@ -296,7 +296,7 @@ def _copied(values: Sequence[Any]) -> list[Any]:
     return [value.copy() if isinstance(value, np.ndarray) else value for value in values]
 
 
-def _listed(module: ModuleType) -> Iterator[Case]:
+def listed_cases(module: ModuleType) -> Iterator[Case]:
     """The cases of a module's CASES: objects with a kernel and its inputs."""
     for each in getattr(module, "CASES", ()):
         if not isinstance(getattr(each, "kernel", None), Kernel) or not hasattr(each, "inputs"):
@@ -317,7 +317,7 @@ def _listed(module: ModuleType) -> Iterator[Case]:
         )
 
 
-def _declared_case(kernel: Kernel) -> Case:
+def declared_case(kernel: Kernel) -> Case:
     """A kernel with the arguments of its signature."""
     _, consts = kernel.source.sampled()
     return Case(kernel, lambda: kernel.source.sampled()[0], consts)
@@ -342,7 +342,7 @@ def _complaints(case: Case, name: str, job: Job) -> list[Diagnostic]:
             found = launch.witnessed(found, *case.arguments(), **how)
         return [_at_kernel(each, kernel) for each in found]
     except Exception as error:
-        return [_raised(error, job.name, "check.exception", f"running {kernel.name}", name)]
+        return [raised(error, job.name, "check.exception", f"running {kernel.name}", name)]
 
 
 def _explore(case: Case, name: str, job: Job) -> Iterator[Explored | Diagnostic]:
@@ -376,9 +376,7 @@ def _at_kernel(found: Diagnostic, kernel: Kernel) -> Diagnostic:
     return replace(found, location=Location(code.co_filename, code.co_firstlineno))
 
 
-def _raised(
-    error: BaseException, name: str, code: str, during: str, target: str = ""
-) -> Diagnostic:
+def raised(error: BaseException, name: str, code: str, during: str, target: str = "") -> Diagnostic:
     """An exception of Python's as a finding at the line of the file that it came through last."""
     line, ours = 0, False
     trace: TracebackType | None = error.__traceback__

@@ -25,6 +25,7 @@ from ptokit.engines.values import Frame, View
 from ptokit.ir.attributes import ArrayAttr, IntAttr, SymbolAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects import Definition, cf, definition_of, func, scf, sync
+from ptokit.ir.fifos import pipe_spec
 from ptokit.ir.flow import core_of, is_terminator
 from ptokit.ir.instructions import (
     RETURNED,
@@ -35,6 +36,7 @@ from ptokit.ir.instructions import (
 )
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import BufferType, TileBufType, is_column_tile
+from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.targets import Target
 from ptokit.machine.calls import NUMBERS, Call
 from ptokit.machine.executor import FastExecutor
@@ -55,6 +57,7 @@ class Prepared:
         self.module = module
         self._code: dict[Block, Code] = {}
         self._scratch: dict[tuple[Op, Target], dict[str, TileBufType]] = {}
+        self._pipes: dict[tuple[Op, Target], PipeSpec] = {}
 
     def run(self, machine: Machine, function: Function, args: tuple[Any, ...]) -> None:
         """Run a function of the module on the core in force."""
@@ -72,6 +75,13 @@ class Prepared:
         found = self._scratch.get((op, target))
         if found is None:
             found = self._scratch[op, target] = scratch_types(op, target)
+        return found
+
+    def pipe_spec(self, op: Op, function: Function, target: Target) -> PipeSpec:
+        """The type of the pipe that an operation opens: all of a function says it, once."""
+        found = self._pipes.get((op, target))
+        if found is None:
+            found = self._pipes[op, target] = pipe_spec(op, function, target)
         return found
 
 
@@ -123,6 +133,9 @@ class FastInterpreter(Interpreter):
 
     def scratch_types(self, op: Op) -> dict[str, TileBufType]:
         return self._prepared.scratch_types(op, self.machine.target)
+
+    def pipe_spec(self, op: Op, function: Function) -> PipeSpec:
+        return self._prepared.pipe_spec(op, function, self.machine.target)
 
 
 def _instruction(op: Op) -> Step:

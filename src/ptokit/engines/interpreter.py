@@ -18,10 +18,11 @@ from ptokit.engines.values import Frame, bind_arguments
 from ptokit.ir.attributes import EnumAttr
 from ptokit.ir.core import Block, Function, Module, Op, Value
 from ptokit.ir.dialects.cf import jumps, taken
-from ptokit.ir.fifos import leaves_core_idle
+from ptokit.ir.fifos import leaves_core_idle, pipe_spec
 from ptokit.ir.instructions import root_of
 from ptokit.ir.scratch import scratch_types
 from ptokit.ir.types import ConvTileType, TileBufType, on_target
+from ptokit.isa.fifos import PipeSpec
 from ptokit.isa.groups import ViewGroup
 from ptokit.machine.gm import GmBuffer
 from ptokit.machine.machine import Machine
@@ -166,6 +167,10 @@ class Interpreter(ABC):
     def scratch_types(self, op: Op) -> dict[str, TileBufType]:
         """The temporaries of an instruction that the text leaves out and the target needs."""
         return scratch_types(op, self.machine.target)
+
+    def pipe_spec(self, op: Op, function: Function) -> PipeSpec:
+        """The type of the pipe that an operation opens."""
+        return pipe_spec(op, function, self.machine.target)
 
     def scratch(self, op: Op, name: str) -> TileObject | None:
         """A temporary that the text leaves out; None where nothing needs it."""

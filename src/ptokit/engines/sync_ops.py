@@ -12,7 +12,7 @@ from ptokit.engines.values import View
 from ptokit.ir.core import Op
 from ptokit.ir.dialects import Definition, fifo
 from ptokit.ir.dialects import sync as dialect
-from ptokit.ir.fifos import buffer_address, pipe_spec
+from ptokit.ir.fifos import buffer_address
 from ptokit.ir.ordering import effects_of, orders_pipes
 from ptokit.ir.types import OpaqueType
 from ptokit.isa.effects import Effect
@@ -105,7 +105,7 @@ def _buffer(run: Interpreter, op: Op, frame: Frame) -> None:
 
 def _open(run: Interpreter, op: Op, gm: Any, c2v: int, v2c: int) -> PipeObject:
     assert run.function is not None
-    spec = pipe_spec(op, run.function, run.machine.target)
+    spec = run.pipe_spec(op, run.function)
     memory = gm.pointer if isinstance(gm, View) else gm
     try:
         return PipeObject(spec, run.machine, memory, c2v, v2c, op.location)

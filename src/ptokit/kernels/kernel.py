@@ -11,11 +11,8 @@ from typing import Any
 
 from ptokit.base.diagnostics import (
     Diagnostic,
-    InternalError,
     ProgramError,
-    PtoError,
     PtoWarning,
-    UsageError,
     usage_error,
 )
 from ptokit.base.entry import public
@@ -41,7 +38,7 @@ from ptokit.report.verdicts import Report
 from ptokit.timing.params import load as load_params
 from ptokit.timing.report import Timing
 from ptokit.timing.tuning import Trial as TunedTrial
-from ptokit.timing.tuning import Tuned, settings, sweep
+from ptokit.timing.tuning import Tuned, settings, sweep, trial
 
 
 @public
@@ -265,20 +262,7 @@ class Kernel:
         def attempt(setting: Mapping[str, Any]) -> TunedTrial:
             blocks = grid(**setting) if callable(grid) else grid
             how = {**options, **setting}
-            try:
-                with warnings.catch_warnings(action="ignore", category=PtoWarning):
-                    timing = self.time(blocks, args, data=data, **how)
-                    if check:
-                        copies = [a.copy() if hasattr(a, "copy") else a for a in args]
-                        self[blocks](*copies, **how)
-            except (InternalError, UsageError):  # a call that no setting would make right
-                raise
-            except PtoError as error:
-                found = error.diagnostics[0]
-                return TunedTrial(setting, reason=f"{found.code}: {found.message}")
-            except Exception as error:  # of the kernel's own: what it refuses is discarded
-                return TunedTrial(setting, reason=f"{type(error).__name__}: {error}")
-            return TunedTrial(setting, timing.us)
+            return trial(setting, lambda: self.checked_us(blocks, args, check, data=data, **how))
 
         wanted = list(settings(values))
         sizes = [getattr(a, "shape", a) for a in args]
@@ -297,6 +281,19 @@ class Kernel:
                 known=known,
                 done=done or unheard,
             )
+
+    def checked_us(
+        self, grid: int | tuple[int, ...], args: Sequence[Any], check: bool, **options: Any
+    ) -> float:
+        """The time of a launch, which is run as well if it is to be checked: it raises or is right.
+
+        Options are those of `time`.
+        """
+        timing = self.time(grid, args, **options)
+        if check:
+            options.pop("data", None)
+            self[grid](*[a.copy() if hasattr(a, "copy") else a for a in args], **options)
+        return timing.us
 
     def report(
         self,

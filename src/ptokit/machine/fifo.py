@@ -272,7 +272,8 @@ class PipeObject:
         if waits:
             if is_producer:
                 self.producer_state(role).waited += 1
-            why = Why(f"an end of {spec} waits for {what} and", "the other end must signal it")
+            said = f"an end of {spec} waits for {what} and"
+            why = Why(said, "the other end must signal it", f"an end of {spec} for {what}")
             waited = self.partners(role, flag, what, lanes)
             self.machine.sync.wait(end.wait, waited, lambda: why, site)
         else:
@@ -404,7 +405,9 @@ class End:
             return
         flag = spec.flags(self.c2v)[token.is_free]
         waited = self.pipe.partners(self.role, flag, what, self.lanes)
-        why = Why(f"{self.insn.name} on entry {index} of {spec} waits for {what} and", hint)
+        name = self.insn.name
+        said = f"{name} on entry {index} of {spec} waits for {what} and"
+        why = Why(said, hint, f"{name} of {spec} for {what}")
         self.machine.sync.wait(pipe, waited, lambda: why, self.site, token=token)
 
     def _signal(self, pipe: Pipe, token: Slot, takes: bool) -> None:

@@ -49,6 +49,11 @@ class Why(NamedTuple):
 
     what: str
     hint: str = ""
+    point: str = ""  # the same for every time that a line waits; "": what it says is
+
+    @property
+    def label(self) -> str:
+        return self.point or self.what
 
 
 class Take(NamedTuple):

@@ -4,3 +4,7 @@ A launch is walked once, with or without data, and leaves what each core issued 
 model (`model.py`) lets the pipes of all cores work it off as discrete events, with the numbers of
 the target's parameter file (`params.py`, `params/*.toml`). `report.py` says what came of it.
 """
+
+from ptokit.timing.report import Timing, compare
+
+__all__ = ["Timing", "compare"]

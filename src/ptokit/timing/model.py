@@ -35,8 +35,8 @@ class Stall:
 
     pipe: int
     item: int  # the wait, or the work that came late
-    giver: int = -1  # the signal, and the work in front of it
-    behind: int = -1
+    giver: int = -1  # the signal; none where a pipe waits for work itself
+    behind: int = -1  # the work that was waited for: in front of the signal where there is one
     cycles: float = 0.0
 
 
@@ -100,7 +100,8 @@ class _Core:
         self.pipes: dict[int, _Pipe] = {}
         self.region = 0
         self.held: Any = None  # what the scalar unit waits for
-        self.cause = -1
+        self.cause = -1  # the node that its scalar unit waited for last, and until when
+        self.until = 0.0
         self.ended = False
 
 
@@ -284,8 +285,8 @@ class Model:
                 core.held = "token"
                 return False
             if taken[0] > core.time:
-                self._stalled(core, 0, number, taken, taken[0] - core.time)
-                core.time, core.cause = taken[0], taken[4]
+                self._stalled(core, 0, number, taken[0] - core.time, taken[2:4])
+                core.time, core.cause, core.until = taken[0], taken[4], taken[0]
             core.time += self._order
         return True
 
@@ -294,11 +295,15 @@ class Model:
         return not any(core.pipes[p].queue or core.pipes[p].flying for p in found)
 
     def _wait_for_pipes(self, core: _Core, number: int, pipes: Iterable[int]) -> None:
-        for each in pipes:
-            pipe = core.pipes.get(each)
-            if pipe is not None and pipe.done > core.time:
-                self._stalled(core, 0, number, None, pipe.done - core.time)
-                core.time, core.cause = pipe.done, pipe.last
+        last = max(
+            (core.pipes[each] for each in pipes if each in core.pipes),
+            key=lambda pipe: pipe.done,
+            default=None,
+        )
+        if last is not None and last.done > core.time:
+            behind = self._item_of(last.last)
+            self._stalled(core, 0, number, last.done - core.time, (-1, behind))
+            core.time, core.cause, core.until = last.done, last.last, last.done
 
     def _end(self, core: _Core) -> None:
         if core.ended or not self._is_idle(core, None):
@@ -331,7 +336,8 @@ class Model:
                 pipe.starts.append(now)
                 pipe.begun = now
                 if issued > pipe.free and pipe.last >= 0:
-                    self._stalled(core, number, what, None, issued - pipe.free)
+                    held = self._item_of(core.cause) if core.until > pipe.free else -1
+                    self._stalled(core, number, what, issued - pipe.free, (-1, held))
                     pipe.cause = core.cause
                 if law is not None:
                     pipe.flying = True
@@ -358,7 +364,7 @@ class Model:
                 if taken[4] >= 0:
                     pipe.taken.append(taken[4])
                 if taken[0] > now:
-                    self._stalled(core, number, what, taken, taken[0] - now)
+                    self._stalled(core, number, what, taken[0] - now, taken[2:4])
                     pipe.free = taken[0]
                     pipe.cause = taken[4]
                 else:
@@ -366,7 +372,9 @@ class Model:
             elif kind == _BARRIER:
                 queue.popleft()
                 pipe.starts.append(now)
-                pipe.free = max(now, pipe.done) + self._barrier
+                held = max(now, pipe.done) + self._barrier
+                self._stalled(core, number, what, held - now, (-1, self._item_of(pipe.last)))
+                pipe.free = held
             else:
                 queue.popleft()
                 pipe.starts.append(now)
@@ -462,12 +470,13 @@ class Model:
         until: float = 0.0,
     ) -> None:
         node = cause if last < 0 else last
-        behind = -1 if node < 0 else self._item_of(node)
-        token = (time + self._latency, core.number, number, behind, node, until)
+        token = (time + self._latency, core.number, number, self._item_of(node), node, until)
         for semaphore in item.semaphores:
             self._put(core.unit, semaphore, token)
 
     def _item_of(self, node: int) -> int:
+        if node < 0:
+            return -1
         core, index = core_and_index(node)
         return self._cores[core].timed.nodes[index][0]
 
@@ -510,15 +519,15 @@ class Model:
         meeting[5].append((core.unit, mine))
         if meeting[0] >= item.total:
             _, last, giver, signal, cause, met = meeting
-            behind = -1 if cause < 0 else self._item_of(cause)
-            token = (last + self._meeting, giver, signal, behind, cause, 0.0)
+            token = (last + self._meeting, giver, signal, self._item_of(cause), cause, 0.0)
             for unit, semaphore in met:
                 self._put(unit, semaphore, token)
 
     def _stalled(
-        self, core: _Core, pipe: int, item: int, token: Token | None, cycles: float
+        self, core: _Core, pipe: int, item: int, cycles: float, reason: tuple[int, int]
     ) -> None:
-        giver, behind = (-1, -1) if token is None else (token[2], token[3])
+        """A pipe has stood still at an item, for a signal or for the work itself."""
+        giver, behind = reason
         key = (pipe, item, giver)
         stalls = core.timed.stalls
         stall = stalls.get(key)

@@ -30,7 +30,7 @@ class Wait(NamedTuple):
     us: float
     reason: str
     line: Location
-    behind: Location | None  # the work whose signal was waited for
+    behind: Location | None  # the work, or the signal with none before it, that was waited for
 
     def __str__(self) -> str:
         return f"{self.pipe} waits {100 * self.share:.1f} %{self.reason} ({self.core})"
@@ -245,21 +245,23 @@ class Timing:
 
     def _wait(self, core: Timed, stall: Stall) -> Wait:
         item = self._item(stall.item)
-        here = f"{item.label.removesuffix(' and')} {_short(where(item.site))}"
-        behind: Location | None = None
-        if stall.giver >= 0:
-            signal = self._item(stall.giver)
+        here = f"{item.label} {_short(where(item.site))}"
+        signal = self._item(stall.giver) if stall.giver >= 0 else None
+        work = self._item(stall.behind) if stall.behind >= 0 else None
+        other = work or signal
+        behind = None if other is None else where(other.site)
+        if signal is not None:
             reason = f" for {PIPE_NAMES[signal.pipe]}: {here}, set"
-            if stall.behind >= 0:
-                work = self._item(stall.behind)
-                behind = where(work.site)
-                reason += f" behind {work.label} {_short(behind)}"
-            else:
-                reason += f" {_short(where(signal.site))}"
         elif item.cost is not None:
-            reason = f" for the scalar unit, which was held before it issued {here}"
+            slow = "had not yet issued" if work is None else "was held before it issued"
+            reason = f" for the scalar unit, which {slow} {here}"
         else:
-            reason = f": {here}"
+            reason = f" for {PIPE_NAMES[(work or item).pipe]}: {here}"
+        if work is not None and behind is not None:
+            comma = "" if signal is not None else ","
+            reason += f"{comma} behind {work.label} {_short(behind)}"
+        elif behind is not None:
+            reason += f" {_short(behind)}"
         return Wait(
             PIPE_NAMES[stall.pipe],
             self.core_name(core),

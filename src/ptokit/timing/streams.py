@@ -252,7 +252,7 @@ class Recorder:
         key = (kind, pipe, held, _point(site))
         number = self._known.get(key)
         if number is None:
-            label = "a signal" if why is None else why().what
+            label = "a signal" if why is None else why().label
             side = self._side(core, pipe, semaphores)
             is_early = any(isinstance(each, UnitFlag) for each in semaphores)
             number = self._new(key, Item(kind, side, site, label, held, is_early=is_early))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -10,7 +11,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from ptokit.base.diagnostics import usage_error
+from ptokit.base.diagnostics import (
+    InternalError,
+    PtoError,
+    PtoWarning,
+    UsageError,
+    usage_error,
+)
 from ptokit.base.files import write_text
 from ptokit.machine.jobs import spread
 
@@ -28,6 +35,20 @@ class Trial:
     def __str__(self) -> str:
         named = ", ".join(f"{name}={value}" for name, value in self.constants.items())
         return f"{named}: {self.reason or f'{self.us:.1f} us'}"
+
+
+def trial(setting: Mapping[str, Any], time: Callable[[], float]) -> Trial:
+    """A setting with its time in microseconds, or with the reason why it is none."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=PtoWarning):
+            return Trial(setting, time())
+    except (InternalError, UsageError):  # a call that no setting would make right
+        raise
+    except PtoError as error:
+        found = error.diagnostics[0]
+        return Trial(setting, reason=f"{found.code}: {found.message}")
+    except Exception as error:  # of the kernel's own: what it refuses is discarded
+        return Trial(setting, reason=f"{type(error).__name__}: {error}")
 
 
 @dataclass(frozen=True)
@@ -130,4 +151,4 @@ def sweep(
     return Tuned(kernel, about, tuple(ranked))
 
 
-__all__ = ["Trial", "Tuned", "settings", "sweep"]
+__all__ = ["Trial", "Tuned", "settings", "sweep", "trial"]
